@@ -1,0 +1,4 @@
+import type { MigrationSources } from './migration.ts'
+
+/** The migrations of the payments service, in the order in which they run. */
+export const paymentsMigrations: MigrationSources = {}

@@ -1,0 +1,18 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    include: ['{migrations,packages,services,scripts,bench}/**/*.test.ts'],
+    globalSetup: ['packages/testing/src/postgres-setup.ts'],
+    testTimeout: 20_000,
+    hookTimeout: 60_000,
+    maxWorkers: 2,
+    // Every test is isolated by its own database; a fresh module graph per file would only cost time.
+    pool: 'threads',
+    reporters: process.env['CI'] ? ['default'] : ['dot'],
+    coverage: {
+      provider: 'v8',
+      include: ['packages/*/src/**/*.ts', 'services/*/src/**/*.ts', 'migrations/**/*.ts'],
+    },
+  },
+})
