@@ -1,4 +1,5 @@
-import type { Migration, RawBuilder } from 'kysely'
+import type { RawBuilder } from 'kysely'
+import type { Migration } from 'kysely/migration'
 
 /** Identifiers of one service in one database: its schema, and the prefix that DB_NAMESPACE puts before every name. */
 export interface Names {

@@ -1,0 +1,103 @@
+import type { Names } from '@trestle/migrations/migration.ts'
+import { Kysely, type LogEvent, PostgresDialect } from 'kysely'
+import pg from 'pg'
+import { createLanes, type Lanes } from './lanes.ts'
+import { type PipelinedClients, startPipelinedClients } from './pipelined-clients.ts'
+import { recordQuerySpan } from './spans.ts'
+import { TablePrefixPlugin } from './table-prefix.ts'
+
+export interface DatabaseConfig {
+  /** `postgres://…` */
+  readonly url: string
+  readonly names: Names
+  /** Shown in pg_stat_activity. */
+  readonly applicationName: string
+  /** Connections of the write pool. */
+  readonly poolSize: number
+  /** The role that the service works as (`SET ROLE` at connection); undefined: that of the URL. */
+  readonly role?: string | undefined
+  /** Ends a statement of either lane. */
+  readonly statementTimeoutMs: number
+  /** Ends the wait for a lock (55P03); below the statement timeout, so that it speaks first. */
+  readonly lockTimeoutMs: number
+  /** Whether prepared queries keep their name; false for poolers that cannot carry named statements. */
+  readonly prepared: boolean
+  /** Told of every lost or refused connection; requests get their own error. */
+  readonly onConnectionError: (error: Error) => void
+}
+
+/** The open database of a service. */
+export interface Database<Tables> {
+  /** For queries that are not hot, and for transactions. Plain table names; schema and prefix are added. */
+  readonly db: Kysely<Tables>
+  /** For prepared queries. */
+  readonly lanes: Lanes
+  readonly names: Names
+  /** Connections of the write pool by state, for the gauge `db_pool_connections`. */
+  connections(): { readonly idle: number; readonly used: number; readonly waiting: number }
+  /** Resolves when a connection of each lane answers. */
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Opens the pool and the read lane. Connections are made in the background: use `waitForDatabase` first at start. */
+export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
+  const pool = new pg.Pool({
+    ...connectionOptions(config),
+    max: config.poolSize,
+    connectionTimeoutMillis: 5_000,
+    idleTimeoutMillis: 60_000,
+  })
+  pool.on('error', config.onConnectionError)
+  const db = new Kysely<Tables>({
+    dialect: new PostgresDialect({ pool }),
+    plugins: [new TablePrefixPlugin(config.names)],
+    log: recordSpan,
+  })
+  const readers: PipelinedClients = startPipelinedClients(connectionOptions(config), 2, config.onConnectionError)
+  const lanes = createLanes({ db, pool, readers, prepared: config.prepared })
+  return {
+    db,
+    lanes,
+    names: config.names,
+    connections: () => ({
+      idle: pool.idleCount,
+      used: pool.totalCount - pool.idleCount,
+      waiting: pool.waitingCount,
+    }),
+    ping: async () => {
+      await Promise.all([pool.query('SELECT 1'), readers.query({ text: 'SELECT 1', values: [] })])
+    },
+    close: async () => {
+      await Promise.all([db.destroy(), readers.close()])
+    },
+  }
+}
+
+function connectionOptions(config: DatabaseConfig): pg.ClientConfig {
+  const settings = [
+    `-c statement_timeout=${config.statementTimeoutMs}`,
+    `-c lock_timeout=${config.lockTimeoutMs}`,
+    '-c TimeZone=UTC',
+    ...(config.role === undefined ? [] : [`-c role=${config.role}`]),
+  ]
+  return {
+    connectionString: config.url,
+    application_name: config.applicationName,
+    options: settings.join(' '),
+    // Behind the server's own limit: speaks only when the server or the network is silent.
+    query_timeout: config.statementTimeoutMs + 2_000,
+    keepAlive: true,
+    types: { getTypeParser },
+  }
+}
+
+const INT8 = 20
+
+/** bigint columns arrive as bigint: exact, and never taken for a number by accident. */
+const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (oid, format) =>
+  oid === INT8 && format !== 'binary' ? BigInt : pg.types.getTypeParser(oid, format)
+
+function recordSpan(event: LogEvent): void {
+  recordQuerySpan('query', event.queryDurationMillis, event.level === 'error')
+}

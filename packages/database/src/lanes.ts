@@ -1,0 +1,61 @@
+import type { Kysely } from 'kysely'
+import type pg from 'pg'
+import type { PipelinedClients, Statement } from './pipelined-clients.ts'
+import { type CompiledPreparedQuery, compilePrepared, type PreparedQuery } from './prepare.ts'
+import { withQuerySpan } from './spans.ts'
+
+/** One way to the database for prepared queries. */
+export interface Lane {
+  /** The single row; throws when there is none. */
+  one<Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row>
+  /** The first row, or undefined. */
+  first<Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row | undefined>
+  all<Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]>
+}
+
+/** `read`: pipelined, for statements that take no lock and open no transaction. `write`: a pool, for all others. */
+export interface Lanes {
+  readonly read: Lane
+  readonly write: Lane
+}
+
+interface LanesOptions {
+  // biome-ignore lint/suspicious/noExplicitAny: lanes carry the queries of any schema
+  readonly db: Kysely<any>
+  readonly pool: pg.Pool
+  readonly readers: PipelinedClients
+  readonly prepared: boolean
+}
+
+/** Makes both lanes over open connections. Each query is compiled at its first use. */
+export function createLanes({ db, pool, readers, prepared }: LanesOptions): Lanes {
+  // biome-ignore lint/suspicious/noExplicitAny: each entry has the input type of its key
+  const compiled = new Map<object, CompiledPreparedQuery<any>>()
+  const compile = <Input extends object, Row>(query: PreparedQuery<Input, Row>): CompiledPreparedQuery<Input> => {
+    const known = compiled.get(query)
+    if (known) return known
+    const fresh = compilePrepared(query, db)
+    compiled.set(query, fresh)
+    return fresh
+  }
+  const lane = (run: (statement: Statement) => Promise<pg.QueryResult>): Lane => {
+    const all = async <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]> => {
+      const { name, text, values } = compile(query)
+      const statement = prepared ? { name, text, values: values(input) } : { text, values: values(input) }
+      const { rows } = await withQuerySpan(name, () => run(statement))
+      return rows
+    }
+    const first = async <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input) =>
+      (await all(query, input))[0]
+    return {
+      all,
+      first,
+      one: async (query, input) => {
+        const row = await first(query, input)
+        if (row === undefined) throw new Error(`${query.name} returned no row`)
+        return row
+      },
+    }
+  }
+  return { read: lane((statement) => readers.query(statement)), write: lane((statement) => pool.query(statement)) }
+}

@@ -1,0 +1,21 @@
+import type { Names } from '@trestle/migrations/migration.ts'
+import { sql } from 'kysely'
+
+/** A valid DB_NAMESPACE. */
+export const NAMESPACE_PATTERN = /^[a-z_][a-z0-9_]{0,30}$/
+
+/**
+ * Identifiers of a service.
+ * @param schema the service's schema, for example `auth`
+ * @param namespace the setting DB_NAMESPACE; `_` is added where it does not end in one
+ */
+export function createNames(schema: string, namespace = ''): Names {
+  const prefix = namespace === '' || namespace.endsWith('_') ? namespace : `${namespace}_`
+  return {
+    schema,
+    prefix,
+    jobSchema: `${prefix}${schema}_jobs`,
+    id: (name) => sql.id(schema, prefix + name),
+    local: (name) => sql.id(prefix + name),
+  }
+}

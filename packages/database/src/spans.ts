@@ -1,0 +1,31 @@
+import { type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+
+const tracer = trace.getTracer('@trestle/database')
+
+/** Runs a query inside a client span that carries its name, never its values. Costs nothing to speak of without tracing. */
+export async function withQuerySpan<T>(name: string, run: () => Promise<T>): Promise<T> {
+  return tracer.startActiveSpan(name, { kind: SpanKind.CLIENT, attributes: ATTRIBUTES }, async (span: Span) => {
+    try {
+      return await run()
+    } catch (error) {
+      span.setStatus({ code: SpanStatusCode.ERROR })
+      throw error
+    } finally {
+      span.end()
+    }
+  })
+}
+
+/** Records a query that has ended, `durationMs` ago begun. */
+export function recordQuerySpan(name: string, durationMs: number, failed: boolean): void {
+  const end = Date.now()
+  const span = tracer.startSpan(name, {
+    kind: SpanKind.CLIENT,
+    attributes: ATTRIBUTES,
+    startTime: end - durationMs,
+  })
+  if (failed) span.setStatus({ code: SpanStatusCode.ERROR })
+  span.end(end)
+}
+
+const ATTRIBUTES = { 'db.system.name': 'postgresql' }

@@ -1,0 +1,79 @@
+import type { Names } from '@trestle/migrations/migration.ts'
+import {
+  AliasNode,
+  IdentifierNode,
+  type KyselyPlugin,
+  type OperationNode,
+  OperationNodeTransformer,
+  type PluginTransformQueryArgs,
+  type PluginTransformResultArgs,
+  type QueryResult,
+  type RootOperationNode,
+  type SchemableIdentifierNode,
+  TableNode,
+  type UnknownRow,
+} from 'kysely'
+
+/**
+ * Puts the schema and the prefix before every table and function name of a query, so that code says `users`.
+ * Names of common table expressions, aliases in FROM, and `excluded` are left alone.
+ */
+export class TablePrefixPlugin implements KyselyPlugin {
+  readonly #names: Names
+
+  constructor(names: Names) {
+    this.#names = names
+  }
+
+  transformQuery({ node }: PluginTransformQueryArgs): RootOperationNode {
+    const local = new Set(['excluded'])
+    collectLocalNames(node, local)
+    return new TablePrefixTransformer(this.#names, local).transformNode(node)
+  }
+
+  async transformResult({ result }: PluginTransformResultArgs): Promise<QueryResult<UnknownRow>> {
+    return result
+  }
+}
+
+class TablePrefixTransformer extends OperationNodeTransformer {
+  readonly #names: Names
+  readonly #local: ReadonlySet<string>
+
+  constructor(names: Names, local: ReadonlySet<string>) {
+    super()
+    this.#names = names
+    this.#local = local
+  }
+
+  protected override transformSchemableIdentifier(node: SchemableIdentifierNode): SchemableIdentifierNode {
+    if (node.schema || this.#local.has(node.identifier.name)) return node
+    return {
+      ...node,
+      schema: IdentifierNode.create(this.#names.schema),
+      identifier: IdentifierNode.create(this.#names.prefix + node.identifier.name),
+    }
+  }
+}
+
+/** Names that mean something inside the query only. An alias of a selected column is none: it may equal a table's name. */
+function collectLocalNames(node: OperationNode, into: Set<string>): void {
+  for (const [key, value] of Object.entries(node)) {
+    if (node.kind === 'CommonTableExpressionNameNode' && TableNode.is(value)) into.add(value.table.identifier.name)
+    for (const child of Array.isArray(value) ? value : [value]) {
+      if (!isNode(child)) continue
+      if (isTablePosition(node, key) && AliasNode.is(child) && IdentifierNode.is(child.alias)) {
+        into.add(child.alias.name)
+      }
+      collectLocalNames(child, into)
+    }
+  }
+}
+
+function isTablePosition(parent: OperationNode, key: string): boolean {
+  return key === 'froms' || key === 'tables' || key === 'into' || (key === 'table' && !TableNode.is(parent))
+}
+
+function isNode(value: unknown): value is OperationNode {
+  return typeof value === 'object' && value !== null && 'kind' in value
+}

@@ -1,0 +1,38 @@
+import pg from 'pg'
+
+/** The read lane has no open connection at this moment. */
+export class NoConnectionError extends Error {
+  override readonly name = 'NoConnectionError'
+}
+
+const NETWORK_CODES: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOENT',
+])
+// pg reports these as plain errors, by text alone.
+const CONNECTION_TEXTS =
+  /connection terminated|connection error|timeout exceeded when trying to connect|connection ended|client was closed|query read timeout|pool after calling end/i
+// Class 08 (connection), 53 (resources), 57 (shutdown, and 57014: a statement that ran into its timeout), 40 (retries used up).
+const SERVER_CLASSES = /^(08|53|57)|^(40001|40P01|25006)$/
+
+/** Whether an error says that the database is away, overloaded or restarting, so that the same request may work later. */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  if (error instanceof NoConnectionError) return true
+  if (error instanceof pg.DatabaseError) return SERVER_CLASSES.test(error.code ?? '')
+  if (error instanceof AggregateError) return error.errors.some(isDatabaseUnavailable)
+  if (!(error instanceof Error)) return false
+  if ('code' in error && typeof error.code === 'string' && NETWORK_CODES.has(error.code)) return 'syscall' in error
+  return CONNECTION_TEXTS.test(error.message)
+}
+
+/** Whether a lock was not had within `lock_timeout` (55P03). */
+export function isLockTimeout(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '55P03'
+}
