@@ -59,9 +59,9 @@ class TablePrefixTransformer extends OperationNodeTransformer {
 /** Names that mean something inside the query only. An alias of a selected column is none: it may equal a table's name. */
 function collectLocalNames(node: OperationNode, into: Set<string>): void {
   for (const [key, value] of Object.entries(node)) {
-    if (node.kind === 'CommonTableExpressionNameNode' && TableNode.is(value)) into.add(value.table.identifier.name)
     for (const child of Array.isArray(value) ? value : [value]) {
       if (!isNode(child)) continue
+      if (node.kind === 'CommonTableExpressionNameNode' && TableNode.is(child)) into.add(child.table.identifier.name)
       if (isTablePosition(node, key) && AliasNode.is(child) && IdentifierNode.is(child.alias)) {
         into.add(child.alias.name)
       }

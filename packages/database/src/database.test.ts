@@ -1,0 +1,186 @@
+import type { MigrationSources } from '@trestle/migrations/migration.ts'
+import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { type Generated, sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Database, openDatabase } from './connect.ts'
+import { type MigrateOptions, migrateDown, migrateUp, migrationStatus, planMigrations } from './migrate.ts'
+import { createNames } from './names.ts'
+import { prepare } from './prepare.ts'
+import { grantToRole } from './roles.ts'
+import { isDatabaseUnavailable } from './unavailable.ts'
+import { violatedConstraint } from './violations.ts'
+
+interface Tables {
+  readonly notes: { id: Generated<bigint>; title: string; parent_id: bigint | null }
+  readonly ledger: { id: Generated<bigint>; amount: bigint }
+}
+
+const sources: MigrationSources = {
+  '0001-create-notes': (names) => ({
+    up: async (db) => {
+      await sql`CREATE TABLE ${names.id('notes')} (
+        id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT ${names.local('notes_pkey')} PRIMARY KEY,
+        title text NOT NULL CONSTRAINT ${names.local('notes_title_key')} UNIQUE,
+        parent_id bigint)`.execute(db)
+      await sql`CREATE FUNCTION ${names.id('note_count')}() RETURNS bigint LANGUAGE sql AS $$
+        SELECT count(*) FROM ${names.id('notes')} $$`.execute(db)
+    },
+    down: async (db) => {
+      await sql`DROP FUNCTION ${names.id('note_count')}`.execute(db)
+      await sql`DROP TABLE ${names.id('notes')}`.execute(db)
+    },
+  }),
+  '0002-create-ledger': (names) => ({
+    up: async (db) => {
+      await sql`CREATE TABLE ${names.id('ledger')} (id bigint GENERATED ALWAYS AS IDENTITY, amount bigint)`.execute(db)
+    },
+    down: async (db) => {
+      await sql`DROP TABLE ${names.id('ledger')}`.execute(db)
+    },
+  }),
+}
+
+const names = createNames('example', 'app')
+const insertNote = prepare<{ title: string; parentId: bigint | null }, { id: bigint }, Tables>('insert_note', (p, db) =>
+  db.insertInto('notes').values({ title: p.title, parent_id: p.parentId }).returning('id'),
+)
+const findNote = prepare<{ title: string }, { id: bigint; title: string; parent: string | null }, Tables>(
+  'find_note',
+  (p, db) =>
+    db
+      .with('wanted', (cte) => cte.selectFrom('notes').selectAll().where('title', '=', p.title))
+      .selectFrom('wanted')
+      .leftJoin('notes as parents', 'parents.id', 'wanted.parent_id')
+      .select(['wanted.id', 'wanted.title', 'parents.title as parent']),
+)
+const countNotes = prepare<object, { count: bigint }>(
+  'count_notes',
+  () => sql<{ count: bigint }>`SELECT * FROM ${sql.table('note_count')}() AS count`,
+)
+
+let empty: TemporaryDatabase
+let database: Database<Tables>
+let options: MigrateOptions
+
+beforeAll(async () => {
+  empty = await createEmptyDatabase()
+  options = {
+    url: empty.url,
+    names,
+    sources,
+    afterwards: [(db) => grantToRole(db, { names, role: 'example_service', appendOnly: ['ledger'] })],
+  }
+  database = openDatabase<Tables>({
+    url: empty.url,
+    names,
+    applicationName: 'test',
+    poolSize: 4,
+    role: undefined,
+    statementTimeoutMs: 5_000,
+    lockTimeoutMs: 2_000,
+    prepared: true,
+    onConnectionError: () => {},
+  })
+})
+
+afterAll(async () => {
+  await database.close()
+  await empty.drop()
+})
+
+describe('migrations', () => {
+  it('plans, runs once when three processes start together, tells its status and goes back', async () => {
+    const plan = await planMigrations(options)
+    expect(plan.map(({ name, statements }) => [name, statements.length])).toEqual([
+      ['0001-create-notes', 2],
+      ['0002-create-ledger', 1],
+    ])
+    expect((await migrationStatus(options)).map(({ executedAt }) => executedAt)).toEqual([undefined, undefined])
+    const runs = await Promise.all([migrateUp(options), migrateUp(options), migrateUp(options)])
+    expect(runs.flatMap(({ migrations }) => migrations)).toEqual(['0001-create-notes', '0002-create-ledger'])
+    expect(await migrateDown(options)).toEqual({ migrations: ['0002-create-ledger'] })
+    expect(await migrateUp(options)).toEqual({ migrations: ['0002-create-ledger'] })
+    expect((await migrationStatus(options)).every(({ executedAt }) => executedAt instanceof Date)).toBe(true)
+    expect(await planMigrations(options)).toEqual([])
+  })
+
+  it('names the migration that failed and leaves nothing of it', async () => {
+    const broken: MigrationSources = {
+      ...sources,
+      '0003-broken': () => ({
+        up: async (db) => {
+          await sql`CREATE TABLE half_done ()`.execute(db)
+          await sql`SELECT no_such_column`.execute(db)
+        },
+      }),
+    }
+    await expect(migrateUp({ ...options, sources: broken })).rejects.toThrow(/0003-broken failed: .*no_such_column/)
+    expect(await migrationStatus({ ...options, sources: broken })).toHaveLength(3)
+    const { rows } = await sql`SELECT to_regclass('half_done') AS half`.execute(database.db)
+    expect(rows).toEqual([{ half: null }])
+  })
+})
+
+describe('lanes', () => {
+  it('runs prepared queries by name on both lanes, with schema and prefix put in', async () => {
+    const root = await database.lanes.write.one(insertNote, { title: 'root', parentId: null })
+    await database.lanes.write.one(insertNote, { title: 'leaf', parentId: root.id })
+    const found = await Promise.all(
+      ['leaf', 'root', 'none'].map((title) => database.lanes.read.first(findNote, { title })),
+    )
+    expect(found).toEqual([
+      { id: expect.any(BigInt), title: 'leaf', parent: 'root' },
+      { id: root.id, title: 'root', parent: null },
+      undefined,
+    ])
+    expect(await database.lanes.read.one(countNotes, {})).toEqual({ count: 2n })
+  })
+
+  it('tells the violated constraint by the name that the migration gave it', async () => {
+    const error = await database.lanes.write.one(insertNote, { title: 'root', parentId: null }).catch((e) => e)
+    expect(violatedConstraint(error, names)).toBe('notes_title_key')
+    expect(isDatabaseUnavailable(error)).toBe(false)
+  })
+
+  it('comes back by itself after the server ended every connection, and tells the loss as an outage', async () => {
+    const others = sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND pid <> pg_backend_pid()`
+    await others.execute(database.db)
+    const errors: unknown[] = []
+    await expect
+      .poll(
+        () =>
+          database.lanes.read.one(countNotes, {}).catch((error) => {
+            errors.push(error)
+            return undefined
+          }),
+        { timeout: 5_000, interval: 20 },
+      )
+      .toEqual({ count: 2n })
+    expect(errors.every(isDatabaseUnavailable)).toBe(true)
+  })
+})
+
+describe('the restricted role', () => {
+  it('reads and writes, but changes no ledger and makes no table', async () => {
+    const restricted = openDatabase<Tables>({
+      url: empty.url,
+      names,
+      applicationName: 'test',
+      poolSize: 1,
+      role: 'example_service',
+      statementTimeoutMs: 5_000,
+      lockTimeoutMs: 2_000,
+      prepared: false,
+      onConnectionError: () => {},
+    })
+    const { db } = restricted
+    await db.insertInto('ledger').values({ amount: 5n }).execute()
+    await db.updateTable('notes').set({ parent_id: null }).execute()
+    await expect(db.updateTable('ledger').set({ amount: 6n }).execute()).rejects.toThrow('permission denied')
+    await expect(db.deleteFrom('ledger').execute()).rejects.toThrow('permission denied')
+    await expect(sql`CREATE TABLE example.more ()`.execute(db)).rejects.toThrow('permission denied')
+    expect(await db.selectFrom('ledger').select('amount').execute()).toEqual([{ amount: 5n }])
+    await restricted.close()
+  })
+})

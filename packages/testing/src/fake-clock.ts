@@ -1,0 +1,16 @@
+/** A clock that stands still until it is told to move. Pass `clock.now` where a service takes `now`. */
+export interface FakeClock {
+  readonly now: () => Date
+  /** Moves on by milliseconds. */
+  advance(ms: number): void
+}
+
+export function createFakeClock(start: string | Date = '2026-01-02T03:04:05.678Z'): FakeClock {
+  let time = new Date(start).getTime()
+  return {
+    now: () => new Date(time),
+    advance: (ms) => {
+      time += ms
+    },
+  }
+}

@@ -1,0 +1,78 @@
+import type { AddressInfo } from 'node:net'
+import PostalMime, { type Email } from 'postal-mime'
+import { SMTPServer } from 'smtp-server'
+
+/** An SMTP server that keeps what it is sent. */
+export interface MailSink {
+  readonly host: string
+  readonly port: number
+  readonly mails: readonly Email[]
+  /** Resolves with the next mail that matches, also one that has arrived and was not yet taken. */
+  take(matches?: (mail: Email) => boolean, timeoutMs?: number): Promise<Email>
+  /** While true every mail is refused with a temporary error. */
+  refuse: boolean
+  close(): Promise<void>
+}
+
+interface Waiter {
+  readonly matches: (mail: Email) => boolean
+  readonly resolve: (mail: Email) => void
+}
+
+export async function startMailSink(): Promise<MailSink> {
+  const mails: Email[] = []
+  const untaken: Email[] = []
+  const waiters = new Set<Waiter>()
+  const deliver = (mail: Email) => {
+    mails.push(mail)
+    const waiter = [...waiters].find(({ matches }) => matches(mail))
+    if (!waiter) return untaken.push(mail)
+    waiters.delete(waiter)
+    return waiter.resolve(mail)
+  }
+  const server = new SMTPServer({
+    disabledCommands: ['STARTTLS'],
+    authOptional: true,
+    onData: (stream, _session, done) => {
+      const chunks: Buffer[] = []
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+      stream.on('end', () => {
+        if (sink.refuse) return done(Object.assign(new Error('try again later'), { responseCode: 451 }))
+        PostalMime.parse(Buffer.concat(chunks)).then((mail) => {
+          deliver(mail)
+          done()
+        }, done)
+      })
+    },
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
+  const sink: MailSink = {
+    host: '127.0.0.1',
+    port: (server.server.address() as AddressInfo).port,
+    mails,
+    refuse: false,
+    take: (matches = () => true, timeoutMs = 10_000) =>
+      new Promise((resolve, reject) => {
+        const index = untaken.findIndex(matches)
+        const found = untaken[index]
+        if (found) {
+          untaken.splice(index, 1)
+          return resolve(found)
+        }
+        const waiter: Waiter = {
+          matches,
+          resolve: (mail) => {
+            clearTimeout(timer)
+            resolve(mail)
+          },
+        }
+        const timer = setTimeout(() => {
+          waiters.delete(waiter)
+          reject(new Error(`no such mail within ${timeoutMs} ms; ${mails.length} have come`))
+        }, timeoutMs)
+        waiters.add(waiter)
+      }),
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  }
+  return sink
+}

@@ -1,0 +1,9 @@
+import type { TestProject } from 'vitest/node'
+import { startTestPostgres } from './postgres-server.ts'
+
+/** vitest's global set-up: one PostgreSQL for the whole run. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const server = await startTestPostgres(process.env)
+  project.provide('postgresUrl', server.url)
+  return server.stop
+}

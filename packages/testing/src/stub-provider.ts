@@ -1,0 +1,59 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** What a stub peer was asked. */
+export interface StubRequest {
+  readonly method: string
+  /** Path with query. */
+  readonly url: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
+
+export interface StubAnswer {
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** A string as it is, anything else as JSON. */
+  readonly body?: unknown
+}
+
+/** An HTTP server that plays a peer: a gateway, a captcha service, an identity provider. */
+export interface StubProvider {
+  readonly url: string
+  readonly requests: readonly StubRequest[]
+  close(): Promise<void>
+}
+
+/** Starts a peer on a free loopback port; `answer` decides each reply, `undefined` leaves the request without one. */
+export async function startStubProvider(
+  answer: (request: StubRequest) => StubAnswer | undefined | Promise<StubAnswer | undefined>,
+): Promise<StubProvider> {
+  const requests: StubRequest[] = []
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', async () => {
+      const seen: StubRequest = {
+        method: request.method ?? '',
+        url: request.url ?? '',
+        headers: request.headers,
+        body: Buffer.concat(chunks).toString('utf8'),
+      }
+      requests.push(seen)
+      const reply = await answer(seen)
+      if (!reply) return
+      const text = typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body ?? null)
+      response.writeHead(reply.status ?? 200, { 'content-type': 'application/json', ...reply.headers }).end(text)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}

@@ -1,0 +1,75 @@
+import { createHash, randomUUID } from 'node:crypto'
+import pg from 'pg'
+import { inject } from 'vitest'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** A server on which the tests may create databases, with the rights of a superuser. */
+    readonly postgresUrl: string
+  }
+}
+
+export interface TemporaryDatabase {
+  /** `postgres://…/<name>`: a database of the caller's own. */
+  readonly url: string
+  readonly drop: () => Promise<void>
+}
+
+export interface TemporaryDatabaseOptions {
+  /** What tells one template from another: the service and whatever its migrations depend on. */
+  readonly template: string
+  /** Brings an empty database up to date. Runs once a template, whichever test file comes first. */
+  readonly migrate: (url: string) => Promise<unknown>
+}
+
+/** A migrated database, copied from a template that the first caller of the run makes. */
+export async function createTemporaryDatabase(options: TemporaryDatabaseOptions): Promise<TemporaryDatabase> {
+  const { template, migrate } = options
+  const serverUrl = inject('postgresUrl')
+  const templateName = `template_${createHash('sha256').update(template).digest('hex').slice(0, 12)}`
+  const name = `test_${randomUUID().replaceAll('-', '')}`
+  await withClient(serverUrl, async (client) => {
+    await client.query('SELECT pg_advisory_lock(hashtext($1))', [templateName])
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1 AND datistemplate', [
+      templateName,
+    ])
+    if (rowCount === 0) {
+      await client.query(`DROP DATABASE IF EXISTS ${templateName}`)
+      await client.query(`CREATE DATABASE ${templateName} TEMPLATE template0`)
+      await migrate(databaseUrl(serverUrl, templateName))
+      await client.query(`ALTER DATABASE ${templateName} IS_TEMPLATE true`)
+    }
+    await client.query(`CREATE DATABASE ${name} TEMPLATE ${templateName} STRATEGY FILE_COPY`)
+  })
+  return {
+    url: databaseUrl(serverUrl, name),
+    drop: () => withClient(serverUrl, (client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`)).then(() => {}),
+  }
+}
+
+/** An empty database, for tests of the migrations themselves. */
+export async function createEmptyDatabase(): Promise<TemporaryDatabase> {
+  const serverUrl = inject('postgresUrl')
+  const name = `test_${randomUUID().replaceAll('-', '')}`
+  await withClient(serverUrl, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE template0`))
+  return {
+    url: databaseUrl(serverUrl, name),
+    drop: () => withClient(serverUrl, (client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`)).then(() => {}),
+  }
+}
+
+async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return await use(client)
+  } finally {
+    await client.end()
+  }
+}
+
+function databaseUrl(serverUrl: string, name: string): string {
+  const url = new URL(serverUrl)
+  url.pathname = `/${name}`
+  return url.href
+}
