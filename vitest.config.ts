@@ -9,7 +9,7 @@ export default defineConfig({
     maxWorkers: 2,
     // Every test is isolated by its own database; a fresh module graph per file would only cost time.
     pool: 'threads',
-    reporters: process.env['CI'] ? ['default'] : ['dot'],
+    reporters: process.env.CI ? ['default'] : ['dot'],
     coverage: {
       provider: 'v8',
       include: ['packages/*/src/**/*.ts', 'services/*/src/**/*.ts', 'migrations/**/*.ts'],

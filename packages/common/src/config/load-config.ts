@@ -1,0 +1,95 @@
+import { readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
+import type { z } from 'zod'
+import type { Setting } from './setting.ts'
+
+/** Settings by name without prefix: `{ SITE_URL: url(), JWT_EXP: integer(1).default(3600) }`. */
+export type Settings = Readonly<Record<string, Setting>>
+
+export type SettingValues<S extends Settings> = { readonly [Name in keyof S]: z.output<S[Name]> }
+
+export interface LoadConfigOptions<S extends Settings> {
+  /** `AUTH_` */
+  readonly prefix: string
+  /** The process environment. */
+  readonly env: NodeJS.ProcessEnv
+  /** Another file than `.env` in the working directory; one that is named must exist. */
+  readonly file?: string | undefined
+  /** Full names that are read after the prefixed one: `{ PORT: ['AUTH_API_PORT', 'PORT'] }`. */
+  readonly aliases?: { readonly [Name in keyof S]?: readonly string[] }
+  /** Rules over several settings: every problem as `AUTH_X is required when …`. */
+  readonly check?: (values: SettingValues<S>) => readonly string[]
+}
+
+/** Everything that is wrong with the settings, one line each, without secret values. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(problems.map((problem) => `config: ${problem}`).join('\n'))
+    this.problems = problems
+  }
+}
+
+/**
+ * Reads settings from the environment and, under it, from an env file. An empty string counts as unset.
+ * @throws ConfigError with all problems at once
+ */
+export function loadConfig<S extends Settings>(settings: S, options: LoadConfigOptions<S>): SettingValues<S> {
+  const environment = { ...readEnvFile(options.file), ...dropEmpty(options.env) }
+  const problems: string[] = []
+  const values: Record<string, unknown> = {}
+  for (const [name, setting] of Object.entries(settings)) {
+    const found = lookUp(environment, [options.prefix + name, ...(options.aliases?.[name] ?? [])])
+    const result = setting.safeParse(found?.value)
+    if (result.success) values[name] = result.data
+    else problems.push(describeProblem(found ?? { name: options.prefix + name }, setting, result.error))
+  }
+  // The loop above has parsed every member of S.
+  const complete = values as SettingValues<S>
+  if (problems.length === 0) problems.push(...(options.check?.(complete) ?? []))
+  if (problems.length > 0) throw new ConfigError(problems)
+  return Object.freeze(complete)
+}
+
+interface Found {
+  readonly name: string
+  readonly value?: string
+}
+
+function lookUp(environment: NodeJS.ProcessEnv, names: readonly string[]): Found | undefined {
+  for (const name of names) {
+    const value = environment[name]
+    if (value !== undefined && value !== '') return { name, value }
+  }
+  return undefined
+}
+
+function describeProblem({ name, value }: Found, setting: Setting, error: z.ZodError): string {
+  if (value === undefined) return `${name} is required`
+  const message = error.issues[0]?.message ?? 'is not valid'
+  return isSecret(setting) ? `${name} ${message}` : `${name} ${message} (got ${JSON.stringify(value)})`
+}
+
+/** Whether a setting or anything that it wraps is marked as secret. */
+function isSecret(setting: unknown): boolean {
+  if (typeof setting !== 'object' || setting === null) return false
+  const { meta, def } = setting as { meta?: () => { secret?: boolean } | undefined; def?: Record<string, unknown> }
+  if (meta?.call(setting)?.secret) return true
+  return isSecret(def?.innerType) || isSecret(def?.in)
+}
+
+function readEnvFile(file: string | undefined): NodeJS.ProcessEnv {
+  try {
+    return dropEmpty(parseEnv(readFileSync(file ?? '.env', 'utf8')))
+  } catch (error) {
+    if (file === undefined) return {}
+    throw new ConfigError([`${file} cannot be read (${error instanceof Error ? error.message : String(error)})`])
+  }
+}
+
+/** An empty variable of the environment must not hide the value of the file. */
+function dropEmpty(environment: NodeJS.ProcessEnv | NodeJS.Dict<string>): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
+}

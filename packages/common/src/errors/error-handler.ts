@@ -1,0 +1,115 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
+import { allowedMethods } from './allowed-methods.ts'
+import { HttpError } from './define-error.ts'
+
+/** One place in a request that a schema refused. */
+export interface InvalidInput {
+  /** `body`, `params`, `querystring` or `headers`. */
+  readonly context: string
+  readonly issues: readonly { readonly path: readonly string[]; readonly message: string; readonly keyword: string }[]
+}
+
+/** A service's own words for what can go wrong before or beside its routes. */
+export interface ErrorVocabulary {
+  /** The body of an error, in the service's envelope; there is no request when what came was not one. */
+  envelope(error: HttpError, request: FastifyRequest | undefined): unknown
+  /** A request that a schema refused. */
+  invalid(input: InvalidInput, request: FastifyRequest): HttpError
+  /** A body that cannot be parsed, a path with a broken escape, a broken header. */
+  malformed(cause: unknown): HttpError
+  tooLarge(cause: unknown): HttpError
+  unsupportedMediaType(cause: unknown): HttpError
+  notFound(): HttpError
+  /** The path exists with these methods; leave out to answer `notFound`. */
+  methodNotAllowed?(allow: readonly string[]): HttpError
+  /** The database or another dependency is away for the moment. */
+  unavailable(cause: unknown): HttpError
+  timedOut(cause: unknown): HttpError
+  /** Everything else: a defect. */
+  unexpected(cause: unknown): HttpError
+  /** Whether an error means that a dependency is away. */
+  isUnavailable(error: unknown): boolean
+}
+
+/** Turns any thrown value into the service's envelope, and logs what a client must not see. */
+export const errorHandler = fp<{ readonly vocabulary: ErrorVocabulary }>(
+  async (app, { vocabulary }) => {
+    app.setErrorHandler((thrown, request, reply) =>
+      sendError(vocabulary, toHttpError(vocabulary, thrown, request), reply),
+    )
+    app.setNotFoundHandler((request, reply) => {
+      const allow = vocabulary.methodNotAllowed ? allowedMethods(app, request.url) : []
+      const error = allow.length > 0 ? vocabulary.methodNotAllowed?.(allow) : undefined
+      return sendError(vocabulary, error ?? vocabulary.notFound(), reply)
+    })
+  },
+  { name: 'error-handler' },
+)
+
+/** The error that a thrown value means to a client. */
+export function toHttpError(vocabulary: ErrorVocabulary, thrown: unknown, request: FastifyRequest): HttpError {
+  if (thrown instanceof HttpError) return thrown
+  if (hasZodFastifySchemaValidationErrors(thrown)) return vocabulary.invalid(toInvalidInput(thrown), request)
+  if (vocabulary.isUnavailable(thrown)) return vocabulary.unavailable(thrown)
+  return fromFastify(vocabulary, thrown) ?? vocabulary.unexpected(thrown)
+}
+
+/** Writes an error in the service's envelope. Also the only place that logs a defect. */
+export function sendError(vocabulary: ErrorVocabulary, error: HttpError, reply: FastifyReply): FastifyReply {
+  const { request } = reply
+  if (error.status >= 500) {
+    request.log[error.status === 503 ? 'warn' : 'error'](
+      { err: error.cause ?? error, error_code: error.code },
+      error.message,
+    )
+  }
+  request.errorCode = error.code
+  return reply.code(error.status).headers(error.headers).send(vocabulary.envelope(error, request))
+}
+
+function toInvalidInput(error: FastifyError): InvalidInput {
+  return {
+    context: error.validationContext ?? 'body',
+    issues: (error.validation ?? []).map(({ instancePath, message, keyword }) => ({
+      path: instancePath.split('/').filter((part) => part !== ''),
+      message: message ?? 'is not valid',
+      keyword,
+    })),
+  }
+}
+
+function fromFastify(vocabulary: ErrorVocabulary, thrown: unknown): HttpError | undefined {
+  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return vocabulary.tooLarge(thrown)
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return vocabulary.unsupportedMediaType(thrown)
+    case 'FST_ERR_HANDLER_TIMEOUT':
+      return vocabulary.timedOut(thrown)
+    case 'FST_ERR_NOT_FOUND':
+      return vocabulary.notFound()
+    default:
+      return isClientFault(thrown) ? vocabulary.malformed(thrown) : undefined
+  }
+}
+
+/** Fastify gives its own complaints about a request a status below 500. */
+function isClientFault(thrown: unknown): boolean {
+  if (!(thrown instanceof Error) || !('statusCode' in thrown)) return false
+  return typeof thrown.statusCode === 'number' && thrown.statusCode >= 400 && thrown.statusCode < 500
+}
+
+/** Registers what the handler notes on a request. */
+export function decorateErrors(app: FastifyInstance): void {
+  app.decorateRequest('errorCode')
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The stable code of the error that answered this request. */
+    errorCode: string | undefined
+  }
+}

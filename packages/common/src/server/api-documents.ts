@@ -1,0 +1,26 @@
+import swagger from '@fastify/swagger'
+import fp from 'fastify-plugin'
+import { jsonSchemaTransform } from 'fastify-type-provider-zod'
+
+export interface ApiDocumentsOptions {
+  readonly title: string
+  readonly version: string
+  readonly description: string
+}
+
+/** Collects the schemas of all routes that follow, for `/openapi.json` and `/docs`. Register before any route. */
+export const apiDocuments = fp<ApiDocumentsOptions>(
+  async (app, info) => {
+    await app.register(swagger, {
+      openapi: { openapi: '3.1.0', info: { ...info } },
+      transform: jsonSchemaTransform,
+    })
+    app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())
+    const { default: reference } = await import('@scalar/fastify-api-reference')
+    await app.register(reference, {
+      routePrefix: '/docs',
+      configuration: { url: '/openapi.json', withDefaultFonts: false, telemetry: false, hideClientButton: true },
+    })
+  },
+  { name: 'api-documents' },
+)

@@ -1,0 +1,32 @@
+import type { Command } from 'commander'
+import { ConfigError } from '../config/load-config.ts'
+
+const FAILURE = 1
+const USAGE = 2
+
+/**
+ * Runs a service's commands: errors go to stderr in one line each; exit code 1 for a failure, 2 for wrong usage.
+ * @param program its actions may be asynchronous
+ */
+export async function runCommandLine(program: Command, process: NodeJS.Process): Promise<void> {
+  program.exitOverride()
+  for (const command of program.commands) command.exitOverride()
+  try {
+    await program.parseAsync(process.argv)
+  } catch (error) {
+    if (isCommanderError(error)) process.exit(error.exitCode === 0 ? 0 : USAGE)
+    process.stderr.write(`${describeFailure(error)}\n`)
+    process.exit(FAILURE)
+  }
+}
+
+/** One line a problem, without a stack: a person reads it at start. */
+export function describeFailure(error: unknown): string {
+  if (error instanceof ConfigError) return error.message
+  if (error instanceof AggregateError && error.errors.length > 0) return describeFailure(error.errors[0])
+  return error instanceof Error ? error.message.replaceAll('\n', ' ') : String(error)
+}
+
+function isCommanderError(error: unknown): error is { readonly exitCode: number } {
+  return error instanceof Error && 'exitCode' in error && 'code' in error && String(error.code).startsWith('commander.')
+}

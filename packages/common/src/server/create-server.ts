@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto'
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { type FastifyBaseLogger, fastify } from 'fastify'
+import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
+import { decorateErrors, type ErrorVocabulary, errorHandler, sendError, toHttpError } from '../errors/error-handler.ts'
+
+export interface ServerOptions {
+  readonly logger: FastifyBaseLogger
+  readonly vocabulary: ErrorVocabulary
+  /** Name of the incoming header whose value becomes the request id; undefined: always a new UUID. */
+  readonly requestIdHeader?: string | undefined
+  /** What an incoming request id may look like. */
+  readonly requestIdPattern?: RegExp
+  /** Bytes. */
+  readonly bodyLimit: number
+  /** Time that a handler may take, in milliseconds. */
+  readonly handlerTimeoutMs: number
+  readonly trustProxy?: boolean | undefined
+  /** Paths with and without a slash at the end are the same. */
+  readonly ignoreTrailingSlash?: boolean
+  /** Whether GET routes answer HEAD too. */
+  readonly exposeHeadRoutes?: boolean
+  /** Headers of the answers to requests so broken that no route sees them. */
+  readonly brokenRequestHeaders?: Readonly<Record<string, string>>
+}
+
+const HEADER_BYTES = 16_384
+const HEADER_TIMEOUT_MS = 10_000
+const URL_BYTES = 8_192
+
+/** A Fastify server with the bounds, request ids, zod compilers and error envelope that all services share. */
+export function createServer(options: ServerOptions) {
+  const { vocabulary } = options
+  const pattern = options.requestIdPattern ?? /^[\x21-\x7e]{1,128}$/
+  const header = options.requestIdHeader?.toLowerCase()
+  const app = fastify({
+    loggerInstance: options.logger,
+    disableRequestLogging: true,
+    genReqId: (request) => {
+      const incoming = header === undefined ? undefined : request.headers[header]
+      return typeof incoming === 'string' && pattern.test(incoming) ? incoming : randomUUID()
+    },
+    requestIdLogLabel: 'request_id',
+    bodyLimit: options.bodyLimit,
+    handlerTimeout: options.handlerTimeoutMs,
+    requestTimeout: options.handlerTimeoutMs + HEADER_TIMEOUT_MS,
+    trustProxy: options.trustProxy ?? false,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    exposeHeadRoutes: options.exposeHeadRoutes ?? true,
+    routerOptions: { ignoreTrailingSlash: options.ignoreTrailingSlash ?? false, maxParamLength: 1_024 },
+    http: { maxHeaderSize: HEADER_BYTES, headersTimeout: HEADER_TIMEOUT_MS },
+    frameworkErrors: (error, request, reply) => {
+      for (const [name, value] of Object.entries(options.brokenRequestHeaders ?? {})) reply.header(name, value)
+      return sendError(vocabulary, toHttpError(vocabulary, error, request), reply.header('x-request-id', request.id))
+    },
+    clientErrorHandler: (error, socket) => answerBrokenRequest(options, error, socket),
+  }).withTypeProvider<ZodTypeProvider>()
+  app.setValidatorCompiler(validatorCompiler)
+  app.setSerializerCompiler(serializerCompiler)
+  decorateErrors(app)
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+    if (request.url.length > URL_BYTES) throw vocabulary.malformed(new Error('URL longer than 8 KiB'))
+  })
+  app.register(errorHandler, { vocabulary })
+  return app
+}
+
+/** The type of what `createServer` returns. */
+export type Server = ReturnType<typeof createServer>
+
+/** Answers what is no HTTP request, in the envelope, and closes the connection. */
+function answerBrokenRequest(
+  { vocabulary, brokenRequestHeaders }: ServerOptions,
+  error: ConnectionError,
+  socket: Socket,
+): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const known = vocabulary.malformed(error)
+  const status =
+    error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : known.status
+  const body = JSON.stringify(vocabulary.envelope(known, undefined))
+  const headers = {
+    ...brokenRequestHeaders,
+    ...known.headers,
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': String(Buffer.byteLength(body)),
+    'x-request-id': randomUUID(),
+    connection: 'close',
+  }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n'))
+}
+
+interface ConnectionError extends Error {
+  readonly code?: string
+}

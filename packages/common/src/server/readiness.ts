@@ -1,0 +1,64 @@
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+import type { HttpError } from '../errors/define-error.ts'
+
+/** Whether a process should be sent requests. */
+export interface Readiness {
+  /** The work at start is done. */
+  markReady(): void
+  /** The process is about to end. */
+  drain(): void
+  /** Undefined when ready, else what is missing. */
+  missing(): Promise<string | undefined>
+}
+
+/** What must answer, by name: `{ database: () => database.ping() }`. A check throws when it fails. */
+export type ReadinessChecks = Readonly<Record<string, () => Promise<void>>>
+
+/** How long a check may take before it counts as failed, in milliseconds. */
+const CHECK_MS = 2_000
+
+export function createReadiness(checks: ReadinessChecks): Readiness {
+  let state: 'starting' | 'ready' | 'draining' = 'starting'
+  return {
+    markReady: () => {
+      if (state === 'starting') state = 'ready'
+    },
+    drain: () => {
+      state = 'draining'
+    },
+    missing: async () => {
+      if (state !== 'ready') return `the process is ${state}`
+      for (const [name, check] of Object.entries(checks)) {
+        if (!(await answers(check))) return `${name} does not answer`
+      }
+      return undefined
+    },
+  }
+}
+
+async function answers(check: () => Promise<void>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), CHECK_MS)
+  })
+  try {
+    return await Promise.race([check().then(() => true), late])
+  } catch {
+    return false
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** `GET /ready`: 200 `{"status":"ready"}`, else the service's own 503. */
+export const readyRoute = fp<{ readonly readiness: Readiness; readonly unavailable: (message: string) => HttpError }>(
+  async (app: FastifyInstance, { readiness, unavailable }) => {
+    app.get('/ready', { schema: { hide: true } }, async () => {
+      const missing = await readiness.missing()
+      if (missing !== undefined) throw unavailable(missing)
+      return { status: 'ready' }
+    })
+  },
+  { name: 'ready-route' },
+)

@@ -1,0 +1,67 @@
+import { type Meter, trace } from '@opentelemetry/api'
+import fp from 'fastify-plugin'
+import { braceRoute } from './tracing.ts'
+
+export interface HttpTelemetryOptions {
+  readonly meter: Meter
+  /** Paths that are measured but not logged: health checks. */
+  readonly quiet?: readonly string[]
+}
+
+/**
+ * One log line, one histogram sample and the span's status for each request, at its end. Metrics are labelled by route
+ * pattern, so no label holds an id. Routes add members to the line through `request.logFields`.
+ */
+export const httpTelemetry = fp<HttpTelemetryOptions>(
+  async (app, { meter, quiet = ['/health', '/ready'] }) => {
+    const duration = meter.createHistogram('http_server_request_duration_seconds', {
+      description: 'Time from the first byte of a request to the last of its answer',
+    })
+    const silent = new Set(quiet)
+    const routes = new Map<string | undefined, string>()
+    app.decorateRequest('logFields')
+    app.addHook('onResponse', async (request, reply) => {
+      const url = request.is404 ? undefined : request.routeOptions.url
+      let route = routes.get(url)
+      if (route === undefined) {
+        route = braceRoute(url)
+        routes.set(url, route)
+      }
+      const status = reply.statusCode
+      const milliseconds = reply.elapsedTime
+      duration.record(milliseconds / 1_000, {
+        http_request_method: request.method,
+        http_route: route,
+        http_response_status_code: status,
+      })
+      trace.getActiveSpan()?.setAttribute('http.status_code', status)
+      if (silent.has(url ?? '')) return
+      const line = {
+        request_id: request.id,
+        method: request.method,
+        path: pathOf(request.url),
+        route,
+        status,
+        duration_ms: Math.round(milliseconds * 1_000) / 1_000,
+        error_code: request.errorCode,
+        ...request.logFields,
+      }
+      if (status >= 500) request.server.log.error(line, 'request')
+      else if (status >= 400) request.server.log.warn(line, 'request')
+      else request.server.log.info(line, 'request')
+    })
+  },
+  { name: 'http-telemetry' },
+)
+
+function pathOf(url: string): string {
+  const query = url.indexOf('?')
+  return query < 0 ? url : url.slice(0, query)
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Further members of this request's log line. */
+    logFields: Record<string, unknown> | undefined
+  }
+}

@@ -1,0 +1,82 @@
+import { accessSync, constants, mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { type DestinationStream, type Logger, multistream, pino } from 'pino'
+import { REDACTED_PATHS } from './redaction.ts'
+
+export const LOG_LEVELS = ['panic', 'fatal', 'error', 'warn', 'info', 'debug'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+export interface LoggerConfig {
+  readonly level: LogLevel
+  /** Appended to, beside standard output. Its folder is made. */
+  readonly file?: string | undefined
+  /** False keeps lines from standard output. */
+  readonly stdout?: boolean
+  readonly redact?: readonly string[]
+  /** Members of every line, for example `{ component: 'api' }`. */
+  readonly base?: Readonly<Record<string, unknown>>
+}
+
+export interface ServiceLogger {
+  readonly logger: Logger
+  /** Opens the file again, after somebody moved it. */
+  reopen(): void
+  /** Writes what is buffered. Call before the process ends. */
+  flush(): void
+}
+
+const BUFFER_BYTES = 4_096
+const FLUSH_MS = 200
+
+/**
+ * A logger of JSON lines with time, level and msg, buffered: whoever ends the process flushes it.
+ * @throws Error naming the file when it cannot be written
+ */
+export function createLogger(config: LoggerConfig): ServiceLogger {
+  const destinations = [
+    ...(config.stdout === false ? [] : [pino.destination({ dest: 1, ...BUFFERED })]),
+    ...(config.file === undefined ? [] : [openFile(config.file)]),
+  ]
+  const streams: DestinationStream =
+    destinations.length === 1 && destinations[0]
+      ? destinations[0]
+      : multistream(destinations.map((stream) => ({ stream, level: 'trace' })))
+  const logger = pino(
+    {
+      level: config.level === 'panic' ? 'fatal' : config.level,
+      base: config.base ?? {},
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: { paths: [...REDACTED_PATHS, ...(config.redact ?? [])], censor: '[redacted]' },
+    },
+    streams,
+  )
+  return {
+    logger,
+    reopen: () => {
+      for (const destination of destinations) if ('file' in destination && destination.file) destination.reopen()
+    },
+    flush: () => {
+      for (const destination of destinations) destination.flushSync()
+    },
+  }
+}
+
+const BUFFERED = { sync: false, minLength: BUFFER_BYTES, periodicFlush: FLUSH_MS } as const
+
+function openFile(file: string) {
+  try {
+    mkdirSync(dirname(file), { recursive: true })
+    const destination = pino.destination({ dest: file, append: true, mkdir: true, ...BUFFERED })
+    accessSync(existingFolder(file), constants.W_OK)
+    return destination
+  } catch (cause) {
+    throw new Error(`log file ${file} cannot be written (${cause instanceof Error ? cause.message : String(cause)})`, {
+      cause,
+    })
+  }
+}
+
+function existingFolder(file: string): string {
+  return dirname(file)
+}

@@ -1,0 +1,104 @@
+import type { Server } from 'node:http'
+import { createServer } from 'node:http'
+import { type Attributes, createNoopMeter, type Meter } from '@opentelemetry/api'
+
+export interface MetricsConfig {
+  readonly enabled: boolean
+  /** `prometheus`: a listener of its own. `opentelemetry`: pushed by OTLP, to where OTEL_EXPORTER_OTLP_ENDPOINT says. */
+  readonly exporter: 'prometheus' | 'opentelemetry'
+  readonly host: string
+  readonly port: number
+  /** OpenTelemetry resource attributes: `service.name`, `auth.version`. */
+  readonly resource: Attributes
+}
+
+/** The instruments of a process and the listener that prints them. */
+export interface Metrics {
+  readonly meter: Meter
+  readonly enabled: boolean
+  /** Opens the listener; resolves to its port, or undefined when there is none. */
+  listen(): Promise<number | undefined>
+  close(): Promise<void>
+}
+
+/** Makes the process's meter. Without metrics it is one that does nothing, and no library is loaded. */
+export async function createMetrics(config: MetricsConfig): Promise<Metrics> {
+  if (!config.enabled) {
+    return { meter: createNoopMeter(), enabled: false, listen: async () => undefined, close: async () => {} }
+  }
+  return config.exporter === 'prometheus' ? createPrometheus(config) : createPush(config)
+}
+
+/** Seconds; requests of a few hundred microseconds to the longest allowed. */
+const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+async function createProvider(config: MetricsConfig, reader: import('@opentelemetry/sdk-metrics').IMetricReader) {
+  const { AggregationType, MeterProvider } = await import('@opentelemetry/sdk-metrics')
+  const { resourceFromAttributes } = await import('@opentelemetry/resources')
+  return new MeterProvider({
+    resource: resourceFromAttributes(config.resource),
+    readers: [reader],
+    views: [
+      {
+        instrumentName: '*_seconds',
+        aggregation: { type: AggregationType.EXPLICIT_BUCKET_HISTOGRAM, options: { boundaries: DURATION_BUCKETS } },
+      },
+    ],
+  })
+}
+
+async function createPush(config: MetricsConfig): Promise<Metrics> {
+  const { PeriodicExportingMetricReader } = await import('@opentelemetry/sdk-metrics')
+  const { OTLPMetricExporter } = await import('@opentelemetry/exporter-metrics-otlp-proto')
+  const reader = new PeriodicExportingMetricReader({ exporter: new OTLPMetricExporter(), exportIntervalMillis: 10_000 })
+  const provider = await createProvider(config, reader)
+  return {
+    meter: provider.getMeter('trestle'),
+    enabled: true,
+    listen: async () => undefined,
+    close: () => provider.shutdown(),
+  }
+}
+
+async function createPrometheus(config: MetricsConfig): Promise<Metrics> {
+  const { PrometheusExporter, PrometheusSerializer } = await import('@opentelemetry/exporter-prometheus')
+  const { collectDefaultMetrics, Registry } = await import('prom-client')
+  const exporter = new PrometheusExporter({ preventServerStart: true })
+  const provider = await createProvider(config, exporter)
+  const serializer = new PrometheusSerializer(undefined, false, undefined, true, true)
+  const processMetrics = new Registry()
+  collectDefaultMetrics({ register: processMetrics })
+  const render = async () => {
+    const { resourceMetrics } = await exporter.collect()
+    return serializer.serialize(resourceMetrics) + (await processMetrics.metrics())
+  }
+  let server: Server | undefined
+  return {
+    meter: provider.getMeter('trestle'),
+    enabled: true,
+    listen: async () => {
+      server = await listen(config, render)
+      const address = server.address()
+      return typeof address === 'object' && address ? address.port : undefined
+    },
+    close: async () => {
+      server?.closeAllConnections()
+      await new Promise((resolve) => (server ? server.close(resolve) : resolve(undefined)))
+      await provider.shutdown()
+    },
+  }
+}
+
+function listen({ host, port }: MetricsConfig, render: () => Promise<string>): Promise<Server> {
+  const server = createServer((request, response) => {
+    if (request.method !== 'GET' || !['/', '/metrics'].includes(request.url ?? '')) return response.writeHead(404).end()
+    return render().then(
+      (text) => response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(text),
+      () => response.writeHead(500).end(),
+    )
+  })
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => resolve(server))
+  })
+}
