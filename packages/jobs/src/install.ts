@@ -1,0 +1,45 @@
+import { PgBoss } from 'pg-boss'
+import { type AnyTask, deadQueue } from './task.ts'
+
+export interface InstallOptions {
+  /** A connection that may create schemas. */
+  readonly url: string
+  /** The queue's own schema, for example `auth_jobs`. */
+  readonly schema: string
+  readonly tasks: readonly AnyTask[]
+}
+
+/** Makes or updates the queue's schema and its queues. Part of `migrate`, under its lock; changes nothing when up to date. */
+export async function installJobs({ url, schema, tasks }: InstallOptions): Promise<void> {
+  const boss = new PgBoss({ connectionString: url, schema, max: 1, supervise: false, schedule: false, migrate: true })
+  boss.on('error', () => {})
+  await boss.start()
+  try {
+    for (const task of tasks) {
+      await createOrUpdate(boss, deadQueue(task), { deleteAfterSeconds: 0, retentionSeconds: DEAD_KEPT_SECONDS })
+      await createOrUpdate(boss, task.name, {
+        notify: true,
+        heartbeatSeconds: 10,
+        retryLimit: task.retryLimit,
+        retryBackoff: true,
+        retryDelay: task.firstDelaySeconds,
+        retryDelayMax: task.longestDelaySeconds,
+        expireInSeconds: task.timeoutSeconds,
+        deleteAfterSeconds: DONE_KEPT_SECONDS,
+        deadLetter: deadQueue(task),
+      })
+    }
+  } finally {
+    await boss.stop({ graceful: false })
+  }
+}
+
+const DEAD_KEPT_SECONDS = 90 * 86_400
+const DONE_KEPT_SECONDS = 3_600
+
+type QueueOptions = NonNullable<Parameters<PgBoss['createQueue']>[1]>
+
+async function createOrUpdate(boss: PgBoss, name: string, options: QueueOptions): Promise<void> {
+  await boss.createQueue(name, options)
+  await boss.updateQueue(name, options)
+}

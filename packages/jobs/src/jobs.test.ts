@@ -1,0 +1,123 @@
+import { createNoopMeter } from '@opentelemetry/api'
+import { openDatabase } from '@trestle/database/connect.ts'
+import { migrateUp } from '@trestle/database/migrate.ts'
+import { createNames } from '@trestle/database/names.ts'
+import { grantToRole } from '@trestle/database/roles.ts'
+import { createTemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { installJobs } from './install.ts'
+import { createJobs, type Jobs } from './jobs.ts'
+import { type AnyTask, defineTask } from './task.ts'
+
+interface Greeting {
+  readonly to: string
+}
+
+const options = { retryLimit: 1, firstDelaySeconds: 1, longestDelaySeconds: 1, timeoutSeconds: 30 }
+const greet = defineTask<Greeting>('greet', { ...options, sealed: true })
+const fail = defineTask<Greeting>('fail', { ...options, retryLimit: 0, sealed: false })
+const tasks: readonly AnyTask[] = [greet, fail]
+const names = createNames('example')
+
+const temporary = await createTemporaryDatabase({
+  template: 'jobs-test',
+  migrate: (url) =>
+    migrateUp({
+      url,
+      names,
+      sources: { '0001-schema': () => ({ up: async () => {} }) },
+      afterwards: [
+        () => installJobs({ url, schema: names.jobSchema, tasks }),
+        (db) => grantToRole(db, { names, role: 'jobs_service', appendOnly: [] }),
+      ],
+    }),
+})
+const database = openDatabase<object>({
+  url: temporary.url,
+  names,
+  applicationName: 'test',
+  poolSize: 2,
+  role: 'jobs_service',
+  statementTimeoutMs: 5_000,
+  lockTimeoutMs: 2_000,
+  prepared: true,
+  onConnectionError: () => {},
+})
+const greeted: { payload: Greeting; attempt: number }[] = []
+let refusals = 0
+let jobs: Jobs
+
+beforeAll(async () => {
+  jobs = createJobs({
+    url: temporary.url,
+    schema: names.jobSchema,
+    role: 'jobs_service',
+    applicationName: 'test',
+    sealKey: Buffer.alloc(32, 7),
+    meter: createNoopMeter(),
+    onError: () => {},
+  })
+  await jobs.open()
+  await jobs.work(greet, async (payload, { attempt }) => {
+    if (refusals > 0) {
+      refusals -= 1
+      throw new Error('not now')
+    }
+    greeted.push({ payload, attempt })
+    return 'done'
+  })
+  await jobs.work(fail, async () => {
+    throw new Error('never')
+  })
+})
+
+afterAll(async () => {
+  await jobs.close()
+  await database.close()
+  await temporary.drop()
+})
+
+describe('jobs', () => {
+  it('runs what was committed, and nothing of what was rolled back', async () => {
+    await database.db
+      .transaction()
+      .execute(async (trx) => {
+        await jobs.send(trx, greet, { to: 'nobody' })
+        throw new Error('roll back')
+      })
+      .catch(() => {})
+    await database.db.transaction().execute((trx) => jobs.send(trx, greet, { to: 'Ada' }))
+    await expect.poll(() => greeted, { timeout: 10_000 }).toEqual([{ payload: { to: 'Ada' }, attempt: 1 }])
+  })
+
+  it('keeps the payload of a sealed task out of the database', async () => {
+    const { rows } = await sql<{ data: string }>`SELECT data::text FROM example_jobs.job WHERE name = 'greet'`.execute(
+      database.db,
+    )
+    expect(rows.length).toBeGreaterThan(0)
+    expect(rows.map(({ data }) => data).join()).not.toContain('Ada')
+  })
+
+  it('tries again after a failure', async () => {
+    refusals = 1
+    await jobs.send(database.db, greet, { to: 'Grace' })
+    await expect.poll(() => greeted.at(-1), { timeout: 15_000 }).toEqual({ payload: { to: 'Grace' }, attempt: 2 })
+  })
+
+  it('keeps what has failed for good where an operator finds it', async () => {
+    await jobs.send(database.db, fail, { to: 'Alan' })
+    await expect
+      .poll(() => jobs.countDead(tasks), { timeout: 10_000 })
+      .toEqual(
+        new Map([
+          ['greet', 0],
+          ['fail', 1],
+        ]),
+      )
+  })
+
+  it('installs again without a change', async () => {
+    await expect(installJobs({ url: temporary.url, schema: names.jobSchema, tasks })).resolves.toBeUndefined()
+  })
+})

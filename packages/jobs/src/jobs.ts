@@ -1,0 +1,130 @@
+import type { Meter } from '@opentelemetry/api'
+import type { Kysely } from 'kysely'
+import { fromKysely, type JobWithMetadata, PgBoss } from 'pg-boss'
+import { openPayload, type SealedPayload, sealPayload } from './seal.ts'
+import { type AnyTask, deadQueue, type Task } from './task.ts'
+
+export interface JobsConfig {
+  readonly url: string
+  /** The queue's own schema, for example `auth_jobs`. */
+  readonly schema: string
+  readonly role?: string | undefined
+  readonly applicationName: string
+  /** 32 bytes, for payloads of sealed tasks. */
+  readonly sealKey: Uint8Array
+  readonly meter: Meter
+  readonly onError: (error: Error) => void
+}
+
+export interface SendOptions {
+  readonly startAfterSeconds?: number
+}
+
+/** What became of an attempt: `dropped` is work that no longer makes sense, for example a mail whose link has expired. */
+export type Outcome = 'done' | 'dropped'
+
+/** Does one job. A thrown error means: try again later. */
+export type Handler<Payload> = (
+  payload: Payload,
+  job: { readonly id: string; readonly attempt: number },
+) => Promise<Outcome>
+
+/** The service's background work. */
+export interface Jobs {
+  /** Connects; needed before `send`. */
+  open(): Promise<void>
+  /** Adds a job in the transaction of its cause; it runs after the commit, or never. Resolves to the job's id. */
+  send<Payload extends object>(
+    // biome-ignore lint/suspicious/noExplicitAny: a transaction over the tables of any service
+    trx: Kysely<any>,
+    task: Task<Payload>,
+    payload: Payload,
+    options?: SendOptions,
+  ): Promise<string>
+  /** Takes jobs of a task, one at a time in this process, as soon as they are committed. */
+  work<Payload extends object>(task: Task<Payload>, handler: Handler<Payload>): Promise<void>
+  /** Adds a job of a task at each time of a cron expression (UTC), once among all processes. */
+  schedule(task: Task<Record<string, never>>, cron: string): Promise<void>
+  /** Jobs that have failed for good, by task. */
+  countDead(tasks: readonly AnyTask[]): Promise<ReadonlyMap<string, number>>
+  /** Throws unless the worker runs. */
+  check(): Promise<void>
+  /** Finishes what runs, then disconnects. */
+  close(): Promise<void>
+}
+
+const POLL_SECONDS = 2
+const CLOSE_MS = 25_000
+
+export function createJobs(config: JobsConfig): Jobs {
+  const boss = new PgBoss({
+    connectionString: config.url,
+    schema: config.schema,
+    application_name: config.applicationName,
+    max: 3,
+    migrate: false,
+    createSchema: false,
+    reindex: false,
+    monitorVacuum: false,
+    useListenNotify: true,
+    ...(config.role === undefined ? {} : { options: `-c role=${config.role}` }),
+  })
+  boss.on('error', config.onError)
+  const outcomes = config.meter.createCounter('jobs_total', { description: 'Attempts of background jobs by outcome' })
+  let running = false
+  return {
+    open: async () => {
+      await boss.start()
+      running = true
+    },
+    send: async (trx, task, payload, options = {}) => {
+      const data = task.sealed ? await sealPayload(config.sealKey, payload) : payload
+      const id = await boss.send(task.name, data, {
+        db: fromKysely(trx),
+        ...(options.startAfterSeconds === undefined ? {} : { startAfter: options.startAfterSeconds }),
+      })
+      if (id === null) throw new Error(`job of task ${task.name} was not taken`)
+      return id
+    },
+    work: async (task, handler) => {
+      const attempt = runAttempt(config, task, handler)
+      await boss.work(
+        task.name,
+        { includeMetadata: true, pollingIntervalSeconds: POLL_SECONDS, notifyPollingIntervalSeconds: POLL_SECONDS },
+        async ([job]: JobWithMetadata<object>[]) => {
+          if (!job) return
+          try {
+            outcomes.add(1, { task: task.name, outcome: await attempt(job) })
+          } catch (error) {
+            outcomes.add(1, { task: task.name, outcome: job.retryCount < job.retryLimit ? 'retry' : 'dead' })
+            throw error
+          }
+        },
+      )
+    },
+    schedule: (task, cron) => boss.schedule(task.name, cron, {}, { tz: 'UTC' }),
+    countDead: async (tasks) => {
+      const counts = new Map<string, number>()
+      for (const task of tasks) {
+        const jobs = await boss.findJobs(deadQueue(task), {})
+        counts.set(task.name, jobs.length)
+      }
+      return counts
+    },
+    check: async () => {
+      if (!running) throw new Error('the job worker does not run')
+    },
+    close: async () => {
+      running = false
+      await boss.stop({ graceful: true, timeout: CLOSE_MS })
+    },
+  }
+}
+
+function runAttempt<Payload extends object>(config: JobsConfig, task: Task<Payload>, handler: Handler<Payload>) {
+  return async (job: JobWithMetadata<object>): Promise<Outcome> => {
+    // What lies in the queue was put there by `send` of the same task.
+    const payload = task.sealed ? await openPayload(config.sealKey, job.data as SealedPayload) : job.data
+    return handler(payload as Payload, { id: job.id, attempt: job.retryCount + 1 })
+  }
+}
