@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { type FastifyBaseLogger, fastify } from 'fastify'
+import { type FastifyBaseLogger, fastify, LogController } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { decorateErrors, type ErrorVocabulary, errorHandler, sendError, toHttpError } from '../errors/error-handler.ts'
 
@@ -36,12 +36,11 @@ export function createServer(options: ServerOptions) {
   const header = options.requestIdHeader?.toLowerCase()
   const app = fastify({
     loggerInstance: options.logger,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     genReqId: (request) => {
       const incoming = header === undefined ? undefined : request.headers[header]
       return typeof incoming === 'string' && pattern.test(incoming) ? incoming : randomUUID()
     },
-    requestIdLogLabel: 'request_id',
     bodyLimit: options.bodyLimit,
     handlerTimeout: options.handlerTimeoutMs,
     requestTimeout: options.handlerTimeoutMs + HEADER_TIMEOUT_MS,

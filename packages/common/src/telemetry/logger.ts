@@ -1,5 +1,5 @@
-import { accessSync, constants, mkdirSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { type DestinationStream, type Logger, multistream, pino } from 'pino'
 import { REDACTED_PATHS } from './redaction.ts'
 
@@ -66,17 +66,19 @@ const BUFFERED = { sync: false, minLength: BUFFER_BYTES, periodicFlush: FLUSH_MS
 
 function openFile(file: string) {
   try {
-    mkdirSync(dirname(file), { recursive: true })
-    const destination = pino.destination({ dest: file, append: true, mkdir: true, ...BUFFERED })
-    accessSync(existingFolder(file), constants.W_OK)
-    return destination
+    makeFolder(dirname(resolve(file)))
+    // Opened here and now, so that a path that cannot be written stops the start.
+    closeSync(openSync(file, 'a'))
+    return pino.destination({ dest: file, append: true, ...BUFFERED })
   } catch (cause) {
-    throw new Error(`log file ${file} cannot be written (${cause instanceof Error ? cause.message : String(cause)})`, {
-      cause,
-    })
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new Error(`log file ${file} cannot be written (${reason})`, { cause })
   }
 }
 
-function existingFolder(file: string): string {
-  return dirname(file)
+/** One folder after the other: Node's own recursive form never returns where the system answers ENOENT, as /proc does. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return
+  makeFolder(dirname(folder))
+  mkdirSync(folder)
 }

@@ -1,0 +1,115 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { ConfigError, loadConfig } from './load-config.ts'
+import {
+  commaList,
+  duration,
+  flag,
+  integer,
+  oneOf,
+  parseDuration,
+  port,
+  secret,
+  secretBytes,
+  text,
+  url,
+} from './setting.ts'
+
+const settings = {
+  SITE_URL: url(),
+  PORT: port().default(8081),
+  EXP: integer(1).default(3600),
+  ON: flag().default(false),
+  LIST: commaList().default([]),
+  AGE: duration().optional(),
+  GATEWAY: oneOf('twilio', 'vonage').optional(),
+  PASSWORD: secret(text()).optional(),
+  KEY: secretBytes(4).optional(),
+}
+const load = (env: NodeJS.ProcessEnv, file?: string) =>
+  loadConfig(settings, { prefix: 'X_', env, file, aliases: { PORT: ['X_API_PORT', 'PORT'] } })
+
+function problemsOf(env: NodeJS.ProcessEnv): readonly string[] {
+  try {
+    load(env)
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+}
+
+describe('loadConfig', () => {
+  it('reads settings by prefix, aliases after it, defaults last, and takes an empty string for unset', () => {
+    expect(load({ X_SITE_URL: 'https://a.example', PORT: '1', X_EXP: '', X_LIST: ' a, ,b ' })).toEqual({
+      SITE_URL: 'https://a.example',
+      PORT: 1,
+      EXP: 3600,
+      ON: false,
+      LIST: ['a', 'b'],
+    })
+    expect(load({ X_SITE_URL: 'https://a', X_PORT: '3', X_API_PORT: '2', PORT: '1' }).PORT).toBe(3)
+    expect(load({ X_SITE_URL: 'https://a', X_API_PORT: '2', PORT: '1' }).PORT).toBe(2)
+  })
+
+  it('puts the environment above the file', () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'config-')), 'settings.env')
+    writeFileSync(file, `# comment\nexport X_SITE_URL='https://file'\nX_EXP=60\nX_PASSWORD="a\\nb"\n`)
+    expect(load({ X_EXP: '61', X_SITE_URL: '' }, file)).toMatchObject({
+      SITE_URL: 'https://file',
+      EXP: 61,
+      PASSWORD: 'a\nb',
+    })
+    expect(() => load({}, '/nowhere/settings.env')).toThrow(/^config: \/nowhere\/settings.env cannot be read/)
+  })
+
+  it('lists every problem at once and never a secret', () => {
+    expect(
+      problemsOf({
+        X_PORT: '70000',
+        X_EXP: 'x',
+        X_ON: 'perhaps',
+        X_AGE: '1d',
+        X_GATEWAY: 'pigeon',
+        X_KEY: 'c2VjcmV0!',
+      }),
+    ).toEqual([
+      'X_SITE_URL is required',
+      'X_PORT must be a port between 0 and 65535 (got "70000")',
+      'X_EXP must be a positive integer (got "x")',
+      'X_ON must be true or false (got "perhaps")',
+      'X_AGE must be a duration such as 300ms, 1.5h, 2h45m, or a number of seconds (got "1d")',
+      'X_GATEWAY must be one of twilio, vonage (got "pigeon")',
+      'X_KEY must be base64 of at least 4 bytes',
+    ])
+  })
+
+  it('asks for rules over several settings once each of them is right', () => {
+    const check = () => ['X_A is required when X_B is set']
+    expect(() => loadConfig(settings, { prefix: 'X_', env: { X_SITE_URL: 'http://a' }, check })).toThrow(
+      'config: X_A is required when X_B is set',
+    )
+  })
+
+  it.each([
+    ['0', 0],
+    ['90', 90_000],
+    ['300ms', 300],
+    ['1.5h', 5_400_000],
+    ['2h45m', 9_900_000],
+    ['10µs', 0.01],
+    ['', undefined],
+    ['1d', undefined],
+    ['h', undefined],
+    ['-1s', undefined],
+    ['1s ', undefined],
+  ])('reads the duration %j as %j ms', (value, ms) => {
+    expect(parseDuration(value)).toBe(ms)
+  })
+
+  it.each(['true', '1', 't', 'YES', 'y'])('takes %j for true', (value) => {
+    expect(load({ X_SITE_URL: 'http://a', X_ON: value }).ON).toBe(true)
+  })
+})

@@ -1,0 +1,200 @@
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createNoopMeter } from '@opentelemetry/api'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { defineError } from '../errors/define-error.ts'
+import type { ErrorVocabulary } from '../errors/error-handler.ts'
+import { httpTelemetry } from '../telemetry/http-telemetry.ts'
+import { createLogger, type ServiceLogger } from '../telemetry/logger.ts'
+import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
+import { createServer, type Server } from './create-server.ts'
+import { createReadiness, readyRoute } from './readiness.ts'
+
+const errors = {
+  notFound: defineError(404, 'not_found', 'Not found'),
+  method: defineError(405, 'method_not_allowed', 'Method not allowed'),
+  malformed: defineError(400, 'malformed', 'Malformed request'),
+  invalid: defineError(400, 'invalid', 'Invalid'),
+  tooLarge: defineError(413, 'too_large', 'Too large'),
+  mediaType: defineError(415, 'media_type', 'Unsupported media type'),
+  away: defineError(503, 'away', 'Away', { 'retry-after': '1' }),
+  late: defineError(504, 'late', 'Late'),
+  defect: defineError(500, 'defect', 'Defect'),
+}
+const vocabulary: ErrorVocabulary = {
+  envelope: ({ status, code, message, details }) => ({ status, code, message, ...details }),
+  invalid: ({ issues }) => errors.invalid({ details: { paths: issues.map(({ path }) => path.join('.')) } }),
+  malformed: (cause) => errors.malformed({ cause }),
+  tooLarge: (cause) => errors.tooLarge({ cause }),
+  unsupportedMediaType: (cause) => errors.mediaType({ cause }),
+  notFound: () => errors.notFound(),
+  methodNotAllowed: (allow) => errors.method({ headers: { allow: allow.join(', ') } }),
+  unavailable: (cause) => errors.away({ cause }),
+  timedOut: (cause) => errors.late({ cause }),
+  unexpected: (cause) => errors.defect({ cause }),
+  isUnavailable: (error) => error instanceof Error && error.message === 'gone',
+}
+
+const file = join(mkdtempSync(join(tmpdir(), 'log-')), 'deep', 'app.log')
+let log: ServiceLogger
+let app: Server
+let metrics: Metrics
+const readiness = createReadiness({ database: async () => {} })
+
+beforeAll(async () => {
+  log = createLogger({ level: 'info', file, stdout: false })
+  metrics = await createMetrics({
+    enabled: true,
+    exporter: 'prometheus',
+    host: '127.0.0.1',
+    port: 0,
+    resource: { 'service.name': 'example' },
+  })
+  app = createServer({
+    logger: log.logger,
+    vocabulary,
+    requestIdHeader: 'x-request-id',
+    bodyLimit: 100,
+    handlerTimeoutMs: 300,
+    brokenRequestHeaders: { 'x-content-type-options': 'nosniff' },
+  })
+  await app.register(httpTelemetry, { meter: metrics.meter })
+  await app.register(readyRoute, { readiness, unavailable: (message) => errors.away({ message }) })
+  app.get('/things/:thingId', async (request) => {
+    request.logFields = { own: 'field', password: 'hush' }
+    return { id: (request.params as { thingId: string }).thingId }
+  })
+  app.post('/things', { schema: { body: z.object({ name: z.string() }) } }, async () => ({}))
+  app.get('/gone', async () => {
+    throw new Error('gone')
+  })
+  app.get('/broken', async () => {
+    throw new Error('SELECT secret FROM table')
+  })
+  app.get('/slow', () => new Promise<void>(() => {}))
+  await app.listen({ port: 0, host: '127.0.0.1' })
+})
+
+afterAll(async () => {
+  await app.close()
+  await metrics.close()
+})
+
+describe('errors', () => {
+  it.each([
+    ['GET', '/nothing', undefined, 404, { status: 404, code: 'not_found', message: 'Not found' }],
+    ['DELETE', '/things/1', undefined, 405, { status: 405, code: 'method_not_allowed', message: 'Method not allowed' }],
+    ['POST', '/things', '{"name":1}', 400, { status: 400, code: 'invalid', message: 'Invalid', paths: ['name'] }],
+    ['POST', '/things', '{', 400, { status: 400, code: 'malformed', message: 'Malformed request' }],
+    ['POST', '/things', `{"name":"${'x'.repeat(100)}"}`, 413, { status: 413, code: 'too_large', message: 'Too large' }],
+    ['GET', '/gone', undefined, 503, { status: 503, code: 'away', message: 'Away' }],
+    ['GET', '/broken', undefined, 500, { status: 500, code: 'defect', message: 'Defect' }],
+    ['GET', '/slow', undefined, 504, { status: 504, code: 'late', message: 'Late' }],
+    ['GET', '/things/%zz', undefined, 400, { status: 400, code: 'malformed', message: 'Malformed request' }],
+  ] as const)('%s %s answers %#: the envelope', async (...row) => {
+    const [method, url, payload, status, body] = row
+    const headers = payload === undefined ? {} : { 'content-type': 'application/json' }
+    const answer = await app.inject({ method, url, headers, ...(payload === undefined ? {} : { payload }) })
+    expect([answer.statusCode, answer.json()]).toEqual([status, body])
+    expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
+    expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
+  })
+
+  it('names the methods that a path takes', async () => {
+    const answer = await app.inject({ method: 'DELETE', url: '/things/1?x=y' })
+    expect(answer.headers.allow).toBe('GET, HEAD')
+  })
+
+  it.each(['nonsense\r\n\r\n', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`])(
+    'answers what is no HTTP request in the envelope too',
+    async (bytes) => {
+      const socket = connect(Number(new URL(app.listeningOrigin).port), '127.0.0.1')
+      socket.write(bytes)
+      const chunks: Buffer[] = []
+      socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+      await once(socket, 'close')
+      const text = Buffer.concat(chunks).toString()
+      expect(text).toMatch(/^HTTP\/1\.1 4(00|31) /)
+      expect(text).toContain('x-content-type-options: nosniff')
+      expect(text).toContain('{"status":400,"code":"malformed","message":"Malformed request"}')
+    },
+  )
+})
+
+describe('telemetry', () => {
+  it('logs one line a request, with its id, its route pattern and no secret', async () => {
+    await app.inject({ url: '/things/42?token=t', headers: { 'x-request-id': 'mine' } })
+    await app.inject({ url: '/broken', headers: { 'x-request-id': 'theirs' } })
+    log.flush()
+    const lines = readFileSync(file, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(lines.filter(({ request_id: id }) => id === 'mine')).toEqual([
+      {
+        level: 'info',
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+        request_id: 'mine',
+        method: 'GET',
+        path: '/things/42',
+        route: '/things/{thing_id}',
+        status: 200,
+        duration_ms: expect.any(Number),
+        own: 'field',
+        password: '[redacted]',
+        msg: 'request',
+      },
+    ])
+    const broken = lines.filter(({ request_id: id }) => id === 'theirs')
+    expect(broken.map(({ level, msg }) => [level, msg])).toEqual([
+      ['error', 'Defect'],
+      ['error', 'request'],
+    ])
+    expect(broken[0].err.message).toBe('SELECT secret FROM table')
+  })
+
+  it('prints metrics by route pattern together with those of the process', async () => {
+    const port = await metrics.listen()
+    await app.inject({ url: '/things/4711' })
+    for (const path of ['/', '/metrics']) {
+      const text = await (await fetch(`http://127.0.0.1:${port}${path}`)).text()
+      expect(text).toContain(
+        'http_server_request_duration_seconds_count{http_request_method="GET",http_route="/things/{thing_id}",http_response_status_code="200"}',
+      )
+      expect(text).toContain('http_route="noroute"')
+      expect(text).toMatch(/^nodejs_eventloop_lag_seconds /m)
+      expect(text).not.toContain('4711')
+    }
+    expect((await fetch(`http://127.0.0.1:${port}/other`)).status).toBe(404)
+  })
+
+  it('is silent where metrics are off', async () => {
+    const off = await createMetrics({ enabled: false, exporter: 'prometheus', host: '', port: 0, resource: {} })
+    expect(off.meter).toBeInstanceOf(createNoopMeter().constructor)
+    expect(await off.listen()).toBeUndefined()
+  })
+
+  it('refuses a log file that cannot be written', () => {
+    expect(() => createLogger({ level: 'info', file: '/proc/nowhere/app.log' })).toThrow(
+      /^log file \/proc\/nowhere\/app.log cannot be written/,
+    )
+  })
+})
+
+describe('GET /ready', () => {
+  it('503 while starting, 200 when ready, 503 while draining', async () => {
+    const ask = async () => {
+      const answer = await app.inject({ url: '/ready' })
+      return [answer.statusCode, answer.json(), answer.headers['retry-after']]
+    }
+    expect(await ask()).toEqual([503, { status: 503, code: 'away', message: 'the process is starting' }, '1'])
+    readiness.markReady()
+    expect(await ask()).toEqual([200, { status: 'ready' }, undefined])
+    readiness.drain()
+    expect(await ask()).toEqual([503, { status: 503, code: 'away', message: 'the process is draining' }, '1'])
+  })
+})
