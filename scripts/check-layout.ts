@@ -1,0 +1,34 @@
+// Fails on a broken rule of layout: `node scripts/check-layout.ts`. Each rule is a file of scripts/layout.
+import { join } from 'node:path'
+import { arrows } from './layout/arrows.ts'
+import { clockAndEnvironment } from './layout/clock-and-environment.ts'
+import { forbiddenNames } from './layout/forbidden-names.ts'
+import { migrationFiles } from './layout/migration-files.ts'
+import { settingsDocuments } from './layout/settings-documents.ts'
+import { type Problem, type Rule, readSourceTree } from './layout/source-tree.ts'
+import { urlFiles } from './layout/url-files.ts'
+
+const rules: readonly Rule[] = [
+  forbiddenNames,
+  urlFiles,
+  arrows,
+  clockAndEnvironment,
+  migrationFiles,
+  settingsDocuments,
+]
+
+/** Every broken rule in the tree under `root`. Throws when a source cannot be parsed or a `config.ts` not be loaded. */
+export async function checkLayout(root: string): Promise<readonly Problem[]> {
+  const tree = readSourceTree(root)
+  const found = await Promise.all(rules.map((rule) => rule(tree)))
+  return found.flat()
+}
+
+if (import.meta.main) {
+  const problems = await checkLayout(join(import.meta.dirname, '..'))
+  for (const { path, line, message } of problems) {
+    console.error(`${path}${line === undefined ? '' : `:${line}`}: ${message}`)
+  }
+  if (problems.length > 0) console.error(`${problems.length} broken layout rules`)
+  process.exit(problems.length > 0 ? 1 : 0)
+}

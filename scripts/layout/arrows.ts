@@ -1,0 +1,78 @@
+import { posix } from 'node:path'
+import { type Problem, productionFiles, type Rule, type SourceFile, serviceNames } from './source-tree.ts'
+import { type ImportedModule, importsOf } from './syntax.ts'
+
+/** Folders of a service that are above its nouns. */
+const upperFolders = new Set(['routes', 'controllers', 'plugins', 'use-cases'])
+const http = /^(fastify($|\/|-)|@fastify\/)/
+const database = /^(kysely|pg)($|\/)/
+
+/**
+ * Arrows go one way: main → app → routes and plugins → use-cases → repositories → database. A service never imports
+ * another service, a package never imports a service, a migration imports Kysely alone, and no relative import leaves
+ * its workspace package.
+ */
+export const arrows: Rule = (tree) => {
+  const services = new Set(serviceNames(tree))
+  const serviceOf = (specifier: string): string | undefined => {
+    const name = /^@trestle\/([^/]+)/.exec(specifier)?.[1]
+    return name !== undefined && services.has(name) ? name : undefined
+  }
+  return [
+    ...eachImport(productionFiles(tree, 'services'), (file, imported) => {
+      const [, own = ''] = file.path.split('/')
+      const other = serviceOf(imported.specifier)
+      if (other !== undefined && other !== own) return `a service never imports another service (${other})`
+      return refusalInService(file, imported)
+    }),
+    ...eachImport(productionFiles(tree, 'packages'), (_file, imported) => {
+      const service = serviceOf(imported.specifier)
+      return service === undefined ? undefined : `a package never imports a service (${service})`
+    }),
+    ...eachImport(productionFiles(tree, 'migrations'), (_file, { specifier }) =>
+      specifier === 'kysely' || specifier.startsWith('.')
+        ? undefined
+        : `a migration imports Kysely alone (${specifier})`,
+    ),
+    ...eachImport(productionFiles(tree, 'services', 'packages', 'migrations', 'bench'), leavesPackage),
+  ]
+}
+
+function eachImport(
+  files: readonly SourceFile[],
+  refuse: (file: SourceFile, imported: ImportedModule) => string | undefined,
+): readonly Problem[] {
+  return files.flatMap((file) =>
+    importsOf(file).flatMap((imported): Problem[] => {
+      const message = refuse(file, imported)
+      return message === undefined ? [] : [{ path: file.path, line: imported.line, message }]
+    }),
+  )
+}
+
+/** The rule between the folders of one service, by where the importing file stands. */
+function refusalInService(file: SourceFile, { specifier }: ImportedModule): string | undefined {
+  const [folder, ...below] = file.path.split('/').slice(3)
+  if (folder === undefined || below.length === 0) return undefined
+  const target = specifier.startsWith('.') ? posix.join(posix.dirname(file.path), specifier) : undefined
+  const targetFolder = target?.split('/')[3] ?? ''
+  if (targetFolder === 'main.ts' || targetFolder === 'app.ts') return `nothing below imports ${targetFolder}`
+  if (folder === 'routes' || folder === 'controllers') {
+    return database.test(specifier) ? `a route knows no SQL (${specifier})` : undefined
+  }
+  if (folder === 'plugins') return targetFolder === 'routes' ? 'a plugin never imports routes' : undefined
+  if (http.test(specifier)) return `only routes and plugins know HTTP (${specifier})`
+  if (folder === 'use-cases') {
+    const upward = targetFolder !== 'use-cases' && upperFolders.has(targetFolder)
+    return upward ? `a use case never imports ${targetFolder}` : undefined
+  }
+  return upperFolders.has(targetFolder) ? `a folder of a noun never imports ${targetFolder}` : undefined
+}
+
+function leavesPackage(file: SourceFile, { specifier }: ImportedModule): string | undefined {
+  if (!specifier.startsWith('.')) return undefined
+  const depth = /^(services|packages)\//.test(file.path) ? 2 : 1
+  const own = file.path.split('/').slice(0, depth).join('/')
+  const target = posix.join(posix.dirname(file.path), specifier)
+  return target.startsWith(`${own}/`) ? undefined : `a relative import never leaves its package (${specifier})`
+}

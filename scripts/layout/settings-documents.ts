@@ -1,0 +1,72 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { type Problem, type Rule, type SourceTree, serviceNames } from './source-tree.ts'
+
+/**
+ * Every setting that a service reads is in `.env.example`, under one line that explains it, and in the table of the
+ * service's README; and neither names a setting that nothing reads. What a service reads is the object `settings` that
+ * its `src/config.ts` exports, by names without prefix.
+ */
+export const settingsDocuments: Rule = async (tree) => {
+  const problems: Problem[] = []
+  const documented = exampleSettings(tree)
+  problems.push(...documented.problems)
+  for (const service of serviceNames(tree)) {
+    const prefix = `${service.toUpperCase()}_`
+    const names = await settingNames(tree, service)
+    if (names === undefined) {
+      problems.push({ path: `services/${service}/src/config.ts`, message: 'exports no object named settings' })
+      continue
+    }
+    const read = new Set(names.map((name) => prefix + name))
+    const inExample = new Set([...documented.names].filter((name) => name.startsWith(prefix)))
+    problems.push(...difference('.env.example', read, inExample))
+    problems.push(...difference(`services/${service}/README.md`, read, readmeSettings(tree, service, prefix)))
+  }
+  return problems
+}
+
+async function settingNames(tree: SourceTree, service: string): Promise<readonly string[] | undefined> {
+  const path = join(tree.root, 'services', service, 'src', 'config.ts')
+  if (!existsSync(path)) return undefined
+  const module: { settings?: unknown } = await import(pathToFileURL(path).href)
+  return typeof module.settings === 'object' && module.settings !== null ? Object.keys(module.settings) : undefined
+}
+
+/** The settings of `.env.example`: `NAME=` or, left at its default, `# NAME=`. */
+function exampleSettings(tree: SourceTree): { names: ReadonlySet<string>; problems: readonly Problem[] } {
+  const path = '.env.example'
+  const lines = tree.files.find((file) => file.path === path)?.text.split('\n') ?? []
+  const setting = /^(?:# )?([A-Z][A-Z0-9_]*)=/
+  const names = new Set<string>()
+  const problems: Problem[] = []
+  for (const [i, line] of lines.entries()) {
+    const name = setting.exec(line)?.[1]
+    if (name === undefined) continue
+    const above = lines[i - 1] ?? ''
+    if (names.has(name)) problems.push({ path, line: i + 1, message: `${name} is listed twice` })
+    if (!above.startsWith('# ') || setting.test(above)) {
+      problems.push({ path, line: i + 1, message: `${name} has no line above it that explains it` })
+    }
+    names.add(name)
+  }
+  return { names, problems }
+}
+
+/** The first cells of the README's tables that are settings: `` | `AUTH_SITE_URL` | … | ``. */
+function readmeSettings(tree: SourceTree, service: string, prefix: string): ReadonlySet<string> {
+  const text = tree.files.find(({ path }) => path === `services/${service}/README.md`)?.text ?? ''
+  const rows = text.split('\n').flatMap((line) => /^\|([^|]*)\|/.exec(line)?.[1] ?? [])
+  const names = rows.flatMap((cell) => [...cell.matchAll(/`([A-Z][A-Z0-9_]*)`/g)].map(([, name = '']) => name))
+  return new Set(names.filter((name) => name.startsWith(prefix)))
+}
+
+function difference(path: string, read: ReadonlySet<string>, written: ReadonlySet<string>): readonly Problem[] {
+  return [
+    ...[...read].filter((name) => !written.has(name)).map((name) => ({ path, message: `does not list ${name}` })),
+    ...[...written]
+      .filter((name) => !read.has(name))
+      .map((name) => ({ path, message: `lists ${name}, which nothing reads` })),
+  ]
+}

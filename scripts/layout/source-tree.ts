@@ -1,0 +1,70 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** A text file of the repository. */
+export interface SourceFile {
+  /** From the root, with `/`: `services/auth/src/app.ts`. */
+  readonly path: string
+  readonly text: string
+}
+
+/** The files that the layout rules read. */
+export interface SourceTree {
+  /** Absolute path of the root. */
+  readonly root: string
+  /** In the order of their paths. */
+  readonly files: readonly SourceFile[]
+}
+
+/** A broken rule, as `check-layout` prints it. */
+export interface Problem {
+  readonly path: string
+  /** Counted from 1; absent when the whole file is meant. */
+  readonly line?: number
+  readonly message: string
+}
+
+/** One rule of the house style. It reads the tree and names what breaks it. */
+export type Rule = (tree: SourceTree) => readonly Problem[] | Promise<readonly Problem[]>
+
+const skippedFolders = new Set(['node_modules', 'coverage', 'logs'])
+const readable = /\.(ts|mjs|md)$|^\.env\.example$/
+
+/** Reads sources and documents under `root`; not what is installed, generated or hidden. */
+export function readSourceTree(root: string): SourceTree {
+  const files: SourceFile[] = []
+  const enter = (folder: string): void => {
+    const entries = readdirSync(join(root, folder), { withFileTypes: true })
+    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const path = folder === '' ? entry.name : `${folder}/${entry.name}`
+      if (entry.isDirectory()) {
+        if (!skippedFolders.has(entry.name) && !entry.name.startsWith('.')) enter(path)
+      } else if (entry.isFile() && readable.test(entry.name)) {
+        files.push({ path, text: readFileSync(join(root, path), 'utf8') })
+      }
+    }
+  }
+  enter('')
+  return { root, files }
+}
+
+/** A test, or something only tests import: exempt from rules about production code. */
+export function isTest(path: string): boolean {
+  return path.endsWith('.test.ts') || /\/test\//.test(path)
+}
+
+/** TypeScript files below one of the folders, tests left out. */
+export function productionFiles(tree: SourceTree, ...folders: readonly string[]): readonly SourceFile[] {
+  return tree.files.filter(
+    ({ path }) =>
+      path.endsWith('.ts') &&
+      !isTest(path) &&
+      folders.some((folder) => path === folder || path.startsWith(`${folder}/`)),
+  )
+}
+
+/** The services by the names of their folders. */
+export function serviceNames(tree: SourceTree): readonly string[] {
+  const names = tree.files.flatMap(({ path }) => /^services\/([^/]+)\/src\//.exec(path)?.[1] ?? [])
+  return [...new Set(names)]
+}

@@ -1,0 +1,52 @@
+import { parseSync, Visitor, type VisitorObject } from 'oxc-parser'
+import type { SourceFile } from './source-tree.ts'
+
+/** An `import`, `export … from` or `import()` of one file. */
+export interface ImportedModule {
+  /** The text between the quotes; empty for an `import()` whose argument is computed. */
+  readonly specifier: string
+  /** The names taken from it; empty for a namespace or a bare import. */
+  readonly names: readonly string[]
+  readonly line: number
+}
+
+/** Counted from 1. */
+export function lineAt(text: string, offset: number): number {
+  return text.slice(0, offset).split('\n').length
+}
+
+/** Walks the syntax tree of a file. Throws when the file cannot be parsed. */
+export function visitSyntax(file: SourceFile, visitor: VisitorObject): void {
+  const { program, errors } = parseSync(file.path, file.text)
+  if (errors[0] !== undefined) throw new Error(`${file.path}: ${errors[0].message}`)
+  new Visitor(visitor).visit(program)
+}
+
+/** Every module that a file asks for, type-only imports included: an arrow is an arrow. */
+export function importsOf(file: SourceFile): readonly ImportedModule[] {
+  const found: ImportedModule[] = []
+  const add = (specifier: string, names: readonly string[], offset: number): void => {
+    found.push({ specifier, names, line: lineAt(file.text, offset) })
+  }
+  visitSyntax(file, {
+    ImportDeclaration(node) {
+      const names = node.specifiers.flatMap((specifier) =>
+        specifier.type === 'ImportSpecifier' && specifier.imported.type === 'Identifier'
+          ? [specifier.imported.name]
+          : [],
+      )
+      add(node.source.value, names, node.start)
+    },
+    ExportNamedDeclaration(node) {
+      if (node.source) add(node.source.value, [], node.start)
+    },
+    ExportAllDeclaration(node) {
+      add(node.source.value, [], node.start)
+    },
+    ImportExpression(node) {
+      const { source } = node
+      add(source.type === 'Literal' && typeof source.value === 'string' ? source.value : '', [], node.start)
+    },
+  })
+  return found
+}

@@ -1,0 +1,146 @@
+import {
+  type Problem,
+  productionFiles,
+  type Rule,
+  type SourceFile,
+  type SourceTree,
+  serviceNames,
+} from './source-tree.ts'
+import { lineAt, visitSyntax } from './syntax.ts'
+
+/** One `app.get('/users/:id', …)` in the sources. */
+interface Registration {
+  readonly method: string
+  readonly url: string
+  readonly file: SourceFile
+  readonly line: number
+}
+
+const methods = new Set(['get', 'head', 'post', 'put', 'patch', 'delete', 'options', 'all'])
+const exempt = /^\/(health|ready|docs|openapi\.json)$|^\/test\//
+
+/**
+ * Whoever has a URL finds its file: parameters dropped, `_` as `-`, under `routes/` (inventory: `controllers/`). A URL
+ * is written in one file, each method once, and the README of the service lists the same URLs with the same files.
+ */
+export const urlFiles: Rule = (tree) => serviceNames(tree).flatMap((service) => problemsOf(tree, service))
+
+function problemsOf(tree: SourceTree, service: string): readonly Problem[] {
+  const folder = `services/${service}/src`
+  const files = productionFiles(tree, folder)
+  const registrations = files.flatMap(registrationsOf).filter(({ url }) => !exempt.test(url))
+  return [
+    ...registrations.flatMap((registration) => misplaced(registration, folder)),
+    ...repeated(registrations),
+    ...strayLiterals(files, registrations),
+    ...readmeProblems(tree, service, registrations),
+  ]
+}
+
+function registrationsOf(file: SourceFile): readonly Registration[] {
+  const found: Registration[] = []
+  visitSyntax(file, {
+    CallExpression(node) {
+      const { callee, arguments: given } = node
+      if (callee.type !== 'MemberExpression' || callee.property.type !== 'Identifier') return
+      const [first] = given
+      const { name } = callee.property
+      if (methods.has(name) && given.length > 1 && first?.type === 'Literal' && isUrl(first.value)) {
+        found.push({ method: name.toUpperCase(), url: first.value, file, line: lineAt(file.text, node.start) })
+      }
+      if (name !== 'route' || first?.type !== 'ObjectExpression') return
+      const values = new Map<string, readonly string[]>()
+      for (const property of first.properties) {
+        if (property.type !== 'Property' || property.key.type !== 'Identifier') continue
+        const { value } = property
+        const items = value.type === 'ArrayExpression' ? value.elements : [value]
+        const texts = items.flatMap((item) => (item?.type === 'Literal' ? [String(item.value)] : []))
+        values.set(property.key.name, texts)
+      }
+      const url = values.get('url')?.[0]
+      if (!isUrl(url)) return
+      for (const method of values.get('method') ?? []) {
+        found.push({ method, url, file, line: lineAt(file.text, node.start) })
+      }
+    },
+  })
+  return found
+}
+
+function isUrl(value: unknown): value is string {
+  return typeof value === 'string' && value.startsWith('/')
+}
+
+/** The files where a URL may be: exactly one under `routes/`, a module on the way to it under `controllers/`. */
+function placesOf(url: string, folder: string): readonly string[] {
+  const parts = url.split('/').filter((part) => part !== '' && !/^[:*]/.test(part))
+  const names = parts.map((part) => part.replace(/^\./, '').replaceAll('_', '-'))
+  if (names.length === 0) return [`${folder}/routes/root.ts`, `${folder}/controllers/default.ts`]
+  const modules = names.map((_, i) => `${folder}/controllers/${names.slice(0, i + 1).join('/')}.ts`)
+  return [`${folder}/routes/${names.join('/')}.ts`, ...modules]
+}
+
+function misplaced({ url, file, line }: Registration, folder: string): readonly Problem[] {
+  if (url.startsWith('/.well-known/') && file.path.startsWith(`${folder}/routes/well-known/`)) return []
+  const places = placesOf(url, folder)
+  if (places.includes(file.path)) return []
+  return [{ path: file.path, line, message: `${url} belongs in ${places[0]}` }]
+}
+
+function repeated(registrations: readonly Registration[]): readonly Problem[] {
+  return registrations.flatMap((registration, i): Problem[] => {
+    const { method, url, file, line } = registration
+    const earlier = registrations.slice(0, i).find((other) => other.url === url)
+    if (earlier === undefined) return []
+    if (earlier.file.path !== file.path) {
+      return [{ path: file.path, line, message: `${url} is registered in ${earlier.file.path} too` }]
+    }
+    const twice = registrations.slice(0, i).some((other) => other.url === url && other.method === method)
+    return twice ? [{ path: file.path, line, message: `${method} ${url} is registered twice` }] : []
+  })
+}
+
+/** A registered URL as a literal in another file: a guard by URL text, or a second place to change. */
+function strayLiterals(files: readonly SourceFile[], registrations: readonly Registration[]): readonly Problem[] {
+  const homes = new Map(registrations.map(({ url, file }) => [url, file.path]))
+  const registered = new Set(registrations.map(({ url, file }) => `${url} in ${file.path}`))
+  return files.flatMap((file): Problem[] => {
+    if (/\/src\/config(\.ts|\/)/.test(file.path)) return []
+    const problems: Problem[] = []
+    visitSyntax(file, {
+      Literal(node) {
+        const home = typeof node.value === 'string' ? homes.get(node.value) : undefined
+        if (home === undefined || registered.has(`${node.value} in ${file.path}`)) return
+        problems.push({
+          path: file.path,
+          line: lineAt(file.text, node.start),
+          message: `${node.value} is written here and in ${home}; a URL is written once`,
+        })
+      },
+    })
+    return problems
+  })
+}
+
+/** Rows of the README such as `| GET /users | controllers/users.ts |`, both in backticks, compared with the sources. */
+function readmeProblems(tree: SourceTree, service: string, registrations: readonly Registration[]): readonly Problem[] {
+  const path = `services/${service}/README.md`
+  const text = tree.files.find((file) => file.path === path)?.text
+  if (text === undefined) return [{ path, message: 'is missing; it holds the table of URLs and files' }]
+  const rows = new Set<string>()
+  for (const line of text.split('\n')) {
+    const file = /`((?:routes|controllers)\/[^`]+\.ts)`/.exec(line)?.[1]
+    if (file === undefined || !line.startsWith('|')) continue
+    for (const [, route] of line.matchAll(/`([A-Z]+ \/[^`]*)`/g)) rows.add(`${route} in ${file}`)
+  }
+  const prefix = `services/${service}/src/`
+  const real = new Set(
+    registrations.map(({ method, url, file }) => `${method} ${url} in ${file.path.slice(prefix.length)}`),
+  )
+  return [
+    ...[...real].filter((row) => !rows.has(row)).map((row) => ({ path, message: `does not list ${row}` })),
+    ...[...rows]
+      .filter((row) => !real.has(row))
+      .map((row) => ({ path, message: `lists ${row}, which is not registered` })),
+  ]
+}
