@@ -1,0 +1,69 @@
+// Every quality gate: `node scripts/check.ts`, and with `--with-tests` the tests too. Exit status 0 only when all passed.
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { runStep, type Step, type StepResult } from './check/step.ts'
+import { countTests } from './check/test-counts.ts'
+
+const root = join(import.meta.dirname, '..')
+const tool = (name: string): string => join(root, 'node_modules', '.bin', name)
+
+function staticSteps(): readonly Step[] {
+  const projects = globSync('{.,migrations,bench,packages/*,services/*}/tsconfig.json', { cwd: root })
+  return [
+    { name: 'unused files, exports, dependencies', command: tool('knip'), args: ['--no-progress'] },
+    { name: 'format and lint', command: tool('biome'), args: ['check', '--error-on-warnings', '.'] },
+    { name: 'layout', command: process.execPath, args: ['scripts/check-layout.ts'] },
+    { name: 'OpenAPI documents', command: process.execPath, args: ['scripts/write-openapi.ts', '--check'] },
+    ...projects
+      .map((project) => project.replace(/\/?tsconfig\.json$/, ''))
+      .sort()
+      .map((folder) => ({
+        name: `types of ${folder || 'scripts'}`,
+        command: tool('tsc'),
+        args: ['-p', folder || '.'],
+      })),
+  ]
+}
+
+/** Runs the steps, as many at a time as there are cores, and prints a line for each as it ends. */
+async function runAll(steps: readonly Step[]): Promise<readonly StepResult[]> {
+  const waiting = [...steps]
+  const results: StepResult[] = []
+  const work = async (): Promise<void> => {
+    for (let step = waiting.shift(); step !== undefined; step = waiting.shift()) {
+      const result = await runStep(step, root)
+      results.push(result)
+      console.log(`${result.passed ? 'ok  ' : 'FAIL'} ${result.seconds.toFixed(1).padStart(5)} s  ${result.name}`)
+    }
+  }
+  await Promise.all(Array.from({ length: availableParallelism() }, work))
+  for (const { passed, name, output } of results) if (!passed) console.log(`\n--- ${name}\n${output.trimEnd()}`)
+  return results
+}
+
+/** Runs the tests with their own output; the counts come from the report beside it. */
+async function runTests(): Promise<{ readonly result: StepResult; readonly summary: string }> {
+  const folder = mkdtempSync(join(tmpdir(), 'trestle-check-'))
+  try {
+    const report = join(folder, 'tests.json')
+    const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
+    const step = { name: 'tests', command: tool('vitest'), args: ['run', '--coverage', ...reporters] }
+    const result = await runStep(step, root, 'inherit')
+    const counts = countTests(existsSync(report) ? readFileSync(report, 'utf8') : '', result.passed)
+    return { result, summary: `${counts.passed} passed, ${counts.failed} failed` }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+const { values } = parseArgs({ options: { 'with-tests': { type: 'boolean', default: false } } })
+const results = [...(await runAll(staticSteps()))]
+const tests = values['with-tests'] ? await runTests() : undefined
+if (tests !== undefined) results.push(tests.result)
+
+const failed = results.filter(({ passed }) => !passed).map(({ name }) => name)
+console.log(failed.length === 0 ? '\nEvery check passed' : `\nFailed: ${failed.join('; ')}`)
+if (tests !== undefined) console.log(tests.summary)
+process.exitCode = failed.length === 0 ? 0 : 1

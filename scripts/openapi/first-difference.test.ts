@@ -1,0 +1,15 @@
+import { expect, it } from 'vitest'
+import { firstDifference } from './first-difference.ts'
+
+it.each([
+  [{ a: 1, b: [1, 2] }, { b: [1, 2], a: 1 }, undefined],
+  [{ paths: { '/users': { get: 1 } } }, { paths: { '/users': { get: 2 } } }, 'paths./users.get'],
+  [{ paths: { '/users': {} } }, { paths: {} }, 'paths./users'],
+  [{ paths: {} }, { paths: { '/users': {} } }, 'paths./users'],
+  [{ a: [1, 2] }, { a: [1, 2, 3] }, 'a.2'],
+  [{ a: [] }, { a: {} }, 'a'],
+  [{}, undefined, 'its root'],
+  [{ a: null }, { a: {} }, 'a'],
+])('%j against %j', (left, right, difference) => {
+  expect(firstDifference(left, right)).toBe(difference)
+})
