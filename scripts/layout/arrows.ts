@@ -30,9 +30,7 @@ export const arrows: Rule = (tree) => {
       return service === undefined ? undefined : `a package never imports a service (${service})`
     }),
     ...eachImport(productionFiles(tree, 'migrations'), (_file, { specifier }) =>
-      specifier === 'kysely' || specifier.startsWith('.')
-        ? undefined
-        : `a migration imports Kysely alone (${specifier})`,
+      /^(kysely$|kysely\/|\.)/.test(specifier) ? undefined : `a migration imports Kysely alone (${specifier})`,
     ),
     ...eachImport(productionFiles(tree, 'services', 'packages', 'migrations', 'bench'), leavesPackage),
   ]

@@ -49,7 +49,7 @@ export function readSourceTree(root: string): SourceTree {
 }
 
 /** A test, or something only tests import: exempt from rules about production code. */
-export function isTest(path: string): boolean {
+function isTest(path: string): boolean {
   return path.endsWith('.test.ts') || /\/test\//.test(path)
 }
 
