@@ -1,0 +1,58 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { release } from './release.ts'
+
+const now = new Date('2026-03-01T10:20:30Z')
+let root: string
+
+const git = (...args: readonly string[]): string => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
+const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+const manifest = (version: string): string =>
+  `{\n  "name": "x",\n  "version": "${version}",\n  "other": { "version": "9" }\n}\n`
+const make = (version: string): void =>
+  release({ root, version, now, regenerate: () => writeFileSync(join(root, 'generated'), version) })
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'release-'))
+  for (const folder of ['services/shop', 'packages/database', 'migrations'])
+    mkdirSync(join(root, folder), { recursive: true })
+  for (const folder of ['.', 'services/shop', 'packages/database', 'migrations']) {
+    writeFileSync(join(root, folder, 'package.json'), manifest('0.1.0'))
+  }
+  writeFileSync(join(root, 'CHANGELOG.md'), '# Changelog\n\n## [Unreleased]\n\n- Refunds.\n')
+  git('init', '--quiet')
+  git('config', 'user.name', 'Release Test')
+  git('config', 'user.email', 'release@example.test')
+  git('config', 'commit.gpgsign', 'false')
+  git('config', 'tag.gpgsign', 'false')
+  git('add', '--all')
+  git('commit', '--quiet', '--message', 'first')
+})
+
+afterEach(() => rmSync(root, { recursive: true }))
+
+it('sets the version everywhere, dates the changelog, commits and tags', () => {
+  make('0.2.0')
+  for (const folder of ['.', 'services/shop', 'packages/database', 'migrations']) {
+    expect(read(`${folder}/package.json`)).toBe(manifest('0.2.0'))
+  }
+  expect(read('CHANGELOG.md')).toBe('# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2026-03-01\n\n- Refunds.\n')
+  expect(git('log', '-1', '--format=%s')).toBe('chore(repo): release 0.2.0')
+  expect(git('show', 'HEAD:generated')).toBe('0.2.0')
+  expect(git('tag', '--list', '--format=%(refname:short) %(subject) %(body)')).toBe('v0.2.0 Trestle 0.2.0 - Refunds.')
+  expect(git('status', '--porcelain')).toBe('')
+})
+
+it.each([
+  ['a version that is not later', '0.1.0', () => undefined, '0.1.0 does not come after 0.1.0'],
+  ['changes that are not committed', '0.2.0', () => writeFileSync(join(root, 'new'), ''), 'not committed'],
+  ['a tag that is there', '0.2.0', () => git('tag', 'v0.2.0'), 'the tag v0.2.0 is there already'],
+])('refuses %s and changes nothing', (_case, version, arrange, message) => {
+  arrange()
+  const before = [git('status', '--porcelain'), git('rev-parse', 'HEAD')]
+  expect(() => make(version)).toThrow(message)
+  expect([git('status', '--porcelain'), git('rev-parse', 'HEAD')]).toEqual(before)
+})
