@@ -1,0 +1,33 @@
+// A product is created, read back, and found in the list; the users are listed.
+// Start the stack first (npm start), then: npx node examples/list-stock.ts
+import { z } from 'zod'
+
+const inventory = process.env.INVENTORY_URL ?? 'http://localhost:8080'
+
+const Product = z.object({ id: z.int(), sku: z.string(), attributes: z.json() })
+const User = z.object({ id: z.int(), username: z.string(), firstName: z.string(), lastName: z.string() })
+
+async function get(path: string): Promise<unknown> {
+  const response = await fetch(inventory + path)
+  if (!response.ok) throw new Error(`GET ${path}: ${response.status} ${await response.text()}`)
+  return response.json()
+}
+
+const sku = `CHAIR-${Date.now()}`
+const created = await fetch(`${inventory}/products`, {
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  // `attributes` is text that holds JSON; numbers in it are kept exactly as written.
+  body: JSON.stringify({ sku, attributes: '{"color":"oak","price":49.90}' }),
+})
+const location = created.headers.get('location')
+console.log(`${created.status} ${location}: ${await created.text()}`)
+
+const one = z.object({ data: Product }).parse(await get(location ?? '/products/1'))
+console.log(`product ${one.data.id}: ${JSON.stringify(one.data.attributes)}`)
+
+const list = z.object({ data: z.array(Product) }).parse(await get('/products?limit=500'))
+console.log(`${list.data.length} products in the first page`)
+
+const users = z.object({ data: z.array(User) }).parse(await get('/users'))
+for (const { id, firstName, lastName } of users.data) console.log(`user ${id}: ${firstName} ${lastName}`)

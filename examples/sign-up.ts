@@ -1,0 +1,56 @@
+// A person signs up, confirms the address with the link of the mail, signs in, refreshes the session and signs out.
+// Start the stack first (npm start), then: npx node examples/sign-up.ts
+import { setTimeout as pause } from 'node:timers/promises'
+import { z } from 'zod'
+
+const auth = process.env.AUTH_URL ?? 'http://localhost:8081'
+const mails = process.env.MAIL_URL ?? 'http://localhost:8025'
+
+const Session = z.object({ access_token: z.string(), refresh_token: z.string(), expires_in: z.int() })
+const MailList = z.object({ messages: z.array(z.object({ id: z.int() })) })
+const Mail = z.object({ subject: z.string(), text: z.string() })
+
+async function post(path: string, body: unknown, token?: string): Promise<Response> {
+  const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) }
+  const response = await fetch(auth + path, { method: 'POST', headers, body: JSON.stringify(body) })
+  if (!response.ok) throw new Error(`POST ${path}: ${response.status} ${await response.text()}`)
+  return response
+}
+
+/** Waits up to ten seconds for the mail: it is sent by a job, after the answer. */
+async function mailTo(address: string): Promise<z.infer<typeof Mail>> {
+  for (let attempt = 0; attempt < 50; attempt++) {
+    const list = await fetch(`${mails}/messages?to=${encodeURIComponent(address)}`)
+    const [newest] = MailList.parse(await list.json()).messages
+    if (newest) return Mail.parse(await (await fetch(`${mails}/messages/${newest.id}`)).json())
+    await pause(200)
+  }
+  throw new Error(`no mail to ${address}`)
+}
+
+const email = `ada-${Date.now()}@example.com`
+const password = 'analytical engine 1843'
+
+await post('/signup', { email, password })
+console.log(`signed up as ${email}`)
+
+const mail = await mailTo(email)
+const link = /https?:\/\/\S+\/verify\?\S+/.exec(mail.text)?.[0]
+if (link === undefined) throw new Error('the mail has no link')
+console.log(`mail: ${mail.subject}`)
+
+const verified = await fetch(link, { redirect: 'manual' })
+console.log(`link followed: ${verified.status} to ${verified.headers.get('location')?.split('#')[0]}`)
+
+const session = Session.parse(await (await post('/token?grant_type=password', { email, password })).json())
+console.log(`signed in for ${session.expires_in} s`)
+
+const user = await fetch(`${auth}/user`, { headers: { authorization: `Bearer ${session.access_token}` } })
+console.log(`user: ${z.object({ id: z.uuid() }).parse(await user.json()).id}`)
+
+const { refresh_token } = session
+const refreshed = Session.parse(await (await post('/token?grant_type=refresh_token', { refresh_token })).json())
+console.log('session refreshed')
+
+await post('/logout', {}, refreshed.access_token)
+console.log('signed out')
