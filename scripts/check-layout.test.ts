@@ -78,7 +78,7 @@ describe('URLs and their files', () => {
   it.each([
     ['/carts', 'carts.ts'],
     ['/carts/:cartId/line_items', 'carts/line-items.ts'],
-    ['/', 'root.ts'],
+    ['/', 'home.ts'],
   ])('refuses %s outside routes/%s', async (url, place) => {
     expect(await problemsWith(route(`  app.get('${url}', () => 1)`))).toEqual([
       `services/shop/src/routes/more.ts:2 ${url} belongs in services/shop/src/routes/${place}`,

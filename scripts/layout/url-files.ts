@@ -71,11 +71,13 @@ function isUrl(value: unknown): value is string {
   return typeof value === 'string' && value.startsWith('/')
 }
 
-/** The files where a URL may be: exactly one under `routes/`, a module on the way to it under `controllers/`. */
+/**
+ * The files where a URL may be: exactly one under `routes/`, a module on the way to it under `controllers/`. The root,
+ * which has no name, is `home.ts`.
+ */
 function placesOf(url: string, folder: string): readonly string[] {
-  const parts = url.split('/').filter((part) => part !== '' && !/^[:*]/.test(part))
+  const parts = url === '/' ? ['home'] : url.split('/').filter((part) => part !== '' && !/^[:*]/.test(part))
   const names = parts.map((part) => part.replace(/^\./, '').replaceAll('_', '-'))
-  if (names.length === 0) return [`${folder}/routes/root.ts`, `${folder}/controllers/default.ts`]
   const modules = names.map((_, i) => `${folder}/controllers/${names.slice(0, i + 1).join('/')}.ts`)
   return [`${folder}/routes/${names.join('/')}.ts`, ...modules]
 }
