@@ -52,7 +52,8 @@ async function runTests(): Promise<{ readonly result: StepResult; readonly summa
     const step = { name: 'tests', command: tool('vitest'), args: ['run', '--coverage', ...reporters] }
     const result = await runStep(step, root, 'inherit')
     const counts = countTests(existsSync(report) ? readFileSync(report, 'utf8') : '', result.passed)
-    return { result, summary: `${counts.passed} passed, ${counts.failed} failed` }
+    const passed = result.passed && counts.passed > 0 && counts.failed === 0
+    return { result: { ...result, passed }, summary: `${counts.passed} passed, ${counts.failed} failed` }
   } finally {
     rmSync(folder, { recursive: true })
   }
