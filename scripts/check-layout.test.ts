@@ -146,6 +146,8 @@ describe('arrows', () => {
     ['services/shop/src/items/item.ts', '../use-cases/list-items.ts', 'a folder of a noun never imports use-cases'],
     ['services/shop/src/items/item.ts', 'fastify', 'only routes and plugins know HTTP (fastify)'],
     ['services/shop/src/items/item.ts', '../app.ts', 'nothing below imports app.ts'],
+    ['services/shop/src/items/item.ts', '../commands/serve.ts', 'a folder of a noun never imports commands'],
+    ['services/shop/src/commands/serve.ts', '../main.ts', 'nothing imports main.ts'],
     ['services/shop/src/use-cases/buy.ts', '../routes/items.ts', 'a use case never imports routes'],
     ['services/shop/src/use-cases/buy.ts', '../plugins/guard.ts', 'a use case never imports plugins'],
     ['services/shop/src/use-cases/buy.ts', '@fastify/cors', 'only routes and plugins know HTTP (@fastify/cors)'],
@@ -163,6 +165,11 @@ describe('arrows', () => {
   ])('%s may not import %s', async (path, specifier, message) => {
     const problems = await problemsWith({ [path]: `import type { X } from '${specifier}'\nexport type Y = X\n` })
     expect(problems).toContain(`${path}:1 ${message}`)
+  })
+
+  it('lets a command build the app', async () => {
+    const serve = "import { app } from '../app.ts'\nexport const serve = app\n"
+    expect(await problemsWith({ 'services/shop/src/commands/serve.ts': serve })).toEqual([])
   })
 
   it('sees export … from and import() too', async () => {
@@ -255,12 +262,25 @@ describe('settings', () => {
   })
 
   it('refuses a listed setting that nothing reads, one listed twice, and one without explanation', async () => {
-    const example = '# Port of the API.\n# SHOP_PORT=8090\n# SHOP_HOST=::\n\nSHOP_PORT=\n'
+    const example = '# Port of the API.\n# SHOP_PORT=8090\n\n# SHOP_HOST=::\n\nSHOP_PORT=\n'
     expect(await problemsWith({ '.env.example': example })).toEqual([
-      '.env.example:3 SHOP_HOST has no line above it that explains it',
-      '.env.example:5 SHOP_PORT is listed twice',
-      '.env.example:5 SHOP_PORT has no line above it that explains it',
+      '.env.example:4 SHOP_HOST has no line above it that explains it',
+      '.env.example:6 SHOP_PORT is listed twice',
+      '.env.example:6 SHOP_PORT has no line above it that explains it',
       '.env.example lists SHOP_HOST, which nothing reads',
+    ])
+  })
+
+  it('accepts a block of settings under one line, and angle brackets in the README', async () => {
+    const files = {
+      'services/shop/src/config.ts': 'export const settings = { PORT: 1, SIGN_IN_A_KEY: 1, SIGN_IN_B_KEY: 1 }\n',
+      'services/shop/README.md': `${sound['services/shop/README.md']}| \`SHOP_SIGN_IN_<WAY>_KEY\` | |\n`,
+      '.env.example': `${sound['.env.example']}\n# Keys by way of signing in.\nSHOP_SIGN_IN_A_KEY=\n# SHOP_SIGN_IN_B_KEY=\n`,
+    }
+    expect(await problemsWith(files)).toEqual([])
+    const unread = `${files['services/shop/README.md']}| \`SHOP_<WAY>_LOCK\` | |\n`
+    expect(await problemsWith({ ...files, 'services/shop/README.md': unread })).toEqual([
+      'services/shop/README.md lists SHOP_<WAY>_LOCK, which nothing reads',
     ])
   })
 

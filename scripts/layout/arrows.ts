@@ -3,12 +3,12 @@ import { type Problem, productionFiles, type Rule, type SourceFile, serviceNames
 import { type ImportedModule, importsOf } from './syntax.ts'
 
 /** Folders of a service that are above its nouns. */
-const upperFolders = new Set(['routes', 'controllers', 'plugins', 'use-cases'])
+const upperFolders = new Set(['commands', 'routes', 'controllers', 'plugins', 'use-cases'])
 const http = /^(fastify($|\/|-)|@fastify\/)/
 const database = /^(kysely|pg)($|\/)/
 
 /**
- * Arrows go one way: main → app → routes and plugins → use-cases → repositories → database. A service never imports
+ * Arrows go one way: main → commands → app → routes and plugins → use-cases → repositories → database. A service never imports
  * another service, a package never imports a service, a migration imports Kysely alone, and no relative import leaves
  * its workspace package.
  */
@@ -54,7 +54,10 @@ function refusalInService(file: SourceFile, { specifier }: ImportedModule): stri
   if (folder === undefined || below.length === 0) return undefined
   const target = specifier.startsWith('.') ? posix.join(posix.dirname(file.path), specifier) : undefined
   const targetFolder = target?.split('/')[3] ?? ''
-  if (targetFolder === 'main.ts' || targetFolder === 'app.ts') return `nothing below imports ${targetFolder}`
+  if (targetFolder === 'main.ts') return 'nothing imports main.ts'
+  // What `main.ts` is made of: each may build the app.
+  if (folder === 'commands') return undefined
+  if (targetFolder === 'app.ts') return 'nothing below imports app.ts'
   if (folder === 'routes' || folder === 'controllers') {
     return database.test(specifier) ? `a route knows no SQL (${specifier})` : undefined
   }

@@ -34,7 +34,10 @@ async function settingNames(tree: SourceTree, service: string): Promise<readonly
   return typeof module.settings === 'object' && module.settings !== null ? Object.keys(module.settings) : undefined
 }
 
-/** The settings of `.env.example`: `NAME=` or, left at its default, `# NAME=`. */
+/**
+ * The settings of `.env.example`: `NAME=` or, left at its default, `# NAME=`. A line of explanation stands above a
+ * setting, or above a block of settings without a blank line between them.
+ */
 function exampleSettings(tree: SourceTree): { names: ReadonlySet<string>; problems: readonly Problem[] } {
   const path = '.env.example'
   const lines = tree.files.find((file) => file.path === path)?.text.split('\n') ?? []
@@ -46,7 +49,7 @@ function exampleSettings(tree: SourceTree): { names: ReadonlySet<string>; proble
     if (name === undefined) continue
     const above = lines[i - 1] ?? ''
     if (names.has(name)) problems.push({ path, line: i + 1, message: `${name} is listed twice` })
-    if (!above.startsWith('# ') || setting.test(above)) {
+    if (!above.startsWith('# ') && !setting.test(above)) {
       problems.push({ path, line: i + 1, message: `${name} has no line above it that explains it` })
     }
     names.add(name)
@@ -54,19 +57,27 @@ function exampleSettings(tree: SourceTree): { names: ReadonlySet<string>; proble
   return { names, problems }
 }
 
-/** The first cells of the README's tables that are settings: `` | `AUTH_SITE_URL` | … | ``. */
+/**
+ * The first cells of the README's tables that are settings: `` | `AUTH_SITE_URL` | … | ``. A part in angle brackets
+ * stands for any: `AUTH_EXTERNAL_<PROVIDER>_ENABLED`.
+ */
 function readmeSettings(tree: SourceTree, service: string, prefix: string): ReadonlySet<string> {
   const text = tree.files.find(({ path }) => path === `services/${service}/README.md`)?.text ?? ''
   const rows = text.split('\n').flatMap((line) => /^\|([^|]*)\|/.exec(line)?.[1] ?? [])
-  const names = rows.flatMap((cell) => [...cell.matchAll(/`([A-Z][A-Z0-9_]*)`/g)].map(([, name = '']) => name))
+  const names = rows.flatMap((cell) => [...cell.matchAll(/`([A-Z][A-Z0-9_<>]*)`/g)].map(([, name = '']) => name))
   return new Set(names.filter((name) => name.startsWith(prefix)))
 }
 
 function difference(path: string, read: ReadonlySet<string>, written: ReadonlySet<string>): readonly Problem[] {
+  const patterns = new Map(
+    [...written].map((name) => [name, new RegExp(`^${name.replaceAll(/<[A-Z0-9_]+>/g, '[A-Z0-9_]+')}$`)]),
+  )
+  const isWritten = (name: string): boolean => [...patterns.values()].some((pattern) => pattern.test(name))
+  const isRead = ([, pattern]: readonly [string, RegExp]): boolean => [...read].some((name) => pattern.test(name))
   return [
-    ...[...read].filter((name) => !written.has(name)).map((name) => ({ path, message: `does not list ${name}` })),
-    ...[...written]
-      .filter((name) => !read.has(name))
-      .map((name) => ({ path, message: `lists ${name}, which nothing reads` })),
+    ...[...read].filter((name) => !isWritten(name)).map((name) => ({ path, message: `does not list ${name}` })),
+    ...[...patterns]
+      .filter((entry) => !isRead(entry))
+      .map(([name]) => ({ path, message: `lists ${name}, which nothing reads` })),
   ]
 }

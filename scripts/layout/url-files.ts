@@ -105,6 +105,8 @@ function repeated(registrations: readonly Registration[]): readonly Problem[] {
 /** A registered URL as a literal in another file: a guard by URL text, or a second place to change. */
 function strayLiterals(files: readonly SourceFile[], registrations: readonly Registration[]): readonly Problem[] {
   const homes = new Map(registrations.map(({ url, file }) => [url, file.path]))
+  // One slash means too many things to be searched for.
+  homes.delete('/')
   const registered = new Set(registrations.map(({ url, file }) => `${url} in ${file.path}`))
   return files.flatMap((file): Problem[] => {
     if (/\/src\/config(\.ts|\/)/.test(file.path)) return []
