@@ -1,0 +1,105 @@
+import PostalMime, { type Address } from 'postal-mime'
+
+/** A mail that was caught, as `GET /messages/:id` answers it. */
+export interface CaughtMail extends MailSummary {
+  readonly cc: readonly string[]
+  /** All headers in the order of the mail, names in lower case. */
+  readonly headers: readonly { readonly name: string; readonly value: string }[]
+  /** The plain text; null when the mail has none. */
+  readonly text: string | null
+  /** The HTML as it was sent, for a machine to read; null when the mail has none. */
+  readonly html: string | null
+  readonly attachments: readonly { readonly name: string; readonly type: string; readonly bytes: number }[]
+}
+
+/** What a list shows of a mail, as `GET /messages` answers it. */
+export interface MailSummary {
+  /** Counts from 1 in the order of arrival. */
+  readonly id: number
+  /** When it arrived: RFC 3339, UTC. */
+  readonly received: string
+  readonly from: string
+  /** Whom it was delivered to: the recipients of the envelope, hidden ones included. */
+  readonly to: readonly string[]
+  readonly subject: string
+  /** Size as sent. */
+  readonly bytes: number
+}
+
+/** The latest mails, in memory. */
+export interface MailStore {
+  /** Parses and keeps a mail; the oldest go when a limit is passed. */
+  add(raw: Buffer, recipients: readonly string[]): Promise<void>
+  /** Newest first. */
+  list(): readonly CaughtMail[]
+  find(id: number): CaughtMail | undefined
+  /** The bytes as they were sent. */
+  findSource(id: number): Buffer | undefined
+  clear(): void
+}
+
+/** Bounds of what is kept. */
+export interface MailLimits {
+  readonly mailsMax: number
+  readonly bytesMax: number
+}
+
+const defaultLimits: MailLimits = { mailsMax: 500, bytesMax: 64 * 1024 * 1024 }
+
+/** @param now gives the time of arrival. */
+export function createMailStore(now: () => Date, limits: MailLimits = defaultLimits): MailStore {
+  let kept: { readonly mail: CaughtMail; readonly source: Buffer }[] = []
+  let lastId = 0
+  const entryOf = (id: number) => kept.find(({ mail }) => mail.id === id)
+  return {
+    add: async (raw, recipients) => {
+      lastId += 1
+      const head = { id: lastId, received: now().toISOString(), to: recipients, bytes: raw.length }
+      const mail = await readMail(raw, head)
+      kept = within([{ mail, source: raw }, ...kept], limits)
+    },
+    list: () => kept.map(({ mail }) => mail),
+    find: (id) => entryOf(id)?.mail,
+    findSource: (id) => entryOf(id)?.source,
+    clear: () => {
+      kept = []
+    },
+  }
+}
+
+/** The part of a mail that a list shows. */
+export function summaryOf({ id, received, from, to, subject, bytes }: CaughtMail): MailSummary {
+  return { id, received, from, to, subject, bytes }
+}
+
+async function readMail(raw: Buffer, head: Pick<CaughtMail, 'id' | 'received' | 'to' | 'bytes'>): Promise<CaughtMail> {
+  const parsed = await PostalMime.parse(raw)
+  return {
+    ...head,
+    from: parsed.from ? formatAddress(parsed.from) : '',
+    cc: (parsed.cc ?? []).map(formatAddress),
+    subject: parsed.subject ?? '',
+    headers: parsed.headers.map(({ key, value }) => ({ name: key, value })),
+    text: parsed.text ?? null,
+    html: parsed.html ?? null,
+    attachments: parsed.attachments.map(({ filename, mimeType, content }) => ({
+      name: filename ?? '',
+      type: mimeType,
+      bytes: typeof content === 'string' ? Buffer.byteLength(content) : content.byteLength,
+    })),
+  }
+}
+
+function formatAddress({ name, address, group }: Address): string {
+  if (group) return group.map(formatAddress).join(', ')
+  return name ? `${name} <${address}>` : address
+}
+
+/** The newest is kept whatever its size: the listener bounds that. */
+function within<Entry extends { readonly source: Buffer }>(entries: Entry[], limits: MailLimits): Entry[] {
+  let bytes = 0
+  return entries.slice(0, limits.mailsMax).filter(({ source }, index) => {
+    bytes += source.length
+    return index === 0 || bytes <= limits.bytesMax
+  })
+}

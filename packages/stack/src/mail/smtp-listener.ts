@@ -1,0 +1,58 @@
+import { once } from 'node:events'
+import { SMTPServer, type SMTPServerDataStream } from 'smtp-server'
+import type { MailStore } from './mail-store.ts'
+
+/** A listener that can be closed. */
+export interface Listener {
+  readonly port: number
+  close(): Promise<void>
+}
+
+const MAIL_BYTES_MAX = 10 * 1024 * 1024
+const CLIENTS_MAX = 100
+const CLOSE_TIMEOUT_MS = 200
+
+/**
+ * Accepts every mail on 127.0.0.1, from anyone and for anyone, and delivers none. Without TLS, which it could offer
+ * only under a certificate that no client trusts; any name and password will do.
+ */
+export async function startSmtpListener(store: MailStore, port: number): Promise<Listener> {
+  const server = new SMTPServer({
+    name: 'localhost',
+    banner: 'Trestle mail catcher',
+    disabledCommands: ['STARTTLS'],
+    disableReverseLookup: true,
+    authOptional: true,
+    allowInsecureAuth: true,
+    onAuth: (auth, _session, done) => done(null, { user: auth.username ?? 'anyone' }),
+    size: MAIL_BYTES_MAX,
+    maxClients: CLIENTS_MAX,
+    closeTimeout: CLOSE_TIMEOUT_MS,
+    onData: (stream, session, done) => {
+      const recipients = session.envelope.rcptTo.map(({ address }) => address)
+      readAll(stream)
+        .then((raw) => store.add(raw, recipients))
+        .then(() => done(), done)
+    },
+  })
+  // A client that breaks its connection off is its own affair.
+  server.on('error', () => undefined)
+  server.listen(port, '127.0.0.1')
+  await once(server.server, 'listening')
+  const address = server.server.address()
+  return {
+    port: typeof address === 'object' && address ? address.port : port,
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  }
+}
+
+/** @throws an error with the SMTP status 552 when the mail is too large. */
+async function readAll(stream: SMTPServerDataStream): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of stream) {
+    // What is above the limit is read to its end, as the protocol asks, but not kept.
+    if (!stream.sizeExceeded && Buffer.isBuffer(chunk)) chunks.push(chunk)
+  }
+  if (stream.sizeExceeded) throw Object.assign(new Error('The mail is too large'), { responseCode: 552 })
+  return Buffer.concat(chunks)
+}

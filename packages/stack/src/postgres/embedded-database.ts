@@ -1,0 +1,58 @@
+import { type Supervised, supervise } from '../processes/supervise.ts'
+import { settleAccount } from './account.ts'
+import { findBinaries } from './binaries.ts'
+import { createClusterOnce } from './cluster.ts'
+import { createDatabaseOnce, databaseUrl } from './create-database.ts'
+import { type PostgresHome, settleHome } from './home.ts'
+import { endLeftoverServer } from './leftover-server.ts'
+import { serverEndSteps, startServer } from './server.ts'
+
+/** Where data and binaries go when PostgreSQL cannot reach the checkout. */
+const STATE_DIRECTORY = '/var/lib/trestle'
+
+/** How to run the embedded server. */
+export interface EmbeddedDatabaseOptions {
+  readonly port: number
+  readonly password: string
+  readonly logFile: string
+  readonly say: (line: string) => void
+  readonly stop: AbortSignal
+}
+
+/** A running server with the stack's database in it. */
+export interface EmbeddedDatabase extends Supervised {
+  readonly url: string
+}
+
+/** Finds the place of the server, and stops what a killed stack left running there, so that its port is free. */
+export async function settleDatabase(dataDirectory: string, stateDirectory = STATE_DIRECTORY): Promise<PostgresHome> {
+  const binaries = findBinaries(process.platform, process.arch)
+  const account = process.getuid?.() === 0 ? await settleAccount() : undefined
+  const home = await settleHome({ binaries, dataDirectory, stateDirectory, account })
+  await endLeftoverServer(home.data)
+  return home
+}
+
+/**
+ * Starts the server and makes its database when there is none; starts it again when it ends by itself.
+ *
+ * @throws {StackFailure} when it does not come up.
+ */
+export async function startDatabase(home: PostgresHome, options: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
+  const { port, password, logFile, say, stop } = options
+  if (await createClusterOnce(home, password)) say(`PostgreSQL keeps its data in ${home.data}`)
+  else if (home.isOutside) say(`PostgreSQL has its data in ${home.data}: it cannot reach the checkout as its own user`)
+  const start = () => startServer({ home, port, logFile, signal: stop })
+  const server = supervise(await start(), {
+    start,
+    endSteps: serverEndSteps,
+    onEnd: (name) => say(`${name} has ended by itself and is started again; its log is ${logFile}`),
+  })
+  try {
+    await createDatabaseOnce(port, password)
+  } catch (error) {
+    await server.end()
+    throw error
+  }
+  return { url: databaseUrl(port, password), ...server }
+}

@@ -1,0 +1,86 @@
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Child, type ChildEnd, startChild } from '../processes/child.ts'
+import { StackFailure } from '../stack-failure.ts'
+import type { PostgresHome } from './home.ts'
+import { endLeftoverServer, findServerState } from './leftover-server.ts'
+
+/** How to run the server. */
+export interface ServerOptions {
+  readonly home: PostgresHome
+  readonly port: number
+  readonly logFile: string
+  readonly signal: AbortSignal
+}
+
+/** Fast, then immediate: what the second leaves is recovered at the next start from the write-ahead log. */
+export const serverEndSteps = [
+  { signal: 'SIGINT', waitMs: 1_500, target: 'process' },
+  { signal: 'SIGQUIT', waitMs: 300, target: 'process' },
+  { signal: 'SIGKILL', waitMs: 200, target: 'group' },
+] as const
+
+const POLL_MS = 20
+const RETRY_MS = 200
+const RETRIES = 25
+
+/**
+ * Starts the server and waits until it accepts connections. What an earlier stack left running on the same data is
+ * stopped first.
+ *
+ * @throws {StackFailure} with the server's own words when it does not come up.
+ */
+export async function startServer(options: ServerOptions): Promise<Child> {
+  for (let attempt = 0; ; attempt += 1) {
+    await endLeftoverServer(options.home.data)
+    const server = await launch(options)
+    const end = await untilReady(server, options)
+    if (end === undefined) return server
+    if (attempt < RETRIES && end.tail.some(isPassing)) await delay(RETRY_MS)
+    else throw new StackFailure(['PostgreSQL does not start:', ...end.tail, `Its log is ${options.logFile}.`])
+  }
+}
+
+function launch({ home, port, logFile }: ServerOptions): Promise<Child> {
+  // No socket file: its path may be at most 107 bytes long, and a checkout may lie deeper than that.
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    port,
+    unix_socket_directories: '',
+    max_connections: 200,
+    password_encryption: 'scram-sha-256',
+    log_line_prefix: '%m [%p] ',
+  }
+  return startChild({
+    name: 'PostgreSQL',
+    program: join(home.binaries, 'bin', 'postgres'),
+    args: ['-D', home.data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
+    cwd: '/',
+    logFile,
+    ...(home.account && { account: { uid: home.account.uid, gid: home.account.gid } }),
+  })
+}
+
+/** How it ended, if it did before it was ready. */
+async function untilReady(server: Child, { home, signal }: ServerOptions): Promise<ChildEnd | undefined> {
+  let end: ChildEnd | undefined
+  void server.ended.then((value) => {
+    end = value
+  })
+  while (end === undefined) {
+    if (signal.aborted) {
+      await server.end(serverEndSteps)
+      signal.throwIfAborted()
+    }
+    const state = findServerState(home.data)
+    if (state?.pid === server.pid && state.isReady) return undefined
+    await delay(POLL_MS)
+  }
+  return end
+}
+
+/** After `kill -9` of the server alone its backends need a moment to notice. */
+function isPassing(line: string): boolean {
+  return line.includes('shared memory block') || line.includes('lock file "postmaster.pid" already exists')
+}

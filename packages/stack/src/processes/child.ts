@@ -1,0 +1,98 @@
+import { spawn } from 'node:child_process'
+import { closeSync } from 'node:fs'
+import { type EndStep, sendSignal } from './end-process.ts'
+import { type OpenLog, openLog, readTail } from './log-file.ts'
+import { releasePidFile, writePidFile } from './pid-file.ts'
+
+/** What to run, and where its output and its id are written. */
+export interface ChildCommand {
+  /** For messages, for example `auth`. */
+  readonly name: string
+  readonly program: string
+  readonly args: readonly string[]
+  readonly env: NodeJS.ProcessEnv
+  readonly cwd: string
+  readonly logFile: string
+  /** Undefined for a program that keeps one itself. */
+  readonly pidFile?: { readonly file: string; readonly program: string }
+  /** The system user to run as; the starting one when absent. */
+  readonly account?: { readonly uid: number; readonly gid: number }
+}
+
+/** How a process ended: by itself with a code, or by a signal. */
+export interface ChildEnd {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  /** The last lines it wrote. */
+  readonly tail: readonly string[]
+}
+
+/** A running process of the stack. */
+export interface Child {
+  readonly name: string
+  readonly pid: number
+  readonly ended: Promise<ChildEnd>
+  /** Signals step by step until it has ended. Safe to call at any time, also twice. */
+  end(steps: readonly EndStep[]): Promise<void>
+}
+
+const TAIL_LINES = 8
+
+/**
+ * Starts a process in a process group of its own, so that a Ctrl-C at the terminal reaches the stack alone, which then
+ * stops everything in order. Rejects when the program cannot be run at all.
+ */
+export async function startChild(command: ChildCommand): Promise<Child> {
+  const log = openLog(command.logFile)
+  const child = spawn(command.program, command.args, {
+    cwd: command.cwd,
+    env: command.env,
+    detached: true,
+    stdio: ['ignore', log.descriptor, log.descriptor],
+    ...command.account,
+  })
+  closeSync(log.descriptor)
+  const pid = await new Promise<number>((resolve, reject) => {
+    child.once('spawn', () => resolve(child.pid ?? 0))
+    child.once('error', reject)
+  })
+  if (command.pidFile) writePidFile(command.pidFile.file, { pid, program: command.pidFile.program })
+  const ended = new Promise<ChildEnd>((resolve) => {
+    child.once('exit', (code, signal) => {
+      if (command.pidFile) releasePidFile(command.pidFile.file, pid)
+      resolve({ code, signal, tail: tailOf(log) })
+    })
+  })
+  return { name: command.name, pid, ended, end: (steps) => endChild(pid, ended, steps) }
+}
+
+async function endChild(pid: number, ended: Promise<ChildEnd>, steps: readonly EndStep[]): Promise<void> {
+  for (const step of steps) {
+    if (await endsWithin(ended, 0)) break
+    sendSignal(pid, step)
+    if (await endsWithin(ended, step.waitMs)) break
+  }
+  // What it has started itself must not outlive it.
+  sendSignal(pid, { signal: 'SIGKILL', target: 'group' })
+}
+
+async function endsWithin(ended: Promise<ChildEnd>, waitMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), waitMs)
+  })
+  try {
+    return await Promise.race([ended.then(() => true), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function tailOf(log: OpenLog): readonly string[] {
+  try {
+    return readTail(log, TAIL_LINES)
+  } catch {
+    // A log that was moved away meanwhile must not hide how the process ended.
+    return []
+  }
+}

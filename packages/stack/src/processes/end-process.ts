@@ -1,0 +1,31 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { isAlive } from './process-identity.ts'
+
+/** A signal, and how long to wait for the end of the process before the next one is tried, in milliseconds. */
+export interface EndStep {
+  readonly signal: NodeJS.Signals
+  readonly waitMs: number
+  /** `group` also reaches what the process started, when it leads a process group. */
+  readonly target: 'process' | 'group'
+}
+
+const POLL_MS = 20
+
+/** Ends a process that need not be our child, step by step. True when it is gone. */
+export async function endProcess(pid: number, steps: readonly EndStep[]): Promise<boolean> {
+  for (const step of steps) {
+    sendSignal(pid, step)
+    for (let waitedMs = 0; waitedMs < step.waitMs && isAlive(pid); waitedMs += POLL_MS) await delay(POLL_MS)
+    if (!isAlive(pid)) return true
+  }
+  return !isAlive(pid)
+}
+
+/** Sends a signal; a process that has ended meanwhile is no fault. */
+export function sendSignal(pid: number, { signal, target }: Omit<EndStep, 'waitMs'>): void {
+  try {
+    process.kill(target === 'group' ? -pid : pid, signal)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+  }
+}

@@ -1,0 +1,113 @@
+import { join } from 'node:path'
+import { type Child, type ChildEnd, startChild } from './processes/child.ts'
+import { waitUntilReady } from './processes/readiness.ts'
+import { supervise } from './processes/supervise.ts'
+import { writeEnvFile } from './settings/env-file.ts'
+import type { ServicePlan, StackPlan } from './settings/plan.ts'
+import { environmentOf, type SharedSettings } from './settings/service-environment.ts'
+import { StackFailure } from './stack-failure.ts'
+
+/** Services get this long to finish; the database must still be stopped within the five seconds of a Ctrl-C. */
+const endSteps = [
+  { signal: 'SIGTERM', waitMs: 2_000, target: 'process' },
+  { signal: 'SIGKILL', waitMs: 300, target: 'group' },
+] as const
+
+const READY_TIMEOUT_MS = 60_000
+
+/** The services of one start. */
+export interface ServiceGroup {
+  /** Rejects when one of them does not stay up; never resolves. */
+  readonly failed: Promise<never>
+  end(): Promise<void>
+}
+
+interface StartedService {
+  readonly service: ServicePlan
+  readonly child: Child
+}
+
+/** What a start of the services needs to know. */
+export interface ServiceGroupOptions extends SharedSettings {
+  readonly say: (line: string) => void
+  readonly stop: AbortSignal
+}
+
+/**
+ * Starts the services at once and waits until each answers that it is ready.
+ *
+ * @throws {StackFailure} with the last lines of the service that ended before, or did not get ready in time. None is
+ *   left running then.
+ */
+export async function startServices(plan: StackPlan, options: ServiceGroupOptions): Promise<ServiceGroup> {
+  const children: StartedService[] = []
+  try {
+    for (const service of plan.services) children.push({ service, child: await startService(service, plan, options) })
+    await Promise.all(children.map(({ service, child }) => untilReady(service, child, options.stop)))
+  } catch (error) {
+    await Promise.all(children.map(({ child }) => child.end(endSteps)))
+    throw error
+  }
+  const running = children.map(({ service, child }) =>
+    supervise(child, {
+      start: () => startService(service, plan, options),
+      endSteps,
+      onEnd: (name, end) => options.say(`${name} has ended (${reasonOf(end)}) and is started again`),
+    }),
+  )
+  return {
+    failed: Promise.race(running.map(({ failed }) => failed)),
+    end: async () => {
+      await Promise.all(running.map((service) => service.end()))
+    },
+  }
+}
+
+function startService(service: ServicePlan, plan: StackPlan, options: ServiceGroupOptions): Promise<Child> {
+  const { definition, entry, isWatched } = service
+  const env = environmentOf(definition, plan.env, options)
+  writeEnvFile(join(plan.dataDirectory, `${definition.name}.env`), env, (name) => isOwn(name, definition.prefix))
+  return startChild({
+    name: definition.name,
+    program: process.execPath,
+    args: [...(isWatched ? ['--watch', '--watch-preserve-output'] : []), entry, 'serve'],
+    env: { ...env },
+    cwd: plan.root,
+    logFile: join(plan.logDirectory, `${definition.name}.log`),
+    pidFile: { file: join(plan.runDirectory, `${definition.name}.pid`), program: entry },
+  })
+}
+
+function isOwn(name: string, prefix: string): boolean {
+  return name.startsWith(prefix) || name === 'DATABASE_URL' || name === 'LOG_LEVEL'
+}
+
+async function untilReady({ definition, address }: ServicePlan, child: Child, stop: AbortSignal): Promise<void> {
+  const over = new AbortController()
+  const late = AbortSignal.timeout(READY_TIMEOUT_MS)
+  const host = isEveryAddress(address.host) ? '127.0.0.1' : address.host
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${address.port}/ready`
+  const fails = child.ended.then((end) => {
+    const problem = `${definition.name} has ended before it was ready (${reasonOf(end)}). It wrote last:`
+    throw new StackFailure([problem, ...end.tail])
+  })
+  try {
+    await Promise.race([waitUntilReady(url, AbortSignal.any([over.signal, late, stop])), fails])
+  } catch (error) {
+    if (!late.aborted || stop.aborted) throw error
+    throw new StackFailure([
+      `${definition.name} is not ready after ${READY_TIMEOUT_MS / 1000} s: ${url} does not say so.`,
+    ])
+  } finally {
+    over.abort()
+    fails.catch(() => undefined)
+  }
+}
+
+function isEveryAddress(host: string): boolean {
+  return host === '0.0.0.0' || host === '::'
+}
+
+function reasonOf({ code, signal }: ChildEnd): string {
+  return signal ?? `exit status ${code}`
+}

@@ -1,0 +1,62 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { StackFailure } from '../stack-failure.ts'
+import { writeEnvFile } from './env-file.ts'
+import { portFrom, readUserEnvironment } from './environment.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'trestle-env-'))
+
+describe('readUserEnvironment', () => {
+  it('puts the environment over the file', () => {
+    const file = join(folder, 'both.env')
+    writeFileSync(file, "# settings\nexport AUTH_SITE_URL='http://file.example'\nAUTH_JWT_EXP=60\n")
+    expect(readUserEnvironment(file, { AUTH_SITE_URL: 'http://environment.example' })).toEqual({
+      AUTH_SITE_URL: 'http://environment.example',
+      AUTH_JWT_EXP: '60',
+    })
+  })
+
+  it('ignores empty lines of a copied example, but keeps what the environment has made empty', () => {
+    const file = join(folder, 'empty.env')
+    writeFileSync(file, 'AUTH_JWT_SECRET=\nAUTH_SITE_URL=http://localhost\n')
+    expect(readUserEnvironment(file, { AUTH_SITE_URL: '' })).toEqual({ AUTH_SITE_URL: '' })
+  })
+
+  it('leaves out PORT, which would mean one service of three, and what npm adds', () => {
+    const env = { PORT: '3000', npm_lifecycle_event: 'start', INIT_CWD: '/', HOME: '/home', AUTH_API_PORT: '1' }
+    expect(readUserEnvironment(join(folder, 'none.env'), env)).toEqual({ HOME: '/home', AUTH_API_PORT: '1' })
+  })
+})
+
+describe('portFrom', () => {
+  it.each([
+    ['1', 1],
+    ['65535', 65_535],
+    ['', 8080],
+    [undefined, 8080],
+  ])('reads %j as %d', (text, port) => {
+    expect(portFrom(text === undefined ? {} : { X: text }, 'X', 8080)).toBe(port)
+  })
+
+  it.each(['0', '65536', 'x', '80.5', '-1', '0x50'])('refuses %j', (text) => {
+    expect(() => portFrom({ X: text }, 'X', 8080)).toThrow(
+      new StackFailure([`config: X must be a port from 1 to 65535 (got "${text}")`]),
+    )
+  })
+})
+
+describe('writeEnvFile', () => {
+  it('writes values that are read back as they were', () => {
+    const file = join(folder, 'auth.env')
+    const env = { AUTH_JWT_KEYS: '[{"kid":"a"}]', AUTH_SENDER: "O'Hara", AUTH_TEXT: 'a\nb # c', OTHER: 'x' }
+    writeEnvFile(file, env, (name) => name.startsWith('AUTH_'))
+    expect(parseEnv(readFileSync(file, 'utf8'))).toEqual({
+      AUTH_JWT_KEYS: '[{"kid":"a"}]',
+      AUTH_SENDER: "O'Hara",
+      AUTH_TEXT: 'a\nb # c',
+    })
+  })
+})

@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest'
+import { StackFailure } from '../stack-failure.ts'
+import { type PlanRequest, planStack } from './plan.ts'
+import { environmentOf } from './service-environment.ts'
+
+const request: PlanRequest = { root: '/repo', program: 'main.ts', env: {}, names: [], isWatched: false }
+const shared = {
+  databaseUrl: 'postgres://embedded',
+  secrets: {
+    AUTH_JWT_SECRET: 'jwt',
+    AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: 'key',
+    PAYMENTS_PEPPER: 'pepper',
+    PAYMENTS_VAULT_KEYS: '1:vault',
+    TRESTLE_DATABASE_PASSWORD: 'password',
+  },
+  smtpPort: 1025,
+  compileCache: '/repo/.data/cache/node',
+}
+
+function environmentFor(name: string, env: Record<string, string> = {}) {
+  const service = planStack({ ...request, env, names: [name] }).services[0]
+  if (!service) throw new Error('not planned')
+  return environmentOf(service.definition, env, shared)
+}
+
+describe('planStack', () => {
+  it('plans all services on their ports', () => {
+    const plan = planStack(request)
+    expect(plan.services.map(({ definition, address }) => [definition.name, address.port])).toEqual([
+      ['inventory', 8080],
+      ['auth', 8081],
+      ['payments', 8082],
+    ])
+    expect(plan.ports.map(({ port }) => port)).toEqual([8080, 9102, 8081, 9100, 8082, 9101, 1025, 8025, 54_320])
+    expect(plan.dataDirectory).toBe('/repo/.data')
+  })
+
+  it('plans one service without the mail catcher where none sends mail', () => {
+    const plan = planStack({ ...request, names: ['inventory'] })
+    expect(plan.ports.map(({ setting }) => setting)).toEqual([
+      'INVENTORY_PORT',
+      'INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT',
+      'TRESTLE_DATABASE_PORT',
+    ])
+    expect(plan.hasMail).toBe(false)
+  })
+
+  it('plans no embedded server beside a database of the user', () => {
+    expect(planStack({ ...request, env: { DATABASE_URL: 'postgres://own' } }).databasePort).toBeUndefined()
+    const own = { AUTH_DB_DATABASE_URL: 'postgres://own' }
+    expect(planStack({ ...request, env: own, names: ['auth'] }).databasePort).toBeUndefined()
+    expect(planStack({ ...request, env: own }).databasePort).toBe(54_320)
+  })
+
+  it('refuses an unknown service by naming the known ones', () => {
+    expect(() => planStack({ ...request, names: ['auht'] })).toThrow(
+      new StackFailure(['There is no service "auht". The services are inventory, auth, payments.']),
+    )
+  })
+})
+
+describe('environmentOf', () => {
+  it('gives auth what it needs', () => {
+    expect(environmentFor('auth')).toEqual({
+      DATABASE_URL: 'postgres://embedded',
+      UV_THREADPOOL_SIZE: expect.stringMatching(/^\d+$/),
+      NODE_COMPILE_CACHE: '/repo/.data/cache/node',
+      AUTH_API_HOST: '127.0.0.1',
+      AUTH_API_PORT: '8081',
+      AUTH_API_EXTERNAL_URL: 'http://localhost:8081',
+      AUTH_SITE_URL: 'http://localhost:3000',
+      AUTH_DB_DRIVER: 'postgres',
+      AUTH_DB_ROLE: 'auth_service',
+      AUTH_JWT_SECRET: 'jwt',
+      AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: 'key',
+      AUTH_SMTP_HOST: '127.0.0.1',
+      AUTH_SMTP_PORT: '1025',
+      AUTH_SMTP_ADMIN_EMAIL: 'auth@trestle.localhost',
+      AUTH_SMTP_SENDER_NAME: 'Trestle',
+      AUTH_METRICS_ENABLED: 'true',
+      AUTH_METRICS_EXPORTER: 'prometheus',
+      AUTH_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
+      AUTH_OTEL_EXPORTER_PROMETHEUS_PORT: '9100',
+    })
+  })
+
+  it('lets the user win, and follows a changed port', () => {
+    const env = environmentFor('auth', {
+      AUTH_API_PORT: '9000',
+      AUTH_SITE_URL: 'https://app.example',
+      LOG_LEVEL: 'debug',
+    })
+    expect(env).toMatchObject({
+      AUTH_API_PORT: '9000',
+      AUTH_API_EXTERNAL_URL: 'http://localhost:9000',
+      AUTH_SITE_URL: 'https://app.example',
+      LOG_LEVEL: 'debug',
+    })
+  })
+
+  it('lets a name that a service also reads without its prefix win over the default', () => {
+    const env = environmentFor('auth', { API_EXTERNAL_URL: 'https://auth.example' })
+    expect(env.API_EXTERNAL_URL).toBe('https://auth.example')
+    expect(env.AUTH_API_EXTERNAL_URL).toBeUndefined()
+  })
+
+  it('keeps the settings of the other services to themselves', () => {
+    expect(environmentFor('inventory', { AUTH_JWT_SECRET: 'x', PAYMENTS_PEPPER: 'y', HOME: '/home' })).toMatchObject({
+      HOME: '/home',
+    })
+    expect(Object.keys(environmentFor('inventory', { AUTH_JWT_SECRET: 'x' }))).not.toContain('AUTH_JWT_SECRET')
+  })
+})

@@ -1,0 +1,101 @@
+import { join, resolve } from 'node:path'
+import type { WantedPort } from '../processes/free-ports.ts'
+import { StackFailure } from '../stack-failure.ts'
+import { type Environment, portFrom } from './environment.ts'
+import { addressOf, type ServiceAddress } from './service-environment.ts'
+import { type ServiceDefinition, services } from './services.ts'
+
+/** Everything that a start does, decided before anything is done. */
+export interface StackPlan {
+  /** The checkout: working directory of the services. */
+  readonly root: string
+  /** Text that the command line of the stack itself holds. */
+  readonly program: string
+  readonly dataDirectory: string
+  /** Pid files. */
+  readonly runDirectory: string
+  readonly logDirectory: string
+  /** What the user has set. */
+  readonly env: Environment
+  /** Port of the embedded PostgreSQL; undefined when every service has a database of the user's. */
+  readonly databasePort: number | undefined
+  readonly smtpPort: number
+  readonly webPort: number
+  /** True when a service that is started sends mail. */
+  readonly hasMail: boolean
+  readonly services: readonly ServicePlan[]
+  /** All ports that must be free. */
+  readonly ports: readonly WantedPort[]
+}
+
+/** A service to start. */
+export interface ServicePlan {
+  readonly definition: ServiceDefinition
+  readonly address: ServiceAddress
+  /** Absolute path of its program. */
+  readonly entry: string
+  /** True when it is to start anew whenever one of its files changes. */
+  readonly isWatched: boolean
+}
+
+/** What was asked for. */
+export interface PlanRequest {
+  readonly root: string
+  readonly program: string
+  readonly env: Environment
+  /** Names of services; empty for all. */
+  readonly names: readonly string[]
+  readonly isWatched: boolean
+}
+
+/** @throws {StackFailure} when a name or a setting makes no sense. */
+export function planStack({ root, program, env, names, isWatched }: PlanRequest): StackPlan {
+  const chosen = choose(names).map((definition) => ({
+    definition,
+    address: addressOf(definition, env),
+    entry: join(root, 'services', definition.name, 'src', 'main.ts'),
+    isWatched,
+  }))
+  const dataDirectory = resolve(root, env.TRESTLE_DATA_DIRECTORY || '.data')
+  const hasOwnDatabases = chosen.every(({ definition }) => env[definition.databaseSetting])
+  const bare = {
+    root,
+    program,
+    dataDirectory,
+    runDirectory: join(dataDirectory, 'run'),
+    logDirectory: join(dataDirectory, 'logs'),
+    env,
+    databasePort: env.DATABASE_URL || hasOwnDatabases ? undefined : portFrom(env, 'TRESTLE_DATABASE_PORT', 54_320),
+    smtpPort: portFrom(env, 'MAIL_SMTP_PORT', 1025),
+    webPort: portFrom(env, 'MAIL_WEB_PORT', 8025),
+    hasMail: chosen.some(({ definition }) => definition.sendsMail),
+    services: chosen,
+  }
+  return { ...bare, ports: portsOf(bare) }
+}
+
+function choose(names: readonly string[]): readonly ServiceDefinition[] {
+  const unknown = names.filter((name) => !services.some((service) => service.name === name))
+  if (unknown.length > 0) {
+    const known = services.map(({ name }) => name).join(', ')
+    throw new StackFailure(unknown.map((name) => `There is no service "${name}". The services are ${known}.`))
+  }
+  return names.length === 0 ? services : services.filter(({ name }) => names.includes(name))
+}
+
+function portsOf(plan: Omit<StackPlan, 'ports'>): readonly WantedPort[] {
+  const host = '127.0.0.1'
+  const ofServices = plan.services.flatMap(({ definition: { name, portSetting }, address }) => [
+    { purpose: name, host: address.host, port: address.port, setting: portSetting },
+    ...(address.metrics ? [{ purpose: `metrics of ${name}`, ...address.metrics }] : []),
+  ])
+  const ofMail = [
+    { purpose: 'mail, SMTP', host, port: plan.smtpPort, setting: 'MAIL_SMTP_PORT' },
+    { purpose: 'mail, web page', host, port: plan.webPort, setting: 'MAIL_WEB_PORT' },
+  ]
+  const ofDatabase =
+    plan.databasePort === undefined
+      ? []
+      : [{ purpose: 'PostgreSQL', host, port: plan.databasePort, setting: 'TRESTLE_DATABASE_PORT' }]
+  return [...ofServices, ...(plan.hasMail ? ofMail : []), ...ofDatabase]
+}

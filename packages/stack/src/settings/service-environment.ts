@@ -1,0 +1,87 @@
+import { availableParallelism } from 'node:os'
+import { type Environment, portFrom } from './environment.ts'
+import type { Secrets } from './secrets-file.ts'
+import { type ServiceDefinition, services } from './services.ts'
+
+/** Threads beyond the cores: hashing keeps every core busy, and files and names must still be read meanwhile. */
+const EXTRA_THREADS = 4
+/** Settings that services also read without their prefix, beside PORT and DATABASE_URL. */
+const unprefixed = ['API_EXTERNAL_URL', 'OTEL_EXPORTER_PROMETHEUS_HOST']
+const LOOPBACK = '127.0.0.1'
+
+/** Where a service answers. */
+export interface ServiceAddress {
+  readonly host: string
+  readonly port: number
+  readonly url: string
+  /** Undefined when the user has switched the metrics off. */
+  readonly metrics: { readonly host: string; readonly port: number; readonly setting: string } | undefined
+}
+
+/** What all services get beside their own defaults. */
+export interface SharedSettings {
+  readonly databaseUrl: string
+  readonly secrets: Secrets
+  readonly smtpPort: number
+  /** Folder of Node's compile cache. */
+  readonly compileCache: string
+}
+
+/** Where the service will answer, from the user's settings and the defaults. */
+export function addressOf(service: ServiceDefinition, env: Environment): ServiceAddress {
+  const port = portFrom(env, service.portSetting, service.port)
+  const { metricsHost, metricsPort, metricsSwitch } = metricsSettings(service)
+  const isMetricsOff = /^(false|f|0|no|n)$/i.test(env[metricsSwitch] ?? '')
+  const metrics = {
+    host: env[metricsHost] || LOOPBACK,
+    port: portFrom(env, metricsPort, service.metricsPort),
+    setting: metricsPort,
+  }
+  return {
+    host: env[service.hostSetting] || LOOPBACK,
+    port,
+    url: `http://localhost:${port}`,
+    metrics: isMetricsOff ? undefined : metrics,
+  }
+}
+
+/**
+ * The environment of a service: the stack's development defaults, over them what the user has set. Settings of the
+ * other services are left out, so none sees another's secrets.
+ */
+export function environmentOf(service: ServiceDefinition, env: Environment, shared: SharedSettings): Environment {
+  const foreign = services.filter(({ prefix }) => prefix !== service.prefix).map(({ prefix }) => prefix)
+  const own = Object.entries(env).filter(([name]) => !foreign.some((prefix) => name.startsWith(prefix)))
+  return { ...defaultsOf(service, env, shared), ...Object.fromEntries(own) }
+}
+
+/** The settings that the stack gives where the user has set nothing. */
+export function defaultsOf(service: ServiceDefinition, env: Environment, shared: SharedSettings): Environment {
+  const { url } = addressOf(service, env)
+  const { metricsHost, metricsPort, metricsSwitch, metricsExporter } = metricsSettings(service)
+  const defaults: Environment = {
+    DATABASE_URL: shared.databaseUrl,
+    UV_THREADPOOL_SIZE: String(availableParallelism() + EXTRA_THREADS),
+    NODE_COMPILE_CACHE: shared.compileCache,
+    [service.hostSetting]: LOOPBACK,
+    [service.portSetting]: String(service.port),
+    [`${service.prefix}DB_ROLE`]: `${service.name}_service`,
+    [metricsSwitch]: 'true',
+    [metricsExporter]: 'prometheus',
+    [metricsHost]: LOOPBACK,
+    [metricsPort]: String(service.metricsPort),
+    ...service.defaults({ url, secrets: shared.secrets, smtpPort: shared.smtpPort }),
+  }
+  // A prefixed default would beat the name without prefix, by which the user has set the same.
+  const beaten = unprefixed.filter((name) => env[name]).map((name) => `${service.prefix}${name}`)
+  return Object.fromEntries(Object.entries(defaults).filter(([name]) => !beaten.includes(name)))
+}
+
+function metricsSettings({ prefix }: ServiceDefinition) {
+  return {
+    metricsSwitch: `${prefix}METRICS_ENABLED`,
+    metricsExporter: `${prefix}METRICS_EXPORTER`,
+    metricsHost: `${prefix}OTEL_EXPORTER_PROMETHEUS_HOST`,
+    metricsPort: `${prefix}OTEL_EXPORTER_PROMETHEUS_PORT`,
+  }
+}

@@ -1,0 +1,81 @@
+import type { Environment } from './environment.ts'
+import type { Secrets } from './secrets-file.ts'
+
+/** What the development defaults of a service depend on. */
+export interface ServiceContext {
+  /** The service's own address as a browser on this machine sees it, without a trailing slash. */
+  readonly url: string
+  readonly secrets: Secrets
+  /** Port of the mail catcher's SMTP listener on 127.0.0.1. */
+  readonly smtpPort: number
+}
+
+/** A service as the stack runs it. */
+export interface ServiceDefinition {
+  readonly name: string
+  /** Of its settings, for example `AUTH_`. */
+  readonly prefix: string
+  readonly portSetting: string
+  readonly port: number
+  readonly hostSetting: string
+  readonly metricsPort: number
+  /** A database of its own, where that is wanted; otherwise DATABASE_URL. */
+  readonly databaseSetting: string
+  readonly sendsMail: boolean
+  /** What it needs beyond what all services get. The user's own settings win. */
+  readonly defaults: (context: ServiceContext) => Environment
+}
+
+/** The services, in the order in which they are listed. */
+export const services: readonly ServiceDefinition[] = [
+  {
+    name: 'inventory',
+    prefix: 'INVENTORY_',
+    portSetting: 'INVENTORY_PORT',
+    port: 8080,
+    hostSetting: 'INVENTORY_HOST',
+    metricsPort: 9102,
+    databaseSetting: 'INVENTORY_DATABASE_URL',
+    sendsMail: false,
+    defaults: () => ({}),
+  },
+  {
+    name: 'auth',
+    prefix: 'AUTH_',
+    portSetting: 'AUTH_API_PORT',
+    port: 8081,
+    hostSetting: 'AUTH_API_HOST',
+    metricsPort: 9100,
+    databaseSetting: 'AUTH_DB_DATABASE_URL',
+    sendsMail: true,
+    defaults: ({ url, secrets, smtpPort }) => ({
+      AUTH_SITE_URL: 'http://localhost:3000',
+      AUTH_API_EXTERNAL_URL: url,
+      AUTH_DB_DRIVER: 'postgres',
+      AUTH_JWT_SECRET: secrets.AUTH_JWT_SECRET,
+      AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: secrets.AUTH_SECURITY_DATABASE_ENCRYPTION_KEY,
+      AUTH_SMTP_HOST: '127.0.0.1',
+      AUTH_SMTP_PORT: String(smtpPort),
+      AUTH_SMTP_ADMIN_EMAIL: 'auth@trestle.localhost',
+      AUTH_SMTP_SENDER_NAME: 'Trestle',
+    }),
+  },
+  {
+    name: 'payments',
+    prefix: 'PAYMENTS_',
+    portSetting: 'PAYMENTS_PORT',
+    port: 8082,
+    hostSetting: 'PAYMENTS_HOST',
+    metricsPort: 9101,
+    databaseSetting: 'PAYMENTS_DATABASE_URL',
+    sendsMail: true,
+    defaults: ({ url, secrets, smtpPort }) => ({
+      PAYMENTS_BASE_URL: url,
+      PAYMENTS_POS_URL: `${url}/pos`,
+      PAYMENTS_PEPPER: secrets.PAYMENTS_PEPPER,
+      PAYMENTS_VAULT_KEYS: secrets.PAYMENTS_VAULT_KEYS,
+      PAYMENTS_SMTP_URL: `smtp://127.0.0.1:${smtpPort}`,
+      PAYMENTS_MAIL_FROM: 'payments@trestle.localhost',
+    }),
+  },
+]
