@@ -3,7 +3,7 @@
  * links of its HTML lead to.
  */
 export function linksOf({ text, html }: { readonly text: string | null; readonly html: string | null }): string[] {
-  const inText = [...(text ?? '').matchAll(/https?:\/\/[^\s<>"')\]]+/g)].map(([url]) => url)
+  const inText = [...(text ?? '').matchAll(/https?:\/\/[^\s<>"')\]]*[^\s<>"')\].,;:!?]/g)].map(([url]) => url)
   const inHtml = [...(html ?? '').matchAll(/\shref\s*=\s*(?:"([^"]*)"|'([^']*)')/gi)].map(([, a, b]) =>
     decodeEntities(a ?? b ?? ''),
   )

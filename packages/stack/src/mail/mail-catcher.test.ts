@@ -1,0 +1,142 @@
+import { createTransport } from 'nodemailer'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type MailCatcher, startMailCatcher } from './mail-catcher.ts'
+
+let catcher: MailCatcher
+beforeAll(async () => {
+  catcher = await startMailCatcher({ smtp: 0, web: 0 })
+})
+afterAll(() => catcher.close())
+
+const mail = {
+  from: 'Trestle <auth@trestle.localhost>',
+  to: 'ada@example.com',
+  subject: 'Confirm <your> address',
+  text: 'Open http://localhost:8081/verify?token=a&type=signup now.',
+  html: '<p>Open <a href="http://localhost:8081/verify?token=a&amp;type=signup">this</a><script>alert(1)</script></p>',
+}
+
+async function deliver(changes: Partial<typeof mail & { bcc: string; attachments: object[] }> = {}): Promise<void> {
+  const transport = createTransport({ host: '127.0.0.1', port: catcher.smtpPort, auth: { user: 'any', pass: 'any' } })
+  await transport.sendMail({ ...mail, ...changes })
+  transport.close()
+}
+
+async function call(path: string, options: RequestInit = {}) {
+  const response = await fetch(`http://127.0.0.1:${catcher.webPort}${path}`, { redirect: 'manual', ...options })
+  return { status: response.status, headers: response.headers, body: await response.text() }
+}
+
+describe('GET /messages', () => {
+  it('200: lists what has come, newest first, and filters by recipient', async () => {
+    await call('/messages', { method: 'DELETE' })
+    await deliver()
+    await deliver({ to: 'Grace@example.com', subject: 'Second' })
+    const all = JSON.parse((await call('/messages')).body)
+    expect(all).toEqual({
+      messages: [
+        {
+          id: expect.any(Number),
+          received: expect.stringMatching(/^\d{4}-.*Z$/),
+          from: 'Trestle <auth@trestle.localhost>',
+          to: ['Grace@example.com'],
+          subject: 'Second',
+          bytes: expect.any(Number),
+        },
+        expect.objectContaining({ to: ['ada@example.com'], subject: 'Confirm <your> address' }),
+      ],
+    })
+    const some = JSON.parse((await call('/messages?to=grace@example.com')).body)
+    expect(some.messages).toEqual([all.messages[0]])
+  })
+})
+
+describe('GET /messages/:id', () => {
+  it('200: answers the whole mail, hidden recipients and attachments included', async () => {
+    await call('/messages', { method: 'DELETE' })
+    await deliver({ bcc: 'hidden@example.com', attachments: [{ filename: 'a.txt', content: 'four' }] })
+    const [{ id }] = JSON.parse((await call('/messages')).body).messages
+    const answer = await call(`/messages/${id}`)
+    expect(JSON.parse(answer.body)).toMatchObject({
+      id,
+      from: 'Trestle <auth@trestle.localhost>',
+      to: ['ada@example.com', 'hidden@example.com'],
+      cc: [],
+      subject: mail.subject,
+      text: expect.stringContaining(mail.text),
+      html: `${mail.html}\n`,
+      attachments: [{ name: 'a.txt', type: 'text/plain', bytes: 4 }],
+    })
+    expect((await call(`/messages/${id}/source`)).body).toMatch(/^Subject: Confirm <your> address\r$/m)
+    expect((await call(`/messages/${id}/text`)).body).toContain(mail.text)
+  })
+
+  it.each(['/messages/0', '/messages/999999', '/messages/x', '/messages/1/pdf', '/nothing'])(
+    '404: %s',
+    async (path) => {
+      expect((await call(path)).status).toBe(404)
+    },
+  )
+
+  it('421: answers nothing to a foreign name that was made to point here', async () => {
+    const { request } = await import('node:http')
+    const status = await new Promise((resolve) => {
+      const headers = { host: 'evil.example' }
+      request({ port: catcher.webPort, host: '127.0.0.1', path: '/messages', headers }, (r) => {
+        r.resume()
+        resolve(r.statusCode)
+      }).end()
+    })
+    expect(status).toBe(421)
+  })
+})
+
+describe('the page', () => {
+  it('lists mails with links, and shows one with its links, its text and a frame without rights', async () => {
+    await call('/messages', { method: 'DELETE' })
+    expect((await call('/')).body).toContain('No mail has come yet.')
+    await deliver()
+    const list = await call('/')
+    const path = /<a href="(\/mails\/\d+)">Confirm &#60;your&#62; address<\/a>/.exec(list.body)?.[1] ?? ''
+    const page = await call(path)
+    expect(page.body).toContain('<a href="http://localhost:8081/verify?token=a&#38;type=signup" rel="noreferrer">')
+    expect(page.body).toContain('sandbox="allow-popups allow-popups-to-escape-sandbox"')
+    expect(page.body).not.toContain('<script>alert(1)')
+    for (const { headers } of [list, page]) {
+      const policy = headers.get('content-security-policy')
+      expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self';/)
+      expect(policy).not.toMatch(/https?:|unsafe|\*/)
+    }
+  })
+
+  it('answers the HTML of a mail under a policy that lets nothing run or load, also outside its frame', async () => {
+    await call('/messages', { method: 'DELETE' })
+    await deliver()
+    const [{ id }] = JSON.parse((await call('/messages')).body).messages
+    const { body, headers } = await call(`/messages/${id}/html`)
+    expect(body).toBe(`<!doctype html><base target="_blank">${mail.html}\n`)
+    expect(headers.get('content-security-policy')).toBe(
+      "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none';" +
+        " frame-ancestors 'self'; sandbox allow-popups allow-popups-to-escape-sandbox",
+    )
+  })
+
+  it('is emptied by its button, but not by the form of a foreign site', async () => {
+    await deliver()
+    const foreign = await call('/clear', { method: 'POST', headers: { 'sec-fetch-site': 'cross-site' } })
+    expect(foreign.status).toBe(404)
+    expect(JSON.parse((await call('/messages')).body).messages).not.toEqual([])
+    const own = await call('/clear', { method: 'POST', headers: { 'sec-fetch-site': 'same-origin' } })
+    expect([own.status, own.headers.get('location')]).toEqual([303, '/'])
+    expect(JSON.parse((await call('/messages')).body)).toEqual({ messages: [] })
+  })
+})
+
+describe('SMTP', () => {
+  it('552: refuses a mail above 10 MiB, and takes the next', async () => {
+    await call('/messages', { method: 'DELETE' })
+    await expect(deliver({ text: 'x'.repeat(11 * 1024 * 1024) })).rejects.toMatchObject({ responseCode: 552 })
+    await deliver()
+    expect(JSON.parse((await call('/messages')).body).messages).toHaveLength(1)
+  })
+})

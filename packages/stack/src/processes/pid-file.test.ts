@@ -1,0 +1,64 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { claimPidFile, findRunning, releasePidFile, writePidFile } from './pid-file.ts'
+import { isAlive } from './process-identity.ts'
+
+const newFile = () => join(mkdtempSync(join(tmpdir(), 'trestle-pid-')), 'auth.pid')
+
+describe('findRunning', () => {
+  it('finds a process that is the one written down', async () => {
+    const file = newFile()
+    const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)', 'marker-of-ours'])
+    await once(child, 'spawn')
+    const record = { pid: child.pid ?? 0, program: 'marker-of-ours' }
+    writePidFile(file, record)
+    expect(await findRunning(file)).toEqual(record)
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    expect(await findRunning(file)).toBeUndefined()
+    expect(isAlive(record.pid)).toBe(false)
+  })
+
+  it('does not take another process for ours that has been given the id since', async () => {
+    const file = newFile()
+    writePidFile(file, { pid: process.pid, program: '/some/other/program.ts' })
+    expect(await findRunning(file)).toBeUndefined()
+  })
+
+  it.each(['', 'x\nprogram\n', '-1\nprogram\n', '0\nprogram\n', '12', '12\n\n'])(
+    'finds nothing in %j',
+    async (text) => {
+      const file = newFile()
+      writeFileSync(file, text)
+      expect(await findRunning(file)).toBeUndefined()
+    },
+  )
+
+  it('finds nothing where there is no file', async () => {
+    expect(await findRunning(newFile())).toBeUndefined()
+  })
+})
+
+describe('claimPidFile', () => {
+  it('lets one of two have it, and leaves nothing else behind', () => {
+    const file = newFile()
+    expect(claimPidFile(file, { pid: 1, program: 'a' })).toBe(true)
+    expect(claimPidFile(file, { pid: 2, program: 'b' })).toBe(false)
+    expect(readdirSync(join(file, '..'))).toEqual(['auth.pid'])
+  })
+})
+
+describe('releasePidFile', () => {
+  it('removes the file of that process only', () => {
+    const file = newFile()
+    writePidFile(file, { pid: 7, program: 'a' })
+    releasePidFile(file, 8)
+    expect(existsSync(file)).toBe(true)
+    releasePidFile(file, 7)
+    expect(existsSync(file)).toBe(false)
+  })
+})

@@ -1,0 +1,91 @@
+import { mkdtempSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { StackFailure } from '../stack-failure.ts'
+import { type Child, startChild } from './child.ts'
+import { isAlive } from './process-identity.ts'
+import { supervise } from './supervise.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'trestle-child-'))
+const gentle = [{ signal: 'SIGTERM', waitMs: 5_000, target: 'process' }] as const
+const forever = 'setInterval(() => {}, 1e6)'
+
+function run(name: string, script: string): Promise<Child> {
+  return startChild({
+    name,
+    program: process.execPath,
+    args: ['-e', script],
+    env: {},
+    cwd: folder,
+    logFile: join(folder, `${name}.log`),
+    pidFile: { file: join(folder, `${name}.pid`), program: script },
+  })
+}
+
+describe('startChild', () => {
+  it('reports how a process ended and what it wrote last, of this start alone', async () => {
+    await (await run('talks', "console.log('of an earlier start')")).ended
+    const child = await run('talks', "console.log('one'); console.error('two'); process.exitCode = 3")
+    expect(await child.ended).toEqual({ code: 3, signal: null, tail: ['one', 'two'] })
+    expect(readFileSync(join(folder, 'talks.log'), 'utf8')).toBe('of an earlier start\none\ntwo\n')
+  })
+
+  it('rejects when the program does not exist', async () => {
+    const command = {
+      name: 'none',
+      program: '/none',
+      args: [],
+      env: {},
+      cwd: folder,
+      logFile: join(folder, 'none.log'),
+    }
+    await expect(startChild(command)).rejects.toMatchObject({ code: 'ENOENT' })
+  })
+
+  it('goes on to the next signal when one is not obeyed, and ends what the process has started', async () => {
+    const stubborn = `process.on('SIGTERM', () => {})
+const child = require('node:child_process').spawn(process.execPath, ['-e', '${forever}'])
+child.once('spawn', () => console.log(child.pid))
+${forever}`
+    const child = await run('stubborn', stubborn)
+    const log = join(folder, 'stubborn.log')
+    await expect.poll(() => readFileSync(log, 'utf8'), { timeout: 5_000 }).toMatch(/^\d+\n/)
+    await child.end([
+      { signal: 'SIGTERM', waitMs: 100, target: 'process' },
+      { signal: 'SIGKILL', waitMs: 5_000, target: 'process' },
+    ])
+    expect(await child.ended).toMatchObject({ signal: 'SIGKILL' })
+    await expect.poll(() => isAlive(Number(readFileSync(log, 'utf8')))).toBe(false)
+  })
+})
+
+describe('supervise', () => {
+  it('starts a process again that ends by itself, and not one that it was told to end', async () => {
+    const ends: string[] = []
+    const started: Child[] = []
+    const start = async () => {
+      const child = await run('phoenix', forever)
+      started.push(child)
+      return child
+    }
+    const supervised = supervise(await start(), {
+      start,
+      endSteps: gentle,
+      onEnd: (name, { signal }) => ends.push(`${name} ${signal}`),
+      restartDelayMs: 1,
+    })
+    process.kill(started[0]?.pid ?? 0, 'SIGKILL')
+    await expect.poll(() => started.length, { timeout: 5_000 }).toBe(2)
+    await supervised.end()
+    expect(ends).toEqual(['phoenix SIGKILL'])
+    expect(started.map(({ pid }) => isAlive(pid))).toEqual([false, false])
+  })
+
+  it('gives up on a process that ends again and again', async () => {
+    const start = () => run('hopeless', 'process.exit(1)')
+    const supervised = supervise(await start(), { start, endSteps: gentle, onEnd: () => {}, restartDelayMs: 1 })
+    await expect(supervised.failed).rejects.toEqual(new StackFailure(['hopeless ends again and again.']))
+    await supervised.end()
+  })
+})
