@@ -43,7 +43,8 @@ async function startEverything(plan: StackPlan, { say, stop }: StackControl, sta
   const pidFiles = services.map(({ name }) => join(plan.runDirectory, `${name}.pid`))
   await endLeftoverServices(pidFiles, say)
   const secrets = loadSecrets(join(plan.dataDirectory, 'secrets.env'))
-  const home = plan.databasePort === undefined ? undefined : await settleDatabase(plan.dataDirectory)
+  const home =
+    plan.databasePort === undefined ? undefined : await settleDatabase(plan.dataDirectory, plan.stateDirectory)
   await requireFreePorts(plan.ports)
   if (plan.hasMail) {
     const catcher = await startMailCatcher({ smtp: plan.smtpPort, web: plan.webPort })

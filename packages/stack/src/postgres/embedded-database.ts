@@ -7,9 +7,6 @@ import { type PostgresHome, settleHome } from './home.ts'
 import { endLeftoverServer } from './leftover-server.ts'
 import { serverEndSteps, startServer } from './server.ts'
 
-/** Where data and binaries go when PostgreSQL cannot reach the checkout. */
-const STATE_DIRECTORY = '/var/lib/trestle'
-
 /** How to run the embedded server. */
 export interface EmbeddedDatabaseOptions {
   readonly port: number
@@ -25,7 +22,7 @@ export interface EmbeddedDatabase extends Supervised {
 }
 
 /** Finds the place of the server, and stops what a killed stack left running there, so that its port is free. */
-export async function settleDatabase(dataDirectory: string, stateDirectory = STATE_DIRECTORY): Promise<PostgresHome> {
+export async function settleDatabase(dataDirectory: string, stateDirectory: string): Promise<PostgresHome> {
   const binaries = findBinaries(process.platform, process.arch)
   const account = process.getuid?.() === 0 ? await settleAccount() : undefined
   const home = await settleHome({ binaries, dataDirectory, stateDirectory, account })

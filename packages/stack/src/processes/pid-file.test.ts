@@ -1,13 +1,15 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { newFolder, removeFoldersAtEnd } from '../testing/temporary-folder.ts'
 import { claimPidFile, findRunning, releasePidFile, writePidFile } from './pid-file.ts'
 import { isAlive } from './process-identity.ts'
 
-const newFile = () => join(mkdtempSync(join(tmpdir(), 'trestle-pid-')), 'auth.pid')
+removeFoldersAtEnd()
+
+const newFile = () => join(newFolder(), 'auth.pid')
 
 describe('findRunning', () => {
   it('finds a process that is the one written down', async () => {

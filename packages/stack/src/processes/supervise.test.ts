@@ -1,13 +1,15 @@
-import { mkdtempSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { StackFailure } from '../stack-failure.ts'
+import { newFolder, removeFoldersAtEnd } from '../testing/temporary-folder.ts'
 import { type Child, startChild } from './child.ts'
 import { isAlive } from './process-identity.ts'
 import { supervise } from './supervise.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'trestle-child-'))
+removeFoldersAtEnd()
+
+const folder = newFolder()
 const gentle = [{ signal: 'SIGTERM', waitMs: 5_000, target: 'process' }] as const
 const forever = 'setInterval(() => {}, 1e6)'
 

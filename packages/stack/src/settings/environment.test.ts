@@ -1,13 +1,15 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { StackFailure } from '../stack-failure.ts'
+import { newFolder, removeFoldersAtEnd } from '../testing/temporary-folder.ts'
 import { writeEnvFile } from './env-file.ts'
 import { portFrom, readUserEnvironment } from './environment.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'trestle-env-'))
+removeFoldersAtEnd()
+
+const folder = newFolder()
 
 describe('readUserEnvironment', () => {
   it('puts the environment over the file', () => {

@@ -12,6 +12,8 @@ export interface StackPlan {
   /** Text that the command line of the stack itself holds. */
   readonly program: string
   readonly dataDirectory: string
+  /** Where PostgreSQL is kept when its user cannot reach the checkout. */
+  readonly stateDirectory: string
   /** Pid files. */
   readonly runDirectory: string
   readonly logDirectory: string
@@ -62,6 +64,7 @@ export function planStack({ root, program, env, names, isWatched }: PlanRequest)
     root,
     program,
     dataDirectory,
+    stateDirectory: env.TRESTLE_STATE_DIRECTORY || '/var/lib/trestle',
     runDirectory: join(dataDirectory, 'run'),
     logDirectory: join(dataDirectory, 'logs'),
     env,

@@ -1,11 +1,13 @@
-import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { newFolder, removeFoldersAtEnd } from '../testing/temporary-folder.ts'
 import { loadSecrets } from './secrets-file.ts'
 
+removeFoldersAtEnd()
+
 const bytes = (fill: number) => () => Buffer.alloc(32, fill)
-const newFile = () => join(mkdtempSync(join(tmpdir(), 'trestle-secrets-')), 'secrets.env')
+const newFile = () => join(newFolder(), 'secrets.env')
 
 describe('loadSecrets', () => {
   it('makes every secret, and a file that only its owner reads', () => {

@@ -1,0 +1,168 @@
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { describe, expect, it } from 'vitest'
+import { endProcess } from '../processes/end-process.ts'
+import { isAlive } from '../processes/process-identity.ts'
+import { newFolder, removeFoldersAtEnd } from '../testing/temporary-folder.ts'
+import { settleAccount } from './account.ts'
+import { findBinaries } from './binaries.ts'
+import { settleDatabase, startDatabase } from './embedded-database.ts'
+import { settleHome } from './home.ts'
+import { findServerState } from './leftover-server.ts'
+
+removeFoldersAtEnd()
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  return await new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+}
+
+async function query(url: string, text: string): Promise<unknown[]> {
+  const client = new pg.Client(url)
+  // The server is killed under some of these connections.
+  client.on('error', () => undefined)
+  await client.connect()
+  try {
+    return (await client.query(text)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+describe('startDatabase', () => {
+  it('keeps what was committed through a restart, kill -9 of the server, and a server left running', async () => {
+    const folder = newFolder()
+    const said: string[] = []
+    const port = await freePort()
+    const start = async (stop = new AbortController().signal) => {
+      const home = await settleDatabase(folder, join(folder, 'state'))
+      const logFile = join(folder, 'postgres.log')
+      const say = (line: string) => said.push(line)
+      const database = await startDatabase(home, { port, password: 'secret', logFile, say, stop })
+      return { ...database, home, pid: findServerState(home.data)?.pid ?? 0 }
+    }
+
+    const first = await start()
+    await query(first.url, 'CREATE TABLE kept (n int)')
+    await query(first.url, 'INSERT INTO kept VALUES (1)')
+    await first.end()
+    expect(isAlive(first.pid)).toBe(false)
+
+    const second = await start()
+    await query(second.url, 'INSERT INTO kept VALUES (2)')
+    process.kill(second.pid, 'SIGKILL')
+    // It comes back by itself, once the backends of the killed one have gone.
+    await expect
+      .poll(() => query(second.url, 'SELECT n FROM kept ORDER BY n').catch(() => undefined), { timeout: 15_000 })
+      .toEqual([{ n: 1 }, { n: 2 }])
+    expect(said.at(-1)).toMatch(/^PostgreSQL has ended by itself and is started again/)
+    const running = findServerState(second.home.data)?.pid ?? 0
+
+    // As after kill -9 of the stack: nobody knows of the running server but its pid file.
+    const settled = await settleDatabase(folder, join(folder, 'state'))
+    expect(settled).toEqual(second.home)
+    expect(isAlive(running)).toBe(false)
+    await second.end()
+
+    const third = await start()
+    expect(await query(third.url, 'SELECT n FROM kept ORDER BY n')).toEqual([{ n: 1 }, { n: 2 }])
+    expect(await query(third.url, 'SHOW fsync')).toEqual([{ fsync: 'on' }])
+    await third.end()
+  }, 60_000)
+
+  it('says in one line that secrets and data are not of the same start', async () => {
+    const folder = newFolder()
+    const home = await settleDatabase(folder, join(folder, 'state'))
+    const options = {
+      port: await freePort(),
+      logFile: join(folder, 'postgres.log'),
+      say: () => {},
+      stop: new AbortController().signal,
+    }
+    await (await startDatabase(home, { ...options, password: 'one' })).end()
+    await expect(startDatabase(home, { ...options, password: 'two' })).rejects.toMatchObject({
+      problems: [expect.stringContaining('not the one in secrets.env'), expect.any(String)],
+    })
+    expect(existsSync(join(home.data, 'postmaster.pid'))).toBe(false)
+  }, 60_000)
+
+  it('stops at once when it is told to while the server starts', async () => {
+    const folder = newFolder()
+    const home = await settleDatabase(folder, join(folder, 'state'))
+    const stop = AbortSignal.abort(new Error('told to stop'))
+    const options = { port: await freePort(), logFile: join(folder, 'postgres.log'), say: () => {}, stop }
+    await expect(startDatabase(home, { ...options, password: 'secret' })).rejects.toThrow('told to stop')
+    expect(existsSync(join(home.data, 'postmaster.pid'))).toBe(false)
+  }, 60_000)
+})
+
+describe('settleHome', () => {
+  /** A checkout with binaries that look right; as root the account is PostgreSQL's own, else whoever runs the test. */
+  async function fakeCheckout() {
+    const root = newFolder()
+    const directory = join(root, 'native')
+    for (const folder of [join(directory, 'bin'), join(directory, 'share', 'postgresql'), join(root, '.data')]) {
+      mkdirSync(folder, { recursive: true })
+    }
+    writeFileSync(join(directory, 'bin', 'postgres'), '', { mode: 0o755 })
+    writeFileSync(join(directory, 'share', 'postgresql', 'postgres.bki'), '')
+    const { uid, gid, username: name } = userInfo()
+    const account = uid === 0 ? await settleAccount() : { name, uid, gid }
+    const binaries = { directory, version: '18' }
+    return { binaries, dataDirectory: join(root, '.data'), stateDirectory: join(root, 'state'), account }
+  }
+
+  it('keeps everything in the checkout that the account can reach', async () => {
+    const checkout = await fakeCheckout()
+    expect(await settleHome(checkout)).toEqual({
+      binaries: checkout.binaries.directory,
+      data: join(checkout.dataDirectory, 'postgres'),
+      account: checkout.account,
+      isOutside: false,
+    })
+  })
+
+  it('keeps data and binaries outside when it cannot, also later, when it could', async () => {
+    const checkout = await fakeCheckout()
+    const program = join(checkout.binaries.directory, 'bin', 'postgres')
+    chmodSync(program, 0o644)
+    const home = await settleHome(checkout)
+    expect(home.isOutside).toBe(true)
+    expect(home.data).toMatch(new RegExp(`^${checkout.stateDirectory}/[0-9a-f]{12}/postgres$`))
+    expect(existsSync(join(home.binaries, 'bin', 'postgres'))).toBe(true)
+    mkdirSync(home.data)
+    writeFileSync(join(home.data, 'PG_VERSION'), '18')
+    chmodSync(program, 0o755)
+    expect(await settleHome(checkout)).toEqual(home)
+  })
+
+  it('needs no account when the stack does not run as root', async () => {
+    const binaries = findBinaries(process.platform, process.arch)
+    const options = { binaries, dataDirectory: '/repo/.data', stateDirectory: '/state', account: undefined }
+    expect(await settleHome(options)).toEqual({
+      binaries: binaries.directory,
+      data: '/repo/.data/postgres',
+      isOutside: false,
+    })
+  })
+
+  it('names the system for which there is no PostgreSQL', () => {
+    expect(() => findBinaries('aix', 'ppc64')).toThrow(
+      'There is no PostgreSQL for aix-ppc64 on npm. Set DATABASE_URL to a server of your own.',
+    )
+  })
+})
+
+describe('endProcess', () => {
+  it('is true for a process that is gone already', async () => {
+    expect(await endProcess(2 ** 22 + 1, [{ signal: 'SIGTERM', waitMs: 10, target: 'process' }])).toBe(true)
+  })
+})

@@ -1,0 +1,200 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import pg from 'pg'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { isAlive } from './processes/process-identity.ts'
+import { newFolder, removeFoldersAtEnd } from './testing/temporary-folder.ts'
+
+removeFoldersAtEnd()
+
+/** Stands for a service: ready at once, ends at SIGTERM, and leaves a line in the database at every start. */
+const service = `import { createServer } from 'node:http'
+import { createRequire } from 'node:module'
+const pg = createRequire(${JSON.stringify(import.meta.url)})('pg')
+const client = new pg.Client(process.env.DATABASE_URL)
+await client.connect()
+await client.query('CREATE TABLE IF NOT EXISTS starts (n int)')
+await client.query('INSERT INTO starts VALUES (1)')
+await client.end()
+if (process.env.INVENTORY_FAILS) { console.error('config: INVENTORY_FAILS is set'); process.exit(1) }
+const server = createServer((_request, response) => response.end('{"status":"ready"}'))
+server.listen(Number(process.env.INVENTORY_PORT), '127.0.0.1')
+process.on('SIGTERM', () => server.close(() => process.exit(0)))
+`
+
+const program = `import { readUserEnvironment } from '${import.meta.dirname}/settings/environment.ts'
+import { planStack } from '${import.meta.dirname}/settings/plan.ts'
+import { runStack } from '${import.meta.dirname}/stack.ts'
+import { watchStopSignals } from '${import.meta.dirname}/stop-signal.ts'
+const stop = watchStopSignals(false)
+const root = import.meta.dirname
+const env = readUserEnvironment(root + '/.env', process.env)
+const plan = planStack({ root, program: 'start-fixture.ts', env, names: ['inventory'], isWatched: false })
+try {
+  await runStack(plan, { say: (line) => console.log(line), stop })
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  process.exitCode = 1
+}
+process.exit()
+`
+
+interface Stack {
+  readonly process: ChildProcess
+  readonly pid: number
+  readonly output: () => string
+  readonly exited: Promise<unknown>
+}
+
+const running = new Set<Stack>()
+let checkout: Awaited<ReturnType<typeof newCheckout>>
+beforeAll(async () => {
+  checkout = await newCheckout()
+})
+afterEach(async () => {
+  for (const { process: child } of running) child.kill('SIGTERM')
+  await Promise.all([...running].map(({ exited }) => exited))
+  running.clear()
+})
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  return typeof address === 'object' && address ? address.port : 0
+}
+
+async function newCheckout() {
+  const root = newFolder()
+  mkdirSync(join(root, 'services', 'inventory', 'src'), { recursive: true })
+  writeFileSync(join(root, 'services', 'inventory', 'src', 'main.ts'), service)
+  writeFileSync(join(root, 'start-fixture.ts'), program)
+  writeFileSync(join(root, 'package.json'), '{"type":"module"}')
+  const [port, metricsPort, databasePort] = [await freePort(), await freePort(), await freePort()]
+  const env = {
+    PATH: process.env.PATH,
+    INVENTORY_PORT: String(port),
+    INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT: String(metricsPort),
+    TRESTLE_DATABASE_PORT: String(databasePort),
+    TRESTLE_STATE_DIRECTORY: join(root, 'state'),
+  }
+  return { root, port, databasePort, env }
+}
+
+function start({ root, env }: { root: string; env: NodeJS.ProcessEnv }, more: NodeJS.ProcessEnv = {}): Stack {
+  const child = spawn(process.execPath, ['start-fixture.ts'], { cwd: root, env: { ...env, ...more }, detached: true })
+  const chunks: string[] = []
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => chunks.push(text))
+  const stack = { process: child, pid: child.pid ?? 0, output: () => chunks.join(''), exited: once(child, 'close') }
+  running.add(stack)
+  return stack
+}
+
+const ready = (stack: Stack) => expect.poll(stack.output, { timeout: 30_000 }).toMatch(/\nTrestle is ready\n$/)
+
+/** Ids of everything the stack has started, from its pid files. */
+function startedBy(root: string): number[] {
+  const files = [join(root, '.data', 'run', 'inventory.pid'), postmasterFile(root)]
+  return files.map((file) => Number.parseInt(readFileSync(file, 'utf8'), 10))
+}
+
+/** The data lies in the checkout, or in the state directory where the server cannot reach that. */
+function postmasterFile(root: string): string {
+  const outside = join(root, 'state')
+  const homes = existsSync(outside) ? readdirSync(outside).map((name) => join(outside, name)) : [join(root, '.data')]
+  return join(homes[0] ?? '', 'postgres', 'postmaster.pid')
+}
+
+/** How often the service has started on this data. */
+async function countStarts(root: string, port: number): Promise<number> {
+  const password = /TRESTLE_DATABASE_PASSWORD="(.*)"/.exec(
+    readFileSync(join(root, '.data', 'secrets.env'), 'utf8'),
+  )?.[1]
+  const client = new pg.Client(`postgres://trestle:${password}@127.0.0.1:${port}/trestle`)
+  await client.connect()
+  const { rows } = await client.query('SELECT count(*)::int AS starts FROM starts')
+  await client.end()
+  return rows[0].starts
+}
+
+describe('npm start', () => {
+  it('runs until Ctrl-C, which comes to the stack twice, and leaves no process', async () => {
+    const stack = start(checkout)
+    await ready(stack)
+    const pids = startedBy(checkout.root)
+    expect(pids.map(isAlive)).toEqual([true, true])
+    expect(statSync(join(checkout.root, '.data', 'inventory.env')).mode & 0o777).toBe(0o600)
+    // The terminal signals the whole group, and npm then passes the signal on.
+    process.kill(-stack.pid, 'SIGINT')
+    process.kill(stack.pid, 'SIGINT')
+    expect(await stack.exited).toEqual([0, null])
+    expect(pids.map(isAlive)).toEqual([false, false])
+    expect(stack.output()).toMatch(/Trestle is ready\nStopping\n$/)
+  }, 60_000)
+
+  it('finds after kill -9 of the stack alone what that has left, ends it, and keeps the data', async () => {
+    const first = start(checkout)
+    await ready(first)
+    const starts = await countStarts(checkout.root, checkout.databasePort)
+    const pids = startedBy(checkout.root)
+    process.kill(first.pid, 'SIGKILL')
+    await first.exited
+    expect(pids.map(isAlive)).toEqual([true, true])
+    const second = start(checkout)
+    await ready(second)
+    expect(pids.map(isAlive)).toEqual([false, false])
+    expect(await countStarts(checkout.root, checkout.databasePort)).toBe(starts + 1)
+  }, 60_000)
+
+  it('starts again after kill -9 of everything, with the data', async () => {
+    const first = start(checkout)
+    await ready(first)
+    const starts = await countStarts(checkout.root, checkout.databasePort)
+    for (const pid of [first.pid, ...startedBy(checkout.root)]) process.kill(pid, 'SIGKILL')
+    await first.exited
+    const second = start(checkout)
+    await ready(second)
+    expect(await countStarts(checkout.root, checkout.databasePort)).toBe(starts + 1)
+  }, 60_000)
+
+  it('refuses to run twice in one checkout, and leaves the first alone', async () => {
+    const first = start(checkout)
+    await ready(first)
+    const second = start(checkout)
+    expect(await second.exited).toEqual([1, null])
+    expect(second.output()).toBe(`Trestle is already running here (process ${first.pid}). Stop that first.\n`)
+    expect(startedBy(checkout.root).map(isAlive)).toEqual([true, true])
+  }, 60_000)
+
+  it('says in one line which port is taken, and starts nothing', async () => {
+    const other = createServer().listen(checkout.port, '127.0.0.1')
+    await once(other, 'listening')
+    const stack = start(checkout)
+    expect(await stack.exited).toEqual([1, null])
+    expect(stack.output()).toBe(
+      `Port ${checkout.port} (inventory) is in use by another program. Stop that, or set INVENTORY_PORT.\n`,
+    )
+    other.close()
+  }, 60_000)
+
+  it('shows what a service wrote that could not start, and stops the rest', async () => {
+    const stack = start(checkout, { INVENTORY_FAILS: 'yes' })
+    expect(await stack.exited).toEqual([1, null])
+    expect(stack.output()).toMatch(
+      /inventory has ended before it was ready \(exit status 1\)\. It wrote last:\nconfig: INVENTORY_FAILS is set\n$/,
+    )
+    expect(existsSync(postmasterFile(checkout.root))).toBe(false)
+  }, 60_000)
+
+  it('stops while it is still starting', async () => {
+    const stack = start(checkout)
+    await expect.poll(() => existsSync(join(checkout.root, '.data', 'run', 'stack.pid'))).toBe(true)
+    process.kill(stack.pid, 'SIGTERM')
+    expect(await stack.exited).toEqual([0, null])
+    expect(stack.output()).toBe('Stopping\n')
+  }, 60_000)
+})

@@ -1,0 +1,21 @@
+import { chmodSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll } from 'vitest'
+
+const made: string[] = []
+
+/** Removes the folders of a test file at its end. To be called once, at its top. */
+export function removeFoldersAtEnd(): void {
+  afterAll(() => {
+    for (const folder of made.splice(0)) rmSync(folder, { recursive: true, force: true })
+  })
+}
+
+/** A new folder that others may pass through: PostgreSQL runs as another user when the tests run as root. */
+export function newFolder(): string {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'trestle-stack-')))
+  chmodSync(folder, 0o755)
+  made.push(folder)
+  return folder
+}
