@@ -290,3 +290,10 @@ describe('settings', () => {
     ])
   })
 })
+
+describe('documents', () => {
+  it('refuses a link to a file that is not there', async () => {
+    const text = '[app](services/shop/src/app.ts#top) [web](https://example.com) [gone](docs/gone.md)\n'
+    expect(await problemsWith({ 'README.md': text })).toEqual(['README.md:1 links to docs/gone.md, which is not there'])
+  })
+})

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { arrows } from './layout/arrows.ts'
 import { clockAndEnvironment } from './layout/clock-and-environment.ts'
+import { documentLinks } from './layout/document-links.ts'
 import { forbiddenNames } from './layout/forbidden-names.ts'
 import { migrationFiles } from './layout/migration-files.ts'
 import { settingsDocuments } from './layout/settings-documents.ts'
@@ -15,6 +16,7 @@ const rules: readonly Rule[] = [
   clockAndEnvironment,
   migrationFiles,
   settingsDocuments,
+  documentLinks,
 ]
 
 /** Every broken rule in the tree under `root`. Throws when a source cannot be parsed or a `config.ts` not be loaded. */

@@ -27,7 +27,7 @@ function readDocument(path: string): unknown {
 
 const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
 let differing = 0
-mkdirSync(folder, { recursive: true })
+if (!values.check) mkdirSync(folder, { recursive: true })
 for (const service of globSync('*/src/app.ts', { cwd: join(root, 'services') }).map(
   (path) => path.split('/')[0] ?? '',
 )) {
