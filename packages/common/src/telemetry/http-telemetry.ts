@@ -46,7 +46,7 @@ export const httpTelemetry = fp<HttpTelemetryOptions>(
         error_code: request.errorCode,
         ...request.logFields,
       }
-      if (status >= 500) request.server.log.error(line, 'request')
+      if (status >= 500 && status !== 501) request.server.log.error(line, 'request')
       else if (status >= 400) request.server.log.warn(line, 'request')
       else request.server.log.info(line, 'request')
     })

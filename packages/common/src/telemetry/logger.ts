@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
+import { existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { type DestinationStream, type Logger, multistream, pino } from 'pino'
 import { REDACTED_PATHS } from './redaction.ts'
@@ -67,9 +67,12 @@ const BUFFERED = { sync: false, minLength: BUFFER_BYTES, periodicFlush: FLUSH_MS
 function openFile(file: string) {
   try {
     makeFolder(dirname(resolve(file)))
-    // Opened here and now, so that a path that cannot be written stops the start.
-    closeSync(openSync(file, 'a'))
-    return pino.destination({ dest: file, append: true, ...BUFFERED })
+    // Opened here: pino opens later, when nobody waits for the outcome and what is logged meanwhile cannot be flushed.
+    const destination = pino.destination({ dest: openSync(file, 'a'), ...BUFFERED })
+    // A full disk must not end the process.
+    destination.on('error', (error: Error) => process.stderr.write(`log file ${file}: ${error.message}\n`))
+    // The name is what `reopen` goes by.
+    return Object.assign(destination, { file })
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new Error(`log file ${file} cannot be written (${reason})`, { cause })
@@ -80,5 +83,10 @@ function openFile(file: string) {
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return
   makeFolder(dirname(folder))
-  mkdirSync(folder)
+  try {
+    mkdirSync(folder)
+  } catch (error) {
+    // Another process may have made it in between.
+    if (!existsSync(folder)) throw error
+  }
 }

@@ -17,6 +17,9 @@ export const REDACTED_PATHS: readonly string[] = [
   '*.token',
   '*.access_token',
   '*.refresh_token',
+  // What PostgreSQL says beside its message: whole rows.
+  'err.detail',
+  'err.where',
 ]
 
 /** The connection string of an error or a setting without its user and password. */
