@@ -20,6 +20,8 @@ export interface ErrorVocabulary {
   /** A body that cannot be parsed, a path with a broken escape, a broken header. */
   malformed(cause: unknown): HttpError
   tooLarge(cause: unknown): HttpError
+  /** A URL beyond 8 KiB; leave out to answer `malformed`. */
+  uriTooLong?(cause: unknown): HttpError
   unsupportedMediaType(cause: unknown): HttpError
   notFound(): HttpError
   /** The path exists with these methods; leave out to answer `notFound`. */
@@ -59,7 +61,8 @@ export function toHttpError(vocabulary: ErrorVocabulary, thrown: unknown, reques
 /** Writes an error in the service's envelope. Also the only place that logs a defect. */
 export function sendError(vocabulary: ErrorVocabulary, error: HttpError, reply: FastifyReply): FastifyReply {
   const { request } = reply
-  if (error.status >= 500) {
+  // 501 is the client's doing: a verb that no service knows.
+  if (error.status >= 500 && error.status !== 501) {
     request.log[error.status === 503 ? 'warn' : 'error'](
       { err: error.cause ?? error, error_code: error.code },
       error.message,

@@ -1,6 +1,6 @@
 import swagger from '@fastify/swagger'
 import fp from 'fastify-plugin'
-import { jsonSchemaTransform } from 'fastify-type-provider-zod'
+import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 
 export interface ApiDocumentsOptions {
   readonly title: string
@@ -14,6 +14,7 @@ export const apiDocuments = fp<ApiDocumentsOptions>(
     await app.register(swagger, {
       openapi: { openapi: '3.1.0', info: { ...info } },
       transform: jsonSchemaTransform,
+      transformObject: jsonSchemaTransformObject,
     })
     app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())
     const { default: reference } = await import('@scalar/fastify-api-reference')

@@ -19,6 +19,8 @@ export interface ServerOptions {
   readonly trustProxy?: boolean | undefined
   /** Paths with and without a slash at the end are the same. */
   readonly ignoreTrailingSlash?: boolean
+  /** `//a` is `/a`. */
+  readonly ignoreDuplicateSlashes?: boolean
   /** Whether GET routes answer HEAD too. */
   readonly exposeHeadRoutes?: boolean
   /** Headers of the answers to requests so broken that no route sees them. */
@@ -48,8 +50,13 @@ export function createServer(options: ServerOptions) {
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     exposeHeadRoutes: options.exposeHeadRoutes ?? true,
-    routerOptions: { ignoreTrailingSlash: options.ignoreTrailingSlash ?? false, maxParamLength: 1_024 },
-    http: { maxHeaderSize: HEADER_BYTES, headersTimeout: HEADER_TIMEOUT_MS },
+    routerOptions: {
+      ignoreTrailingSlash: options.ignoreTrailingSlash ?? false,
+      ignoreDuplicateSlashes: options.ignoreDuplicateSlashes ?? false,
+      maxParamLength: URL_BYTES,
+    },
+    // Node would answer a missing Host header by itself, without the envelope: the hook below does it.
+    http: { maxHeaderSize: HEADER_BYTES, headersTimeout: HEADER_TIMEOUT_MS, requireHostHeader: false },
     frameworkErrors: (error, request, reply) => {
       for (const [name, value] of Object.entries(options.brokenRequestHeaders ?? {})) reply.header(name, value)
       return sendError(vocabulary, toHttpError(vocabulary, error, request), reply.header('x-request-id', request.id))
@@ -61,7 +68,11 @@ export function createServer(options: ServerOptions) {
   decorateErrors(app)
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id)
-    if (request.url.length > URL_BYTES) throw vocabulary.malformed(new Error('URL longer than 8 KiB'))
+    const isTooLong = request.url.length > URL_BYTES
+    if (!isTooLong && (request.headers.host !== undefined || request.raw.httpVersion !== '1.1')) return
+    reply.headers(options.brokenRequestHeaders ?? {})
+    const cause = new Error(isTooLong ? 'URL longer than 8 KiB' : 'no Host header')
+    throw (isTooLong ? vocabulary.uriTooLong?.(cause) : undefined) ?? vocabulary.malformed(cause)
   })
   app.register(errorHandler, { vocabulary })
   return app
