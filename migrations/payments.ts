@@ -1,4 +1,27 @@
 import type { MigrationSources } from './migration.ts'
+import { createIds } from './payments/0001-create-ids.ts'
+import { createApps } from './payments/0002-create-apps.ts'
+import { createUsers } from './payments/0003-create-users.ts'
+import { createMerchants } from './payments/0004-create-merchants.ts'
+import { createMemberships } from './payments/0005-create-memberships.ts'
+import { createMerchantBalances } from './payments/0006-create-merchant-balances.ts'
+import { createAudit } from './payments/0007-create-audit.ts'
+import { createRateLimits } from './payments/0008-create-rate-limits.ts'
+import { createAppFunction } from './payments/0009-create-app-function.ts'
+import { createMerchantFunction } from './payments/0010-create-merchant-function.ts'
+import { createUpdateMerchantFunction } from './payments/0011-update-merchant-function.ts'
 
 /** The migrations of the payments service, in the order in which they run. */
-export const paymentsMigrations: MigrationSources = {}
+export const paymentsMigrations: MigrationSources = {
+  '0001-create-ids': createIds,
+  '0002-create-apps': createApps,
+  '0003-create-users': createUsers,
+  '0004-create-merchants': createMerchants,
+  '0005-create-memberships': createMemberships,
+  '0006-create-merchant-balances': createMerchantBalances,
+  '0007-create-audit': createAudit,
+  '0008-create-rate-limits': createRateLimits,
+  '0009-create-app-function': createAppFunction,
+  '0010-create-merchant-function': createMerchantFunction,
+  '0011-update-merchant-function': createUpdateMerchantFunction,
+}

@@ -1,0 +1,28 @@
+import { z } from 'zod'
+import type { Identity } from './app.ts'
+
+/** An app as its creator sees it, once: no other answer ever carries the key. */
+export const CreatedAppView = z
+  .object({ id: z.string(), name: z.string().optional(), key: z.string() })
+  .meta({ id: 'CreatedApp' })
+
+/** Who calls. @see specification 2, "Identity" */
+export const IdentityView = z
+  .object({ id: z.string(), name: z.string().optional(), created: z.iso.datetime() })
+  .meta({ id: 'Identity' })
+
+/** Fills the view of an app that was just made. */
+export function viewCreatedApp({ id, name, key }: CreatedApp): z.infer<typeof CreatedAppView> {
+  return { id, ...(name === undefined ? {} : { name }), key }
+}
+
+/** Fills the view of the caller. */
+export function viewIdentity({ id, name, created }: Identity): z.infer<typeof IdentityView> {
+  return { id, ...(name === null ? {} : { name }), created: created.toISOString() }
+}
+
+interface CreatedApp {
+  readonly id: string
+  readonly name: string | undefined
+  readonly key: string
+}

@@ -1,0 +1,18 @@
+import { createHmac } from 'node:crypto'
+
+/** Why an identity is known: an app (a machine) that calls the API. */
+export interface Identity {
+  readonly id: string
+  readonly name: string | null
+  readonly created: Date
+}
+
+/** The keyed digest under which a key is stored and found. 32 bytes. @see contract 2.4 */
+export function keyMac(pepper: Buffer, key: string): Buffer {
+  return createHmac('sha256', pepper).update(key).digest()
+}
+
+/** What may be shown of a key: its last four characters. */
+export function keyHint(key: string): string {
+  return key.slice(-4)
+}

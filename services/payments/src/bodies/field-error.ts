@@ -1,0 +1,74 @@
+import type { z } from 'zod'
+
+/** What may be wrong with a field. @see contract 4.1 */
+export type FieldErrorCode =
+  | 'REQUIRED'
+  | 'TYPE'
+  | 'FORMAT'
+  | 'RANGE'
+  | 'IMMUTABLE'
+  | 'UNKNOWN'
+  | 'LIMIT_EXCEEDED'
+  | 'MISMATCH'
+  | 'DUPLICATE'
+
+/** One element of a 400 answer: `field` is the dotted path, or `body` for the whole. */
+export interface FieldError {
+  readonly field: string
+  readonly message: string
+  readonly code: FieldErrorCode
+}
+
+type Issue = z.core.$ZodIssue
+
+/** Zod's issues as field errors, in their order, at most one a field. `input` is what was validated. */
+export function toFieldErrors(issues: readonly Issue[], input: unknown): FieldError[] {
+  const errors = new Map<string, FieldError>()
+  for (const issue of issues) {
+    const field = issue.path.length === 0 ? 'body' : issue.path.join('.')
+    if (!errors.has(field)) errors.set(field, { field, ...explain(issue, input) })
+  }
+  return [...errors.values()]
+}
+
+function explain(issue: Issue, input: unknown): Omit<FieldError, 'field'> {
+  if (valueAt(input, issue.path) === undefined) return { message: 'is required', code: 'REQUIRED' }
+  if (issue.code === 'custom') return { message: issue.message, code: customCode(issue) }
+  if (issue.code === 'invalid_type') return { message: `must be ${nounOf(issue.expected)}`, code: 'TYPE' }
+  if (issue.code === 'too_small' || issue.code === 'too_big') return { message: boundOf(issue), code: 'RANGE' }
+  return { message: 'is not valid', code: 'FORMAT' }
+}
+
+function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
+  let value = input
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null) return undefined
+    value = Reflect.get(value, key)
+  }
+  return value
+}
+
+function customCode(issue: z.core.$ZodIssueCustom): FieldErrorCode {
+  const code: unknown = issue.params?.code
+  return code === 'UNKNOWN' || code === 'RANGE' || code === 'TYPE' ? code : 'FORMAT'
+}
+
+const NOUNS: Readonly<Record<string, string>> = {
+  string: 'a string',
+  int: 'an integer',
+  number: 'an integer',
+  boolean: 'a boolean',
+  object: 'an object',
+  array: 'an array',
+}
+
+function nounOf(expected: string): string {
+  return NOUNS[expected] ?? `a value of type ${expected}`
+}
+
+function boundOf(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): string {
+  const unit = issue.origin === 'string' ? ' characters' : ''
+  return issue.code === 'too_small'
+    ? `must be at least ${issue.minimum}${unit}`
+    : `must be at most ${issue.maximum}${unit}`
+}

@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest'
+import type { z } from 'zod'
+import { descriptor, email, ListQuery, name, pathId, website } from './fields.ts'
+
+const accepts = (schema: z.ZodType, value: unknown) => schema.safeParse(value).success
+
+describe('fields', () => {
+  it.each([
+    [name(), 'x', true],
+    [name(), 'x'.repeat(255), true],
+    [name(), 'x'.repeat(256), false],
+    [name(), '   ', false],
+    [name(), 'a\0b', false],
+    [name(), 'a\ud800b', false],
+    [name(), 5, false],
+    [email(), 'john@example.com', true],
+    [email(), ' john@example.com ', true],
+    [email(), 'john@localhost', false],
+    [email(), 'a@b@c.com', false],
+    [email(), 'jo hn@example.com', false],
+    [email(), 'john@example.com\r\nBcc: x@y.z', false],
+    [email(), 'john@.com', false],
+    [email(), 'john@example.', false],
+    [email(), `${'x'.repeat(242)}@example.com`, true],
+    [email(), `${'x'.repeat(243)}@example.com`, false],
+    [website(), 'https://example.com', true],
+    [website(), 'HTTP://example.com:8080/a?b#c', true],
+    [website(), 'example.com', true],
+    [website(), 'bücher.example', true],
+    [website(), 'localhost', true],
+    [website(), 'ftp://example.com', false],
+    [website(), 'javascript:alert(1)', false],
+    [website(), 'https://', false],
+    [website(), 'exa mple.com', false],
+    [website(), '-example.com', false],
+    [website(), `https://example.com/${'x'.repeat(2028)}`, true],
+    [website(), `https://example.com/${'x'.repeat(2029)}`, false],
+    [descriptor(), 'Coffee & John', true],
+    [descriptor(), 'ab', true],
+    [descriptor(), 'a', false],
+    [descriptor(), 'x'.repeat(22), true],
+    [descriptor(), 'x'.repeat(23), false],
+    [descriptor(), 'Café', false],
+    [descriptor(), 'a\tb', false],
+  ])('%#: %j', (schema, value, expected) => {
+    expect(accepts(schema, value)).toBe(expected)
+  })
+
+  it('trims all but descriptors', () => {
+    expect(email().parse(' john@example.com ')).toBe('john@example.com')
+    expect(descriptor().parse(' ab ')).toBe(' ab ')
+  })
+
+  it.each([
+    ['65A1B2C3000000000000ABCD', '65a1b2c3000000000000abcd'],
+    ['65a1b2c3000000000000abc', ''],
+    ['65a1b2c3000000000000abcdd', ''],
+    ['65a1b2c3000000000000abcg', ''],
+    ['', ''],
+    ['\0', ''],
+  ])('reads the path id %j as %j', (value, expected) => {
+    expect(pathId().parse(value)).toBe(expected)
+  })
+
+  it.each([[0], [-1], [1001], [10.5], ['10'], [undefined], [1e9]])('refuses the limit %j', (limit) => {
+    expect(accepts(ListQuery, { limit })).toBe(false)
+  })
+
+  it('takes cursors in upper case', () => {
+    expect(ListQuery.parse({ limit: 1000, before: '65A1B2C3000000000000ABCD' })).toEqual({
+      limit: 1000,
+      before: '65a1b2c3000000000000abcd',
+    })
+    expect(accepts(ListQuery, { limit: 1, after: '65a1' })).toBe(false)
+  })
+})

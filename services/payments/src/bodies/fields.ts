@@ -1,0 +1,75 @@
+import { z } from 'zod'
+
+/** Texts that PostgreSQL can store and JSON can carry: no U+0000, no lone surrogate. @see contract 3.5 */
+export function text() {
+  return z.string().refine((value) => !value.includes('\0') && value.isWellFormed(), {
+    abort: true,
+    error: 'must not contain U+0000 or lone surrogates',
+    params: { code: 'FORMAT' },
+  })
+}
+
+/** A trimmed name of 1 to 255 characters. */
+export function name() {
+  return text().trim().min(1).max(255)
+}
+
+/** At most 254 characters, one `@`, a dot in the domain, no spaces or control characters. */
+export function email() {
+  return text()
+    .trim()
+    .max(254)
+    .refine((value) => EMAIL.test(value), { error: 'must be an e-mail address', params: { code: 'FORMAT' } })
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it keeps out
+const EMAIL = /^[^@\s\u0000-\u001f\u007f]+@[^@\s\u0000-\u001f\u007f.]+(?:\.[^@\s\u0000-\u001f\u007f.]+)+$/u
+
+/** An absolute http(s) URL or a bare host name, at most 2048 characters, kept as given. */
+export function website() {
+  return text()
+    .trim()
+    .max(2048)
+    .refine((value) => isHttpUrl(value) || HOST.test(value), {
+      error: 'must be an http or https URL or a host name',
+      params: { code: 'FORMAT' },
+    })
+}
+
+const HOST =
+  /^(?=.{1,253}$)[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}-]*[\p{L}\p{N}\p{M}])?(?:\.[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}-]*[\p{L}\p{N}\p{M}])?)*$/u
+
+function isHttpUrl(value: string): boolean {
+  return /^https?:\/\/\S+$/i.test(value) && URL.canParse(value)
+}
+
+/** Text on bank statements: 2 to 22 printable ASCII characters, kept as given. @see contract 9.6 */
+export function descriptor() {
+  return text()
+    .min(2)
+    .max(22)
+    .refine((value) => /^[\x20-\x7e]*$/.test(value), {
+      error: 'must be printable ASCII characters',
+      params: { code: 'FORMAT' },
+    })
+}
+
+/** An id in the path, in lower case. What is no id becomes the empty text, which names nothing: 404, never 400. */
+export function pathId() {
+  return z.string().transform((value) => (ID.test(value) ? value.toLowerCase() : ''))
+}
+
+const ID = /^[0-9a-f]{24}$/i
+
+const cursor = () =>
+  text()
+    .refine((value) => ID.test(value), { error: 'must be 24 hexadecimal digits', params: { code: 'FORMAT' } })
+    .toLowerCase()
+
+/** Pagination of a list, and the filter that every list has. @see contract 6 */
+export const ListQuery = z.object({
+  limit: z.int().min(1).max(1000),
+  before: cursor().optional(),
+  after: cursor().optional(),
+  filter: z.object({ test: z.boolean().optional() }).optional(),
+})

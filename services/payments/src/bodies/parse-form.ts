@@ -1,0 +1,118 @@
+import type { FieldError, FieldErrorCode } from './field-error.ts'
+
+/** A form before typing: texts, objects without prototype, and arrays made by `a[]`. */
+export type FormValue = string | FormValue[] | FormObject
+export interface FormObject {
+  [key: string]: FormValue
+}
+
+/** A parsed body or query, or why it cannot be read. */
+export type Parsed<Value> = { readonly value: Value } | { readonly errors: readonly FieldError[] }
+
+const PAIRS_MAX = 500
+const LEVELS_MAX = 5
+const KEY = /^([^[\]]+)((?:\[[^[\]]*\])*)$/
+const FORBIDDEN: ReadonlySet<string> = new Set(['__proto__', 'prototype', 'constructor'])
+
+/**
+ * Reads a form (`application/x-www-form-urlencoded`) or a query string. Brackets nest; what a text means as a number or a
+ * boolean is decided later, by the schema. @see contract 3.2 a–e
+ */
+export function parseForm(text: string): Parsed<FormObject> {
+  const pairs = text.split('&').filter((pair) => pair !== '')
+  if (pairs.length > PAIRS_MAX) return { errors: [flaw('body', `must have at most ${PAIRS_MAX} fields`, 'RANGE')] }
+  const value = emptyObject()
+  const errors = new Map<string, FieldError>()
+  for (const pair of pairs) {
+    const decoded = decodePair(pair)
+    if (!decoded) return { errors: [flaw('body', 'is not valid percent-encoded UTF-8', 'FORMAT')] }
+    const path = segments(decoded.key)
+    const error = path.length > LEVELS_MAX + 1 ? tooDeep(path) : put(value, path, decoded.text)
+    if (error && !errors.has(error.field)) errors.set(error.field, error)
+  }
+  return errors.size === 0 ? { value } : { errors: [...errors.values()] }
+}
+
+function decodePair(pair: string): { key: string; text: string } | undefined {
+  const at = pair.indexOf('=')
+  const [key, text] = at < 0 ? [pair, ''] : [pair.slice(0, at), pair.slice(at + 1)]
+  try {
+    return { key: decode(key), text: decode(text) }
+  } catch {
+    // decodeURIComponent throws on a broken escape and on bytes that are not UTF-8.
+    return undefined
+  }
+}
+
+function decode(text: string): string {
+  return decodeURIComponent(text.replaceAll('+', ' '))
+}
+
+/** `a[b][]` → `['a', 'b', '']`. A key whose brackets do not match is one literal segment. */
+function segments(key: string): readonly string[] {
+  const match = KEY.exec(key)
+  const [, root, rest] = match ?? []
+  if (root === undefined || !rest) return [key]
+  return [root, ...rest.slice(1, -1).split('][')]
+}
+
+/** Puts a text at its place, or says why it cannot stand there. */
+function put(root: FormObject, path: readonly string[], text: string): FieldError | undefined {
+  if (path.some((segment) => FORBIDDEN.has(segment))) return flaw(fieldOf(path), 'is not an allowed name', 'FORMAT')
+  let container: FormObject | FormValue[] = root
+  for (const [index, segment] of path.entries()) {
+    const next = path[index + 1]
+    if (next === undefined) return settle(container, segment, text) ? undefined : duplicate(path.slice(0, index + 1))
+    const child = open(container, segment, next === '')
+    if (!child) return duplicate(path.slice(0, index + 1))
+    container = child
+  }
+  return undefined
+}
+
+function settle(container: FormObject | FormValue[], segment: string, text: string): boolean {
+  if (Array.isArray(container)) return segment === '' && container.push(text) > 0
+  if (segment in container) return false
+  container[segment] = text
+  return true
+}
+
+/** The container that `segment` names, made when missing; undefined where something of another kind stands there. */
+function open(
+  container: FormObject | FormValue[],
+  segment: string,
+  asArray: boolean,
+): FormObject | FormValue[] | undefined {
+  const fresh = asArray ? [] : emptyObject()
+  if (Array.isArray(container)) {
+    if (segment !== '') return undefined
+    container.push(fresh)
+    return fresh
+  }
+  const known = container[segment]
+  if (known === undefined) {
+    container[segment] = fresh
+    return fresh
+  }
+  return typeof known !== 'string' && Array.isArray(known) === asArray ? known : undefined
+}
+
+function emptyObject(): FormObject {
+  return Object.create(null)
+}
+
+function fieldOf(path: readonly string[]): string {
+  return path.filter((segment) => segment !== '').join('.')
+}
+
+function duplicate(path: readonly string[]): FieldError {
+  return flaw(fieldOf(path), 'is given more than once', 'DUPLICATE')
+}
+
+function tooDeep(path: readonly string[]): FieldError {
+  return flaw(fieldOf(path), `must not nest deeper than ${LEVELS_MAX} levels`, 'RANGE')
+}
+
+function flaw(field: string, message: string, code: FieldErrorCode): FieldError {
+  return { field, message, code }
+}

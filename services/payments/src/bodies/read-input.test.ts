@@ -1,0 +1,69 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { type Encoding, readInput } from './read-input.ts'
+
+const Schema = z.object({
+  amount: z.int().optional(),
+  test: z.boolean().default(false),
+  name: z.string().nullable().optional(),
+  tags: z.array(z.int()).optional(),
+  fixed: z.boolean().or(z.unknown()).optional(),
+  company: z.object({ number: z.string().optional() }).prefault({}),
+  custom: z.record(z.string(), z.unknown()).optional(),
+})
+
+describe('readInput', () => {
+  it.each<[Encoding, object, object]>([
+    ['form', { amount: '995' }, { amount: 995 }],
+    ['form', { amount: '-1' }, { amount: -1 }],
+    ['form', { amount: '0' }, { amount: 0 }],
+    ['form', { amount: '9999999999999999' }, { amount: Number('9999999999999999') }],
+    ...['9.95', '1e3', '+5', '0995', ' 5', '-0', '12345678901234567'].map((text): [Encoding, object, object] => [
+      'form',
+      { amount: text },
+      { amount: text },
+    ]),
+    ['form', { amount: '' }, {}],
+    ['form', { test: 'yes', fixed: 'n' }, { test: true, fixed: false }],
+    ['form', { test: 'y' }, { test: true }],
+    ['form', { test: 'true' }, { test: 'true' }],
+    ['form', { test: '1' }, { test: '1' }],
+    ['query', { test: '1' }, { test: true }],
+    ['query', { test: 'false' }, { test: false }],
+    ['query', { test: 'Yes' }, { test: 'Yes' }],
+    ['form', { tags: { 1: '6', 0: '5' } }, { tags: [5, 6] }],
+    ['form', { tags: { 1: '6' } }, { tags: { 1: '6' } }],
+    ['form', { tags: ['5'] }, { tags: [5] }],
+    ['form', { company: { 0: 'x', number: '' } }, { company: {} }],
+    ['form', { custom: { 0: 'yes', 1: '5', 2: '' } }, { custom: { 0: 'yes', 1: '5', 2: '' } }],
+    ['form', { unknown: '1' }, {}],
+    ['json', { amount: null, test: '', name: '' }, { name: null }],
+    ['json', { name: null }, { name: null }],
+    ['json', { amount: '995', test: 'yes', fixed: 'yes' }, { amount: '995', test: 'yes', fixed: 'yes' }],
+    ['json', { custom: { a: null, b: '' } }, { custom: { a: null, b: '' } }],
+  ])('%s %j becomes %j', (encoding, value, expected) => {
+    expect(readInput(Schema, value, encoding)).toEqual(expected)
+  })
+
+  it.each([['x'], [['x']], [5], [true]])('leaves %j where an object belongs, for the schema to refuse', (value) => {
+    expect(readInput(Schema, value, 'json')).toEqual(value)
+  })
+
+  it('gives a form the very values of the JSON body that says the same', () => {
+    const body = fc.record(
+      { amount: fc.integer(), test: fc.boolean(), tags: fc.array(fc.integer(), { minLength: 1, maxLength: 3 }) },
+      { requiredKeys: [] },
+    )
+    fc.assert(
+      fc.property(body, ({ amount, test, tags }) => {
+        const form = {
+          ...(amount === undefined ? {} : { amount: String(amount) }),
+          ...(test === undefined ? {} : { test: test ? 'yes' : 'no' }),
+          ...(tags === undefined ? {} : { tags: tags.map(String) }),
+        }
+        expect(readInput(Schema, form, 'form')).toEqual(readInput(Schema, { amount, test, tags }, 'json'))
+      }),
+    )
+  })
+})

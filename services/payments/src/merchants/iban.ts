@@ -1,0 +1,17 @@
+/** The IBAN without spaces, in upper case. */
+export function normalizeIban(text: string): string {
+  return text.replaceAll(/\s/g, '').toUpperCase()
+}
+
+/** Whether a normalized text has the shape of an IBAN: country, two check digits, 4 to 30 letters or digits. */
+export function hasIbanShape(iban: string): boolean {
+  return /^[A-Z]{2}[0-9]{2}[A-Z0-9]{4,30}$/.test(iban)
+}
+
+/** Whether the check digits of a well-shaped IBAN are right (ISO 13616, mod 97-10). */
+export function hasIbanChecksum(iban: string): boolean {
+  const rearranged = iban.slice(4) + iban.slice(0, 4)
+  // A letter counts as its position plus ten: A is 10, Z is 35.
+  const digits = rearranged.replaceAll(/[A-Z]/g, (letter) => String(letter.charCodeAt(0) - 55))
+  return BigInt(digits) % 97n === 1n
+}

@@ -1,0 +1,77 @@
+/** What a merchant is allowed to do. */
+export interface Claim {
+  readonly canChargeCard: boolean
+  readonly canSaveCard: boolean
+  readonly canTransferToCard: boolean
+  readonly canCapture: boolean
+  readonly canRefund: boolean
+  readonly canVoid: boolean
+}
+
+/** An amount in the minor units of its currency. */
+export interface Money {
+  readonly currency: string
+  readonly amount: number
+}
+
+/** Fees of a merchant: `rate` in basis points of a capture, `flat` for each capture, `dispute` for each lost one. */
+export interface Pricing {
+  readonly rate: number
+  readonly flat: Money
+  readonly dispute: Money
+}
+
+/** A merchant as it is kept. */
+export interface Merchant {
+  readonly id: string
+  /** The public key of payment links and checkouts; it never authenticates. */
+  readonly key: string
+  readonly name: string | null
+  readonly currency: string
+  readonly test: boolean
+  readonly email: string
+  readonly website: string
+  readonly descriptor: string
+  readonly country: string
+  readonly companyNumber: string | null
+  readonly iban: string | null
+  readonly claim: Claim
+  readonly pricing: Pricing
+  readonly tdsMode: 'attempt' | 'full'
+  /** Minor units of `currency`. */
+  readonly balance: bigint
+  readonly created: Date
+}
+
+/** The values that a new merchant brings; the database adds id, key, tag and time. */
+export type NewMerchant = Pick<
+  Merchant,
+  | 'name'
+  | 'currency'
+  | 'test'
+  | 'email'
+  | 'website'
+  | 'descriptor'
+  | 'country'
+  | 'companyNumber'
+  | 'iban'
+  | 'claim'
+  | 'pricing'
+>
+
+/** What a merchant may do until an operator withholds it. Transfers to cards are not offered. */
+export const DEFAULT_CLAIM: Claim = {
+  canChargeCard: true,
+  canSaveCard: true,
+  canTransferToCard: false,
+  canCapture: true,
+  canRefund: true,
+  canVoid: true,
+}
+
+/** A change of a merchant: a member that is absent stays; `name: null` removes the name. */
+export interface MerchantChanges {
+  readonly name?: string | null
+  readonly email?: string
+  readonly descriptor?: string
+}

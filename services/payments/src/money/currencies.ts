@@ -1,0 +1,24 @@
+import table from './currencies.json' with { type: 'json' }
+
+/** A currency that can be charged. `exponent` is the number of decimals of its minor unit (ISO 4217). */
+export interface Currency {
+  readonly code: string
+  readonly exponent: number
+  /** Whether a merchant's balance may be held in it. */
+  readonly funding: boolean
+  /** Refused for new merchants and new transactions. */
+  readonly deprecated: boolean
+}
+
+const CURRENCIES: ReadonlyMap<string, Currency> = new Map(table.currencies.map((currency) => [currency.code, currency]))
+
+/** Whether a new merchant may have its balance in this currency. */
+export function isFundingCurrency(code: string): boolean {
+  const currency = CURRENCIES.get(code)
+  return currency?.funding === true && !currency.deprecated
+}
+
+/** Whether the currency is listed, deprecated or not. */
+export function isCurrency(code: string): boolean {
+  return CURRENCIES.has(code)
+}

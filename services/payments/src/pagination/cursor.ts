@@ -1,0 +1,33 @@
+/** Which page a client asks for. Cursors are ids of the listed kind, in lower case; both bounds are exclusive. */
+export interface PageRequest {
+  /** 1 to 1000. */
+  readonly limit: number
+  readonly before?: string | undefined
+  readonly after?: string | undefined
+}
+
+/** A page as a query wants it: `above < id < below`, in `order`, at most `limit`. */
+export interface PageBounds {
+  readonly limit: number
+  readonly above: string
+  readonly below: string
+  readonly order: 'newest-first' | 'oldest-first'
+}
+
+/** Less than every id. */
+export const LOWEST = ''
+/** Greater than every id: ids are hexadecimal digits, compared by byte. */
+export const HIGHEST = 'g'
+
+/**
+ * Bounds and order of a page. The order is reversed only when `after` stands alone. A cursor is compared by value, so any
+ * 24 hexadecimal digits will do. @see contract 6
+ */
+export function pageBounds({ limit, before, after }: PageRequest): PageBounds {
+  return {
+    limit,
+    above: after ?? LOWEST,
+    below: before ?? HIGHEST,
+    order: after !== undefined && before === undefined ? 'oldest-first' : 'newest-first',
+  }
+}

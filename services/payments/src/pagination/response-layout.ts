@@ -1,0 +1,8 @@
+/**
+ * The exact text of an answer. One object, and every error, is one line that ends in a newline. A list has one element a
+ * line: the official Node client parses line by line and would deliver another number of items. @see contract 3.6
+ */
+export function layOut(payload: unknown, status: number): string {
+  if (!Array.isArray(payload) || status >= 400) return `${JSON.stringify(payload)}\n`
+  return payload.length === 0 ? '[\n]\n' : `[\n${payload.map((item) => JSON.stringify(item)).join(',\n')}\n]\n`
+}
