@@ -2,14 +2,10 @@ import { z } from 'zod'
 import type { Identity } from './app.ts'
 
 /** An app as its creator sees it, once: no other answer ever carries the key. */
-export const CreatedAppView = z
-  .object({ id: z.string(), name: z.string().optional(), key: z.string() })
-  .meta({ id: 'CreatedApp' })
+export const CreatedAppView = z.object({ id: z.string(), name: z.string().optional(), key: z.string() })
 
 /** Who calls. @see specification 2, "Identity" */
-export const IdentityView = z
-  .object({ id: z.string(), name: z.string().optional(), created: z.iso.datetime() })
-  .meta({ id: 'Identity' })
+export const IdentityView = z.object({ id: z.string(), name: z.string().optional(), created: z.iso.datetime() })
 
 /** Fills the view of an app that was just made. */
 export function viewCreatedApp({ id, name, key }: CreatedApp): z.infer<typeof CreatedAppView> {

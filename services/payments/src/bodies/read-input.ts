@@ -46,14 +46,14 @@ export function readInput(schema: z.core.$ZodType, value: unknown, encoding: Enc
   }
 }
 
-function readObject(shape: Readonly<Record<string, z.core.$ZodType>>, value: unknown, encoding: Encoding): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+function readObject(shape: Readonly<Record<string, z.core.$ZodType>>, values: unknown, encoding: Encoding): unknown {
+  if (typeof values !== 'object' || values === null || Array.isArray(values)) return values
   const members: Record<string, unknown> = {}
   for (const [key, schema] of Object.entries(shape)) {
-    const member: unknown = Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined
-    if (member === null || member === '') {
-      if (acceptsNull(schema)) members[key] = null
-    } else if (member !== undefined) members[key] = readInput(schema, member, encoding)
+    const member: unknown = Object.hasOwn(values, key) ? Reflect.get(values, key) : undefined
+    const value = isAbsent(member) ? absentValue(schema) : member
+    if (value === null) members[key] = null
+    else if (value !== undefined) members[key] = readInput(schema, value, encoding)
   }
   return members
 }
@@ -83,6 +83,17 @@ function typeText(type: string, value: unknown, encoding: 'form' | 'query'): unk
   if (type === 'number' && typeof value === 'string' && INTEGER.test(value)) return Number(value)
   if (type === 'boolean') return (encoding === 'query' ? QUERY_BOOLEANS : FORM_BOOLEANS).get(value) ?? value
   return value
+}
+
+function isAbsent(member: unknown): boolean {
+  return member === undefined || member === null || member === ''
+}
+
+/** What stands for an absent member: null where it removes something, an empty object so that its required members are named. */
+function absentValue(schema: z.core.$ZodType): null | object | undefined {
+  const { def } = (schema as z.core.$ZodTypes)._zod
+  if (def.type === 'object') return {}
+  return acceptsNull(schema) ? null : undefined
 }
 
 function acceptsNull(schema: z.core.$ZodType): boolean {

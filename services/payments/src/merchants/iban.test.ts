@@ -8,7 +8,7 @@ describe('iban', () => {
 
   it.each([
     ['XX00000000', true],
-    ['XX000000', false],
+    ['XX00000', false],
     [`XX00${'0'.repeat(4)}`, true],
     [`XX00${'A'.repeat(30)}`, true],
     [`XX00${'A'.repeat(31)}`, false],

@@ -4,32 +4,30 @@ import type { Merchant } from './merchant.ts'
 const MoneyView = z.object({ currency: z.string(), amount: z.int() })
 
 /** A merchant on the wire, alike in lists and alone. @see specification 2, "Merchant"; contract 7 */
-export const MerchantView = z
-  .object({
-    id: z.string(),
-    key: z.string(),
-    name: z.string().optional(),
-    currency: z.string(),
-    test: z.boolean(),
-    email: z.string(),
-    website: z.string(),
-    descriptor: z.string(),
-    company: z.object({ country: z.string(), number: z.string().optional() }),
-    bank: z.object({ iban: z.string().optional() }).optional(),
-    created: z.iso.datetime(),
-    balance: z.int(),
-    claim: z.object({
-      canChargeCard: z.boolean(),
-      canSaveCard: z.boolean(),
-      canTransferToCard: z.boolean(),
-      canCapture: z.boolean(),
-      canRefund: z.boolean(),
-      canVoid: z.boolean(),
-    }),
-    pricing: z.object({ rate: z.int(), flat: MoneyView, dispute: MoneyView }),
-    tds: z.object({ mode: z.enum(['attempt', 'full']) }),
-  })
-  .meta({ id: 'Merchant' })
+export const MerchantView = z.object({
+  id: z.string(),
+  key: z.string(),
+  name: z.string().optional(),
+  currency: z.string(),
+  test: z.boolean(),
+  email: z.string(),
+  website: z.string(),
+  descriptor: z.string(),
+  company: z.object({ country: z.string(), number: z.string().optional() }),
+  bank: z.object({ iban: z.string().optional() }).optional(),
+  created: z.iso.datetime(),
+  balance: z.int(),
+  claim: z.object({
+    canChargeCard: z.boolean(),
+    canSaveCard: z.boolean(),
+    canTransferToCard: z.boolean(),
+    canCapture: z.boolean(),
+    canRefund: z.boolean(),
+    canVoid: z.boolean(),
+  }),
+  pricing: z.object({ rate: z.int(), flat: MoneyView, dispute: MoneyView }),
+  tds: z.object({ mode: z.enum(['attempt', 'full']) }),
+})
 
 /** Fills the view. Optional members are left out where there is nothing to say. */
 export function viewMerchant(merchant: Merchant): z.infer<typeof MerchantView> {

@@ -71,7 +71,7 @@ export const DEFAULT_CLAIM: Claim = {
 
 /** A change of a merchant: a member that is absent stays; `name: null` removes the name. */
 export interface MerchantChanges {
-  readonly name?: string | null
-  readonly email?: string
-  readonly descriptor?: string
+  readonly name?: string | null | undefined
+  readonly email?: string | undefined
+  readonly descriptor?: string | undefined
 }

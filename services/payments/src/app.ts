@@ -1,0 +1,64 @@
+import { apiDocuments } from '@trestle/common/server/api-documents.ts'
+import { createServer, type Server } from '@trestle/common/server/create-server.ts'
+import { readyRoute } from '@trestle/common/server/readiness.ts'
+import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
+import type { PaymentsDeps } from './deps.ts'
+import { errorVocabulary } from './error-view.ts'
+import { serviceUnavailable } from './errors.ts'
+import { ANSWER_HEADERS, answers } from './plugins/answers.ts'
+import { authenticateApp } from './plugins/authenticate-app.ts'
+import { requestInput } from './plugins/request-input.ts'
+import { appsRoutes } from './routes/apps.ts'
+import { healthRoutes } from './routes/health.ts'
+import { identityMerchantsRoutes } from './routes/identities/merchants.ts'
+import { meRoutes } from './routes/me.ts'
+import { merchantsRoutes } from './routes/merchants.ts'
+import { serviceVersion } from './version.ts'
+
+const BODY_BYTES = 131_072
+const HANDLER_TIMEOUT_MS = 30_000
+
+/** The HTTP side of payments: every plugin and route, not yet listening. */
+export async function buildApp(deps: PaymentsDeps): Promise<Server> {
+  const app = createServer({
+    logger: deps.logger,
+    vocabulary: errorVocabulary,
+    requestIdHeader: 'x-request-id',
+    requestIdPattern: /^[A-Za-z0-9._-]{1,64}$/,
+    bodyLimit: BODY_BYTES,
+    handlerTimeoutMs: HANDLER_TIMEOUT_MS,
+    trustProxy: deps.trustProxy,
+    ignoreTrailingSlash: true,
+    brokenRequestHeaders: ANSWER_HEADERS,
+  })
+  app.decorate('deps', deps)
+  await deps.tracing.instrument(app)
+  await app.register(httpTelemetry, { meter: deps.meter })
+  await app.register(answers)
+  await app.register(requestInput)
+  await app.register(apiDocuments, {
+    title: 'Trestle payments',
+    version: serviceVersion,
+    description:
+      'Merchants, card payments and a ledger. The API key is the password of HTTP Basic, without a user name.',
+  })
+  await app.register(healthRoutes)
+  await app.register(readyRoute, {
+    readiness: deps.readiness,
+    unavailable: (message) => serviceUnavailable({ message }),
+  })
+  await app.register(appsRoutes)
+  await app.register(async (guarded) => {
+    await guarded.register(authenticateApp)
+    await guarded.register(identityMerchantsRoutes)
+    await guarded.register(meRoutes)
+    await guarded.register(merchantsRoutes)
+  })
+  return app
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly deps: PaymentsDeps
+  }
+}

@@ -1,0 +1,48 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { sql } from 'kysely'
+import type { Judged, Verdict } from '../access/admit.ts'
+import type { Identity } from './app.ts'
+
+/** A new app and the digest of its first key. */
+export interface NewApp {
+  readonly keyMac: Buffer
+  readonly hint: string
+  readonly name: string | undefined
+}
+
+const createQuery = prepare(
+  'create_app',
+  (p: NewApp) => sql<{ id: string }>`
+    SELECT ${sql.table('create_app')}(${p.keyMac}, ${p.hint}, ${p.name}) AS id`,
+)
+
+/** Makes an app with its first key, and answers the app's id. */
+export async function callCreateApp(lanes: Lanes, app: NewApp): Promise<string> {
+  return (await lanes.write.one(createQuery, app)).id
+}
+
+interface IdentityRow {
+  verdict: Verdict
+  id: string | null
+  name: string | null
+  created: Date | null
+}
+
+const identityQuery = prepare(
+  'read_identity',
+  (p: { keyMac: Buffer }) => sql<IdentityRow>`
+    SELECT CASE WHEN a.id IS NULL THEN 'unauthorized' ELSE 'done' END AS verdict, a.id, a.name, a.created
+    FROM (SELECT 1) one
+    LEFT JOIN ${sql.table('caller_identity')}(${p.keyMac}) c ON true
+    LEFT JOIN ${sql.table('apps')} a ON a.id = c.identity_id`,
+)
+
+/** The identity of a key, or the verdict `unauthorized`. */
+export async function readIdentity(
+  lanes: Lanes,
+  caller: { readonly keyMac: Buffer },
+): Promise<Judged & { readonly identity: Identity | undefined }> {
+  const { verdict, id, name, created } = await lanes.read.one(identityQuery, caller)
+  return { verdict, identityId: id, identity: id === null || created === null ? undefined : { id, name, created } }
+}

@@ -1,0 +1,62 @@
+import { runServer } from '@trestle/common/server/run-server.ts'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import { waitForDatabase } from '@trestle/database/wait-for-database.ts'
+import { buildApp } from '../app.ts'
+import type { PaymentsConfig } from '../config.ts'
+import { createDeps, createPaymentsLog } from '../deps.ts'
+import { migrateToLatest } from '../migrations.ts'
+
+const LARGE_POOL = 32
+
+/** Waits for the database, migrates, and serves until a signal ends the process. */
+export async function serve(config: PaymentsConfig, process: NodeJS.Process): Promise<void> {
+  const log = createPaymentsLog(config)
+  try {
+    await start(config, log, process)
+  } catch (error) {
+    log.logger.fatal({ err: error }, 'start failed')
+    log.flush()
+    throw error
+  }
+}
+
+async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
+  if (config.databasePoolSize > LARGE_POOL) {
+    log.logger.warn({ pool_size: config.databasePoolSize }, `a pool above ${LARGE_POOL} connections loses speed`)
+  }
+  if (config.throwAwayKeys.length > 0) {
+    log.logger.warn(
+      { settings: config.throwAwayKeys },
+      'keys made for this run only: what they protect is lost at its end',
+    )
+  }
+  await prepareDatabase(config, log, process)
+  const deps = await createDeps(config, log)
+  const app = await buildApp(deps)
+  await runServer({
+    app,
+    host: config.host,
+    port: config.port,
+    log,
+    readiness: deps.readiness,
+    start: async () => {
+      const port = await deps.metrics.listen()
+      if (port !== undefined) log.logger.info({ port }, 'metrics listening')
+    },
+    stop: deps.close,
+    process,
+  })
+}
+
+async function prepareDatabase(config: PaymentsConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
+  await waitForDatabase({
+    url: config.migrationDatabaseUrl,
+    timeoutMs: config.databaseConnectTimeoutMs,
+    onWaiting: (error) => {
+      process.stderr.write(`payments: the database does not answer yet (${error.message || error.name}), trying on\n`)
+      log.logger.warn({ err: error }, 'waiting for the database')
+    },
+  })
+  const migrations = await migrateToLatest(config)
+  if (migrations.length > 0) log.logger.info({ migrations }, 'migrated')
+}

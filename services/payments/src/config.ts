@@ -1,0 +1,168 @@
+import { randomBytes } from 'node:crypto'
+import { ConfigError, loadConfig } from '@trestle/common/config/load-config.ts'
+import {
+  databaseUrl,
+  duration,
+  flag,
+  integer,
+  oneOf,
+  port,
+  secretBytes,
+  text,
+  url,
+} from '@trestle/common/config/setting.ts'
+import { LOG_LEVELS } from '@trestle/common/telemetry/logger.ts'
+import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
+import { ROLE_PATTERN } from '@trestle/database/roles.ts'
+import { z } from 'zod'
+import type { Money } from './merchants/merchant.ts'
+import { isCurrency } from './money/currencies.ts'
+import { readVaultKeys } from './vault/vault-keys.ts'
+
+const PREFIX = 'PAYMENTS_'
+const POOL_SIZE = 16
+const KEY_BYTES = 32
+const BASIS_POINTS_MAX = 10_000
+
+/** Every setting of the service, by its name without the prefix PAYMENTS_. */
+export const settings = {
+  PORT: port().default(8082),
+  HOST: text().default('127.0.0.1'),
+  BASE_URL: url(),
+  DATABASE_URL: databaseUrl(),
+  MIGRATION_DATABASE_URL: databaseUrl().optional(),
+  DB_ROLE: text()
+    .refine((value) => ROLE_PATTERN.test(value), 'must be a role name of lower-case letters, digits and _')
+    .optional(),
+  DB_NAMESPACE: text()
+    .refine((value) => NAMESPACE_PATTERN.test(value), 'must be lower-case letters, digits and _, at most 31')
+    .default(''),
+  DB_POOL_SIZE: integer(0, 1_000).default(POOL_SIZE),
+  DB_PREPARED: flag().default(true),
+  DB_CONNECT_TIMEOUT: duration().default(30_000),
+  LOG_LEVEL: oneOf(...LOG_LEVELS).default('info'),
+  LOG_FILE: text().optional(),
+  METRICS_ENABLED: flag().default(true),
+  METRICS_EXPORTER: oneOf('prometheus', 'opentelemetry').default('prometheus'),
+  OTEL_EXPORTER_PROMETHEUS_HOST: text().default('0.0.0.0'),
+  OTEL_EXPORTER_PROMETHEUS_PORT: port().default(9101),
+  TRACING_ENABLED: flag().default(false),
+  TRUST_PROXY: flag().default(false),
+  PEPPER: secretBytes(KEY_BYTES),
+  VAULT_KEYS: vaultKeys(),
+  FEE_RATE_BPS: integer(0, BASIS_POINTS_MAX).default(135),
+  FEE_FLAT: money().default({ currency: 'EUR', amount: 25 }),
+  FEE_DISPUTE: money().default({ currency: 'EUR', amount: 2_500 }),
+  RATE_LIMIT_STORE: oneOf('memory', 'postgres', 'redis').default('memory'),
+  REDIS_URL: url('redis', 'rediss').meta({ secret: true }).optional(),
+  RATE_KEY: integer(0, 1_000_000).default(500),
+  RATE_APPS: integer(0, 1_000_000).default(600),
+  RATE_FAILURES: integer(0, 1_000_000).default(300),
+  DEV: flag().default(false),
+} as const
+
+/** Names that are read after the prefixed one. */
+export const aliases = {
+  PORT: ['PORT'],
+  DATABASE_URL: ['DATABASE_URL'],
+  OTEL_EXPORTER_PROMETHEUS_HOST: ['OTEL_EXPORTER_PROMETHEUS_HOST'],
+  OTEL_EXPORTER_PROMETHEUS_PORT: ['OTEL_EXPORTER_PROMETHEUS_PORT'],
+} as const
+
+/** The settings, read and named for the code. */
+export type PaymentsConfig = ReturnType<typeof loadPaymentsConfig>
+
+/**
+ * Reads the settings of payments from the environment and a `.env` file under it. With PAYMENTS_DEV keys that are not set are
+ * thrown away at the end of the process; `throwAwayKeys` then names them, for a warning.
+ * @throws ConfigError with every problem at once
+ */
+export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
+  const pepper = randomBytes(KEY_BYTES)
+  const vaultKey = { id: 0, key: randomBytes(KEY_BYTES) } as const
+  const values = loadConfig(isDevelopment(env) ? withThrowAwayKeys(pepper, vaultKey) : settings, {
+    prefix: PREFIX,
+    env,
+    aliases,
+    check: ({ RATE_LIMIT_STORE, REDIS_URL }) =>
+      RATE_LIMIT_STORE === 'redis' && REDIS_URL === undefined
+        ? [`${PREFIX}REDIS_URL is required when ${PREFIX}RATE_LIMIT_STORE is redis`]
+        : [],
+  })
+  return {
+    port: values.PORT,
+    host: values.HOST,
+    baseUrl: values.BASE_URL,
+    databaseUrl: values.DATABASE_URL,
+    migrationDatabaseUrl: values.MIGRATION_DATABASE_URL ?? values.DATABASE_URL,
+    databaseRole: values.DB_ROLE,
+    databaseNamespace: values.DB_NAMESPACE,
+    databasePoolSize: values.DB_POOL_SIZE === 0 ? POOL_SIZE : values.DB_POOL_SIZE,
+    databasePrepared: values.DB_PREPARED,
+    databaseConnectTimeoutMs: values.DB_CONNECT_TIMEOUT,
+    logLevel: values.LOG_LEVEL,
+    logFile: values.LOG_FILE,
+    metrics: {
+      enabled: values.METRICS_ENABLED,
+      exporter: values.METRICS_EXPORTER,
+      host: values.OTEL_EXPORTER_PROMETHEUS_HOST,
+      port: values.OTEL_EXPORTER_PROMETHEUS_PORT,
+    },
+    tracingEnabled: values.TRACING_ENABLED,
+    trustProxy: values.TRUST_PROXY,
+    pepper: values.PEPPER,
+    vaultKeys: values.VAULT_KEYS,
+    throwAwayKeys: [
+      ...(values.PEPPER === pepper ? [`${PREFIX}PEPPER`] : []),
+      ...(values.VAULT_KEYS[0] === vaultKey ? [`${PREFIX}VAULT_KEYS`] : []),
+    ],
+    pricing: { rate: values.FEE_RATE_BPS, flat: values.FEE_FLAT, dispute: values.FEE_DISPUTE },
+    rateLimitStore: values.RATE_LIMIT_STORE,
+    redisUrl: values.REDIS_URL,
+    rateLimits: {
+      requestsPerSecond: values.RATE_KEY,
+      appsPerMinute: values.RATE_APPS,
+      failuresPerMinute: values.RATE_FAILURES,
+    },
+  } as const
+}
+
+/** Whether keys may be missing. Read on its own, because it decides what the other settings must be. */
+function isDevelopment(env: NodeJS.ProcessEnv): boolean {
+  try {
+    return loadConfig({ DEV: settings.DEV }, { prefix: PREFIX, env }).DEV
+  } catch (error) {
+    if (error instanceof ConfigError) return false
+    throw error
+  }
+}
+
+function withThrowAwayKeys(pepper: Buffer, vaultKey: { readonly id: number; readonly key: Buffer }) {
+  return {
+    ...settings,
+    PEPPER: settings.PEPPER.default(pepper),
+    VAULT_KEYS: settings.VAULT_KEYS.default([vaultKey]),
+  } as const
+}
+
+function vaultKeys() {
+  return z
+    .string()
+    .meta({ secret: true })
+    .transform((value, context) => {
+      const keys = readVaultKeys(value)
+      if (keys) return keys
+      context.addIssue({ code: 'custom', message: 'must be id:base64,… with ids 0 to 255 and keys of 32 bytes' })
+      return z.NEVER
+    })
+}
+
+/** `EUR:25`: an amount in minor units. */
+function money() {
+  return z.string().transform((value, context): Money => {
+    const [, currency, amount] = /^([A-Z]{3}):(\d{1,12})$/.exec(value) ?? []
+    if (currency !== undefined && isCurrency(currency)) return { currency, amount: Number(amount) }
+    context.addIssue({ code: 'custom', message: 'must be a currency and minor units, such as EUR:25' })
+    return z.NEVER
+  })
+}

@@ -1,0 +1,140 @@
+import type { ColumnType, Generated } from 'kysely'
+import type { Claim, Pricing } from './merchants/merchant.ts'
+
+type Json<T> = ColumnType<T, string, string>
+
+/** An app: a machine that calls the API. */
+export interface AppsTable {
+  id: string
+  name: string | null
+  hidden: Generated<boolean>
+  created: Date
+}
+
+/** A key of an app, kept as a keyed digest. NULL in `scopes` and `expires` means no restriction. */
+export interface AppKeysTable {
+  id: string
+  app_id: string
+  mac: Buffer
+  hint: string
+  scopes: string[] | null
+  expires: Date | null
+  last_used: Date | null
+  created: Date
+  revoked: Date | null
+}
+
+/** A person who may look after merchants. */
+export interface UsersTable {
+  id: string
+  email: string
+  name: string | null
+  created: Date
+}
+
+export interface MerchantsTable {
+  id: string
+  /** Last 8 digits of the ids below the merchant. */
+  tag: string
+  key: string
+  name: string | null
+  currency: string
+  test: boolean
+  email: string
+  website: string
+  descriptor: string
+  country: string
+  company_number: string | null
+  iban: string | null
+  acquirer: string | null
+  claim: Json<Claim>
+  pricing: Json<Pricing>
+  tds_mode: Generated<'attempt' | 'full'>
+  created: Date
+}
+
+interface MembershipColumns {
+  merchant_id: string
+  /** Whether the invitation waits to be accepted. */
+  pending: Generated<boolean>
+  invited_by: string | null
+  created: Date
+}
+
+export interface MerchantAppsTable extends MembershipColumns {
+  app_id: string
+}
+
+export interface MerchantUsersTable extends MembershipColumns {
+  user_id: string
+}
+
+/** Seeded ids that do not end in the tag of their merchant. */
+export interface IdAliasesTable {
+  id: string
+  merchant_id: string
+}
+
+/** What a posting moves under the merchant's lock. Amounts are minor units of `currency`. */
+export interface MerchantBalancesTable {
+  merchant_id: string
+  currency: string
+  balance: Generated<bigint>
+  last_id: string
+  line_count: Generated<bigint>
+  chain_head: Generated<Buffer>
+  chain_length: Generated<bigint>
+  /** Seconds that the test clock runs ahead. */
+  clock_offset: Generated<bigint>
+}
+
+export interface AuditTable {
+  /** 24 zeros where no merchant is concerned. */
+  merchant_id: string
+  id: string
+  identity_id: string | null
+  action: string
+  payload: Json<unknown>
+  created: Date
+}
+
+/** Counters of the rate limiter, when processes share them. */
+export interface RateLimitsTable {
+  key: string
+  points: Generated<number>
+  expire: bigint | null
+}
+
+/** Every table of the service. */
+export interface PaymentsTables {
+  apps: AppsTable
+  app_keys: AppKeysTable
+  users: UsersTable
+  merchants: MerchantsTable
+  merchant_apps: MerchantAppsTable
+  merchant_users: MerchantUsersTable
+  id_aliases: IdAliasesTable
+  merchant_balances: MerchantBalancesTable
+  audit: AuditTable
+  rate_limits: RateLimitsTable
+}
+
+/**
+ * Where a table belongs once the data is spread. `reference`: small, rarely written, on every node. `merchant`: below a
+ * merchant; every key and index of it contains `merchant_id`. `local`: neither. @see contract 22
+ */
+export const tableClasses: Readonly<Record<keyof PaymentsTables, 'reference' | 'merchant' | 'local'>> = {
+  apps: 'reference',
+  app_keys: 'reference',
+  users: 'reference',
+  merchants: 'reference',
+  merchant_apps: 'reference',
+  merchant_users: 'reference',
+  id_aliases: 'reference',
+  merchant_balances: 'merchant',
+  audit: 'merchant',
+  rate_limits: 'local',
+}
+
+/** Tables that the service may add to but never change. */
+export const appendOnlyTables: readonly (keyof PaymentsTables)[] = ['audit']

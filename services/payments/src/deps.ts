@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto'
+import type { Meter } from '@opentelemetry/api'
+import { createReadiness, type Readiness } from '@trestle/common/server/readiness.ts'
+import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
+import { startTracing, type Tracing } from '@trestle/common/telemetry/tracing.ts'
+import { type Database, openDatabase } from '@trestle/database/connect.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { isMigrated } from '@trestle/database/migrate.ts'
+import { paymentsMigrations } from '@trestle/migrations/payments.ts'
+import type { FastifyBaseLogger } from 'fastify'
+import type { PaymentsConfig } from './config.ts'
+import type { PaymentsTables } from './database.ts'
+import type { Pricing } from './merchants/merchant.ts'
+import { paymentsNames } from './migrations.ts'
+import { createRateLimits, type RateLimits } from './rate-limits/limits.ts'
+import { openRateLimitStore } from './rate-limits/open-store.ts'
+import { serviceVersion } from './version.ts'
+
+/** What the routes and use cases of payments work with. */
+export interface PaymentsDeps {
+  readonly lanes: Lanes
+  readonly limits: RateLimits
+  /** Secret of the digests under which API keys are kept. At least 32 bytes. */
+  readonly pepper: Buffer
+  /** Fees of new merchants. */
+  readonly pricing: Pricing
+  /** A new API key. */
+  readonly createKey: () => string
+  readonly trustProxy: boolean
+  readonly logger: FastifyBaseLogger
+  readonly meter: Meter
+  readonly tracing: Pick<Tracing, 'instrument'>
+  readonly readiness: Readiness
+}
+
+/** The dependencies of a serving process, and what starts and ends them. */
+export interface ProcessDeps extends PaymentsDeps {
+  readonly metrics: Metrics
+  /** Ends everything; the database last. */
+  close(): Promise<void>
+}
+
+const STATEMENT_TIMEOUT_MS = 12_000
+const LOCK_TIMEOUT_MS = 5_000
+
+/** The log of a process. @throws Error naming the file when it cannot be written */
+export function createPaymentsLog(config: PaymentsConfig): ServiceLogger {
+  return createLogger({ level: config.logLevel, file: config.logFile })
+}
+
+/** Opens what a serving process needs. The database is expected to answer and to be migrated. */
+export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogger): Promise<ProcessDeps> {
+  const resource = { 'service.name': 'payments', 'service.version': serviceVersion }
+  const [metrics, tracing] = await Promise.all([
+    createMetrics({ ...config.metrics, resource }),
+    startTracing({ enabled: config.tracingEnabled, resource }),
+  ])
+  const database = openDatabase<PaymentsTables>({
+    url: config.databaseUrl,
+    names: paymentsNames(config),
+    applicationName: 'payments',
+    poolSize: config.databasePoolSize,
+    role: config.databaseRole,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    lockTimeoutMs: LOCK_TIMEOUT_MS,
+    prepared: config.databasePrepared,
+    onConnectionError: (error) => logger.warn({ err: error }, 'database connection lost'),
+  })
+  observeConnections(metrics, database)
+  const store = await openRateLimitStore(config, database, (error) => logger.warn({ err: error }, 'redis is away'))
+  return {
+    lanes: database.lanes,
+    limits: createRateLimits(config.rateLimits, store),
+    pepper: config.pepper,
+    pricing: config.pricing,
+    createKey: () => randomUUID(),
+    trustProxy: config.trustProxy,
+    ...{ logger, meter: metrics.meter, metrics, tracing },
+    readiness: createReadiness({ database: () => database.ping(), migrations: () => expectMigrations(database) }),
+    close: async () => {
+      await Promise.all([metrics.close(), tracing.close(), store.close()])
+      await database.close()
+    },
+  }
+}
+
+function observeConnections({ meter }: Metrics, database: Database<PaymentsTables>): void {
+  const gauge = meter.createObservableGauge('db_pool_connections', { description: 'Connections of the pool by state' })
+  gauge.addCallback((result) => {
+    for (const [state, count] of Object.entries(database.connections())) result.observe(count, { state })
+  })
+}
+
+async function expectMigrations({ db, names }: Database<PaymentsTables>): Promise<void> {
+  const migrated = await isMigrated(db, { names, sources: paymentsMigrations })
+  if (!migrated) throw new Error('migrations are pending')
+}

@@ -1,0 +1,50 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import type { ErrorVocabulary } from '@trestle/common/errors/error-handler.ts'
+import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavailable.ts'
+import { z } from 'zod'
+import type { FieldError } from './bodies/field-error.ts'
+import * as errors from './errors.ts'
+
+/** The body of most errors. */
+export const ErrorView = z.object({ code: z.string(), message: z.string() })
+
+/** The body of a 400: every field that is wrong. */
+export const FieldErrorsView = z.array(z.object({ field: z.string(), message: z.string(), code: z.string() }))
+
+type ErrorStatus = 400 | 401 | 403 | 404 | 409 | 413 | 415
+type ErrorResponses<Status extends number> = {
+  readonly [Each in Status | 429 | 500 | 503]: Each extends 400 ? typeof FieldErrorsView : typeof ErrorView
+}
+
+/** The refusals that a route may answer with, for its schema; those that any route has are added. */
+export function errorResponses<const Status extends ErrorStatus>(...statuses: readonly Status[]) {
+  const views = [...statuses, 429, 500, 503].map((status) => [status, status === 400 ? FieldErrorsView : ErrorView])
+  return Object.fromEntries(views) as ErrorResponses<Status>
+}
+
+/** 400 over the fields that are wrong. */
+export function invalidFields(fields: readonly FieldError[], cause?: unknown): HttpError {
+  return errors.requestInvalid({ details: { fields }, cause })
+}
+
+/** What the shared error handler says in this service. */
+export const errorVocabulary: ErrorVocabulary = {
+  envelope: ({ code, message, details }) => details.fields ?? { code, message, ...details },
+  // Bodies and queries are judged by the plugin `request-input`; nothing else has a schema that can refuse.
+  invalid: ({ context }) => invalidFields([{ field: context, message: 'is not valid', code: 'FORMAT' }]),
+  malformed,
+  tooLarge: (cause) => errors.payloadTooLarge({ cause }),
+  unsupportedMediaType: (cause) => errors.unsupportedMediaType({ cause }),
+  notFound: () => errors.endpointNotFound(),
+  unavailable: (cause) => errors.serviceUnavailable({ cause }),
+  timedOut: (cause) => errors.serviceUnavailable({ cause }),
+  unexpected: (cause) => (isLockTimeout(cause) ? errors.conflict({ cause }) : errors.internalError({ cause })),
+  isUnavailable: isDatabaseUnavailable,
+}
+
+/** A path whose percent-encoding is broken names nothing. */
+function malformed(cause: unknown): HttpError {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+  if (code === 'FST_ERR_BAD_URL') return errors.endpointNotFound({ cause })
+  return invalidFields([{ field: 'body', message: 'is not a well-formed request', code: 'FORMAT' }], cause)
+}

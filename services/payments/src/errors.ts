@@ -1,0 +1,24 @@
+import { defineError, type ErrorFactory } from '@trestle/common/errors/define-error.ts'
+
+/** Every answer but 2xx names its code in a header too, which the official clients read. @see contract 4.1 */
+function declare(status: number, code: string, message: string, headers: Record<string, string> = {}): ErrorFactory {
+  return defineError(status, code, message, { 'x-status-code': code, ...headers })
+}
+
+/** Seconds after which a request that met a passing fault may be sent again. */
+const RETRY = { 'retry-after': '1' }
+
+/** Its body is the array of `details.fields`. */
+export const requestInvalid = declare(400, 'REQUEST_INVALID', 'The request is not valid')
+export const unauthorized = declare(401, 'UNAUTHORIZED', 'The API key is missing, malformed, unknown or revoked', {
+  'www-authenticate': 'Basic realm="payments", charset="UTF-8"',
+})
+export const forbidden = declare(403, 'FORBIDDEN', 'The API key has no access to this resource')
+export const notFound = declare(404, 'NOT_FOUND', 'There is no such resource')
+export const endpointNotFound = declare(404, 'ENDPOINT_NOT_FOUND', 'There is no such endpoint')
+export const conflict = declare(409, 'CONFLICT', 'The object is being changed by another request', RETRY)
+export const payloadTooLarge = declare(413, 'PAYLOAD_TOO_LARGE', 'The body is too large')
+export const unsupportedMediaType = declare(415, 'UNSUPPORTED_MEDIA_TYPE', 'The body must be JSON or a form, in UTF-8')
+export const rateLimited = declare(429, 'RATE_LIMITED', 'Too many requests')
+export const internalError = declare(500, 'INTERNAL_ERROR', 'Something went wrong on our side')
+export const serviceUnavailable = declare(503, 'SERVICE_UNAVAILABLE', 'The service cannot answer now', RETRY)

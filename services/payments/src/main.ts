@@ -1,0 +1,35 @@
+#!/usr/bin/env node
+import { runCommandLine } from '@trestle/common/server/command-line.ts'
+import { Command } from 'commander'
+import { doctor } from './commands/doctor.ts'
+import { migrateCommand } from './commands/migrate.ts'
+import { serve } from './commands/serve.ts'
+import { loadPaymentsConfig } from './config.ts'
+import { serviceVersion } from './version.ts'
+
+const loadConfig = () => loadPaymentsConfig(process.env)
+const print = (line: string) => process.stdout.write(`${line}\n`)
+
+const program = new Command('payments')
+  .description('Card payments over HTTP. Settings come from PAYMENTS_… variables and .env.')
+  .version(serviceVersion)
+
+program
+  .command('serve', { isDefault: true })
+  .description('run the HTTP service (also without a command)')
+  .action(() => serve(loadConfig(), process))
+program.addCommand(migrateCommand(loadConfig, print))
+program
+  .command('doctor')
+  .description('try settings, database and migrations, and say what to do')
+  .action(async () => {
+    if (!(await doctor(loadConfig, print))) process.exitCode = 1
+  })
+program
+  .command('version')
+  .description('print the version')
+  .action(() => {
+    print(serviceVersion)
+  })
+
+await runCommandLine(program, process)

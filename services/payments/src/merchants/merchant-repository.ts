@@ -1,0 +1,166 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { sql } from 'kysely'
+import type { Judged, Verdict } from '../access/admit.ts'
+import type { PageBounds } from '../pagination/cursor.ts'
+import type { Claim, Merchant, MerchantChanges, NewMerchant, Pricing } from './merchant.ts'
+
+interface MerchantColumns {
+  id: string
+  key: string
+  name: string | null
+  currency: string
+  test: boolean
+  email: string
+  website: string
+  descriptor: string
+  country: string
+  company_number: string | null
+  iban: string | null
+  claim: Claim
+  pricing: Pricing
+  tds_mode: 'attempt' | 'full'
+  balance: bigint
+  created: Date
+}
+
+/** A verdict beside the columns of a merchant, which are null unless one was found. */
+type JudgedRow = { verdict: Verdict; identity_id: string | null } & (MerchantColumns | { id: null })
+
+/** Every query names the merchant `m` and its balance `b`. */
+const columns = sql`m.id, m.key, m.name, m.currency, m.test, m.email, m.website, m.descriptor, m.country,
+  m.company_number, m.iban, m.claim, m.pricing, m.tds_mode, m.created, b.balance`
+
+/** A merchant, once it was found. */
+export interface JudgedMerchant extends Judged {
+  readonly merchant: Merchant | undefined
+}
+
+/** Values are null when only access is to be checked. */
+export interface CreateInput {
+  readonly keyMac: Buffer
+  readonly merchant: NewMerchant | null
+}
+
+const createQuery = prepare(
+  'create_merchant',
+  (p: { keyMac: Buffer; merchant: object | null }) => sql<JudgedRow>`
+    SELECT f.verdict, f.identity_id, ${columns}
+    FROM ${sql.table('create_merchant')}(${p.keyMac}, ${p.merchant}) f
+    CROSS JOIN LATERAL (SELECT (f.merchant).*) m
+    CROSS JOIN (SELECT 0::bigint AS balance) b`,
+)
+
+/** Makes a merchant with its balance, and its maker a member. */
+export async function callCreateMerchant(lanes: Lanes, { keyMac, merchant }: CreateInput): Promise<JudgedMerchant> {
+  const values = merchant && { ...merchant, company_number: merchant.companyNumber }
+  return toJudgedMerchant(await lanes.write.one(createQuery, { keyMac, merchant: values }))
+}
+
+const readQuery = prepare(
+  'read_merchant',
+  (p: { keyMac: Buffer; merchantId: string }) => sql<JudgedRow>`
+    SELECT CASE
+        WHEN c.identity_id IS NULL THEN 'unauthorized'
+        WHEN m.id IS NULL THEN 'not-found'
+        WHEN a.merchant_id IS NULL THEN 'forbidden'
+        ELSE 'done'
+      END AS verdict, c.identity_id, ${columns}
+    FROM (SELECT 1) one
+    LEFT JOIN ${sql.table('caller_identity')}(${p.keyMac}) c ON true
+    LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
+    LEFT JOIN LATERAL ${sql.table('membership')}(m.id, c.identity_id) a ON true
+    LEFT JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = m.id`,
+)
+
+/** A merchant by its id, for a member. */
+export async function readMerchant(
+  lanes: Lanes,
+  input: { readonly keyMac: Buffer; readonly merchantId: string },
+): Promise<JudgedMerchant> {
+  return toJudgedMerchant(await lanes.read.one(readQuery, input))
+}
+
+/** Changes are null when only access is to be checked; `fixed` are members that must equal the stored ones, by path. */
+export interface UpdateInput {
+  readonly keyMac: Buffer
+  readonly merchantId: string
+  readonly changes: MerchantChanges | null
+  readonly fixed: Readonly<Record<string, unknown>>
+}
+
+const updateQuery = prepare(
+  'update_merchant',
+  (p: UpdateInput) => sql<{ verdict: Verdict; identity_id: string | null; differing: string[] | null }>`
+    SELECT verdict, identity_id, differing
+    FROM ${sql.table('update_merchant')}(${p.keyMac}, ${p.merchantId}, ${p.changes}, ${p.fixed})`,
+)
+
+/** Changes a merchant unless a fixed member differs; answers the paths of those. */
+export async function callUpdateMerchant(
+  lanes: Lanes,
+  input: UpdateInput,
+): Promise<Judged & { readonly differing: readonly string[] }> {
+  const { verdict, identity_id, differing } = await lanes.write.one(updateQuery, input)
+  return { verdict, identityId: identity_id, differing: differing ?? [] }
+}
+
+/** Which merchants of which identity; `limit` 0 when only access is to be checked. */
+export interface ListInput extends Omit<PageBounds, 'order'> {
+  readonly keyMac: Buffer
+  readonly identityId: string
+  /** Only test merchants, or only live ones. */
+  readonly test: boolean | undefined
+}
+
+const listQueries = {
+  'newest-first': listQuery('list_merchants', sql`DESC`),
+  'oldest-first': listQuery('list_merchants_reversed', sql`ASC`),
+}
+
+function listQuery(name: string, order: ReturnType<typeof sql>) {
+  return prepare(
+    name,
+    (p: ListInput) => sql<JudgedRow>`
+    SELECT CASE
+        WHEN c.identity_id IS NULL THEN 'unauthorized'
+        WHEN c.identity_id = ${p.identityId} THEN 'done'
+        WHEN EXISTS (SELECT FROM ${sql.table('apps')} WHERE id = ${p.identityId})
+          OR EXISTS (SELECT FROM ${sql.table('users')} WHERE id = ${p.identityId}) THEN 'forbidden'
+        ELSE 'not-found'
+      END AS verdict, c.identity_id, ${columns}
+    FROM (SELECT 1) one
+    LEFT JOIN ${sql.table('caller_identity')}(${p.keyMac}) c ON true
+    LEFT JOIN LATERAL (
+      SELECT listed.* FROM ${sql.table('merchant_apps')} s
+      JOIN ${sql.table('merchants')} listed ON listed.id = s.merchant_id
+      WHERE s.app_id = c.identity_id AND s.app_id = ${p.identityId} AND NOT s.pending
+        AND s.merchant_id > ${p.above} AND s.merchant_id < ${p.below}
+        AND (${p.test}::boolean IS NULL OR listed.test = ${p.test}::boolean)
+      ORDER BY s.merchant_id ${order} LIMIT ${p.limit}
+    ) m ON true
+    LEFT JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = m.id
+    ORDER BY m.id ${order}`,
+  )
+}
+
+/** A page of the merchants that an identity belongs to now, for that identity itself. */
+export async function listMerchants(
+  lanes: Lanes,
+  input: ListInput,
+  order: PageBounds['order'],
+): Promise<Judged & { readonly merchants: readonly Merchant[] }> {
+  const rows = await lanes.read.all(listQueries[order], input)
+  const { verdict = 'unauthorized', identity_id = null } = rows[0] ?? {}
+  return { verdict, identityId: identity_id, merchants: rows.flatMap((row) => toMerchant(row) ?? []) }
+}
+
+function toJudgedMerchant(row: JudgedRow): JudgedMerchant {
+  return { verdict: row.verdict, identityId: row.identity_id, merchant: toMerchant(row) }
+}
+
+function toMerchant(row: JudgedRow): Merchant | undefined {
+  if (row.id === null) return undefined
+  const { verdict, identity_id, company_number, tds_mode, ...same } = row
+  return { ...same, companyNumber: company_number, tdsMode: tds_mode }
+}

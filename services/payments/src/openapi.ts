@@ -1,0 +1,33 @@
+import { createNoopMeter } from '@opentelemetry/api'
+import { pino } from 'pino'
+import { buildApp } from './app.ts'
+import type { PaymentsDeps } from './deps.ts'
+
+/** The API document, made from the schemas of the routes. Nothing is opened and nothing is called. */
+export async function buildOpenApi(): Promise<object> {
+  const app = await buildApp(documentDeps)
+  await app.ready()
+  const document = app.swagger()
+  await app.close()
+  return document
+}
+
+const lane = { one: unused, first: unused, all: unused }
+const limit = { consume: unused }
+
+const documentDeps: PaymentsDeps = {
+  lanes: { read: lane, write: lane },
+  limits: { requests: limit, apps: limit, failures: limit },
+  pepper: Buffer.alloc(0),
+  pricing: { rate: 0, flat: { currency: 'EUR', amount: 0 }, dispute: { currency: 'EUR', amount: 0 } },
+  createKey: () => '',
+  trustProxy: false,
+  logger: pino({ enabled: false }),
+  meter: createNoopMeter(),
+  tracing: { instrument: async () => {} },
+  readiness: { missing: unused, markReady: unused, drain: unused },
+}
+
+function unused(): never {
+  throw new Error('the API document is made without requests')
+}

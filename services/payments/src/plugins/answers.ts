@@ -1,0 +1,18 @@
+import compress from '@fastify/compress'
+import fp from 'fastify-plugin'
+import { layOut } from '../pagination/response-layout.ts'
+
+/** Headers of every answer. */
+export const ANSWER_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
+
+/** How answers are written: the exact layout that existing clients read, never stored, compressed on request. */
+export const answers = fp(
+  async (app) => {
+    app.addHook('onRequest', async (_request, reply) => {
+      reply.headers(ANSWER_HEADERS)
+    })
+    app.setReplySerializer(layOut)
+    await app.register(compress, { encodings: ['gzip', 'identity'], threshold: 1_024 })
+  },
+  { name: 'answers' },
+)

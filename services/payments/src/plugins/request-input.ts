@@ -1,0 +1,74 @@
+import type { FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import type { z } from 'zod'
+import type { Flaw } from '../access/admit.ts'
+import { parseForm } from '../bodies/parse-form.ts'
+import { InvalidInput, ParsedInput, validateInput } from '../bodies/parsed-input.ts'
+import { readBody } from '../bodies/read-body.ts'
+import { invalidFields } from '../error-view.ts'
+import { unsupportedMediaType } from '../errors.ts'
+
+/**
+ * Reads bodies (JSON and forms) and query strings by the contract's own rules. What is wrong with them is noted as
+ * `request.flaw` and thrown by nobody here: a key, a path and access are judged before values. Register before any route.
+ */
+export const requestInput = fp(
+  async (app) => {
+    app.decorateRequest('flaw')
+    app.removeAllContentTypeParsers()
+    app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (request, body, done) => {
+      done(null, takeBody(request, body))
+    })
+    app.setValidatorCompiler<z.ZodType>(
+      ({ schema }) =>
+        (data: unknown) =>
+          validateInput(schema, data),
+    )
+    // With it a refused value reaches the handler as `validationError`, below turned into the flaw.
+    app.addHook('onRoute', (route) => {
+      route.attachValidation = true
+    })
+    app.addHook('onRequest', async ({ headers }) => {
+      // Fastify answers 415 itself to a media type that it cannot read, before the key is judged.
+      if (headers['content-type'] !== undefined && !MEDIA_TYPE.test(headers['content-type'])) {
+        headers['content-type'] = 'application/octet-stream'
+      }
+    })
+    app.addHook('preValidation', async (request) => {
+      if (request.routeOptions.schema?.querystring) request.query = takeQuery(request)
+    })
+    app.addHook('preHandler', async (request) => {
+      const error: unknown = request.validationError
+      if (error instanceof InvalidInput) {
+        const { fields, input } = error
+        request.flaw ??= { stage: 'validation', error: invalidFields(fields), fields, input }
+      }
+    })
+  },
+  { name: 'request-input' },
+)
+
+const MEDIA_TYPE = /^\s*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(;|$)/
+
+function takeBody(request: FastifyRequest, body: Buffer): ParsedInput {
+  const read = readBody(body, request.headers)
+  if (typeof read === 'object' && 'value' in read) return read.value
+  request.flaw = { stage: 'parse', error: read === 'unsupported' ? unsupportedMediaType() : invalidFields(read.errors) }
+  return new ParsedInput('json', {})
+}
+
+function takeQuery(request: FastifyRequest): ParsedInput {
+  const at = request.url.indexOf('?')
+  const parsed = parseForm(at < 0 ? '' : request.url.slice(at + 1))
+  if ('value' in parsed) return new ParsedInput('query', parsed.value)
+  const fields = parsed.errors.map((error) => (error.field === 'body' ? { ...error, field: 'query' } : error))
+  request.flaw ??= { stage: 'validation', error: invalidFields(fields) }
+  return new ParsedInput('query', {})
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Why this request will be refused, once its access has been judged. Body and query are not typed then. */
+    flaw: Flaw | undefined
+  }
+}

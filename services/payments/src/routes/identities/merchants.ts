@@ -1,0 +1,34 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { admit } from '../../access/admit.ts'
+import { ListQuery, pathId } from '../../bodies/fields.ts'
+import { errorResponses } from '../../error-view.ts'
+import { listMerchants } from '../../merchants/merchant-repository.ts'
+import { MerchantView, viewMerchant } from '../../merchants/merchant-view.ts'
+import { pageBounds } from '../../pagination/cursor.ts'
+
+const IdentityParams = z.object({ identityId: pathId() })
+/** The page of a request that is already refused: its access is checked all the same. */
+const NO_PAGE = { limit: 0 }
+
+/** The merchants of the caller. @see contract 8.5 */
+export const identityMerchantsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/identities/:identityId/merchants',
+    {
+      schema: {
+        summary: 'List the merchants that an identity belongs to',
+        params: IdentityParams,
+        querystring: ListQuery,
+        response: { 200: z.array(MerchantView), ...errorResponses(400, 401, 403, 404) },
+      },
+    },
+    async ({ caller, flaw, params: { identityId }, query }) => {
+      const { order, ...bounds } = pageBounds(flaw ? NO_PAGE : query)
+      const test = flaw ? undefined : query.filter?.test
+      const input = { keyMac: caller.keyMac, identityId, test, ...bounds }
+      const { merchants } = admit(caller, await listMerchants(app.deps.lanes, input, order), flaw)
+      return merchants.map(viewMerchant)
+    },
+  )
+}

@@ -1,0 +1,25 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { admit } from '../access/admit.ts'
+import { readIdentity } from '../apps/app-repository.ts'
+import { IdentityView, viewIdentity } from '../apps/app-view.ts'
+import { errorResponses } from '../error-view.ts'
+import { unauthorized } from '../errors.ts'
+
+/** Who calls. @see contract 8.2 */
+export const meRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/me',
+    {
+      schema: {
+        summary: 'Fetch the identity of the key',
+        response: { 200: z.object({ identity: IdentityView }), ...errorResponses(401) },
+      },
+    },
+    async ({ caller, flaw }) => {
+      const { identity } = admit(caller, await readIdentity(app.deps.lanes, caller), flaw)
+      if (!identity) throw unauthorized()
+      return { identity: viewIdentity(identity) }
+    },
+  )
+}

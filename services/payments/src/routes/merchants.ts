@@ -1,0 +1,114 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { admit } from '../access/admit.ts'
+import { descriptor, email, name, pathId, text, website } from '../bodies/fields.ts'
+import { errorResponses } from '../error-view.ts'
+import { notFound } from '../errors.ts'
+import { isCountry } from '../merchants/countries.ts'
+import { FixedMembers, readFixedMembers } from '../merchants/fixed-members.ts'
+import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
+import { readMerchant } from '../merchants/merchant-repository.ts'
+import { MerchantView, viewMerchant } from '../merchants/merchant-view.ts'
+import { isFundingCurrency } from '../money/currencies.ts'
+import { createMerchant } from '../use-cases/create-merchant.ts'
+import { updateMerchant } from '../use-cases/update-merchant.ts'
+
+const currency = text()
+  .trim()
+  .refine((code) => /^[A-Z]{3}$/.test(code), { abort: true, error: 'must be three upper-case letters' })
+  .refine(isFundingCurrency, { error: 'must be a funding currency', params: { code: 'UNKNOWN' } })
+const country = text()
+  .trim()
+  .refine((code) => /^[A-Z]{2}$/.test(code), { abort: true, error: 'must be two upper-case letters' })
+  .refine(isCountry, { error: 'must be a country code of ISO 3166-1', params: { code: 'UNKNOWN' } })
+const iban = text().overwrite(normalizeIban).refine(hasIbanShape, { error: 'must be an IBAN' })
+
+const MerchantBody = z
+  .object({
+    name: name().optional(),
+    currency,
+    test: z.boolean().default(false),
+    email: email(),
+    website: website(),
+    descriptor: descriptor(),
+    company: z.object({ country, number: text().min(1).max(64).optional() }),
+    bank: z.object({ iban: iban.optional() }).optional(),
+  })
+  .refine(hasRightIban, { path: ['bank', 'iban'], error: 'must have right check digits', when: () => true })
+
+/** Live merchants are paid out for real: the check digits of their IBAN must be right. */
+function hasRightIban({ test, bank }: { test?: unknown; bank?: { iban?: unknown } | undefined }): boolean {
+  const given = bank?.iban
+  return test !== false || typeof given !== 'string' || !hasIbanShape(given) || hasIbanChecksum(given)
+}
+
+const MerchantChangesBody = FixedMembers.extend({
+  name: name().nullable().optional(),
+  email: email().optional(),
+  descriptor: descriptor().optional(),
+})
+
+const MerchantParams = z.object({ merchantId: pathId() })
+const MerchantAnswer = z.object({ merchant: MerchantView })
+
+/** Merchants, one at a time. @see contract 8.3, 8.4, 8.6 */
+export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.post(
+    '/merchants',
+    {
+      schema: {
+        summary: 'Create a merchant',
+        body: MerchantBody,
+        response: { 201: MerchantAnswer, ...errorResponses(400, 401, 413, 415) },
+      },
+    },
+    async ({ caller, flaw, body }, reply) => {
+      const merchant = await createMerchant(app.deps, { caller, flaw, merchant: flaw ? null : toNewMerchant(body) })
+      reply.code(201)
+      return { merchant: viewMerchant(merchant) }
+    },
+  )
+  app.get(
+    '/merchants/:merchantId',
+    {
+      schema: {
+        summary: 'Fetch a merchant',
+        params: MerchantParams,
+        response: { 200: MerchantAnswer, ...errorResponses(401, 403, 404) },
+      },
+    },
+    async ({ caller, flaw, params: { merchantId } }) => {
+      const result = await readMerchant(app.deps.lanes, { keyMac: caller.keyMac, merchantId })
+      const { merchant } = admit(caller, result, flaw)
+      if (!merchant) throw notFound()
+      return { merchant: viewMerchant(merchant) }
+    },
+  )
+  app.put(
+    '/merchants/:merchantId',
+    {
+      schema: {
+        summary: 'Change name, e-mail address or descriptor of a merchant',
+        params: MerchantParams,
+        body: MerchantChangesBody,
+        response: { 204: z.undefined().describe('Changed'), ...errorResponses(400, 401, 403, 404, 409, 413, 415) },
+      },
+    },
+    async ({ caller, flaw, params: { merchantId }, body }, reply) => {
+      const changes = flaw ? null : { name: body.name, email: body.email, descriptor: body.descriptor }
+      const fixed = readFixedMembers(flaw ? flaw.input : body)
+      await updateMerchant(app.deps, { caller, flaw, merchantId, changes, fixed })
+      return reply.code(204).send()
+    },
+  )
+}
+
+function toNewMerchant({ company, bank, ...body }: z.infer<typeof MerchantBody>) {
+  return {
+    ...body,
+    name: body.name ?? null,
+    country: company.country,
+    companyNumber: company.number ?? null,
+    iban: bank?.iban ?? null,
+  }
+}

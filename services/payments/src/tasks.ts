@@ -1,0 +1,4 @@
+import type { AnyTask } from '@trestle/jobs/task.ts'
+
+/** Every kind of background work of the service; `migrate` makes a queue for each. */
+export const tasks: readonly AnyTask[] = []

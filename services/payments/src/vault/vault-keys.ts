@@ -1,0 +1,25 @@
+/** A key that seals card data (AES-256). Its id is the first byte of everything it seals. */
+export interface VaultKey {
+  /** 0 to 255. */
+  readonly id: number
+  /** 32 bytes. */
+  readonly key: Buffer
+}
+
+/**
+ * Reads `id:base64,id:base64…`: the first key seals, all of them open. Undefined unless every id is a number from 0 to 255,
+ * given once, and every key has 32 bytes.
+ */
+export function readVaultKeys(text: string): readonly [VaultKey, ...VaultKey[]] | undefined {
+  const keys = text.split(',').map(readVaultKey)
+  const [first, ...others] = keys.flatMap((key) => key ?? [])
+  const ids = new Set(keys.map((key) => key?.id))
+  return first && others.length === keys.length - 1 && ids.size === keys.length ? [first, ...others] : undefined
+}
+
+function readVaultKey(text: string): VaultKey | undefined {
+  const [, id, encoded] = /^\s*(\d{1,3}):([A-Za-z0-9+/_-]+={0,2})\s*$/.exec(text) ?? []
+  if (id === undefined || encoded === undefined) return undefined
+  const key = Buffer.from(encoded, 'base64')
+  return Number(id) <= 255 && key.length === 32 ? { id: Number(id), key } : undefined
+}
