@@ -3,7 +3,6 @@ import { z } from 'zod'
 /** Texts that PostgreSQL can store and JSON can carry: no U+0000, no lone surrogate. @see contract 3.5 */
 export function text() {
   return z.string().refine((value) => !value.includes('\0') && value.isWellFormed(), {
-    abort: true,
     error: 'must not contain U+0000 or lone surrogates',
     params: { code: 'FORMAT' },
   })

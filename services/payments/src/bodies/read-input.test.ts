@@ -9,7 +9,7 @@ const Schema = z.object({
   name: z.string().nullable().optional(),
   tags: z.array(z.int()).optional(),
   fixed: z.boolean().or(z.unknown()).optional(),
-  company: z.object({ number: z.string().optional() }).prefault({}),
+  company: z.object({ number: z.string().optional() }).optional(),
   custom: z.record(z.string(), z.unknown()).optional(),
 })
 
@@ -44,6 +44,13 @@ describe('readInput', () => {
     ['json', { custom: { a: null, b: '' } }, { custom: { a: null, b: '' } }],
   ])('%s %j becomes %j', (encoding, value, expected) => {
     expect(readInput(Schema, value, encoding)).toEqual(expected)
+  })
+
+  it('stands in for a required object, so that its own members are named', () => {
+    const schema = z.object({ company: z.object({ country: z.string() }), bank: z.object({}).optional() })
+    for (const value of [{}, { company: null }, { company: '' }, { company: {} }]) {
+      expect(readInput(schema, value, 'json')).toEqual({ company: {} })
+    }
   })
 
   it.each([['x'], [['x']], [5], [true]])('leaves %j where an object belongs, for the schema to refuse', (value) => {

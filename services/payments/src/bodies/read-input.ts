@@ -51,7 +51,7 @@ function readObject(shape: Readonly<Record<string, z.core.$ZodType>>, values: un
   const members: Record<string, unknown> = {}
   for (const [key, schema] of Object.entries(shape)) {
     const member: unknown = Object.hasOwn(values, key) ? Reflect.get(values, key) : undefined
-    const value = isAbsent(member) ? absentValue(schema) : member
+    const value = isAbsent(member) ? absentValue(schema, member) : member
     if (value === null) members[key] = null
     else if (value !== undefined) members[key] = readInput(schema, value, encoding)
   }
@@ -89,11 +89,11 @@ function isAbsent(member: unknown): boolean {
   return member === undefined || member === null || member === ''
 }
 
-/** What stands for an absent member: null where it removes something, an empty object so that its required members are named. */
-function absentValue(schema: z.core.$ZodType): null | object | undefined {
+/** What stands for an absent member: an empty object, so that its required members are named; null where null means removal. */
+function absentValue(schema: z.core.$ZodType, member: unknown): null | object | undefined {
   const { def } = (schema as z.core.$ZodTypes)._zod
   if (def.type === 'object') return {}
-  return acceptsNull(schema) ? null : undefined
+  return member !== undefined && acceptsNull(schema) ? null : undefined
 }
 
 function acceptsNull(schema: z.core.$ZodType): boolean {

@@ -47,7 +47,7 @@ const UNAUTHORIZED = unauthorized.code
 
 function merchantIdOf(params: unknown): string | undefined {
   if (typeof params !== 'object' || params === null || !('merchantId' in params)) return undefined
-  return typeof params.merchantId === 'string' ? params.merchantId : undefined
+  return typeof params.merchantId === 'string' && params.merchantId !== '' ? params.merchantId : undefined
 }
 
 declare module 'fastify' {

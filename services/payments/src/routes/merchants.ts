@@ -15,11 +15,11 @@ import { updateMerchant } from '../use-cases/update-merchant.ts'
 
 const currency = text()
   .trim()
-  .refine((code) => /^[A-Z]{3}$/.test(code), { abort: true, error: 'must be three upper-case letters' })
+  .refine((code) => /^[A-Z]{3}$/.test(code), { error: 'must be three upper-case letters' })
   .refine(isFundingCurrency, { error: 'must be a funding currency', params: { code: 'UNKNOWN' } })
 const country = text()
   .trim()
-  .refine((code) => /^[A-Z]{2}$/.test(code), { abort: true, error: 'must be two upper-case letters' })
+  .refine((code) => /^[A-Z]{2}$/.test(code), { error: 'must be two upper-case letters' })
   .refine(isCountry, { error: 'must be a country code of ISO 3166-1', params: { code: 'UNKNOWN' } })
 const iban = text().overwrite(normalizeIban).refine(hasIbanShape, { error: 'must be an IBAN' })
 
@@ -62,8 +62,10 @@ export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 201: MerchantAnswer, ...errorResponses(400, 401, 413, 415) },
       },
     },
-    async ({ caller, flaw, body }, reply) => {
+    async (request, reply) => {
+      const { caller, flaw, body } = request
       const merchant = await createMerchant(app.deps, { caller, flaw, merchant: flaw ? null : toNewMerchant(body) })
+      request.logFields = { merchant_id: merchant.id }
       reply.code(201)
       return { merchant: viewMerchant(merchant) }
     },

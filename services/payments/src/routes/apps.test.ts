@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { basic, createdOf, startPayments, type TestPayments } from '../../test/payments-app.ts'
+import { keyMac } from '../apps/app.ts'
+
+let payments: TestPayments
+beforeAll(async () => {
+  payments = await startPayments()
+})
+afterAll(() => payments.close())
+
+const post = (options: { payload?: string | object; headers?: Record<string, string> } = {}) =>
+  payments.app.inject({ method: 'POST', url: '/apps', ...options })
+
+const ID = expect.stringMatching(/^[0-9a-f]{24}$/)
+const KEY = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+
+describe('POST /apps', () => {
+  it('201: gives a key to an app without a name', async () => {
+    const response = await post()
+    expect(response.statusCode).toBe(201)
+    expect(response.json()).toEqual({ app: { id: ID, key: KEY } })
+    expect(response.body).toMatch(/^\{"app":\{.*\}\}\n$/)
+  })
+
+  it.each([
+    [{ payload: { name: ' Coffee & John ' } }],
+    [{ payload: 'name=Coffee+%26+John', headers: { 'content-type': 'application/x-www-form-urlencoded' } }],
+    [{ payload: '{"name":"Coffee & John"}', headers: { 'content-type': 'application/vnd.api+json' } }],
+  ])('201: takes a name: %j', async (options) => {
+    const response = await post(options)
+    expect(response.statusCode).toBe(201)
+    expect(response.json()).toEqual({ app: { id: ID, name: 'Coffee & John', key: KEY } })
+  })
+
+  it.each([[{ name: '' }], [{ name: null }], [{ other: 1 }]])('201: %j has no name', async (payload) => {
+    expect((await post({ payload })).json()).toEqual({ app: { id: ID, key: KEY } })
+  })
+
+  it.each([basic('undefined'), { authorization: 'Basic !' }, { authorization: 'Bearer x' }])(
+    '201: ignores the credentials %j',
+    async (headers) => {
+      expect((await post({ headers })).statusCode).toBe(201)
+    },
+  )
+
+  it.each([
+    [{ name: 5 }, 'must be a string', 'TYPE'],
+    [{ name: 'x'.repeat(256) }, 'must be at most 255 characters', 'RANGE'],
+    [{ name: 'a\0' }, 'must not contain U+0000 or lone surrogates', 'FORMAT'],
+    ['{"name":"\\ud800"}', 'must not contain U+0000 or lone surrogates', 'FORMAT'],
+  ])('400: refuses %j', async (payload, message, code) => {
+    const response = await post({ payload, headers: { 'content-type': 'application/json' } })
+    expect(response.statusCode).toBe(400)
+    expect(response.json()).toEqual([{ field: 'name', message, code }])
+    expect(response.headers['x-status-code']).toBe('REQUEST_INVALID')
+  })
+
+  it('keeps the digest and four characters of the key, and nothing else of it', async () => {
+    const { id, key } = (await post()).json<{ app: { id: string; key: string } }>().app
+    const rows = await payments.database.db.selectFrom('app_keys').selectAll().where('app_id', '=', id).execute()
+    const created = expect.any(Date)
+    expect(rows).toEqual([
+      {
+        ...{ id: ID, app_id: id, mac: keyMac(Buffer.alloc(32, 7), key), hint: key.slice(-4), created },
+        ...{ scopes: null, expires: null, last_used: null, revoked: null },
+      },
+    ])
+    const app = await payments.database.db.selectFrom('apps').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+    expect(app.created.toISOString()).toBe(createdOf(id))
+    const audit = await payments.database.db.selectFrom('audit').selectAll().where('identity_id', '=', id).execute()
+    expect(audit).toEqual([
+      {
+        merchant_id: '0'.repeat(24),
+        id: expect.stringMatching(/^[0-9a-f]{16}00000000$/),
+        identity_id: id,
+        action: 'key.created',
+        payload: { id: rows[0]?.id },
+        created,
+      },
+    ])
+  })
+})

@@ -1,0 +1,325 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  basic,
+  createdOf,
+  createTestApp,
+  createTestMerchant,
+  merchantBody,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../test/payments-app.ts'
+
+let payments: TestPayments
+let member: TestApp
+let stranger: TestApp
+beforeAll(async () => {
+  payments = await startPayments()
+  member = await createTestApp(payments)
+  stranger = await createTestApp(payments)
+})
+afterAll(() => payments.close())
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+const inject = (method: 'GET' | 'POST' | 'PUT', url: string, payload?: object | string, headers: object = {}) =>
+  payments.app.inject({
+    method,
+    url,
+    headers: { ...member.headers, ...headers },
+    ...(payload === undefined ? {} : { payload }),
+  })
+const required = (field: string) => ({ field, message: 'is required', code: 'REQUIRED' })
+
+/** The merchant that `merchantBody` makes, with the members that the server chose. */
+function expected(id: string, changes: object = {}) {
+  return {
+    id,
+    key: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/),
+    ...merchantBody,
+    test: false,
+    created: createdOf(id),
+    balance: 0,
+    claim: {
+      canChargeCard: true,
+      canSaveCard: true,
+      canTransferToCard: false,
+      canCapture: true,
+      canRefund: true,
+      canVoid: true,
+    },
+    pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2500 } },
+    tds: { mode: 'attempt' },
+    ...changes,
+  }
+}
+
+describe('POST /merchants', () => {
+  it('201: makes a merchant of the five required fields', async () => {
+    const response = await inject('POST', '/merchants', merchantBody)
+    expect(response.statusCode).toBe(201)
+    const { merchant } = response.json<{ merchant: { id: string } }>()
+    expect(merchant).toEqual(expected(merchant.id))
+    expect(response.body.endsWith('}\n')).toBe(true)
+  })
+
+  const all = {
+    name: 'Coffee & John',
+    currency: 'EUR',
+    test: true,
+    email: 'john@example.com',
+    website: 'example.com',
+    descriptor: ' Coffee  ',
+    company: { country: 'SE', number: '123' },
+    bank: { iban: 'SE00 1234 5678' },
+  }
+  it.each([
+    ['JSON', all, {}],
+    [
+      'form',
+      'name=Coffee+%26+John&currency=EUR&test=yes&email=john%40example.com&website=example.com&descriptor=+Coffee++' +
+        '&company[country]=SE&company%5Bnumber%5D=123&bank[iban]=se00+1234+5678',
+      FORM,
+    ],
+  ])('201: takes every field as %s, and GET and the list answer the same', async (_kind, payload, headers) => {
+    const response = await inject('POST', '/merchants', payload, headers)
+    expect(response.statusCode).toBe(201)
+    const { merchant } = response.json<{ merchant: { id: string } }>()
+    expect(merchant).toEqual(expected(merchant.id, { ...all, bank: { iban: 'SE0012345678' } }))
+    expect((await inject('GET', `/merchants/${merchant.id}`)).body).toBe(response.body)
+    const list = await inject('GET', `/identities/${member.id}/merchants?limit=1`)
+    expect(list.body).toBe(`[\n${response.body.slice('{"merchant":'.length, -2)}\n]\n`)
+  })
+
+  it('writes tag, membership, balance and audit with the merchant', async () => {
+    const { id } = await createTestMerchant(payments, member)
+    const { db } = payments.database
+    const row = await db.selectFrom('merchants').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+    expect(row).toMatchObject({ tag: id.slice(16), acquirer: null, created: new Date(createdOf(id)) })
+    expect(await db.selectFrom('merchant_apps').selectAll().where('merchant_id', '=', id).execute()).toEqual([
+      { merchant_id: id, app_id: member.id, pending: false, invited_by: null, created: row.created },
+    ])
+    expect(await db.selectFrom('merchant_balances').selectAll().where('merchant_id', '=', id).execute()).toEqual([
+      {
+        ...{ merchant_id: id, currency: 'DKK', balance: 0n, last_id: id, line_count: 0n },
+        ...{ chain_head: Buffer.alloc(32), chain_length: 0n, clock_offset: 0n },
+      },
+    ])
+    expect(await db.selectFrom('audit').selectAll().where('merchant_id', '=', id).execute()).toMatchObject([
+      { identity_id: member.id, action: 'app.added', payload: { appId: member.id } },
+    ])
+  })
+
+  const missing = ['currency', 'email', 'website', 'descriptor', 'company.country'].map(required)
+  it.each([
+    ['no body at all', undefined, {}],
+    ['an empty JSON body', '', { 'content-type': 'application/json' }],
+    ['an empty object', '{}', { 'content-type': 'application/json' }],
+    ['an empty company', '{"company":{}}', { 'content-type': 'application/json' }],
+    ['an empty form', '', FORM],
+    ['empty texts', 'currency=&email=&website=&descriptor=&company[country]=&company[number]=', FORM],
+    ['nulls', '{"currency":null,"email":null,"company":null}', { 'content-type': 'application/json' }],
+  ])('400: names the five required fields for %s', async (_name, payload, headers) => {
+    const response = await inject('POST', '/merchants', payload, headers)
+    expect(response.statusCode).toBe(400)
+    expect(response.json()).toEqual(missing)
+  })
+
+  it.each<[object, string, string]>([
+    [{ name: 'x'.repeat(256) }, 'name', 'RANGE'],
+    [{ currency: 'dkk' }, 'currency', 'FORMAT'],
+    [{ currency: 'XXX' }, 'currency', 'UNKNOWN'],
+    [{ currency: 'AED' }, 'currency', 'UNKNOWN'],
+    [{ currency: 208 }, 'currency', 'TYPE'],
+    [{ test: 'yes' }, 'test', 'TYPE'],
+    [{ test: 1 }, 'test', 'TYPE'],
+    [{ email: 'john' }, 'email', 'FORMAT'],
+    [{ website: 'ftp://x' }, 'website', 'FORMAT'],
+    [{ descriptor: 'x' }, 'descriptor', 'RANGE'],
+    [{ descriptor: 'Café' }, 'descriptor', 'FORMAT'],
+    [{ company: 'DK' }, 'company', 'TYPE'],
+    [{ company: [] }, 'company', 'TYPE'],
+    [{ company: { country: 'dk' } }, 'company.country', 'FORMAT'],
+    [{ company: { country: 'XX' } }, 'company.country', 'UNKNOWN'],
+    [{ company: { country: 'DK', number: 'x'.repeat(65) } }, 'company.number', 'RANGE'],
+    [{ bank: { iban: 'DK5' } }, 'bank.iban', 'FORMAT'],
+    [{ bank: { iban: 'DK5100400440116243' } }, 'bank.iban', 'FORMAT'],
+    [{ website: 'a\0b' }, 'website', 'FORMAT'],
+  ])('400: refuses %j', async (changes, field, code) => {
+    const response = await inject('POST', '/merchants', { ...merchantBody, ...changes })
+    expect(response.statusCode).toBe(400)
+    expect(response.json()).toEqual([{ field, message: expect.any(String), code }])
+  })
+
+  it('400: names every field that is wrong, in the order of the body', async () => {
+    const response = await inject('POST', '/merchants', {
+      ...merchantBody,
+      bank: { iban: 'DK5100400440116243' },
+      descriptor: 'x',
+      name: 5,
+      currency: 'dkk',
+    })
+    expect(response.json()).toEqual([
+      { field: 'name', message: 'must be a string', code: 'TYPE' },
+      { field: 'currency', message: 'must be three upper-case letters', code: 'FORMAT' },
+      { field: 'descriptor', message: 'must be at least 2 characters', code: 'RANGE' },
+      { field: 'bank.iban', message: 'must have right check digits', code: 'FORMAT' },
+    ])
+  })
+
+  it('201: checks only the shape of a test merchant’s IBAN, and takes a right one for a live merchant', async () => {
+    await createTestMerchant(payments, member, { test: true, bank: { iban: 'XX00000000' } })
+    await createTestMerchant(payments, member, { bank: { iban: 'DK50 0040 0440 1162 43' } })
+  })
+
+  it('401: an unknown key, whatever the body', async () => {
+    for (const payload of [merchantBody, {}]) {
+      expect((await inject('POST', '/merchants', payload, basic('x'))).statusCode).toBe(401)
+    }
+  })
+})
+
+describe('GET /merchants/:merchantId', () => {
+  it('200: takes upper case, a trailing slash, and HEAD', async () => {
+    const { id } = await createTestMerchant(payments, member)
+    const response = await inject('GET', `/merchants/${id.toUpperCase()}/`)
+    expect(response.statusCode).toBe(200)
+    expect(response.json()).toEqual({ merchant: expected(id) })
+    const head = await payments.app.inject({ method: 'HEAD', url: `/merchants/${id}`, headers: member.headers })
+    expect([head.statusCode, head.body]).toEqual([200, ''])
+    expect(head.headers['content-length']).toBe(String(Buffer.byteLength(response.body)))
+  })
+
+  it('401, 404, 403: key before object before access', async () => {
+    const { id } = await createTestMerchant(payments, member)
+    const status = async (merchantId: string, { headers }: { headers: object }) =>
+      (await inject('GET', `/merchants/${merchantId}`, undefined, headers)).json()
+    const unknownKey = { headers: basic('x') }
+    const refusal = (code: string) => ({ code, message: expect.any(String) })
+    expect(await status(UNKNOWN_ID, unknownKey)).toEqual(refusal('UNAUTHORIZED'))
+    expect(await status('nonsense', unknownKey)).toEqual(refusal('UNAUTHORIZED'))
+    expect(await status(UNKNOWN_ID, stranger)).toEqual(refusal('NOT_FOUND'))
+    expect(await status('nonsense', stranger)).toEqual(refusal('NOT_FOUND'))
+    expect(await status('%00', stranger)).toEqual(refusal('NOT_FOUND'))
+    expect(await status(`${id}0`, member)).toEqual(refusal('NOT_FOUND'))
+    expect(await status(id, stranger)).toEqual(refusal('FORBIDDEN'))
+  })
+
+  it('403: from the moment of revocation', async () => {
+    const { id } = await createTestMerchant(payments, member)
+    await payments.database.db.deleteFrom('merchant_apps').where('merchant_id', '=', id).execute()
+    expect((await inject('GET', `/merchants/${id}`)).statusCode).toBe(403)
+  })
+})
+
+describe('PUT /merchants/:merchantId', () => {
+  it.each([
+    ['JSON', { name: 'New', email: ' new@example.com ', descriptor: 'New text' }, {}],
+    ['form', 'name=New&email=new%40example.com&descriptor=New+text', FORM],
+  ])('204: changes name, email and descriptor as %s', async (_kind, payload, headers) => {
+    const { id } = await createTestMerchant(payments, member)
+    const response = await inject('PUT', `/merchants/${id}`, payload, headers)
+    expect([response.statusCode, response.body, response.headers['content-type']]).toEqual([204, '', undefined])
+    const changes = { name: 'New', email: 'new@example.com', descriptor: 'New text' }
+    expect((await inject('GET', `/merchants/${id}`)).json()).toEqual({ merchant: expected(id, changes) })
+  })
+
+  it.each([[{ name: '' }], [{ name: null }]])('204: %j removes the name', async (payload) => {
+    const { id } = await createTestMerchant(payments, member, { name: 'Old' })
+    expect((await inject('PUT', `/merchants/${id}`, payload)).statusCode).toBe(204)
+    expect((await inject('GET', `/merchants/${id}`)).json()).toEqual({ merchant: expected(id) })
+  })
+
+  it.each([
+    [{}],
+    [undefined],
+    [{ email: '', descriptor: null, currency: '', company: { number: '' } }],
+    [{ unknown: 1 }],
+  ])('204: %j changes nothing', async (payload) => {
+    const { id } = await createTestMerchant(payments, member, { name: 'Old' })
+    expect((await inject('PUT', `/merchants/${id}`, payload)).statusCode).toBe(204)
+    expect((await inject('GET', `/merchants/${id}`)).json()).toEqual({ merchant: expected(id, { name: 'Old' }) })
+  })
+
+  it('204: takes the whole merchant back as it was answered', async () => {
+    const whole = { test: true, company: { country: 'DK', number: '1' }, bank: { iban: 'DK50 0040 0440 1162 43' } }
+    const merchant = await createTestMerchant(payments, member, whole)
+    expect((await inject('PUT', `/merchants/${merchant.id}`, merchant)).statusCode).toBe(204)
+    expect(
+      (await inject('PUT', `/merchants/${merchant.id}`, 'test=yes&bank[iban]=dk5000400440116243', FORM)).statusCode,
+    ).toBe(204)
+  })
+
+  it.each<[object, string[]]>([
+    [{ currency: 'EUR' }, ['currency']],
+    [{ currency: 5 }, ['currency']],
+    [{ test: true }, ['test']],
+    [{ website: 'https://other.example' }, ['website']],
+    [{ company: { country: 'SE' } }, ['company.country']],
+    [{ company: { country: 'DK', number: '1' } }, ['company.number']],
+    [{ company: 'DK' }, ['company']],
+    [{ bank: { iban: 'DK5000400440116243' } }, ['bank.iban']],
+    [{ key: '00000000-0000-4000-8000-000000000000', id: UNKNOWN_ID }, ['id', 'key']],
+    [{ created: '2026-01-01T00:00:00.000Z' }, ['created']],
+  ])('400: %j cannot be changed, and nothing else is', async (fixed, fields) => {
+    const { id } = await createTestMerchant(payments, member)
+    const response = await inject('PUT', `/merchants/${id}`, { name: 'New', ...fixed })
+    expect(response.statusCode).toBe(400)
+    expect(response.json()).toEqual(fields.map((field) => ({ field, message: 'cannot be changed', code: 'IMMUTABLE' })))
+    expect((await inject('GET', `/merchants/${id}`)).json()).toEqual({ merchant: expected(id) })
+  })
+
+  it('400: tells refused values and immutable members together', async () => {
+    const { id } = await createTestMerchant(payments, member)
+    const response = await inject('PUT', `/merchants/${id}`, { email: 'x', currency: 'EUR', website: 'x.example' })
+    expect(response.json()).toEqual([
+      { field: 'email', message: 'must be an e-mail address', code: 'FORMAT' },
+      { field: 'currency', message: 'cannot be changed', code: 'IMMUTABLE' },
+      { field: 'website', message: 'cannot be changed', code: 'IMMUTABLE' },
+    ])
+  })
+
+  it('415, 404, 403, 400: what cannot be read speaks before the object, what is wrong after access', async () => {
+    const { id } = await createTestMerchant(payments, member)
+    const status = async (merchantId: string, payload: string, headers: object) =>
+      (await inject('PUT', `/merchants/${merchantId}`, payload, headers)).statusCode
+    const [xml, json] = [{ 'content-type': 'text/xml' }, { 'content-type': 'application/json' }]
+    expect(await status(UNKNOWN_ID, 'x', { ...xml, ...basic('x') })).toBe(401)
+    expect(await status(UNKNOWN_ID, 'x', xml)).toBe(415)
+    expect(await status(UNKNOWN_ID, '{', json)).toBe(400)
+    expect(await status(UNKNOWN_ID, '{"email":"x"}', json)).toBe(404)
+    expect(await status(id, '{"email":"x"}', { ...json, ...stranger.headers })).toBe(403)
+    expect(await status(id, '{"currency":"EUR"}', { ...json, ...stranger.headers })).toBe(403)
+    expect(await status(id, '{"email":"x"}', json)).toBe(400)
+  })
+
+  it('409: answers when the row stays locked', async () => {
+    const { id } = await createTestMerchant(payments, member)
+    await payments.database.db.transaction().execute(async (trx) => {
+      await trx.selectFrom('merchants').select('id').where('id', '=', id).forUpdate().execute()
+      const response = await inject('PUT', `/merchants/${id}`, { name: 'New' })
+      expect([response.statusCode, response.headers['retry-after']]).toEqual([409, '1'])
+      expect(response.json()).toEqual({ code: 'CONFLICT', message: 'The object is being changed by another request' })
+    })
+  })
+})
+
+describe('other methods and paths', () => {
+  it.each([
+    ['DELETE', '/merchants'],
+    ['GET', '/merchants'],
+    ['PATCH', '/me'],
+    ['POST', '/me'],
+    ['GET', '/ME'],
+    ['GET', '/nothing'],
+    ['GET', '/merchants/%'],
+    ['GET', '/merchants/%E0%A4%A'],
+    ['GET', '/merchants/%FF'],
+  ] as const)('404: %s %s', async (method, url) => {
+    const response = await payments.app.inject({ method, url })
+    expect(response.statusCode).toBe(404)
+    expect(response.json()).toEqual({ code: 'ENDPOINT_NOT_FOUND', message: 'There is no such endpoint' })
+    expect(response.headers['x-status-code']).toBe('ENDPOINT_NOT_FOUND')
+    expect(response.headers['cache-control']).toBe('no-store')
+  })
+})

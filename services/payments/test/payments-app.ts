@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto'
+import { createNoopMeter } from '@opentelemetry/api'
+import { createReadiness } from '@trestle/common/server/readiness.ts'
+import { type Database, openDatabase } from '@trestle/database/connect.ts'
+import { createNames } from '@trestle/database/names.ts'
+import { createTemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { pino } from 'pino'
+import { expect } from 'vitest'
+import { buildApp } from '../src/app.ts'
+import type { PaymentsTables } from '../src/database.ts'
+import type { PaymentsDeps } from '../src/deps.ts'
+import { migrateToLatest } from '../src/migrations.ts'
+import { createRateLimits, type RateLimitConfig } from '../src/rate-limits/limits.ts'
+
+const ROLE = 'payments_service'
+const UNLIMITED: RateLimitConfig = { requestsPerSecond: 0, appsPerMinute: 0, failuresPerMinute: 0 }
+
+export interface TestOptions {
+  readonly rateLimits?: Partial<RateLimitConfig>
+  /** Told every log line. */
+  readonly onLog?: (line: Record<string, unknown>) => void
+}
+
+export interface TestPayments {
+  readonly app: Awaited<ReturnType<typeof buildApp>>
+  /** As the service's role sees it. */
+  readonly database: Database<PaymentsTables>
+  /** With the rights of the owner. */
+  readonly url: string
+  close(): Promise<void>
+}
+
+/** A migrated database of its own, opened as the service's role. */
+export async function openTestDatabase() {
+  const temporary = await createTemporaryDatabase({
+    template: 'payments',
+    migrate: (url) => migrateToLatest({ migrationDatabaseUrl: url, databaseNamespace: '', databaseRole: ROLE }),
+  })
+  const database = openDatabase<PaymentsTables>({
+    url: temporary.url,
+    names: createNames('payments'),
+    applicationName: 'payments-test',
+    poolSize: 8,
+    role: ROLE,
+    statementTimeoutMs: 5_000,
+    lockTimeoutMs: 300,
+    prepared: true,
+    onConnectionError: () => {},
+  })
+  return {
+    database,
+    url: temporary.url,
+    close: async () => {
+      await database.close()
+      await temporary.drop()
+    },
+  }
+}
+
+/** The service over a database of its own, without rate limits unless some are given. */
+export async function startPayments({ rateLimits, onLog }: TestOptions = {}): Promise<TestPayments> {
+  const { database, url, close } = await openTestDatabase()
+  const readiness = createReadiness({ database: () => database.ping() })
+  readiness.markReady()
+  const deps: PaymentsDeps = {
+    lanes: database.lanes,
+    limits: createRateLimits({ ...UNLIMITED, ...rateLimits }, { kind: 'memory' }),
+    pepper: Buffer.alloc(32, 7),
+    pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
+    createKey: () => randomUUID(),
+    trustProxy: false,
+    logger: onLog ? pino({ base: {} }, { write: (line) => onLog(JSON.parse(line)) }) : pino({ enabled: false }),
+    meter: createNoopMeter(),
+    tracing: { instrument: async () => {} },
+    readiness,
+  }
+  const app = await buildApp(deps)
+  await app.ready()
+  return {
+    app,
+    database,
+    url,
+    close: async () => {
+      await app.close()
+      await close()
+    },
+  }
+}
+
+export interface TestApp {
+  readonly id: string
+  readonly key: string
+  /** The headers of a request with the key. */
+  readonly headers: { readonly authorization: string }
+}
+
+/** The Authorization header of a key. */
+export function basic(key: string): { readonly authorization: string } {
+  return { authorization: `Basic ${Buffer.from(`:${key}`).toString('base64')}` }
+}
+
+/** Makes an app over the API. */
+export async function createTestApp({ app }: Pick<TestPayments, 'app'>): Promise<TestApp> {
+  const response = await app.inject({ method: 'POST', url: '/apps' })
+  expect(response.statusCode).toBe(201)
+  const { id, key } = response.json<{ app: { id: string; key: string } }>().app
+  return { id, key, headers: basic(key) }
+}
+
+/** The least that makes a merchant. */
+export const merchantBody = {
+  currency: 'DKK',
+  email: 'john@example.com',
+  website: 'https://example.com',
+  descriptor: 'Coffee & John',
+  company: { country: 'DK' },
+}
+
+/** Makes a merchant over the API and answers it as it was answered. */
+export async function createTestMerchant(
+  { app }: Pick<TestPayments, 'app'>,
+  { headers }: TestApp,
+  changes: object = {},
+): Promise<{ id: string; [member: string]: unknown }> {
+  const body = { ...merchantBody, ...changes }
+  const response = await app.inject({ method: 'POST', url: '/merchants', headers, payload: body })
+  expect(response.statusCode).toBe(201)
+  return response.json<{ merchant: { id: string } }>().merchant
+}
+
+/** The instant in an id, as an answer writes it. */
+export function createdOf(id: string): string {
+  const ms = Number.parseInt(id.slice(0, 8), 16) * 1_000 + Number.parseInt(id.slice(8, 11), 16)
+  return new Date(ms).toISOString()
+}
+
+/** An id that names nothing. */
+export const UNKNOWN_ID = 'f'.repeat(24)
