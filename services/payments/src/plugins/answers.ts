@@ -12,7 +12,7 @@ export const answers = fp(
       reply.headers(ANSWER_HEADERS)
     })
     app.setReplySerializer(layOut)
-    await app.register(compress, { encodings: ['gzip', 'identity'], threshold: 1_024 })
+    await app.register(compress, { encodings: ['gzip', 'identity'], threshold: 1_024, globalDecompression: false })
   },
   { name: 'answers' },
 )

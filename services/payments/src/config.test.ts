@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest'
+import { loadPaymentsConfig } from './config.ts'
+
+const KEY = Buffer.alloc(32, 1).toString('base64')
+const complete = {
+  PAYMENTS_BASE_URL: 'http://localhost:8082',
+  PAYMENTS_DATABASE_URL: 'postgres://localhost/payments',
+  PAYMENTS_PEPPER: KEY,
+  PAYMENTS_VAULT_KEYS: `1:${KEY}`,
+}
+const problems = (env: NodeJS.ProcessEnv) => {
+  try {
+    loadPaymentsConfig(env)
+    return []
+  } catch (error) {
+    return error instanceof Error ? error.message.split('\n') : []
+  }
+}
+
+describe('loadPaymentsConfig', () => {
+  it('takes the required settings and has a value for every other', () => {
+    expect(loadPaymentsConfig(complete)).toEqual({
+      port: 8082,
+      host: '127.0.0.1',
+      baseUrl: 'http://localhost:8082',
+      databaseUrl: 'postgres://localhost/payments',
+      migrationDatabaseUrl: 'postgres://localhost/payments',
+      databaseRole: undefined,
+      databaseNamespace: '',
+      databasePoolSize: 16,
+      databasePrepared: true,
+      databaseConnectTimeoutMs: 30_000,
+      logLevel: 'info',
+      logFile: undefined,
+      metrics: { enabled: true, exporter: 'prometheus', host: '0.0.0.0', port: 9101 },
+      tracingEnabled: false,
+      trustProxy: false,
+      pepper: Buffer.alloc(32, 1),
+      vaultKeys: [{ id: 1, key: Buffer.alloc(32, 1) }],
+      throwAwayKeys: [],
+      pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
+      rateLimitStore: 'memory',
+      redisUrl: undefined,
+      rateLimits: { requestsPerSecond: 500, appsPerMinute: 600, failuresPerMinute: 300 },
+    })
+  })
+
+  it('reads names without the prefix after those with it', () => {
+    const { PAYMENTS_DATABASE_URL: _, ...rest } = complete
+    const env = { ...rest, DATABASE_URL: 'postgres://localhost/shared', PORT: '1', PAYMENTS_PORT: '2' }
+    expect(loadPaymentsConfig(env)).toMatchObject({ databaseUrl: 'postgres://localhost/shared', port: 2 })
+  })
+
+  it('tells all problems at once, and no secret', () => {
+    const env = {
+      PAYMENTS_PORT: '65536',
+      PAYMENTS_PEPPER: Buffer.alloc(31).toString('base64'),
+      PAYMENTS_VAULT_KEYS: `1:${Buffer.alloc(16).toString('base64')}`,
+      PAYMENTS_FEE_FLAT: 'EUR 25',
+      PAYMENTS_RATE_LIMIT_STORE: 'disk',
+      PAYMENTS_DB_ROLE: 'a b',
+    }
+    expect(problems(env)).toEqual([
+      'config: PAYMENTS_PORT must be a port between 0 and 65535 (got "65536")',
+      'config: PAYMENTS_BASE_URL is required',
+      'config: PAYMENTS_DATABASE_URL is required',
+      'config: PAYMENTS_DB_ROLE must be a role name of lower-case letters, digits and _ (got "a b")',
+      'config: PAYMENTS_PEPPER must be base64 of at least 32 bytes',
+      'config: PAYMENTS_VAULT_KEYS must be id:base64,… with ids 0 to 255 and keys of 32 bytes',
+      'config: PAYMENTS_FEE_FLAT must be a currency and minor units, such as EUR:25 (got "EUR 25")',
+      'config: PAYMENTS_RATE_LIMIT_STORE must be one of memory, postgres, redis (got "disk")',
+    ])
+  })
+
+  it('wants the address of Redis where counters are kept there', () => {
+    expect(problems({ ...complete, PAYMENTS_RATE_LIMIT_STORE: 'redis' })).toEqual([
+      'config: PAYMENTS_REDIS_URL is required when PAYMENTS_RATE_LIMIT_STORE is redis',
+    ])
+  })
+
+  it('makes keys for the run in development only, and says which', () => {
+    const { PAYMENTS_PEPPER: _, PAYMENTS_VAULT_KEYS: __, ...rest } = complete
+    expect(problems(rest)).toEqual(['config: PAYMENTS_PEPPER is required', 'config: PAYMENTS_VAULT_KEYS is required'])
+    const config = loadPaymentsConfig({ ...rest, PAYMENTS_DEV: 'yes' })
+    expect(config.throwAwayKeys).toEqual(['PAYMENTS_PEPPER', 'PAYMENTS_VAULT_KEYS'])
+    expect([config.pepper.length, config.vaultKeys[0].key.length]).toEqual([32, 32])
+    expect(loadPaymentsConfig({ ...complete, PAYMENTS_DEV: 'yes' }).throwAwayKeys).toEqual([])
+    expect(problems({ ...complete, PAYMENTS_DEV: 'yes', PAYMENTS_PEPPER: 'AAAA' })).toEqual([
+      'config: PAYMENTS_PEPPER must be base64 of at least 32 bytes',
+    ])
+  })
+})

@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest'
+import { buildOpenApi } from './openapi.ts'
+
+describe('buildOpenApi', () => {
+  it('describes every route with its refusals, from the schemas alone', async () => {
+    const document = JSON.parse(JSON.stringify(await buildOpenApi()))
+    expect(document).toMatchObject({ openapi: '3.1.0', info: { title: 'Trestle payments' } })
+    expect(Object.keys(document.paths).sort()).toEqual([
+      '/apps',
+      '/identities/{identityId}/merchants',
+      '/me',
+      '/merchants',
+      '/merchants/{merchantId}',
+    ])
+    const { put } = document.paths['/merchants/{merchantId}']
+    expect(Object.keys(put.responses)).toEqual([
+      '204',
+      '400',
+      '401',
+      '403',
+      '404',
+      '409',
+      '413',
+      '415',
+      '429',
+      '500',
+      '503',
+    ])
+  })
+})

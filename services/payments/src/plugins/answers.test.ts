@@ -1,0 +1,106 @@
+import { connect } from 'node:net'
+import { gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from '../../test/payments-app.ts'
+
+let payments: TestPayments
+let app: TestApp
+let port: number
+beforeAll(async () => {
+  payments = await startPayments()
+  app = await createTestApp(payments)
+  const address = new URL(await payments.app.listen({ host: '127.0.0.1', port: 0 }))
+  port = Number(address.port)
+})
+afterAll(() => payments.close())
+
+/** Sends bytes as they are and answers the bytes that come back until the connection ends. */
+function exchange(request: string): Promise<{ head: string; body: Buffer }> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    const socket = connect(port, '127.0.0.1', () => socket.write(request))
+    socket.on('data', (chunk) => chunks.push(chunk))
+    socket.on('error', reject)
+    socket.on('end', () => {
+      const answer = Buffer.concat(chunks)
+      const at = answer.indexOf('\r\n\r\n')
+      resolve({ head: answer.subarray(0, at).toString('latin1'), body: answer.subarray(at + 4) })
+    })
+  })
+}
+
+const request = (line: string, headers: readonly string[] = [], body = '') =>
+  exchange(
+    [
+      `${line} HTTP/1.1`,
+      'Host: localhost',
+      'Connection: close',
+      `Authorization: ${app.headers.authorization}`,
+      ...headers,
+      '',
+      body,
+    ].join('\r\n'),
+  )
+
+describe('answers on the wire', () => {
+  it('one object is one line that ends in a newline, with the standard phrase', async () => {
+    const { head, body } = await request('GET /me/')
+    expect(head).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
+    expect(head).toMatch(/\r\ncontent-type: application\/json; charset=utf-8\r\n/)
+    expect(head).toMatch(/\r\ncache-control: no-store\r\n/)
+    expect(body.toString()).toMatch(/^\{"identity":\{"id":"[0-9a-f]{24}","created":"[^"]+"\}\}\n$/)
+  })
+
+  it('a list has one element a line; 204 has no byte; an error array is one line', async () => {
+    const path = `GET /identities/${app.id}/merchants?limit=3`
+    expect((await request(path)).body.toString()).toBe('[\n]\n')
+    const one = await createTestMerchant(payments, app)
+    expect((await request(path)).body.toString()).toBe(`[\n${JSON.stringify(one)}\n]\n`)
+    const two = await createTestMerchant(payments, app)
+    expect((await request(path)).body.toString()).toBe(`[\n${JSON.stringify(two)},\n${JSON.stringify(one)}\n]\n`)
+    const put = await request(`PUT /merchants/${one.id}/`, ['Content-Type: application/json', 'Content-Length: 0'])
+    expect(put.head).toMatch(/^HTTP\/1\.1 204 No Content\r\n/)
+    expect(put.body.length).toBe(0)
+    const invalid = await request('POST /merchants', ['Content-Type: application/json', 'Content-Length: 0'])
+    expect(invalid.head).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/)
+    expect(invalid.body.toString()).toMatch(/^\[\{"field":"currency",.*\}\]\n$/)
+  })
+
+  it('is compressed when asked for', async () => {
+    for (const _ of Array.from({ length: 3 })) await createTestMerchant(payments, app)
+    const url = `/identities/${app.id}/merchants?limit=3`
+    const plain = await payments.app.inject({ url, headers: app.headers })
+    const zipped = await payments.app.inject({ url, headers: { ...app.headers, 'accept-encoding': 'gzip' } })
+    expect(plain.headers['content-encoding']).toBeUndefined()
+    expect(zipped.headers['content-encoding']).toBe('gzip')
+    expect(gunzipSync(zipped.rawPayload).toString()).toBe(plain.body)
+  })
+
+  it('carries the request id that came, or one of its own', async () => {
+    expect((await request('GET /me', ['X-Request-Id: a.B_c-1'])).head).toMatch(/\r\nx-request-id: a\.B_c-1\r\n/)
+    for (const bad of ['x'.repeat(65), 'a b', 'a/b']) {
+      expect((await request('GET /me', [`X-Request-Id: ${bad}`])).head).toMatch(/\r\nx-request-id: [0-9a-f-]{36}\r\n/)
+    }
+  })
+
+  it('404: a path with broken percent-encoding, with all headers of an answer', async () => {
+    const { head, body } = await request('GET /merchants/%')
+    expect(head).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/)
+    for (const header of ['cache-control: no-store', 'x-status-code: ENDPOINT_NOT_FOUND', 'x-request-id: ']) {
+      expect(head).toContain(`\r\n${header}`)
+    }
+    expect(JSON.parse(body.toString())).toEqual({ code: 'ENDPOINT_NOT_FOUND', message: 'There is no such endpoint' })
+  })
+
+  it('health and readiness need no key', async () => {
+    expect((await payments.app.inject('/health')).body).toBe('{"status":"ok"}\n')
+    expect((await payments.app.inject('/ready')).body).toBe('{"status":"ready"}\n')
+    expect((await payments.app.inject('/docs/')).statusCode).toBe(200)
+  })
+})

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  basic,
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from '../../test/payments-app.ts'
+
+describe('authenticateApp', () => {
+  const lines: Record<string, unknown>[] = []
+  let payments: TestPayments
+  let app: TestApp
+  beforeAll(async () => {
+    payments = await startPayments({ onLog: (line) => lines.push(line) })
+    app = await createTestApp(payments)
+  })
+  afterAll(() => payments.close())
+
+  it.each<[string, Record<string, string>]>([
+    ['no header', {}],
+    ['another scheme', { authorization: 'Bearer x' }],
+    ['a key alone', { authorization: 'Basic a2V5' }],
+    ['a user name', { authorization: `Basic ${Buffer.from('user:key').toString('base64')}` }],
+    ['bad base64', { authorization: 'Basic !!!' }],
+    ['an unknown key', { ...basic('00000000-0000-4000-8000-000000000000') }],
+    ['bytes that are no text', { authorization: 'Basic Ov//AA==' }],
+  ])('401: refuses %s', async (_name, headers) => {
+    const response = await payments.app.inject({ url: '/me', headers })
+    expect(response.statusCode).toBe(401)
+    expect(response.headers).toMatchObject({
+      'www-authenticate': 'Basic realm="payments", charset="UTF-8"',
+      'x-status-code': 'UNAUTHORIZED',
+      'cache-control': 'no-store',
+    })
+    expect(response.body).toBe(
+      '{"code":"UNAUTHORIZED","message":"The API key is missing, malformed, unknown or revoked"}\n',
+    )
+  })
+
+  it('notes identity and merchant in the log line, whatever the answer, and never the key', async () => {
+    const { id } = await createTestMerchant(payments, app)
+    const stranger = await createTestApp(payments)
+    lines.length = 0
+    await payments.app.inject({ url: `/merchants/${id}`, headers: app.headers })
+    await payments.app.inject({ url: `/merchants/${id}`, headers: stranger.headers })
+    await payments.app.inject({ url: '/me', headers: basic('x') })
+    expect(lines).toMatchObject([
+      { route: '/merchants/{merchant_id}', status: 200, identity_id: app.id, merchant_id: id },
+      { route: '/merchants/{merchant_id}', status: 403, identity_id: stranger.id, merchant_id: id },
+      { route: '/me', status: 401, error_code: 'UNAUTHORIZED' },
+    ])
+    expect(JSON.stringify(lines)).not.toContain(app.key)
+  })
+})
+
+describe('rate limits', () => {
+  let payments: TestPayments
+  let app: TestApp
+  let other: TestApp
+  beforeAll(async () => {
+    payments = await startPayments({ rateLimits: { requestsPerSecond: 2, appsPerMinute: 3, failuresPerMinute: 2 } })
+    app = await createTestApp(payments)
+    other = await createTestApp(payments)
+  })
+  afterAll(() => payments.close())
+
+  const limited = expect.objectContaining({
+    'retry-after': expect.stringMatching(/^[1-9]\d*$/),
+    'x-status-code': 'RATE_LIMITED',
+  })
+
+  it('429: the fifth request of a key within two seconds, before any look at body or object', async () => {
+    const get = ({ headers }: TestApp) => payments.app.inject({ url: '/merchants/x', headers })
+    for (const _ of Array.from({ length: 4 })) expect((await get(app)).statusCode).toBe(404)
+    const response = await get(app)
+    expect(response.statusCode).toBe(429)
+    expect(response.headers).toEqual(limited)
+    expect(response.json()).toEqual({ code: 'RATE_LIMITED', message: 'Too many requests' })
+    expect((await get(other)).statusCode).toBe(404)
+  })
+
+  it('429: the fourth new app of an address within a minute', async () => {
+    const post = () => payments.app.inject({ method: 'POST', url: '/apps' })
+    expect((await post()).statusCode).toBe(201)
+    const response = await post()
+    expect([response.statusCode, response.headers]).toEqual([429, limited])
+  })
+
+  it('429: the third bad key of an address within a minute, while good keys still pass', async () => {
+    const get = (headers: object) => payments.app.inject({ url: '/me', headers: { ...headers } })
+    expect((await get({})).statusCode).toBe(401)
+    expect((await get(basic('x'))).statusCode).toBe(401)
+    const response = await get(basic('y'))
+    expect([response.statusCode, response.headers]).toEqual([429, limited])
+    expect((await get(other.headers)).statusCode).toBe(200)
+  })
+})

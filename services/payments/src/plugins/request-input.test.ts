@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestApp, merchantBody, startPayments, type TestApp, type TestPayments } from '../../test/payments-app.ts'
+
+let payments: TestPayments
+let app: TestApp
+beforeAll(async () => {
+  payments = await startPayments()
+  app = await createTestApp(payments)
+})
+afterAll(() => payments.close())
+
+const post = (payload: string | Buffer, headers: Record<string, string>) =>
+  payments.app.inject({ method: 'POST', url: '/merchants', payload, headers: { ...app.headers, ...headers } })
+const type = (value: string) => ({ 'content-type': value })
+
+describe('requestInput', () => {
+  it.each([
+    'application/json',
+    'APPLICATION/JSON; Charset=UTF-8',
+    'application/json;charset="utf8"',
+    'application/vnd.api+json',
+    'application/problem+json; profile=x',
+  ])('reads JSON sent as %s', async (contentType) => {
+    expect((await post(JSON.stringify(merchantBody), type(contentType))).statusCode).toBe(201)
+    expect((await post(`\ufeff${JSON.stringify(merchantBody)}`, type(contentType))).statusCode).toBe(201)
+  })
+
+  it.each<[string, Record<string, string>]>([
+    ['x', {}],
+    ['x', type('text/plain')],
+    ['x', type('application/jsonx')],
+    ['x', type('multipart/form-data; boundary=x')],
+    ['x', type('nonsense')],
+    ['x', type('')],
+    ['{}', type('application/json; charset=latin1')],
+    ['a=1', type('application/x-www-form-urlencoded; charset=iso-8859-1')],
+    ['{}', { ...type('application/json'), 'content-encoding': 'gzip' }],
+    ['{}', { ...type('application/json'), 'content-encoding': 'identity' }],
+  ])('415: %j with %j', async (payload, headers) => {
+    const response = await post(payload, headers)
+    expect(response.statusCode).toBe(415)
+    expect(response.json()).toEqual({
+      code: 'UNSUPPORTED_MEDIA_TYPE',
+      message: 'The body must be JSON or a form, in UTF-8',
+    })
+  })
+
+  it.each<[string | Buffer, string, string]>([
+    ['{', 'application/json', 'is not valid JSON'],
+    ['[]', 'application/json', 'must be an object'],
+    [Buffer.from([0x7b, 0xff, 0x7d]), 'application/json', 'is not valid UTF-8'],
+    ['a=%zz', 'application/x-www-form-urlencoded', 'is not valid percent-encoded UTF-8'],
+  ])('400: %j as %s', async (payload, contentType, message) => {
+    const response = await post(payload, type(contentType))
+    expect(response.statusCode).toBe(400)
+    expect(response.body).toBe(`[{"field":"body","message":"${message}","code":"FORMAT"}]\n`)
+  })
+
+  it('413: a body above 128 KiB', async () => {
+    const fill = (bytes: number) => post(`{"x":"${'x'.repeat(bytes - 8)}"}`, type('application/json'))
+    expect((await fill(131_072)).statusCode).toBe(400)
+    const response = await fill(131_073)
+    expect(response.statusCode).toBe(413)
+    expect(response.json()).toEqual({ code: 'PAYLOAD_TOO_LARGE', message: 'The body is too large' })
+  })
+
+  it('ignores body and media type of GET', async () => {
+    for (const contentType of ['application/json', 'text/plain', 'nonsense']) {
+      const headers = { ...app.headers, ...type(contentType) }
+      expect((await payments.app.inject({ method: 'GET', url: '/me', headers, payload: '{' })).statusCode).toBe(200)
+    }
+  })
+
+  it('400: a form that gives a field twice, before anything is judged by the schema', async () => {
+    const response = await post('currency=DKK&currency=EUR', type('application/x-www-form-urlencoded'))
+    expect(response.json()).toEqual([{ field: 'currency', message: 'is given more than once', code: 'DUPLICATE' }])
+  })
+})

@@ -1,0 +1,126 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  basic,
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../../test/payments-app.ts'
+
+let payments: TestPayments
+let member: TestApp
+let stranger: TestApp
+/** Newest first: live and test merchants take turns. */
+let merchants: { id: string }[]
+beforeAll(async () => {
+  payments = await startPayments()
+  member = await createTestApp(payments)
+  stranger = await createTestApp(payments)
+  merchants = []
+  for (const index of Array.from({ length: 9 }).keys()) {
+    merchants.unshift(await createTestMerchant(payments, member, { test: index % 2 === 0 }))
+  }
+})
+afterAll(() => payments.close())
+
+const list = (query: string, { id = member.id, headers = member.headers }: { id?: string; headers?: object } = {}) =>
+  payments.app.inject({ url: `/identities/${id}/merchants?${query}`, headers: { ...headers } })
+const idsOf = async (query: string) => (await list(query)).json<{ id: string }[]>().map(({ id }) => id)
+const ids = () => merchants.map(({ id }) => id)
+
+describe('GET /identities/:identityId/merchants', () => {
+  it('200: answers the full merchants, one a line, newest first', async () => {
+    const response = await list('limit=1000')
+    expect(response.statusCode).toBe(200)
+    expect(response.headers['content-type']).toBe('application/json; charset=utf-8')
+    expect(response.body).toBe(`[\n${merchants.map((merchant) => JSON.stringify(merchant)).join(',\n')}\n]\n`)
+  })
+
+  it('200: answers two lines when there is nothing', async () => {
+    expect((await list('limit=1', stranger)).body).toBe('[\n]\n')
+    expect((await list(`limit=1&before=${'0'.repeat(24)}`)).body).toBe('[\n]\n')
+  })
+
+  it('200: pages by value of the cursors, both exclusive', async () => {
+    const [a = '', b = '', c = '', d = ''] = ids()
+    expect(await idsOf('limit=2')).toEqual([a, b])
+    expect(await idsOf(`limit=2&before=${b}`)).toEqual(ids().slice(2, 4))
+    expect(await idsOf(`limit=2&before=${b.toUpperCase()}&after=`)).toEqual(ids().slice(2, 4))
+    expect(await idsOf(`limit=2&after=${d}`)).toEqual([c, b])
+    expect(await idsOf(`limit=9&after=${d}&before=${a}`)).toEqual([b, c])
+    expect(await idsOf(`limit=9&after=${'0'.repeat(24)}`)).toEqual(ids().reverse())
+    expect(await idsOf(`limit=9&before=${UNKNOWN_ID}`)).toEqual(ids())
+    expect(await idsOf(`limit=9&after=${a}&before=${d}`)).toEqual([])
+  })
+
+  it('200: concatenates pages of any size to the whole list', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 10 }), async (limit) => {
+        const pages: string[] = []
+        for (let page = await idsOf(`limit=${limit}`); page.length > 0; ) {
+          pages.push(...page)
+          page = await idsOf(`limit=${limit}&before=${pages.at(-1)}`)
+        }
+        expect(pages).toEqual(ids())
+      }),
+      { numRuns: 10 },
+    )
+  })
+
+  it.each(['y', 'yes', '1', 'true'])('200: filter[test]=%s gives test merchants', async (value) => {
+    const expected = ids().filter((_, index) => index % 2 === 0)
+    expect(await idsOf(`limit=9&filter[test]=${value}`)).toEqual(expected)
+    expect(await idsOf(`limit=9&filter%5Btest%5D=${value}`)).toEqual(expected)
+  })
+
+  it('200: filter[test]=no gives live merchants', async () => {
+    expect(await idsOf('limit=9&filter[test]=no')).toEqual(ids().filter((_, index) => index % 2 === 1))
+  })
+
+  it('200: ignores what it does not know', async () => {
+    expect(await idsOf('limit=9&sort=name&filter[x]=1&filter[test]=&created[gte]=2026')).toEqual(ids())
+  })
+
+  it.each([
+    ['', 'limit', 'REQUIRED'],
+    ['limit=', 'limit', 'REQUIRED'],
+    ['limit=0', 'limit', 'RANGE'],
+    ['limit=-1', 'limit', 'RANGE'],
+    ['limit=1001', 'limit', 'RANGE'],
+    ['limit=1e3', 'limit', 'TYPE'],
+    ['limit=10.5', 'limit', 'TYPE'],
+    ['limit=1000000000', 'limit', 'RANGE'],
+    ['limit=ten', 'limit', 'TYPE'],
+    ['limit=1&limit=2', 'limit', 'DUPLICATE'],
+    ['limit=1&before=x', 'before', 'FORMAT'],
+    ['limit=1&after=65a1', 'after', 'FORMAT'],
+    ['limit=1&before=%00', 'before', 'FORMAT'],
+    ['limit=1&filter[test]=maybe', 'filter.test', 'TYPE'],
+    ['limit=1&x=%FF', 'query', 'FORMAT'],
+  ])('400: %s', async (query, field, code) => {
+    const response = await list(query)
+    expect(response.statusCode).toBe(400)
+    expect(response.json()).toEqual([{ field, message: expect.any(String), code }])
+  })
+
+  it('401, 404, 403: key before identity before access, and all before the query', async () => {
+    const status = async (query: string, options: object) => (await list(query, options)).statusCode
+    for (const query of ['limit=1', 'limit=x']) {
+      expect(await status(query, { id: UNKNOWN_ID, headers: basic('x') })).toBe(401)
+      expect(await status(query, { id: UNKNOWN_ID })).toBe(404)
+      expect(await status(query, { id: 'nonsense' })).toBe(404)
+      expect(await status(query, { id: merchants[0]?.id })).toBe(404)
+      expect(await status(query, { id: stranger.id })).toBe(403)
+    }
+  })
+
+  it('200: leaves out a merchant from the moment of revocation', async () => {
+    const merchant = await createTestMerchant(payments, member)
+    expect(await idsOf('limit=1')).toEqual([merchant.id])
+    await payments.database.db.deleteFrom('merchant_apps').where('merchant_id', '=', merchant.id).execute()
+    expect(await idsOf('limit=9')).toEqual(ids())
+  })
+})

@@ -1,0 +1,106 @@
+import { sql } from 'kysely'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createdOf, createTestApp, merchantBody, startPayments, type TestPayments } from './payments-app.ts'
+
+let payments: TestPayments
+/** The owner of the schema, who may replace functions. */
+let owner: pg.Client
+beforeAll(async () => {
+  payments = await startPayments()
+  owner = new pg.Client({ connectionString: payments.url })
+  await owner.connect()
+})
+afterAll(async () => {
+  await owner.end()
+  await payments.close()
+})
+
+async function newIds(count: number): Promise<{ id: string; created: Date }[]> {
+  const { rows } = await sql<{ id: string; created: Date }>`
+    SELECT made.* FROM generate_series(1, ${count}::int) n
+    CROSS JOIN LATERAL ${sql.table('new_id')}(CASE WHEN n > 0 THEN '89abcdef' END) made
+  `.execute(payments.database.db)
+  return rows
+}
+
+describe('new_id', () => {
+  it('carries the instant of its row, a counter and the tag', async () => {
+    const before = Date.now()
+    const [made] = await newIds(1)
+    expect(made?.id).toMatch(/^[0-9a-f]{24}$/)
+    expect(made?.id.slice(16)).toBe('89abcdef')
+    expect(made?.created.toISOString()).toBe(createdOf(made?.id ?? ''))
+    expect(made?.created.getTime()).toBeGreaterThanOrEqual(before - 1)
+    expect(made?.created.getTime()).toBeLessThanOrEqual(Date.now() + 1)
+  })
+
+  it('never repeats, in parallel and over the end of the counter', async () => {
+    await owner.query("SELECT setval('payments.id_counter', 1048000)")
+    const batches = await Promise.all(Array.from({ length: 8 }, () => newIds(500)))
+    const ids = batches.flat().map(({ id }) => id)
+    expect(new Set(ids).size).toBe(4_000)
+    const counters = ids.map((id) => Number.parseInt(id.slice(11, 16), 16))
+    expect(Math.min(...counters)).toBe(0)
+    expect(Math.max(...counters)).toBe(1_048_575)
+  })
+})
+
+describe('create_merchant', () => {
+  const create = async (headers: object) => {
+    const response = await payments.app.inject({
+      method: 'POST',
+      url: '/merchants',
+      headers: { ...headers },
+      payload: merchantBody,
+    })
+    return { status: response.statusCode, id: response.json<{ merchant?: { id: string } }>().merchant?.id ?? '' }
+  }
+
+  it('draws the tag again while it is taken', async () => {
+    const { headers } = await createTestApp(payments)
+    const { id } = await create(headers)
+    const [taken, free] = [id.slice(16), '00c0ffee']
+    await owner.query(`
+      CREATE SEQUENCE payments.test_draws;
+      GRANT USAGE ON payments.test_draws TO payments_service;
+      CREATE OR REPLACE FUNCTION payments.random_tag() RETURNS text LANGUAGE sql VOLATILE AS $$
+        SELECT CASE WHEN nextval('payments.test_draws') <= 3 THEN '${taken}' ELSE '${free}' END $$`)
+    const second = await create(headers)
+    expect([second.status, second.id.slice(16)]).toEqual([201, free])
+    const third = await create(headers)
+    expect(third.status).toBe(500)
+    await owner.query(`
+      CREATE OR REPLACE FUNCTION payments.random_tag() RETURNS text LANGUAGE sql VOLATILE AS $$
+        SELECT right(gen_random_uuid()::text, 8) $$;
+      DROP SEQUENCE payments.test_draws`)
+  })
+
+  it('gives every merchant its own tag when many are made at once over few tags', async () => {
+    const { id: appId, headers } = await createTestApp(payments)
+    await owner.query(`
+      CREATE OR REPLACE FUNCTION payments.random_tag() RETURNS text LANGUAGE sql VOLATILE AS $$
+        SELECT 'aaaaaa' || lpad(to_hex((random() * 60)::int), 2, '0') $$`)
+    const made = await Promise.all(Array.from({ length: 24 }, () => create(headers)))
+    await owner.query(`
+      CREATE OR REPLACE FUNCTION payments.random_tag() RETURNS text LANGUAGE sql VOLATILE AS $$
+        SELECT right(gen_random_uuid()::text, 8) $$`)
+    expect(made.map(({ status }) => status)).toEqual(Array.from({ length: 24 }, () => 201))
+    expect(new Set(made.map(({ id }) => id.slice(16))).size).toBe(24)
+    const list = await payments.app.inject({ url: `/identities/${appId}/merchants?limit=1000`, headers })
+    expect(new Set(list.json<{ id: string }[]>().map(({ id }) => id))).toEqual(new Set(made.map(({ id }) => id)))
+  })
+
+  it('leaves nothing behind when only access is checked', async () => {
+    const { headers } = await createTestApp(payments)
+    const count = async () =>
+      (
+        await owner.query(
+          'SELECT (SELECT count(*) FROM payments.merchants) + (SELECT count(*) FROM payments.audit) AS n',
+        )
+      ).rows
+    const before = await count()
+    await payments.app.inject({ method: 'POST', url: '/merchants', headers, payload: { currency: 'x' } })
+    expect(await count()).toEqual(before)
+  })
+})

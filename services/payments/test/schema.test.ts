@@ -1,0 +1,133 @@
+import { migrateDown, migrateUp, planMigrations } from '@trestle/database/migrate.ts'
+import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { appendOnlyTables, tableClasses } from '../src/database.ts'
+import { migrateOptions } from '../src/migrations.ts'
+import { openTestDatabase } from './payments-app.ts'
+
+const MIGRATOR_TABLES = ['schema_migrations', 'schema_migrations_lock']
+
+/** Every statement over the catalogue is told the schema and leaves out the migrator's own tables. */
+async function query<Row extends pg.QueryResultRow>(client: pg.Client, text: string): Promise<Row[]> {
+  return (await client.query<Row>(text, ['payments', MIGRATOR_TABLES])).rows
+}
+
+describe('the schema', () => {
+  let database: Awaited<ReturnType<typeof openTestDatabase>>
+  let client: pg.Client
+  beforeAll(async () => {
+    database = await openTestDatabase()
+    client = new pg.Client({ connectionString: database.url })
+    await client.connect()
+  })
+  afterAll(async () => {
+    await client.end()
+    await database.close()
+  })
+
+  it('has the tables of the class list, and no others', async () => {
+    const tables = await query<{ relname: string }>(
+      client,
+      `SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = $1::regnamespace
+       AND relname <> ALL ($2::text[]) ORDER BY relname`,
+    )
+    expect(tables.map(({ relname }) => relname)).toEqual(Object.keys(tableClasses).sort())
+  })
+
+  it('names every constraint and index itself, within 30 characters', async () => {
+    const rows = await query<{ name: string; kind: string }>(
+      client,
+      `SELECT conname AS name, contype::text AS kind FROM pg_constraint JOIN pg_class c ON c.oid = conrelid
+       WHERE connamespace = $1::regnamespace AND contype <> 'n' AND c.relname <> ALL ($2::text[])
+       UNION ALL
+       SELECT i.relname, 'i' FROM pg_index JOIN pg_class i ON i.oid = indexrelid JOIN pg_class c ON c.oid = indrelid
+       WHERE c.relnamespace = $1::regnamespace AND c.relname <> ALL ($2::text[])
+       AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)`,
+    )
+    const suffixes: Record<string, RegExp> = { p: /_pk$/, u: /_uq$/, f: /_fk$/, c: /_ck$/, i: /_(ix|uq)$/ }
+    for (const { name, kind } of rows) {
+      expect(name).toMatch(suffixes[kind] ?? /never/)
+      expect(name.length).toBeLessThanOrEqual(30)
+    }
+    expect(rows.length).toBeGreaterThan(30)
+  })
+
+  it('has merchant_id in every key and index below a merchant, and first in every primary key', async () => {
+    const rows = await query<{ table: string; name: string; primary: boolean; columns: string[] }>(
+      client,
+      `SELECT c.relname AS "table", i.relname AS name, indisprimary AS primary,
+         array(SELECT attname::text FROM unnest(indkey) WITH ORDINALITY k(num, place)
+           JOIN pg_attribute ON attrelid = indrelid AND attnum = k.num ORDER BY place) AS columns
+       FROM pg_index JOIN pg_class i ON i.oid = indexrelid JOIN pg_class c ON c.oid = indrelid
+       WHERE c.relnamespace = $1::regnamespace AND c.relname <> ALL ($2::text[])
+       UNION ALL
+       SELECT c.relname, conname, false, array(SELECT attname::text FROM unnest(conkey) k(num)
+         JOIN pg_attribute ON attrelid = conrelid AND attnum = k.num)
+       FROM pg_constraint JOIN pg_class c ON c.oid = conrelid
+       WHERE contype = 'f' AND c.relnamespace = $1::regnamespace AND c.relname <> ALL ($2::text[])`,
+    )
+    const below = rows.filter(({ table }) =>
+      Object.entries(tableClasses).some(([t, c]) => t === table && c === 'merchant'),
+    )
+    for (const { primary, columns } of below) {
+      expect(columns).toContain('merchant_id')
+      if (primary) expect(columns[0]).toBe('merchant_id')
+    }
+    expect(new Set(below.filter(({ primary }) => primary).map(({ table }) => table))).toEqual(
+      new Set(Object.entries(tableClasses).flatMap(([table, kind]) => (kind === 'merchant' ? [table] : []))),
+    )
+  })
+
+  it('keeps every id as text in the C collation, and every instant in milliseconds', async () => {
+    const rows = await query<{ column: string; type: string; collation: string }>(
+      client,
+      `SELECT c.relname || '.' || attname AS "column", format_type(atttypid, atttypmod) AS type, collname AS collation
+       FROM pg_attribute JOIN pg_class c ON c.oid = attrelid LEFT JOIN pg_collation l ON l.oid = attcollation
+       WHERE c.relnamespace = $1::regnamespace AND relkind = 'r' AND attnum > 0 AND c.relname <> ALL ($2::text[])
+       AND (attname = 'id' OR attname LIKE '%\\_id' OR attname = 'created')`,
+    )
+    for (const { column, type, collation } of rows) {
+      if (column.endsWith('.created')) expect([column, type]).toEqual([column, 'timestamp(3) with time zone'])
+      else expect([column, type, collation]).toEqual([column, 'text', 'C'])
+    }
+    expect(rows.length).toBeGreaterThan(15)
+  })
+
+  it('lets the role of the service add to ledgers, never change them, and make no tables', async () => {
+    for (const table of appendOnlyTables) {
+      const change = `UPDATE payments.${table} SET created = created`
+      await expect(client.query(`SET ROLE payments_service; ${change}`)).rejects.toMatchObject({ code: '42501' })
+      await client.query('RESET ROLE')
+    }
+    await expect(client.query('SET ROLE payments_service; CREATE TABLE payments.x ()')).rejects.toMatchObject({
+      code: '42501',
+    })
+    await client.query('RESET ROLE')
+  })
+})
+
+describe('the migrations', () => {
+  it('go up, down and up again, under a prefix', async () => {
+    const { url, drop } = await createEmptyDatabase()
+    const options = migrateOptions({ migrationDatabaseUrl: url, databaseNamespace: 'shop', databaseRole: undefined })
+    const names = Object.keys(options.sources)
+    expect((await planMigrations(options)).map(({ name }) => name)).toEqual(names)
+    expect((await migrateUp(options)).migrations).toEqual(names)
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    const objects = await client.query<{ name: string }>(
+      `SELECT relname AS name FROM pg_class WHERE relnamespace = 'payments'::regnamespace AND relkind IN ('r', 'i', 'S')
+       UNION ALL SELECT proname FROM pg_proc WHERE pronamespace = 'payments'::regnamespace
+       UNION ALL SELECT conname FROM pg_constraint WHERE connamespace = 'payments'::regnamespace AND contype <> 'n'`,
+    )
+    for (const { name } of objects.rows) expect(name).toMatch(/^shop_/)
+    await client.query(
+      "SELECT payments.shop_create_app(decode(repeat('01', 32), 'hex'), 'hint', 'name'), payments.shop_new_id('00000000')",
+    )
+    for (const name of names.toReversed()) expect((await migrateDown(options)).migrations).toEqual([name])
+    expect((await migrateUp(options)).migrations).toEqual(names)
+    await client.end()
+    await drop()
+  })
+})
