@@ -39,8 +39,10 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
   await app.register(apiDocuments, {
     title: 'Trestle payments',
     version: serviceVersion,
-    description:
-      'Merchants, card payments and a ledger. The API key is the password of HTTP Basic, without a user name.',
+    description: 'Merchants, card payments and a ledger.',
+    securitySchemes: {
+      key: { type: 'http', scheme: 'basic', description: 'An empty user name, and the API key as password' },
+    },
   })
   await app.register(healthRoutes)
   await app.register(readyRoute, {

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { ErrorVocabulary } from '@trestle/common/errors/error-handler.ts'
 import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavailable.ts'
@@ -18,7 +19,10 @@ type ErrorResponses<Status extends number> = {
 
 /** The refusals that a route may answer with, for its schema; those that any route has are added. */
 export function errorResponses<const Status extends ErrorStatus>(...statuses: readonly Status[]) {
-  const views = [...statuses, 429, 500, 503].map((status) => [status, status === 400 ? FieldErrorsView : ErrorView])
+  const views = [...statuses, 429, 500, 503].map((status) => [
+    status,
+    (status === 400 ? FieldErrorsView : ErrorView).describe(STATUS_CODES[status] ?? ''),
+  ])
   return Object.fromEntries(views) as ErrorResponses<Status>
 }
 

@@ -4,13 +4,23 @@ import { buildOpenApi } from './openapi.ts'
 describe('buildOpenApi', () => {
   it('describes every route with its refusals, from the schemas alone', async () => {
     const document = JSON.parse(JSON.stringify(await buildOpenApi()))
-    expect(document).toMatchObject({ openapi: '3.1.0', info: { title: 'Trestle payments' } })
+    expect(document).toMatchObject({
+      openapi: '3.1.0',
+      info: { title: 'Trestle payments' },
+      components: { securitySchemes: { key: { type: 'http', scheme: 'basic' } } },
+      security: [{ key: [] }],
+    })
     expect(Object.keys(document.paths).sort()).toEqual([
       '/apps',
       '/identities/{identityId}/merchants',
       '/me',
       '/merchants',
       '/merchants/{merchantId}',
+    ])
+    expect(document.paths['/apps'].post.security).toEqual([])
+    expect(Object.keys(document.paths['/merchants'].post.requestBody.content)).toEqual([
+      'application/json',
+      'application/x-www-form-urlencoded',
     ])
     const { put } = document.paths['/merchants/{merchantId}']
     expect(Object.keys(put.responses)).toEqual([

@@ -27,6 +27,7 @@ export const requestInput = fp(
     // With it a refused value reaches the handler as `validationError`, below turned into the flaw.
     app.addHook('onRoute', (route) => {
       route.attachValidation = true
+      if (route.schema?.body) route.schema.consumes ??= ['application/json', 'application/x-www-form-urlencoded']
     })
     app.addHook('onRequest', async ({ headers }) => {
       // Fastify answers 415 itself to a media type that it cannot read, before the key is judged.
