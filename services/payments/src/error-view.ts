@@ -7,10 +7,10 @@ import type { FieldError } from './bodies/field-error.ts'
 import * as errors from './errors.ts'
 
 /** The body of most errors. */
-export const ErrorView = z.object({ code: z.string(), message: z.string() })
+const ErrorView = z.object({ code: z.string(), message: z.string() })
 
 /** The body of a 400: every field that is wrong. */
-export const FieldErrorsView = z.array(z.object({ field: z.string(), message: z.string(), code: z.string() }))
+const FieldErrorsView = z.array(z.object({ field: z.string(), message: z.string(), code: z.string() }))
 
 type ErrorStatus = 400 | 401 | 403 | 404 | 409 | 413 | 415
 type ErrorResponses<Status extends number> = {
