@@ -18,6 +18,8 @@ export interface DatabaseConfig {
   readonly role?: string | undefined
   /** Ends a statement of either lane. */
   readonly statementTimeoutMs: number
+  /** Ends a statement of the write pool instead, where it may wait for locks longer than others may take. */
+  readonly writeTimeoutMs?: number
   /** Ends the wait for a lock (55P03); below the statement timeout, so that it speaks first. */
   readonly lockTimeoutMs: number
   /** Whether prepared queries keep their name; false for poolers that cannot carry named statements. */
@@ -42,8 +44,9 @@ export interface Database<Tables> {
 
 /** Opens the pool and the read lane. Connections are made in the background: use `waitForDatabase` first at start. */
 export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
+  const { statementTimeoutMs, writeTimeoutMs = statementTimeoutMs } = config
   const pool = new pg.Pool({
-    ...connectionOptions(config),
+    ...connectionOptions({ ...config, statementTimeoutMs: writeTimeoutMs }),
     max: config.poolSize,
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 60_000,

@@ -53,6 +53,10 @@ const findNote = prepare<{ title: string }, { id: bigint; title: string; parent:
       .leftJoin('notes as parents', 'parents.id', 'wanted.parent_id')
       .select(['wanted.id', 'wanted.title', 'parents.title as parent']),
 )
+const statementTimeout = prepare(
+  'statement_timeout',
+  () => sql<{ limit: string }>`SELECT current_setting('statement_timeout') AS "limit"`,
+)
 const countNotes = prepare<object, { count: bigint }>(
   'count_notes',
   () => sql<{ count: bigint }>`SELECT * FROM ${sql.table('note_count')}() AS count`,
@@ -77,6 +81,7 @@ beforeAll(async () => {
     poolSize: 4,
     role: undefined,
     statementTimeoutMs: 5_000,
+    writeTimeoutMs: 9_000,
     lockTimeoutMs: 2_000,
     prepared: true,
     onConnectionError: () => {},
@@ -134,6 +139,12 @@ describe('lanes', () => {
       undefined,
     ])
     expect(await database.lanes.read.one(countNotes, {})).toEqual({ count: 2n })
+  })
+
+  it('ends a statement by the limit of its lane', async () => {
+    const { read, write } = database.lanes
+    const limits = [await read.one(statementTimeout, {}), await write.one(statementTimeout, {})]
+    expect(limits).toEqual([{ limit: '5s' }, { limit: '9s' }])
   })
 
   it('tells the violated constraint by the name that the migration gave it', async () => {
