@@ -41,8 +41,10 @@ export interface ProcessDeps extends PaymentsDeps {
   close(): Promise<void>
 }
 
-const STATEMENT_TIMEOUT_MS = 12_000
+const STATEMENT_TIMEOUT_MS = 5_000
 const LOCK_TIMEOUT_MS = 5_000
+/** Two waits for locks, one after the other, end before it: the limit of the lock must speak first. */
+const WRITE_TIMEOUT_MS = 12_000
 
 /** The log of a process. @throws Error naming the file when it cannot be written */
 export function createPaymentsLog(config: PaymentsConfig): ServiceLogger {
@@ -63,6 +65,7 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
     poolSize: config.databasePoolSize,
     role: config.databaseRole,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    writeTimeoutMs: WRITE_TIMEOUT_MS,
     lockTimeoutMs: LOCK_TIMEOUT_MS,
     prepared: config.databasePrepared,
     onConnectionError: (error) => logger.warn({ err: error }, 'database connection lost'),
