@@ -1,5 +1,6 @@
-import { type Meter, trace } from '@opentelemetry/api'
+import type { Meter } from '@opentelemetry/api'
 import fp from 'fastify-plugin'
+import { pathOf } from './path-of.ts'
 import { braceRoute } from './tracing.ts'
 
 export interface HttpTelemetryOptions {
@@ -9,7 +10,7 @@ export interface HttpTelemetryOptions {
 }
 
 /**
- * One log line, one histogram sample and the span's status for each request, at its end. Metrics are labelled by route
+ * One log line and one histogram sample for each request, at its end. Metrics are labelled by route
  * pattern, so no label holds an id. Routes add members to the line through `request.logFields`.
  */
 export const httpTelemetry = fp<HttpTelemetryOptions>(
@@ -34,7 +35,6 @@ export const httpTelemetry = fp<HttpTelemetryOptions>(
         http_route: route,
         http_response_status_code: status,
       })
-      trace.getActiveSpan()?.setAttribute('http.status_code', status)
       if (silent.has(url ?? '')) return
       const line = {
         request_id: request.id,
@@ -53,11 +53,6 @@ export const httpTelemetry = fp<HttpTelemetryOptions>(
   },
   { name: 'http-telemetry' },
 )
-
-function pathOf(url: string): string {
-  const query = url.indexOf('?')
-  return query < 0 ? url : url.slice(0, query)
-}
 
 declare module 'fastify' {
   interface FastifyRequest {

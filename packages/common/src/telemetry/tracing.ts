@@ -1,5 +1,6 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { pathOf } from './path-of.ts'
 
 export interface TracingConfig {
   readonly enabled: boolean
@@ -38,6 +39,10 @@ export async function startTracing(config: TracingConfig): Promise<Tracing> {
   return {
     instrument: async (app) => {
       await app.register(instrumentation.plugin())
+      // The plugin ends the span with the answer, before any onResponse hook of ours.
+      app.addHook('onSend', async (request, reply) => {
+        request.opentelemetry().span?.setAttribute('http.status_code', reply.statusCode)
+      })
     },
     close: () => sdk.shutdown().catch(() => {}),
   }
@@ -47,9 +52,11 @@ export async function startTracing(config: TracingConfig): Promise<Tracing> {
 export function requestAttributes(request: FastifyRequest): Attributes {
   const attributes: Attributes = {
     'http.method': request.method,
-    'http.route': braceRoute(request.routeOptions.url),
+    // Over the plugin's own value, which has the query and so may have tokens.
+    'url.path': pathOf(request.url),
+    'http.route': braceRoute(request.is404 ? undefined : request.routeOptions.url),
   }
-  if (typeof request.params === 'object' && request.params !== null) {
+  if (!request.is404 && typeof request.params === 'object' && request.params !== null) {
     for (const [key, value] of Object.entries(request.params)) {
       attributes[`http.route.params.${snakeCase(key)}`] = String(value)
     }

@@ -1,0 +1,60 @@
+import { startStubProvider } from '@trestle/testing/stub-provider.ts'
+import { pino } from 'pino'
+import { expect, it } from 'vitest'
+import { HttpError } from '../errors/define-error.ts'
+import type { ErrorVocabulary } from '../errors/error-handler.ts'
+import { createServer } from '../server/create-server.ts'
+import { braceRoute, startTracing } from './tracing.ts'
+
+const refuse = () => new HttpError(404, 'not_found', { message: 'Not found' })
+const vocabulary: ErrorVocabulary = {
+  envelope: ({ code }) => ({ code }),
+  invalid: refuse,
+  malformed: refuse,
+  tooLarge: refuse,
+  unsupportedMediaType: refuse,
+  notFound: refuse,
+  unavailable: refuse,
+  timedOut: refuse,
+  unexpected: refuse,
+  isUnavailable: () => false,
+}
+
+it('sends one span a request, by route pattern, with the parameters and the version of the service', async () => {
+  const sink = await startStubProvider(() => ({ body: {} }))
+  process.env.OTEL_EXPORTER_OTLP_ENDPOINT = sink.url
+  process.env.OTEL_RESOURCE_ATTRIBUTES = 'deployment.environment.name=test'
+  const tracing = await startTracing({
+    enabled: true,
+    resource: { 'service.name': 'auth', 'auth.version': '9.8.7' },
+  })
+  const app = createServer({ logger: pino({ level: 'silent' }), vocabulary, bodyLimit: 10, handlerTimeoutMs: 1_000 })
+  await tracing.instrument(app)
+  app.get('/admin/users/:userId', async () => 'ok')
+  await app.inject('/admin/users/4711?token=hush')
+  await app.inject('/nowhere')
+  await app.close()
+  await tracing.close()
+  await sink.close()
+
+  expect(sink.requests.map(({ method, url }) => `${method} ${url}`)).toEqual(['POST /v1/traces'])
+  const sent = sink.requests[0]?.body ?? ''
+  for (const text of ['http.method', 'http.route', '/admin/users/{user_id}', 'http.route.params.user_id', '4711']) {
+    expect(sent).toContain(text)
+  }
+  for (const text of [
+    'auth.version',
+    '9.8.7',
+    'service.name',
+    'deployment.environment.name',
+    'http.status_code',
+    'noroute',
+  ]) {
+    expect(sent).toContain(text)
+  }
+  expect(sent).not.toContain('hush')
+})
+
+it('names routes as the specification does', () => {
+  expect(['/a/:someId/b/:c', '/', undefined].map(braceRoute)).toEqual(['/a/{some_id}/b/{c}', '/', 'noroute'])
+})
