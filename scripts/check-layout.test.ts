@@ -108,11 +108,19 @@ describe('URLs and their files', () => {
     ])
   })
 
-  it('refuses a URL that a plugin compares with', async () => {
+  it.each(['plugins/guard.ts', 'guard.ts'])('refuses a URL that %s compares with', async (file) => {
     const guard = "export const guard = (request) => request.url === '/items'\n"
-    expect(await problemsWith({ 'services/shop/src/plugins/guard.ts': guard })).toEqual([
-      'services/shop/src/plugins/guard.ts:1 /items is written here and in services/shop/src/routes/items.ts; a URL is written once',
+    expect(await problemsWith({ [`services/shop/src/${file}`]: guard })).toEqual([
+      `services/shop/src/${file}:1 /items is written here and in services/shop/src/routes/items.ts; a URL is written once`,
     ])
+  })
+
+  it('accepts a URL that config or a noun makes a link of', async () => {
+    const files = {
+      'services/shop/src/items/item-link.ts': "export const link = (base) => base + '/items'\n",
+      'services/shop/src/config/link.ts': "export const path = '/items'\n",
+    }
+    expect(await problemsWith(files)).toEqual([])
   })
 
   it('accepts a module on the way to the URL under controllers, and any file for a well-known URL', async () => {

@@ -102,14 +102,17 @@ function repeated(registrations: readonly Registration[]): readonly Problem[] {
   })
 }
 
-/** A registered URL as a literal in another file: a guard by URL text, or a second place to change. */
+/**
+ * A registered URL as a literal in another file that handles requests: a guard by URL text, or a second place to change.
+ * Config and the folders of nouns may hold one, where it is a default or part of a link that they make.
+ */
 function strayLiterals(files: readonly SourceFile[], registrations: readonly Registration[]): readonly Problem[] {
   const homes = new Map(registrations.map(({ url, file }) => [url, file.path]))
   // One slash means too many things to be searched for.
   homes.delete('/')
   const registered = new Set(registrations.map(({ url, file }) => `${url} in ${file.path}`))
   return files.flatMap((file): Problem[] => {
-    if (/\/src\/config(\.ts|\/)/.test(file.path)) return []
+    if (!/\/src\/((routes|controllers|plugins|use-cases|commands)\/|(?!config\.ts)[^/]+$)/.test(file.path)) return []
     const problems: Problem[] = []
     visitSyntax(file, {
       Literal(node) {
