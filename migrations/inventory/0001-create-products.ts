@@ -1,0 +1,52 @@
+// Products: what the API sells. A deleted product keeps its row, because stock movements will point at it, and frees its
+// sku; so every index but the primary key covers live rows only. The sku has the collation "C": it is compared by code
+// point, and its one unique index also serves prefixes and the order by sku.
+import { type Kysely, sql } from 'kysely'
+import type { Migration } from 'kysely/migration'
+import type { Names } from '../migration.ts'
+
+export const createProducts = (names: Names): Migration => ({
+  up: async (db: Kysely<unknown>) => {
+    await sql`CREATE SEQUENCE ${names.id('product_revision_seq')} AS bigint`.execute(db)
+    await createTable(db, names)
+    await sql`ALTER SEQUENCE ${names.id('product_revision_seq')} OWNED BY ${names.id('products')}.revision`.execute(db)
+    await createIndexes(db, names)
+  },
+  down: async (db: Kysely<unknown>) => {
+    await sql`DROP TABLE ${names.id('products')}`.execute(db)
+  },
+})
+
+/** Ids stop at the largest integer that a JSON number carries exactly. `revision` orders all changes to all products. */
+async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`CREATE TABLE ${names.id('products')} (
+    id bigint GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991),
+    sku varchar(255) COLLATE "C" NOT NULL,
+    attributes jsonb NOT NULL,
+    version integer NOT NULL DEFAULT 1,
+    revision bigint NOT NULL DEFAULT nextval('${names.id('product_revision_seq')}'),
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    deleted_at timestamptz,
+    search tsvector GENERATED ALWAYS AS (
+      to_tsvector('pg_catalog.simple', sku)
+      || jsonb_to_tsvector('pg_catalog.simple', attributes, '["string", "numeric", "boolean"]')) STORED,
+    CONSTRAINT ${names.local('products_pkey')} PRIMARY KEY (id),
+    CONSTRAINT ${names.local('products_sku_check')} CHECK (sku <> ''),
+    CONSTRAINT ${names.local('products_attributes_check')} CHECK (attributes <> 'null'),
+    CONSTRAINT ${names.local('products_version_check')} CHECK (version > 0)
+  )`.execute(db)
+}
+
+async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
+  const indexes = [
+    sql`UNIQUE INDEX ${names.local('products_sku_key')} ON ${names.id('products')} (sku)`,
+    sql`INDEX ${names.local('products_attributes_idx')} ON ${names.id('products')} USING gin (attributes jsonb_path_ops)`,
+    sql`INDEX ${names.local('products_search_idx')} ON ${names.id('products')} USING gin (search)`,
+    sql`INDEX ${names.local('products_lower_sku_idx')} ON ${names.id('products')}
+      (lower(sku COLLATE "default") text_pattern_ops)`,
+    sql`INDEX ${names.local('products_created_at_idx')} ON ${names.id('products')} (created_at, id)`,
+    sql`INDEX ${names.local('products_updated_at_idx')} ON ${names.id('products')} (updated_at, id)`,
+  ]
+  for (const index of indexes) await sql`CREATE ${index} WHERE deleted_at IS NULL`.execute(db)
+}
