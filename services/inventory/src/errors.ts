@@ -1,0 +1,34 @@
+import { defineError } from '@trestle/common/errors/define-error.ts'
+
+/** Every error that a client of the inventory can see: status, `error.type`, `error.description`. */
+
+/** A request that cannot be read. */
+export const badRequest = defineError(400, 'BAD_REQUEST', 'The request is malformed.')
+/** A request with wrong content; `details.issues` lists what is wrong. */
+export const validationError = defineError(400, 'VALIDATION_ERROR', 'The request has invalid values.')
+export const notFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The resource you requested does not exist.')
+export const productNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The product you requested does not exist.')
+export const userNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The user you requested does not exist.')
+export const methodNotAllowed = defineError(405, 'NOT_ALLOWED', 'The method is not allowed here.')
+export const requestTimeout = defineError(408, 'BAD_REQUEST', 'The request took too long to arrive.')
+export const duplicateSku = defineError(409, 'CONFLICT', 'A product with this sku already exists.')
+export const payloadTooLarge = defineError(413, 'PAYLOAD_TOO_LARGE', 'The request body is too large.')
+export const uriTooLong = defineError(414, 'URI_TOO_LONG', 'The URL is too long.')
+export const unsupportedMediaType = defineError(
+  415,
+  'UNSUPPORTED_MEDIA_TYPE',
+  'The body must be application/json or application/x-www-form-urlencoded, in UTF-8 and without Content-Encoding.',
+)
+export const headersTooLarge = defineError(431, 'BAD_REQUEST', 'The header of the request is too large.')
+export const serverError = defineError(
+  500,
+  'SERVER_ERROR',
+  'An internal error has occurred while processing your request.',
+)
+export const notImplemented = defineError(501, 'NOT_IMPLEMENTED', 'The method is not implemented.')
+export const serviceUnavailable = defineError(
+  503,
+  'SERVICE_UNAVAILABLE',
+  'The service is not available at the moment. Please try again.',
+  { 'Retry-After': '1' },
+)

@@ -1,0 +1,84 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type JsonScan, scanJson } from './scan-json.ts'
+
+const EMPTY: JsonScan = {
+  depth: 0,
+  keys: 0,
+  prototypeKey: 'none',
+  unstorableText: false,
+  numberGrowth: 0,
+  fractionDigits: 0,
+  nested: new Map(),
+}
+
+describe('scanJson', () => {
+  it.each<[string, Partial<JsonScan>]>([
+    ['5', {}],
+    ['"a:{[,"', {}],
+    ['[]', { depth: 1 }],
+    ['{"a":{"b":[1]},"a":2}', { depth: 3, keys: 3, nested: new Map([['a', '{"b":[1]}']]) }],
+    [
+      '{"a":[ 1e2 ],"b":{"c":"}"}}',
+      {
+        depth: 2,
+        keys: 3,
+        numberGrowth: 0,
+        nested: new Map([
+          ['a', '[ 1e2 ]'],
+          ['b', '{"c":"}"}'],
+        ]),
+      },
+    ],
+    ['[1e4,1e-4]', { depth: 1, numberGrowth: 4, fractionDigits: 4 }],
+    ['{"\\u005f_proto__":1}', { depth: 1, keys: 1, prototypeKey: '__proto__' }],
+    [
+      '{"constructor":{"prototype":1}}',
+      {
+        depth: 2,
+        keys: 2,
+        prototypeKey: 'constructor.prototype',
+        nested: new Map([['constructor', '{"prototype":1}']]),
+      },
+    ],
+    ['{"constructor":1,"prototype":"__proto__"}', { depth: 1, keys: 2 }],
+    ['["\\u0000"]', { depth: 1, unstorableText: true }],
+    ['["\\ud83d"]', { depth: 1, unstorableText: true }],
+    ['["\ud83d"]', { depth: 1, unstorableText: true }],
+    ['["\\ud83d\\ude00","\\\\u0000"]', { depth: 1 }],
+    ['{"a\\"b":[]}', { depth: 2, keys: 1, nested: new Map([['a"b', '[]']]) }],
+  ])('%s', (text, expected) => {
+    expect(scanJson(text)).toMatchObject({ ...EMPTY, ...expected })
+  })
+
+  it('agrees with a walk over the parsed value', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.constantFrom(undefined, 2), (value, indent) => {
+        const scan = scanJson(JSON.stringify(value, null, indent))
+        const walked = walk(JSON.parse(JSON.stringify(value)))
+        expect({ depth: scan.depth, keys: scan.keys }).toEqual(walked)
+      }),
+    )
+  })
+
+  it('gives nested members as their own text', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 })), (object) => {
+        const { nested } = scanJson(JSON.stringify(object))
+        const expected = Object.entries(JSON.parse(JSON.stringify(object))).filter(
+          ([, value]) => Object(value) === value,
+        )
+        expect([...nested].map(([key, text]) => [key, JSON.parse(text)])).toEqual(expected)
+      }),
+    )
+  })
+})
+
+function walk(value: unknown): { depth: number; keys: number } {
+  if (typeof value !== 'object' || value === null) return { depth: 0, keys: 0 }
+  const below = Object.values(value).map(walk)
+  return {
+    depth: 1 + Math.max(0, ...below.map(({ depth }) => depth)),
+    keys: (Array.isArray(value) ? 0 : below.length) + below.reduce((sum, { keys }) => sum + keys, 0),
+  }
+}

@@ -1,0 +1,138 @@
+import { numberSize } from './number-size.ts'
+
+/** What a JSON text holds, found in one pass over its characters, without a value being built. */
+export interface JsonScan {
+  /** Levels of objects and arrays: 0 for a scalar, 1 for `{}`. */
+  readonly depth: number
+  /** Keys of all objects, repeated ones counted each time. */
+  readonly keys: number
+  /** Whether a key is `__proto__`, or `constructor` over an object with the key `prototype`. */
+  readonly prototypeKey: 'none' | '__proto__' | 'constructor.prototype'
+  /** Whether a string holds U+0000 or half a surrogate pair, which PostgreSQL cannot store. */
+  readonly unstorableText: boolean
+  /** Characters that the text grows by once every number is in plain form. */
+  readonly numberGrowth: number
+  /** The most digits that a number has after its point. */
+  readonly fractionDigits: number
+  /** The objects and arrays that are members of the outermost object, each as its own text; of a repeated key the last. */
+  readonly nested: ReadonlyMap<string, string>
+}
+
+interface ScanState {
+  readonly text: string
+  depth: number
+  deepest: number
+  keys: number
+  prototypeKey: JsonScan['prototypeKey']
+  unstorableText: boolean
+  numberGrowth: number
+  fractionDigits: number
+  /** For each open level: whether it is an object, and its latest key. */
+  readonly isObject: boolean[]
+  readonly latestKey: string[]
+  expectsKey: boolean
+  nestedStart: number
+  readonly nested: Map<string, string>
+}
+
+const [QUOTE, BACKSLASH, COMMA, MINUS, ZERO, NINE] = [0x22, 0x5c, 0x2c, 0x2d, 0x30, 0x39]
+const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
+
+/** Scans a text that `JSON.parse` has accepted; the grammar is not checked again. */
+export function scanJson(text: string): JsonScan {
+  const state: ScanState = {
+    text,
+    depth: 0,
+    deepest: 0,
+    keys: 0,
+    prototypeKey: 'none',
+    unstorableText: !text.isWellFormed(),
+    numberGrowth: 0,
+    fractionDigits: 0,
+    isObject: [false],
+    latestKey: [''],
+    expectsKey: false,
+    nestedStart: 0,
+    nested: new Map(),
+  }
+  for (let at = 0; at < text.length; ) at = scanToken(state, at)
+  return { ...state, depth: state.deepest }
+}
+
+/** Takes the token at `at` in and returns where the next one begins. */
+function scanToken(state: ScanState, at: number): number {
+  const code = state.text.charCodeAt(at)
+  if (code === QUOTE) return scanString(state, at)
+  if (code === MINUS || (code >= ZERO && code <= NINE)) return scanNumber(state, at)
+  if (code === OPEN_OBJECT || code === OPEN_ARRAY) openLevel(state, at, code === OPEN_OBJECT)
+  else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) closeLevel(state, at)
+  else if (code === COMMA) state.expectsKey = state.isObject[state.depth] === true
+  return at + 1
+}
+
+function openLevel(state: ScanState, at: number, isObject: boolean): void {
+  if (state.depth === 1 && state.isObject[1]) state.nestedStart = at
+  state.depth++
+  state.deepest = Math.max(state.deepest, state.depth)
+  state.isObject[state.depth] = isObject
+  state.latestKey[state.depth] = ''
+  state.expectsKey = isObject
+}
+
+function closeLevel(state: ScanState, at: number): void {
+  state.depth--
+  state.expectsKey = false
+  if (state.depth === 1 && state.isObject[1]) {
+    state.nested.set(state.latestKey[1] ?? '', state.text.slice(state.nestedStart, at + 1))
+  }
+}
+
+function scanString(state: ScanState, start: number): number {
+  let end = start + 1
+  let escaped = false
+  for (; end < state.text.length; end++) {
+    const code = state.text.charCodeAt(end)
+    if (code === QUOTE) break
+    if (code !== BACKSLASH) continue
+    escaped = true
+    end++
+  }
+  end++
+  if (escaped || state.expectsKey) {
+    const value = escaped ? readString(state.text.slice(start, end)) : state.text.slice(start + 1, end - 1)
+    if (escaped && (value.includes('\0') || !value.isWellFormed())) state.unstorableText = true
+    if (state.expectsKey) takeKey(state, value)
+  }
+  state.expectsKey = false
+  return end
+}
+
+function readString(literal: string): string {
+  const value: unknown = JSON.parse(literal)
+  return String(value)
+}
+
+function takeKey(state: ScanState, key: string): void {
+  state.keys++
+  state.latestKey[state.depth] = key
+  if (key === '__proto__') state.prototypeKey = '__proto__'
+  if (key === 'prototype' && state.latestKey[state.depth - 1] === 'constructor' && state.prototypeKey === 'none') {
+    state.prototypeKey = 'constructor.prototype'
+  }
+}
+
+function scanNumber(state: ScanState, start: number): number {
+  let end = start + 1
+  while (isNumberCharacter(state.text.charCodeAt(end))) end++
+  const { length, fractionDigits } = numberSize(state.text.slice(start, end))
+  state.numberGrowth += Math.max(0, length - (end - start))
+  state.fractionDigits = Math.max(state.fractionDigits, fractionDigits)
+  return end
+}
+
+/** A digit or one of `+ - . e E`. */
+function isNumberCharacter(code: number): boolean {
+  return (
+    (code >= ZERO && code <= NINE) || code === 0x2b || code === MINUS || code === 0x2e || code === 0x45 || code === 0x65
+  )
+}

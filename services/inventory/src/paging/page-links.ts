@@ -1,0 +1,16 @@
+/**
+ * The `Link` header of a page (RFC 8288): `first` always, `next` only when more rows exist.
+ * @param path of the list, for example `/products`
+ * @param query parameters of the request without `cursor`
+ * @param nextCursor undefined on the last page
+ */
+export function pageLinks(path: string, query: Readonly<Record<string, string>>, nextCursor?: string): string {
+  const links = [`<${withQuery(path, query)}>; rel="first"`]
+  if (nextCursor !== undefined) links.unshift(`<${withQuery(path, { ...query, cursor: nextCursor })}>; rel="next"`)
+  return links.join(', ')
+}
+
+function withQuery(path: string, query: Readonly<Record<string, string>>): string {
+  const text = new URLSearchParams(query).toString()
+  return text === '' ? path : `${path}?${text}`
+}
