@@ -1,0 +1,57 @@
+import { runServer } from '@trestle/common/server/run-server.ts'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import { waitForDatabase } from '@trestle/database/wait-for-database.ts'
+import { buildApp } from '../app.ts'
+import type { InventoryConfig } from '../config.ts'
+import { createDeps, createInventoryLog } from '../deps.ts'
+import { migrateToLatest } from '../migrations.ts'
+
+const LARGE_POOL = 32
+
+/** Waits for the database, migrates, and serves until a signal ends the process. */
+export async function serve(config: InventoryConfig, process: NodeJS.Process): Promise<void> {
+  const log = createInventoryLog(config)
+  try {
+    await start(config, log, process)
+  } catch (error) {
+    log.logger.fatal({ err: error }, 'start failed')
+    log.flush()
+    throw error
+  }
+}
+
+async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
+  if (config.databasePoolSize > LARGE_POOL) {
+    log.logger.warn({ pool_size: config.databasePoolSize }, `a pool above ${LARGE_POOL} connections loses speed`)
+  }
+  await prepareDatabase(config, log, process)
+  const deps = await createDeps(config, log)
+  const app = await buildApp(deps)
+  await runServer({
+    app,
+    host: config.host,
+    port: config.port,
+    log,
+    readiness: deps.readiness,
+    start: async () => {
+      const port = await deps.metrics.listen()
+      if (port !== undefined) log.logger.info({ port }, 'metrics listening')
+    },
+    stop: deps.close,
+    process,
+  })
+}
+
+async function prepareDatabase(config: InventoryConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
+  await waitForDatabase({
+    url: config.migrate ? config.migrationDatabaseUrl : config.databaseUrl,
+    timeoutMs: config.databaseConnectTimeoutMs,
+    onWaiting: (error) => {
+      process.stderr.write(`inventory: the database does not answer yet (${error.message || error.name}), trying on\n`)
+      log.logger.warn({ err: error }, 'waiting for the database')
+    },
+  })
+  if (!config.migrate) return
+  const migrations = await migrateToLatest(config)
+  if (migrations.length > 0) log.logger.info({ migrations }, 'migrated')
+}

@@ -1,0 +1,65 @@
+import { ConfigError } from '@trestle/common/config/load-config.ts'
+import { describe, expect, it } from 'vitest'
+import { loadInventoryConfig } from './config.ts'
+
+const DATABASE = { INVENTORY_DATABASE_URL: 'postgres://user:hidden-password@localhost/inventory' }
+
+describe('loadInventoryConfig', () => {
+  it('has the defaults of the contract', () => {
+    const { databaseUrl, migrationDatabaseUrl, ...rest } = loadInventoryConfig(DATABASE)
+    expect([databaseUrl, migrationDatabaseUrl]).toEqual(Array(2).fill(DATABASE.INVENTORY_DATABASE_URL))
+    expect(rest).toEqual({
+      port: 8080,
+      host: '127.0.0.1',
+      databaseRole: undefined,
+      databaseNamespace: '',
+      databasePoolSize: 16,
+      databaseStatementTimeoutMs: 5_000,
+      databaseConnectTimeoutMs: 30_000,
+      databasePrepared: true,
+      migrate: true,
+      logFile: 'logs/app.log',
+      logLevel: 'info',
+      logStdout: true,
+      defaultLimit: 50,
+      maxLimit: 500,
+      maxBodyBytes: 1_048_576,
+      maxAttributesBytes: 65_536,
+      trustProxy: false,
+      metrics: { enabled: true, exporter: 'prometheus', host: '0.0.0.0', port: 9102 },
+      tracingEnabled: false,
+      docsEnabled: true,
+    })
+  })
+
+  it('reads names without a prefix, which the prefixed ones hide', () => {
+    const unprefixed = { DATABASE_URL: 'postgres://a/b', PORT: '1', LOG_LEVEL: 'warn' }
+    expect(loadInventoryConfig(unprefixed)).toMatchObject({ databaseUrl: 'postgres://a/b', port: 1, logLevel: 'warn' })
+    expect(loadInventoryConfig({ ...unprefixed, ...DATABASE, INVENTORY_PORT: '2' })).toMatchObject({
+      databaseUrl: DATABASE.INVENTORY_DATABASE_URL,
+      port: 2,
+    })
+  })
+
+  it('takes 0 connections for the default and honours any other number', () => {
+    expect(loadInventoryConfig({ ...DATABASE, INVENTORY_DB_POOL_SIZE: '0' }).databasePoolSize).toBe(16)
+    expect(loadInventoryConfig({ ...DATABASE, INVENTORY_DB_POOL_SIZE: '64' }).databasePoolSize).toBe(64)
+  })
+
+  it.each([
+    [{}, 'INVENTORY_DATABASE_URL'],
+    [{ INVENTORY_DATABASE_URL: 'mysql://user:hidden-password@localhost' }, 'INVENTORY_DATABASE_URL'],
+    [{ ...DATABASE, INVENTORY_PORT: '99999' }, 'INVENTORY_PORT'],
+    [{ ...DATABASE, INVENTORY_DB_ROLE: 'Robert"; DROP' }, 'INVENTORY_DB_ROLE'],
+    [{ ...DATABASE, INVENTORY_DB_POOL_SIZE: 'many' }, 'INVENTORY_DB_POOL_SIZE'],
+    [{ ...DATABASE, INVENTORY_MIGRATE: 'maybe' }, 'INVENTORY_MIGRATE'],
+    [{ ...DATABASE, INVENTORY_LOG_LEVEL: 'loud' }, 'INVENTORY_LOG_LEVEL'],
+    [{ ...DATABASE, INVENTORY_MAX_ATTRIBUTES_BYTES: '99999999' }, 'INVENTORY_MAX_ATTRIBUTES_BYTES'],
+    [{ ...DATABASE, INVENTORY_DEFAULT_LIMIT: '51', INVENTORY_MAX_LIMIT: '50' }, 'INVENTORY_DEFAULT_LIMIT'],
+  ])('names what is wrong: %j', (env, name) => {
+    const load = () => loadInventoryConfig(env)
+    expect(load).toThrow(ConfigError)
+    expect(load).toThrow(name)
+    expect(load).not.toThrow('hidden-password')
+  })
+})

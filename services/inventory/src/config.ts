@@ -1,0 +1,98 @@
+import { loadConfig } from '@trestle/common/config/load-config.ts'
+import { databaseUrl, duration, flag, integer, oneOf, port, text } from '@trestle/common/config/setting.ts'
+import { LOG_LEVELS } from '@trestle/common/telemetry/logger.ts'
+import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
+import { ROLE_PATTERN } from '@trestle/database/roles.ts'
+
+const PREFIX = 'INVENTORY_'
+const POOL_SIZE = 16
+/** Beyond this PostgreSQL cannot index the words of some attributes (a tsvector holds 1 MiB). */
+const ATTRIBUTES_BYTES_MAX = 131_072
+
+/** Every setting of the service, by its name without the prefix INVENTORY_. */
+export const settings = {
+  PORT: port().default(8080),
+  HOST: text().default('127.0.0.1'),
+  DATABASE_URL: databaseUrl(),
+  MIGRATION_DATABASE_URL: databaseUrl().optional(),
+  DB_ROLE: text()
+    .refine((value) => ROLE_PATTERN.test(value), 'must be a role name of lower-case letters, digits and _')
+    .optional(),
+  DB_NAMESPACE: text()
+    .refine((value) => NAMESPACE_PATTERN.test(value), 'must be lower-case letters, digits and _, at most 31')
+    .default(''),
+  DB_POOL_SIZE: integer(0, 1_000).default(POOL_SIZE),
+  DB_STATEMENT_TIMEOUT_MS: integer(1, 3_600_000).default(5_000),
+  DB_CONNECT_TIMEOUT: duration().default(30_000),
+  DB_PREPARED: flag().default(true),
+  MIGRATE: flag().default(true),
+  LOG_FILE: text().default('logs/app.log'),
+  LOG_LEVEL: oneOf(...LOG_LEVELS).default('info'),
+  LOG_STDOUT: flag().default(true),
+  DEFAULT_LIMIT: integer(1, 10_000).default(50),
+  MAX_LIMIT: integer(1, 10_000).default(500),
+  MAX_BODY_BYTES: integer(1, 104_857_600).default(1_048_576),
+  MAX_ATTRIBUTES_BYTES: integer(2, ATTRIBUTES_BYTES_MAX).default(65_536),
+  TRUST_PROXY: flag().default(false),
+  METRICS_ENABLED: flag().default(true),
+  METRICS_EXPORTER: oneOf('prometheus', 'opentelemetry').default('prometheus'),
+  OTEL_EXPORTER_PROMETHEUS_HOST: text().default('0.0.0.0'),
+  OTEL_EXPORTER_PROMETHEUS_PORT: port().default(9102),
+  TRACING_ENABLED: flag().default(false),
+  DOCS_ENABLED: flag().default(true),
+} as const
+
+/** Names that are read after the prefixed one. */
+export const aliases = {
+  PORT: ['PORT'],
+  DATABASE_URL: ['DATABASE_URL'],
+  LOG_LEVEL: ['LOG_LEVEL'],
+  OTEL_EXPORTER_PROMETHEUS_HOST: ['OTEL_EXPORTER_PROMETHEUS_HOST'],
+  OTEL_EXPORTER_PROMETHEUS_PORT: ['OTEL_EXPORTER_PROMETHEUS_PORT'],
+} as const
+
+/** The settings, read and named for the code. */
+export type InventoryConfig = ReturnType<typeof loadInventoryConfig>
+
+/**
+ * Reads the settings of the inventory from the environment and a `.env` file under it.
+ * @throws ConfigError with every problem at once
+ */
+export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
+  const values = loadConfig(settings, {
+    prefix: PREFIX,
+    env,
+    aliases,
+    check: ({ DEFAULT_LIMIT, MAX_LIMIT }) =>
+      DEFAULT_LIMIT > MAX_LIMIT ? [`${PREFIX}DEFAULT_LIMIT must not be above ${PREFIX}MAX_LIMIT`] : [],
+  })
+  return {
+    port: values.PORT,
+    host: values.HOST,
+    databaseUrl: values.DATABASE_URL,
+    migrationDatabaseUrl: values.MIGRATION_DATABASE_URL ?? values.DATABASE_URL,
+    databaseRole: values.DB_ROLE,
+    databaseNamespace: values.DB_NAMESPACE,
+    databasePoolSize: values.DB_POOL_SIZE === 0 ? POOL_SIZE : values.DB_POOL_SIZE,
+    databaseStatementTimeoutMs: values.DB_STATEMENT_TIMEOUT_MS,
+    databaseConnectTimeoutMs: values.DB_CONNECT_TIMEOUT,
+    databasePrepared: values.DB_PREPARED,
+    migrate: values.MIGRATE,
+    logFile: values.LOG_FILE,
+    logLevel: values.LOG_LEVEL,
+    logStdout: values.LOG_STDOUT,
+    defaultLimit: values.DEFAULT_LIMIT,
+    maxLimit: values.MAX_LIMIT,
+    maxBodyBytes: values.MAX_BODY_BYTES,
+    maxAttributesBytes: values.MAX_ATTRIBUTES_BYTES,
+    trustProxy: values.TRUST_PROXY,
+    metrics: {
+      enabled: values.METRICS_ENABLED,
+      exporter: values.METRICS_EXPORTER,
+      host: values.OTEL_EXPORTER_PROMETHEUS_HOST,
+      port: values.OTEL_EXPORTER_PROMETHEUS_PORT,
+    },
+    tracingEnabled: values.TRACING_ENABLED,
+    docsEnabled: values.DOCS_ENABLED,
+  } as const
+}

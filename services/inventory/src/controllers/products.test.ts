@@ -1,0 +1,268 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
+
+let inventory: TestInventory
+beforeAll(async () => {
+  inventory = await startInventory()
+})
+afterAll(() => inventory.close())
+
+let serial = 0
+const newSku = () => `SKU-${++serial}`
+const get = (url: string, headers = {}) => inventory.app.inject({ url, headers })
+const post = (payload: unknown) =>
+  inventory.app.inject({
+    method: 'POST',
+    url: '/products',
+    headers: { 'content-type': 'application/json' },
+    payload: typeof payload === 'string' ? payload : JSON.stringify(payload),
+  })
+
+async function create(attributes: unknown, sku = newSku()): Promise<number> {
+  const response = await post({ sku, attributes })
+  expect(response.statusCode).toBe(201)
+  return response.json().data.id
+}
+
+describe('POST /products', () => {
+  it('201: confirms with the new id, its address and its tag', async () => {
+    const response = await post({ sku: newSku(), attributes: '{"color":"red"}' })
+    const { id } = response.json().data
+    expect(response.statusCode).toBe(201)
+    expect(response.json()).toEqual({ statusCode: 201, data: { id, message: `Product ${id} was created.` } })
+    expect(response.headers).toMatchObject({
+      location: `/products/${id}`,
+      etag: `"p${id}-1"`,
+      'content-type': 'application/json; charset=utf-8',
+      'cache-control': 'no-store',
+    })
+  })
+
+  it.each(['[1,2]', '"red"', '5', 'false', '{}', ' {"a" : 1} '])('201: takes the JSON value %s', async (attributes) => {
+    const id = await create(attributes)
+    expect((await get(`/products/${id}`)).json().data.attributes).toEqual(JSON.parse(attributes))
+  })
+
+  it.each([[{ a: [1, { b: null }] }], [[1, 'x']]])('201: takes %j as it is', async (attributes) => {
+    const id = await create(attributes)
+    expect((await get(`/products/${id}`)).json().data.attributes).toEqual(attributes)
+  })
+
+  it('201: keeps every digit, sent as text or as an object', async () => {
+    const numbers = '{"big":12345678901234567890,"price":0.10,"e":1e2,"small":-1.50E-3}'
+    const kept = '{"e": 100, "big": 12345678901234567890, "price": 0.10, "small": -0.00150}'
+    const asText = await create(numbers)
+    const asObject = (await post(`{"attributes":${numbers},"sku":"${newSku()}"}`)).json().data.id
+    for (const id of [asText, asObject]) expect((await get(`/products/${id}`)).body).toContain(`"attributes":${kept}}`)
+  })
+
+  it('201: of a repeated key the last value counts', async () => {
+    const response = await post(`{"sku":"lost","sku":"${newSku()}","attributes":{"a":1},"attributes":{"a":2,"a":3}}`)
+    const product = await get(`/products/${response.json().data.id}`)
+    expect(product.json().data).toMatchObject({ sku: `SKU-${serial}`, attributes: { a: 3 } })
+  })
+
+  it('201: takes a form', async () => {
+    const response = await inventory.app.inject({
+      method: 'POST',
+      url: '/products',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      payload: new URLSearchParams({ sku: 'ä form+', attributes: '{"a b":"c&d"}' }).toString(),
+    })
+    const product = await get(`/products/${response.json().data.id}`)
+    expect(product.json().data).toMatchObject({ sku: 'ä form+', attributes: { 'a b': 'c&d' } })
+  })
+
+  it.each(['😀'.repeat(255), "x'; DROP TABLE products; --", '$.a ? (@ == 1)', '../..', '%_\\'])(
+    '201: the sku %s is plain text',
+    async (sku) => {
+      const id = await create('{}', sku)
+      expect((await get(`/products/${id}`)).json().data.sku).toBe(sku)
+    },
+  )
+
+  it('201: skus differ by case and by normalisation', async () => {
+    for (const sku of ['case', 'CASE', 'caf\u00e9', 'cafe\u0301']) await create('{}', sku)
+  })
+
+  it('409: refuses a sku that a product has', async () => {
+    const sku = newSku()
+    await create('{}', sku)
+    const response = await post({ sku, attributes: '{}' })
+    expect(response.statusCode).toBe(409)
+    expect(response.json()).toEqual({
+      statusCode: 409,
+      error: { type: 'CONFLICT', description: 'A product with this sku already exists.' },
+    })
+  })
+
+  it('201: takes the sku of a deleted product', async () => {
+    const sku = newSku()
+    const id = await create('{}', sku)
+    await inventory.query('UPDATE inventory.products SET deleted_at = now() WHERE id = $1', [id])
+    expect((await get(`/products/${id}`)).statusCode).toBe(404)
+    await create('{}', sku)
+  })
+
+  it.each<[unknown, string, string]>([
+    [{ attributes: '{}' }, 'sku', 'is required'],
+    [{ sku: 5, attributes: '{}' }, 'sku', 'must be a string'],
+    [{ sku: null, attributes: '{}' }, 'sku', 'must be a string'],
+    [{ sku: '', attributes: '{}' }, 'sku', 'must not be empty'],
+    [{ sku: ' A', attributes: '{}' }, 'sku', 'must not begin or end with white space'],
+    [{ sku: 'x'.repeat(256), attributes: '{}' }, 'sku', 'must have at most 255 characters'],
+    [{ sku: 'A\u0000B', attributes: '{}' }, 'sku', 'must not hold control characters'],
+    [{ sku: 'A\nB', attributes: '{}' }, 'sku', 'must not hold control characters'],
+    ['{"sku":"\\ud83d","attributes":"{}"}', 'sku', 'must be well-formed Unicode'],
+    [{ sku: 'S' }, 'attributes', 'is required'],
+    [{ sku: 'S', attributes: null }, 'attributes', 'must be a text that is JSON, an object or an array'],
+    [{ sku: 'S', attributes: 5 }, 'attributes', 'must be a text that is JSON, an object or an array'],
+    [{ sku: 'S', attributes: true }, 'attributes', 'must be a text that is JSON, an object or an array'],
+    [{ sku: 'S', attributes: '{bad' }, 'attributes', 'must be JSON'],
+    [{ sku: 'S', attributes: '' }, 'attributes', 'must be JSON'],
+    [{ sku: 'S', attributes: 'null' }, 'attributes', 'must not be null'],
+    [{ sku: 'S', attributes: '{"a":"\\u0000"}' }, 'attributes', 'must not hold U+0000 or half a surrogate pair'],
+    [{ sku: 'S', attributes: '{"__proto__":1}' }, 'attributes', 'must not have a key "__proto__"'],
+    [{ sku: 'S', attributes: `"${'x'.repeat(65_536)}"` }, 'attributes', 'must be at most 65536 bytes of JSON'],
+    [{ sku: 'S', attributes: '[1e99999]' }, 'attributes', 'must not hold a number that is too long when written out'],
+    ['{"sku":"S","attributes":[1e99999]}', 'attributes', 'must not hold a number that is too long when written out'],
+    [{ sku: 'S', attributes: '{}', id: 7 }, '', 'must have the members sku and attributes alone'],
+    [{}, 'sku', 'is required'],
+  ])('400: refuses %j, path "%s"', async (body, path, message) => {
+    const response = await post(body)
+    expect(response.statusCode).toBe(400)
+    const { error, statusCode } = response.json()
+    expect(statusCode).toBe(400)
+    expect(error.type).toBe('VALIDATION_ERROR')
+    expect(error.issues[0]).toEqual({ path, message })
+    expect(error.description).toBe(`${path || 'The request'}: ${message}`)
+  })
+
+  it('400: takes 1,000 keys and 32 levels in the form of an object, and not one more', async () => {
+    const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, at]))
+    const nested = (depth: number) => JSON.parse('['.repeat(depth) + ']'.repeat(depth))
+    await create(keys(1_000))
+    await create(nested(32))
+    for (const attributes of [keys(1_001), nested(33)]) {
+      expect((await post({ sku: newSku(), attributes })).json().error.issues[0].path).toBe('attributes')
+    }
+  })
+
+  it.each<[string, string]>([
+    ['[]', 'The request body must be a JSON object.'],
+    ['"x"', 'The request body must be a JSON object.'],
+    ['null', 'The request body must be a JSON object.'],
+    ['{"sku":', 'The request body is not valid JSON.'],
+    ['{"sku":"S","__proto__":{}}', 'The request body must not have a key __proto__.'],
+    ['{"sku":"S","attributes":{"a":{"__proto__":1}}}', 'The request body must not have a key __proto__.'],
+    [
+      '{"sku":"S","attributes":{"constructor":{"prototype":1}}}',
+      'The request body must not have a key constructor.prototype.',
+    ],
+    [`{"sku":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 'The request body is nested deeper than 64 levels.'],
+  ])('400: refuses the body %s', async (body, description) => {
+    const response = await post(body)
+    expect(response.statusCode).toBe(400)
+    expect(response.json()).toEqual({ statusCode: 400, error: { type: 'BAD_REQUEST', description } })
+  })
+})
+
+describe('GET /products/:productId', () => {
+  it('200: the product with a validator, 304 for who has it', async () => {
+    const sku = newSku()
+    const id = await create('{"a":1}', sku)
+    const etag = `"p${id}-1"`
+    const response = await get(`/products/${id}`)
+    expect(response.json()).toEqual({ statusCode: 200, data: { id, sku, attributes: { a: 1 } } })
+    expect(response.headers).toMatchObject({ etag, 'cache-control': 'no-cache' })
+    for (const known of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
+      const unchanged = await get(`/products/${id}`, { 'if-none-match': known })
+      expect([unchanged.statusCode, unchanged.body, unchanged.headers.etag]).toEqual([304, '', etag])
+    }
+    expect((await get(`/products/${id}`, { 'if-none-match': '"other"' })).statusCode).toBe(200)
+  })
+
+  it('404: also where a validator is sent', async () => {
+    const response = await get('/products/9007199254740991', { 'if-none-match': '*' })
+    expect(response.statusCode).toBe(404)
+    expect(response.json()).toEqual({
+      statusCode: 404,
+      error: { type: 'RESOURCE_NOT_FOUND', description: 'The product you requested does not exist.' },
+    })
+  })
+
+  it.each(['0', '-1', '01', '1.0', 'abc', '1e2', '%201', '9007199254740992', 'x'.repeat(500)])(
+    '400: %s is no id',
+    async (id) => {
+      const response = await get(`/products/${id}`)
+      expect(response.statusCode).toBe(400)
+      expect(response.json()).toMatchObject({ error: { type: 'VALIDATION_ERROR', issues: [{ path: 'productId' }] } })
+    },
+  )
+})
+
+describe('GET /products', () => {
+  let list: TestInventory
+  beforeAll(async () => {
+    list = await startInventory({ INVENTORY_DEFAULT_LIMIT: '50' })
+    await list.query(`INSERT INTO inventory.products (sku, attributes)
+      SELECT 'P' || n, jsonb_build_object('n', n) FROM generate_series(1, 120) AS n ORDER BY n`)
+    await list.query('UPDATE inventory.products SET deleted_at = now() WHERE id IN (3, 60)')
+  })
+  afterAll(() => list.close())
+  const page = async (url: string) => {
+    const { headers, body } = await list.app.inject({ url })
+    const next = /<([^>]+)>; rel="next"/.exec(String(headers.link))?.[1]
+    return { next, link: headers.link, ids: JSON.parse(body).data.map(({ id }: { id: number }) => id) }
+  }
+  const live = Array.from({ length: 120 }, (_, at) => at + 1).filter((id) => id !== 3 && id !== 60)
+
+  it('200: live products by id, 50 of them', async () => {
+    const { ids, link } = await page('/products')
+    expect(ids).toEqual(live.slice(0, 50))
+    expect(link).toMatch(/^<\/products\?cursor=[\w-]+>; rel="next", <\/products>; rel="first"$/)
+  })
+
+  it.each([1, 7, 50, 118, 119, 500])('200: pages of %i show each product once', async (limit) => {
+    const seen: number[] = []
+    for (let url: string | undefined = `/products?limit=${limit}`; url; ) {
+      const { ids, next } = await page(url)
+      seen.push(...ids)
+      url = next
+    }
+    expect(seen).toEqual(live)
+  })
+
+  it('200: an empty list', async () => {
+    const empty = await startInventory()
+    const response = await empty.app.inject({ url: '/products' })
+    await empty.close()
+    expect(response.json()).toEqual({ statusCode: 200, data: [] })
+    expect(response.headers.link).toBe('</products>; rel="first"')
+  })
+
+  it.each([
+    'limit=0',
+    'limit=-1',
+    'limit=501',
+    'limit=1.5',
+    'limit=',
+    'limit=1&limit=2',
+    'cursor=abc',
+    'cursor=',
+    'sort=sku',
+    '__proto__=1',
+    'constructor=1',
+    'x',
+  ])('400: refuses ?%s', async (query) => {
+    const response = await list.app.inject({ url: `/products?${query}` })
+    expect(response.statusCode).toBe(400)
+    expect(response.json()).toMatchObject({ statusCode: 400, error: { type: 'VALIDATION_ERROR' } })
+  })
+
+  it('400: refuses the cursor of another list', async () => {
+    const { next = '' } = await page('/products?limit=1')
+    const response = await list.app.inject({ url: next.replace('/products', '/users') })
+    expect(response.json()).toMatchObject({ error: { issues: [{ path: 'cursor' }] } })
+  })
+})

@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
+
+const SEED = [
+  { id: 1, username: 'bill.gates', firstName: 'Bill', lastName: 'Gates' },
+  { id: 2, username: 'steve.jobs', firstName: 'Steve', lastName: 'Jobs' },
+  { id: 3, username: 'mark.zuckerberg', firstName: 'Mark', lastName: 'Zuckerberg' },
+  { id: 4, username: 'evan.spiegel', firstName: 'Evan', lastName: 'Spiegel' },
+  { id: 5, username: 'jack.dorsey', firstName: 'Jack', lastName: 'Dorsey' },
+]
+
+let inventory: TestInventory
+beforeAll(async () => {
+  inventory = await startInventory()
+})
+afterAll(() => inventory.close())
+const get = (url: string) => inventory.app.inject({ url })
+
+describe('GET /users', () => {
+  it('200: lists the seeded users by id, in the list envelope', async () => {
+    const response = await get('/users')
+    expect(response.statusCode).toBe(200)
+    expect(response.json()).toEqual({ statusCode: 200, data: SEED })
+    expect(response.headers).toMatchObject({
+      'content-type': 'application/json; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      link: '</users>; rel="first"',
+    })
+  })
+
+  it('200: pages by cursor', async () => {
+    const first = await get('/users?limit=3')
+    expect(first.json().data).toEqual(SEED.slice(0, 3))
+    const next = /<([^>]+)>; rel="next"/.exec(String(first.headers.link))?.[1] ?? ''
+    const second = await get(next)
+    expect(second.json()).toEqual({ statusCode: 200, data: SEED.slice(3) })
+    expect(second.headers.link).toBe('</users?limit=3>; rel="first"')
+  })
+
+  it.each(['limit=501', 'limit=0', 'cursor=x', 'username=bill.gates'])('400: refuses ?%s', async (query) => {
+    const response = await get(`/users?${query}`)
+    expect(response.json()).toMatchObject({ statusCode: 400, error: { type: 'VALIDATION_ERROR' } })
+  })
+})
+
+describe('GET /users/:userId', () => {
+  it('200: one user', async () => {
+    const response = await get('/users/5')
+    expect(response.json()).toEqual({ statusCode: 200, data: SEED[4] })
+  })
+
+  it('404: an id that nobody has', async () => {
+    const response = await get('/users/6')
+    expect(response.statusCode).toBe(404)
+    expect(response.json()).toEqual({
+      statusCode: 404,
+      error: { type: 'RESOURCE_NOT_FOUND', description: 'The user you requested does not exist.' },
+    })
+  })
+
+  it.each(['0', '-1', '01', '1.0', 'abc', '9007199254740992'])('400: %s is no id', async (id) => {
+    expect((await get(`/users/${id}`)).json()).toMatchObject({ statusCode: 400, error: { type: 'VALIDATION_ERROR' } })
+  })
+})
+
+it('the next user gets id 6', async () => {
+  const rows = await inventory.query(
+    `INSERT INTO inventory.users (username, first_name, last_name) VALUES ('ada', 'Ada', 'Lovelace') RETURNING id`,
+  )
+  expect(rows).toEqual([{ id: '6' }])
+})

@@ -1,0 +1,28 @@
+import type { Generated } from 'kysely'
+
+/** Rows of the schema `inventory`, columns as in SQL. 64-bit integers arrive as bigint. */
+export interface InventoryTables {
+  readonly products: ProductTable
+  readonly users: UserTable
+}
+
+export interface ProductTable {
+  readonly id: Generated<bigint>
+  readonly sku: string
+  /** JSON. Written as text and read as `attributes::text`, so that no number passes through JavaScript. */
+  readonly attributes: string
+  readonly version: Generated<number>
+  /** The place of the product's latest change among all changes of products. */
+  readonly revision: Generated<bigint>
+  readonly created_at: Generated<Date>
+  readonly updated_at: Generated<Date>
+  /** Null while the product is live. */
+  readonly deleted_at: Date | null
+}
+
+export interface UserTable {
+  readonly id: Generated<bigint>
+  readonly username: string
+  readonly first_name: string
+  readonly last_name: string
+}

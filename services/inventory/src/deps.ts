@@ -1,0 +1,86 @@
+import { createReadiness, type Readiness } from '@trestle/common/server/readiness.ts'
+import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
+import { startTracing, type Tracing } from '@trestle/common/telemetry/tracing.ts'
+import { type Database, openDatabase } from '@trestle/database/connect.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { isMigrated } from '@trestle/database/migrate.ts'
+import { createNames } from '@trestle/database/names.ts'
+import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
+import type { InventoryConfig } from './config.ts'
+import type { InventoryTables } from './database.ts'
+import { serviceVersion } from './version.ts'
+
+/** What the routes and use cases of the inventory work with. */
+export interface InventoryDeps {
+  readonly config: InventoryConfig
+  readonly lanes: Lanes
+  readonly names: Names
+  readonly log: ServiceLogger
+  readonly metrics: Metrics
+  readonly tracing: Tracing
+  readonly readiness: Readiness
+}
+
+/** The same, opened, with the way to end it. */
+export interface OpenInventoryDeps extends InventoryDeps {
+  /** Ends metrics, traces and the database. The log stays open. */
+  close(): Promise<void>
+}
+
+/** The identifiers of the service in its database. */
+export function inventoryNames(config: Pick<InventoryConfig, 'databaseNamespace'>): Names {
+  return createNames('inventory', config.databaseNamespace)
+}
+
+/** The log of a process. @throws Error naming the file when it cannot be written */
+export function createInventoryLog(config: InventoryConfig): ServiceLogger {
+  return createLogger({ level: config.logLevel, file: config.logFile, stdout: config.logStdout })
+}
+
+/** Opens what a serving process needs. The database is expected to answer and to be migrated. */
+export async function createDeps(config: InventoryConfig, log: ServiceLogger): Promise<OpenInventoryDeps> {
+  const names = inventoryNames(config)
+  const resource = { 'service.name': 'inventory', 'service.version': serviceVersion }
+  const [metrics, tracing] = await Promise.all([
+    createMetrics({ ...config.metrics, resource }),
+    startTracing({ enabled: config.tracingEnabled, resource }),
+  ])
+  const database = openDatabase<InventoryTables>({
+    url: config.databaseUrl,
+    names,
+    applicationName: 'inventory',
+    poolSize: config.databasePoolSize,
+    role: config.databaseRole,
+    statementTimeoutMs: config.databaseStatementTimeoutMs,
+    lockTimeoutMs: Math.ceil(config.databaseStatementTimeoutMs / 2),
+    prepared: config.databasePrepared,
+    onConnectionError: (error) => log.logger.warn({ err: error }, 'database connection lost'),
+  })
+  observeConnections(metrics, database)
+  const readiness = createReadiness({
+    database: () => database.ping(),
+    migrations: () => expectMigrations(database),
+  })
+  return {
+    ...{ config, names, log, metrics, tracing, readiness },
+    lanes: database.lanes,
+    close: async () => {
+      await Promise.all([metrics.close(), tracing.close()])
+      await database.close()
+    },
+  }
+}
+
+function observeConnections({ meter }: Metrics, database: Database<InventoryTables>): void {
+  const gauge = meter.createObservableGauge('db_pool_connections', { description: 'Connections of the pool by state' })
+  gauge.addCallback((result) => {
+    for (const [state, count] of Object.entries(database.connections())) result.observe(count, { state })
+  })
+}
+
+async function expectMigrations({ db, names }: Database<InventoryTables>): Promise<void> {
+  const migrated = await isMigrated(db, { names, sources: inventoryMigrations })
+  if (!migrated) throw new Error('migrations are pending')
+}

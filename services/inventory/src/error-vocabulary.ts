@@ -1,0 +1,73 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import type { ErrorVocabulary, InvalidInput } from '@trestle/common/errors/error-handler.ts'
+import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavailable.ts'
+import { z } from 'zod'
+import * as errors from './errors.ts'
+
+const ISSUES_MAX = 20
+
+/** One value that a request has wrong. */
+export interface Issue {
+  /** Keys joined with dots; empty for the whole. */
+  readonly path: string
+  readonly message: string
+}
+
+/** The envelope of every error. */
+export const ErrorView = z
+  .object({
+    statusCode: z.int().min(400).max(599),
+    error: z.object({
+      type: z.string(),
+      description: z.string(),
+      issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+    }),
+  })
+  .meta({ id: 'Error' })
+
+/** The body of an error. */
+function errorEnvelope({ status, code, message, details }: HttpError): z.output<typeof ErrorView> {
+  return { statusCode: status, error: { type: code, description: message, ...details } }
+}
+
+/** 400 VALIDATION_ERROR over at least one issue; its description names the first. Values are never echoed. */
+export function invalid(issues: readonly [Issue, ...Issue[]]): HttpError {
+  const [{ path, message }] = issues
+  return errors.validationError({
+    message: `${path === '' ? 'The request' : path}: ${message}`,
+    details: { issues: issues.slice(0, ISSUES_MAX) },
+  })
+}
+
+/** What the shared error handler says in this service. */
+export const errorVocabulary: ErrorVocabulary = {
+  envelope: errorEnvelope,
+  invalid: ({ issues }) => invalid(toIssues(issues)),
+  malformed,
+  tooLarge: (cause) => errors.payloadTooLarge({ cause }),
+  uriTooLong: (cause) => errors.uriTooLong({ cause }),
+  unsupportedMediaType: (cause) => errors.unsupportedMediaType({ cause }),
+  notFound: () => errors.notFound(),
+  methodNotAllowed: (allow) => errors.methodNotAllowed({ headers: { Allow: allow.join(', ') } }),
+  unavailable: (cause) => errors.serviceUnavailable({ cause }),
+  timedOut: (cause) => errors.serviceUnavailable({ cause }),
+  unexpected: (cause) => errors.serverError({ cause }),
+  // Away, too slow or too contended: all of them pass.
+  isUnavailable: (error) => isDatabaseUnavailable(error) || isLockTimeout(error),
+}
+
+/** A request so broken that Node refuses it arrives here too, known by its code. */
+function malformed(cause: unknown): HttpError {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+  if (code === 'HPE_HEADER_OVERFLOW') return errors.headersTooLarge({ cause })
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return errors.requestTimeout({ cause })
+  return errors.badRequest({ cause })
+}
+
+function toIssues(issues: InvalidInput['issues']): readonly [Issue, ...Issue[]] {
+  const [first = { path: '', message: 'is not valid' }, ...others] = issues.map(({ path, message }) => ({
+    path: path.join('.'),
+    message,
+  }))
+  return [first, ...others]
+}

@@ -1,0 +1,43 @@
+#!/usr/bin/env node
+import { runCommandLine } from '@trestle/common/server/command-line.ts'
+import { Command } from 'commander'
+import { doctor } from './commands/doctor.ts'
+import { migrateCommand } from './commands/migrate.ts'
+import { seed } from './commands/seed.ts'
+import { serve } from './commands/serve.ts'
+import { loadInventoryConfig } from './config.ts'
+import { serviceVersion } from './version.ts'
+
+const loadConfig = () => loadInventoryConfig(process.env)
+const print = (line: string): void => {
+  process.stdout.write(`${line}\n`)
+}
+
+const program = new Command('inventory')
+  .description('Products with free-form attributes, over HTTP. Settings come from INVENTORY_… variables and .env.')
+  .version(serviceVersion)
+
+program
+  .command('serve', { isDefault: true })
+  .description('run the HTTP service (also without a command)')
+  .action(() => serve(loadConfig(), process))
+program.addCommand(migrateCommand(loadConfig, print))
+program
+  .command('doctor')
+  .description('try settings, log file, database and migrations, and say what to do')
+  .action(async () => {
+    if (!(await doctor(loadConfig, print))) process.exitCode = 1
+  })
+program
+  .command('seed')
+  .description('add sample products for development; running it again adds the missing ones only')
+  .requiredOption('--products <count>', 'how many products there should be')
+  .action((options: { products: string }) => seed(loadConfig(), options.products, print))
+program
+  .command('version')
+  .description('print the version')
+  .action(() => {
+    print(serviceVersion)
+  })
+
+await runCommandLine(program, process)

@@ -1,0 +1,24 @@
+import { type MigrateOptions, migrateUp } from '@trestle/database/migrate.ts'
+import { grantToRole } from '@trestle/database/roles.ts'
+import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
+import type { InventoryConfig } from './config.ts'
+import { inventoryNames } from './deps.ts'
+
+/** What `inventory migrate` and the run at start work with: the migrations, then the grants to the service's role. */
+export function migrateOptions(
+  config: Pick<InventoryConfig, 'migrationDatabaseUrl' | 'databaseNamespace' | 'databaseRole'>,
+): MigrateOptions {
+  const names = inventoryNames(config)
+  const role = config.databaseRole
+  return {
+    url: config.migrationDatabaseUrl,
+    names,
+    sources: inventoryMigrations,
+    afterwards: role === undefined ? [] : [(db) => grantToRole(db, { names, role, appendOnly: [] })],
+  }
+}
+
+/** Brings the database up to date. Processes that start together wait for each other. */
+export async function migrateToLatest(config: InventoryConfig): Promise<readonly string[]> {
+  return (await migrateUp(migrateOptions(config))).migrations
+}

@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { buildOpenApi } from './openapi.ts'
+
+const Operation = z.object({ responses: z.record(z.string(), z.unknown()) })
+const Document = z.object({
+  openapi: z.literal('3.1.0'),
+  paths: z.record(z.string(), z.record(z.string(), Operation)),
+  components: z.object({ schemas: z.record(z.string(), z.unknown()) }),
+})
+
+describe('buildOpenApi', () => {
+  it('lists every route with its answers', async () => {
+    const { paths } = Document.parse(await buildOpenApi())
+    const operations = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(
+        ([method, { responses }]) => `${method} ${path}: ${Object.keys(responses).join(' ')}`,
+      ),
+    )
+    expect(operations).toEqual([
+      'get /: 200',
+      'get /health: 200',
+      'get /users: 200 400 500 503',
+      'get /users/{userId}: 200 400 404 500 503',
+      'get /products: 200 400 500 503',
+      'post /products: 201 400 409 413 415 500 503',
+      'get /products/{productId}: 200 304 400 404 500 503',
+    ])
+  })
+
+  it('defines every schema that it refers to', async () => {
+    const document = await buildOpenApi()
+    const { components } = Document.parse(document)
+    const named = [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name)
+    expect(named.length).toBeGreaterThan(0)
+    for (const name of named) expect(components.schemas).toHaveProperty(String(name))
+  })
+
+  it('is the same each time', async () => {
+    expect(await buildOpenApi()).toEqual(await buildOpenApi())
+  })
+})

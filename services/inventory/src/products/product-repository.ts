@@ -1,0 +1,58 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { violatedConstraint } from '@trestle/database/violations.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type Kysely, sql } from 'kysely'
+import type { InventoryTables } from '../database.ts'
+import type { NewProduct, Product, VersionedProduct } from './product.ts'
+
+const attributesText = sql<string>`attributes::text`.as('attributes')
+
+const findQuery = prepare('find_product', (p: { id: number }, db: Kysely<InventoryTables>) =>
+  db
+    .selectFrom('products')
+    .select(['sku', attributesText, 'version'])
+    .where('id', '=', sql<bigint>`${p.id}`)
+    .where('deleted_at', 'is', null),
+)
+
+const listQuery = prepare('list_products', (p: { afterId: number; limit: number }, db: Kysely<InventoryTables>) =>
+  db
+    .selectFrom('products')
+    .select(['id', 'sku', attributesText])
+    .where('id', '>', sql<bigint>`${p.afterId}`)
+    .where('deleted_at', 'is', null)
+    .orderBy('id')
+    .limit(sql<number>`${p.limit}`),
+)
+
+const insertQuery = prepare('insert_product', (p: NewProduct, db: Kysely<InventoryTables>) =>
+  db.insertInto('products').values({ sku: p.sku, attributes: p.attributes }).returning(['id', 'version']),
+)
+
+/** A live product, or undefined. */
+export async function findProduct(lanes: Lanes, id: number): Promise<VersionedProduct | undefined> {
+  const row = await lanes.read.first(findQuery, { id })
+  return row && { id, ...row }
+}
+
+/** Live products with an id above `afterId`, by id, at most `limit`. */
+export async function listProducts(lanes: Lanes, afterId: number, limit: number): Promise<Product[]> {
+  const rows = await lanes.read.all(listQuery, { afterId, limit })
+  return rows.map((row) => ({ ...row, id: Number(row.id) }))
+}
+
+export type InsertProductResult =
+  | { readonly verdict: 'inserted'; readonly id: number; readonly version: number }
+  | { readonly verdict: 'duplicate-sku' }
+
+/** Adds a product. Whether its sku is taken is the unique index's decision alone, so parallel inserts cannot both pass. */
+export async function insertProduct(lanes: Lanes, names: Names, product: NewProduct): Promise<InsertProductResult> {
+  try {
+    const { id, version } = await lanes.write.one(insertQuery, product)
+    return { verdict: 'inserted', id: Number(id), version }
+  } catch (error) {
+    if (violatedConstraint(error, names) === 'products_sku_key') return { verdict: 'duplicate-sku' }
+    throw error
+  }
+}

@@ -1,0 +1,225 @@
+import type { AddressInfo } from 'node:net'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { rawRequest, sendRaw } from './raw-request.ts'
+import { startInventory, type TestInventory } from './start-inventory.ts'
+
+let inventory: TestInventory
+let port: number
+beforeAll(async () => {
+  inventory = await startInventory({ INVENTORY_MAX_BODY_BYTES: '2000' })
+  await inventory.app.listen({ host: '127.0.0.1', port: 0 })
+  port = (inventory.app.server.address() as AddressInfo).port
+})
+afterAll(() => inventory.close())
+
+const TYPES: Readonly<Record<number, string>> = {
+  400: 'BAD_REQUEST',
+  404: 'RESOURCE_NOT_FOUND',
+  405: 'NOT_ALLOWED',
+  408: 'BAD_REQUEST',
+  413: 'PAYLOAD_TOO_LARGE',
+  414: 'URI_TOO_LONG',
+  415: 'UNSUPPORTED_MEDIA_TYPE',
+  431: 'BAD_REQUEST',
+  501: 'NOT_IMPLEMENTED',
+}
+
+async function expectError(request: string | Buffer, status: number): Promise<Readonly<Record<string, string>>> {
+  const answer = await sendRaw(port, request)
+  expect(answer.status).toBe(status)
+  const body = JSON.parse(answer.body)
+  expect(body).toEqual({ statusCode: status, error: { type: TYPES[status], description: expect.any(String) } })
+  expect(answer.headers).toMatchObject({
+    'content-type': 'application/json; charset=utf-8',
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+    'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+  })
+  return answer.headers
+}
+
+describe('a request target', () => {
+  it.each<[string, number]>([
+    ['GET /%zz', 400],
+    ['GET /%4', 400],
+    ['GET /%c0%af', 400],
+    ['GET /%00', 400],
+    ['GET /products/%0a', 400],
+    ['GET /..', 400],
+    ['GET /products/../users', 400],
+    ['GET /%2e%2E/users', 400],
+    ['GET /products%2F1', 400],
+    ['GET /products%5c1', 400],
+    ['GET /products\\1', 400],
+    ['GET /products#x', 400],
+    ['GET /products?a=%zz', 400],
+    ['GET *', 400],
+    ['GET localhost:80', 400],
+    ['FOO /products', 400],
+    ['get /products', 400],
+    ['GET products', 400],
+    [`GET /${'a'.repeat(8_200)}`, 414],
+    [`GET /products?x=${'a'.repeat(9_000)}`, 414],
+    [`GET /${'a/'.repeat(129)}`, 414],
+    [`GET /${'a'.repeat(20_000)}`, 431],
+    ['GET /nope', 404],
+    ['GET /products/1/2', 404],
+    ['GET /__proto__', 404],
+    ['GET /constructor', 404],
+    ['GET /toString/then', 404],
+    ['GET /%252e%252e', 404],
+    ['GET /Products', 404],
+    ['DELETE /nope', 404],
+    ['OPTIONS /nope', 404],
+    ['PROPFIND /products', 501],
+    ['PROPFIND /nope', 501],
+    ['TRACE /', 501],
+    ['QUERY /products', 501],
+  ])('%s: %i', async (line, status) => {
+    await expectError(rawRequest(line), status)
+  })
+
+  it.each([
+    ['PUT /products', 'GET, HEAD, POST, OPTIONS'],
+    ['DELETE /users/1', 'GET, HEAD, OPTIONS'],
+    ['POST /users', 'GET, HEAD, OPTIONS'],
+    ['PATCH /products/abc', 'GET, HEAD, OPTIONS'],
+    ['POST /', 'GET, HEAD, OPTIONS'],
+    ['DELETE //products/', 'GET, HEAD, POST, OPTIONS'],
+  ])('%s: 405 with Allow: %s', async (line, allow) => {
+    const headers = await expectError(rawRequest(line, ['Content-Length: 2'], '{}'), 405)
+    expect(headers.allow).toBe(allow)
+  })
+
+  it.each([
+    ['OPTIONS /products', 'GET, HEAD, POST, OPTIONS'],
+    ['OPTIONS /products/abc', 'GET, HEAD, OPTIONS'],
+    ['OPTIONS *', 'GET, HEAD, POST, OPTIONS'],
+  ])('%s: 204 with Allow: %s', async (line, allow) => {
+    const answer = await sendRaw(port, rawRequest(line))
+    expect(answer).toMatchObject({ status: 204, body: '', headers: { allow } })
+  })
+
+  it.each(['/users/1/', '//users///1', '/%75sers/1', 'http://elsewhere/users/1', '/users/1?'])(
+    '%s is /users/1',
+    async (target) => {
+      const answer = await sendRaw(port, rawRequest(`GET ${target}`))
+      expect(JSON.parse(answer.body).data.id).toBe(1)
+    },
+  )
+
+  it('HEAD has the headers of GET and no body', async () => {
+    const get = await sendRaw(port, rawRequest('GET /users/1'))
+    const head = await sendRaw(port, rawRequest('HEAD /users/1'))
+    expect(head).toMatchObject({ status: 200, body: '' })
+    expect(head.headers['content-length']).toBe(String(Buffer.byteLength(get.body)))
+    expect((await sendRaw(port, rawRequest('HEAD /users/99'))).status).toBe(404)
+  })
+
+  it('never answers with a 5xx, whatever the target holds', async () => {
+    const part = fc.oneof(
+      fc.constantFrom('products', 'users', '1', '..', '%2e', '%', '%zz', '', '__proto__', '?', '&', '=', 'limit=1'),
+      fc.string({ maxLength: 8 }).map((text) => text.replaceAll(/[\s]/g, '')),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom('GET', 'POST', 'PUT', 'OPTIONS'), fc.array(part), async (method, parts) => {
+        const { status } = await sendRaw(port, rawRequest(`${method} /${parts.join('/')}`))
+        expect(status).toBeLessThan(500)
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
+
+describe('what is no HTTP', () => {
+  it.each([
+    ['a broken request line', 'nonsense\r\n\r\n', 400],
+    ['a broken header', 'GET / HTTP/1.1\r\nHost localhost\r\n\r\n', 400],
+    ['no host', 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+    ['two lengths', 'POST /products HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n', 400],
+    ['a header of 20 KiB', `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+  ])('%s', async (_name, request, status) => {
+    await expectError(request, status)
+  })
+})
+
+describe('a body', () => {
+  const post = (type: string | undefined, body: string, ...headers: string[]) =>
+    rawRequest(
+      'POST /products',
+      [...(type ? [`Content-Type: ${type}`] : []), `Content-Length: ${Buffer.byteLength(body)}`, ...headers],
+      body,
+    )
+
+  it.each<[string, string, number]>([
+    ['no type', post(undefined, '{}'), 415],
+    ['XML', post('application/xml', '<a/>'), 415],
+    ['plain text', post('text/plain', 'x'), 415],
+    ['no media type at all', post('nonsense', '{}'), 415],
+    ['another charset', post('application/json; charset=latin1', '{}'), 415],
+    ['compressed', post('application/json', '{}', 'Content-Encoding: gzip'), 415],
+    ['too large', post('application/json', `{"sku":"${'x'.repeat(2_000)}"}`), 413],
+    ['a broken form', post('application/x-www-form-urlencoded', 'sku=%zz'), 400],
+    ['a form with __proto__', post('application/x-www-form-urlencoded', '__proto__=1'), 400],
+    ['broken JSON', post('application/json', '{"sku":'), 400],
+  ])('%s', async (_name, request, status) => {
+    await expectError(request, status)
+  })
+
+  it('400: bytes that are not UTF-8', async () => {
+    const body = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d])
+    const head = `POST /products HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
+    await expectError(Buffer.concat([Buffer.from(head), body]), 400)
+  })
+
+  it.each([
+    ['none', rawRequest('POST /products')],
+    ['an empty one', post('application/json', '')],
+    ['a form without fields', post('application/x-www-form-urlencoded', '')],
+    ['a field sent twice', post('application/x-www-form-urlencoded', 'sku=A&sku=B&attributes=1')],
+  ])('400 VALIDATION_ERROR: %s', async (_name, request) => {
+    const answer = await sendRaw(port, request)
+    expect(answer.status).toBe(400)
+    expect(JSON.parse(answer.body).error.type).toBe('VALIDATION_ERROR')
+  })
+
+  it.each(['application/json; charset=UTF-8', 'APPLICATION/JSON', 'application/vnd.api+json'])(
+    '201: as %s, also in chunks',
+    async (type) => {
+      const body = JSON.stringify({ sku: `of ${type}`, attributes: '{}' })
+      const chunked = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+      const request = rawRequest('POST /products', [`Content-Type: ${type}`, 'Transfer-Encoding: chunked'], chunked)
+      expect((await sendRaw(port, request)).status).toBe(201)
+    },
+  )
+})
+
+describe('X-Request-Id', () => {
+  it.each(['abc.DEF_1-2', 'x'.repeat(64)])('%s is kept', async (id) => {
+    expect((await inventory.app.inject({ url: '/', headers: { 'x-request-id': id } })).headers['x-request-id']).toBe(id)
+  })
+
+  it.each(['with space', 'x'.repeat(65), 'a/b', 'ä'])('%s is replaced', async (id) => {
+    const { headers } = await inventory.app.inject({ url: '/', headers: { 'x-request-id': id } })
+    expect(headers['x-request-id']).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/)
+  })
+})
+
+describe('GET /, /health, /ready', () => {
+  it('200: the name of the service', async () => {
+    const response = await inventory.app.inject({ url: '/' })
+    expect(response.json()).toEqual({ name: 'inventory', version: '0.1.0', docs: '/docs' })
+  })
+
+  it('200: health and readiness', async () => {
+    expect((await inventory.app.inject({ url: '/health' })).json()).toEqual({ status: 'ok' })
+    expect((await inventory.app.inject({ url: '/ready' })).json()).toEqual({ status: 'ready' })
+  })
+
+  it('200: a page of documentation that names no other host', async () => {
+    const response = await inventory.app.inject({ url: '/docs/' })
+    expect(response.headers['content-type']).toBe('text/html; charset=utf-8')
+    expect(response.body).not.toMatch(/https?:\/\//)
+  })
+})

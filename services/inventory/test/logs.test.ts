@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startInventory, type TestInventory } from './start-inventory.ts'
+
+let inventory: TestInventory
+beforeAll(async () => {
+  inventory = await startInventory()
+})
+afterAll(() => inventory.close())
+
+const SECRET = 'do-not-log-this'
+
+/** The lines that one request with this id left. */
+function linesOf(requestId: string): Record<string, unknown>[] {
+  return inventory.logLines().filter((line) => line.request_id === requestId)
+}
+
+describe('logs/app.log', () => {
+  it('has one line a request', async () => {
+    await inventory.app.inject({ url: '/users/1?', headers: { 'x-request-id': 'one-line' } })
+    expect(linesOf('one-line')).toEqual([
+      {
+        level: 'info',
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        request_id: 'one-line',
+        method: 'GET',
+        path: '/users/1',
+        route: '/users/{user_id}',
+        status: 200,
+        duration_ms: expect.any(Number),
+        bytes: 96,
+        msg: 'request',
+      },
+    ])
+  })
+
+  it('tells which product was created', async () => {
+    const response = await inventory.app.inject({
+      method: 'POST',
+      url: '/products',
+      headers: { 'x-request-id': 'created' },
+      payload: { sku: 'logged', attributes: '{}' },
+    })
+    expect(linesOf('created')).toMatchObject([{ event: 'product.created', product_id: response.json().data.id }])
+  })
+
+  it('never shows headers that hold secrets, bodies, attributes or query values', async () => {
+    const headers = { authorization: `Bearer ${SECRET}`, 'idempotency-key': SECRET, cookie: SECRET }
+    const payloads = [{ sku: SECRET, attributes: JSON.stringify({ a: SECRET }) }, { sku: SECRET }, { [SECRET]: 1 }]
+    for (const payload of payloads) await inventory.app.inject({ method: 'POST', url: '/products', headers, payload })
+    await inventory.app.inject({ url: `/products?q=${SECRET}`, headers })
+    await inventory.app.inject({ method: 'POST', url: '/products', headers, payload: SECRET })
+    expect(JSON.stringify(inventory.logLines())).not.toContain(SECRET)
+  })
+
+  it('cannot be given a forged line', async () => {
+    const before = inventory.logLines().length
+    await inventory.app.inject({ url: '/users/%0d%0a{"level":"info"}' })
+    await inventory.app.inject({ url: '/nope"}\n{"msg":"forged"}' })
+    const added = inventory.logLines().slice(before)
+    expect(added.map(({ msg }) => msg)).toEqual(['request', 'request'])
+  })
+
+  it('has the cause of a 500, which the client does not see', async () => {
+    await inventory.query('ALTER TABLE inventory.users RENAME COLUMN username TO renamed')
+    const response = await inventory.app.inject({ url: '/users', headers: { 'x-request-id': 'defect' } })
+    await inventory.query('ALTER TABLE inventory.users RENAME COLUMN renamed TO username')
+    expect(response.json()).toEqual({
+      statusCode: 500,
+      error: { type: 'SERVER_ERROR', description: expect.any(String) },
+    })
+    expect(response.json().error.description).toBe('An internal error has occurred while processing your request.')
+    expect(linesOf('defect')).toMatchObject([
+      { level: 'error', err: { stack: expect.stringContaining('username') } },
+      { level: 'error', status: 500, route: '/users' },
+    ])
+  })
+})

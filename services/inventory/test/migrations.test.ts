@@ -1,0 +1,114 @@
+import { migrateDown, migrateUp, migrationStatus } from '@trestle/database/migrate.ts'
+import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { migrateOptions } from '../src/migrations.ts'
+
+const LONGEST_NAME = 30
+
+let database: TemporaryDatabase
+let client: pg.Client
+beforeAll(async () => {
+  database = await createEmptyDatabase()
+  client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+})
+afterAll(async () => {
+  await client.end()
+  await database.drop()
+})
+const options = (databaseNamespace = '') =>
+  migrateOptions({ migrationDatabaseUrl: database.url, databaseNamespace, databaseRole: 'inventory_service' })
+
+/** Tables, indexes, sequences and constraints of the schema, with what defines them. */
+async function describeSchema(): Promise<string[]> {
+  const { rows } = await client.query(`
+    SELECT c.relkind::text || ' ' || c.relname AS item, coalesce(pg_get_indexdef(c.oid), '') AS definition
+    FROM pg_class c WHERE c.relnamespace = 'inventory'::regnamespace AND c.relkind IN ('r', 'i', 'S')
+    UNION ALL
+    SELECT 'c ' || conname, pg_get_constraintdef(oid) FROM pg_constraint
+    WHERE connamespace = 'inventory'::regnamespace AND contype <> 'n'
+    ORDER BY 1`)
+  return rows.map(({ item, definition }) => `${item} ${definition}`.trim())
+}
+
+const ownNames = (items: readonly string[]) =>
+  items.map((item) => item.split(' ')[1] ?? '').filter((name) => !name.includes('schema_migrations'))
+
+describe('migrations of the inventory', () => {
+  it('go up once, also when several processes start together', async () => {
+    const results = await Promise.all([1, 2, 3].map(() => migrateUp(options())))
+    expect(results.map(({ migrations }) => migrations.length).sort()).toEqual([0, 0, 2])
+    const status = await migrationStatus(options())
+    expect(status.every(({ executedAt }) => executedAt !== undefined)).toBe(true)
+  })
+
+  it('index live products only, under short names', async () => {
+    const schema = await describeSchema()
+    const indexes = schema.filter((item) => item.startsWith('i products_') && !item.includes('products_pkey'))
+    expect(indexes.length).toBe(6)
+    for (const index of indexes) expect(index).toMatch(/WHERE \(deleted_at IS NULL\)$/)
+    for (const name of ownNames(schema)) expect(name.length).toBeLessThanOrEqual(LONGEST_NAME)
+  })
+
+  it('go down to nothing and up to the same', async () => {
+    const before = await describeSchema()
+    for (const _ of before.filter((item) => item.startsWith('r ') && !item.includes('schema_migrations'))) {
+      await migrateDown(options())
+    }
+    expect(ownNames(await describeSchema())).toEqual([])
+    await migrateUp(options())
+    expect(await describeSchema()).toEqual(before)
+  })
+
+  it('let the service read and write, and nothing else', async () => {
+    await client.query('SET ROLE inventory_service')
+    await client.query(`INSERT INTO inventory.products (sku, attributes) VALUES ('A', '{}')`)
+    await expect(client.query('DROP TABLE inventory.products')).rejects.toThrow('must be owner')
+    await expect(client.query('CREATE TABLE inventory.mine (id int)')).rejects.toThrow('permission denied')
+    await expect(client.query('DELETE FROM inventory.schema_migrations')).rejects.toThrow('permission denied')
+    await client.query('RESET ROLE')
+  })
+
+  it.each([
+    [`INSERT INTO inventory.products (sku, attributes) VALUES ('', '{}')`, 'products_sku_check'],
+    [`INSERT INTO inventory.products (sku, attributes) VALUES ('B', 'null')`, 'products_attributes_check'],
+    [`INSERT INTO inventory.products (sku, attributes, version) VALUES ('B', '1', 0)`, 'products_version_check'],
+    [`INSERT INTO inventory.products (sku, attributes) VALUES ('A', '{}')`, 'products_sku_key'],
+    [`INSERT INTO inventory.users (username, first_name, last_name) VALUES ('Ada', '', '')`, 'users_username_check'],
+    [
+      `INSERT INTO inventory.users (username, first_name, last_name) VALUES ('jack.dorsey', '', '')`,
+      'users_username_key',
+    ],
+  ])('%s breaks %s', async (statement, constraint) => {
+    await expect(client.query(statement)).rejects.toMatchObject({ constraint })
+  })
+
+  it('serve every look-up by an index', async () => {
+    await client.query(`INSERT INTO inventory.products (sku, attributes)
+      SELECT 'P' || n, jsonb_build_object('a', n) FROM generate_series(1, 2000) AS n`)
+    await client.query('VACUUM ANALYZE inventory.products')
+    await client.query('SET enable_seqscan = off')
+    const plan = async (condition: string) => {
+      const { rows } = await client.query(
+        `EXPLAIN SELECT id FROM inventory.products WHERE deleted_at IS NULL AND ${condition}`,
+      )
+      return rows.map((row) => row['QUERY PLAN']).join('\n')
+    }
+    expect(await plan(`sku = 'P7'`)).toContain('products_sku_key')
+    expect(await plan(`sku LIKE 'P7%'`)).toContain('products_sku_key')
+    expect(await plan('true ORDER BY sku LIMIT 5')).toContain('products_sku_key')
+    expect(await plan(`lower(sku COLLATE "default") LIKE 'p7%'`)).toContain('products_lower_sku_idx')
+    expect(await plan(`attributes @> '{"a":1}'`)).toContain('products_attributes_idx')
+    expect(await plan(`search @@ to_tsquery('simple', 'p7:*')`)).toContain('products_search_idx')
+    expect(await plan('true ORDER BY created_at, id LIMIT 5')).toContain('products_created_at_idx')
+    expect(await plan('true ORDER BY updated_at, id LIMIT 5')).toContain('products_updated_at_idx')
+  })
+
+  it('put the namespace before every name of their own', async () => {
+    const plain = ownNames(await describeSchema())
+    await migrateUp(options('shop'))
+    const all = ownNames(await describeSchema())
+    expect(all.filter((name) => name.startsWith('shop_')).map((name) => name.slice(5))).toEqual(plain)
+  })
+})

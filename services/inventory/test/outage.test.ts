@@ -1,0 +1,126 @@
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { buildApp } from '../src/app.ts'
+import { loadInventoryConfig } from '../src/config.ts'
+import { createDeps, createInventoryLog, type OpenInventoryDeps } from '../src/deps.ts'
+import { startInventory, type TestInventory } from './start-inventory.ts'
+
+/** A door between the service and its database that can be shut: to the service it looks as if PostgreSQL was killed. */
+class Door {
+  readonly #target: URL
+  readonly #sockets = new Set<Socket>()
+  #server: Server | undefined
+  port = 0
+
+  constructor(target: string) {
+    this.#target = new URL(target)
+  }
+
+  async open(): Promise<void> {
+    const server = createServer((client) => {
+      const upstream = connect(Number(this.#target.port), this.#target.hostname)
+      for (const socket of [client, upstream]) {
+        this.#sockets.add(socket)
+        socket.on('error', () => socket.destroy())
+      }
+      client.on('close', () => upstream.destroy())
+      upstream.on('close', () => client.destroy())
+      client.pipe(upstream).pipe(client)
+    })
+    await new Promise<void>((resolve) => server.listen(this.port, '127.0.0.1', resolve))
+    const address = server.address()
+    if (typeof address === 'object' && address) this.port = address.port
+    this.#server = server
+  }
+
+  async shut(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server?.close(resolve))
+    for (const socket of this.#sockets) socket.destroy()
+    this.#sockets.clear()
+    await closed
+  }
+}
+
+let direct: TestInventory
+let door: Door
+let deps: OpenInventoryDeps
+let app: Awaited<ReturnType<typeof buildApp>>
+beforeAll(async () => {
+  direct = await startInventory()
+  door = new Door(direct.databaseUrl)
+  await door.open()
+  const url = new URL(direct.databaseUrl)
+  url.port = String(door.port)
+  const config = loadInventoryConfig({
+    INVENTORY_DATABASE_URL: url.href,
+    INVENTORY_LOG_FILE: '/dev/null',
+    INVENTORY_LOG_STDOUT: 'false',
+    INVENTORY_METRICS_ENABLED: 'false',
+  })
+  deps = await createDeps(config, createInventoryLog(config))
+  app = await buildApp(deps)
+  deps.readiness.markReady()
+})
+afterAll(async () => {
+  await app.close()
+  await deps.close()
+  await door.shut()
+  await direct.close()
+})
+
+const read = () => app.inject({ url: '/users' })
+let serial = 0
+const write = () =>
+  app.inject({ method: 'POST', url: '/products', payload: { sku: `outage-${++serial}`, attributes: '{}' } })
+
+describe('a database that goes away under load', () => {
+  it('gives 503 in the envelope and no hang; the service recovers alone and has lost no confirmed write', async () => {
+    const confirmed: number[] = []
+    const statuses = new Set<number>()
+    const load = async (rounds: number) => {
+      for (let round = 0; round < rounds; round++) {
+        const answers = await Promise.all([write(), write(), write(), read(), read()])
+        for (const answer of answers) {
+          statuses.add(answer.statusCode)
+          if (answer.statusCode === 201) confirmed.push(answer.json().data.id)
+          if (answer.statusCode < 500) continue
+          expect(answer.json()).toMatchObject({ statusCode: 503, error: { type: 'SERVICE_UNAVAILABLE' } })
+          expect(answer.headers['retry-after']).toBe('1')
+        }
+      }
+    }
+    const busy = Promise.all(Array.from({ length: 8 }, () => load(30)))
+    while (confirmed.length < 50) await read()
+    await door.shut()
+    await busy
+    await load(3)
+    expect((await app.inject({ url: '/ready' })).statusCode).toBe(503)
+    expect((await app.inject({ url: '/ready' })).json()).toMatchObject({ error: { type: 'SERVICE_UNAVAILABLE' } })
+    expect((await app.inject({ url: '/health' })).statusCode).toBe(200)
+    await door.open()
+    // An injected request that fails at once never lets the event loop turn by itself.
+    while ((await read()).statusCode !== 200 || (await write()).statusCode !== 201) await nextTurn()
+    expect((await app.inject({ url: '/ready' })).statusCode).toBe(200)
+    expect([...statuses].sort()).toEqual([200, 201, 503])
+    const rows = await direct.query('SELECT id::int FROM inventory.products')
+    const stored = new Set(rows.map(({ id }) => id))
+    expect(confirmed.filter((id) => !stored.has(id))).toEqual([])
+  })
+
+  it('503: a statement that takes too long', async () => {
+    const slow = await startInventory({ INVENTORY_DB_STATEMENT_TIMEOUT_MS: '200' })
+    await slow.query('BEGIN')
+    await slow.query('LOCK TABLE inventory.users, inventory.products IN ACCESS EXCLUSIVE MODE')
+    const answers = [
+      await slow.app.inject({ url: '/users' }),
+      await slow.app.inject({ method: 'POST', url: '/products', payload: { sku: 'slow', attributes: '{}' } }),
+    ]
+    await slow.query('ROLLBACK')
+    for (const answer of answers) {
+      expect(answer.json()).toMatchObject({ statusCode: 503, error: { type: 'SERVICE_UNAVAILABLE' } })
+    }
+    expect((await slow.app.inject({ url: '/users' })).statusCode).toBe(200)
+    await slow.close()
+  })
+})

@@ -1,0 +1,190 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { addressOf, type InventoryProcess, runInventory } from './run-inventory.ts'
+
+let database: TemporaryDatabase
+const running: InventoryProcess[] = []
+beforeAll(async () => {
+  database = await createEmptyDatabase()
+})
+afterEach(async () => {
+  await Promise.all(running.splice(0).map(({ cleanUp }) => cleanUp()))
+})
+afterAll(() => database.drop())
+
+function run(args: readonly string[], env: Readonly<Record<string, string>> = {}, directory?: string) {
+  const inventory = runInventory(args, { INVENTORY_DATABASE_URL: database.url, ...env }, directory)
+  running.push(inventory)
+  return inventory
+}
+
+async function output(...args: string[]): Promise<string> {
+  const inventory = run(args)
+  expect(await inventory.exited).toBe(0)
+  return inventory.stdout()
+}
+
+describe('inventory migrate, seed, doctor, version', () => {
+  it('plans, applies, lists and takes back', async () => {
+    expect(await output('migrate', 'status')).toBe('pending 0001-create-products\npending 0002-create-users\n')
+    expect(await output('migrate', 'plan')).toMatch(/^-- 0001-create-products\nCREATE SEQUENCE .*;\n/)
+    expect(await output('migrate')).toBe('applied 0001-create-products\napplied 0002-create-users\n')
+    expect(await output('migrate', 'up')).toBe('nothing to do\n')
+    expect(await output('migrate', 'down')).toBe('taken back 0002-create-users\n')
+    expect(await output('migrate', 'up')).toBe('applied 0002-create-users\n')
+    expect(await output('migrate', 'status')).toMatch(
+      /^applied \S+Z 0001-create-products\napplied \S+Z 0002-create-users\n$/,
+    )
+  })
+
+  it('adds sample products once', async () => {
+    expect(await output('seed', '--products', '25')).toBe('added 25 of 25 sample products\n')
+    expect(await output('seed', '--products', '30')).toBe('added 5 of 30 sample products\n')
+  })
+
+  it('finds nothing wrong where all is well', async () => {
+    expect(await output('doctor')).toBe(
+      'ok    settings\nok    log file: logs/app.log\nok    database: answers\nok    migration database: answers\n' +
+        'ok    migrations: 2 applied\n',
+    )
+  })
+
+  it('says what is wrong and what to do', async () => {
+    const doctor = run(['doctor'], { INVENTORY_DATABASE_URL: 'postgres://nobody:hidden@127.0.0.1:1/none' })
+    expect(await doctor.exited).toBe(1)
+    expect(doctor.stdout()).toContain('wrong database: ')
+    expect(doctor.stdout()).toContain('; start PostgreSQL, or correct INVENTORY_DATABASE_URL')
+    expect(doctor.stdout()).not.toContain('hidden')
+  })
+
+  it('prints its version and its help', async () => {
+    expect(await output('version')).toBe('0.1.0\n')
+    expect(await output('--help')).toContain('serve')
+  })
+
+  it.each([['nonsense'], ['--nonsense'], ['seed']])('exit code 2 for wrong usage: %s', async (...args) => {
+    expect(await run(args).exited).toBe(2)
+  })
+})
+
+describe('inventory serve', () => {
+  it('serves from an empty database, logs to logs/app.log, and ends in order', async () => {
+    const empty = await createEmptyDatabase()
+    const inventory = run([], { INVENTORY_DATABASE_URL: empty.url, INVENTORY_DB_ROLE: 'inventory_service' })
+    const address = await addressOf(inventory)
+    const users = await fetch(`${address}/users`)
+    expect(await users.json()).toMatchObject({ statusCode: 200, data: { length: 5 } })
+    inventory.child.kill('SIGTERM')
+    expect(await inventory.exited).toBe(0)
+    const file = readFileSync(join(inventory.directory, 'logs/app.log'), 'utf8')
+    expect(file).toBe(inventory.stdout())
+    expect(file).toMatch(/"msg":"migrated"[\s\S]*"route":"\/users"[\s\S]*"msg":"stopped"/)
+    await empty.drop()
+  })
+
+  it('two that start together migrate once', async () => {
+    const empty = await createEmptyDatabase()
+    const pair = [1, 2].map(() =>
+      run([], { INVENTORY_DATABASE_URL: empty.url, INVENTORY_DB_ROLE: 'inventory_service' }),
+    )
+    const addresses = await Promise.all(pair.map(addressOf))
+    for (const address of addresses) expect((await fetch(`${address}/users/5`)).status).toBe(200)
+    expect(pair.filter((one) => one.stdout().includes('"msg":"migrated"')).length).toBe(1)
+    await Promise.all(running.splice(0).map(({ cleanUp }) => cleanUp()))
+    await empty.drop()
+  })
+
+  it('opens its log file again at SIGHUP, and keeps standard output free when told to', async () => {
+    const inventory = run(['serve'], { INVENTORY_LOG_STDOUT: 'false', INVENTORY_LOG_FILE: 'here/my.log' })
+    const file = join(inventory.directory, 'here/my.log')
+    const port = await untilValue(
+      () => /"address":"([^"]+)"/.exec(existsSync(file) ? readFileSync(file, 'utf8') : '')?.[1],
+    )
+    renameSync(file, `${file}.1`)
+    inventory.child.kill('SIGHUP')
+    await untilValue(() => existsSync(file) || undefined)
+    await fetch(`${port}/users/1`)
+    const line = await untilValue(() => /.*\/users\/1.*/.exec(readFileSync(file, 'utf8'))?.[0])
+    expect(JSON.parse(line)).toMatchObject({ msg: 'request', status: 200 })
+    expect(inventory.stdout()).toBe('')
+  })
+
+  it('prints metrics on a listener of their own, without ids', async () => {
+    const inventory = run([], {
+      INVENTORY_METRICS_ENABLED: 'true',
+      INVENTORY_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
+      INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT: '0',
+    })
+    const address = await addressOf(inventory)
+    const [, port] = await inventory.waitFor(/"port":(\d+),"msg":"metrics listening"/)
+    await fetch(`${address}/users/4`)
+    expect((await fetch(`${address}/metrics`)).status).toBe(404)
+    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+    expect(text).toMatch(/http_server_request_duration_seconds_count\{[^}]*http_route="\/users\/\{user_id\}"[^}]*\} 1/)
+    expect(text).toMatch(/db_pool_connections\{state="idle"\} \d+/)
+    expect(text).toContain('nodejs_')
+    expect(text).not.toContain('/users/4')
+  })
+})
+
+describe('a start that cannot work', () => {
+  it.each<[string, Record<string, string>, string]>([
+    ['no database URL', { INVENTORY_DATABASE_URL: '' }, 'config: INVENTORY_DATABASE_URL is required'],
+    ['a bad port', { INVENTORY_PORT: '70000' }, 'config: INVENTORY_PORT must be a port'],
+    ['a bad flag', { INVENTORY_MIGRATE: 'perhaps' }, 'config: INVENTORY_MIGRATE must be true or false'],
+    [
+      'a log file in a file',
+      { INVENTORY_LOG_FILE: '/dev/null/app.log' },
+      'log file /dev/null/app.log cannot be written',
+    ],
+    ['a log file that is a folder', { INVENTORY_LOG_FILE: '.' }, 'log file . cannot be written'],
+    [
+      'no such user',
+      { INVENTORY_DATABASE_URL: 'postgres://127.0.0.1:1/x', INVENTORY_DB_CONNECT_TIMEOUT: '0' },
+      'ECONNREFUSED',
+    ],
+    ['a host that is not ours', { INVENTORY_HOST: '192.0.2.1' }, 'EADDRNOTAVAIL'],
+  ])('%s: one line, exit code 1', async (_name, env, message) => {
+    const inventory = run([], env)
+    expect(await inventory.exited).toBe(1)
+    expect(inventory.stderr()).toContain(message)
+    expect(inventory.stderr().trimEnd().split('\n').length).toBe(1)
+  })
+
+  it('all wrong settings at once', async () => {
+    const inventory = run([], { INVENTORY_DATABASE_URL: 'x', INVENTORY_PORT: 'x', INVENTORY_LOG_LEVEL: 'x' })
+    expect(await inventory.exited).toBe(1)
+    expect(inventory.stderr().trimEnd().split('\n').length).toBe(3)
+  })
+
+  it('reads .env under the environment', async () => {
+    const directory = join(run(['version']).directory, 'project')
+    mkdirSync(directory)
+    writeFileSync(join(directory, '.env'), 'INVENTORY_PORT=bad\nINVENTORY_DB_POOL_SIZE=bad\n')
+    const inventory = run([], { INVENTORY_PORT: '0' }, directory)
+    expect(await inventory.exited).toBe(1)
+    expect(inventory.stderr()).toMatch(/^config: INVENTORY_DB_POOL_SIZE .*\n$/)
+  })
+
+  it('says at once that the database does not answer, and tries on', async () => {
+    const inventory = run([], {
+      INVENTORY_DATABASE_URL: 'postgres://127.0.0.1:1/x',
+      INVENTORY_DB_CONNECT_TIMEOUT: '1s',
+    })
+    expect(await inventory.exited).toBe(1)
+    const [first, last] = inventory.stderr().trimEnd().split('\n')
+    expect(first).toMatch(/^inventory: the database does not answer yet \(.*ECONNREFUSED.*\), trying on$/)
+    expect(last).toContain('ECONNREFUSED')
+  })
+})
+
+/** Waits for a value that another process will make true; vitest's timeout ends the wait. */
+async function untilValue<T>(read: () => T | undefined): Promise<T> {
+  for (;;) {
+    const value = read()
+    if (value !== undefined) return value
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}

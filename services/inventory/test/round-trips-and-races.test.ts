@@ -1,0 +1,100 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startInventory, type TestInventory } from './start-inventory.ts'
+
+let inventory: TestInventory
+beforeAll(async () => {
+  inventory = await startInventory()
+})
+afterAll(() => inventory.close())
+
+let serial = 0
+const post = (payload: string) =>
+  inventory.app.inject({
+    method: 'POST',
+    url: '/products',
+    headers: { 'content-type': 'application/json' },
+    payload,
+  })
+
+/** Text without U+0000 and without halves of surrogate pairs: what PostgreSQL can store. */
+const text = fc.string({ unit: 'binary', maxLength: 20 }).filter((value) => !value.includes('\0'))
+const key = text.filter((value) => value !== '__proto__' && value !== 'constructor')
+const digits = fc.bigInt({ min: -(10n ** 40n), max: 10n ** 40n })
+/** A number's literal beside what must come back: exponents written out, all else as it was. */
+const number = fc.oneof(
+  fc
+    .tuple(digits, fc.constantFrom('', '.0', '.10', '.000000000000000000001'))
+    .map(([n, fraction]) => `${n}${fraction}`),
+  fc.tuple(fc.bigInt({ min: 1n, max: 10n ** 20n }), fc.integer({ min: 0, max: 30 })).map(([n, e]) => `${n}e${e}`),
+)
+/** JSON as a text, made so that no JavaScript number is involved. */
+const { json } = fc.letrec<{ json: string }>((tie) => ({
+  json: fc.oneof(
+    { maxDepth: 4 },
+    fc.constantFrom('true', 'false', 'null'),
+    number,
+    text.map((value) => JSON.stringify(value)),
+    fc.array(tie('json'), { maxLength: 4 }).map((items) => `[${items.join(', ')}]`),
+    fc
+      .uniqueArray(fc.tuple(key, tie('json')), { maxLength: 4, selector: ([name]) => name })
+      .map((members) => `{${members.map(([name, value]) => `${JSON.stringify(name)}: ${value}`).join(', ')}}`),
+  ),
+}))
+
+/** A form in which two JSON texts are equal when they say the same: sorted keys, plain numbers, all as text. */
+function canonical(source: string): unknown {
+  return JSON.parse(source, (_key, value: unknown, context?: { source?: string }) => {
+    if (typeof value === 'number') return `number ${plainNumber(context?.source ?? '')}`
+    if (typeof value === 'string') return `text ${value}`
+    return value
+  })
+}
+
+function plainNumber(literal: string): string {
+  const [mantissa = '', exponent = '0'] = literal.toLowerCase().split('e')
+  const plain = mantissa + '0'.repeat(Number(exponent))
+  return /^-0(\.0*)?$/.test(plain) ? plain.slice(1) : plain
+}
+
+describe('attributes', () => {
+  it('come back exactly as sent, as text and as a member, from the product and from the list', async () => {
+    await fc.assert(
+      fc.asyncProperty(json, fc.boolean(), async (attributes, asMember) => {
+        fc.pre(attributes !== 'null')
+        const isComposite = /^[[{]/.test(attributes)
+        const member = asMember && isComposite ? attributes : JSON.stringify(attributes)
+        const created = await post(`{"sku":"round-${++serial}","attributes":${member}}`)
+        expect(created.statusCode).toBe(201)
+        const { id } = created.json().data
+        const one = await inventory.app.inject({ url: `/products/${id}` })
+        const list = await inventory.app.inject({ url: '/products?limit=500' })
+        const kept = /"attributes":(.*)\}\}$/s.exec(one.body)?.[1] ?? ''
+        expect(canonical(kept)).toEqual(canonical(attributes))
+        expect(list.body).toContain(`"attributes":${kept}}`)
+      }),
+      { numRuns: 150 },
+    )
+  })
+})
+
+describe('POST /products, many at once', () => {
+  it('one 201 and 199 times 409 for one sku', async () => {
+    const answers = await Promise.all(Array.from({ length: 200 }, () => post('{"sku":"race","attributes":"{}"}')))
+    const statuses = answers.map(({ statusCode }) => statusCode).sort()
+    expect(statuses).toEqual([201, ...Array.from({ length: 199 }, () => 409)])
+    expect(await inventory.query(`SELECT count(*) FROM inventory.products WHERE sku = 'race'`)).toEqual([
+      { count: '1' },
+    ])
+  })
+
+  it('different skus all succeed, each with an id and a revision of its own', async () => {
+    const skus = Array.from({ length: 200 }, (_, at) => `parallel-${at}`)
+    const answers = await Promise.all(skus.map((sku) => post(JSON.stringify({ sku, attributes: '{}' }))))
+    expect(new Set(answers.map((answer) => answer.json().data.id)).size).toBe(200)
+    const rows = await inventory.query(
+      `SELECT count(DISTINCT revision) FROM inventory.products WHERE sku LIKE 'parallel-%' AND version = 1`,
+    )
+    expect(rows).toEqual([{ count: '200' }])
+  })
+})

@@ -1,0 +1,65 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Server } from '@trestle/common/server/create-server.ts'
+import { migrateUp } from '@trestle/database/migrate.ts'
+import { createTemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import pg from 'pg'
+import { buildApp } from '../src/app.ts'
+import { loadInventoryConfig } from '../src/config.ts'
+import { createDeps, createInventoryLog } from '../src/deps.ts'
+import { migrateOptions } from '../src/migrations.ts'
+
+/** The whole service over a database of its own, as the restricted role that production uses. */
+export interface TestInventory {
+  readonly app: Server
+  /** For looking at rows, with all rights. */
+  readonly query: (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
+  readonly databaseUrl: string
+  /** The lines of the log file so far. */
+  readonly logLines: () => Record<string, unknown>[]
+  readonly close: () => Promise<void>
+}
+
+const ROLE = 'inventory_service'
+
+/** Starts it with settings of the test's own, by full name. */
+export async function startInventory(env: NodeJS.ProcessEnv = {}): Promise<TestInventory> {
+  const folder = mkdtempSync(join(tmpdir(), 'inventory-'))
+  const toConfig = (url: string) =>
+    loadInventoryConfig({
+      INVENTORY_DATABASE_URL: url,
+      INVENTORY_DB_ROLE: ROLE,
+      INVENTORY_LOG_FILE: join(folder, 'logs', 'app.log'),
+      INVENTORY_LOG_STDOUT: 'false',
+      INVENTORY_METRICS_ENABLED: 'false',
+      ...env,
+    })
+  const temporary = await createTemporaryDatabase({
+    template: 'inventory',
+    migrate: (url) => migrateUp(migrateOptions(toConfig(url))),
+  })
+  const config = toConfig(temporary.url)
+  const log = createInventoryLog(config)
+  const deps = await createDeps(config, log)
+  const app = await buildApp(deps)
+  deps.readiness.markReady()
+  const pool = new pg.Pool({ connectionString: temporary.url, max: 1 })
+  return {
+    app,
+    query: async (text, values) => (await pool.query(text, values)).rows,
+    databaseUrl: temporary.url,
+    logLines: () => {
+      log.flush()
+      const text = readFileSync(config.logFile, 'utf8')
+      return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
+    },
+    close: async () => {
+      await app.close()
+      await deps.close()
+      await pool.end()
+      await temporary.drop()
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
