@@ -1,6 +1,7 @@
 import type { Meter } from '@opentelemetry/api'
 import fp from 'fastify-plugin'
 import { pathOf } from './path-of.ts'
+import { CENSOR, REDACTED_MEMBERS } from './redaction.ts'
 import { braceRoute } from './tracing.ts'
 
 export interface HttpTelemetryOptions {
@@ -18,6 +19,8 @@ export const httpTelemetry = fp<HttpTelemetryOptions>(
     const duration = meter.createHistogram('http_server_request_duration_seconds', {
       description: 'Time from the first byte of a request to the last of its answer',
     })
+    // Request lines are flat and hold no input but the path: they need no search for secrets in depth.
+    const lines = app.log.child({}, { redact: { paths: [...REDACTED_MEMBERS], censor: CENSOR } })
     const silent = new Set(quiet)
     const routes = new Map<string | undefined, string>()
     app.decorateRequest('logFields')
@@ -46,9 +49,9 @@ export const httpTelemetry = fp<HttpTelemetryOptions>(
         error_code: request.errorCode,
         ...request.logFields,
       }
-      if (status >= 500 && status !== 501) request.server.log.error(line, 'request')
-      else if (status >= 400) request.server.log.warn(line, 'request')
-      else request.server.log.info(line, 'request')
+      if (status >= 500 && status !== 501) lines.error(line, 'request')
+      else if (status >= 400) lines.warn(line, 'request')
+      else lines.info(line, 'request')
     })
   },
   { name: 'http-telemetry' },

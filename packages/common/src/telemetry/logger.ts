@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { type DestinationStream, type Logger, multistream, pino } from 'pino'
-import { REDACTED_PATHS } from './redaction.ts'
+import { CENSOR, REDACTED_PATHS } from './redaction.ts'
 
 export const LOG_LEVELS = ['panic', 'fatal', 'error', 'warn', 'info', 'debug'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
@@ -25,7 +25,8 @@ export interface ServiceLogger {
   flush(): void
 }
 
-const BUFFER_BYTES = 4_096
+// Pino's own limit for one write is 16 KiB.
+const BUFFER_BYTES = 16_000
 const FLUSH_MS = 200
 
 /**
@@ -47,7 +48,7 @@ export function createLogger(config: LoggerConfig): ServiceLogger {
       base: config.base ?? {},
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      redact: { paths: [...REDACTED_PATHS, ...(config.redact ?? [])], censor: '[redacted]' },
+      redact: { paths: [...REDACTED_PATHS, ...(config.redact ?? [])], censor: CENSOR },
     },
     streams,
   )

@@ -26,3 +26,9 @@ export const REDACTED_PATHS: readonly string[] = [
 export function withoutCredentials(url: string): string {
   return url.replace(/\/\/[^@/]*@/, '//')
 }
+
+/** Members of a flat line that are redacted. Wildcards would make pino look into every value of every line. */
+export const REDACTED_MEMBERS: readonly string[] = REDACTED_PATHS.filter((path) => /^\w+$/.test(path))
+
+/** What stands in the place of a redacted value. */
+export const CENSOR = '[redacted]'
