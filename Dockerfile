@@ -7,13 +7,23 @@ COPY . .
 # Only what an install depends on, so that a change of sources does not install anew.
 RUN find . -type f ! -name package.json ! -name pnpm-lock.yaml ! -name pnpm-workspace.yaml ! -name install.mjs -delete
 
-FROM node:24-bookworm-slim AS install
-ARG SERVICE
+# The packages of all services at once: one download for the three images.
+FROM node:24-bookworm-slim AS packages
 ARG NPM_CONFIG_REGISTRY
+WORKDIR /all
+COPY --from=manifests /app ./
+# Compose passes an empty registry where none is set.
+RUN if [ -z "$NPM_CONFIG_REGISTRY" ]; then unset NPM_CONFIG_REGISTRY; fi \
+ && sed -n "s/^const PNPM = '\(.*\)'$/exec npx --yes \1 \"\$@\"/p" scripts/install.mjs >/usr/local/bin/pinned-pnpm \
+ && chmod +x /usr/local/bin/pinned-pnpm \
+ && pinned-pnpm install --frozen-lockfile --prod --filter-prod '@trestle/auth...' \
+      --filter-prod '@trestle/payments...' --filter-prod '@trestle/inventory...'
+
+FROM packages AS install
+ARG SERVICE
 WORKDIR /app
 COPY --from=manifests /app ./
-RUN pnpm=$(sed -n "s/^const PNPM = '\(.*\)'$/\1/p" scripts/install.mjs) \
- && npx --yes "$pnpm" install --frozen-lockfile --prod --filter-prod "@trestle/$SERVICE..."
+RUN pinned-pnpm install --offline --frozen-lockfile --prod --filter-prod "@trestle/$SERVICE..."
 
 FROM node:24-bookworm-slim
 ARG SERVICE
