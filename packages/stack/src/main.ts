@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { runCommandLine } from '@trestle/common/server/command-line.ts'
 import { Command } from 'commander'
 import { readUserEnvironment } from './settings/environment.ts'
 import { planStack } from './settings/plan.ts'
@@ -8,29 +9,26 @@ import { watchStopSignals } from './stop-signal.ts'
 
 const root = join(import.meta.dirname, '..', '..', '..')
 
-const command = new Command('npm start --')
+async function start(names: readonly string[], isWatched: boolean): Promise<void> {
+  const stop = watchStopSignals(process.env.npm_lifecycle_event !== undefined)
+  const env = readUserEnvironment(join(root, '.env'), process.env)
+  const program = join('packages', 'stack', 'src', 'main.ts')
+  try {
+    const plan = planStack({ root, program, env, names, isWatched })
+    await runStack(plan, { say: (line) => process.stdout.write(`${line}\n`), stop })
+  } catch (error) {
+    if (!(error instanceof StackFailure)) throw error
+    for (const problem of error.problems) process.stderr.write(`${problem}\n`)
+    process.exitCode = 1
+  }
+  // Whatever a library still holds open must not keep the terminal.
+  process.exit()
+}
+
+const program = new Command('npm start --')
   .description('Starts Trestle: an embedded PostgreSQL, a mail catcher and the services, until Ctrl-C.')
   .argument('[services...]', 'auth, payments, inventory; all of them when none is named')
   .option('--watch', 'start a service anew whenever one of its files changes')
-  .action(async (names: string[], options: { watch?: true }) => {
-    const stop = watchStopSignals(process.env.npm_lifecycle_event !== undefined)
-    const plan = planStack({
-      root,
-      program: join('packages', 'stack', 'src', 'main.ts'),
-      env: readUserEnvironment(join(root, '.env'), process.env),
-      names,
-      isWatched: options.watch === true,
-    })
-    await runStack(plan, { say: (line) => process.stdout.write(`${line}\n`), stop })
-  })
+  .action((names: string[], options: { watch?: true }) => start(names, options.watch === true))
 
-try {
-  await command.parseAsync()
-} catch (error) {
-  const problems =
-    error instanceof StackFailure ? error.problems : [error instanceof Error ? error.stack : String(error)]
-  for (const problem of problems) process.stderr.write(`${problem}\n`)
-  process.exitCode = 1
-}
-// Whatever a library still holds open must not keep the terminal.
-process.exit()
+await runCommandLine(program, process)

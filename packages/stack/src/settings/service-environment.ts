@@ -56,7 +56,7 @@ export function environmentOf(service: ServiceDefinition, env: Environment, shar
 }
 
 /** The settings that the stack gives where the user has set nothing. */
-export function defaultsOf(service: ServiceDefinition, env: Environment, shared: SharedSettings): Environment {
+function defaultsOf(service: ServiceDefinition, env: Environment, shared: SharedSettings): Environment {
   const { url } = addressOf(service, env)
   const { metricsHost, metricsPort, metricsSwitch, metricsExporter } = metricsSettings(service)
   const defaults: Environment = {
