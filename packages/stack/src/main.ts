@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { runCommandLine } from '@trestle/common/server/command-line.ts'
 import { Command } from 'commander'
 import { readUserEnvironment } from './settings/environment.ts'
 import { planStack } from './settings/plan.ts'
@@ -7,6 +6,8 @@ import { runStack } from './stack.ts'
 import { StackFailure } from './stack-failure.ts'
 import { watchStopSignals } from './stop-signal.ts'
 
+/** Exit status of a wrong command line, as in the services. */
+const USAGE = 2
 const root = join(import.meta.dirname, '..', '..', '..')
 
 async function start(names: readonly string[], isWatched: boolean): Promise<void> {
@@ -30,5 +31,6 @@ const program = new Command('npm start --')
   .argument('[services...]', 'auth, payments, inventory; all of them when none is named')
   .option('--watch', 'start a service anew whenever one of its files changes')
   .action((names: string[], options: { watch?: true }) => start(names, options.watch === true))
+  .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : USAGE))
 
-await runCommandLine(program, process)
+await program.parseAsync()
