@@ -191,6 +191,10 @@ describe('the restricted role', () => {
     await expect(db.updateTable('ledger').set({ amount: 6n }).execute()).rejects.toThrow('permission denied')
     await expect(db.deleteFrom('ledger').execute()).rejects.toThrow('permission denied')
     await expect(sql`CREATE TABLE example.more ()`.execute(db)).rejects.toThrow('permission denied')
+    const foreign = { ...options, names: createNames('example'), afterwards: [] }
+    await migrateUp(foreign)
+    await migrateUp(options)
+    await expect(sql`SELECT FROM example.ledger`.execute(db)).rejects.toThrow('permission denied')
     expect(await db.selectFrom('ledger').select('amount').execute()).toEqual([{ amount: 5n }])
     await restricted.close()
   })

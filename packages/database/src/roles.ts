@@ -12,21 +12,53 @@ export interface GrantOptions {
   readonly appendOnly: readonly string[]
 }
 
-/** Gives the service's role what it needs in its schemas and nothing else: no DDL, no change of ledgers. */
+/**
+ * Gives the service's role what it needs of its own objects and nothing else: no DDL, no change of ledgers. Objects of
+ * another namespace in the same schema are left alone: they may belong to another role.
+ */
 export async function grantToRole(db: Kysely<unknown>, { names, role, appendOnly }: GrantOptions): Promise<void> {
   if (!ROLE_PATTERN.test(role)) throw new Error(`"${role}" is no role name`)
   await createRole(db, role)
-  for (const schema of [names.schema, names.jobSchema]) {
+  const to = sql.id(role)
+  const unchanging = new Set(
+    [...appendOnly, 'schema_migrations', 'schema_migrations_lock'].map((name) => names.prefix + name),
+  )
+  for (const { schema, prefix } of [names, { schema: names.jobSchema, prefix: '' }]) {
     if (!(await schemaExists(db, schema))) continue
-    const [to, of] = [sql.id(role), sql.id(schema)]
-    await sql`GRANT USAGE ON SCHEMA ${of} TO ${to}`.execute(db)
-    await sql`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${of} TO ${to}`.execute(db)
-    await sql`GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA ${of} TO ${to}`.execute(db)
-    await sql`GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${of} TO ${to}`.execute(db)
+    await sql`GRANT USAGE ON SCHEMA ${sql.id(schema)} TO ${to}`.execute(db)
+    const relations = await listRelations(db, schema, prefix)
+    const tables = relations.filter(({ kind }) => kind !== 'S')
+    const ledgers = tables.filter(({ name }) => unchanging.has(name))
+    const changing = tables.filter(({ name }) => !unchanging.has(name))
+    const sequences = relations.filter(({ kind }) => kind === 'S')
+    if (ledgers.length > 0) {
+      const list = sql.join(ledgers.map(({ name }) => sql.id(schema, name)))
+      await sql`REVOKE UPDATE, DELETE, TRUNCATE ON TABLE ${list} FROM ${to}`.execute(db)
+    }
+    for (const [right, objects] of [
+      [sql`SELECT, INSERT ON TABLE`, ledgers],
+      [sql`SELECT, INSERT, UPDATE, DELETE ON TABLE`, changing],
+      [sql`USAGE, SELECT ON SEQUENCE`, sequences],
+    ] as const) {
+      const list = sql.join(objects.map(({ name }) => sql.id(schema, name)))
+      if (objects.length > 0) await sql`GRANT ${right} ${list} TO ${to}`.execute(db)
+    }
+    // Functions are open to PUBLIC from their creation; the schema is what guards them.
   }
-  for (const table of [...appendOnly, 'schema_migrations', 'schema_migrations_lock']) {
-    await sql`REVOKE UPDATE, DELETE, TRUNCATE ON ${names.id(table)} FROM ${sql.id(role)}`.execute(db)
-  }
+}
+
+interface Relation {
+  readonly name: string
+  /** `S` for a sequence, `r` or `p` for a table, `v` for a view. */
+  readonly kind: string
+}
+
+async function listRelations(db: Kysely<unknown>, schema: string, prefix: string): Promise<readonly Relation[]> {
+  const { rows } = await sql<Relation>`
+    SELECT relname AS name, relkind::text AS kind FROM pg_class
+    WHERE relnamespace = ${schema}::regnamespace AND relkind IN ('r', 'p', 'v', 'S') AND starts_with(relname, ${prefix})
+    ORDER BY relname`.execute(db)
+  return rows
 }
 
 async function createRole(db: Kysely<unknown>, role: string): Promise<void> {

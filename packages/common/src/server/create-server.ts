@@ -59,7 +59,11 @@ export function createServer(options: ServerOptions) {
     http: { maxHeaderSize: HEADER_BYTES, headersTimeout: HEADER_TIMEOUT_MS, requireHostHeader: false },
     frameworkErrors: (error, request, reply) => {
       for (const [name, value] of Object.entries(options.brokenRequestHeaders ?? {})) reply.header(name, value)
-      return sendError(vocabulary, toHttpError(vocabulary, error, request), reply.header('x-request-id', request.id))
+      // No hook runs for these: their log line is written here.
+      const known = toHttpError(vocabulary, error, request)
+      const line = { request_id: request.id, method: request.method, route: 'noroute', status: known.status }
+      options.logger.warn({ ...line, error_code: known.code }, 'request')
+      return sendError(vocabulary, known, reply.header('x-request-id', request.id))
     },
     clientErrorHandler: (error, socket) => answerBrokenRequest(options, error, socket),
   }).withTypeProvider<ZodTypeProvider>()

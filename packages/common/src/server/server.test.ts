@@ -149,6 +149,9 @@ describe('telemetry', () => {
         msg: 'request',
       },
     ])
+    expect(lines.filter(({ status, route }) => status === 400 && route === 'noroute')).toEqual([
+      expect.objectContaining({ level: 'warn', method: 'GET', error_code: 'malformed', msg: 'request' }),
+    ])
     const broken = lines.filter(({ request_id: id }) => id === 'theirs')
     expect(broken.map(({ level, msg }) => [level, msg])).toEqual([
       ['error', 'Defect'],
