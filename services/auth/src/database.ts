@@ -1,0 +1,119 @@
+import type { ColumnType, Generated } from 'kysely'
+
+/** A jsonb column whose top level is an object. */
+type JsonObject = Record<string, unknown>
+
+/** A column that PostgreSQL computes. */
+type Computed<T> = ColumnType<T, never, never>
+
+/** A user. `staged_at` is set while the row only waits for a one-time code: such a row is no user yet. */
+export interface UsersTable {
+  id: Generated<string>
+  aud: string
+  role: string
+  email: string | null
+  phone: string | null
+  encrypted_password: string | null
+  email_confirmed_at: Date | null
+  phone_confirmed_at: Date | null
+  confirmed_at: Computed<Date | null>
+  invited_at: Date | null
+  confirmation_sent_at: Date | null
+  recovery_sent_at: Date | null
+  email_change: string | null
+  email_change_sent_at: Date | null
+  email_change_confirm_status: Generated<number>
+  phone_change: string | null
+  phone_change_sent_at: Date | null
+  reauthentication_sent_at: Date | null
+  last_sign_in_at: Date | null
+  raw_app_meta_data: Generated<JsonObject>
+  raw_user_meta_data: Generated<JsonObject>
+  banned_until: Date | null
+  deleted_at: Date | null
+  is_anonymous: Generated<boolean>
+  is_sso_user: Generated<boolean>
+  staged_at: Date | null
+  created_at: Generated<Date>
+  updated_at: Generated<Date>
+}
+
+/** A way to sign in. `email` is computed from `identity_data`. */
+export interface IdentitiesTable {
+  id: Generated<string>
+  user_id: string
+  provider: string
+  provider_id: string
+  identity_data: JsonObject
+  email: Computed<string | null>
+  last_sign_in_at: Date | null
+  created_at: Generated<Date>
+  updated_at: Generated<Date>
+}
+
+/** The secrets of one message, hashed. At most one row per user and kind. */
+export interface OneTimeTokensTable {
+  id: Generated<string>
+  user_id: string
+  kind: string
+  /** The address (normalised email or phone) that the message went to. */
+  relates_to: string
+  link_hash: Buffer | null
+  otp_hash: Buffer | null
+  otp_salt: Buffer | null
+  attempts: Generated<number>
+  flow_state_id: string | null
+  sent_at: Generated<Date>
+  expires_at: Date
+}
+
+/** One audit event; see contract 7.17. */
+export interface AuditLogEntriesTable {
+  id: Generated<string>
+  actor_id: string | null
+  target_user_id: string | null
+  session_id: string | null
+  action: string
+  log_type: string
+  ip_address: Generated<string>
+  created_at: Generated<Date>
+  payload: JsonObject
+}
+
+/** When a message of a kind was last asked for, by keyed hash of the address. */
+export interface SendThrottleTable {
+  key_hash: Buffer
+  kind: string
+  sent_at: Date
+}
+
+/** What a flow over several requests remembers: PKCE challenges, external sign-in. */
+export interface FlowStateTable {
+  id: Generated<string>
+  user_id: string | null
+  provider_type: string
+  authentication_method: string
+  code_challenge: string | null
+  code_challenge_method: string | null
+  auth_code_hash: Buffer | null
+  auth_code_issued_at: Date | null
+  referrer: string | null
+  invite_token_hash: Buffer | null
+  linking_target_id: string | null
+  provider_pkce_verifier: JsonObject | null
+  oauth1_secret: JsonObject | null
+  provider_access_token: JsonObject | null
+  provider_refresh_token: JsonObject | null
+  email_optional: Generated<boolean>
+  created_at: Generated<Date>
+}
+
+/** Every table of the auth service. Names are without the prefix of DB_NAMESPACE. */
+export interface AuthDatabase {
+  users: UsersTable
+  identities: IdentitiesTable
+  one_time_tokens: OneTimeTokensTable
+  audit_log_entries: AuditLogEntriesTable
+  send_throttle: SendThrottleTable
+  flow_state: FlowStateTable
+}

@@ -1,0 +1,53 @@
+import { type Insertable, type Kysely, type Selectable, sql } from 'kysely'
+import type { AuthDatabase, IdentitiesTable } from '../database.ts'
+import type { Identity } from './identity.ts'
+
+type Database = Kysely<AuthDatabase>
+
+/** All identities of a user, oldest first. A user has a handful. */
+export async function listIdentities(db: Database, userId: string): Promise<Identity[]> {
+  const rows = await db
+    .selectFrom('identities')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .orderBy('created_at')
+    .orderBy('id')
+    .limit(100)
+    .execute()
+  return rows.map(toIdentity)
+}
+
+/** Inserts an identity. Throws the unique violation of `identities_provider_key` when the subject is taken. */
+export async function insertIdentity(trx: Database, values: Insertable<IdentitiesTable>): Promise<Identity> {
+  return toIdentity(await trx.insertInto('identities').values(values).returningAll().executeTakeFirstOrThrow())
+}
+
+/** Merges keys into the data of a user's identities of one provider. */
+export async function mergeIdentityData(
+  trx: Database,
+  owner: { readonly userId: string; readonly provider: string },
+  data: Readonly<Record<string, unknown>>,
+  now: Date,
+): Promise<void> {
+  await trx
+    .updateTable('identities')
+    .set({ identity_data: sql`identity_data || ${JSON.stringify(data)}::jsonb`, updated_at: now })
+    .where('user_id', '=', owner.userId)
+    .where('provider', '=', owner.provider)
+    .execute()
+}
+
+/** Maps a row to the domain's identity. */
+export function toIdentity(row: Selectable<IdentitiesTable>): Identity {
+  return {
+    id: row.id,
+    userId: row.user_id,
+    provider: row.provider,
+    providerId: row.provider_id,
+    data: row.identity_data,
+    email: row.email,
+    lastSignInAt: row.last_sign_in_at,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}

@@ -1,0 +1,105 @@
+import type { Insertable, Kysely, Selectable, Transaction, Updateable } from 'kysely'
+import type { AuthDatabase, UsersTable } from '../database.ts'
+import type { User } from './user.ts'
+
+type Database = Kysely<AuthDatabase>
+type Row = Selectable<UsersTable>
+
+/** Finds a user, staged or deleted ones included. */
+export async function findUserById(db: Database, id: string): Promise<User | undefined> {
+  const row = await db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && toUser(row)
+}
+
+/** Finds the user who has this normalised email, within one audience; staged ones included. */
+export async function findUserByEmail(db: Database, aud: string, email: string): Promise<User | undefined> {
+  const row = await db
+    .selectFrom('users')
+    .selectAll()
+    .where('email', '=', email)
+    .where('aud', '=', aud)
+    .executeTakeFirst()
+  return row && toUser(row)
+}
+
+/** Finds the user who has this phone number (digits), within one audience; staged ones included. */
+export async function findUserByPhone(db: Database, aud: string, phone: string): Promise<User | undefined> {
+  const row = await db
+    .selectFrom('users')
+    .selectAll()
+    .where('phone', '=', phone)
+    .where('aud', '=', aud)
+    .executeTakeFirst()
+  return row && toUser(row)
+}
+
+/** Locks a user until the transaction ends. */
+export async function lockUserById(trx: Transaction<AuthDatabase>, id: string): Promise<User | undefined> {
+  const row = await trx.selectFrom('users').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
+  return row && toUser(row)
+}
+
+/** Locks whoever holds an email or a phone number, in any audience: identifiers are unique across audiences. */
+export async function lockUserByIdentifier(
+  trx: Transaction<AuthDatabase>,
+  identifier: UserIdentifier,
+): Promise<User | undefined> {
+  const query = trx.selectFrom('users').selectAll().forUpdate()
+  const row =
+    identifier.kind === 'email'
+      ? await query.where('email', '=', identifier.value).executeTakeFirst()
+      : await query.where('phone', '=', identifier.value).executeTakeFirst()
+  return row && toUser(row)
+}
+
+/** A normalised email or phone number. */
+export interface UserIdentifier {
+  readonly kind: 'email' | 'phone'
+  readonly value: string
+}
+
+/** Inserts a user. Throws PostgreSQL's unique violation of `users_email_key` or `users_phone_key` on a duplicate. */
+export async function insertUser(trx: Database, values: Insertable<UsersTable>): Promise<User> {
+  return toUser(await trx.insertInto('users').values(values).returningAll().executeTakeFirstOrThrow())
+}
+
+/** Changes the given columns of a user; `updated_at` is the caller's to give. */
+export async function updateUser(trx: Database, id: string, changes: Updateable<UsersTable>): Promise<User> {
+  return toUser(
+    await trx.updateTable('users').set(changes).where('id', '=', id).returningAll().executeTakeFirstOrThrow(),
+  )
+}
+
+/** Maps a row to the domain's user. */
+export function toUser(row: Row): User {
+  return {
+    id: row.id,
+    aud: row.aud,
+    role: row.role,
+    email: row.email,
+    phone: row.phone,
+    passwordHash: row.encrypted_password,
+    emailConfirmedAt: row.email_confirmed_at,
+    phoneConfirmedAt: row.phone_confirmed_at,
+    confirmedAt: row.confirmed_at,
+    invitedAt: row.invited_at,
+    confirmationSentAt: row.confirmation_sent_at,
+    recoverySentAt: row.recovery_sent_at,
+    emailChange: row.email_change,
+    emailChangeSentAt: row.email_change_sent_at,
+    emailChangeConfirmStatus: row.email_change_confirm_status,
+    phoneChange: row.phone_change,
+    phoneChangeSentAt: row.phone_change_sent_at,
+    reauthenticationSentAt: row.reauthentication_sent_at,
+    lastSignInAt: row.last_sign_in_at,
+    appMetadata: row.raw_app_meta_data,
+    userMetadata: row.raw_user_meta_data,
+    bannedUntil: row.banned_until,
+    deletedAt: row.deleted_at,
+    isAnonymous: row.is_anonymous,
+    isSsoUser: row.is_sso_user,
+    stagedAt: row.staged_at,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}

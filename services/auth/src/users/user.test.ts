@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest'
+import { auditName, isBanned, isStaged } from './user.ts'
+
+const now = new Date('2026-01-02T03:04:05.000Z')
+
+describe('isBanned', () => {
+  it.each([
+    ['never banned', null, false],
+    ['until a moment ago', new Date(now.getTime() - 1), false],
+    ['until this very moment', now, false],
+    ['a moment longer', new Date(now.getTime() + 1), true],
+  ])('%s', (_case, bannedUntil, expected) => {
+    expect(isBanned({ bannedUntil }, now)).toBe(expected)
+  })
+})
+
+describe('isStaged', () => {
+  it('is decided by the column alone', () => {
+    expect(isStaged({ stagedAt: null })).toBe(false)
+    expect(isStaged({ stagedAt: now })).toBe(true)
+  })
+})
+
+describe('auditName', () => {
+  it('prefers the phone number', () => {
+    expect(auditName({ email: 'a@b.c', phone: '14155550100' })).toBe('14155550100')
+    expect(auditName({ email: 'a@b.c', phone: null })).toBe('a@b.c')
+    expect(auditName({ email: null, phone: null })).toBe('')
+  })
+})
