@@ -5,6 +5,7 @@ import { createLanes, type Lanes } from './lanes.ts'
 import { type PipelinedClients, startPipelinedClients } from './pipelined-clients.ts'
 import { recordQuerySpan } from './spans.ts'
 import { TablePrefixPlugin } from './table-prefix.ts'
+import { toRfc3339 } from './timestamps.ts'
 
 export interface DatabaseConfig {
   /** `postgres://…` */
@@ -24,6 +25,8 @@ export interface DatabaseConfig {
   readonly lockTimeoutMs: number
   /** Whether prepared queries keep their name; false for poolers that cannot carry named statements. */
   readonly prepared: boolean
+  /** What a timestamptz becomes: a Date (the default), or RFC 3339 text that keeps its microseconds. */
+  readonly timestamps?: 'date' | 'rfc3339'
   /** Told of every lost or refused connection; requests get their own error. */
   readonly onConnectionError: (error: Error) => void
 }
@@ -91,15 +94,21 @@ function connectionOptions(config: DatabaseConfig): pg.ClientConfig {
     // Behind the server's own limit: speaks only when the server or the network is silent.
     query_timeout: config.statementTimeoutMs + 2_000,
     keepAlive: true,
-    types: { getTypeParser },
+    types: { getTypeParser: typeParsers(config.timestamps === 'rfc3339') },
   }
 }
 
 const INT8 = 20
+const TIMESTAMPTZ = 1184
 
 /** bigint columns arrive as bigint: exact, and never taken for a number by accident. */
-const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (oid, format) =>
-  oid === INT8 && format !== 'binary' ? BigInt : pg.types.getTypeParser(oid, format)
+function typeParsers(timestampsAsText: boolean): pg.CustomTypesConfig['getTypeParser'] {
+  return (oid, format) => {
+    if (oid === INT8 && format !== 'binary') return BigInt
+    if (oid === TIMESTAMPTZ && format !== 'binary' && timestampsAsText) return toRfc3339
+    return pg.types.getTypeParser(oid, format)
+  }
+}
 
 function recordSpan(event: LogEvent): void {
   recordQuerySpan('query', event.queryDurationMillis, event.level === 'error')
