@@ -6,6 +6,12 @@ type JsonObject = Record<string, unknown>
 /** A column that PostgreSQL computes. */
 type Computed<T> = ColumnType<T, never, never>
 
+/** A timestamptz: RFC 3339 text with microseconds when read (see users/timestamp.ts), a Date or such text when written. */
+type Timestamp = ColumnType<string, string | Date, string | Date>
+
+/** A timestamptz that has a default. */
+type GeneratedTimestamp = ColumnType<string, string | Date | undefined, string | Date>
+
 /** A user. `staged_at` is set while the row only waits for a one-time code: such a row is no user yet. */
 export interface UsersTable {
   id: Generated<string>
@@ -14,28 +20,28 @@ export interface UsersTable {
   email: string | null
   phone: string | null
   encrypted_password: string | null
-  email_confirmed_at: Date | null
-  phone_confirmed_at: Date | null
-  confirmed_at: Computed<Date | null>
-  invited_at: Date | null
-  confirmation_sent_at: Date | null
-  recovery_sent_at: Date | null
+  email_confirmed_at: Timestamp | null
+  phone_confirmed_at: Timestamp | null
+  confirmed_at: Computed<string | null>
+  invited_at: Timestamp | null
+  confirmation_sent_at: Timestamp | null
+  recovery_sent_at: Timestamp | null
   email_change: string | null
-  email_change_sent_at: Date | null
+  email_change_sent_at: Timestamp | null
   email_change_confirm_status: Generated<number>
   phone_change: string | null
-  phone_change_sent_at: Date | null
-  reauthentication_sent_at: Date | null
-  last_sign_in_at: Date | null
+  phone_change_sent_at: Timestamp | null
+  reauthentication_sent_at: Timestamp | null
+  last_sign_in_at: Timestamp | null
   raw_app_meta_data: Generated<JsonObject>
   raw_user_meta_data: Generated<JsonObject>
-  banned_until: Date | null
-  deleted_at: Date | null
+  banned_until: Timestamp | null
+  deleted_at: Timestamp | null
   is_anonymous: Generated<boolean>
   is_sso_user: Generated<boolean>
-  staged_at: Date | null
-  created_at: Generated<Date>
-  updated_at: Generated<Date>
+  staged_at: Timestamp | null
+  created_at: GeneratedTimestamp
+  updated_at: GeneratedTimestamp
 }
 
 /** A way to sign in. `email` is computed from `identity_data`. */
@@ -46,9 +52,9 @@ export interface IdentitiesTable {
   provider_id: string
   identity_data: JsonObject
   email: Computed<string | null>
-  last_sign_in_at: Date | null
-  created_at: Generated<Date>
-  updated_at: Generated<Date>
+  last_sign_in_at: Timestamp | null
+  created_at: GeneratedTimestamp
+  updated_at: GeneratedTimestamp
 }
 
 /** The secrets of one message, hashed. At most one row per user and kind. */
@@ -63,8 +69,8 @@ export interface OneTimeTokensTable {
   otp_salt: Buffer | null
   attempts: Generated<number>
   flow_state_id: string | null
-  sent_at: Generated<Date>
-  expires_at: Date
+  sent_at: GeneratedTimestamp
+  expires_at: Timestamp
 }
 
 /** One audit event; see contract 7.17. */
@@ -76,7 +82,7 @@ export interface AuditLogEntriesTable {
   action: string
   log_type: string
   ip_address: Generated<string>
-  created_at: Generated<Date>
+  created_at: GeneratedTimestamp
   payload: JsonObject
 }
 
@@ -84,7 +90,7 @@ export interface AuditLogEntriesTable {
 export interface SendThrottleTable {
   key_hash: Buffer
   kind: string
-  sent_at: Date
+  sent_at: Timestamp
 }
 
 /** What a flow over several requests remembers: PKCE challenges, external sign-in. */
@@ -96,7 +102,7 @@ export interface FlowStateTable {
   code_challenge: string | null
   code_challenge_method: string | null
   auth_code_hash: Buffer | null
-  auth_code_issued_at: Date | null
+  auth_code_issued_at: Timestamp | null
   referrer: string | null
   invite_token_hash: Buffer | null
   linking_target_id: string | null
@@ -105,7 +111,7 @@ export interface FlowStateTable {
   provider_access_token: JsonObject | null
   provider_refresh_token: JsonObject | null
   email_optional: Generated<boolean>
-  created_at: Generated<Date>
+  created_at: GeneratedTimestamp
 }
 
 /** Every table of the auth service. Names are without the prefix of DB_NAMESPACE. */

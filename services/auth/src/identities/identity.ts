@@ -1,3 +1,5 @@
+import type { Timestamp } from '../users/timestamp.ts'
+
 /** A way to sign in that belongs to a user. */
 export interface Identity {
   /** Id of the row; `identity_id` on the wire. */
@@ -10,9 +12,9 @@ export interface Identity {
   readonly data: Readonly<Record<string, unknown>>
   /** Lower-case email of `data`, null when it has none. */
   readonly email: string | null
-  readonly lastSignInAt: Date | null
-  readonly createdAt: Date
-  readonly updatedAt: Date
+  readonly lastSignInAt: Timestamp | null
+  readonly createdAt: Timestamp
+  readonly updatedAt: Timestamp
 }
 
 /** What a new email or phone identity holds. Keys of `extra` never override the first four (contract 3.3). */

@@ -6,9 +6,9 @@ const now = new Date('2026-01-02T03:04:05.000Z')
 describe('isBanned', () => {
   it.each([
     ['never banned', null, false],
-    ['until a moment ago', new Date(now.getTime() - 1), false],
-    ['until this very moment', now, false],
-    ['a moment longer', new Date(now.getTime() + 1), true],
+    ['until a moment ago', '2026-01-02T03:04:04.999999+00:00', false],
+    ['until this very moment', '2026-01-02T03:04:05.000000+00:00', false],
+    ['a moment longer', '2026-01-02T03:04:05.001000+00:00', true],
   ])('%s', (_case, bannedUntil, expected) => {
     expect(isBanned({ bannedUntil }, now)).toBe(expected)
   })
@@ -17,7 +17,7 @@ describe('isBanned', () => {
 describe('isStaged', () => {
   it('is decided by the column alone', () => {
     expect(isStaged({ stagedAt: null })).toBe(false)
-    expect(isStaged({ stagedAt: now })).toBe(true)
+    expect(isStaged({ stagedAt: now.toISOString() })).toBe(true)
   })
 })
 

@@ -1,3 +1,5 @@
+import type { Timestamp } from './timestamp.ts'
+
 /** A user, as the rules see one. Times are null where the event has not happened. */
 export interface User {
   readonly id: string
@@ -9,37 +11,37 @@ export interface User {
   readonly phone: string | null
   /** An argon2 (or imported) hash; null for a user who cannot sign in by password. */
   readonly passwordHash: string | null
-  readonly emailConfirmedAt: Date | null
-  readonly phoneConfirmedAt: Date | null
+  readonly emailConfirmedAt: Timestamp | null
+  readonly phoneConfirmedAt: Timestamp | null
   /** The earlier of the two confirmations. */
-  readonly confirmedAt: Date | null
-  readonly invitedAt: Date | null
-  readonly confirmationSentAt: Date | null
-  readonly recoverySentAt: Date | null
+  readonly confirmedAt: Timestamp | null
+  readonly invitedAt: Timestamp | null
+  readonly confirmationSentAt: Timestamp | null
+  readonly recoverySentAt: Timestamp | null
   /** The address of a pending change, null when none is pending. */
   readonly emailChange: string | null
-  readonly emailChangeSentAt: Date | null
+  readonly emailChangeSentAt: Timestamp | null
   /** 0: none of the two addresses has confirmed the change; 1: one has. */
   readonly emailChangeConfirmStatus: number
   readonly phoneChange: string | null
-  readonly phoneChangeSentAt: Date | null
-  readonly reauthenticationSentAt: Date | null
-  readonly lastSignInAt: Date | null
+  readonly phoneChangeSentAt: Timestamp | null
+  readonly reauthenticationSentAt: Timestamp | null
+  readonly lastSignInAt: Timestamp | null
   readonly appMetadata: Readonly<Record<string, unknown>>
   readonly userMetadata: Readonly<Record<string, unknown>>
-  readonly bannedUntil: Date | null
-  readonly deletedAt: Date | null
+  readonly bannedUntil: Timestamp | null
+  readonly deletedAt: Timestamp | null
   readonly isAnonymous: boolean
   readonly isSsoUser: boolean
   /** Set while the row only waits for a one-time code (contract 7.4): not a user yet. */
-  readonly stagedAt: Date | null
-  readonly createdAt: Date
-  readonly updatedAt: Date
+  readonly stagedAt: Timestamp | null
+  readonly createdAt: Timestamp
+  readonly updatedAt: Timestamp
 }
 
 /** True while a ban holds. */
 export function isBanned(user: Pick<User, 'bannedUntil'>, now: Date): boolean {
-  return user.bannedUntil !== null && now < user.bannedUntil
+  return user.bannedUntil !== null && now.getTime() < Date.parse(user.bannedUntil)
 }
 
 /** True for a row that waits for its first one-time code. It counts as no user in listings and duplicate checks. */
