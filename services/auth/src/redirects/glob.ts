@@ -1,0 +1,79 @@
+import { type GlobNode, parseGlob } from './parse-glob.ts'
+
+/** A compiled glob of URI_ALLOW_LIST. */
+export interface Glob {
+  readonly source: string
+  /** Whether the whole of `text` matches. Time grows with text × glob, never faster: no input can make it back-track. */
+  matches(text: string): boolean
+}
+
+type Instruction =
+  | { readonly op: 'consume'; readonly accepts: (character: string) => boolean }
+  | { readonly op: 'split'; readonly targets: readonly number[] }
+  | { readonly op: 'match' }
+
+/** Compiles a glob into a small program for a set of parallel states (Thompson's construction). @throws SyntaxError */
+export function compileGlob(source: string): Glob {
+  const program: Instruction[] = []
+  emit(parseGlob(source), program)
+  program.push({ op: 'match' })
+  return { source, matches: (text) => run(program, text) }
+}
+
+function emit(nodes: readonly GlobNode[], program: Instruction[]): void {
+  for (const node of nodes) {
+    if (node.kind === 'one') program.push({ op: 'consume', accepts: node.accepts })
+    if (node.kind === 'run') {
+      const start = program.length
+      program.push(
+        { op: 'split', targets: [start + 1, start + 3] },
+        { op: 'consume', accepts: node.accepts },
+        { op: 'split', targets: [start] },
+      )
+    }
+    if (node.kind === 'either') emitEither(node.options, program)
+  }
+}
+
+function emitEither(options: readonly (readonly GlobNode[])[], program: Instruction[]): void {
+  const entry = program.length
+  program.push({ op: 'match' })
+  const starts: number[] = []
+  const exits: number[] = []
+  for (const option of options) {
+    starts.push(program.length)
+    emit(option, program)
+    exits.push(program.length)
+    program.push({ op: 'match' })
+  }
+  program[entry] = { op: 'split', targets: starts }
+  for (const exit of exits) program[exit] = { op: 'split', targets: [program.length] }
+}
+
+function run(program: readonly Instruction[], text: string): boolean {
+  let states = closure(program, [0])
+  for (const character of text) {
+    const next: number[] = []
+    for (const state of states) {
+      const instruction = program[state]
+      if (instruction?.op === 'consume' && instruction.accepts(character)) next.push(state + 1)
+    }
+    if (next.length === 0) return false
+    states = closure(program, next)
+  }
+  for (const state of states) if (program[state]?.op === 'match') return true
+  return false
+}
+
+/** Every state that can be reached without reading a character. */
+function closure(program: readonly Instruction[], from: readonly number[]): Set<number> {
+  const reached = new Set<number>()
+  const pending = [...from]
+  for (let state = pending.pop(); state !== undefined; state = pending.pop()) {
+    if (reached.has(state)) continue
+    reached.add(state)
+    const instruction = program[state]
+    if (instruction?.op === 'split') pending.push(...instruction.targets)
+  }
+  return reached
+}

@@ -1,0 +1,107 @@
+/** One part of a glob: a single character, a run of characters, or alternatives. */
+export type GlobNode =
+  | { readonly kind: 'one'; readonly accepts: (character: string) => boolean }
+  | { readonly kind: 'run'; readonly accepts: (character: string) => boolean }
+  | { readonly kind: 'either'; readonly options: readonly (readonly GlobNode[])[] }
+
+interface Cursor {
+  readonly characters: readonly string[]
+  position: number
+  /** Slashes read so far: below three the glob is still in its scheme and authority. */
+  slashes: number
+}
+
+const isSeparator = (character: string): boolean => character === '.' || character === '/'
+
+/**
+ * Parses a glob (contract 7.2): `*` and `?` stop at the separators `.` and `/`, `**` does not; `[abc]`, `[a-z]`, `[!abc]`,
+ * `{a,b}`, `\x`. A negated class does not match a separator either, and before the path `*`, `?` and negation do not match
+ * a question mark: `https://*.h` must not accept `https://elsewhere?.h`.
+ * @throws SyntaxError when a bracket, brace or escape is left open, or a range runs backwards
+ */
+export function parseGlob(source: string): readonly GlobNode[] {
+  const cursor: Cursor = { characters: [...source], position: 0, slashes: 0 }
+  return parseSequence(cursor, false)
+}
+
+function parseSequence(cursor: Cursor, inBraces: boolean): GlobNode[] {
+  const nodes: GlobNode[] = []
+  for (let next = peek(cursor); next !== undefined; next = peek(cursor)) {
+    if (inBraces && (next === ',' || next === '}')) return nodes
+    nodes.push(parseNode(cursor))
+  }
+  if (inBraces) throw new SyntaxError('a brace is not closed')
+  return nodes
+}
+
+function parseNode(cursor: Cursor): GlobNode {
+  const character = take(cursor)
+  if (character === '*') {
+    if (peek(cursor) !== '*') return { kind: 'run', accepts: withinLabel(cursor) }
+    take(cursor)
+    return { kind: 'run', accepts: () => true }
+  }
+  if (character === '?') return { kind: 'one', accepts: withinLabel(cursor) }
+  if (character === '[') return { kind: 'one', accepts: parseClass(cursor) }
+  if (character === '{') return parseBraces(cursor)
+  const literal = character === '\\' ? take(cursor) : character
+  if (literal === '/') cursor.slashes += 1
+  return { kind: 'one', accepts: (candidate) => candidate === literal }
+}
+
+function withinLabel({ slashes }: Cursor): (character: string) => boolean {
+  const inAuthority = slashes < 3
+  return (character) => !isSeparator(character) && !(inAuthority && character === '?')
+}
+
+function parseBraces(cursor: Cursor): GlobNode {
+  const options: GlobNode[][] = []
+  const { slashes } = cursor
+  do {
+    cursor.slashes = slashes
+    options.push(parseSequence(cursor, true))
+  } while (take(cursor) === ',')
+  // Which option will match is not known yet: what follows counts as authority as long as any of them stays there.
+  cursor.slashes = slashes
+  return { kind: 'either', options }
+}
+
+function parseClass(cursor: Cursor): (character: string) => boolean {
+  const negated = peek(cursor) === '!'
+  if (negated) take(cursor)
+  const ranges: (readonly [string, string])[] = []
+  do {
+    ranges.push(parseRange(cursor))
+  } while (peek(cursor) !== ']')
+  take(cursor)
+  const listed = (character: string): boolean => ranges.some(([low, high]) => low <= character && character <= high)
+  if (!negated) return listed
+  const accepts = withinLabel(cursor)
+  return (character) => accepts(character) && !listed(character)
+}
+
+function parseRange(cursor: Cursor): readonly [string, string] {
+  const low = takeClassCharacter(cursor)
+  if (peek(cursor) !== '-' || cursor.characters[cursor.position + 1] === ']') return [low, low]
+  take(cursor)
+  const high = takeClassCharacter(cursor)
+  if (high < low) throw new SyntaxError(`the range ${low}-${high} runs backwards`)
+  return [low, high]
+}
+
+function takeClassCharacter(cursor: Cursor): string {
+  const character = take(cursor)
+  if (character === ']') throw new SyntaxError('a class is empty')
+  return character === '\\' ? take(cursor) : character
+}
+
+function peek(cursor: Cursor): string | undefined {
+  return cursor.characters[cursor.position]
+}
+
+function take(cursor: Cursor): string {
+  const character = peek(cursor)
+  if (character === undefined) throw new SyntaxError('a bracket, brace or escape is not closed')
+  cursor.position += 1
+  return character
+}

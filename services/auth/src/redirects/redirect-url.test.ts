@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest'
+import { withFormFragment, withFragment, withQuery } from './redirect-url.ts'
+
+describe('withFragment', () => {
+  it.each([
+    ['http://h', 'http://h/#a=1&b=x%20y%26'],
+    ['http://h/p?q=1', 'http://h/p?q=1#a=1&b=x%20y%26'],
+    ['http://h/p#old', 'http://h/p#old#a=1&b=x%20y%26'],
+    ['myapp://callback', 'myapp://callback/#a=1&b=x%20y%26'],
+  ])('%s', (redirect, expected) => {
+    expect(withFragment(redirect, { a: '1', b: 'x y&' })).toBe(expected)
+  })
+})
+
+describe('withFormFragment', () => {
+  it('writes a space as +', () => {
+    expect(withFormFragment('http://h', { error: 'access_denied', d: 'a b', sb: '' })).toBe(
+      'http://h/#error=access_denied&d=a+b&sb=',
+    )
+  })
+})
+
+describe('withQuery', () => {
+  it.each([
+    ['http://h', 'http://h/?code=c'],
+    ['http://h/p?x=%20y&code=old&z', 'http://h/p?x=%20y&z&code=c'],
+    ['http://h/p?c%6fde=old#f', 'http://h/p?code=c#f'],
+  ])('%s', (redirect, expected) => {
+    expect(withQuery(redirect, { code: 'c' })).toBe(expected)
+  })
+})

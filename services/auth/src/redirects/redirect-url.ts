@@ -1,0 +1,35 @@
+/** Ordered parameters of a fragment or query. */
+export type RedirectParameters = Readonly<Record<string, string>>
+
+/** Appends parameters as a fragment, percent-encoded, in their order (contract 7.3.1). An existing fragment is kept. */
+export function withFragment(redirect: string, parameters: RedirectParameters): string {
+  const pairs = Object.entries(parameters).map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
+  return `${normalise(redirect).href}#${pairs.join('&')}`
+}
+
+/** The same, form-encoded: a space becomes `+` (contract 7.3.4). */
+export function withFormFragment(redirect: string, parameters: RedirectParameters): string {
+  return `${normalise(redirect).href}#${new URLSearchParams(parameters)}`
+}
+
+/** Sets query parameters, form-encoded, in place of those of the same name. The rest of the query is not touched. */
+export function withQuery(redirect: string, parameters: RedirectParameters): string {
+  const url = normalise(redirect)
+  const kept = url.search
+    .slice(1)
+    .split('&')
+    .filter((pair) => pair !== '' && !(queryName(pair) in parameters))
+  url.search = [...kept, new URLSearchParams(parameters).toString()].join('&')
+  return url.href
+}
+
+function queryName(pair: string): string {
+  return new URLSearchParams(pair).keys().next().value ?? ''
+}
+
+/** As browsers read it: ASCII, no line break, at least `/` as path. */
+function normalise(redirect: string): URL {
+  const url = new URL(redirect)
+  if (url.pathname === '') url.pathname = '/'
+  return url
+}
