@@ -1,0 +1,98 @@
+/** The kinds of mail: what `<KIND>` stands for in MAILER_SUBJECTS_<KIND> and MAILER_TEMPLATES_<KIND>. */
+export const MAIL_KINDS = [
+  'INVITE',
+  'CONFIRMATION',
+  'RECOVERY',
+  'MAGIC_LINK',
+  'EMAIL_CHANGE',
+  'REAUTHENTICATION',
+  'PASSWORD_CHANGED_NOTIFICATION',
+  'EMAIL_CHANGED_NOTIFICATION',
+  'PHONE_CHANGED_NOTIFICATION',
+  'IDENTITY_LINKED_NOTIFICATION',
+  'IDENTITY_UNLINKED_NOTIFICATION',
+  'MFA_FACTOR_ENROLLED_NOTIFICATION',
+  'MFA_FACTOR_UNENROLLED_NOTIFICATION',
+] as const
+
+export type MailKind = (typeof MAIL_KINDS)[number]
+
+/** The sources of one mail, in the language of mail-template.ts. */
+export interface MailTexts {
+  readonly subject: string
+  readonly body: string
+}
+
+/** Used where a setting gives no subject, or no template that can be fetched (contract 7.10). */
+export const DEFAULT_TEXTS: Readonly<Record<MailKind, MailTexts>> = {
+  INVITE: {
+    subject: "You've been invited",
+    body: linkBody('You have been invited to create an account on {{ .SiteURL }}.', 'Accept the invitation'),
+  },
+  CONFIRMATION: {
+    subject: 'Confirm your email address',
+    body: linkBody('Confirm that {{ .Email }} is your address to finish signing up.', 'Confirm your email address'),
+  },
+  RECOVERY: {
+    subject: 'Reset your password',
+    body: linkBody('Somebody asked to reset the password of {{ .Email }}.', 'Reset your password'),
+  },
+  MAGIC_LINK: {
+    subject: 'Your sign-in link',
+    body: linkBody('Use this link to sign in to {{ .SiteURL }}.', 'Sign in'),
+  },
+  EMAIL_CHANGE: {
+    subject: 'Confirm your new email address',
+    body: linkBody(
+      'Confirm the change of your email address from {{ .Email }} to {{ .NewEmail }}.',
+      'Confirm the change',
+    ),
+  },
+  REAUTHENTICATION: {
+    subject: '{{ .Token }} is your verification code',
+    body: '<h2>Confirm that it is you</h2>\n<p>Enter this code: <strong>{{ .Token }}</strong></p>\n',
+  },
+  PASSWORD_CHANGED_NOTIFICATION: {
+    subject: 'Your password was changed',
+    body: noticeBody('The password of your account {{ .Email }} was changed.'),
+  },
+  EMAIL_CHANGED_NOTIFICATION: {
+    subject: 'Your email address was changed',
+    body: noticeBody('The email address of your account was changed from {{ .OldEmail }} to {{ .Email }}.'),
+  },
+  PHONE_CHANGED_NOTIFICATION: {
+    subject: 'Your phone number was changed',
+    body: noticeBody(
+      'The phone number of your account {{ .Email }} was changed{{ if .OldPhone }} from {{ .OldPhone }}{{ end }} to {{ .Phone }}.',
+    ),
+  },
+  IDENTITY_LINKED_NOTIFICATION: {
+    subject: 'A new sign-in method was linked to your account',
+    body: noticeBody('{{ .Provider }} was linked to your account {{ .Email }}.'),
+  },
+  IDENTITY_UNLINKED_NOTIFICATION: {
+    subject: 'A sign-in method was removed from your account',
+    body: noticeBody('{{ .Provider }} was removed from your account {{ .Email }}.'),
+  },
+  MFA_FACTOR_ENROLLED_NOTIFICATION: {
+    subject: 'A new verification method was added to your account',
+    body: noticeBody('A verification method ({{ .FactorType }}) was added to your account {{ .Email }}.'),
+  },
+  MFA_FACTOR_UNENROLLED_NOTIFICATION: {
+    subject: 'A verification method was removed from your account',
+    body: noticeBody('A verification method ({{ .FactorType }}) was removed from your account {{ .Email }}.'),
+  },
+}
+
+function linkBody(sentence: string, action: string): string {
+  return `<h2>${action}</h2>
+<p>${sentence}</p>
+<p><a href="{{ .ConfirmationURL }}">${action}</a></p>
+<p>Or enter this code: <strong>{{ .Token }}</strong></p>
+<p>If you did not ask for this, ignore this mail.</p>
+`
+}
+
+function noticeBody(sentence: string): string {
+  return `<p>${sentence}</p>\n<p>If this was not you, contact support at once.</p>\n`
+}

@@ -1,0 +1,69 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { DEFAULT_TEXTS, MAIL_KINDS } from './default-templates.ts'
+import { parseTemplate, renderHtml, renderSubject } from './mail-template.ts'
+
+const html = (source: string, variables = {}) => renderHtml(parseTemplate(source), variables)
+
+describe('renderHtml', () => {
+  it.each([
+    ['Hello {{ .Name }}!', { Name: 'Ada' }, 'Hello Ada!'],
+    ['{{.Name}}', { Name: 'Ada' }, 'Ada'],
+    ['{{ .Nobody }}', {}, ''],
+    ['{{ .toString }}{{ .constructor.name }}', {}, ''],
+    ['{{ .Data.key }}', { Data: { key: 'v' } }, 'v'],
+    ['{{ .Data.key.deeper }}', { Data: { key: 'v' } }, ''],
+    ['{{ .Data }}', { Data: { a: 1 } }, '{&#34;a&#34;:1}'],
+    ['{{ .N }}', { N: 0 }, '0'],
+    ['a  {{- .X -}}  b', { X: '-' }, 'a-b'],
+    ['a  {{- " }}', undefined, SyntaxError],
+    ['a {{- .X }} b', { X: '1' }, 'a1 b'],
+    ['a\n {{- /* note */ -}} \nb', {}, 'ab'],
+    ['{{ if .X }}yes{{ else }}no{{ end }}', { X: 'x' }, 'yes'],
+    ['{{ if .X }}yes{{ else }}no{{ end }}', { X: '' }, 'no'],
+    ['{{ if .X }}yes{{ end }}', { X: {} }, ''],
+    ['{{ if .X }}{{ if .Y }}xy{{ else }}x{{ end }}{{ else }}-{{ end }}', { X: 1, Y: 0 }, 'x'],
+    ['{{ if .X }}open', {}, SyntaxError],
+    ['{{ end }}', {}, SyntaxError],
+    ['{{ else }}', {}, SyntaxError],
+    ['{{ range .X }}', {}, SyntaxError],
+    ['{{ .X | html }}', {}, SyntaxError],
+    ['{ .X } }}', { X: 1 }, '{ .X } }}'],
+  ])('%j', (source, variables, expected) => {
+    if (typeof expected === 'string') expect(html(source, variables)).toBe(expected)
+    else expect(() => html(source, variables)).toThrow(expected)
+  })
+
+  it('escapes for text and for quoted attributes', () => {
+    expect(html('<a href="{{ .U }}">', { U: `https://h/?a=1&b="'<>` })).toBe(
+      '<a href="https://h/?a=1&amp;b=&#34;&#39;&lt;&gt;">',
+    )
+  })
+
+  it('lets no value break out of an attribute', () => {
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), (value) => !/["'<>]/.test(html('{{ .X }}', { X: value }))))
+  })
+})
+
+describe('renderSubject', () => {
+  it('escapes nothing and has no line break', () => {
+    expect(renderSubject(parseTemplate('{{ .X }}'), { X: 'a&b\r\nBcc: c' })).toBe('a&b Bcc: c')
+  })
+})
+
+describe('DEFAULT_TEXTS', () => {
+  it.each(MAIL_KINDS)('%s can be rendered', (kind) => {
+    const { subject, body } = DEFAULT_TEXTS[kind]
+    expect(renderSubject(parseTemplate(subject), { Token: '123456' })).not.toBe('')
+    expect(html(body, { Token: '123456', ConfirmationURL: 'https://h/?a=1' })).not.toContain('{{')
+  })
+
+  it.each(['INVITE', 'CONFIRMATION', 'RECOVERY', 'MAGIC_LINK', 'EMAIL_CHANGE'] as const)(
+    '%s shows the link and the code',
+    (kind) => {
+      const body = html(DEFAULT_TEXTS[kind].body, { Token: '123456', ConfirmationURL: 'https://h/?a=1&b=2' })
+      expect(body).toContain('<a href="https://h/?a=1&amp;b=2">')
+      expect(body).toContain('123456')
+    },
+  )
+})

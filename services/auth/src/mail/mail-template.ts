@@ -1,0 +1,126 @@
+/** What a template may name: texts, and under `Data` the user's own metadata. */
+export type TemplateVariables = Readonly<Record<string, unknown>>
+
+/** A parsed template; rendering cannot fail. */
+export type Template = readonly TemplateNode[]
+
+type TemplateNode =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'value'; readonly path: readonly string[] }
+  | { readonly kind: 'if'; readonly path: readonly string[]; readonly then: Template; readonly otherwise: Template }
+
+interface Token {
+  readonly kind: 'text' | 'action'
+  readonly text: string
+}
+
+const ACTION = /\{\{(-\s)?\s*(.*?)\s*(\s-)?\}\}/gs
+const PATH = /^(?:\.[A-Za-z_][A-Za-z0-9_]*)+$/
+
+/**
+ * Parses the template language of contract 7.10: `{{ .Name }}`, `{{ .Data.key }}`, `{{ if .X }}…{{ else }}…{{ end }}`, and
+ * the trim marks `{{-` and `-}}`.
+ * @throws SyntaxError for any other action, or an `if` without its `end`
+ */
+export function parseTemplate(source: string): Template {
+  const tokens = tokenise(source)
+  const nodes = parseNodes(tokens, [])
+  if (tokens.length > 0) throw new SyntaxError(`unexpected {{ ${tokens[0]?.text} }}`)
+  return nodes
+}
+
+/** Renders a body: every value is escaped for HTML text and quoted attributes. An unknown name is empty. */
+export function renderHtml(template: Template, variables: TemplateVariables): string {
+  return render(template, variables, escapeHtml)
+}
+
+/** Renders a subject: values as they are, and no line break anywhere. */
+export function renderSubject(template: Template, variables: TemplateVariables): string {
+  return render(template, variables, (text) => text).replaceAll(/[\r\n]+/g, ' ')
+}
+
+function tokenise(source: string): Token[] {
+  const tokens: Token[] = []
+  let position = 0
+  let trimNext = false
+  const pushText = (text: string, trimEnd: boolean): void => {
+    const start = trimNext ? text.trimStart() : text
+    tokens.push({ kind: 'text', text: trimEnd ? start.trimEnd() : start })
+  }
+  for (const match of source.matchAll(ACTION)) {
+    pushText(source.slice(position, match.index), match[1] !== undefined)
+    tokens.push({ kind: 'action', text: match[2] ?? '' })
+    trimNext = match[3] !== undefined
+    position = match.index + match[0].length
+  }
+  pushText(source.slice(position), false)
+  return tokens
+}
+
+/** Consumes tokens up to one of the `ends`, which stays in the list. */
+function parseNodes(tokens: Token[], ends: readonly string[]): TemplateNode[] {
+  const nodes: TemplateNode[] = []
+  for (let token = tokens[0]; token !== undefined; token = tokens[0]) {
+    if (token.kind === 'action' && ends.includes(token.text)) return nodes
+    tokens.shift()
+    if (token.kind === 'text') nodes.push({ kind: 'text', text: token.text })
+    else if (token.text.startsWith('if ')) nodes.push(parseIf(tokens, token.text.slice(3).trim()))
+    else if (!token.text.startsWith('/*')) nodes.push({ kind: 'value', path: parsePath(token.text) })
+  }
+  if (ends.length > 0) throw new SyntaxError('an {{ if }} has no {{ end }}')
+  return nodes
+}
+
+function parseIf(tokens: Token[], condition: string): TemplateNode {
+  const path = parsePath(condition)
+  const then = parseNodes(tokens, ['else', 'end'])
+  const otherwise = tokens.shift()?.text === 'else' ? parseNodes(tokens, ['end']) : undefined
+  if (otherwise) tokens.shift()
+  return { kind: 'if', path, then, otherwise: otherwise ?? [] }
+}
+
+function parsePath(text: string): string[] {
+  if (!PATH.test(text)) throw new SyntaxError(`{{ ${text} }} is not a name`)
+  return text.slice(1).split('.')
+}
+
+function render(template: Template, variables: TemplateVariables, encode: (text: string) => string): string {
+  return template
+    .map((node) => {
+      if (node.kind === 'text') return node.text
+      const value = lookUp(node.path, variables)
+      if (node.kind === 'value') return encode(toText(value))
+      return render(isTruthy(value) ? node.then : node.otherwise, variables, encode)
+    })
+    .join('')
+}
+
+function lookUp(path: readonly string[], variables: TemplateVariables): unknown {
+  let value: unknown = variables
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
+    value = Reflect.get(value, key)
+  }
+  return value
+}
+
+function toText(value: unknown): string {
+  if (value === undefined || value === null) return ''
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+function isTruthy(value: unknown): boolean {
+  return typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : Boolean(value)
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&#34;',
+  "'": '&#39;',
+}
+
+function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? '')
+}

@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest'
+import { emailProblem, normaliseEmail } from './email-address.ts'
+
+const INVALID = 'Unable to validate email address: invalid format'
+
+describe('emailProblem', () => {
+  it.each([
+    ['', 'An email address is required'],
+    [`${'a'.repeat(250)}@b.cd`, undefined],
+    [`${'a'.repeat(251)}@b.cd`, 'An email address is too long'],
+    ['a@localhost', undefined],
+    ['A.b+c@Sub.Example.com', undefined],
+    ["o'neil!#$%&*/=?^_`{|}~-@x.y", undefined],
+    [' a@b.c', INVALID],
+    ['a@b.c ', INVALID],
+    ['a', INVALID],
+    ['a@', INVALID],
+    ['@b.c', INVALID],
+    ['a@b..c', INVALID],
+    ['a@-b.c', INVALID],
+    ['a@b-.c', INVALID],
+    ['a@b@c', INVALID],
+    ['ü@b.c', INVALID],
+    ['a@bücher.example', INVALID],
+    ['a@b.c\r\nBcc: x@y.z', INVALID],
+    [`a@${'b'.repeat(63)}.c`, undefined],
+    [`a@${'b'.repeat(64)}.c`, INVALID],
+  ])('%s: %s', (email, expected) => {
+    expect(emailProblem(email)).toBe(expected)
+  })
+})
+
+describe('normaliseEmail', () => {
+  it('is lower-case', () => {
+    expect(normaliseEmail('A@B.C')).toBe('a@b.c')
+  })
+})
