@@ -6,6 +6,15 @@ import { createAuditLog } from './auth/0004-create-audit-log.ts'
 import { createSendThrottle } from './auth/0005-create-send-throttle.ts'
 import { createFlowState } from './auth/0006-create-flow-state.ts'
 import { createRateLimits } from './auth/0007-create-rate-limits.ts'
+import { createSessions } from './auth/0010-create-sessions.ts'
+import { createRefreshTokens } from './auth/0011-create-refresh-tokens.ts'
+import { createAmrClaims } from './auth/0012-create-amr-claims.ts'
+import { createMfaFactors } from './auth/0013-create-mfa-factors.ts'
+import { createSigningKeys } from './auth/0014-create-signing-keys.ts'
+import { createCreateSession } from './auth/0015-create-create-session.ts'
+import { createFinishLogin } from './auth/0016-create-finish-login.ts'
+import { createRefreshSession } from './auth/0017-create-refresh-session.ts'
+import { createLogOut } from './auth/0018-create-log-out.ts'
 import type { MigrationSources } from './migration.ts'
 
 /** The migrations of the auth service, in the order in which they run. */
@@ -18,4 +27,13 @@ export const authMigrations: MigrationSources = {
   '0005-create-send-throttle': createSendThrottle,
   '0006-create-flow-state': createFlowState,
   '0007-create-rate-limits': createRateLimits,
+  '0010-create-sessions': createSessions,
+  '0011-create-refresh-tokens': createRefreshTokens,
+  '0012-create-amr-claims': createAmrClaims,
+  '0013-create-mfa-factors': createMfaFactors,
+  '0014-create-signing-keys': createSigningKeys,
+  '0015-create-create-session': createCreateSession,
+  '0016-create-finish-login': createFinishLogin,
+  '0017-create-refresh-session': createRefreshSession,
+  '0018-create-log-out': createLogOut,
 }
