@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest'
+import { createEncryptionKeys, deriveEncryptionKey, openSecret, sealSecret } from './sealed-secret.ts'
+
+const first = Buffer.alloc(32, 1)
+const second = Buffer.alloc(32, 2)
+const nonce = Buffer.alloc(12, 7)
+
+describe('sealSecret and openSecret', () => {
+  const keys = createEncryptionKeys(first, [])
+  const sealed = sealSecret(keys, 'row-1', 'a secret é', nonce)
+
+  it('have the form of contract 8.2', () => {
+    expect(sealed).toEqual({
+      key_id: expect.stringMatching(/^[0-9a-f]{16}$/),
+      alg: 'aes-gcm-hkdf',
+      nonce: nonce.toString('base64url'),
+      data: expect.stringMatching(/^[A-Za-z0-9_-]+$/),
+    })
+    expect(JSON.stringify(sealed)).not.toContain('secret')
+  })
+
+  it('give the secret back', () => {
+    expect(openSecret(keys, 'row-1', sealed)).toBe('a secret é')
+  })
+
+  it('give it back under an older key, and seal with the current one', () => {
+    const rotated = createEncryptionKeys(second, [first])
+    expect(openSecret(rotated, 'row-1', sealed)).toBe('a secret é')
+    expect(sealSecret(rotated, 'row-1', 'x', nonce).key_id).not.toBe(sealed.key_id)
+  })
+
+  it.each([
+    ['another row', () => openSecret(keys, 'row-2', sealed)],
+    ['a key that is gone', () => openSecret(createEncryptionKeys(second, []), 'row-1', sealed)],
+    ['another nonce', () => openSecret(keys, 'row-1', { ...sealed, nonce: Buffer.alloc(12).toString('base64url') })],
+    ['changed data', () => openSecret(keys, 'row-1', { ...sealed, data: `A${sealed.data.slice(1)}` })],
+    ['data that is too short', () => openSecret(keys, 'row-1', { ...sealed, data: 'AAAA' })],
+  ])('refuse %s', (_case, open) => {
+    expect(open).toThrow()
+  })
+})
+
+describe('deriveEncryptionKey', () => {
+  it('gives 32 bytes that depend on the secret alone', () => {
+    expect(deriveEncryptionKey('a')).toHaveLength(32)
+    expect(deriveEncryptionKey('a')).toEqual(deriveEncryptionKey('a'))
+    expect(deriveEncryptionKey('a')).not.toEqual(deriveEncryptionKey('b'))
+  })
+})

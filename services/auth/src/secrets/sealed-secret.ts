@@ -1,0 +1,67 @@
+import { createCipheriv, createDecipheriv, hash, hkdfSync } from 'node:crypto'
+
+/** A secret as a jsonb column holds it. */
+export interface SealedSecret {
+  /** Which key opens it. */
+  readonly key_id: string
+  readonly alg: 'aes-gcm-hkdf'
+  /** 12 bytes, base64url. */
+  readonly nonce: string
+  /** The ciphertext and its 16-byte tag, base64url. */
+  readonly data: string
+}
+
+interface EncryptionKey {
+  readonly id: string
+  readonly key: Buffer
+}
+
+/** The key that seals, and all that open. */
+export interface EncryptionKeys {
+  readonly current: EncryptionKey
+  readonly byId: ReadonlyMap<string, EncryptionKey>
+}
+
+const KEY_BYTES = 32
+const TAG_BYTES = 16
+
+/** The key of SECURITY_DATABASE_ENCRYPTION_KEY when that setting is missing. */
+export function deriveEncryptionKey(jwtSecret: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', jwtSecret, '', 'db-encryption-v1', KEY_BYTES))
+}
+
+/** Gives the keys their ids, which tell nothing about them. Each has 32 bytes. */
+export function createEncryptionKeys(current: Buffer, older: readonly Buffer[]): EncryptionKeys {
+  const identify = (key: Buffer): EncryptionKey => ({ id: hash('sha256', key, 'hex').slice(0, 16), key })
+  const keys = [current, ...older].map(identify)
+  return { current: identify(current), byId: new Map(keys.map((key) => [key.id, key])) }
+}
+
+/**
+ * Seals a secret for one row (contract 8.2). Each row has a key of its own, so a sealed value that is copied to another
+ * row does not open there.
+ * @param rowId the row's primary key
+ * @param nonce 12 random bytes, never used twice for a row
+ */
+export function sealSecret(keys: EncryptionKeys, rowId: string, secret: string, nonce: Buffer): SealedSecret {
+  const { id, key } = keys.current
+  const cipher = createCipheriv('aes-256-gcm', rowKey(key, rowId), nonce)
+  const data = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final(), cipher.getAuthTag()])
+  return { key_id: id, alg: 'aes-gcm-hkdf', nonce: nonce.toString('base64url'), data: data.toString('base64url') }
+}
+
+/** Opens a sealed secret. Throws when no key of ours sealed it, when it was changed, or when it is another row's. */
+export function openSecret(keys: EncryptionKeys, rowId: string, sealed: SealedSecret): string {
+  const known = keys.byId.get(sealed.key_id)
+  if (!known) throw new Error(`no encryption key ${sealed.key_id}`)
+  const data = Buffer.from(sealed.data, 'base64url')
+  const decipher = createDecipheriv('aes-256-gcm', rowKey(known.key, rowId), Buffer.from(sealed.nonce, 'base64url'), {
+    authTagLength: TAG_BYTES,
+  })
+  decipher.setAuthTag(data.subarray(-TAG_BYTES))
+  return Buffer.concat([decipher.update(data.subarray(0, -TAG_BYTES)), decipher.final()]).toString('utf8')
+}
+
+function rowKey(key: Buffer, rowId: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', key, '', rowId, KEY_BYTES))
+}

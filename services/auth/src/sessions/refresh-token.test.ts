@@ -1,0 +1,66 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  childOf,
+  deriveRefreshTokenKey,
+  FIRST_TOKEN_BYTES,
+  firstRefreshToken,
+  hashRefreshToken,
+  REFRESH_TOKEN_PATTERN,
+} from './refresh-token.ts'
+
+const key = deriveRefreshTokenKey('a secret of some length')
+const token = fc
+  .uint8Array({ minLength: FIRST_TOKEN_BYTES, maxLength: FIRST_TOKEN_BYTES })
+  .map((bytes) => firstRefreshToken(Buffer.from(bytes)))
+
+describe('childOf', () => {
+  it('is 32 characters of base64url, the same for the same parent, another for another', () => {
+    fc.assert(
+      fc.property(token, token, (parent, other) => {
+        const child = childOf(key, parent)
+        expect(child).toMatch(/^[A-Za-z0-9_-]{32}$/)
+        expect(childOf(key, parent)).toBe(child)
+        expect(child === childOf(key, other)).toBe(parent === other)
+        expect(childOf(deriveRefreshTokenKey('another secret'), parent)).not.toBe(child)
+      }),
+    )
+  })
+
+  it('has no short cycle', () => {
+    const chain = new Set<string>()
+    let last = 'A'.repeat(32)
+    for (let i = 0; i < 1_000; i++) {
+      chain.add(last)
+      last = childOf(key, last)
+    }
+    expect(chain.size).toBe(1_000)
+  })
+
+  it('stays what it was: tokens in the field must keep their children over releases', () => {
+    expect(childOf(key, 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA')).toBe('UZ-w0xp62WEpMuyDS27qdu-FqdZTcDPK')
+  })
+})
+
+describe('hashRefreshToken', () => {
+  it('is SHA-256', () => {
+    expect(hashRefreshToken('abc').toString('hex')).toBe(
+      'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
+    )
+  })
+})
+
+describe('REFRESH_TOKEN_PATTERN', () => {
+  it.each([
+    ['', false],
+    ['abcdefghijk', false],
+    ['abcdefghijkl', true],
+    ['AZaz09-_AZaz09-_AZaz09-_AZaz09-_', true],
+    ['abcdefghijk=', false],
+    ['abcdefghijk l', false],
+    ['abcdefghijkl\n', false],
+    ['abcdefghijklé', false],
+  ])('%j: %s', (text, expected) => {
+    expect(REFRESH_TOKEN_PATTERN.test(text)).toBe(expected)
+  })
+})

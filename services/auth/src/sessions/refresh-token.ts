@@ -1,0 +1,32 @@
+import { createHmac, hash, hkdfSync } from 'node:crypto'
+
+const TOKEN_LENGTH = 32
+
+/** The random part of the first token of a session. */
+export const FIRST_TOKEN_BYTES = 24
+
+/** What may be a refresh token at all. Anything else is refused before the database is asked. */
+export const REFRESH_TOKEN_PATTERN = /^[A-Za-z0-9_-]{12,}$/
+
+/** The key of `childOf`. A new JWT_SECRET changes the children of all tokens; the tokens themselves stay good. */
+export function deriveRefreshTokenKey(jwtSecret: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', jwtSecret, '', 'refresh-token-v1', 32))
+}
+
+/** The first token of a session, from 24 random bytes. */
+export function firstRefreshToken(random: Buffer): string {
+  return random.toString('base64url')
+}
+
+/**
+ * The only token that may follow `parent`. Clients that refresh at the same time with the same token all get the same
+ * child, though no token is stored in the clear (contract 5.4).
+ */
+export function childOf(key: Buffer, parent: string): string {
+  return createHmac('sha256', key).update(parent).digest('base64url').slice(0, TOKEN_LENGTH)
+}
+
+/** What the database knows of a token. Tokens have 192 bits of entropy, so no salt is needed. */
+export function hashRefreshToken(token: string): Buffer {
+  return hash('sha256', token, 'buffer')
+}
