@@ -1,0 +1,106 @@
+import { defineError } from '@trestle/common/errors/define-error.ts'
+
+// Every error that a client can see (contract 2.3). Where one code has several texts, the name says where it is used.
+// `message` at the throw completes what depends on the request.
+
+export const validationFailed = defineError(400, 'validation_failed', 'Invalid request')
+export const badJson = defineError(400, 'bad_json', 'Could not parse request body as JSON')
+export const badPathId = defineError(404, 'validation_failed', 'id must be an UUID')
+export const badEmailAtVerify = defineError(422, 'validation_failed', 'Invalid email format')
+export const requestTooLarge = defineError(
+  413,
+  'request_entity_too_large',
+  'Request body too large (max 1048576 bytes)',
+)
+export const notFound = defineError(404, 'not_found', 'Not found')
+export const methodNotAllowed = defineError(405, 'method_not_allowed', 'Method not allowed')
+
+export const noAuthorization = defineError(401, 'no_authorization', 'This endpoint requires a valid Bearer token')
+export const badJwt = defineError(403, 'bad_jwt', 'invalid JWT: unable to parse or verify signature')
+export const badJwtSubject = defineError(400, 'bad_jwt', 'invalid claim: sub claim must be a UUID')
+export const notAdmin = defineError(403, 'not_admin', 'User not allowed')
+export const tokenUserNotFound = defineError(403, 'user_not_found', 'User from sub claim in JWT does not exist')
+export const userBanned = defineError(403, 'user_banned', 'User is banned')
+export const sessionNotFound = defineError(
+  403,
+  'session_not_found',
+  'Session from session_id claim in JWT does not exist',
+)
+export const audienceMismatch = defineError(400, 'validation_failed', "Token audience doesn't match request audience")
+
+export const userAlreadyExists = defineError(400, 'user_already_exists', 'User already registered')
+export const emailExists = defineError(
+  422,
+  'email_exists',
+  'A user with this email address has already been registered',
+)
+export const phoneExists = defineError(422, 'phone_exists', 'A user with this phone number has already been registered')
+export const signupDisabled = defineError(422, 'signup_disabled', 'Signups not allowed for this instance')
+export const emailSignupsDisabled = defineError(400, 'email_provider_disabled', 'Email signups are disabled')
+export const emailLoginsDisabled = defineError(422, 'email_provider_disabled', 'Email logins are disabled')
+export const phoneSignupsDisabled = defineError(400, 'phone_provider_disabled', 'Phone signups are disabled')
+export const phoneLoginsDisabled = defineError(422, 'phone_provider_disabled', 'Phone logins are disabled')
+export const anonymousDisabled = defineError(422, 'anonymous_provider_disabled', 'Anonymous sign-ins are disabled')
+export const otpExpired = defineError(403, 'otp_expired', 'Token has expired or is invalid')
+export const linkExpired = defineError(403, 'otp_expired', 'Email link is invalid or has expired')
+export const weakPassword = defineError(422, 'weak_password', 'Password is too weak')
+
+export const invalidCredentials = defineError(400, 'invalid_credentials', 'Invalid login credentials')
+export const unsupportedGrantType = defineError(400, 'invalid_credentials', 'unsupported_grant_type')
+export const loginUserBanned = defineError(400, 'user_banned', 'User is banned')
+export const emailNotConfirmed = defineError(400, 'email_not_confirmed', 'Email not confirmed')
+export const phoneNotConfirmed = defineError(400, 'phone_not_confirmed', 'Phone not confirmed')
+export const refreshUserBanned = defineError(400, 'user_banned', 'Invalid Refresh Token: User Banned')
+export const refreshSessionNotFound = defineError(
+  400,
+  'session_not_found',
+  'Invalid Refresh Token: No Valid Session Found',
+)
+export const sessionExpired = defineError(400, 'session_expired', 'Invalid Refresh Token: Session Expired')
+export const refreshTokenNotFound = defineError(
+  400,
+  'refresh_token_not_found',
+  'Invalid Refresh Token: Refresh Token Not Found',
+)
+export const refreshTokenAlreadyUsed = defineError(
+  400,
+  'refresh_token_already_used',
+  'Invalid Refresh Token: Already Used',
+)
+export const tooManyRefreshes = defineError(
+  409,
+  'conflict',
+  'Too many concurrent token refresh requests on the same session or refresh token',
+)
+export const web3Disabled = defineError(422, 'web3_provider_disabled', 'Web3 provider is disabled')
+
+export const overRequestRateLimit = defineError(429, 'over_request_rate_limit', 'Request rate limit reached')
+export const overEmailRateLimit = defineError(429, 'over_email_send_rate_limit', 'email rate limit exceeded')
+export const overSmsRateLimit = defineError(429, 'over_sms_send_rate_limit', 'SMS rate limit exceeded')
+export const captchaFailed = defineError(
+  400,
+  'captcha_failed',
+  'captcha protection: request disallowed (no captcha_token found)',
+)
+
+export const unexpectedFailure = defineError(
+  500,
+  'unexpected_failure',
+  'Unexpected failure, please check server logs for more information',
+)
+export const smsProviderMissing = defineError(500, 'unexpected_failure', 'Unable to get SMS provider')
+export const captchaUnreachable = defineError(500, 'unexpected_failure', 'captcha verification process failed')
+export const serviceUnavailable = defineError(
+  503,
+  'service_unavailable',
+  'The service is not available for the moment, please retry',
+  { 'retry-after': '1' },
+)
+export const serverBusy = defineError(503, 'server_busy', 'Too many requests at once, please retry after a moment', {
+  'retry-after': '2',
+})
+export const requestTimeout = defineError(
+  504,
+  'request_timeout',
+  'Processing this request timed out, please retry after a moment.',
+)
