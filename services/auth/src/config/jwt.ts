@@ -1,0 +1,102 @@
+import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import { commaList, integer, secret, text } from '@trestle/common/config/setting.ts'
+import { z } from 'zod'
+import { importSigningKey, type PrivateJwk } from '../sessions/signing-key.ts'
+
+/** Contract 1.3. */
+export const jwtSettings = {
+  JWT_SECRET: secret(),
+  JWT_EXP: integer(1).default(3_600),
+  JWT_AUD: text().default('authenticated'),
+  JWT_ADMIN_ROLES: commaList().default(['service_role', 'supabase_admin']),
+  JWT_DEFAULT_GROUP_NAME: text().default('authenticated'),
+  JWT_ISSUER: text().optional(),
+  JWT_KEY_ID: text().optional(),
+  JWT_KEYS: privateKeys().default([]),
+  JWT_VALID_METHODS: commaList().optional(),
+} as const
+
+type Values = SettingValues<typeof jwtSettings>
+
+const SECRET_BYTES_MIN = 32
+
+export type JwtConfig = ReturnType<typeof toJwtConfig>
+
+/** How access tokens are made and judged. */
+export function toJwtConfig(values: Values & { readonly API_EXTERNAL_URL: string }) {
+  return {
+    secret: values.JWT_SECRET,
+    lifetimeSeconds: values.JWT_EXP,
+    /** Audience of new users. */
+    audience: values.JWT_AUD,
+    /** Values of the `role` claim that make an admin; the first is the service's role. */
+    adminRoles: values.JWT_ADMIN_ROLES,
+    /** Role of new users. */
+    defaultRole: values.JWT_DEFAULT_GROUP_NAME,
+    issuer: values.JWT_ISSUER ?? values.API_EXTERNAL_URL,
+    /** `kid` of tokens that JWT_SECRET signs. */
+    secretKeyId: values.JWT_KEY_ID,
+    /** Keys that a table without them is filled with. */
+    seedKeys: values.JWT_KEYS,
+    /** Algorithms of tokens that are accepted; undefined: those of the keys, and HS256. */
+    validMethods: values.JWT_VALID_METHODS,
+  }
+}
+
+export function jwtWarnings(values: Values): string[] {
+  if (Buffer.byteLength(values.JWT_SECRET) >= SECRET_BYTES_MIN) return []
+  return [
+    `AUTH_JWT_SECRET is shorter than ${SECRET_BYTES_MIN} bytes: tokens that it signs can be forged by guessing it`,
+  ]
+}
+
+const jwk = z.looseObject({
+  kty: z.string(),
+  kid: z.string().min(1),
+  alg: z.string().optional(),
+  key_ops: z.array(z.string()).optional(),
+})
+
+/** A JSON array of private JWKs, each with a kid of its own, one of them with `sign` among its `key_ops`. */
+function privateKeys(): z.ZodType<readonly PrivateJwk[], string> {
+  return z
+    .string()
+    .meta({ secret: true })
+    .transform((value, context) => {
+      const keys = parseKeys(value)
+      const problem = keys === undefined ? 'must be a JSON array of private JWKs with a kid each' : keysProblem(keys)
+      if (keys !== undefined && problem === undefined) return keys
+      context.addIssue({ code: 'custom', message: problem ?? 'is not valid' })
+      return z.NEVER
+    })
+}
+
+function parseKeys(value: string): PrivateJwk[] | undefined {
+  try {
+    // The schema has checked what this service reads; node:crypto judges the rest of a key.
+    return z.array(jwk).parse(JSON.parse(value)) as PrivateJwk[]
+  } catch {
+    return undefined
+  }
+}
+
+function keysProblem(keys: readonly PrivateJwk[]): string | undefined {
+  if (new Set(keys.map(({ kid }) => kid)).size < keys.length) return 'must give each key a kid of its own'
+  if (keys.filter(isSigner).length !== 1) return 'must have exactly one key whose key_ops contain sign'
+  const broken = keys.find((key) => !isImportable(key))
+  return broken && `has a key that cannot be used: ${JSON.stringify(broken.kid)}`
+}
+
+/** Whether a key of JWT_KEYS is the one to sign with. */
+export function isSigner({ key_ops }: PrivateJwk): boolean {
+  return key_ops?.includes('sign') ?? false
+}
+
+function isImportable(key: PrivateJwk): boolean {
+  try {
+    importSigningKey(key)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,62 @@
+import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import { duration, flag, integer, text } from '@trestle/common/config/setting.ts'
+import type { z } from 'zod'
+import { type PasswordPolicy, parseRequiredCharacters } from '../passwords/password-policy.ts'
+import { limit } from './rules.ts'
+
+/** Contract 1.4, what concerns sessions and their tokens. */
+export const sessionSettings = {
+  SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: flag().default(true),
+  SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: duration().default(10_000),
+  SESSIONS_TIMEBOX: positiveDuration().optional(),
+  SESSIONS_INACTIVITY_TIMEOUT: positiveDuration().optional(),
+  SESSIONS_ALLOW_LOW_AAL: positiveDuration().optional(),
+  SESSIONS_SINGLE_PER_USER: flag().default(false),
+  SESSIONS_ENFORCE_ON_ACCESS_TOKEN: flag().default(false),
+} as const
+
+/** Contract 1.4, what concerns passwords. */
+export const passwordSettings = {
+  PASSWORD_MIN_LENGTH: integer(0, 72).default(6),
+  PASSWORD_REQUIRED_CHARACTERS: text().default(''),
+  SECURITY_FAILED_ATTEMPTS: limit().default(20),
+} as const
+
+const PASSWORD_LENGTH_MIN = 6
+
+export type SessionConfig = ReturnType<typeof toSessionConfig>
+
+export function toSessionConfig(values: SettingValues<typeof sessionSettings>) {
+  return {
+    /** Whether the use of a spent token revokes its whole family. */
+    revokeFamilyOnReuse: values.SECURITY_REFRESH_TOKEN_ROTATION_ENABLED,
+    reuseIntervalMs: values.SECURITY_REFRESH_TOKEN_REUSE_INTERVAL,
+    timeboxMs: values.SESSIONS_TIMEBOX,
+    inactivityTimeoutMs: values.SESSIONS_INACTIVITY_TIMEOUT,
+    /** Life of an aal1 session of a user who has a verified second factor. */
+    lowAalMs: values.SESSIONS_ALLOW_LOW_AAL,
+    singlePerUser: values.SESSIONS_SINGLE_PER_USER,
+    /** Ruling R6: whether every bearer endpoint asks for a live session. */
+    enforceOnAccessToken: values.SESSIONS_ENFORCE_ON_ACCESS_TOKEN,
+  }
+}
+
+export interface PasswordConfig {
+  readonly policy: PasswordPolicy
+  /** Failed checks in 15 minutes, per identifier and address. */
+  readonly failedAttemptsMax: number | 'off'
+}
+
+export function toPasswordConfig(values: SettingValues<typeof passwordSettings>): PasswordConfig {
+  return {
+    policy: {
+      lengthMin: Math.max(values.PASSWORD_MIN_LENGTH, PASSWORD_LENGTH_MIN),
+      requiredCharacters: parseRequiredCharacters(values.PASSWORD_REQUIRED_CHARACTERS),
+    },
+    failedAttemptsMax: values.SECURITY_FAILED_ATTEMPTS,
+  }
+}
+
+function positiveDuration(): z.ZodType<number, string> {
+  return duration().refine((ms) => ms > 0, { error: 'must be a positive duration' })
+}

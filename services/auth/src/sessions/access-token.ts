@@ -1,0 +1,102 @@
+import type { SigningKey } from './signing-key.ts'
+
+/** One way in which the person behind a session has proven who they are. */
+export interface AuthenticationMethod {
+  readonly method: string
+  /** Epoch seconds. */
+  readonly timestamp: number
+}
+
+/** What an access token says (contract 5.1), in the order in which it is written. */
+export interface AccessTokenClaims {
+  readonly iss: string
+  readonly sub: string
+  readonly aud: string
+  /** Epoch seconds, as `exp`. */
+  readonly iat: number
+  readonly exp: number
+  readonly email: string
+  readonly phone: string
+  readonly app_metadata: Readonly<Record<string, unknown>>
+  readonly user_metadata: Readonly<Record<string, unknown>>
+  readonly role: string
+  readonly aal: string
+  /** Newest first. */
+  readonly amr: readonly AuthenticationMethod[]
+  readonly session_id: string
+  readonly is_anonymous: boolean
+}
+
+/** The claims of a token that verified. Tokens of operators may lack any of them. */
+export type VerifiedClaims = Readonly<Record<string, unknown>>
+
+export type Verification =
+  | { readonly verdict: 'valid'; readonly claims: VerifiedClaims }
+  /** `reason` is for the client: it names no key. */
+  | { readonly verdict: 'invalid'; readonly reason: string }
+
+/** Which key may have signed a token, by the `kid` and `alg` of its header; undefined when none may. */
+export type FindKey = (kid: string | undefined, alg: string) => SigningKey | undefined
+
+/** Signs claims as a JWT (RFC 7519) in JWS compact form. */
+export function signAccessToken(key: SigningKey, claims: AccessTokenClaims): string {
+  const data = `${key.header}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`
+  return `${data}.${key.sign(data)}`
+}
+
+/** Checks form, signature and times, in this order. Who the token speaks for is the caller's question. */
+export function verifyAccessToken(findKey: FindKey, token: string, now: Date): Verification {
+  const [header, payload, signature, ...rest] = token.split('.')
+  if (header === undefined || payload === undefined || signature === undefined || rest.length > 0) {
+    return invalid('token is malformed: token contains an invalid number of segments')
+  }
+  const { alg, kid } = parsePart(header) ?? {}
+  if (typeof alg !== 'string' || !(kid === undefined || typeof kid === 'string')) {
+    return invalid('token is malformed: could not parse its header')
+  }
+  const key = findKey(kid, alg)
+  // The algorithm is the key's to say, never the token's: `none` and mixed-up algorithms end here.
+  if (key === undefined || key.alg !== alg) return invalid('token is unverifiable: unrecognized key or algorithm')
+  if (!isBase64Url(signature) || !key.verify(`${header}.${payload}`, Buffer.from(signature, 'base64url'))) {
+    return invalid('token signature is invalid: signature is invalid')
+  }
+  const claims = parsePart(payload)
+  if (claims === undefined) return invalid('token is malformed: could not parse its claims')
+  const problem = timeProblem(claims, now.getTime() / 1_000)
+  return problem === undefined ? { verdict: 'valid', claims } : invalid(`token has invalid claims: ${problem}`)
+}
+
+/** Whether the times of verified claims still hold. */
+export function isCurrent(claims: VerifiedClaims, now: Date): boolean {
+  return timeProblem(claims, now.getTime() / 1_000) === undefined
+}
+
+function timeProblem({ exp, nbf }: VerifiedClaims, nowSeconds: number): string | undefined {
+  if (exp !== undefined && !(typeof exp === 'number' && nowSeconds < exp)) return 'token is expired'
+  if (nbf !== undefined && !(typeof nbf === 'number' && nowSeconds >= nbf)) return 'token is not valid yet'
+  return undefined
+}
+
+function invalid(reason: string): Verification {
+  return { verdict: 'invalid', reason }
+}
+
+/** The JSON object of one part of a token; undefined when it is none. */
+function parsePart(part: string): Readonly<Record<string, unknown>> | undefined {
+  if (!isBase64Url(part)) return undefined
+  try {
+    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'))
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Node decodes what is no base64url by guessing; two spellings of one signature would be one too many. */
+function isBase64Url(text: string): boolean {
+  return /^[A-Za-z0-9_-]+$/.test(text)
+}

@@ -1,0 +1,121 @@
+import {
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  createSecretKey,
+  type JsonWebKey,
+  type KeyObject,
+  sign,
+  timingSafeEqual,
+  verify,
+} from 'node:crypto'
+
+/** The algorithms that this service signs with (RFC 7518 section 3.1, RFC 8037). */
+export type SigningAlgorithm = 'HS256' | 'RS256' | 'RS512' | 'ES256' | 'ES512' | 'EdDSA'
+
+/** A private JWK as JWT_KEYS and the table hold it. */
+export interface PrivateJwk extends JsonWebKey {
+  readonly kid: string
+  readonly alg?: string
+  readonly key_ops?: readonly string[]
+}
+
+/** A public JWK as /.well-known/jwks.json shows it. */
+export interface PublicJwk extends JsonWebKey {
+  readonly kid: string
+  readonly alg: SigningAlgorithm
+  readonly use: 'sig'
+  readonly key_ops: readonly ['verify']
+}
+
+/** A key that signs and verifies access tokens. */
+export interface SigningKey {
+  /** Undefined for JWT_SECRET without JWT_KEY_ID. */
+  readonly kid: string | undefined
+  readonly alg: SigningAlgorithm
+  /** The first part of every token that this key signs: its JOSE header, base64url. */
+  readonly header: string
+  /** Null for a symmetric key, which nobody else may see. */
+  readonly publicJwk: PublicJwk | null
+  /** The base64url signature of a token's first two parts. */
+  sign(data: string): string
+  verify(data: string, signature: Buffer): boolean
+}
+
+const HASHES = { RS256: 'sha256', RS512: 'sha512', ES256: 'sha256', ES512: 'sha512', EdDSA: null } as const
+type AsymmetricAlgorithm = keyof typeof HASHES
+
+/** The members that make up a public key, by key type (RFC 7638 section 3.2): nothing else of a JWK is shown. */
+const PUBLIC_MEMBERS: Readonly<Record<string, readonly (keyof JsonWebKey)[]>> = {
+  RSA: ['kty', 'n', 'e'],
+  EC: ['kty', 'crv', 'x', 'y'],
+  OKP: ['kty', 'crv', 'x'],
+}
+
+/** HS256 with the bytes of JWT_SECRET. */
+export function secretSigningKey(secret: string, kid: string | undefined): SigningKey {
+  return symmetricKey(createSecretKey(secret, 'utf8'), kid)
+}
+
+/**
+ * The key of a private JWK.
+ * @throws when it is no key, or one whose algorithm is not supported
+ */
+export function importSigningKey(jwk: PrivateJwk): SigningKey {
+  const alg = algorithmOf(jwk)
+  if (alg === 'HS256') return symmetricKey(createSecretKey(Buffer.from(jwk.k ?? '', 'base64url')), jwk.kid)
+  const privateKey = createPrivateKey({ key: jwk, format: 'jwk' })
+  const publicKey = createPublicKey(privateKey)
+  const hash = HASHES[alg]
+  // JWS has the two halves of an ECDSA signature side by side, not in ASN.1. Other keys ignore the setting.
+  const dsaEncoding = 'ieee-p1363'
+  return {
+    kid: jwk.kid,
+    alg,
+    header: headerPart(alg, jwk.kid),
+    publicJwk: publicPart(jwk, alg),
+    sign: (data) => sign(hash, Buffer.from(data), { key: privateKey, dsaEncoding }).toString('base64url'),
+    verify: (data, signature) => verify(hash, Buffer.from(data), { key: publicKey, dsaEncoding }, signature),
+  }
+}
+
+function symmetricKey(key: KeyObject, kid: string | undefined): SigningKey {
+  const mac = (data: string) => createHmac('sha256', key).update(data)
+  return {
+    kid,
+    alg: 'HS256',
+    header: headerPart('HS256', kid),
+    publicJwk: null,
+    sign: (data) => mac(data).digest('base64url'),
+    verify: (data, signature) => {
+      const expected = mac(data).digest()
+      return signature.length === expected.length && timingSafeEqual(signature, expected)
+    },
+  }
+}
+
+/** The algorithm that a JWK names, else the usual one of its type (contract 5.2). */
+function algorithmOf(jwk: PrivateJwk): AsymmetricAlgorithm | 'HS256' {
+  const allowed = allowedAlgorithms(jwk)
+  if (jwk.alg === undefined && allowed[0] !== undefined) return allowed[0]
+  const named = allowed.find((alg) => alg === jwk.alg)
+  if (named === undefined) throw new Error(`key ${jwk.kid} has no supported algorithm`)
+  return named
+}
+
+function allowedAlgorithms({ kty, crv, k }: PrivateJwk): readonly (AsymmetricAlgorithm | 'HS256')[] {
+  if (kty === 'RSA') return ['RS256', 'RS512']
+  if (kty === 'EC' && crv === 'P-256') return ['ES256']
+  if (kty === 'EC' && crv === 'P-521') return ['ES512']
+  if (kty === 'OKP' && crv === 'Ed25519') return ['EdDSA']
+  return kty === 'oct' && k ? ['HS256'] : []
+}
+
+function headerPart(alg: SigningAlgorithm, kid: string | undefined): string {
+  return Buffer.from(JSON.stringify({ alg, typ: 'JWT', kid })).toString('base64url')
+}
+
+function publicPart(jwk: PrivateJwk, alg: SigningAlgorithm): PublicJwk {
+  const members = (PUBLIC_MEMBERS[jwk.kty ?? ''] ?? []).map((name) => [name, jwk[name]])
+  return { ...Object.fromEntries(members), kid: jwk.kid, alg, use: 'sig', key_ops: ['verify'] }
+}
