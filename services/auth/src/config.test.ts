@@ -1,0 +1,200 @@
+import { ConfigError } from '@trestle/common/config/load-config.ts'
+import { describe, expect, it } from 'vitest'
+import { loadAuthConfig, settings } from './config.ts'
+
+const required = {
+  AUTH_SITE_URL: 'https://app.example.com',
+  AUTH_API_EXTERNAL_URL: 'https://auth.example.com',
+  AUTH_DB_DRIVER: 'postgres',
+  DATABASE_URL: 'postgres://u:p@localhost/db',
+  AUTH_JWT_SECRET: 'a secret of at least thirty-two bytes',
+  AUTH_MAILER_AUTOCONFIRM: 'true',
+}
+const smtp = { AUTH_SMTP_HOST: 'localhost', AUTH_SMTP_PORT: '1025', AUTH_SMTP_ADMIN_EMAIL: 'auth@example.com' }
+const load = (env: Record<string, string>) => loadAuthConfig({ ...required, ...smtp, ...env })
+const problems = (env: Record<string, string>): readonly string[] => {
+  try {
+    loadAuthConfig(env)
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+}
+
+describe('loadAuthConfig', () => {
+  it('names everything that is missing at once', () => {
+    expect(problems({})).toEqual([
+      'AUTH_SITE_URL is required',
+      'AUTH_API_EXTERNAL_URL is required',
+      'AUTH_DB_DRIVER is required',
+      'AUTH_DB_DATABASE_URL is required',
+      'AUTH_JWT_SECRET is required',
+    ])
+  })
+
+  it.each([
+    [{ AUTH_SITE_URL: '/home' }, 'AUTH_SITE_URL must be an absolute URI with scheme and host (got "/home")'],
+    [{ AUTH_JWT_EXP: 'x' }, 'AUTH_JWT_EXP must be a positive integer (got "x")'],
+    [{ AUTH_JWT_EXP: '0' }, 'AUTH_JWT_EXP must be a positive integer (got "0")'],
+    [{ AUTH_API_PORT: '70000' }, 'AUTH_API_PORT must be a port between 0 and 65535 (got "70000")'],
+    [{ PORT: 'x' }, 'PORT must be a port between 0 and 65535 (got "x")'],
+    [{ AUTH_DB_DRIVER: 'mysql' }, 'AUTH_DB_DRIVER must be one of postgres (got "mysql")'],
+    [{ DATABASE_URL: 'mysql://root:hunter2@h/db' }, 'DATABASE_URL must be a postgres:// connection string'],
+    [
+      { AUTH_DB_NAMESPACE: 'App' },
+      'AUTH_DB_NAMESPACE must be lower-case letters, digits and _, at most 31 (got "App")',
+    ],
+    [
+      { AUTH_URI_ALLOW_LIST: 'https://[' },
+      'AUTH_URI_ALLOW_LIST has a bad glob: a bracket, brace or escape is not closed (got "https://[")',
+    ],
+    [{ AUTH_DISABLE_SIGNUP: 'maybe' }, 'AUTH_DISABLE_SIGNUP must be true or false (got "maybe")'],
+    [{ AUTH_SMTP_ADMIN_EMAIL: 'nobody' }, 'AUTH_SMTP_ADMIN_EMAIL must be an email address (got "nobody")'],
+    [
+      { AUTH_SMS_PROVIDER: 'pigeon' },
+      'AUTH_SMS_PROVIDER must be one of twilio, messagebird, textlocal, vonage (got "pigeon")',
+    ],
+    [
+      { AUTH_SECURITY_CAPTCHA_PROVIDER: 'x' },
+      'AUTH_SECURITY_CAPTCHA_PROVIDER must be one of hcaptcha, turnstile (got "x")',
+    ],
+    [
+      { AUTH_RATE_LIMIT_EMAIL_SENT: '30/x' },
+      'AUTH_RATE_LIMIT_EMAIL_SENT must be a number per hour, N/duration such as 30/1m, or off (got "30/x")',
+    ],
+    [{ AUTH_RATE_LIMIT_VERIFY: 'x' }, 'AUTH_RATE_LIMIT_VERIFY must be a number or off (got "x")'],
+    [
+      { AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: 'c2hvcnQ' },
+      'AUTH_SECURITY_DATABASE_ENCRYPTION_KEY must be base64url of 32 bytes',
+    ],
+    [
+      { AUTH_SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS: 'c2hvcnQ' },
+      'AUTH_SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS must be a list of base64url keys of 32 bytes',
+    ],
+    [
+      { AUTH_SMTP_HEADERS: '{"a":"b"}' },
+      'AUTH_SMTP_HEADERS must be a JSON object of header names to lists of values (got "{\\"a\\":\\"b\\"}")',
+    ],
+    [{ AUTH_SMS_TEST_OTP: '+1 415 555 0100' }, 'AUTH_SMS_TEST_OTP must be a list of phone:code'],
+    [
+      { AUTH_SMS_TEST_OTP_VALID_UNTIL: 'tomorrow' },
+      'AUTH_SMS_TEST_OTP_VALID_UNTIL must be an RFC 3339 time (got "tomorrow")',
+    ],
+    [{ AUTH_LOG_LEVEL: 'loud' }, 'AUTH_LOG_LEVEL must be one of panic, fatal, error, warn, info, debug (got "loud")'],
+  ])('%j', (env, problem) => {
+    expect(problems({ ...required, ...env })).toEqual([problem])
+  })
+
+  it('wants a mail server when addresses must be confirmed (R12)', () => {
+    const env = { ...required, AUTH_MAILER_AUTOCONFIRM: 'false' }
+    const wanted = ['AUTH_SMTP_HOST is required', 'AUTH_SMTP_PORT is required', 'AUTH_SMTP_ADMIN_EMAIL is required']
+    expect(problems(env)).toEqual(wanted)
+    expect(problems({ ...env, AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })).toEqual([])
+  })
+
+  it('wants what an enabled feature needs', () => {
+    expect(
+      problems({
+        ...required,
+        AUTH_SECURITY_CAPTCHA_ENABLED: 'true',
+        AUTH_RATE_LIMIT_STORE: 'redis',
+        AUTH_EXTERNAL_KEYCLOAK_ENABLED: 'true',
+        AUTH_EXTERNAL_KEYCLOAK_SECRET: 'x',
+      }),
+    ).toEqual([
+      'AUTH_SECURITY_CAPTCHA_SECRET is required when AUTH_SECURITY_CAPTCHA_ENABLED is true',
+      'AUTH_REDIS_URL is required when AUTH_RATE_LIMIT_STORE is redis',
+      'AUTH_EXTERNAL_KEYCLOAK_CLIENT_ID is required when AUTH_EXTERNAL_KEYCLOAK_ENABLED is true',
+      'AUTH_EXTERNAL_KEYCLOAK_REDIRECT_URI is required when AUTH_EXTERNAL_KEYCLOAK_ENABLED is true',
+      'AUTH_EXTERNAL_KEYCLOAK_URL is required when AUTH_EXTERNAL_KEYCLOAK_ENABLED is true',
+    ])
+  })
+
+  it('says what an operator should know', () => {
+    expect(load({}).warnings).toEqual([])
+    expect(
+      loadAuthConfig({
+        ...required,
+        AUTH_JWT_SECRET: 'short',
+        AUTH_OPERATOR_TOKEN: 'x',
+        AUTH_DB_MAX_POOL_SIZE: '64',
+        AUTH_SMS_PROVIDER: 'textlocal',
+        AUTH_EXTERNAL_GITHUB_URL: 'https://github.example.com',
+      }).warnings,
+    ).toEqual([
+      'AUTH_OPERATOR_TOKEN is deprecated and has no effect',
+      'AUTH_DB_MAX_POOL_SIZE above 32 makes the database slower, not faster',
+      'AUTH_JWT_SECRET is shorter than 32 bytes: tokens that it signs can be forged by guessing it',
+      'mail is dropped, because AUTH_SMTP_HOST, AUTH_SMTP_PORT, AUTH_SMTP_ADMIN_EMAIL is not set',
+      'no SMS can be sent, because AUTH_SMS_TEXTLOCAL_API_KEY is not set',
+      'no SMS can be sent, because AUTH_SMS_TEXTLOCAL_SENDER is not set',
+      'AUTH_EXTERNAL_GITHUB_URL has no effect: only gitlab and keycloak have an own address',
+    ])
+  })
+
+  it('has the defaults of the contract', () => {
+    const { config } = load({})
+    expect(config.server).toMatchObject({ host: '0.0.0.0', port: 8081, maxRequestDurationMs: 10_000, logLevel: 'info' })
+    expect(config.database).toMatchObject({ poolSize: 16, namespace: '', role: undefined, auditInPostgres: true })
+    expect(config.signup).toMatchObject({ emailEnabled: true, phoneEnabled: false, anonymousEnabled: false })
+    expect(config.rateLimits).toMatchObject({ email: { points: 30, windowMs: 3_600_000 }, token: 150, verify: 30 })
+    expect(config.mail.intervalMs).toEqual({ confirmation: 900_000, other: 60_000 })
+    expect(config.external.providers.get('gitlab')).toEqual({
+      enabled: false,
+      clientIds: [],
+      secret: undefined,
+      redirectUri: undefined,
+      url: 'https://gitlab.com',
+    })
+  })
+
+  it('reads numbers, rates, lists and bounds as the contract has them', () => {
+    const { config } = load({
+      AUTH_RATE_LIMIT_EMAIL_SENT: '10/1m',
+      AUTH_RATE_LIMIT_SMS_SENT: '0',
+      AUTH_RATE_LIMIT_VERIFY: 'off',
+      AUTH_RATE_LIMIT_OTP: '0',
+      AUTH_MAILER_OTP_LENGTH: '11',
+      AUTH_SMS_OTP_LENGTH: '8',
+      AUTH_SMTP_MAX_FREQUENCY: '5',
+      AUTH_EXTERNAL_FLOW_STATE_EXPIRY_DURATION: '10s',
+      AUTH_URI_ALLOW_LIST: ' https://{a,b}.test/* , ,myapp://**',
+      AUTH_SMS_TEST_OTP: '+1 415 555 0100:123456, 4915=000000',
+      AUTH_JWT_ADMIN_ROLES: 'service_role, ops',
+      AUTH_MAILER_SUBJECTS_INVITE: 'Come in',
+      AUTH_MAILER_NOTIFICATIONS_EMAIL_CHANGED_ENABLED: 'y',
+      AUTH_SMTP_HEADERS: '{"X-Kind":["$messageType"]}',
+    })
+    expect(config.rateLimits.email).toEqual({ points: 10, windowMs: 600_000 })
+    expect(config.rateLimits.sms).toEqual({ points: 0, windowMs: 3_600_000 })
+    expect([config.rateLimits.verify, config.rateLimits.otp]).toEqual(['off', 'off'])
+    expect([config.mail.codeLength, config.sms.codeLength]).toEqual([6, 8])
+    expect(config.mail.intervalMs).toEqual({ confirmation: 5_000, other: 5_000 })
+    expect(config.external.flowStateLifetimeMs).toBe(300_000)
+    expect(config.signup.redirects.allowList.map(({ source }) => source)).toEqual([
+      'https://{a,b}.test/*',
+      'myapp://**',
+    ])
+    expect([...config.sms.testCodes]).toEqual([
+      ['14155550100', '123456'],
+      ['4915', '000000'],
+    ])
+    expect(config.jwt.adminRoles).toEqual(['service_role', 'ops'])
+    expect([config.mail.subject('INVITE'), config.mail.subject('RECOVERY')]).toEqual(['Come in', undefined])
+    expect(config.mail.isNotified('EMAIL_CHANGED')).toBe(true)
+    expect(config.mail.smtp?.headers).toEqual({ 'X-Kind': ['$messageType'] })
+  })
+
+  it('prefers the prefixed name, and the environment over the file', () => {
+    expect(load({ PORT: '1', AUTH_API_PORT: '2' }).config.server.port).toBe(2)
+    expect(load({ PORT: '1' }).config.server.port).toBe(1)
+    expect(load({ AUTH_API_PORT: '', PORT: '1' }).config.server.port).toBe(1)
+  })
+})
+
+describe('settings', () => {
+  it('has no name with its prefix', () => {
+    expect(Object.keys(settings).filter((name) => name.startsWith('AUTH_'))).toEqual([])
+  })
+})

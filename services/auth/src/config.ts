@@ -1,0 +1,82 @@
+import { loadConfig, type SettingValues } from '@trestle/common/config/load-config.ts'
+import { externalProblems, externalSettings, externalWarnings, toExternalConfig } from './config/external.ts'
+import { jwtSettings, jwtWarnings, toJwtConfig } from './config/jwt.ts'
+import { mailProblems, mailSettings, mailWarnings, toMailConfig } from './config/mail.ts'
+import { mfaSettings, toMfaConfig } from './config/mfa.ts'
+import { securityProblems, securitySettings, toRateLimitConfig, toSecurityConfig } from './config/security.ts'
+import {
+  serverAliases,
+  serverSettings,
+  serverWarnings,
+  toDatabaseSettings,
+  toServerConfig,
+  toSignupConfig,
+} from './config/server.ts'
+import { passwordSettings, sessionSettings, toPasswordConfig, toSessionConfig } from './config/sessions.ts'
+import { smsSettings, smsWarnings, toSmsConfig } from './config/sms.ts'
+
+/** Every setting of the service, by its name without `AUTH_`. */
+export const settings = {
+  ...serverSettings,
+  ...jwtSettings,
+  ...securitySettings,
+  ...sessionSettings,
+  ...passwordSettings,
+  ...mfaSettings,
+  ...externalSettings,
+  ...mailSettings,
+  ...smsSettings,
+}
+
+type Values = SettingValues<typeof settings>
+
+export type AuthConfig = ReturnType<typeof toAuthConfig>
+
+/** The settings by subject. */
+export function toAuthConfig(values: Values) {
+  return {
+    server: toServerConfig(values),
+    database: toDatabaseSettings(values),
+    signup: toSignupConfig(values),
+    jwt: toJwtConfig(values),
+    security: toSecurityConfig(values),
+    rateLimits: toRateLimitConfig(values),
+    sessions: toSessionConfig(values),
+    passwords: toPasswordConfig(values),
+    mfa: toMfaConfig(values),
+    external: toExternalConfig(values),
+    mail: toMailConfig(values),
+    sms: toSmsConfig(values),
+  }
+}
+
+/** A configuration that the service can start with, and what its operator should know about it. */
+export interface LoadedConfig {
+  readonly config: AuthConfig
+  readonly warnings: readonly string[]
+}
+
+/**
+ * Reads the settings from the environment and an env file.
+ * @param file another file than `.env`
+ * @throws ConfigError with one line for each problem
+ */
+export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): LoadedConfig {
+  const values = loadConfig(settings, {
+    prefix: 'AUTH_',
+    env,
+    file,
+    aliases: serverAliases,
+    check: (candidate) => [...mailProblems(candidate), ...securityProblems(candidate), ...externalProblems(candidate)],
+  })
+  return {
+    config: toAuthConfig(values),
+    warnings: [
+      ...serverWarnings(values),
+      ...jwtWarnings(values),
+      ...mailWarnings(values),
+      ...smsWarnings(values),
+      ...externalWarnings(values),
+    ],
+  }
+}

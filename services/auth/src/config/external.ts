@@ -1,0 +1,121 @@
+import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import { commaList, duration, flag, secret, url } from '@trestle/common/config/setting.ts'
+import { sameSetting } from './rules.ts'
+
+/** The external providers, in the order of `GET /settings`. */
+export const PROVIDERS = [
+  'apple',
+  'azure',
+  'bitbucket',
+  'discord',
+  'facebook',
+  'figma',
+  'github',
+  'gitlab',
+  'google',
+  'keycloak',
+  'linkedin',
+  'notion',
+  'slack',
+  'snapchat',
+  'spotify',
+  'twitch',
+  'twitter',
+  'workos',
+] as const
+
+export type ProviderName = (typeof PROVIDERS)[number]
+
+const NAMES = PROVIDERS.map(upper)
+
+/** Contract 1.5. */
+export const externalSettings = {
+  ...sameSetting(
+    NAMES.map((name) => `EXTERNAL_${name}_ENABLED` as const),
+    flag().default(false),
+  ),
+  ...sameSetting(
+    NAMES.map((name) => `EXTERNAL_${name}_CLIENT_ID` as const),
+    commaList().optional(),
+  ),
+  ...sameSetting(
+    NAMES.map((name) => `EXTERNAL_${name}_SECRET` as const),
+    secret().optional(),
+  ),
+  ...sameSetting(
+    NAMES.map((name) => `EXTERNAL_${name}_REDIRECT_URI` as const),
+    url().optional(),
+  ),
+  ...sameSetting(
+    NAMES.map((name) => `EXTERNAL_${name}_URL` as const),
+    url().optional(),
+  ),
+  EXTERNAL_FLOW_STATE_EXPIRY_DURATION: duration().default(300_000),
+}
+
+type Values = SettingValues<typeof externalSettings>
+
+/** How one provider is reached. */
+export interface ProviderConfig {
+  readonly enabled: boolean
+  /** The first is used to authorise, all are accepted as audience. */
+  readonly clientIds: readonly string[]
+  readonly secret: string | undefined
+  readonly redirectUri: string | undefined
+  /** Own base address; gitlab and keycloak only. */
+  readonly url: string | undefined
+}
+
+const FLOW_STATE_LIFETIME_MIN_MS = 300_000
+const GITLAB_URL = 'https://gitlab.com'
+
+export type ExternalConfig = ReturnType<typeof toExternalConfig>
+
+export function toExternalConfig(values: Values) {
+  return {
+    providers: new Map<ProviderName, ProviderConfig>(PROVIDERS.map((name) => [name, toProviderConfig(values, name)])),
+    flowStateLifetimeMs: Math.max(values.EXTERNAL_FLOW_STATE_EXPIRY_DURATION, FLOW_STATE_LIFETIME_MIN_MS),
+  }
+}
+
+function toProviderConfig(values: Values, provider: ProviderName): ProviderConfig {
+  const name = upper(provider)
+  const ownUrl = hasOwnUrl(provider) ? values[`EXTERNAL_${name}_URL`] : undefined
+  return {
+    enabled: values[`EXTERNAL_${name}_ENABLED`],
+    clientIds: values[`EXTERNAL_${name}_CLIENT_ID`] ?? [],
+    secret: values[`EXTERNAL_${name}_SECRET`],
+    redirectUri: values[`EXTERNAL_${name}_REDIRECT_URI`],
+    url: ownUrl ?? (provider === 'gitlab' ? GITLAB_URL : undefined),
+  }
+}
+
+/** An enabled provider needs its credentials; keycloak needs its address too. */
+export function externalProblems(values: Values): string[] {
+  return PROVIDERS.flatMap((provider) => {
+    const name = upper(provider)
+    if (!values[`EXTERNAL_${name}_ENABLED`]) return []
+    const required = [`EXTERNAL_${name}_CLIENT_ID`, `EXTERNAL_${name}_SECRET`, `EXTERNAL_${name}_REDIRECT_URI`] as const
+    const missing: string[] = required.filter((setting) => values[setting] === undefined)
+    if (provider === 'keycloak' && values.EXTERNAL_KEYCLOAK_URL === undefined) missing.push('EXTERNAL_KEYCLOAK_URL')
+    return missing.map((setting) => `AUTH_${setting} is required when AUTH_EXTERNAL_${name}_ENABLED is true`)
+  })
+}
+
+/** Ruling R16. */
+export function externalWarnings(values: Values): string[] {
+  return PROVIDERS.filter(
+    (provider) => !hasOwnUrl(provider) && values[`EXTERNAL_${upper(provider)}_URL`] !== undefined,
+  ).map(
+    (provider) => `AUTH_EXTERNAL_${upper(provider)}_URL has no effect: only gitlab and keycloak have an own address`,
+  )
+}
+
+function hasOwnUrl(provider: ProviderName): boolean {
+  return provider === 'gitlab' || provider === 'keycloak'
+}
+
+function upper<P extends ProviderName>(provider: P): Uppercase<P> {
+  // The type is what toUpperCase does.
+  return provider.toUpperCase() as Uppercase<P>
+}

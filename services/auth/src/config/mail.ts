@@ -1,0 +1,140 @@
+import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import { duration, flag, integer, oneOf, port, secret, text } from '@trestle/common/config/setting.ts'
+import { z } from 'zod'
+import { MAIL_KINDS, type MailKind } from '../mail/default-templates.ts'
+import { emailProblem } from '../users/email-address.ts'
+import { codeLength, sameSetting } from './rules.ts'
+
+/** The switches MAILER_NOTIFICATIONS_<X>_ENABLED. */
+export const NOTIFICATIONS = [
+  'PASSWORD_CHANGED',
+  'EMAIL_CHANGED',
+  'PHONE_CHANGED',
+  'IDENTITY_LINKED',
+  'IDENTITY_UNLINKED',
+  'MFA_FACTOR_ENROLLED',
+  'MFA_FACTOR_UNENROLLED',
+] as const
+
+export type NotificationName = (typeof NOTIFICATIONS)[number]
+
+const subjects = MAIL_KINDS.map((kind) => `MAILER_SUBJECTS_${kind}` as const)
+const templates = MAIL_KINDS.map((kind) => `MAILER_TEMPLATES_${kind}` as const)
+const switches = NOTIFICATIONS.map((name) => `MAILER_NOTIFICATIONS_${name}_ENABLED` as const)
+
+/** Contract 1.6, mail. */
+export const mailSettings = {
+  SMTP_HOST: text().optional(),
+  SMTP_PORT: port().optional(),
+  SMTP_ADMIN_EMAIL: emailAddress().optional(),
+  SMTP_USER: text().optional(),
+  SMTP_PASS: secret().optional(),
+  SMTP_SENDER_NAME: text().optional(),
+  SMTP_MAX_FREQUENCY: duration().optional(),
+  SMTP_HEADERS: mailHeaders().optional(),
+  MAILER_AUTOCONFIRM: flag().default(false),
+  MAILER_OTP_EXP: integer(1).default(86_400),
+  MAILER_OTP_LENGTH: codeLength().default(6),
+  MAILER_SECURE_EMAIL_CHANGE_ENABLED: flag().default(true),
+  MAILER_LINK_MODE: oneOf('direct', 'confirm').default('direct'),
+  MAILER_URLPATHS_INVITE: text().default('/verify'),
+  MAILER_URLPATHS_CONFIRMATION: text().default('/verify'),
+  MAILER_URLPATHS_RECOVERY: text().default('/verify'),
+  MAILER_URLPATHS_EMAIL_CHANGE: text().default('/verify'),
+  MAILER_TEMPLATE_MAX_SIZE: integer(1).default(1_000_000),
+  MAILER_TEMPLATE_MAX_AGE: duration().default(600_000),
+  MAILER_TEMPLATE_RETRY_INTERVAL: duration().default(10_000),
+  MAILER_INVITE_ON_ADMIN_CREATE: flag().default(true),
+  ...sameSetting(subjects, text().optional()),
+  ...sameSetting(templates, text().optional()),
+  ...sameSetting(switches, flag().default(false)),
+}
+
+type Values = SettingValues<typeof mailSettings>
+
+/** The server that takes the mails, and whom they come from. */
+export interface SmtpConfig {
+  readonly host: string
+  readonly port: number
+  readonly user: string | undefined
+  readonly password: string | undefined
+  readonly from: { readonly name: string; readonly address: string }
+  /** Further headers; `$messageType` in a value stands for the kind of mail. */
+  readonly headers: Readonly<Record<string, readonly string[]>>
+}
+
+export type MailConfig = ReturnType<typeof toMailConfig>
+
+const SECOND_MS = 1_000
+
+export function toMailConfig(values: Values) {
+  const frequencyMs = values.SMTP_MAX_FREQUENCY
+  return {
+    /** Undefined where R12 lets the server be missing: mails are dropped then. */
+    smtp: toSmtpConfig(values),
+    autoconfirm: values.MAILER_AUTOCONFIRM,
+    codeLifetimeSeconds: values.MAILER_OTP_EXP,
+    codeLength: values.MAILER_OTP_LENGTH,
+    secureEmailChange: values.MAILER_SECURE_EMAIL_CHANGE_ENABLED,
+    linkMode: values.MAILER_LINK_MODE,
+    /** Ruling R9: least time between two mails of a kind to one address. */
+    intervalMs: { confirmation: frequencyMs ?? 900 * SECOND_MS, other: frequencyMs ?? 60 * SECOND_MS },
+    linkPaths: {
+      invite: values.MAILER_URLPATHS_INVITE,
+      confirmation: values.MAILER_URLPATHS_CONFIRMATION,
+      recovery: values.MAILER_URLPATHS_RECOVERY,
+      emailChange: values.MAILER_URLPATHS_EMAIL_CHANGE,
+    },
+    subject: (kind: MailKind): string | undefined => values[`MAILER_SUBJECTS_${kind}`],
+    templateUrl: (kind: MailKind): string | undefined => values[`MAILER_TEMPLATES_${kind}`],
+    templates: {
+      sizeMax: values.MAILER_TEMPLATE_MAX_SIZE,
+      ageMaxMs: values.MAILER_TEMPLATE_MAX_AGE,
+      retryMs: values.MAILER_TEMPLATE_RETRY_INTERVAL,
+    },
+    inviteOnAdminCreate: values.MAILER_INVITE_ON_ADMIN_CREATE,
+    isNotified: (name: NotificationName): boolean => values[`MAILER_NOTIFICATIONS_${name}_ENABLED`],
+  }
+}
+
+function toSmtpConfig(values: Values): SmtpConfig | undefined {
+  const { SMTP_HOST: host, SMTP_PORT: smtpPort, SMTP_ADMIN_EMAIL: address } = values
+  if (host === undefined || smtpPort === undefined || address === undefined) return undefined
+  return {
+    host,
+    port: smtpPort,
+    user: values.SMTP_USER,
+    password: values.SMTP_PASS,
+    from: { name: values.SMTP_SENDER_NAME ?? address, address },
+    headers: values.SMTP_HEADERS ?? {},
+  }
+}
+
+const REQUIRED = ['SMTP_HOST', 'SMTP_PORT', 'SMTP_ADMIN_EMAIL'] as const
+
+/** Ruling R12. */
+export function mailProblems(values: Values & { readonly EXTERNAL_EMAIL_ENABLED: boolean }): string[] {
+  if (!values.EXTERNAL_EMAIL_ENABLED || values.MAILER_AUTOCONFIRM) return []
+  return REQUIRED.filter((name) => values[name] === undefined).map((name) => `AUTH_${name} is required`)
+}
+
+export function mailWarnings(values: Values): string[] {
+  const missing = REQUIRED.filter((name) => values[name] === undefined).map((name) => `AUTH_${name}`)
+  return missing.length === 0 ? [] : [`mail is dropped, because ${missing.join(', ')} is not set`]
+}
+
+function emailAddress(): z.ZodType<string, string> {
+  return z.string().refine((value) => emailProblem(value) === undefined, { error: 'must be an email address' })
+}
+
+function mailHeaders(): z.ZodType<Readonly<Record<string, readonly string[]>>, string> {
+  const shape = z.record(z.string().regex(/^[A-Za-z0-9-]+$/), z.array(z.string().regex(/^[^\r\n]*$/)))
+  return z.string().transform((value, context) => {
+    try {
+      return shape.parse(JSON.parse(value))
+    } catch {
+      context.addIssue({ code: 'custom', message: 'must be a JSON object of header names to lists of values' })
+      return z.NEVER
+    }
+  })
+}

@@ -1,0 +1,125 @@
+import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import { commaList, duration, flag, integer, oneOf, secret, text, url } from '@trestle/common/config/setting.ts'
+import { z } from 'zod'
+import { limit, matching, rate } from './rules.ts'
+
+const KEY_BYTES = 32
+
+/** Contract 1.4, without what concerns sessions and passwords (sessions.ts) and later features. */
+export const securitySettings = {
+  SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: flag().default(false),
+  SECURITY_MANUAL_LINKING_ENABLED: flag().default(false),
+  SECURITY_CAPTCHA_ENABLED: flag().default(false),
+  SECURITY_CAPTCHA_PROVIDER: oneOf('hcaptcha', 'turnstile').default('hcaptcha'),
+  SECURITY_CAPTCHA_SECRET: secret().optional(),
+  SECURITY_CAPTCHA_TIMEOUT: duration().default(10_000),
+  SECURITY_CAPTCHA_URL: url().optional(),
+  SECURITY_FORWARDED_FOR_ENABLED: flag().default(false),
+  SECURITY_OTP_MAX_ATTEMPTS: integer(1).default(10),
+  SECURITY_DATABASE_ENCRYPTION_KEY: encryptionKey().optional(),
+  SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS: encryptionKeys().default([]),
+  SECURITY_OUTBOUND_ALLOWED_HOSTS: commaList().default([]),
+  RATE_LIMIT_HEADER: matching(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, 'the name of a header').optional(),
+  RATE_LIMIT_STORE: oneOf('memory', 'postgres', 'redis').default('memory'),
+  REDIS_URL: secret(url('redis', 'rediss')).optional(),
+  RATE_LIMIT_EMAIL_SENT: rate().default({ points: 30, windowMs: 3_600_000 }),
+  RATE_LIMIT_SMS_SENT: rate().default({ points: 30, windowMs: 3_600_000 }),
+  RATE_LIMIT_TOKEN_REFRESH: limit().default(150),
+  RATE_LIMIT_VERIFY: limit().default(30),
+  RATE_LIMIT_OTP: limit().default(30),
+  RATE_LIMIT_SSO: limit().default(30),
+  RATE_LIMIT_PASSKEY: limit().default(30),
+  RATE_LIMIT_ANONYMOUS_USERS: limit().default(30),
+} as const
+
+type Values = SettingValues<typeof securitySettings>
+
+export type SecurityConfig = ReturnType<typeof toSecurityConfig>
+
+export function toSecurityConfig(values: Values) {
+  return {
+    reauthenticateForPassword: values.SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION,
+    manualLinkingEnabled: values.SECURITY_MANUAL_LINKING_ENABLED,
+    captcha: toCaptchaConfig(values),
+    forwardedForEnabled: values.SECURITY_FORWARDED_FOR_ENABLED,
+    codeAttemptsMax: values.SECURITY_OTP_MAX_ATTEMPTS,
+    /** Undefined: derived from the JWT secret. */
+    encryptionKey: values.SECURITY_DATABASE_ENCRYPTION_KEY,
+    decryptionKeys: values.SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS,
+    /** Hosts and CIDRs that outbound calls may reach though they are private. */
+    outboundAllowedHosts: values.SECURITY_OUTBOUND_ALLOWED_HOSTS,
+  }
+}
+
+export type RateLimitConfig = ReturnType<typeof toRateLimitConfig>
+
+export function toRateLimitConfig(values: Values) {
+  return {
+    header: values.RATE_LIMIT_HEADER?.toLowerCase(),
+    store: values.RATE_LIMIT_STORE,
+    redisUrl: values.REDIS_URL,
+    email: values.RATE_LIMIT_EMAIL_SENT,
+    sms: values.RATE_LIMIT_SMS_SENT,
+    token: values.RATE_LIMIT_TOKEN_REFRESH,
+    verify: values.RATE_LIMIT_VERIFY,
+    otp: values.RATE_LIMIT_OTP,
+    sso: values.RATE_LIMIT_SSO,
+    passkey: values.RATE_LIMIT_PASSKEY,
+    anonymousUsers: values.RATE_LIMIT_ANONYMOUS_USERS,
+  }
+}
+
+/** Where a captcha token is checked. */
+export interface CaptchaConfig {
+  readonly secret: string
+  readonly url: string
+  readonly timeoutMs: number
+}
+
+const CAPTCHA_URLS = {
+  hcaptcha: 'https://hcaptcha.com/siteverify',
+  turnstile: 'https://challenges.cloudflare.com/turnstile/v0/siteverify',
+} as const
+
+/** Undefined while captcha is off. */
+function toCaptchaConfig(values: Values): CaptchaConfig | undefined {
+  if (!values.SECURITY_CAPTCHA_ENABLED || values.SECURITY_CAPTCHA_SECRET === undefined) return undefined
+  return {
+    secret: values.SECURITY_CAPTCHA_SECRET,
+    url: values.SECURITY_CAPTCHA_URL ?? CAPTCHA_URLS[values.SECURITY_CAPTCHA_PROVIDER],
+    timeoutMs: values.SECURITY_CAPTCHA_TIMEOUT,
+  }
+}
+
+export function securityProblems(values: Values): string[] {
+  return [
+    ...(values.SECURITY_CAPTCHA_ENABLED && values.SECURITY_CAPTCHA_SECRET === undefined
+      ? ['AUTH_SECURITY_CAPTCHA_SECRET is required when AUTH_SECURITY_CAPTCHA_ENABLED is true']
+      : []),
+    ...(values.RATE_LIMIT_STORE === 'redis' && values.REDIS_URL === undefined
+      ? ['AUTH_REDIS_URL is required when AUTH_RATE_LIMIT_STORE is redis']
+      : []),
+  ]
+}
+
+function encryptionKey(): z.ZodType<Buffer, string> {
+  return text()
+    .meta({ secret: true })
+    .transform((value, context) => {
+      const key = Buffer.from(value, 'base64url')
+      if (/^[A-Za-z0-9_-]+={0,2}$/.test(value) && key.length === KEY_BYTES) return key
+      context.addIssue({ code: 'custom', message: `must be base64url of ${KEY_BYTES} bytes` })
+      return z.NEVER
+    })
+}
+
+function encryptionKeys(): z.ZodType<readonly Buffer[], string> {
+  return commaList()
+    .meta({ secret: true })
+    .transform((values, context) => {
+      const keys = values.map((value) => encryptionKey().safeParse(value).data)
+      if (keys.every((key) => key !== undefined)) return keys
+      context.addIssue({ code: 'custom', message: `must be a list of base64url keys of ${KEY_BYTES} bytes` })
+      return z.NEVER
+    })
+}

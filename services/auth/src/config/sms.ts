@@ -1,0 +1,110 @@
+import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import { duration, flag, integer, oneOf, secret, text } from '@trestle/common/config/setting.ts'
+import { z } from 'zod'
+import { normalisePhone } from '../users/phone-number.ts'
+import { codeLength } from './rules.ts'
+
+/** The gateways of contract 7.11. */
+export const SMS_GATEWAYS = ['twilio', 'messagebird', 'textlocal', 'vonage'] as const
+
+export type SmsGatewayName = (typeof SMS_GATEWAYS)[number]
+
+/** Contract 1.6, SMS, and 7.11. */
+export const smsSettings = {
+  SMS_AUTOCONFIRM: flag().default(false),
+  SMS_MAX_FREQUENCY: duration().default(60_000),
+  SMS_OTP_EXP: integer(1).default(60),
+  SMS_OTP_LENGTH: codeLength().default(6),
+  SMS_TEMPLATE: text().default('Your code is {{ .Code }}'),
+  SMS_TEST_OTP: testCodes().default(new Map()),
+  SMS_TEST_OTP_VALID_UNTIL: moment().optional(),
+  SMS_PROVIDER: oneOf(...SMS_GATEWAYS).optional(),
+  SMS_TWILIO_ACCOUNT_SID: text().optional(),
+  SMS_TWILIO_AUTH_TOKEN: secret().optional(),
+  SMS_TWILIO_MESSAGE_SERVICE_SID: text().optional(),
+  SMS_TWILIO_CONTENT_SID: text().optional(),
+  SMS_MESSAGEBIRD_ACCESS_KEY: secret().optional(),
+  SMS_MESSAGEBIRD_ORIGINATOR: text().optional(),
+  SMS_TEXTLOCAL_API_KEY: secret().optional(),
+  SMS_TEXTLOCAL_SENDER: text().optional(),
+  SMS_VONAGE_API_KEY: text().optional(),
+  SMS_VONAGE_API_SECRET: secret().optional(),
+  SMS_VONAGE_FROM: text().optional(),
+} as const
+
+type Values = SettingValues<typeof smsSettings>
+
+const CREDENTIALS = {
+  twilio: ['SMS_TWILIO_ACCOUNT_SID', 'SMS_TWILIO_AUTH_TOKEN', 'SMS_TWILIO_MESSAGE_SERVICE_SID'],
+  messagebird: ['SMS_MESSAGEBIRD_ACCESS_KEY', 'SMS_MESSAGEBIRD_ORIGINATOR'],
+  textlocal: ['SMS_TEXTLOCAL_API_KEY', 'SMS_TEXTLOCAL_SENDER'],
+  vonage: ['SMS_VONAGE_API_KEY', 'SMS_VONAGE_API_SECRET', 'SMS_VONAGE_FROM'],
+} as const satisfies Record<SmsGatewayName, readonly (keyof Values)[]>
+
+export type SmsConfig = ReturnType<typeof toSmsConfig>
+
+export function toSmsConfig(values: Values) {
+  return {
+    autoconfirm: values.SMS_AUTOCONFIRM,
+    intervalMs: values.SMS_MAX_FREQUENCY,
+    codeLifetimeSeconds: values.SMS_OTP_EXP,
+    codeLength: values.SMS_OTP_LENGTH,
+    template: values.SMS_TEMPLATE,
+    /** Fixed codes by phone number (digits); nothing is sent to these. */
+    testCodes: values.SMS_TEST_OTP,
+    testCodesValidUntil: values.SMS_TEST_OTP_VALID_UNTIL,
+    /** Undefined when no gateway is set, or one of its credentials is missing. */
+    gateway: missingCredentials(values).length === 0 ? values.SMS_PROVIDER : undefined,
+    provider: values.SMS_PROVIDER,
+    twilio: {
+      accountSid: values.SMS_TWILIO_ACCOUNT_SID,
+      authToken: values.SMS_TWILIO_AUTH_TOKEN,
+      messageServiceSid: values.SMS_TWILIO_MESSAGE_SERVICE_SID,
+      contentSid: values.SMS_TWILIO_CONTENT_SID,
+    },
+    messagebird: { accessKey: values.SMS_MESSAGEBIRD_ACCESS_KEY, originator: values.SMS_MESSAGEBIRD_ORIGINATOR },
+    textlocal: { apiKey: values.SMS_TEXTLOCAL_API_KEY, sender: values.SMS_TEXTLOCAL_SENDER },
+    vonage: {
+      apiKey: values.SMS_VONAGE_API_KEY,
+      apiSecret: values.SMS_VONAGE_API_SECRET,
+      from: values.SMS_VONAGE_FROM,
+    },
+  }
+}
+
+export function smsWarnings(values: Values): string[] {
+  return missingCredentials(values).map((name) => `no SMS can be sent, because AUTH_${name} is not set`)
+}
+
+function missingCredentials(values: Values): string[] {
+  if (values.SMS_PROVIDER === undefined) return []
+  return CREDENTIALS[values.SMS_PROVIDER].filter((name) => values[name] === undefined)
+}
+
+function testCodes(): z.ZodType<ReadonlyMap<string, string>, string> {
+  return z
+    .string()
+    .meta({ secret: true })
+    .transform((value, context) => {
+      const codes = new Map<string, string>()
+      for (const pair of value.split(',').map((part) => part.trim())) {
+        const [phone = '', code = ''] = pair.split(/[:=]/)
+        const digits = normalisePhone(phone.trim())
+        if (digits !== undefined && /^\d{1,10}$/.test(code.trim())) codes.set(digits, code.trim())
+        else if (pair !== '') {
+          context.addIssue({ code: 'custom', message: 'must be a list of phone:code' })
+          return z.NEVER
+        }
+      }
+      return codes
+    })
+}
+
+function moment(): z.ZodType<Date, string> {
+  return z.string().transform((value, context) => {
+    const parsed = z.iso.datetime({ offset: true }).safeParse(value)
+    if (parsed.success) return new Date(parsed.data)
+    context.addIssue({ code: 'custom', message: 'must be an RFC 3339 time' })
+    return z.NEVER
+  })
+}
