@@ -1,4 +1,5 @@
 import type { ColumnType, Generated } from 'kysely'
+import type { SealedSecret } from './secrets/sealed-secret.ts'
 
 /** A jsonb column whose top level is an object. */
 type JsonObject = Record<string, unknown>
@@ -114,6 +115,75 @@ export interface FlowStateTable {
   created_at: GeneratedTimestamp
 }
 
+/** A sign-in. Deleting the row ends it. */
+export interface SessionsTable {
+  id: Generated<string>
+  user_id: string
+  aal: Generated<string>
+  factor_id: string | null
+  not_after: Timestamp | null
+  refreshed_at: Timestamp | null
+  user_agent: string | null
+  ip: string | null
+  last_ip: string | null
+  label: string | null
+  tag: string | null
+  oauth_client_id: string | null
+  scopes: string | null
+  created_at: GeneratedTimestamp
+  updated_at: GeneratedTimestamp
+}
+
+/** A refresh token by its hash; `counter` numbers those of a session. */
+export interface RefreshTokensTable {
+  id: Generated<bigint>
+  session_id: string
+  user_id: string
+  token_hash: Buffer
+  counter: bigint
+  parent_id: bigint | null
+  revoked: Generated<boolean>
+  created_at: GeneratedTimestamp
+  updated_at: GeneratedTimestamp
+}
+
+/** A way in which the person behind a session has proven who they are. */
+export interface AmrClaimsTable {
+  id: Generated<string>
+  session_id: string
+  authentication_method: string
+  created_at: GeneratedTimestamp
+  updated_at: GeneratedTimestamp
+}
+
+/** A second factor. */
+export interface MfaFactorsTable {
+  id: Generated<string>
+  user_id: string
+  friendly_name: string | null
+  factor_type: string
+  status: Generated<string>
+  secret: SealedSecret | null
+  phone: string | null
+  last_used_step: bigint | null
+  web_authn_credential: JsonObject | null
+  last_challenged_at: Timestamp | null
+  created_at: GeneratedTimestamp
+  updated_at: GeneratedTimestamp
+}
+
+/** A key of access tokens. `state` is next, active or retired. */
+export interface SigningKeysTable {
+  kid: string
+  alg: string
+  state: string
+  private_sealed: SealedSecret
+  /** Null for a symmetric key. */
+  public_jwk: JsonObject | null
+  created_at: GeneratedTimestamp
+  retire_at: Timestamp | null
+}
+
 /** Every table of the auth service. Names are without the prefix of DB_NAMESPACE. */
 export interface AuthDatabase {
   users: UsersTable
@@ -122,4 +192,9 @@ export interface AuthDatabase {
   audit_log_entries: AuditLogEntriesTable
   send_throttle: SendThrottleTable
   flow_state: FlowStateTable
+  sessions: SessionsTable
+  refresh_tokens: RefreshTokensTable
+  mfa_amr_claims: AmrClaimsTable
+  mfa_factors: MfaFactorsTable
+  signing_keys: SigningKeysTable
 }
