@@ -45,7 +45,7 @@ async function createAuditPayload(db: Kysely<unknown>, names: Names): Promise<vo
     ) RETURNS jsonb LANGUAGE sql STABLE AS $$
       SELECT jsonb_strip_nulls(jsonb_build_object(
         'actor_id', actor.id, 'actor_username', coalesce(actor.phone, actor.email, ''),
-        'actor_name', actor.raw_user_meta_data ->> 'full_name', 'actor_via_sso', actor.is_sso_user,
+        'actor_name', nullif(actor.raw_user_meta_data ->> 'full_name', ''), 'actor_via_sso', actor.is_sso_user,
         'action', action, 'log_type', log_type, 'traits', traits))
     $$`.execute(db)
 }

@@ -38,8 +38,8 @@ export const createFinishLogin: MigrationSource = (names) => ({
         amr := created.amr;
         account := created.account;
         IF p_audit THEN
-          INSERT INTO ${names.id('audit_log_entries')} (actor_id, session_id, action, log_type, ip_address, payload)
-            VALUES (p_user_id, session_id, 'login', 'account', coalesce(p_ip, ''), ${names.id('audit_payload')}(
+          INSERT INTO ${names.id('audit_log_entries')} (actor_id, target_user_id, session_id, action, log_type, ip_address, payload)
+            VALUES (p_user_id, p_user_id, session_id, 'login', 'account', coalesce(p_ip, ''), ${names.id('audit_payload')}(
               account, 'login', 'account', jsonb_build_object('provider', p_provider)));
         END IF;
       END $$`.execute(db)

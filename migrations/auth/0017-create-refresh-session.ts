@@ -134,8 +134,8 @@ async function createRefresh(db: Kysely<unknown>, names: Names): Promise<void> {
           INTO amr FROM ${names.id('mfa_amr_claims')} a WHERE a.session_id = (held.session).id;
       END IF;
       IF p_audit THEN
-        INSERT INTO ${names.id('audit_log_entries')} (actor_id, session_id, action, log_type, ip_address, payload)
-          SELECT (held.account).id, (held.session).id, e.action, 'token', coalesce(p_ip, ''),
+        INSERT INTO ${names.id('audit_log_entries')} (actor_id, target_user_id, session_id, action, log_type, ip_address, payload)
+          SELECT (held.account).id, (held.account).id, (held.session).id, e.action, 'token', coalesce(p_ip, ''),
             ${names.id('audit_payload')}(held.account, e.action, 'token', NULL)
           FROM (VALUES ('token_refreshed', verdict <> 'stolen'),
             ('token_revoked', verdict = 'rotated' OR (verdict = 'stolen' AND p_revoke_family))) AS e (action, due)

@@ -23,8 +23,8 @@ export const createLogOut: MigrationSource = (names) => ({
           p_session_id IS NULL OR p_scope = 'global'
           OR (p_scope = 'local' AND s.id = p_session_id) OR (p_scope = 'others' AND s.id <> p_session_id));
         IF p_audit THEN
-          INSERT INTO ${names.id('audit_log_entries')} (actor_id, session_id, action, log_type, ip_address, payload)
-            VALUES (p_user_id, p_session_id, 'logout', 'account', coalesce(p_ip, ''),
+          INSERT INTO ${names.id('audit_log_entries')} (actor_id, target_user_id, session_id, action, log_type, ip_address, payload)
+            VALUES (p_user_id, p_user_id, p_session_id, 'logout', 'account', coalesce(p_ip, ''),
               ${names.id('audit_payload')}(account, 'logout', 'account', NULL));
         END IF;
         RETURN 'done';

@@ -1,0 +1,33 @@
+import type { FindKey } from './access-token.ts'
+import type { PublicJwk, SigningKey } from './signing-key.ts'
+import type { SigningKeyState } from './signing-key-repository.ts'
+
+/** The keys of access tokens at one moment. */
+export interface KeySet {
+  /** Signs new tokens. */
+  readonly signer: SigningKey
+  readonly find: FindKey
+  /** What others verify our tokens with: asymmetric keys alone. */
+  readonly publicJwks: readonly PublicJwk[]
+}
+
+export interface KeySetOptions {
+  /** HS256 with JWT_SECRET: signs while no key is active, and always verifies (contract 5.2). */
+  readonly secretKey: SigningKey
+  readonly stored: readonly { readonly key: SigningKey; readonly state: SigningKeyState }[]
+  /** JWT_VALID_METHODS; undefined allows the algorithms of the keys. */
+  readonly validMethods: readonly string[] | undefined
+}
+
+export function createKeySet({ secretKey, stored, validMethods }: KeySetOptions): KeySet {
+  const byKid = new Map(stored.map(({ key }) => [key.kid, key]))
+  return {
+    signer: stored.find(({ state }) => state === 'active')?.key ?? secretKey,
+    find: (kid, alg) => {
+      if (validMethods !== undefined && !validMethods.includes(alg)) return undefined
+      const known = kid === undefined ? undefined : byKid.get(kid)
+      return known ?? (alg === 'HS256' ? secretKey : undefined)
+    },
+    publicJwks: stored.flatMap(({ key }) => key.publicJwk ?? []),
+  }
+}

@@ -1,0 +1,456 @@
+import { randomBytes } from 'node:crypto'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
+import type { User } from '../users/user.ts'
+import { insertUser } from '../users/user-repository.ts'
+import { createSession } from './create-session.ts'
+import { childOf, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
+import { callFinishPasswordLogin, callLogOut, callRefreshSession, type RefreshRules } from './session-repository.ts'
+
+let database: TestDatabase
+let count = 0
+
+// With a namespace, so that every function is tried under its longest names.
+beforeAll(async () => {
+  database = await openTestDatabase('app')
+})
+afterAll(() => database.drop())
+
+const key = deriveRefreshTokenKey('a secret')
+const origin = { userAgent: 'test', ip: '192.0.2.1' }
+const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$/)
+const uuid = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+const noLimits: RefreshRules = {
+  revokeFamily: true,
+  reuseSeconds: 10,
+  timeboxSeconds: null,
+  inactivitySeconds: null,
+  lowAalSeconds: null,
+  singlePerUser: false,
+  audit: true,
+}
+
+function createUser(changes: Partial<Parameters<typeof insertUser>[1]> = {}): Promise<User> {
+  const email = `user${++count}@example.com`
+  const confirmed = '2026-01-01T00:00:00.000001+00:00'
+  return insertUser(database.db, {
+    aud: 'authenticated',
+    role: 'authenticated',
+    email,
+    email_confirmed_at: confirmed,
+    raw_user_meta_data: { full_name: 'A Person' },
+    ...changes,
+  })
+}
+
+const open = (user: User) => createSession(database.db, { randomBytes }, user, { ...origin, method: 'password' })
+const refresh = (token: string, rules: Partial<RefreshRules> = {}) =>
+  callRefreshSession(database.lanes, {
+    ...origin,
+    ...noLimits,
+    ...rules,
+    tokenHash: hashRefreshToken(token),
+    childHash: hashRefreshToken(childOf(key, token)),
+  })
+
+/** Moves a session into the past. */
+async function age(sessionId: string, column: 'created_at' | 'refreshed_at', seconds: number): Promise<void> {
+  await database.db
+    .updateTable('sessions')
+    .set({ [column]: sql`${sql.ref(column)} - make_interval(secs => ${seconds})` })
+    .where('id', '=', sessionId)
+    .execute()
+}
+
+const tokensOf = (sessionId: string) =>
+  database.db.selectFrom('refresh_tokens').selectAll().where('session_id', '=', sessionId).orderBy('counter').execute()
+const auditOf = (user: User) =>
+  database.db
+    .selectFrom('audit_log_entries')
+    .select(['action', 'log_type', 'ip_address', 'session_id', 'payload'])
+    .where('actor_id', '=', user.id)
+    .orderBy('created_at')
+    .execute()
+
+describe('insertSession', () => {
+  it('opens a session, its first token and its amr, and answers the user as they are now', async () => {
+    const user = await createUser()
+    const session = await open(user)
+    expect(session).toEqual({
+      sessionId: uuid,
+      aal: 'aal1',
+      startedAt: timestamp,
+      amr: [{ method: 'password', timestamp: Math.floor(Date.parse(session.startedAt) / 1_000) }],
+      refreshToken: expect.stringMatching(/^[A-Za-z0-9_-]{32}$/),
+      user: { ...user, lastSignInAt: session.startedAt, updatedAt: session.startedAt },
+      identities: [],
+      factors: [],
+    })
+    expect(await tokensOf(session.sessionId)).toEqual([
+      {
+        id: expect.any(BigInt),
+        session_id: session.sessionId,
+        user_id: user.id,
+        token_hash: hashRefreshToken(session.refreshToken),
+        counter: 0n,
+        parent_id: null,
+        revoked: false,
+        created_at: session.startedAt,
+        updated_at: session.startedAt,
+      },
+    ])
+    expect(await database.db.selectFrom('sessions').selectAll().where('id', '=', session.sessionId).execute()).toEqual([
+      {
+        id: session.sessionId,
+        user_id: user.id,
+        aal: 'aal1',
+        factor_id: null,
+        not_after: null,
+        refreshed_at: null,
+        user_agent: 'test',
+        ip: '192.0.2.1',
+        last_ip: '192.0.2.1',
+        label: null,
+        tag: null,
+        oauth_client_id: null,
+        scopes: null,
+        created_at: session.startedAt,
+        updated_at: session.startedAt,
+      },
+    ])
+  })
+
+  it('lists identities and factors, without their secrets', async () => {
+    const user = await createUser()
+    const data = { sub: user.id, email: user.email ?? '' }
+    const { db } = database
+    await db
+      .insertInto('identities')
+      .values({ user_id: user.id, provider: 'email', provider_id: user.id, identity_data: data })
+      .execute()
+    await db
+      .insertInto('mfa_factors')
+      .values({ user_id: user.id, factor_type: 'totp', status: 'verified', friendly_name: 'phone app' })
+      .execute()
+    expect(await open(user)).toMatchObject({
+      identities: [
+        {
+          id: uuid,
+          userId: user.id,
+          provider: 'email',
+          providerId: user.id,
+          data,
+          email: user.email,
+          lastSignInAt: null,
+          createdAt: timestamp,
+          updatedAt: timestamp,
+        },
+      ],
+      factors: [
+        {
+          id: uuid,
+          friendlyName: 'phone app',
+          factorType: 'totp',
+          status: 'verified',
+          phone: null,
+          lastChallengedAt: null,
+          createdAt: timestamp,
+          updatedAt: timestamp,
+        },
+      ],
+    })
+  })
+
+  it('throws when the user is gone', async () => {
+    const gone = { ...(await createUser()), id: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff' }
+    await expect(open(gone)).rejects.toThrow('no user')
+  })
+})
+
+describe('callRefreshSession', () => {
+  it('rotates, touches session and user, and writes the audit trail', async () => {
+    const user = await createUser()
+    const session = await open(user)
+    const result = await callRefreshSession(database.lanes, {
+      ...noLimits,
+      userAgent: 'other',
+      ip: '2001:db8::1',
+      tokenHash: hashRefreshToken(session.refreshToken),
+      childHash: hashRefreshToken(childOf(key, session.refreshToken)),
+    })
+    if (result.verdict !== 'rotated') throw new Error(result.verdict)
+    const { refreshToken: _token, ...stored } = session
+    const signedInAt = result.session.user.lastSignInAt
+    expect(result.session).toEqual({
+      ...stored,
+      user: { ...session.user, lastSignInAt: timestamp, updatedAt: signedInAt },
+    })
+    expect(Date.parse(signedInAt ?? '')).toBeGreaterThanOrEqual(Date.parse(session.startedAt))
+    const row = await database.db
+      .selectFrom('sessions')
+      .selectAll()
+      .where('id', '=', session.sessionId)
+      .executeTakeFirst()
+    expect(row).toMatchObject({
+      user_agent: 'other',
+      ip: '192.0.2.1',
+      last_ip: '2001:db8::1',
+      refreshed_at: signedInAt,
+    })
+    expect(await tokensOf(session.sessionId)).toMatchObject([
+      { counter: 0n, revoked: true },
+      { counter: 1n, revoked: false, token_hash: hashRefreshToken(childOf(key, session.refreshToken)) },
+    ])
+    const entry = (action: string) => ({
+      action,
+      log_type: 'token',
+      ip_address: '2001:db8::1',
+      session_id: session.sessionId,
+      payload: {
+        actor_id: user.id,
+        actor_username: user.email,
+        actor_name: 'A Person',
+        actor_via_sso: false,
+        action,
+        log_type: 'token',
+      },
+    })
+    expect(await auditOf(user)).toEqual([entry('token_refreshed'), entry('token_revoked')])
+  })
+
+  it('gives N parallel refreshes of one token the same single child, in one new row', async () => {
+    const session = await open(await createUser())
+    const results = await Promise.all(Array.from({ length: 40 }, () => refresh(session.refreshToken)))
+    expect(results.filter(({ verdict }) => verdict === 'rotated')).toHaveLength(1)
+    expect(results.filter(({ verdict }) => verdict === 'reused')).toHaveLength(39)
+    expect(await tokensOf(session.sessionId)).toHaveLength(2)
+  })
+
+  it('kills the family of a replayed ancestor for good', async () => {
+    const user = await createUser()
+    const session = await open(user)
+    const child = childOf(key, session.refreshToken)
+    const grandchild = childOf(key, child)
+    expect((await refresh(session.refreshToken)).verdict).toBe('rotated')
+    expect((await refresh(child)).verdict).toBe('rotated')
+    expect(await refresh(session.refreshToken)).toEqual({ verdict: 'stolen' })
+    expect((await tokensOf(session.sessionId)).map(({ revoked }) => revoked)).toEqual([true, true, true])
+    expect(await refresh(grandchild)).toEqual({ verdict: 'stolen' })
+    expect(await refresh(child)).toEqual({ verdict: 'stolen' })
+    const actions = (await auditOf(user)).map(({ action }) => action)
+    expect(actions.slice(4)).toEqual(['token_revoked', 'token_revoked', 'token_revoked'])
+  })
+
+  it('refuses the aal1 parent of a second-factor rotation, which is marked as long revoked', async () => {
+    const session = await open(await createUser())
+    await refresh(session.refreshToken)
+    await database.db
+      .updateTable('refresh_tokens')
+      .set({ updated_at: new Date(0) })
+      .where('token_hash', '=', hashRefreshToken(session.refreshToken))
+      .execute()
+    expect(await refresh(session.refreshToken)).toEqual({ verdict: 'stolen' })
+  })
+
+  it('knows no foreign token, and none of a session that has ended', async () => {
+    const user = await createUser()
+    const session = await open(user)
+    expect(await refresh('x'.repeat(32))).toEqual({ verdict: 'token-not-found' })
+    await database.db.deleteFrom('sessions').where('id', '=', session.sessionId).execute()
+    expect(await refresh(session.refreshToken)).toEqual({ verdict: 'token-not-found' })
+  })
+
+  it('refuses the banned, and takes them again afterwards', async () => {
+    const user = await createUser()
+    const session = await open(user)
+    const ban = (until: Date | null) =>
+      database.db.updateTable('users').set({ banned_until: until }).where('id', '=', user.id).execute()
+    await ban(new Date(Date.now() + 60_000))
+    expect(await refresh(session.refreshToken)).toEqual({ verdict: 'user-banned' })
+    await ban(new Date(Date.now() - 1_000))
+    expect((await refresh(session.refreshToken)).verdict).toBe('rotated')
+  })
+
+  it('judges a session by not_after, timebox and inactivity', async () => {
+    const { refreshToken, sessionId } = await open(await createUser())
+    await age(sessionId, 'created_at', 100)
+    expect(await refresh(refreshToken, { timeboxSeconds: 99 })).toEqual({ verdict: 'session-expired' })
+    expect(await refresh(refreshToken, { inactivitySeconds: 99 })).toEqual({ verdict: 'session-inactive' })
+    expect((await refresh(refreshToken, { timeboxSeconds: 120, inactivitySeconds: 120 })).verdict).toBe('rotated')
+    const child = childOf(key, refreshToken)
+    expect((await refresh(child, { inactivitySeconds: 50 })).verdict).toBe('rotated')
+    await age(sessionId, 'refreshed_at', 60)
+    const grandchild = childOf(key, child)
+    expect(await refresh(grandchild, { inactivitySeconds: 50 })).toEqual({ verdict: 'session-inactive' })
+    const past = new Date(Date.now() - 1_000)
+    await database.db.updateTable('sessions').set({ not_after: past }).where('id', '=', sessionId).execute()
+    expect(await refresh(grandchild)).toEqual({ verdict: 'session-expired' })
+  })
+
+  it('lets only the newest session refresh where a user may have one', async () => {
+    const user = await createUser()
+    const older = await open(user)
+    const newer = await open(user)
+    const rules = { singlePerUser: true }
+    expect(await refresh(older.refreshToken, rules)).toEqual({ verdict: 'session-superseded' })
+    expect((await refresh(newer.refreshToken, rules)).verdict).toBe('rotated')
+    // One that has expired is in nobody's way.
+    const past = new Date(Date.now() - 1_000)
+    await database.db.updateTable('sessions').set({ not_after: past }).where('id', '=', newer.sessionId).execute()
+    expect((await refresh(older.refreshToken, rules)).verdict).toBe('rotated')
+  })
+
+  it('ends low sessions early for users with a verified factor only', async () => {
+    const user = await createUser()
+    const session = await open(user)
+    await age(session.sessionId, 'created_at', 100)
+    const rules = { lowAalSeconds: 60 }
+    const factor = { user_id: user.id, factor_type: 'totp' }
+    await database.db.insertInto('mfa_factors').values(factor).execute()
+    expect((await refresh(session.refreshToken, rules)).verdict).toBe('rotated')
+    await database.db.updateTable('mfa_factors').set({ status: 'verified' }).where('user_id', '=', user.id).execute()
+    const child = childOf(key, session.refreshToken)
+    expect(await refresh(child, rules)).toEqual({ verdict: 'session-low-aal' })
+    await database.db.updateTable('sessions').set({ aal: 'aal2' }).where('id', '=', session.sessionId).execute()
+    expect((await refresh(child, rules)).verdict).toBe('rotated')
+  })
+
+  it('takes the lock of the user before that of the session, and gives up after 5 s without a trace', async () => {
+    const user = await createUser()
+    const session = await open(user)
+    const outcome = await database.db.transaction().execute(async (trx) => {
+      await trx.selectFrom('users').select('id').where('id', '=', user.id).forNoKeyUpdate().execute()
+      const refreshing = refresh(session.refreshToken)
+      await untilSomebodyWaits()
+      // Were the session locked already, this would be a deadlock.
+      await trx.selectFrom('sessions').select('id').where('id', '=', session.sessionId).forUpdate().execute()
+      return refreshing
+    })
+    expect(outcome).toEqual({ verdict: 'busy' })
+    expect(await tokensOf(session.sessionId)).toMatchObject([{ counter: 0n, revoked: false }])
+  })
+})
+
+/** Resolves as soon as a statement waits for a lock. */
+async function untilSomebodyWaits(): Promise<void> {
+  const { rows } = await sql<{ waiting: bigint }>`SELECT count(*) AS waiting FROM pg_locks WHERE NOT granted`.execute(
+    database.db,
+  )
+  if (rows[0]?.waiting === 0n) return untilSomebodyWaits()
+}
+
+describe('callFinishPasswordLogin', () => {
+  const login = (user: User, changes: { verifiedHash?: string; newHash?: string; provider?: 'email' | 'phone' } = {}) =>
+    callFinishPasswordLogin(database.lanes, {
+      ...origin,
+      userId: user.id,
+      verifiedHash: 'hash',
+      newHash: null,
+      provider: 'email',
+      tokenHash: hashRefreshToken(randomBytes(8).toString('hex')),
+      audit: true,
+      ...changes,
+    })
+
+  it('opens a session and notes the login', async () => {
+    const user = await createUser({ encrypted_password: 'hash' })
+    const result = await login(user, { newHash: 'better hash' })
+    if (result.verdict !== 'done') throw new Error(result.verdict)
+    const { user: seen, sessionId } = result.session
+    expect(seen).toEqual({ ...user, passwordHash: null, lastSignInAt: timestamp, updatedAt: seen.lastSignInAt })
+    expect(await tokensOf(sessionId)).toHaveLength(1)
+    expect(await auditOf(user)).toEqual([
+      {
+        action: 'login',
+        log_type: 'account',
+        ip_address: '192.0.2.1',
+        session_id: sessionId,
+        payload: {
+          actor_id: user.id,
+          actor_username: user.email,
+          actor_name: 'A Person',
+          actor_via_sso: false,
+          action: 'login',
+          log_type: 'account',
+          traits: { provider: 'email' },
+        },
+      },
+    ])
+    expect((await login(user)).verdict).toBe('password-changed')
+    expect((await login(user, { verifiedHash: 'better hash' })).verdict).toBe('done')
+  })
+
+  it.each([
+    ['password-changed', { encrypted_password: 'another' }],
+    ['password-changed', { encrypted_password: null }],
+    ['password-changed', { encrypted_password: 'hash', staged_at: new Date() }],
+    ['password-changed', { encrypted_password: 'hash', deleted_at: new Date() }],
+    [
+      'user-banned',
+      { encrypted_password: 'hash', banned_until: new Date(Date.now() + 60_000), email_confirmed_at: null },
+    ],
+    ['email-not-confirmed', { encrypted_password: 'hash', email_confirmed_at: null }],
+  ])('%s: %j', async (verdict, changes) => {
+    const user = await createUser(changes)
+    expect(await login(user)).toEqual({ verdict })
+    expect(await database.db.selectFrom('sessions').selectAll().where('user_id', '=', user.id).execute()).toEqual([])
+    expect(await auditOf(user)).toEqual([])
+  })
+
+  it('phone-not-confirmed: by phone, though the email is confirmed', async () => {
+    expect(await login(await createUser({ encrypted_password: 'hash' }), { provider: 'phone' })).toEqual({
+      verdict: 'phone-not-confirmed',
+    })
+  })
+})
+
+describe('callLogOut', () => {
+  const logOut = (
+    user: User,
+    sessionId: string | null,
+    scope: 'global' | 'local' | 'others',
+    liveSessionOnly = false,
+  ) => callLogOut(database.lanes, { userId: user.id, sessionId, scope, liveSessionOnly, ip: '192.0.2.1', audit: true })
+  const sessionsOf = async (user: User) =>
+    (await database.db.selectFrom('sessions').select('id').where('user_id', '=', user.id).orderBy('id').execute()).map(
+      ({ id }) => id,
+    )
+
+  it.each([
+    ['global', []],
+    ['local', [1, 2]],
+    ['others', [0]],
+  ] as const)('%s ends the right sessions, and their tokens', async (scope, left) => {
+    const user = await createUser()
+    const stranger = await open(await createUser())
+    const sessions = [await open(user), await open(user), await open(user)]
+    const own = sessions[0]?.sessionId ?? ''
+    expect(await logOut(user, own, scope)).toBe('done')
+    expect(await sessionsOf(user)).toEqual(left.map((index) => sessions[index]?.sessionId))
+    expect(await tokensOf(own)).toHaveLength(scope === 'others' ? 1 : 0)
+    expect(await tokensOf(stranger.sessionId)).toHaveLength(1)
+    expect((await auditOf(user)).map(({ action }) => action)).toEqual(['logout'])
+  })
+
+  it('ends all sessions for a token without session, and may be repeated', async () => {
+    const user = await createUser()
+    await open(user)
+    expect(await logOut(user, null, 'others')).toBe('done')
+    expect(await sessionsOf(user)).toEqual([])
+    expect(await logOut(user, null, 'global')).toBe('done')
+  })
+
+  it('refuses the unknown, the banned and, where asked, the session that has ended', async () => {
+    const user = await createUser()
+    const session = await open(user)
+    const banned = await createUser({ banned_until: new Date(Date.now() + 60_000) })
+    const deleted = await createUser({ deleted_at: new Date() })
+    expect(await logOut({ ...user, id: session.sessionId }, null, 'global')).toBe('user-not-found')
+    expect(await logOut(deleted, null, 'global')).toBe('user-not-found')
+    expect(await logOut(banned, null, 'global')).toBe('user-banned')
+    expect(await logOut(user, session.sessionId, 'local', true)).toBe('done')
+    expect(await logOut(user, session.sessionId, 'local', true)).toBe('session-not-found')
+    expect(await logOut(user, session.sessionId, 'local')).toBe('done')
+  })
+})

@@ -1,0 +1,170 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
+import { isLockTimeout } from '@trestle/database/unavailable.ts'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import { type ProfileRow, profileColumns, toProfile } from '../users/profile.ts'
+import type { AuthenticationMethod } from './access-token.ts'
+import type { IssuedSession, SignInMethod } from './session.ts'
+
+/** Who asks for a session. */
+export interface SessionOrigin {
+  readonly userAgent: string | null
+  /** A valid IP address, or empty. */
+  readonly ip: string
+}
+
+/** What the database's functions about sessions answer. All but the verdict is null in a refusal. */
+interface SessionRow extends ProfileRow {
+  readonly verdict: string
+  readonly session_id: string
+  readonly aal: string
+  readonly started_at: string
+  readonly amr: readonly AuthenticationMethod[]
+}
+
+/** A session without its clear refresh token. */
+export type StoredSession = Omit<IssuedSession, 'refreshToken'>
+
+const sessionColumns = (): RawBuilder<SessionRow> =>
+  sql`r.verdict, r.session_id, r.aal, r.started_at, r.amr, ${profileColumns(sql`r.account`)}`
+
+interface NewSession extends SessionOrigin {
+  readonly userId: string
+  readonly tokenHash: Buffer
+  readonly method: SignInMethod
+}
+
+/** Opens a session inside the caller's transaction. Throws when the user is gone. */
+export async function insertSession(trx: Kysely<AuthDatabase>, input: NewSession): Promise<StoredSession> {
+  const { rows } = await sql<SessionRow>`SELECT ${sessionColumns()} FROM ${sql.table('create_session')}(
+    ${input.userId}, ${input.tokenHash}, ${input.method}, ${input.userAgent}, ${input.ip}) AS r`.execute(trx)
+  const row = rows[0]
+  if (row?.verdict !== 'done') throw new Error('no user to open a session for')
+  return toStoredSession(row)
+}
+
+export interface PasswordLogin extends SessionOrigin {
+  readonly userId: string
+  /** The stored hash that the password was compared with. */
+  readonly verifiedHash: string
+  /** Takes its place; null when it may stay. */
+  readonly newHash: string | null
+  readonly provider: 'email' | 'phone'
+  readonly tokenHash: Buffer
+  readonly audit: boolean
+}
+
+export type PasswordLoginResult =
+  | { readonly verdict: 'done'; readonly session: StoredSession }
+  | { readonly verdict: 'password-changed' | 'user-banned' | 'email-not-confirmed' | 'phone-not-confirmed' }
+
+const finishPasswordLogin: PreparedQuery<PasswordLogin, SessionRow> = prepare(
+  'finish_password_login',
+  (p) => sql`SELECT ${sessionColumns()} FROM ${sql.table('finish_password_login')}(${p.userId}, ${p.verifiedHash},
+    ${p.newHash}, ${p.provider}, ${p.tokenHash}, ${p.userAgent}, ${p.ip}, ${p.audit}) AS r`,
+)
+
+/** Opens a session for a user whose password was right, if nothing has changed since it was compared. */
+export async function callFinishPasswordLogin(lanes: Lanes, input: PasswordLogin): Promise<PasswordLoginResult> {
+  const row = await lanes.write.one(finishPasswordLogin, input)
+  if (row.verdict === 'done') return { verdict: 'done', session: toStoredSession(row) }
+  return {
+    verdict: toVerdict(row.verdict, ['password-changed', 'user-banned', 'email-not-confirmed', 'phone-not-confirmed']),
+  }
+}
+
+/** The rules that a refresh is judged by; see contract 5.3 and 5.4. Null is no limit. */
+export interface RefreshRules {
+  readonly revokeFamily: boolean
+  readonly reuseSeconds: number
+  readonly timeboxSeconds: number | null
+  readonly inactivitySeconds: number | null
+  readonly lowAalSeconds: number | null
+  readonly singlePerUser: boolean
+  readonly audit: boolean
+}
+
+export interface Refresh extends SessionOrigin, RefreshRules {
+  readonly tokenHash: Buffer
+  readonly childHash: Buffer
+}
+
+const REFRESH_REFUSALS = [
+  'token-not-found',
+  'user-banned',
+  'session-expired',
+  'session-inactive',
+  'session-low-aal',
+  'session-superseded',
+  'stolen',
+] as const
+
+export type RefreshRefusal = (typeof REFRESH_REFUSALS)[number] | 'busy'
+
+export type RefreshResult =
+  | { readonly verdict: 'rotated' | 'reused'; readonly session: StoredSession }
+  | { readonly verdict: RefreshRefusal }
+
+const refreshSession: PreparedQuery<Refresh, SessionRow> = prepare(
+  'refresh_session',
+  (p) => sql`SELECT ${sessionColumns()} FROM ${sql.table('refresh_session')}(${p.tokenHash}, ${p.childHash},
+    ${p.userAgent}, ${p.ip}, ${p.revokeFamily}, ${p.reuseSeconds}, ${p.timeboxSeconds}, ${p.inactivitySeconds},
+    ${p.lowAalSeconds}, ${p.singlePerUser}, ${p.audit}) AS r`,
+)
+
+/** Exchanges a refresh token for its child. `busy`: somebody held the session's lock for too long; nothing is written. */
+export async function callRefreshSession(lanes: Lanes, input: Refresh): Promise<RefreshResult> {
+  try {
+    const row = await lanes.write.one(refreshSession, input)
+    if (row.verdict === 'rotated' || row.verdict === 'reused') {
+      return { verdict: row.verdict, session: toStoredSession(row) }
+    }
+    return { verdict: toVerdict(row.verdict, REFRESH_REFUSALS) }
+  } catch (error) {
+    if (isLockTimeout(error)) return { verdict: 'busy' }
+    throw error
+  }
+}
+
+export type LogOutScope = 'global' | 'local' | 'others'
+
+export interface LogOut {
+  readonly userId: string
+  /** Null for a token without the claim: it ends all sessions, whatever the scope. */
+  readonly sessionId: string | null
+  readonly scope: LogOutScope
+  readonly liveSessionOnly: boolean
+  readonly ip: string
+  readonly audit: boolean
+}
+
+const LOG_OUT_VERDICTS = ['done', 'user-not-found', 'user-banned', 'session-not-found'] as const
+
+const logOut: PreparedQuery<LogOut, { readonly verdict: string }> = prepare(
+  'log_out',
+  (p) => sql`SELECT ${sql.table('log_out')}(
+    ${p.userId}, ${p.sessionId}, ${p.scope}, ${p.liveSessionOnly}, ${p.ip}, ${p.audit}) AS verdict`,
+)
+
+/** Ends sessions of a user, with their refresh tokens. */
+export async function callLogOut(lanes: Lanes, input: LogOut): Promise<(typeof LOG_OUT_VERDICTS)[number]> {
+  return toVerdict((await lanes.write.one(logOut, input)).verdict, LOG_OUT_VERDICTS)
+}
+
+function toStoredSession(row: SessionRow): StoredSession {
+  return {
+    ...toProfile(row),
+    sessionId: row.session_id,
+    aal: row.aal === 'aal2' ? 'aal2' : 'aal1',
+    startedAt: row.started_at,
+    amr: row.amr,
+  }
+}
+
+/** A verdict that the database has sent, if it is one that this version of the service knows. */
+function toVerdict<const Verdict extends string>(text: string, known: readonly Verdict[]): Verdict {
+  const verdict = known.find((candidate) => candidate === text)
+  if (verdict === undefined) throw new Error(`the database answered "${text}"`)
+  return verdict
+}

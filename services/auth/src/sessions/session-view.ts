@@ -1,0 +1,70 @@
+import { z } from 'zod'
+import type { JwtConfig } from '../config/jwt.ts'
+import type { SessionConfig } from '../config/sessions.ts'
+import { toUserView, userViewSchema } from '../users/user-view.ts'
+import type { AccessTokenClaims } from './access-token.ts'
+import type { IssuedSession } from './session.ts'
+
+/** A session as clients see it (contract 3.2). */
+export const sessionViewSchema = z.object({
+  access_token: z.string().meta({ description: 'a JWT' }),
+  token_type: z.literal('bearer'),
+  expires_in: z.int().meta({ description: 'seconds' }),
+  expires_at: z.int().meta({ description: 'epoch seconds' }),
+  refresh_token: z.string(),
+  user: userViewSchema,
+})
+
+export type SessionView = z.output<typeof sessionViewSchema>
+
+export interface SessionViewDeps {
+  readonly config: { readonly jwt: JwtConfig; readonly sessions: SessionConfig }
+  readonly signingKeys: { sign(claims: AccessTokenClaims): string }
+  readonly now: () => Date
+}
+
+/** The body of a session, with an access token that is signed here and now. */
+export function toSessionView({ config, signingKeys, now }: SessionViewDeps, session: IssuedSession): SessionView {
+  const issuedAt = Math.floor(now().getTime() / 1_000)
+  const expiresAt = Math.min(issuedAt + config.jwt.lifetimeSeconds, lowAalEnd(config.sessions, session))
+  return {
+    access_token: signingKeys.sign(toClaims(session, { issuer: config.jwt.issuer, issuedAt, expiresAt })),
+    token_type: 'bearer',
+    expires_in: expiresAt - issuedAt,
+    expires_at: expiresAt,
+    refresh_token: session.refreshToken,
+    user: toUserView(session.user, session.identities, session.factors),
+  }
+}
+
+/** When a session that lacks the second factor of its user must end, in epoch seconds. */
+function lowAalEnd({ lowAalMs }: SessionConfig, { aal, factors, startedAt }: IssuedSession): number {
+  const isLow = aal === 'aal1' && factors.some(({ status }) => status === 'verified')
+  return isLow && lowAalMs !== undefined ? Math.floor((Date.parse(startedAt) + lowAalMs) / 1_000) : Infinity
+}
+
+interface TokenTimes {
+  readonly issuer: string
+  /** Epoch seconds, as `expiresAt`. */
+  readonly issuedAt: number
+  readonly expiresAt: number
+}
+
+function toClaims({ user, ...session }: IssuedSession, { issuer, issuedAt, expiresAt }: TokenTimes): AccessTokenClaims {
+  return {
+    iss: issuer,
+    sub: user.id,
+    aud: user.aud,
+    iat: issuedAt,
+    exp: expiresAt,
+    email: user.email ?? '',
+    phone: user.phone ?? '',
+    app_metadata: user.appMetadata,
+    user_metadata: user.userMetadata,
+    role: user.role,
+    aal: session.aal,
+    amr: session.amr,
+    session_id: session.sessionId,
+    is_anonymous: user.isAnonymous,
+  }
+}

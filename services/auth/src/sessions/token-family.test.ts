@@ -1,0 +1,117 @@
+import fc from 'fast-check'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
+import { insertUser } from '../users/user-repository.ts'
+import { createSession } from './create-session.ts'
+import { childOf, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
+import { callRefreshSession, type RefreshRules } from './session-repository.ts'
+import { rotate, type TokenFamily } from './token-family.ts'
+
+let database: TestDatabase
+let userId: string
+let seed = 0
+
+beforeAll(async () => {
+  database = await openTestDatabase()
+  userId = (await insertUser(database.db, { aud: 'authenticated', role: 'authenticated', email: 'a@example.com' })).id
+})
+afterAll(() => database.drop())
+
+const origin = { userAgent: 'test', ip: '192.0.2.1' }
+const keys = ['first secret', 'second secret'].map(deriveRefreshTokenKey)
+const randomBytes = (size: number) => Buffer.alloc(size, seed++ % 256).fill(String(seed), 0, 8)
+
+/** A step of a client, honest or not. Tokens are named by their place in the chain. */
+const step = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant('newest' as const) }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('nth' as const), back: fc.nat(4) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('unknown' as const) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('wait' as const), seconds: fc.constantFrom(1, 5, 6, 11) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('new secret' as const) }) },
+)
+
+describe('refresh_session and its model', () => {
+  it('decide the same, whatever clients do', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 1, maxLength: 14 }),
+        fc.boolean(),
+        fc.constantFrom(0, 10),
+        async (steps, revokeFamily, reuseSeconds) => {
+          const rules: RefreshRules = { ...noLimits, revokeFamily, reuseSeconds }
+          const first = await createSession(
+            database.db,
+            { randomBytes },
+            { id: userId },
+            { ...origin, method: 'password' },
+          )
+          let family: TokenFamily = [{ token: first.refreshToken, revoked: false, updatedAt: 0 }]
+          let now = 0
+          let key = keys[0] ?? Buffer.alloc(0)
+          for (const { kind, ...rest } of steps) {
+            if (kind === 'new secret') key = key === keys[0] ? (keys[1] ?? key) : (keys[0] ?? key)
+            else if (kind === 'wait' && 'seconds' in rest) {
+              now += rest.seconds * 1_000
+              await letPass(first.sessionId, rest.seconds)
+            } else {
+              const back = 'back' in rest ? rest.back : 0
+              const token = kind === 'unknown' ? 'x'.repeat(32) : ((family.at(-1 - back) ?? family[0])?.token ?? '')
+              const child = childOf(key, token)
+              // The model's clock stands still while the database's runs on by milliseconds: never across an interval.
+              const model = rotate(family, { token, child, now }, { revokeFamily, reuseMs: reuseSeconds * 1_000 - 1 })
+              const actual = await refresh(token, child, rules)
+              expect(actual.verdict).toBe(model.verdict)
+              family = model.family
+              expect(await storedFamily(first.sessionId)).toEqual(
+                family.map((known) => ({
+                  hash: hashRefreshToken(known.token).toString('hex'),
+                  revoked: known.revoked,
+                })),
+              )
+            }
+          }
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+})
+
+const noLimits: RefreshRules = {
+  revokeFamily: true,
+  reuseSeconds: 10,
+  timeboxSeconds: null,
+  inactivitySeconds: null,
+  lowAalSeconds: null,
+  singlePerUser: false,
+  audit: true,
+}
+
+function refresh(token: string, child: string, rules: RefreshRules) {
+  return callRefreshSession(database.lanes, {
+    ...origin,
+    ...rules,
+    tokenHash: hashRefreshToken(token),
+    childHash: hashRefreshToken(child),
+  })
+}
+
+/** Moves the past of a session away instead of waiting. */
+async function letPass(sessionId: string, seconds: number): Promise<void> {
+  await database.db
+    .updateTable('refresh_tokens')
+    .set({ updated_at: sql<string>`updated_at - make_interval(secs => ${seconds})` })
+    .where('session_id', '=', sessionId)
+    .execute()
+}
+
+async function storedFamily(sessionId: string) {
+  const rows = await database.db
+    .selectFrom('refresh_tokens')
+    .select(['token_hash', 'revoked'])
+    .where('session_id', '=', sessionId)
+    .orderBy('counter')
+    .execute()
+  return rows.map(({ token_hash, revoked }) => ({ hash: token_hash.toString('hex'), revoked }))
+}

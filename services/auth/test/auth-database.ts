@@ -1,0 +1,51 @@
+import { type Database, openDatabase } from '@trestle/database/connect.ts'
+import { migrateUp } from '@trestle/database/migrate.ts'
+import { createNames } from '@trestle/database/names.ts'
+import { grantToRole } from '@trestle/database/roles.ts'
+import { authMigrations } from '@trestle/migrations/auth.ts'
+import { createTemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import type { AuthDatabase } from '../src/database.ts'
+
+/** A migrated database of a test file's own, opened as the service opens it: under its restricted role. */
+export interface TestDatabase extends Database<AuthDatabase> {
+  readonly url: string
+  /** Closes the connections and drops the database. */
+  drop(): Promise<void>
+}
+
+const ROLE = 'auth_service'
+
+/** @param namespace DB_NAMESPACE */
+export async function openTestDatabase(namespace = ''): Promise<TestDatabase> {
+  const names = createNames('auth', namespace)
+  const temporary = await createTemporaryDatabase({
+    template: `auth ${namespace} ${Object.keys(authMigrations).join(' ')}`,
+    migrate: (url) =>
+      migrateUp({
+        url,
+        names,
+        sources: authMigrations,
+        afterwards: [(db) => grantToRole(db, { names, role: ROLE, appendOnly: [] })],
+      }),
+  })
+  const database = openDatabase<AuthDatabase>({
+    url: temporary.url,
+    names,
+    applicationName: 'test',
+    poolSize: 16,
+    role: ROLE,
+    statementTimeoutMs: 9_000,
+    lockTimeoutMs: 5_000,
+    prepared: true,
+    timestamps: 'rfc3339',
+    onConnectionError: () => {},
+  })
+  return {
+    ...database,
+    url: temporary.url,
+    drop: async () => {
+      await database.close()
+      await temporary.drop()
+    },
+  }
+}
