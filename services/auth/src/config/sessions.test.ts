@@ -1,0 +1,45 @@
+import { loadConfig } from '@trestle/common/config/load-config.ts'
+import { describe, expect, it } from 'vitest'
+import { passwordSettings, sessionSettings, toPasswordConfig, toSessionConfig } from './sessions.ts'
+
+const settings = { ...sessionSettings, ...passwordSettings }
+const load = (env: Record<string, string>) => loadConfig(settings, { prefix: 'AUTH_', env })
+
+describe('session settings', () => {
+  it('have the defaults of the contract', () => {
+    expect(toSessionConfig(load({}))).toEqual({
+      revokeFamilyOnReuse: true,
+      reuseIntervalMs: 10_000,
+      timeboxMs: undefined,
+      inactivityTimeoutMs: undefined,
+      lowAalMs: undefined,
+      singlePerUser: false,
+      enforceOnAccessToken: false,
+    })
+  })
+
+  it('allow no reuse at all', () => {
+    expect(toSessionConfig(load({ AUTH_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '0' })).reuseIntervalMs).toBe(0)
+  })
+
+  it('refuse ages that are not positive', () => {
+    expect(() => load({ AUTH_SESSIONS_TIMEBOX: '0s' })).toThrow('AUTH_SESSIONS_TIMEBOX must be a positive duration')
+  })
+})
+
+describe('password settings', () => {
+  it.each([
+    [{}, { policy: { lengthMin: 6, requiredCharacters: [] }, failedAttemptsMax: 20 }],
+    [{ AUTH_PASSWORD_MIN_LENGTH: '5' }, { policy: { lengthMin: 6, requiredCharacters: [] }, failedAttemptsMax: 20 }],
+    [
+      { AUTH_PASSWORD_MIN_LENGTH: '10', AUTH_PASSWORD_REQUIRED_CHARACTERS: 'abc:123' },
+      { policy: { lengthMin: 10, requiredCharacters: ['abc', '123'] }, failedAttemptsMax: 20 },
+    ],
+    [
+      { AUTH_SECURITY_FAILED_ATTEMPTS: 'off' },
+      { policy: { lengthMin: 6, requiredCharacters: [] }, failedAttemptsMax: 'off' },
+    ],
+  ])('%j', (env: Record<string, string>, expected) => {
+    expect(toPasswordConfig(load(env))).toEqual(expected)
+  })
+})

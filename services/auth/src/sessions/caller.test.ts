@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest'
+import { callerAudience, readBearer, toCaller } from './caller.ts'
+import type { KeyRing } from './key-ring.ts'
+
+const userId = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff'
+const sessionId = '0198c9d2-7b5a-7000-8000-000000000001'
+const adminRoles = ['service_role', 'supabase_admin']
+
+/** Takes the token `good` alone. */
+const signingKeys: KeyRing = {
+  sign: () => '',
+  verify: (token) =>
+    token === 'good' ? { verdict: 'valid', claims: { sub: userId } } : { verdict: 'invalid', reason: 'it is bad' },
+  publicJwks: () => [],
+  load: async () => {},
+  startPolling: () => {},
+  stopPolling: () => {},
+}
+const deps = { signingKeys, now: () => new Date(0) }
+
+describe('readBearer', () => {
+  it.each(['Bearer good', 'bearer good', 'BEARER   good'])('takes %j', (header) => {
+    expect(readBearer(deps, header)).toEqual({ sub: userId })
+  })
+
+  it.each([undefined, '', 'good', 'Bearer', 'Bearer ', 'Basic good', 'Bearer good good', 'Bearer good, Bearer good'])(
+    '401: refuses %j as no bearer',
+    (header) => {
+      expect(() => readBearer(deps, header)).toThrow(
+        expect.objectContaining({
+          status: 401,
+          code: 'no_authorization',
+          message: 'This endpoint requires a valid Bearer token',
+        }),
+      )
+    },
+  )
+
+  it('403: says why a token is bad', () => {
+    expect(() => readBearer(deps, 'Bearer forged')).toThrow(
+      expect.objectContaining({
+        status: 403,
+        code: 'bad_jwt',
+        message: 'invalid JWT: unable to parse or verify signature, it is bad',
+      }),
+    )
+  })
+})
+
+describe('toCaller', () => {
+  it.each([
+    [{ sub: userId }, { userId, sessionId: null, audiences: [], isAdmin: false }],
+    [
+      { sub: userId, session_id: '' },
+      { userId, sessionId: null, audiences: [], isAdmin: false },
+    ],
+    [
+      { sub: userId, session_id: sessionId, aud: 'authenticated', role: 'authenticated' },
+      { userId, sessionId, audiences: ['authenticated'], isAdmin: false },
+    ],
+    [
+      { sub: userId, aud: ['a', 1, 'b'], role: 'supabase_admin' },
+      { userId, sessionId: null, audiences: ['a', 'b'], isAdmin: true },
+    ],
+  ])('%j', (claims, expected) => {
+    expect(toCaller(claims, adminRoles)).toEqual(expected)
+  })
+
+  it.each([
+    [{}, 403, 'invalid claim: missing sub claim'],
+    [{ sub: '' }, 403, 'invalid claim: missing sub claim'],
+    [{ sub: 5 }, 403, 'invalid claim: missing sub claim'],
+    [{ sub: 'somebody' }, 400, 'invalid claim: sub claim must be a UUID'],
+    [{ sub: userId, session_id: 'mine' }, 403, 'invalid claim: session_id claim must be a UUID'],
+    [{ sub: userId, session_id: null }, 403, 'invalid claim: session_id claim must be a UUID'],
+  ])('%j → %i %s', (claims, status, message) => {
+    expect(() => toCaller(claims, adminRoles)).toThrow(expect.objectContaining({ status, code: 'bad_jwt', message }))
+  })
+})
+
+describe('callerAudience', () => {
+  const caller = { userId, sessionId, audiences: ['own'], isAdmin: false }
+  it.each([
+    ['the header', caller, 'wanted', 'wanted'],
+    ['the token', caller, undefined, 'own'],
+    ['JWT_AUD for a token without audience', { ...caller, audiences: [] }, undefined, 'usual'],
+    ['JWT_AUD for an admin', { ...caller, isAdmin: true }, undefined, 'usual'],
+  ])('comes from %s', (_case, who, wanted, expected) => {
+    expect(callerAudience(who, wanted, 'usual')).toBe(expected)
+  })
+})

@@ -1,0 +1,67 @@
+import { badJwt, badJwtSubject, noAuthorization } from '../errors.ts'
+import type { VerifiedClaims } from './access-token.ts'
+import type { KeyRing } from './key-ring.ts'
+
+/** The user in whose name a request comes, as its access token says. The user's row may be gone or banned meanwhile. */
+export interface Caller {
+  readonly userId: string
+  /** Null for a token without the claim. */
+  readonly sessionId: string | null
+  /** Values of the `aud` claim. */
+  readonly audiences: readonly string[]
+  readonly isAdmin: boolean
+}
+
+const BEARER = /^bearer +([^\s,]+)$/i
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+/**
+ * Verifies the bearer token of a request: exactly one, and its signature and times hold.
+ * @param authorization the header
+ * @throws noAuthorization, badJwt
+ */
+export function readBearer(
+  { signingKeys, now }: { readonly signingKeys: KeyRing; readonly now: () => Date },
+  authorization: string | undefined,
+): VerifiedClaims {
+  const token = BEARER.exec(authorization ?? '')?.[1]
+  if (token === undefined) throw noAuthorization()
+  const verification = signingKeys.verify(token, now())
+  if (verification.verdict === 'valid') return verification.claims
+  throw badJwt({ message: `invalid JWT: unable to parse or verify signature, ${verification.reason}` })
+}
+
+/** Whether a token's role is one of JWT_ADMIN_ROLES. */
+export function isAdmin({ role }: VerifiedClaims, adminRoles: readonly string[]): boolean {
+  return typeof role === 'string' && adminRoles.includes(role)
+}
+
+/**
+ * The user that a token speaks for. Tokens of operators need not have one: admin endpoints do not ask.
+ * @throws badJwt, badJwtSubject
+ */
+export function toCaller(claims: VerifiedClaims, adminRoles: readonly string[]): Caller {
+  const { sub, session_id: sessionId, aud } = claims
+  if (typeof sub !== 'string' || sub === '') throw badJwt({ message: 'invalid claim: missing sub claim' })
+  if (!UUID.test(sub)) throw badJwtSubject()
+  const hasSession = sessionId !== undefined && sessionId !== ''
+  if (hasSession && !(typeof sessionId === 'string' && UUID.test(sessionId))) {
+    throw badJwt({ message: 'invalid claim: session_id claim must be a UUID' })
+  }
+  return {
+    userId: sub,
+    sessionId: hasSession ? sessionId : null,
+    audiences: (Array.isArray(aud) ? aud : [aud]).filter((value) => typeof value === 'string'),
+    isAdmin: isAdmin(claims, adminRoles),
+  }
+}
+
+/**
+ * The audience that a caller asks for (contract 3.1).
+ * @param wanted the header X-JWT-AUD
+ * @param usual JWT_AUD
+ */
+export function callerAudience(caller: Caller, wanted: string | undefined, usual: string): string {
+  const own = caller.isAdmin ? undefined : caller.audiences[0]
+  return wanted || own || usual
+}

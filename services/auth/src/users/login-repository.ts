@@ -1,0 +1,40 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import type { AuthDatabase } from '../database.ts'
+import type { UserIdentifier } from './user-repository.ts'
+
+/** What a password is compared with. */
+export interface Login {
+  readonly id: string
+  /** Null for a user without a password. */
+  readonly passwordHash: string | null
+}
+
+interface LoginQuery extends UserIdentifier {
+  readonly audience: string
+}
+
+const byEmail = prepare<LoginQuery, Login, AuthDatabase>('find_login_by_email', (p, db) =>
+  db
+    .selectFrom('users')
+    .select(['id', 'encrypted_password as passwordHash'])
+    .where('email', '=', p.value)
+    .where('aud', '=', p.audience)
+    .where('staged_at', 'is', null)
+    .where('deleted_at', 'is', null),
+)
+
+const byPhone = prepare<LoginQuery, Login, AuthDatabase>('find_login_by_phone', (p, db) =>
+  db
+    .selectFrom('users')
+    .select(['id', 'encrypted_password as passwordHash'])
+    .where('phone', '=', p.value)
+    .where('aud', '=', p.audience)
+    .where('staged_at', 'is', null)
+    .where('deleted_at', 'is', null),
+)
+
+/** Finds the user who may sign in by an identifier: neither staged nor deleted. */
+export async function findLogin(lanes: Lanes, query: LoginQuery): Promise<Login | undefined> {
+  return lanes.read.first(query.kind === 'email' ? byEmail : byPhone, query)
+}
