@@ -1,0 +1,46 @@
+import { createHmac } from 'node:crypto'
+import { type Kysely, sql } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+
+/** Messages that share an interval: a magic link counts as a recovery. */
+export type ThrottleKind = 'confirmation' | 'recovery' | 'email_change' | 'reauthentication' | 'sms'
+
+export interface Throttled {
+  readonly kind: ThrottleKind
+  /** Normalised email or phone. */
+  readonly identifier: string
+  readonly intervalMs: number
+  readonly now: Date
+}
+
+/**
+ * Notes that a message is asked for, unless the last one was less than the interval ago. Known and unknown identifiers
+ * alike, so that answers do not differ (contract 7.12).
+ * @returns the milliseconds still to wait, undefined when a message may go
+ */
+export async function touchThrottle(
+  db: Kysely<AuthDatabase>,
+  hmacKey: Buffer,
+  { kind, identifier, intervalMs, now }: Throttled,
+): Promise<number | undefined> {
+  const keyHash = createHmac('sha256', hmacKey).update(`throttle\0${kind}\0${identifier}`).digest()
+  const dueBefore = new Date(now.getTime() - intervalMs)
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto('send_throttle')
+    .values({ key_hash: keyHash, kind, sent_at: now })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['key_hash', 'kind'])
+        .doUpdateSet({ sent_at: now })
+        .where('send_throttle.sent_at', '<=', sql<string>`${dueBefore}`),
+    )
+    .executeTakeFirst()
+  if (numInsertedOrUpdatedRows && numInsertedOrUpdatedRows > 0n) return undefined
+  const row = await db
+    .selectFrom('send_throttle')
+    .select('sent_at')
+    .where('key_hash', '=', keyHash)
+    .where('kind', '=', kind)
+    .executeTakeFirst()
+  return row ? Math.max(0, Date.parse(row.sent_at) - dueBefore.getTime()) : undefined
+}

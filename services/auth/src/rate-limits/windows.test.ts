@@ -1,0 +1,26 @@
+import { describe, expect, it } from 'vitest'
+import { retryAfterSeconds, toWindow } from './windows.ts'
+
+describe('toWindow', () => {
+  it.each([
+    [30, 300, 30, { points: 30, durationSeconds: 300 }],
+    [150, 300, 30, { points: 30, durationSeconds: 60 }],
+    [15, 60, 30, { points: 30, durationSeconds: 120 }],
+    [30, 3600, 30, { points: 30, durationSeconds: 3600 }],
+    [1_000_000, 300, 30, { points: 30, durationSeconds: 1 }],
+    ['off', 300, 30, undefined],
+  ] as const)('%s per %s s, burst %s', (value, period, burst, window) => {
+    expect(toWindow(value, period, burst)).toEqual(window)
+  })
+})
+
+describe('retryAfterSeconds', () => {
+  it.each([
+    [0, 1],
+    [1, 1],
+    [1_000, 1],
+    [1_001, 2],
+  ])('%s ms: %s', (ms, seconds) => {
+    expect(retryAfterSeconds(ms)).toBe(seconds)
+  })
+})
