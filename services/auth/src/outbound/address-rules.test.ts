@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest'
+import { createAddressRules } from './address-rules.ts'
+
+const operator = { host: 'gateway.example.com', origin: 'operator' } as const
+const data = { host: 'gateway.example.com', origin: 'data' } as const
+
+describe('createAddressRules', () => {
+  const rule = createAddressRules([])
+
+  it.each([
+    ['93.184.216.34', true],
+    ['2606:2800:220:1::1', true],
+    ['::ffff:93.184.216.34', true],
+    ['0.0.0.0', false],
+    ['10.0.0.1', false],
+    ['100.64.0.1', false],
+    ['127.0.0.1', false],
+    ['169.254.169.254', false],
+    ['172.31.255.255', false],
+    ['172.32.0.0', true],
+    ['192.168.1.1', false],
+    ['224.0.0.1', false],
+    ['255.255.255.255', false],
+    ['::', false],
+    ['::1', false],
+    ['fe80::1', false],
+    ['fd00:ec2::254', false],
+    ['fd12::1', false],
+    ['ff02::1', false],
+    ['::ffff:127.0.0.1', false],
+    ['::ffff:7f00:1', false],
+    ['::FFFF:169.254.169.254', false],
+    ['0:0:0:0:0:ffff:a00:1', false],
+  ])('%s: %s', (address, expected) => {
+    expect(rule(address, operator)).toBe(expected)
+    expect(rule(address, data)).toBe(expected)
+  })
+
+  it('lets an operator name loopback, and nobody else', () => {
+    expect(rule('127.0.0.1', { host: '127.0.0.1', origin: 'operator' })).toBe(true)
+    expect(rule('::1', { host: 'localhost', origin: 'operator' })).toBe(true)
+    expect(rule('127.0.0.1', { host: 'localhost', origin: 'data' })).toBe(false)
+    expect(rule('10.0.0.1', { host: '10.0.0.1', origin: 'operator' })).toBe(false)
+    expect(rule('169.254.169.254', { host: 'localhost', origin: 'operator' })).toBe(false)
+  })
+
+  it('lets listed hosts and ranges pass, but never metadata', () => {
+    const listed = createAddressRules(['gateway.example.com', '10.1.0.0/16', 'fd12::1', '169.254.169.254'])
+    expect(listed('192.168.0.1', operator)).toBe(true)
+    expect(listed('10.1.2.3', { host: 'x', origin: 'operator' })).toBe(true)
+    expect(listed('::ffff:10.1.2.3', { host: 'x', origin: 'operator' })).toBe(true)
+    expect(listed('10.2.0.1', { host: 'x', origin: 'operator' })).toBe(false)
+    expect(listed('fd12::1', { host: 'x', origin: 'data' })).toBe(true)
+    expect(listed('169.254.169.254', operator)).toBe(false)
+  })
+})

@@ -1,0 +1,48 @@
+import { startStubProvider } from '@trestle/testing/stub-provider.ts'
+import { afterAll, describe, expect, it } from 'vitest'
+import { createOutbound } from './outbound.ts'
+
+const peer = await startStubProvider(({ url }) => {
+  if (url === '/big') return { body: 'x'.repeat(2_000) }
+  if (url === '/moved') return { status: 302, headers: { location: '/big' }, body: '' }
+  return url === '/silent' ? undefined : { status: 201, body: { ok: true } }
+})
+const outbound = createOutbound([])
+const get = (path: string, rest = {}) =>
+  outbound.send({ method: 'GET', url: peer.url + path, timeoutMs: 2_000, origin: 'operator', ...rest })
+
+afterAll(() => peer.close())
+
+describe('send', () => {
+  it('sends a form and reads the answer', async () => {
+    const answer = await outbound.send({
+      method: 'POST',
+      url: `${peer.url}/x?y=1`,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: 'a=1',
+      timeoutMs: 2_000,
+      origin: 'operator',
+    })
+    expect(answer).toEqual({ status: 201, body: '{"ok":true}' })
+    expect(peer.requests.at(-1)).toMatchObject({ method: 'POST', url: '/x?y=1', body: 'a=1' })
+  })
+
+  it('follows no redirect', async () => {
+    expect((await get('/moved')).status).toBe(302)
+  })
+
+  it('bounds what it reads and how long it waits', async () => {
+    await expect(get('/big', { bytesMax: 1_000 })).rejects.toThrow('more than 1000 bytes')
+    await expect(get('/silent', { timeoutMs: 50 })).rejects.toThrow()
+  })
+
+  it('refuses loopback that no operator has named', async () => {
+    await expect(get('/', { origin: 'data' })).rejects.toThrow('is not one that this service may call')
+    await expect(
+      outbound.send({ method: 'GET', url: 'http://localhost:1/', timeoutMs: 500, origin: 'data' }),
+    ).rejects.toThrow('is not one that this service may call')
+    await expect(
+      outbound.send({ method: 'GET', url: 'file:///etc/passwd', timeoutMs: 500, origin: 'operator' }),
+    ).rejects.toThrow('is not one that this service may call')
+  })
+})
