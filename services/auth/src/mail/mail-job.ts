@@ -1,0 +1,27 @@
+import type { Outcome } from '@trestle/jobs/jobs.ts'
+import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
+import type { Kysely } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import type { Mail } from './mailer.ts'
+
+/** A mail in the queue. Sealed there, since it carries links and codes. */
+export interface MailJob extends Mail {
+  /** RFC 3339; from then on the mail's link and code are dead. Null for notices. */
+  readonly expiresAt: string | null
+}
+
+/** Mails outlive an outage of the server of more than a day. */
+export const mailTask = defineTask<MailJob>('mail', { ...RETRY_FOR_A_DAY, timeoutSeconds: 90, sealed: true })
+
+/** Sends a mail after the transaction of its cause has been committed. */
+export async function queueMail(trx: Kysely<AuthDatabase>, deps: Pick<AuthDeps, 'jobs'>, mail: MailJob): Promise<void> {
+  await deps.jobs.send(trx, mailTask, mail)
+}
+
+/** Does the job: a mail whose link has died meanwhile, or for which there is no server, is dropped and counted. */
+export async function sendQueuedMail(deps: Pick<AuthDeps, 'mailer' | 'now'>, job: MailJob): Promise<Outcome> {
+  const now = deps.now()
+  if (job.expiresAt !== null && Date.parse(job.expiresAt) <= now.getTime()) return 'dropped'
+  return (await deps.mailer.send(job, now)) ? 'done' : 'dropped'
+}

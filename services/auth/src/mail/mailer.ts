@@ -1,0 +1,102 @@
+import type { Meter } from '@opentelemetry/api'
+import { createTransport, type Transporter } from 'nodemailer'
+import type { MailConfig, SmtpConfig } from '../config/mail.ts'
+import type { AuthDeps } from '../deps.ts'
+import { DEFAULT_TEXTS, type MailKind } from './default-templates.ts'
+import { htmlToText } from './html-to-text.ts'
+import { parseTemplate, renderHtml, renderSubject, type Template, type TemplateVariables } from './mail-template.ts'
+import type { TemplateLoader } from './template-loader.ts'
+
+/** A mail that is to be rendered and sent. */
+export interface Mail {
+  readonly kind: MailKind
+  readonly to: string
+  readonly variables: TemplateVariables
+}
+
+/** Sends mails by SMTP. */
+export interface Mailer {
+  /** @returns false where no server is set (ruling R12): the mail is dropped. @throws when the server does not take it */
+  send(mail: Mail, now: Date): Promise<boolean>
+  /** Throws unless the server answers; undefined where none is set. */
+  check(): Promise<void>
+  close(): void
+}
+
+interface MailerOptions {
+  readonly config: MailConfig
+  readonly templates: TemplateLoader
+  readonly logger: AuthDeps['logger']
+  readonly meter: Meter
+}
+
+const CONNECT_MS = 10_000
+const IDLE_MS = 20_000
+
+export function createMailer({ config, templates, logger, meter }: MailerOptions): Mailer {
+  const { smtp } = config
+  const sent = meter.createCounter('auth_email_send_operations_total', { description: 'Mails handed to the server' })
+  const failed = meter.createCounter('auth_email_send_errors_total', { description: 'Mails that it did not take' })
+  const transport = smtp && openTransport(smtp)
+  return {
+    send: async (mail, now) => {
+      if (!smtp || !transport) {
+        logger.warn({ kind: mail.kind }, 'mail dropped: no SMTP server is set')
+        return false
+      }
+      const message = await toMessage(mail, smtp, config.subject(mail.kind), await templates.body(mail.kind, now))
+      try {
+        sent.add(1, { type: mail.kind })
+        await transport.sendMail(message)
+        return true
+      } catch (error) {
+        failed.add(1, { type: mail.kind })
+        throw error
+      }
+    },
+    check: async () => {
+      await transport?.verify()
+    },
+    close: () => transport?.close(),
+  }
+}
+
+function openTransport(smtp: SmtpConfig): Transporter {
+  return createTransport({
+    host: smtp.host,
+    port: smtp.port,
+    // Port 465 speaks TLS from the first byte; elsewhere STARTTLS is used when the server offers it.
+    secure: smtp.port === 465,
+    connectionTimeout: CONNECT_MS,
+    greetingTimeout: CONNECT_MS,
+    socketTimeout: IDLE_MS,
+    ...(smtp.user === undefined ? {} : { auth: { user: smtp.user, pass: smtp.password ?? '' } }),
+  })
+}
+
+async function toMessage({ kind, to, variables }: Mail, smtp: SmtpConfig, subject: string | undefined, body: Template) {
+  const html = renderHtml(body, variables)
+  return {
+    from: smtp.from,
+    to,
+    subject: renderSubject(parseSubject(kind, subject), variables),
+    html,
+    text: htmlToText(html),
+    headers: toHeaders(smtp.headers, kind),
+  }
+}
+
+/** The operator's subject; the built-in one where it is missing or cannot be parsed. */
+function parseSubject(kind: MailKind, subject: string | undefined): Template {
+  try {
+    return parseTemplate(subject ?? DEFAULT_TEXTS[kind].subject)
+  } catch {
+    return parseTemplate(DEFAULT_TEXTS[kind].subject)
+  }
+}
+
+function toHeaders(headers: SmtpConfig['headers'], kind: MailKind) {
+  return Object.entries(headers).flatMap(([key, values]) =>
+    values.map((value) => ({ key, value: value.replaceAll('$messageType', kind.toLowerCase()) })),
+  )
+}
