@@ -17,15 +17,18 @@ export interface Identity {
   readonly updatedAt: Timestamp
 }
 
-/** What a new email or phone identity holds. Keys of `extra` never override the first four (contract 3.3). */
+/**
+ * What a new email or phone identity holds. Keys of `extra` never override these (contract 3.3), and an address of the
+ * other kind is left out of it: nobody may claim one by writing it into their metadata.
+ */
 export function ownIdentityData(
   provider: 'email' | 'phone',
   subject: { readonly userId: string; readonly value: string },
   extra: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
-  // jsonb keeps no order, so the place of `extra` only decides who wins.
+  const { email: _email, phone: _phone, ...rest } = extra
   return {
-    ...extra,
+    ...rest,
     sub: subject.userId,
     [provider]: subject.value,
     email_verified: false,

@@ -33,22 +33,23 @@ export async function findUserByPhone(db: Database, aud: string, phone: string):
   return row && toUser(row)
 }
 
-/** Locks a user until the transaction ends. */
+/** Finds the user who has an email or phone number, within one audience; staged ones included. */
+export function findUserByIdentifier(db: Database, aud: string, { kind, value }: UserIdentifier) {
+  return kind === 'email' ? findUserByEmail(db, aud, value) : findUserByPhone(db, aud, value)
+}
+
+/** Locks a user until the transaction ends. Users are locked before anything that belongs to them. */
 export async function lockUserById(trx: Transaction<AuthDatabase>, id: string): Promise<User | undefined> {
-  const row = await trx.selectFrom('users').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
+  const row = await trx.selectFrom('users').selectAll().where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
   return row && toUser(row)
 }
 
 /** Locks whoever holds an email or a phone number, in any audience: identifiers are unique across audiences. */
 export async function lockUserByIdentifier(
   trx: Transaction<AuthDatabase>,
-  identifier: UserIdentifier,
+  { kind, value }: UserIdentifier,
 ): Promise<User | undefined> {
-  const query = trx.selectFrom('users').selectAll().forUpdate()
-  const row =
-    identifier.kind === 'email'
-      ? await query.where('email', '=', identifier.value).executeTakeFirst()
-      : await query.where('phone', '=', identifier.value).executeTakeFirst()
+  const row = await trx.selectFrom('users').selectAll().where(kind, '=', value).forNoKeyUpdate().executeTakeFirst()
   return row && toUser(row)
 }
 
@@ -68,6 +69,11 @@ export async function updateUser(trx: Database, id: string, changes: Updateable<
   return toUser(
     await trx.updateTable('users').set(changes).where('id', '=', id).returningAll().executeTakeFirstOrThrow(),
   )
+}
+
+/** Removes a user and all that belongs to them. */
+export async function deleteUser(trx: Transaction<AuthDatabase>, id: string): Promise<void> {
+  await trx.deleteFrom('users').where('id', '=', id).execute()
 }
 
 /** Maps a row to the domain's user. */

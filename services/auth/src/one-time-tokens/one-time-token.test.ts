@@ -1,0 +1,55 @@
+import { randomBytes } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { codeMatches, hashCode, hashLinkToken, isPkceToken, makeCode, makeLinkToken } from './one-time-token.ts'
+
+const fixed = (byte: number) => (size: number) => Buffer.alloc(size, byte)
+
+describe('makeLinkToken', () => {
+  it('is 56 hexadecimal digits, marked in a PKCE flow', () => {
+    expect(makeLinkToken(fixed(0xab), 'implicit')).toBe('ab'.repeat(28))
+    expect(makeLinkToken(fixed(0xab), 'pkce')).toBe(`pkce_${'ab'.repeat(28)}`)
+    expect(isPkceToken(makeLinkToken(randomBytes, 'pkce'))).toBe(true)
+    expect(isPkceToken(makeLinkToken(randomBytes, 'implicit'))).toBe(false)
+  })
+})
+
+describe('makeCode', () => {
+  it('has exactly the digits asked for, zeros in front', () => {
+    expect(makeCode(fixed(0), 6)).toBe('000000')
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 16, maxLength: 16 }), fc.integer({ min: 6, max: 10 }), (bytes, digits) =>
+        new RegExp(`^[0-9]{${digits}}$`).test(makeCode(() => Buffer.from(bytes), digits)),
+      ),
+    )
+  })
+
+  it('takes the remainder of the random number', () => {
+    expect(makeCode((size) => Buffer.alloc(size).fill(0xff), 6)).toBe(
+      (0xffffffffffffffffffffffffffffffffn % 1_000_000n).toString().padStart(6, '0'),
+    )
+  })
+})
+
+describe('hashCode', () => {
+  it('differs by key, salt, address and code', () => {
+    const hashes = [
+      hashCode(fixed(1)(32), fixed(2)(16), 'a@b.c', '123456'),
+      hashCode(fixed(9)(32), fixed(2)(16), 'a@b.c', '123456'),
+      hashCode(fixed(1)(32), fixed(9)(16), 'a@b.c', '123456'),
+      hashCode(fixed(1)(32), fixed(2)(16), 'a@b.d', '123456'),
+      hashCode(fixed(1)(32), fixed(2)(16), 'a@b.c', '123457'),
+      hashCode(fixed(1)(32), fixed(2)(16), 'a@b.c1', '23456'),
+    ].map((hash) => hash.toString('hex'))
+    expect(new Set(hashes).size).toBe(hashes.length)
+  })
+})
+
+describe('codeMatches', () => {
+  it('compares whole digests', () => {
+    const hash = hashLinkToken('x')
+    expect(codeMatches(hash, hashLinkToken('x'))).toBe(true)
+    expect(codeMatches(hash, hashLinkToken('y'))).toBe(false)
+    expect(codeMatches(hash, Buffer.alloc(0))).toBe(false)
+  })
+})

@@ -1,0 +1,60 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+
+/** What a message with a secret is for. The unique row of a user and a kind holds the latest message. */
+export type TokenKind =
+  | 'confirmation'
+  | 'recovery'
+  | 'email_change_new'
+  | 'email_change_current'
+  | 'sms'
+  | 'phone_change'
+  | 'reauthentication'
+
+/** Gives so many random bytes. */
+export type RandomBytes = (size: number) => Buffer
+
+const LINK_BYTES = 28
+const CODE_BYTES = 16
+const SALT_BYTES = 16
+const PKCE_PREFIX = 'pkce_'
+
+/** The secret of a mail's link: 56 hexadecimal digits, marked when the link belongs to a PKCE flow. */
+export function makeLinkToken(randomBytes: RandomBytes, flow: 'implicit' | 'pkce'): string {
+  return (flow === 'pkce' ? PKCE_PREFIX : '') + randomBytes(LINK_BYTES).toString('hex')
+}
+
+/** Whether a link's token was made for a PKCE flow. */
+export function isPkceToken(token: string): boolean {
+  return token.startsWith(PKCE_PREFIX)
+}
+
+/** How a link token lies in its row. It has enough entropy to need no salt. */
+export function hashLinkToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
+}
+
+/** A code to type: that many digits. From 128 bits, so that the bias towards any of 10^10 codes is below 2^-94. */
+export function makeCode(randomBytes: RandomBytes, digits: number): string {
+  const number = BigInt(`0x${randomBytes(CODE_BYTES).toString('hex')}`)
+  return (number % 10n ** BigInt(digits)).toString().padStart(digits, '0')
+}
+
+/** A code and its address, keyed and salted, as they lie in a row. */
+export interface CodeHash {
+  readonly hash: Buffer
+  readonly salt: Buffer
+}
+
+/** @param identifier the normalised address that the code goes to: a code for one address is no code for another */
+export function hashCode(serverKey: Buffer, salt: Buffer, identifier: string, code: string): Buffer {
+  return createHmac('sha256', serverKey).update(salt).update(identifier).update('\0').update(code).digest()
+}
+
+export function makeSalt(randomBytes: RandomBytes): Buffer {
+  return randomBytes(SALT_BYTES)
+}
+
+/** Compares in constant time. */
+export function codeMatches(expected: Buffer, actual: Buffer): boolean {
+  return expected.length === actual.length && timingSafeEqual(expected, actual)
+}

@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest'
+import { parseLink, parseVerifyBody, requireLinkType } from './verify-request.ts'
+
+const EITHER = 'Verify requires either a token or a token hash'
+const ONLY_ONE = 'Only an email address or phone number should be provided on verify'
+
+describe('parseVerifyBody', () => {
+  it.each([
+    [{}, 'Verify requires a verification type'],
+    [{ type: 'signup' }, EITHER],
+    [{ type: 'signup', token: 'a', token_hash: 'b' }, EITHER],
+    [{ type: 'signup', token: 'a', email: 'a@b.c', phone: '123' }, ONLY_ONE],
+    [{ type: 'sms', token: '123456', email: 'a@b.c' }, ONLY_ONE],
+    [{ type: 'phone_change', token: '123456' }, ONLY_ONE],
+    [{ type: 'signup', token_hash: 'a', email: 'a@b.c' }, 'Only the token_hash and type should be provided'],
+    [{ type: 'signup', token_hash: 'a', redirect_to: 'https://h' }, 'Only the token_hash and type should be provided'],
+    [{ type: 'nonsense', token: '123456', email: 'a@b.c' }, 'Unsupported verification type'],
+    [{ type: 'nonsense', token: 'a' }, 'Invalid email verification type'],
+    [{ type: 'sms', token_hash: 'a' }, 'Invalid email verification type'],
+    [{ type: 'signup', token: '123456', email: 'nobody' }, 'Invalid email format'],
+    [{ type: 'sms', token: '123456', phone: 'x' }, 'Invalid phone number format (E.164 required)'],
+  ])('%j: %s', (body, message) => {
+    expect(() => parseVerifyBody(body)).toThrow(message)
+  })
+
+  it.each([
+    [
+      { type: 'signup', token: '123456', email: 'A@b.c' },
+      { kind: 'code', type: 'signup', code: '123456', identifier: { kind: 'email', value: 'a@b.c' } },
+    ],
+    [
+      { type: 'sms', token: '123456', phone: '+1 415 555 0100' },
+      { kind: 'code', type: 'sms', code: '123456', identifier: { kind: 'phone', value: '14155550100' } },
+    ],
+    [
+      { type: 'email', token_hash: 'ab' },
+      { kind: 'link', type: 'email', token: 'ab' },
+    ],
+    [
+      { type: 'recovery', token: 'ab', redirect_to: 'https://h' },
+      { kind: 'link', type: 'recovery', token: 'ab' },
+    ],
+  ])('%j', (body, expected) => {
+    expect(parseVerifyBody(body)).toEqual(expected)
+  })
+})
+
+describe('parseLink', () => {
+  it('takes the token under both names', () => {
+    expect(parseLink({ type: 'x', token: 'a' })).toEqual({ type: 'x', token: 'a' })
+    expect(parseLink({ type: 'x', token_hash: 'a' })).toEqual({ type: 'x', token: 'a' })
+    expect(() => parseLink({ token: 'a' })).toThrow('Verify requires a verification type')
+    expect(() => parseLink({ type: 'x' })).toThrow('Verify requires a token or a token hash')
+  })
+})
+
+describe('requireLinkType', () => {
+  it('refuses types that have no link', () => {
+    expect(requireLinkType('invite', 'a')).toEqual({ type: 'invite', token: 'a' })
+    expect(() => requireLinkType('sms', 'a')).toThrow('Invalid email verification type')
+  })
+})

@@ -1,0 +1,60 @@
+import { badEmailAtVerify, validationFailed } from '../errors.ts'
+import { emailProblem, normaliseEmail } from '../users/email-address.ts'
+import { requirePhone } from '../users/require-identifier.ts'
+import type { UserIdentifier } from '../users/user-repository.ts'
+import { isPhoneType, isVerifyType, type VerifyType } from './verify-type.ts'
+
+/** The body of POST /verify, or the query of GET /verify. */
+export interface VerifyFields {
+  readonly type?: string | undefined
+  readonly token?: string | undefined
+  readonly token_hash?: string | undefined
+  readonly email?: string | undefined
+  readonly phone?: string | undefined
+  readonly redirect_to?: string | undefined
+}
+
+/** What is to be verified: a typed code with the address it went to, or the token of a link. */
+export type VerifyRequest =
+  | { readonly kind: 'code'; readonly type: VerifyType; readonly code: string; readonly identifier: UserIdentifier }
+  | { readonly kind: 'link'; readonly type: VerifyType; readonly token: string }
+
+/** Reads the body of POST /verify: the checks of contract 4.4, in its order. @throws validationFailed, badEmailAtVerify */
+export function parseVerifyBody(body: VerifyFields): VerifyRequest {
+  const { type, token, token_hash: tokenHash, email, phone } = body
+  if (!type) throw refuse('Verify requires a verification type')
+  if (Boolean(token) === Boolean(tokenHash)) throw refuse('Verify requires either a token or a token hash')
+  if (token && ((email && phone) || (isVerifyType(type) && isPhoneType(type) && !phone))) {
+    throw refuse('Only an email address or phone number should be provided on verify')
+  }
+  if (tokenHash && (email || phone || body.redirect_to)) {
+    throw refuse('Only the token_hash and type should be provided')
+  }
+  if (!token || !(email || phone)) return { kind: 'link', ...requireLinkType(type, token || tokenHash || '') }
+  if (!isVerifyType(type)) throw refuse('Unsupported verification type')
+  return { kind: 'code', type, code: token, identifier: toIdentifier(email, phone) }
+}
+
+/** Reads a link. The only checks that are answered by JSON. @throws validationFailed */
+export function parseLink(fields: VerifyFields): { readonly type: string; readonly token: string } {
+  const token = fields.token || fields.token_hash
+  if (!fields.type) throw refuse('Verify requires a verification type')
+  if (!token) throw refuse('Verify requires a token or a token hash')
+  return { type: fields.type, token }
+}
+
+/** A link's type must be one of a mail. @throws validationFailed */
+export function requireLinkType(type: string, token: string): { readonly type: VerifyType; readonly token: string } {
+  if (!isVerifyType(type) || isPhoneType(type)) throw refuse('Invalid email verification type')
+  return { type, token }
+}
+
+function toIdentifier(email: string | undefined, phone: string | undefined): UserIdentifier {
+  if (!email) return { kind: 'phone', value: requirePhone(phone ?? '') }
+  if (emailProblem(email) !== undefined) throw badEmailAtVerify()
+  return { kind: 'email', value: normaliseEmail(email) }
+}
+
+function refuse(message: string) {
+  return validationFailed({ message })
+}

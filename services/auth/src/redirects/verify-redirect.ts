@@ -1,0 +1,54 @@
+import { withFormFragment, withFragment, withQuery } from './redirect-url.ts'
+
+/** The members of a session that a fragment carries. */
+export interface RedirectSession {
+  readonly access_token: string
+  readonly token_type: string
+  readonly expires_in: number
+  readonly expires_at: number
+  readonly refresh_token: string
+}
+
+/** Where a link ends that signed its user in (contract 7.3.1). */
+export function sessionRedirect(target: string, session: RedirectSession, type: string): string {
+  return withFragment(target, {
+    access_token: session.access_token,
+    token_type: session.token_type,
+    expires_in: String(session.expires_in),
+    refresh_token: session.refresh_token,
+    type,
+    expires_at: String(session.expires_at),
+    sb: '',
+  })
+}
+
+/** Where a link of a PKCE flow ends: the code is worth nothing without the verifier (contract 7.3.3). */
+export function codeRedirect(target: string, code: string): string {
+  return withQuery(target, { code })
+}
+
+export interface RedirectFailure {
+  readonly status: number
+  readonly code: string
+  readonly message: string
+}
+
+const NAMES: Readonly<Record<number, string>> = {
+  400: 'invalid_request',
+  401: 'unauthorized_client',
+  403: 'access_denied',
+  500: 'server_error',
+  503: 'temporarily_unavailable',
+}
+
+/** Where a link ends that failed (contract 7.3.4). In a PKCE flow the query tells it too: a server reads no fragment. */
+export function failureRedirect(target: string, failure: RedirectFailure, flow: 'implicit' | 'pkce'): string {
+  const name = NAMES[failure.status]
+  const parameters = {
+    ...(name === undefined ? {} : { error: name }),
+    error_code: failure.code,
+    error_description: failure.message,
+  }
+  const base = flow === 'pkce' ? withQuery(target, parameters) : target
+  return withFormFragment(base, { ...parameters, sb: '' })
+}
