@@ -1,0 +1,72 @@
+import { apiDocuments } from '@trestle/common/server/api-documents.ts'
+import { createServer, type Server } from '@trestle/common/server/create-server.ts'
+import { readyRoute } from '@trestle/common/server/readiness.ts'
+import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
+import type { AuthDeps } from './deps.ts'
+import { vocabulary } from './error-vocabulary.ts'
+import { serviceUnavailable } from './errors.ts'
+import { captcha } from './plugins/captcha.ts'
+import { clientAddress } from './plugins/client-address.ts'
+import { headers, noStore } from './plugins/headers.ts'
+import { jsonBody } from './plugins/json-body.ts'
+import { rateLimit } from './plugins/rate-limit.ts'
+import { healthRoutes } from './routes/health.ts'
+import { logoutRoutes } from './routes/logout.ts'
+import { settingsRoutes } from './routes/settings.ts'
+import { signupRoutes } from './routes/signup.ts'
+import { tokenRoutes } from './routes/token.ts'
+import { userRoutes } from './routes/user.ts'
+import { verifyRoutes } from './routes/verify.ts'
+import { jwksRoutes } from './routes/well-known/jwks.ts'
+import { VERSION } from './version.ts'
+
+const BODY_BYTES = 1_048_576
+
+/** The HTTP side of auth: every plugin and route, not yet listening. */
+export async function buildApp(deps: AuthDeps): Promise<Server> {
+  const { config } = deps
+  const app = createServer({
+    logger: deps.logger,
+    vocabulary,
+    requestIdHeader: config.server.requestIdHeader,
+    bodyLimit: BODY_BYTES,
+    handlerTimeoutMs: config.server.maxRequestDurationMs,
+    ignoreTrailingSlash: true,
+    brokenRequestHeaders: { 'x-content-type-options': 'nosniff' },
+  })
+  app.decorate('deps', deps)
+  await deps.tracing.instrument(app)
+  await app.register(httpTelemetry, { meter: deps.meter })
+  await app.register(headers, { corsAllowedHeaders: config.server.corsAllowedHeaders })
+  await app.register(clientAddress, { config })
+  await app.register(rateLimit, { rateLimits: deps.rateLimits })
+  await app.register(jsonBody)
+  await app.register(captcha, { deps })
+  await app.register(apiDocuments, {
+    title: 'Trestle auth',
+    version: VERSION,
+    description: 'Users, sessions and tokens. A drop-in server for clients of the GoTrue API.',
+  })
+  await app.register(jwksRoutes)
+  await app.register(healthRoutes)
+  await app.register(readyRoute, {
+    readiness: deps.readiness,
+    unavailable: (message) => serviceUnavailable({ message }),
+  })
+  await app.register(settingsRoutes)
+  await app.register(async (answers) => {
+    await answers.register(noStore)
+    await answers.register(signupRoutes)
+    await answers.register(verifyRoutes)
+  })
+  await app.register(logoutRoutes)
+  await app.register(tokenRoutes)
+  await app.register(userRoutes)
+  return app
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly deps: AuthDeps
+  }
+}

@@ -1,0 +1,76 @@
+import type { Kysely } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import { auditName, type User } from '../users/user.ts'
+
+/** Audit actions and the group each belongs to (contract 7.17). */
+const LOG_TYPES = {
+  login: 'account',
+  logout: 'account',
+  invite_accepted: 'account',
+  user_signedup: 'team',
+  user_invited: 'team',
+  user_deleted: 'team',
+  token_revoked: 'token',
+  token_refreshed: 'token',
+  user_modified: 'user',
+  user_recovery_requested: 'user',
+  user_reauthenticate_requested: 'user',
+  user_confirmation_requested: 'user',
+  user_repeated_signup: 'user',
+  user_updated_password: 'user',
+  identity_linked: 'user',
+  identity_unlinked: 'user',
+} as const
+
+export type AuditAction = keyof typeof LOG_TYPES
+
+export interface AuditEvent {
+  readonly action: AuditAction
+  /** Who did it; for sign-in flows the user. */
+  readonly actor: User
+  /** Address for the trail (contract 9.4), empty when unknown. */
+  readonly ip: string
+  readonly sessionId?: string
+  readonly traits?: Readonly<Record<string, unknown>>
+}
+
+/** Writes one event in the transaction of what happened; to the log alone where AUDIT_LOG_DISABLE_POSTGRES is set. */
+export async function recordAudit(
+  trx: Kysely<AuthDatabase>,
+  deps: Pick<AuthDeps, 'config' | 'logger' | 'now'>,
+  event: AuditEvent,
+): Promise<void> {
+  const { action, actor, ip, sessionId } = event
+  const payload = toPayload(event)
+  if (!deps.config.database.auditInPostgres) {
+    deps.logger.info({ auth_event: { ...payload, ip_address: ip } }, 'audit')
+    return
+  }
+  await trx
+    .insertInto('audit_log_entries')
+    .values({
+      actor_id: actor.id,
+      target_user_id: actor.id,
+      session_id: sessionId ?? null,
+      action,
+      log_type: LOG_TYPES[action],
+      ip_address: ip,
+      created_at: deps.now(),
+      payload,
+    })
+    .execute()
+}
+
+function toPayload({ action, actor, traits }: AuditEvent): Record<string, unknown> {
+  const name = actor.userMetadata.full_name
+  return {
+    actor_id: actor.id,
+    actor_username: auditName(actor),
+    ...(typeof name === 'string' && name !== '' ? { actor_name: name } : {}),
+    actor_via_sso: actor.isSsoUser,
+    action,
+    log_type: LOG_TYPES[action],
+    ...(traits ? { traits } : {}),
+  }
+}

@@ -1,0 +1,95 @@
+import { runServer } from '@trestle/common/server/run-server.ts'
+import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
+import { startTracing } from '@trestle/common/telemetry/tracing.ts'
+import { waitForDatabase } from '@trestle/database/wait-for-database.ts'
+import { buildApp } from '../app.ts'
+import type { AuthConfig, LoadedConfig } from '../config.ts'
+import { createDeps, type OpenDeps } from '../deps.ts'
+import { mailTask, sendQueuedMail } from '../mail/mail-job.ts'
+import { migrateToLatest } from '../migrations.ts'
+import { VERSION } from '../version.ts'
+
+/** Waits for the database, migrates, and serves until a signal ends the process. */
+export async function serve({ config, warnings }: LoadedConfig, process: NodeJS.Process): Promise<void> {
+  const log = createLogger({
+    level: config.server.logLevel,
+    file: config.server.logFile,
+    base: { component: 'api' },
+  })
+  try {
+    for (const warning of warnings) log.logger.warn(warning)
+    await start(config, log, process)
+  } catch (error) {
+    log.logger.fatal({ err: error }, 'start failed')
+    log.flush()
+    throw error
+  }
+}
+
+async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
+  await prepareDatabase(config, log, process)
+  const { server } = config
+  const resource = { 'service.name': server.serviceName, 'service.version': VERSION, 'auth.version': VERSION }
+  const [metrics, tracing] = await Promise.all([
+    createMetrics({
+      enabled: server.metricsEnabled,
+      exporter: server.metricsExporter,
+      host: server.metricsHost,
+      port: server.metricsPort,
+      resource,
+    }),
+    startTracing({ enabled: server.tracingEnabled, resource }),
+  ])
+  const open = await createDeps(config, { logger: log.logger, meter: metrics.meter, tracing })
+  const { deps } = open
+  await deps.signingKeys.load()
+  observe(metrics, open)
+  await runServer({
+    app: await buildApp(deps),
+    host: server.host,
+    port: server.port,
+    log,
+    readiness: deps.readiness,
+    start: async () => {
+      const port = await metrics.listen()
+      if (port !== undefined) log.logger.info({ port }, 'metrics listening')
+      deps.signingKeys.startPolling((error) => log.logger.warn({ err: error }, 'signing keys could not be read'))
+      await deps.jobs.open()
+      await deps.jobs.work(mailTask, (job) => sendQueuedMail(deps, job))
+    },
+    stop: async () => {
+      deps.signingKeys.stopPolling()
+      await deps.jobs.close()
+      await Promise.all([metrics.close(), tracing.close()])
+      await open.close()
+    },
+    process,
+  })
+}
+
+async function prepareDatabase(config: AuthConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
+  await waitForDatabase({
+    url: config.database.migrationUrl,
+    timeoutMs: config.database.connectTimeoutMs,
+    onWaiting: (error) => {
+      process.stderr.write(`auth: the database does not answer yet (${error.message || error.name}), trying on\n`)
+      log.logger.warn({ err: error }, 'waiting for the database')
+    },
+  })
+  const migrations = await migrateToLatest(config)
+  if (migrations.length > 0) log.logger.info({ migrations }, 'migrated')
+}
+
+function observe({ meter }: Metrics, { database }: OpenDeps): void {
+  const connections = meter.createObservableGauge('db_pool_connections', {
+    description: 'Connections of the pool by state',
+  })
+  connections.addCallback((result) => {
+    for (const [state, count] of Object.entries(database.connections())) result.observe(count, { state })
+  })
+  const running = meter.createObservableGauge('auth_running', { description: '1 while the process serves' })
+  running.addCallback((result) => result.observe(1))
+  const version = meter.createObservableGauge('auth_version_info', { description: 'The build version' })
+  version.addCallback((result) => result.observe(1, { version: VERSION }))
+}

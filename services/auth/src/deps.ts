@@ -1,0 +1,175 @@
+import { randomBytes } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import { performance } from 'node:perf_hooks'
+import type { Counter, Meter } from '@opentelemetry/api'
+import { createReadiness, type Readiness } from '@trestle/common/server/readiness.ts'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import type { Tracing } from '@trestle/common/telemetry/tracing.ts'
+import { type Database, openDatabase } from '@trestle/database/connect.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { isMigrated } from '@trestle/database/migrate.ts'
+import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
+import { authMigrations } from '@trestle/migrations/auth.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
+import { Redis } from 'ioredis'
+import type { Kysely } from 'kysely'
+import type { AuthConfig } from './config.ts'
+import type { AuthDatabase } from './database.ts'
+import { createMailer, type Mailer } from './mail/mailer.ts'
+import { createTemplateLoader } from './mail/template-loader.ts'
+import { authNames } from './migrations.ts'
+import { createOutbound, type Outbound } from './outbound/outbound.ts'
+import { loadArgon2 } from './passwords/argon2.ts'
+import { createPasswordHasher, type PasswordHasher } from './passwords/password-hash.ts'
+import { type LimiterStore, memoryStore, postgresStore, redisStore } from './rate-limits/limiter-store.ts'
+import { createRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
+import { createEncryptionKeys, deriveEncryptionKey, type EncryptionKeys } from './secrets/sealed-secret.ts'
+import { deriveServerKeys, type ServerKeys } from './secrets/server-key.ts'
+import { createKeyRing, type KeyRing } from './sessions/key-ring.ts'
+import { deriveRefreshTokenKey } from './sessions/refresh-token.ts'
+import { countHashing, createTokenReuseCounter } from './telemetry/session-metrics.ts'
+
+/** Everything that the service works with. Built once in main.ts; a test builds its own, or replaces members. */
+export interface AuthDeps {
+  readonly config: AuthConfig
+  readonly db: Kysely<AuthDatabase>
+  readonly lanes: Lanes
+  readonly names: Names
+  readonly logger: ServiceLogger['logger']
+  readonly meter: Meter
+  readonly tracing: Pick<Tracing, 'instrument'>
+  readonly readiness: Readiness
+  /** The only clock. */
+  readonly now: () => Date
+  /** The only source of chance. */
+  readonly randomBytes: (size: number) => Buffer
+  readonly passwords: PasswordHasher
+  readonly signingKeys: KeyRing
+  readonly encryptionKeys: EncryptionKeys
+  readonly serverKeys: ServerKeys
+  /** Makes a refresh token's child from the token (contract 5.4). */
+  readonly refreshTokenKey: Buffer
+  /** Counts refresh tokens that came again. */
+  readonly tokenReuse: Counter
+  readonly rateLimits: RateLimits
+  readonly jobs: Jobs
+  readonly mailer: Mailer
+  readonly outbound: Outbound
+}
+
+/** The dependencies of a process, with what must be opened and closed around them. */
+export interface OpenDeps {
+  readonly deps: AuthDeps
+  readonly database: Database<AuthDatabase>
+  close(): Promise<void>
+}
+
+const STATEMENT_TIMEOUT_MS = 10_000
+const LOCK_TIMEOUT_MS = 5_000
+
+/** How a process is watched. */
+export interface Telemetry {
+  readonly logger: ServiceLogger['logger']
+  readonly meter: Meter
+  readonly tracing: Pick<Tracing, 'instrument'>
+}
+
+/** Makes the real dependencies. The jobs are not opened yet, nor the signing keys read: `serve` does both. */
+export async function createDeps(config: AuthConfig, telemetry: Telemetry): Promise<OpenDeps> {
+  const { logger, meter } = telemetry
+  const names = authNames(config)
+  const onError = (error: Error) => logger.warn({ err: error }, 'connection lost')
+  const database = openDatabase<AuthDatabase>({
+    ...config.database,
+    names,
+    applicationName: 'trestle-auth',
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    lockTimeoutMs: LOCK_TIMEOUT_MS,
+    timestamps: 'rfc3339',
+    onConnectionError: onError,
+  })
+  const encryptionKey = config.security.encryptionKey ?? deriveEncryptionKey(config.jwt.secret)
+  const encryptionKeys = createEncryptionKeys(encryptionKey, config.security.decryptionKeys)
+  const serverKeys = deriveServerKeys(encryptionKey)
+  const redis = openRedis(config, onError)
+  const outbound = createOutbound(config.security.outboundAllowedHosts)
+  const templates = createTemplateLoader(config, outbound, logger)
+  const mailer = createMailer({ config: config.mail, templates, logger: logger, meter })
+  const jobs = connectJobs(config, { names, meter, onError, sealKey: serverKeys.jobs })
+  const deps: AuthDeps = {
+    config,
+    db: database.db,
+    lanes: database.lanes,
+    names,
+    ...telemetry,
+    readiness: createReadiness({
+      database: () => database.ping(),
+      migrations: () => expectMigrations(database),
+      worker: () => jobs.check(),
+    }),
+    now: () => new Date(),
+    randomBytes,
+    passwords: createPasswordHasher({
+      argon2: await loadArgon2(),
+      concurrency: availableParallelism(),
+      clock: () => performance.now(),
+      onWork: countHashing(meter),
+    }),
+    signingKeys: createKeyRing({ db: database.db, jwt: config.jwt, encryptionKeys, randomBytes }),
+    encryptionKeys,
+    serverKeys,
+    refreshTokenKey: deriveRefreshTokenKey(config.jwt.secret),
+    tokenReuse: createTokenReuseCounter(meter),
+    rateLimits: createRateLimits(
+      config.rateLimits,
+      config.passwords.failedAttemptsMax,
+      limiterStore(config, database, redis),
+    ),
+    jobs,
+    mailer,
+    outbound,
+  }
+  return {
+    deps,
+    database,
+    close: async () => {
+      mailer.close()
+      redis?.disconnect()
+      await database.close()
+    },
+  }
+}
+
+function connectJobs(
+  { database }: AuthConfig,
+  rest: Pick<JobsConfig, 'meter' | 'onError' | 'sealKey'> & { readonly names: Names },
+): Jobs {
+  const { names, ...options } = rest
+  return createJobs({
+    url: database.url,
+    schema: names.jobSchema,
+    role: database.role,
+    applicationName: 'trestle-auth-jobs',
+    ...options,
+  })
+}
+
+async function expectMigrations({ db, names }: Database<AuthDatabase>): Promise<void> {
+  if (!(await isMigrated(db, { names, sources: authMigrations }))) throw new Error('migrations are pending')
+}
+
+function openRedis({ rateLimits }: AuthConfig, onError: (error: Error) => void): Redis | undefined {
+  if (rateLimits.store !== 'redis' || rateLimits.redisUrl === undefined) return undefined
+  const redis = new Redis(rateLimits.redisUrl, { enableOfflineQueue: false, maxRetriesPerRequest: 1 })
+  redis.on('error', onError)
+  return redis
+}
+
+function limiterStore(
+  { rateLimits }: AuthConfig,
+  { db, names }: Database<AuthDatabase>,
+  redis: Redis | undefined,
+): LimiterStore {
+  if (redis) return redisStore(redis)
+  return rateLimits.store === 'postgres' ? postgresStore(db, names) : memoryStore()
+}

@@ -1,0 +1,57 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import { z } from 'zod'
+
+/** What the form of an error body depends on. */
+export interface EnvelopeContext {
+  /** The header X-Supabase-Api-Version, as sent. */
+  readonly apiVersion: string | undefined
+  /** Failures of `POST /token` also carry the names of RFC 6749. */
+  readonly isTokenRequest: boolean
+  readonly requestId: string
+}
+
+/** The version from which errors carry their code as a string. Also what the answer's header says. */
+export const API_VERSION = '2024-01-01'
+
+/** An error body of either version, for the API document. */
+export const errorSchema = z
+  .looseObject({
+    code: z
+      .union([z.int(), z.string()])
+      .meta({ description: 'the status; with X-Supabase-Api-Version the error code' }),
+  })
+  .meta({ description: '`{code, error_code, msg}`, or with X-Supabase-Api-Version `{code, message}`' })
+
+/** Whether a client has asked for the newer error bodies. */
+export function isVersioned(apiVersion: string | undefined): boolean {
+  if (apiVersion === undefined || !/^\d{4}-\d{2}-\d{2}$/.test(apiVersion)) return false
+  return !Number.isNaN(Date.parse(apiVersion)) && apiVersion >= API_VERSION
+}
+
+/** The body of an error (contract 2.1), its members in the contract's order. */
+export function toEnvelope(error: HttpError, context: EnvelopeContext): Record<string, unknown> {
+  const { status, code, message, details } = error
+  const body = isVersioned(context.apiVersion)
+    ? { code, message, ...details }
+    : {
+        code: status,
+        error_code: code,
+        msg: message,
+        ...(status >= 500 ? { error_id: context.requestId } : {}),
+        ...details,
+      }
+  return context.isTokenRequest ? { ...body, error: oauthName(error), error_description: message } : body
+}
+
+/** The name of an error in RFC 6749, section 5.2 (contract 2.2). */
+export function oauthName({ status, code, message }: Pick<HttpError, 'status' | 'code' | 'message'>): string {
+  if (status >= 500) return 'server_error'
+  if (status === 429) return 'slow_down'
+  if (message === 'unsupported_grant_type') return 'unsupported_grant_type'
+  if (/(^|_)provider_disabled$/.test(code) || code === 'signup_disabled') return 'unauthorized_client'
+  return /^(invalid_credentials|user_banned|(email|phone)_not_confirmed|refresh_token_.*|session_.*|flow_state_.*|bad_code_verifier)$/.test(
+    code,
+  )
+    ? 'invalid_grant'
+    : 'invalid_request'
+}

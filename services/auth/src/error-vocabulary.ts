@@ -1,0 +1,49 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import type { ErrorVocabulary, InvalidInput } from '@trestle/common/errors/error-handler.ts'
+import { isDatabaseUnavailable } from '@trestle/database/unavailable.ts'
+import type { FastifyRequest } from 'fastify'
+import { toEnvelope } from './error-envelope.ts'
+import {
+  badJson,
+  methodNotAllowed,
+  notFound,
+  requestTimeout,
+  requestTooLarge,
+  serviceUnavailable,
+  unexpectedFailure,
+  validationFailed,
+} from './errors.ts'
+
+/** What this service says when something goes wrong before or beside its routes. */
+export const vocabulary: ErrorVocabulary = {
+  envelope: (error, request) =>
+    toEnvelope(error, {
+      apiVersion: headerOf(request, 'x-supabase-api-version') ?? headerOf(request, 'x-auth-api-version'),
+      isTokenRequest: request?.routeOptions.url === '/token',
+      requestId: request?.id ?? '',
+    }),
+  invalid: toInvalid,
+  malformed: (cause) => validationFailed({ message: 'Malformed request', cause }),
+  tooLarge: (cause) => requestTooLarge({ cause }),
+  unsupportedMediaType: (cause) => validationFailed({ message: 'Unsupported content type', cause }),
+  notFound: () => notFound(),
+  methodNotAllowed: (allow) => methodNotAllowed({ headers: { allow: allow.join(', ') } }),
+  unavailable: (cause) => serviceUnavailable({ cause }),
+  timedOut: (cause) => requestTimeout({ cause }),
+  unexpected: (cause) => unexpectedFailure({ cause }),
+  isUnavailable: isDatabaseUnavailable,
+}
+
+/** A body whose known fields have another type is answered like one that is no JSON; anything else names the place. */
+function toInvalid({ context, issues }: InvalidInput): HttpError {
+  const [issue] = issues
+  const place = issue?.path.join('.') ?? ''
+  const reason = `${place === '' ? '' : `${place}: `}${issue?.message ?? 'not valid'}`
+  if (context === 'body') return badJson({ message: `Could not parse request body as JSON: ${reason}` })
+  return validationFailed({ message: reason })
+}
+
+function headerOf(request: FastifyRequest | undefined, name: string): string | undefined {
+  const value = request?.headers[name]
+  return typeof value === 'string' ? value : undefined
+}

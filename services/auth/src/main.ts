@@ -1,0 +1,36 @@
+#!/usr/bin/env node
+import { runCommandLine } from '@trestle/common/server/command-line.ts'
+import { Command } from 'commander'
+import { doctor } from './commands/doctor.ts'
+import { migrateCommand } from './commands/migrate.ts'
+import { serve } from './commands/serve.ts'
+import { loadAuthConfig } from './config.ts'
+import { VERSION } from './version.ts'
+
+const program = new Command('auth')
+  .description('Users, sessions and tokens over HTTP. Settings come from AUTH_… variables and .env.')
+  .option('-c, --config <file>', 'read this env file instead of .env')
+  .version(VERSION)
+
+const load = () => loadAuthConfig(process.env, program.opts<{ config?: string }>().config)
+const print = (line: string) => process.stdout.write(`${line}\n`)
+
+program
+  .command('serve', { isDefault: true })
+  .description('run the HTTP service (also without a command)')
+  .action(() => serve(load(), process))
+program.addCommand(migrateCommand(() => load().config, print))
+program
+  .command('doctor')
+  .description('try settings, database, mail server, keys, clock and URLs, and say what to do')
+  .action(async () => {
+    if (!(await doctor(load, print))) process.exitCode = 1
+  })
+program
+  .command('version')
+  .description('print the version')
+  .action(() => {
+    print(VERSION)
+  })
+
+await runCommandLine(program, process)

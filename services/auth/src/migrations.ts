@@ -1,0 +1,43 @@
+import { type MigrateOptions, migrateUp } from '@trestle/database/migrate.ts'
+import { createNames } from '@trestle/database/names.ts'
+import { grantToRole } from '@trestle/database/roles.ts'
+import { installJobs } from '@trestle/jobs/install.ts'
+import type { AnyTask } from '@trestle/jobs/task.ts'
+import { authMigrations } from '@trestle/migrations/auth.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
+import type { DatabaseSettings } from './config/server.ts'
+import { mailTask } from './mail/mail-job.ts'
+
+/** Every kind of background work of the service. */
+export const tasks: readonly AnyTask[] = [mailTask]
+
+interface DatabaseConfig {
+  readonly database: Pick<DatabaseSettings, 'migrationUrl' | 'namespace' | 'role'>
+}
+
+/** The identifiers of the service in its database. */
+export function authNames({ database }: { readonly database: Pick<DatabaseSettings, 'namespace'> }): Names {
+  return createNames('auth', database.namespace)
+}
+
+/** What `migrate` runs: the migrations, then the job queue's schema and queues, then the grants of the service's role. */
+export function migrateOptions(config: DatabaseConfig): MigrateOptions {
+  const names = authNames(config)
+  const { migrationUrl: url, role } = config.database
+  return {
+    url,
+    names,
+    sources: authMigrations,
+    afterwards: [
+      () => installJobs({ url, schema: names.jobSchema, tasks }),
+      async (db) => {
+        if (role !== undefined) await grantToRole(db, { names, role, appendOnly: [] })
+      },
+    ],
+  }
+}
+
+/** Brings the database up to date; answers the names of the migrations that were pending. */
+export async function migrateToLatest(config: DatabaseConfig): Promise<readonly string[]> {
+  return (await migrateUp(migrateOptions(config))).migrations
+}

@@ -1,0 +1,14 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { VERSION } from '../version.ts'
+
+const healthSchema = z.object({ version: z.string(), name: z.string(), description: z.string() })
+
+/** `GET /health`: the process answers. It asks nothing of the database. */
+export const healthRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get('/health', { schema: { response: { 200: healthSchema } } }, async () => ({
+    version: VERSION,
+    name: 'Auth',
+    description: 'Auth is a user registration and authentication API',
+  }))
+}

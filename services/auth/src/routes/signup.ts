@@ -1,0 +1,109 @@
+import type { FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import type { AuthDeps } from '../deps.ts'
+import { errorSchema } from '../error-envelope.ts'
+import {
+  anonymousDisabled,
+  emailSignupsDisabled,
+  phoneSignupsDisabled,
+  signupDisabled,
+  validationFailed,
+} from '../errors.ts'
+import { type PkceChallenge, parsePkce } from '../flow-states/pkce.ts'
+import { requireSignupPassword } from '../passwords/require-password.ts'
+import { readContext } from '../plugins/request-context.ts'
+import type { IssuedSession } from '../sessions/session.ts'
+import { sessionViewSchema, toSessionView } from '../sessions/session-view.ts'
+import { signInAnonymously } from '../use-cases/sign-in-anonymously.ts'
+import { signUp } from '../use-cases/sign-up.ts'
+import { requireMetadata } from '../users/metadata.ts'
+import { requireIdentifier } from '../users/require-identifier.ts'
+import type { UserIdentifier } from '../users/user-repository.ts'
+import { toUserView, userViewSchema } from '../users/user-view.ts'
+
+const signUpBody = z.looseObject({
+  email: z.string().optional(),
+  phone: z.string().optional(),
+  password: z.string().optional(),
+  data: z.record(z.string(), z.unknown()).optional(),
+  channel: z.string().optional(),
+  code_challenge: z.string().optional(),
+  code_challenge_method: z.string().optional(),
+})
+
+type SignUpBody = z.output<typeof signUpBody>
+
+/** A session and its user in one (ruling R10). */
+const signedInSchema = z.object({ ...sessionViewSchema.shape, ...userViewSchema.shape })
+
+/** `POST /signup`: by email or phone, or anonymously where neither is given. */
+export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  app.post(
+    '/signup',
+    {
+      config: { captcha: true },
+      schema: {
+        body: signUpBody,
+        response: { 200: z.union([signedInSchema, userViewSchema]), '4xx': errorSchema, '5xx': errorSchema },
+      },
+    },
+    async (request) => {
+      const { body } = request
+      if (!body.email && !body.phone) return toSignedIn(deps, await anonymous(deps, request, body))
+      await deps.rateLimits.consume('signup', request.clientAddress.limitKey)
+      const result = await signUp(deps, {
+        ...checkSignUp(deps, body),
+        data: requireMetadata(body.data),
+        context: readContext(deps.config, request),
+      })
+      return result.verdict === 'signed-in'
+        ? toSignedIn(deps, result.session)
+        : toUserView(result.user, result.identities, [])
+    },
+  )
+}
+
+async function anonymous(deps: AuthDeps, request: FastifyRequest, body: SignUpBody): Promise<IssuedSession> {
+  const { config } = deps
+  if (!config.signup.anonymousEnabled) throw anonymousDisabled()
+  await deps.rateLimits.consume('anonymous', request.clientAddress.limitKey)
+  if (config.signup.disabled) throw signupDisabled()
+  return signInAnonymously(deps, { data: requireMetadata(body.data), context: readContext(config, request) })
+}
+
+interface CheckedSignUp {
+  readonly identifier: UserIdentifier
+  readonly password: string
+  readonly pkce: PkceChallenge | undefined
+}
+
+/** The checks of contract 4.2, in its order. */
+function checkSignUp({ config }: AuthDeps, body: SignUpBody): CheckedSignUp {
+  if (config.signup.disabled) throw signupDisabled()
+  const password = requireSignupPassword(config.passwords.policy, body.password)
+  if (body.email && body.phone) {
+    throw validationFailed({ message: 'Only an email address or phone number should be provided on signup.' })
+  }
+  if (body.phone) requireChannel(config.sms.provider, body.channel)
+  const hasPkce = Boolean(body.code_challenge || body.code_challenge_method)
+  if (body.phone && hasPkce) throw validationFailed({ message: 'PKCE not supported for phone signups' })
+  const pkce = parsePkce(body.code_challenge, body.code_challenge_method)
+  if (body.email && !config.signup.emailEnabled) throw emailSignupsDisabled()
+  if (body.phone && !config.signup.phoneEnabled) throw phoneSignupsDisabled()
+  return { identifier: requireIdentifier(body), password, pkce }
+}
+
+function requireChannel(provider: string | undefined, channel: string | undefined): void {
+  if (!channel || channel === 'sms' || (channel === 'whatsapp' && provider === 'twilio')) return
+  throw validationFailed({
+    message:
+      "Invalid channel, supported values are 'sms' or 'whatsapp'. 'whatsapp' is only supported if Twilio or Twilio Verify is used as the provider.",
+  })
+}
+
+function toSignedIn(deps: AuthDeps, session: IssuedSession): z.output<typeof signedInSchema> {
+  const view = toSessionView(deps, session)
+  return { ...view, ...view.user }
+}

@@ -1,0 +1,106 @@
+import { toHttpError } from '@trestle/common/errors/error-handler.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import type { AuthDeps } from '../deps.ts'
+import { errorSchema } from '../error-envelope.ts'
+import { vocabulary } from '../error-vocabulary.ts'
+import { isPkceToken } from '../one-time-tokens/one-time-token.ts'
+import { parseLink, parseVerifyBody, requireLinkType, type VerifyFields } from '../one-time-tokens/verify-request.ts'
+import { readContext } from '../plugins/request-context.ts'
+import { confirmationPage } from '../redirects/confirmation-page.ts'
+import { codeRedirect, failureRedirect, sessionRedirect } from '../redirects/verify-redirect.ts'
+import { sessionViewSchema, toSessionView } from '../sessions/session-view.ts'
+import type { Redeemed } from '../use-cases/redeem-token.ts'
+import { verifyCode, verifyLink } from '../use-cases/verify-token.ts'
+
+const verifyQuery = z.object({
+  type: z.string().optional(),
+  token: z.string().optional(),
+  token_hash: z.string().optional(),
+  redirect_to: z.string().optional(),
+})
+const verifyBody = z.looseObject({
+  ...verifyQuery.shape,
+  email: z.string().optional(),
+  phone: z.string().optional(),
+  password: z.string().optional(),
+})
+const verifiedSchema = sessionViewSchema.extend({ type: z.string().optional() })
+const errorAnswers = { '4xx': errorSchema, '5xx': errorSchema } as const
+
+/** `GET /verify`: a mail's link, which ends in a redirect. `POST /verify`: a code or a link's token, for a session. */
+export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  const { linkMode } = deps.config.mail
+  app.get(
+    '/verify',
+    // No HEAD: what a mail scanner looks at must not be used up.
+    {
+      exposeHeadRoute: false,
+      config: { rateBucket: 'verify' },
+      schema: { querystring: verifyQuery, response: { 200: z.string(), ...errorAnswers } },
+    },
+    async (request, reply) => {
+      if (linkMode === 'direct') return followLink(deps, request, reply, request.query)
+      const page = confirmationPage({ ...parseLink(request.query), redirectTo: request.query.redirect_to })
+      return reply
+        .header('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
+        .header('referrer-policy', 'no-referrer')
+        .type('text/html; charset=utf-8')
+        .send(page)
+    },
+  )
+  app.post(
+    '/verify',
+    {
+      config: { rateBucket: 'verify', forms: linkMode === 'confirm' },
+      schema: { body: verifyBody, response: { 200: verifiedSchema, ...errorAnswers } },
+    },
+    async (request, reply) => {
+      if (isForm(request)) return followLink(deps, request, reply, request.body)
+      const verified = await verifyBodyToken(deps, request, request.body)
+      if (verified.verdict === 'auth-code') throw new Error('a flow without redirect ended in an auth code')
+      const { session, type } = verified
+      return { ...toSessionView(deps, session), ...(type === undefined ? {} : { type }) }
+    },
+  )
+}
+
+function isForm(request: FastifyRequest): boolean {
+  const { forms } = request.routeOptions.config
+  return Boolean(forms) && (request.headers['content-type'] ?? '').startsWith('application/x-www-form-urlencoded')
+}
+
+function verifyBodyToken(
+  deps: AuthDeps,
+  request: FastifyRequest,
+  body: z.output<typeof verifyBody>,
+): Promise<Redeemed> {
+  const parsed = parseVerifyBody(body)
+  const input = { ...parsed, password: body.password, context: readContext(deps.config, request) }
+  return input.kind === 'code' ? verifyCode(deps, input) : verifyLink(deps, { ...input, via: 'body' })
+}
+
+/** Uses a link and sends the browser on: with the session, with an auth code, or with what went wrong. */
+async function followLink(
+  deps: AuthDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  fields: VerifyFields,
+): Promise<FastifyReply> {
+  const { type, token } = parseLink(fields)
+  const context = readContext(deps.config, request, fields.redirect_to)
+  const go = (address: string) => reply.header('referrer-policy', 'no-referrer').redirect(address, 303)
+  try {
+    const link = requireLinkType(type, token)
+    const used = await verifyLink(deps, { ...link, password: undefined, via: 'redirect', context })
+    if (used.verdict === 'auth-code') return go(codeRedirect(context.redirectTo, used.code))
+    return go(sessionRedirect(context.redirectTo, toSessionView(deps, used.session), used.type ?? type))
+  } catch (thrown) {
+    const error = toHttpError(vocabulary, thrown, request)
+    request.errorCode = error.code
+    if (error.status >= 500) request.log.error({ err: error.cause ?? error }, error.message)
+    return go(failureRedirect(context.redirectTo, error, isPkceToken(token) ? 'pkce' : 'implicit'))
+  }
+}

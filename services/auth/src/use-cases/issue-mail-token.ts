@@ -1,0 +1,85 @@
+import type { Transaction } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import { type FlowMethod, insertMailFlow } from '../flow-states/flow-state-repository.ts'
+import type { PkceChallenge } from '../flow-states/pkce.ts'
+import { confirmationUrl } from '../mail/confirmation-url.ts'
+import type { MailKind } from '../mail/default-templates.ts'
+import { queueMail } from '../mail/mail-job.ts'
+import {
+  hashCode,
+  hashLinkToken,
+  makeCode,
+  makeLinkToken,
+  makeSalt,
+  type TokenKind,
+} from '../one-time-tokens/one-time-token.ts'
+import { replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
+import type { User } from '../users/user.ts'
+import type { RequestContext } from './request-context.ts'
+
+/** A mail with a link and a code. */
+export interface MailToken {
+  readonly user: Pick<User, 'id' | 'userMetadata'>
+  /** The address that it goes to, normalised. */
+  readonly email: string
+  readonly tokenKind: TokenKind
+  readonly mailKind: MailKind
+  /** `type` of the link. */
+  readonly linkType: string
+  readonly linkPath: string
+  readonly flow: { readonly method: FlowMethod; readonly pkce: PkceChallenge | undefined }
+  readonly context: Pick<RequestContext, 'linkBase' | 'redirectTo'>
+}
+
+type Deps = Pick<AuthDeps, 'config' | 'jobs' | 'now' | 'randomBytes' | 'serverKeys'>
+
+/**
+ * Stores the secrets of a mail in place of the last one's of its kind, and queues the mail; both in the transaction of
+ * their cause. Link and code are independent secrets (ruling R15).
+ */
+export async function issueMailToken(trx: Transaction<AuthDatabase>, deps: Deps, mail: MailToken): Promise<void> {
+  const { config, now, randomBytes, serverKeys } = deps
+  const { user, email, flow } = mail
+  const sentAt = now()
+  const expiresAt = new Date(sentAt.getTime() + config.mail.codeLifetimeSeconds * 1_000)
+  const link = makeLinkToken(randomBytes, flow.pkce ? 'pkce' : 'implicit')
+  const code = makeCode(randomBytes, config.mail.codeLength)
+  const codeSalt = makeSalt(randomBytes)
+  await replaceToken(trx, {
+    userId: user.id,
+    kind: mail.tokenKind,
+    relatesTo: email,
+    linkHash: hashLinkToken(link),
+    codeHash: hashCode(serverKeys.hmac, codeSalt, email, code),
+    codeSalt,
+    flowStateId: flow.pkce ? await insertMailFlow(trx, user.id, flow.method, flow.pkce) : null,
+    sentAt,
+    expiresAt,
+  })
+  await queueMail(trx, deps, {
+    kind: mail.mailKind,
+    to: email,
+    expiresAt: expiresAt.toISOString(),
+    variables: toVariables(config.signup.redirects.siteUrl, mail, { link, code }),
+  })
+}
+
+function toVariables(siteUrl: string, mail: MailToken, secrets: { readonly link: string; readonly code: string }) {
+  const { redirectTo, linkBase } = mail.context
+  return {
+    SiteURL: siteUrl,
+    Email: mail.email,
+    ConfirmationURL: confirmationUrl({
+      base: linkBase,
+      path: mail.linkPath,
+      token: secrets.link,
+      type: mail.linkType,
+      redirectTo,
+    }),
+    Token: secrets.code,
+    TokenHash: secrets.link,
+    Data: mail.user.userMetadata,
+    RedirectTo: redirectTo,
+  }
+}

@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto'
+import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
+import type { Transaction } from 'kysely'
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import { userBanned, validationFailed } from '../errors.ts'
+import { issueAuthCode } from '../flow-states/flow-state-repository.ts'
+import { listIdentities, mergeIdentityData } from '../identities/identity-repository.ts'
+import { consumeToken, deleteTokensOfUser, type OneTimeToken } from '../one-time-tokens/one-time-token-repository.ts'
+import { answeredType, type VerifyType } from '../one-time-tokens/verify-type.ts'
+import { requirePassword } from '../passwords/require-password.ts'
+import { createSession } from '../sessions/create-session.ts'
+import type { IssuedSession } from '../sessions/session.ts'
+import { isBanned, isStaged, type User } from '../users/user.ts'
+import { lockUserById, updateUser } from '../users/user-repository.ts'
+import type { RequestContext } from './request-context.ts'
+
+/** A message whose secret was right, on its way to be used up. */
+export interface Redemption {
+  readonly type: VerifyType
+  readonly user: User
+  readonly token: OneTimeToken
+  readonly secret: { readonly linkHash: Buffer } | { readonly codeHash: Buffer }
+  /** Undefined where the caller gives none; `not-asked` where none is ever wanted (GET /verify). */
+  readonly password: string | 'not-asked' | undefined
+  /** `pkce` ends in an auth code instead of a session. */
+  readonly flow: 'implicit' | 'pkce'
+  /** What the loser of two parallel requests is told. */
+  readonly expired: ErrorFactory
+  readonly context: RequestContext
+}
+
+/** What a used message gives. `type` is that of the answer (ruling R5). */
+export type Redeemed =
+  | { readonly verdict: 'session'; readonly session: IssuedSession; readonly type: string | undefined }
+  | { readonly verdict: 'auth-code'; readonly code: string }
+
+/**
+ * Uses a message up: confirms the address that it went to and signs the user in. One use only, also when two requests
+ * come at once: the row is deleted by one of them.
+ */
+export async function redeemToken(deps: AuthDeps, redemption: Redemption): Promise<Redeemed> {
+  const passwordHash = await hashWantedPassword(deps, redemption)
+  return deps.db.transaction().execute(async (trx) => {
+    const user = await lockUserById(trx, redemption.user.id)
+    if (!user || user.deletedAt !== null) throw redemption.expired()
+    if (isBanned(user, deps.now())) throw userBanned()
+    if (!(await consumeToken(trx, redemption.token, redemption.secret))) throw redemption.expired()
+    await deleteTokensOfUser(trx, user.id)
+    await confirm(trx, deps, user, { kind: addressKind(redemption.token), passwordHash })
+    await audit(trx, deps, user, redemption)
+    return finish(trx, deps, user, redemption)
+  })
+}
+
+function addressKind({ kind }: OneTimeToken): 'email' | 'phone' {
+  return kind === 'sms' || kind === 'phone_change' ? 'phone' : 'email'
+}
+
+/** Ruling R14. Hashed before any lock is taken; a password that is missing or weak leaves the message as it was. */
+async function hashWantedPassword(deps: AuthDeps, { type, user, password }: Redemption): Promise<string | undefined> {
+  if (password === 'not-asked' || (type !== 'signup' && type !== 'invite')) return undefined
+  const isNeeded = type === 'signup' && user.passwordHash === null && !(await hasExternalIdentity(deps, user))
+  if (!password && isNeeded) throw validationFailed({ message: 'Password is required' })
+  if (!password || (type === 'signup' && !isNeeded)) return undefined
+  requirePassword(deps.config.passwords.policy, password)
+  return deps.passwords.hash(password)
+}
+
+async function hasExternalIdentity({ db }: Pick<AuthDeps, 'db'>, { id }: User): Promise<boolean> {
+  const identities = await listIdentities(db, id)
+  return identities.some(({ provider }) => provider !== 'email' && provider !== 'phone')
+}
+
+interface Confirmation {
+  readonly kind: 'email' | 'phone'
+  readonly passwordHash: string | undefined
+}
+
+async function confirm(
+  trx: Transaction<AuthDatabase>,
+  { now }: Pick<AuthDeps, 'now'>,
+  user: User,
+  { kind, passwordHash }: Confirmation,
+): Promise<void> {
+  const at = now()
+  const confirmedAt = kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt
+  await updateUser(trx, user.id, {
+    updated_at: at,
+    ...(confirmedAt === null ? { [`${kind}_confirmed_at`]: at } : {}),
+    ...(isStaged(user) ? { staged_at: null, created_at: at } : {}),
+    ...(passwordHash === undefined ? {} : { encrypted_password: passwordHash }),
+  })
+  await mergeIdentityData(trx, { userId: user.id, provider: kind }, { [`${kind}_verified`]: true }, at)
+}
+
+async function audit(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  user: User,
+  { token, context }: Redemption,
+): Promise<void> {
+  const kind = addressKind(token)
+  const isFirst = (kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt) === null
+  const action = !isFirst ? 'login' : user.invitedAt !== null ? 'invite_accepted' : 'user_signedup'
+  await recordAudit(trx, deps, { action, actor: user, ip: context.ip, traits: { provider: kind } })
+}
+
+async function finish(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  user: User,
+  { type, token, flow, expired, context }: Redemption,
+): Promise<Redeemed> {
+  if (flow === 'implicit') {
+    const session = await createSession(trx, deps, user, { ...context, method: 'otp' })
+    return { verdict: 'session', session, type: answeredType(type, token.kind) }
+  }
+  const code = randomUUID()
+  const isBound = await issueAuthCode(trx, token.flowStateId ?? '', { code, now: deps.now() })
+  if (!isBound) throw expired()
+  return { verdict: 'auth-code', code }
+}

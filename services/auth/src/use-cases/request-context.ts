@@ -1,0 +1,14 @@
+/** What use cases know of the request that they serve. */
+export interface RequestContext {
+  /** Audience of new users, and filter of those who are looked up. */
+  readonly audience: string
+  /** Address for the audit trail. */
+  readonly ip: string
+  /** Address for limits. */
+  readonly address: string
+  readonly userAgent: string
+  /** Where the flow ends: a permitted target. */
+  readonly redirectTo: string
+  /** Base of the links in mails. */
+  readonly linkBase: string
+}

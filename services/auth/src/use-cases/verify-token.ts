@@ -1,0 +1,102 @@
+import type { AuthDeps } from '../deps.ts'
+import { linkExpired, otpExpired, userBanned } from '../errors.ts'
+import { codeMatches, hashCode, hashLinkToken } from '../one-time-tokens/one-time-token.ts'
+import {
+  claimGuess,
+  findTokenByLink,
+  type OneTimeToken,
+  returnGuess,
+} from '../one-time-tokens/one-time-token-repository.ts'
+import { ACCEPTED_KINDS, isAccepted, type VerifyType } from '../one-time-tokens/verify-type.ts'
+import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
+import { isBanned, type User } from '../users/user.ts'
+import { findUserById, findUserByIdentifier, type UserIdentifier } from '../users/user-repository.ts'
+import { type Redeemed, redeemToken } from './redeem-token.ts'
+import type { RequestContext } from './request-context.ts'
+
+export interface VerifyCode {
+  readonly type: VerifyType
+  readonly identifier: UserIdentifier
+  readonly code: string
+  readonly password: string | undefined
+  readonly context: RequestContext
+}
+
+/** Verifies a typed code. An address that nobody has is answered, and worked for, like a wrong code. */
+export async function verifyCode(deps: AuthDeps, input: VerifyCode): Promise<Redeemed> {
+  const { type, identifier, context } = input
+  const attempt = { identifier: identifier.value, address: context.address }
+  const blocked = await isBlocked(deps, attempt)
+  const user = await findUserByIdentifier(deps.db, context.audience, identifier)
+  if (user && !blocked && isBanned(user, deps.now())) throw userBanned()
+  const candidates = await claimGuess(
+    deps.db,
+    { userId: user?.id ?? NOBODY, relatesTo: identifier.value, kinds: ACCEPTED_KINDS[type] },
+    deps.config.security.codeAttemptsMax,
+  )
+  const token = matchCode(deps, input, user, candidates)
+  if (!user || !token || blocked) {
+    await recordFailure(deps, attempt)
+    throw otpExpired()
+  }
+  const secret = { codeHash: token.codeHash }
+  return redeemToken(deps, { ...input, user, token, secret, flow: 'implicit', expired: otpExpired }).catch(
+    async (error) => {
+      await returnGuess(deps.db, token.id)
+      throw error
+    },
+  )
+}
+
+const NOBODY = '00000000-0000-0000-0000-000000000000'
+
+type Guessed = OneTimeToken & { readonly codeHash: Buffer }
+
+/** Compares with every candidate, or with nothing in particular, so that the same is computed for any address. */
+function matchCode(
+  { serverKeys, now }: Pick<AuthDeps, 'serverKeys' | 'now'>,
+  { type, identifier, code }: VerifyCode,
+  user: User | undefined,
+  candidates: readonly OneTimeToken[],
+): Guessed | undefined {
+  let found: Guessed | undefined
+  for (const token of candidates.length === 0 ? [undefined] : candidates) {
+    const hash = hashCode(serverKeys.hmac, token?.codeSalt ?? Buffer.alloc(16), identifier.value, code)
+    const matches = codeMatches(token?.codeHash ?? Buffer.alloc(hash.length), hash)
+    const isAlive = token !== undefined && Date.parse(token.expiresAt) > now().getTime()
+    if (matches && isAlive && token.codeHash && user && isAccepted(type, token.kind, user)) {
+      found = { ...token, codeHash: token.codeHash }
+    }
+  }
+  return found
+}
+
+export interface VerifyLink {
+  readonly type: VerifyType
+  readonly token: string
+  readonly password: string | undefined
+  /** `redirect`: GET /verify and its form, which never ask for a password and may end in an auth code. */
+  readonly via: 'body' | 'redirect'
+  readonly context: RequestContext
+}
+
+/** Verifies the token of a link. */
+export async function verifyLink(deps: AuthDeps, input: VerifyLink): Promise<Redeemed> {
+  const { type, context, via } = input
+  const linkHash = hashLinkToken(input.token)
+  const token = await findTokenByLink(deps.db, linkHash, ACCEPTED_KINDS[type])
+  const user = token && (await findUserById(deps.db, token.userId))
+  if (!token || !user || user.aud !== context.audience || !isAccepted(type, token.kind, user)) throw linkExpired()
+  if (isBanned(user, deps.now())) throw userBanned()
+  if (Date.parse(token.expiresAt) <= deps.now().getTime()) throw linkExpired()
+  const flow = via === 'redirect' && token.flowStateId !== null ? 'pkce' : 'implicit'
+  return redeemToken(deps, {
+    ...input,
+    password: via === 'redirect' ? 'not-asked' : input.password,
+    user,
+    token,
+    secret: { linkHash },
+    flow,
+    expired: linkExpired,
+  })
+}
