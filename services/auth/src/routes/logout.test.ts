@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestApp, type TestApp } from '../../test/auth-app.ts'
+import { createSignedUp, type SignedUp } from '../../test/signed-up.ts'
+
+let test: TestApp
+beforeAll(async () => {
+  test = await openTestApp()
+})
+afterAll(() => test.close())
+
+async function signIn({ email, password }: SignedUp, on = test) {
+  const payload = { email, password }
+  const answer = await on.app.inject({ method: 'POST', url: '/token?grant_type=password', payload })
+  const { access_token: token, refresh_token: refreshToken } = answer.json()
+  return { authorization: `Bearer ${token}`, refreshToken: String(refreshToken) }
+}
+
+function logOut(authorization: string, query = '', on = test) {
+  return on.app.inject({
+    method: 'POST',
+    url: `/logout${query}`,
+    headers: { authorization, 'content-type': 'application/json;charset=UTF-8' },
+  })
+}
+
+async function canRefresh(refresh_token: string): Promise<boolean> {
+  const answer = await test.app.inject({
+    method: 'POST',
+    url: '/token?grant_type=refresh_token',
+    payload: { refresh_token },
+  })
+  if (answer.statusCode !== 200) {
+    expect(answer.json()).toMatchObject({ code: 400, error_code: 'refresh_token_not_found' })
+  }
+  return answer.statusCode === 200
+}
+
+describe('POST /logout', () => {
+  it.each([
+    ['', [false, false]],
+    ['?scope=global', [false, false]],
+    ['?scope=local', [false, true]],
+    ['?scope=others', [true, false]],
+  ])('204: %j ends the right sessions', async (query, alive) => {
+    const person = await createSignedUp(test.deps)
+    const [own, other] = [await signIn(person), await signIn(person)]
+    const answer = await logOut(own.authorization, query)
+    expect({ status: answer.statusCode, body: answer.body }).toEqual({ status: 204, body: '' })
+    expect([await canRefresh(own.refreshToken), await canRefresh(other.refreshToken)]).toEqual(alive)
+  })
+
+  it('204: may be repeated, and the access token stays good', async () => {
+    const { authorization } = await signIn(await createSignedUp(test.deps))
+    expect((await logOut(authorization)).statusCode).toBe(204)
+    expect((await logOut(authorization)).statusCode).toBe(204)
+    expect((await test.app.inject({ url: '/user', headers: { authorization } })).statusCode).toBe(200)
+  })
+
+  it('400: an unknown scope', async () => {
+    const { authorization } = await signIn(await createSignedUp(test.deps))
+    const answer = await logOut(authorization, '?scope=mine')
+    expect({ status: answer.statusCode, body: answer.json() }).toEqual({
+      status: 400,
+      body: { code: 400, error_code: 'validation_failed', msg: 'Unsupported logout scope "mine"' },
+    })
+  })
+
+  it('401: no bearer, in both bodies', async () => {
+    const text = 'This endpoint requires a valid Bearer token'
+    const plain = await test.app.inject({ method: 'POST', url: '/logout' })
+    expect({ status: plain.statusCode, body: plain.json() }).toEqual({
+      status: 401,
+      body: { code: 401, error_code: 'no_authorization', msg: text },
+    })
+    const headers = { 'x-supabase-api-version': '2024-01-01' }
+    const versioned = await test.app.inject({ method: 'POST', url: '/logout', headers })
+    expect({ status: versioned.statusCode, body: versioned.json() }).toEqual({
+      status: 401,
+      body: { code: 'no_authorization', message: text },
+    })
+  })
+
+  it('403: the banned and the deleted', async () => {
+    const person = await createSignedUp(test.deps)
+    const { authorization } = await signIn(person)
+    const change = (values: { banned_until?: Date; deleted_at?: Date }) =>
+      test.deps.db.updateTable('users').set(values).where('id', '=', person.user.id).execute()
+    await change({ banned_until: new Date(Date.now() + 60_000) })
+    expect((await logOut(authorization)).json()).toEqual({
+      code: 403,
+      error_code: 'user_banned',
+      msg: 'User is banned',
+    })
+    await change({ deleted_at: new Date() })
+    expect((await logOut(authorization)).json()).toEqual({
+      code: 403,
+      error_code: 'user_not_found',
+      msg: 'User from sub claim in JWT does not exist',
+    })
+  })
+
+  it('403: a session that has ended, where that is enforced', async () => {
+    const enforced = await openTestApp({ settings: { AUTH_SESSIONS_ENFORCE_ON_ACCESS_TOKEN: 'true' } })
+    const { authorization } = await signIn(await createSignedUp(enforced.deps), enforced)
+    expect((await logOut(authorization, '', enforced)).statusCode).toBe(204)
+    expect((await logOut(authorization, '', enforced)).json()).toEqual({
+      code: 403,
+      error_code: 'session_not_found',
+      msg: 'Session from session_id claim in JWT does not exist',
+    })
+    await enforced.close()
+  })
+})

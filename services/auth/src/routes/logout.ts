@@ -1,0 +1,28 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorSchema } from '../error-envelope.ts'
+import { authenticate } from '../plugins/authenticate.ts'
+import { logOut } from '../use-cases/log-out.ts'
+
+/** `POST /logout` */
+export const logoutRoutes: FastifyPluginAsyncZod = async (app) => {
+  await app.register(authenticate)
+
+  app.post(
+    '/logout',
+    {
+      schema: {
+        summary: 'End sessions of the user, with their refresh tokens',
+        querystring: z.object({
+          scope: z.string().optional().meta({ description: 'global (all sessions), local (this one) or others' }),
+        }),
+        response: { 204: z.undefined(), 400: errorSchema, 401: errorSchema, 403: errorSchema },
+      },
+    },
+    async (request, reply) => {
+      const { caller, query, clientAddress } = request
+      await logOut(app.deps, { caller, scope: query.scope, ip: clientAddress.audit })
+      return reply.code(204).send()
+    },
+  )
+}

@@ -1,0 +1,441 @@
+import { argon2i, hash as hashByReference } from 'argon2'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestApp, type TestApp } from '../../test/auth-app.ts'
+import { createSignedUp, type SignedUp } from '../../test/signed-up.ts'
+import { childOf } from '../sessions/refresh-token.ts'
+
+let test: TestApp
+beforeAll(async () => {
+  test = await openTestApp({ settings: { AUTH_EXTERNAL_PHONE_ENABLED: 'true' } })
+})
+afterAll(() => test.close())
+
+const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$/)
+const uuid = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+const VERSIONED = { 'x-supabase-api-version': '2024-01-01' }
+
+type Body = Readonly<Record<string, unknown>>
+
+async function ask(grant: string, payload: Body | string, headers: Record<string, string> = {}, { app } = test) {
+  const url = `/token${grant === '' ? '' : `?grant_type=${grant}`}`
+  const answer = await app.inject({
+    method: 'POST',
+    url,
+    payload,
+    headers: { 'content-type': 'application/json', ...headers },
+  })
+  return { status: answer.statusCode, body: answer.json(), headers: answer.headers }
+}
+
+/** Both bodies of an error of /token. */
+const failure = (status: number, code: string, text: string, error: string) => ({
+  status,
+  plain: { code: status, error_code: code, msg: text, error, error_description: text },
+  versioned: { code, message: text, error, error_description: text },
+})
+
+async function expectFailure(grant: string, payload: Body | string, expected: ReturnType<typeof failure>, on = test) {
+  const plain = await ask(grant, payload, {}, on)
+  expect({ status: plain.status, body: plain.body }).toEqual({ status: expected.status, body: expected.plain })
+  const versioned = await ask(grant, payload, VERSIONED, on)
+  expect({ status: versioned.status, body: versioned.body }).toEqual({
+    status: expected.status,
+    body: expected.versioned,
+  })
+  expect(versioned.headers['x-supabase-api-version']).toBe('2024-01-01')
+}
+
+const claimsOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+
+/** The whole body of a session of a person. */
+function sessionOf({ user, email }: SignedUp) {
+  return {
+    access_token: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/),
+    token_type: 'bearer',
+    expires_in: 3600,
+    expires_at: Math.floor(test.clock.now().getTime() / 1_000) + 3600,
+    refresh_token: expect.stringMatching(/^[A-Za-z0-9_-]{32}$/),
+    user: {
+      id: user.id,
+      aud: 'authenticated',
+      role: 'authenticated',
+      email,
+      email_confirmed_at: '2026-01-01T00:00:00.000001+00:00',
+      phone: '',
+      confirmation_sent_at: '2026-01-01T00:00:00.000000+00:00',
+      confirmed_at: '2026-01-01T00:00:00.000001+00:00',
+      last_sign_in_at: timestamp,
+      app_metadata: { provider: 'email', providers: ['email'] },
+      user_metadata: { name: 'Ann' },
+      identities: [
+        {
+          identity_id: uuid,
+          id: user.id,
+          user_id: user.id,
+          identity_data: { sub: user.id, email, email_verified: true, phone_verified: false },
+          provider: 'email',
+          created_at: timestamp,
+          updated_at: timestamp,
+          email,
+        },
+      ],
+      created_at: user.createdAt,
+      updated_at: timestamp,
+      is_anonymous: false,
+    },
+  }
+}
+
+describe('POST /token', () => {
+  it.each(['', 'client_credentials', 'Password'])('400: does not know the grant %j', async (grant) => {
+    await expectFailure(
+      grant,
+      {},
+      failure(400, 'invalid_credentials', 'unsupported_grant_type', 'unsupported_grant_type'),
+    )
+  })
+
+  it('422: has no Web3', async () => {
+    const text = 'Web3 provider is disabled'
+    await expectFailure('web3', {}, failure(422, 'web3_provider_disabled', text, 'unauthorized_client'))
+  })
+
+  it('400: a body that is no JSON object, or whose fields have another type', async () => {
+    const bad = async (payload: string) => (await ask('password', payload)).body
+    expect(await bad('{')).toMatchObject({ code: 400, error_code: 'bad_json', error: 'invalid_request' })
+    expect(await bad('[]')).toMatchObject({ code: 400, error_code: 'bad_json', error: 'invalid_request' })
+    expect(await bad('{"email":5}')).toMatchObject({ code: 400, error_code: 'bad_json', error: 'invalid_request' })
+    expect(await bad('')).toMatchObject({ code: 400, error_code: 'bad_json', error: 'invalid_request' })
+  })
+
+  it('200: takes the grant from a form body', async () => {
+    const person = await createSignedUp(test.deps)
+    const payload = new URLSearchParams({ grant_type: 'password', email: person.email, password: person.password })
+    const { status } = await ask('', payload.toString(), { 'content-type': 'application/x-www-form-urlencoded' })
+    expect(status).toBe(200)
+  })
+})
+
+describe('POST /token?grant_type=password', () => {
+  it('200: signs in, and says who and how in the access token', async () => {
+    const person = await createSignedUp(test.deps)
+    const { email, password } = person
+    const { status, body, headers } = await ask('password', { email: email.toUpperCase(), password })
+    expect({ status, body }).toEqual({ status: 200, body: sessionOf(person) })
+    expect(Object.keys(body)).toEqual(Object.keys(sessionOf(person)))
+    expect(Object.keys(body.user)).toEqual(Object.keys(sessionOf(person).user))
+    expect(headers).toMatchObject({
+      'cache-control': 'no-store',
+      pragma: 'no-cache',
+      'content-type': 'application/json; charset=utf-8',
+      'x-content-type-options': 'nosniff',
+      'x-request-id': expect.any(String),
+    })
+    const issuedAt = Math.floor(test.clock.now().getTime() / 1_000)
+    const claims = claimsOf(body.access_token)
+    expect(claims).toEqual({
+      iss: 'http://localhost:8081',
+      sub: person.user.id,
+      aud: 'authenticated',
+      iat: issuedAt,
+      exp: issuedAt + 3600,
+      email,
+      phone: '',
+      app_metadata: { provider: 'email', providers: ['email'] },
+      user_metadata: { name: 'Ann' },
+      role: 'authenticated',
+      aal: 'aal1',
+      amr: [{ method: 'password', timestamp: expect.any(Number) }],
+      session_id: uuid,
+      is_anonymous: false,
+    })
+  })
+
+  it('200: signs in by phone, however the number is written', async () => {
+    const person = await createSignedUp(test.deps, { phone: '14155550100', phone_confirmed_at: new Date() })
+    const { status, body } = await ask('password', { phone: '+1 415 555 0100', password: person.password })
+    expect(status).toBe(200)
+    expect(body.user).toMatchObject({ id: person.user.id, phone: '14155550100' })
+  })
+
+  it('200: tells of a right password that no longer meets the policy', async () => {
+    const strict = await openTestApp({ settings: { AUTH_PASSWORD_MIN_LENGTH: '40' } })
+    const { email, password } = await createSignedUp(strict.deps)
+    const { status, body } = await ask('password', { email, password }, {}, strict)
+    expect(status).toBe(200)
+    expect(body.weak_password).toEqual({ message: 'Password should be at least 40 characters.', reasons: ['length'] })
+    await strict.close()
+  })
+
+  it('200: makes an outdated hash anew', async () => {
+    const old = await hashByReference('old password', { type: argon2i, memoryCost: 4096, timeCost: 3, parallelism: 1 })
+    const { email, user } = await createSignedUp(test.deps, { encrypted_password: old })
+    expect((await ask('password', { email, password: 'old password' })).status).toBe(200)
+    const row = await test.deps.db.selectFrom('users').selectAll().where('id', '=', user.id).executeTakeFirst()
+    expect(row?.encrypted_password).toMatch(/^\$argon2id\$/)
+    expect((await ask('password', { email, password: 'old password' })).status).toBe(200)
+  })
+
+  it('400: wants an email or a phone number, not both', async () => {
+    const both = 'Only an email address or phone number should be provided on login.'
+    await expectFailure(
+      'password',
+      { email: 'a@example.com', phone: '14155550100', password: 'x' },
+      failure(400, 'validation_failed', both, 'invalid_request'),
+    )
+    await expectFailure(
+      'password',
+      { password: 'x', email: null },
+      failure(400, 'validation_failed', 'missing email or phone', 'invalid_request'),
+    )
+    await expectFailure(
+      'password',
+      { phone: 'my number', password: 'x' },
+      failure(400, 'validation_failed', 'Invalid phone number format (E.164 required)', 'invalid_request'),
+    )
+  })
+
+  it('422: a method that is switched off', async () => {
+    const off = await openTestApp({ settings: { AUTH_EXTERNAL_EMAIL_ENABLED: 'false' } })
+    const email = failure(422, 'email_provider_disabled', 'Email logins are disabled', 'unauthorized_client')
+    const phone = failure(422, 'phone_provider_disabled', 'Phone logins are disabled', 'unauthorized_client')
+    await expectFailure('password', { email: 'a@example.com', password: 'x' }, email, off)
+    await expectFailure('password', { phone: '14155550100', password: 'x' }, phone, off)
+    await off.close()
+  })
+
+  it('400: bans and missing confirmations show only to who knows the password', async () => {
+    const wrong = failure(400, 'invalid_credentials', 'Invalid login credentials', 'invalid_grant')
+    const until = new Date(Date.now() + 60_000)
+    const banned = await createSignedUp(test.deps, { banned_until: until, email_confirmed_at: null })
+    const unconfirmed = await createSignedUp(test.deps, { email_confirmed_at: null })
+    const byPhone = await createSignedUp(test.deps, { phone: '14155550199' })
+    for (const { email } of [banned, unconfirmed]) await expectFailure('password', { email, password: 'guess' }, wrong)
+    const right = ({ email, password }: SignedUp) => ({ email, password })
+    await expectFailure('password', right(banned), failure(400, 'user_banned', 'User is banned', 'invalid_grant'))
+    await expectFailure(
+      'password',
+      right(unconfirmed),
+      failure(400, 'email_not_confirmed', 'Email not confirmed', 'invalid_grant'),
+    )
+    await expectFailure(
+      'password',
+      { phone: '14155550199', password: byPhone.password },
+      failure(400, 'phone_not_confirmed', 'Phone not confirmed', 'invalid_grant'),
+    )
+  })
+
+  it('400: another audience does not know the user', async () => {
+    const { email, password } = await createSignedUp(test.deps)
+    expect((await ask('password', { email, password }, { 'x-jwt-aud': 'elsewhere' })).body).toMatchObject({
+      error_code: 'invalid_credentials',
+    })
+    expect((await ask('password', { email, password }, { 'x-jwt-aud': 'authenticated' })).status).toBe(200)
+  })
+
+  it('400: everything that is wrong looks the same and costs one comparison', async () => {
+    const work: string[] = []
+    const counted = await openTestApp({
+      replace: ({ passwords }) => ({
+        passwords: {
+          hash: (password) => passwords.hash(password),
+          verify: (hash, password) => {
+            work.push(hash === null ? 'dummy' : 'stored')
+            return passwords.verify(hash, password)
+          },
+        },
+      }),
+      settings: { AUTH_SECURITY_FAILED_ATTEMPTS: '2' },
+    })
+    const wrong = {
+      code: 400,
+      error_code: 'invalid_credentials',
+      msg: 'Invalid login credentials',
+      error: 'invalid_grant',
+      error_description: 'Invalid login credentials',
+    }
+    const known = await createSignedUp(counted.deps)
+    const cases = [
+      { email: 'nobody@example.com', password: 'guess' },
+      { email: known.email, password: 'guess' },
+      { email: (await createSignedUp(counted.deps, { encrypted_password: null })).email, password: 'guess' },
+      { email: (await createSignedUp(counted.deps, { staged_at: new Date() })).email, password: 'guess' },
+      { email: (await createSignedUp(counted.deps, { deleted_at: new Date() })).email, password: 'guess' },
+      { email: 'no address at all', password: 'guess' },
+      { email: 'nobody@example.com' },
+      // The second failed attempt was the last one: the right password is answered like a wrong one.
+      { email: known.email, password: 'guess' },
+      { email: known.email, password: known.password },
+    ]
+    for (const payload of cases) {
+      work.length = 0
+      const { status, body } = await ask('password', payload, {}, counted)
+      expect({ status, body, work: work.length }).toEqual({ status: 400, body: wrong, work: 1 })
+    }
+    await counted.close()
+  })
+})
+
+describe('POST /token?grant_type=refresh_token', () => {
+  const refresh = (refresh_token: unknown, on = test) => ask('refresh_token', { refresh_token }, {}, on)
+  async function signIn(on = test) {
+    const person = await createSignedUp(on.deps)
+    const { body } = await ask('password', { email: person.email, password: person.password }, {}, on)
+    return { person, token: String(body.refresh_token), sessionId: String(claimsOf(body.access_token).session_id) }
+  }
+  const alreadyUsed = failure(400, 'refresh_token_already_used', 'Invalid Refresh Token: Already Used', 'invalid_grant')
+  const notFound = failure(
+    400,
+    'refresh_token_not_found',
+    'Invalid Refresh Token: Refresh Token Not Found',
+    'invalid_grant',
+  )
+
+  it('200: gives the child and a fresh access token of the same session', async () => {
+    const { person, token, sessionId } = await signIn()
+    test.clock.advance(60_000)
+    const { status, body } = await refresh(token)
+    expect({ status, body }).toEqual({ status: 200, body: sessionOf(person) })
+    expect(body.refresh_token).toBe(childOf(test.deps.refreshTokenKey, token))
+    expect(claimsOf(body.access_token)).toMatchObject({ session_id: sessionId, amr: [{ method: 'password' }] })
+  })
+
+  it('200: twenty parallel refreshes of one token agree on one child', async () => {
+    const { token, sessionId } = await signIn()
+    const answers = await Promise.all(Array.from({ length: 20 }, () => refresh(token)))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(new Set(answers.map(({ body }) => body.refresh_token))).toEqual(
+      new Set([childOf(test.deps.refreshTokenKey, token)]),
+    )
+    const rows = await test.deps.db
+      .selectFrom('refresh_tokens')
+      .select('id')
+      .where('session_id', '=', sessionId)
+      .execute()
+    expect(rows).toHaveLength(2)
+  })
+
+  it('400: a replayed ancestor ends the whole family', async () => {
+    const { token } = await signIn()
+    const child = (await refresh(token)).body.refresh_token
+    const grandchild = (await refresh(child)).body.refresh_token
+    await expectFailure('refresh_token', { refresh_token: token }, alreadyUsed)
+    await expectFailure('refresh_token', { refresh_token: grandchild }, alreadyUsed)
+  })
+
+  it('400: with rotation off, reuse fails but the family lives', async () => {
+    const off = await openTestApp({
+      settings: {
+        AUTH_SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false',
+        AUTH_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '0',
+      },
+    })
+    const { token } = await signIn(off)
+    const child = (await refresh(token, off)).body.refresh_token
+    await expectFailure('refresh_token', { refresh_token: token }, alreadyUsed, off)
+    expect((await refresh(child, off)).status).toBe(200)
+    await off.close()
+  })
+
+  it('200: a new JWT_SECRET replaces the stored child and signs from then on', async () => {
+    const { token, sessionId } = await signIn()
+    const before = (await refresh(token)).body
+    const { deriveRefreshTokenKey } = await import('../sessions/refresh-token.ts')
+    const { grantRefreshToken } = await import('../use-cases/grant-refresh-token.ts')
+    const changed = { ...test.deps, refreshTokenKey: deriveRefreshTokenKey('another secret') }
+    const after = await grantRefreshToken(changed, { refreshToken: token, userAgent: null, ip: '' })
+    expect(after.refresh_token).not.toBe(before.refresh_token)
+    await expectFailure('refresh_token', { refresh_token: before.refresh_token }, notFound)
+    expect((await refresh(after.refresh_token)).status).toBe(200)
+    const rows = await test.deps.db
+      .selectFrom('refresh_tokens')
+      .select('id')
+      .where('session_id', '=', sessionId)
+      .execute()
+    expect(rows).toHaveLength(3)
+  })
+
+  it.each(['', 'short', 'x'.repeat(11), 'abc def ghi jkl', 'ünïcödé_tökén', undefined])(
+    '400: %j is no refresh token',
+    async (token) => {
+      const expected = failure(400, 'validation_failed', 'Refresh token is not valid', 'invalid_request')
+      await expectFailure('refresh_token', { refresh_token: token }, expected)
+    },
+  )
+
+  it('400: an unknown token', async () => {
+    await expectFailure('refresh_token', { refresh_token: 'x'.repeat(32) }, notFound)
+  })
+
+  it('400: a banned user', async () => {
+    const { person, token } = await signIn()
+    await test.deps.db
+      .updateTable('users')
+      .set({ banned_until: new Date(Date.now() + 60_000) })
+      .where('id', '=', person.user.id)
+      .execute()
+    await expectFailure(
+      'refresh_token',
+      { refresh_token: token },
+      failure(400, 'user_banned', 'Invalid Refresh Token: User Banned', 'invalid_grant'),
+    )
+  })
+
+  it('400: sessions past their limits, each with its reason', async () => {
+    const limited = await openTestApp({
+      settings: {
+        AUTH_SESSIONS_TIMEBOX: '1h',
+        AUTH_SESSIONS_INACTIVITY_TIMEOUT: '30m',
+        AUTH_SESSIONS_SINGLE_PER_USER: 'true',
+      },
+    })
+    const expired = 'Invalid Refresh Token: Session Expired'
+    const makeOlder = (sessionId: string, minutes: number) =>
+      limited.deps.db
+        .updateTable('sessions')
+        .set({ created_at: new Date(Date.now() - minutes * 60_000) })
+        .where('id', '=', sessionId)
+        .execute()
+    const { token, sessionId, person } = await signIn(limited)
+    await makeOlder(sessionId, 61)
+    await expectFailure(
+      'refresh_token',
+      { refresh_token: token },
+      failure(400, 'session_expired', expired, 'invalid_grant'),
+      limited,
+    )
+    await makeOlder(sessionId, 31)
+    await expectFailure(
+      'refresh_token',
+      { refresh_token: token },
+      failure(400, 'session_expired', `${expired} (Inactivity)`, 'invalid_grant'),
+      limited,
+    )
+    await makeOlder(sessionId, 10)
+    await ask('password', { email: person.email, password: person.password }, {}, limited)
+    await expectFailure(
+      'refresh_token',
+      { refresh_token: token },
+      failure(400, 'session_expired', `${expired} (Revoked by Newer Login)`, 'invalid_grant'),
+      limited,
+    )
+    await limited.close()
+  })
+
+  it('400: a session without the second factor of its user, past its shorter life', async () => {
+    const low = await openTestApp({ settings: { AUTH_SESSIONS_ALLOW_LOW_AAL: '10m' } })
+    const { person, token, sessionId } = await signIn(low)
+    const factor = { user_id: person.user.id, factor_type: 'totp', status: 'verified' }
+    await low.deps.db.insertInto('mfa_factors').values(factor).execute()
+    const startedAt = new Date(Date.now() - 11 * 60_000)
+    await low.deps.db.updateTable('sessions').set({ created_at: startedAt }).where('id', '=', sessionId).execute()
+    const expired = 'Invalid Refresh Token: Session Expired (Low AAL: User Needs MFA Verification)'
+    await expectFailure(
+      'refresh_token',
+      { refresh_token: token },
+      failure(400, 'session_expired', expired, 'invalid_grant'),
+      low,
+    )
+    await low.close()
+  })
+})

@@ -1,0 +1,102 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorSchema } from '../error-envelope.ts'
+import { badJson, unsupportedGrantType, web3Disabled } from '../errors.ts'
+import { requireCaptcha } from '../plugins/captcha.ts'
+import { noStore } from '../plugins/headers.ts'
+import { plainJson } from '../plugins/plain-json.ts'
+import { readSessionOrigin, readWantedAudience } from '../plugins/session-origin.ts'
+import { sessionViewSchema } from '../sessions/session-view.ts'
+import { grantPassword } from '../use-cases/grant-password.ts'
+import { grantRefreshToken } from '../use-cases/grant-refresh-token.ts'
+
+const TokenQuery = z.object({
+  grant_type: z.string().optional().meta({ description: 'password or refresh_token; may stand in a form body' }),
+})
+
+const TokenBody = z
+  .object({
+    grant_type: z.string().optional(),
+    email: z.string().optional(),
+    phone: z.string().optional(),
+    password: z.string().optional(),
+    refresh_token: z.string().optional(),
+  })
+  .optional()
+
+const TokenAnswer = sessionViewSchema.extend({
+  weak_password: z
+    .object({ message: z.string(), reasons: z.array(z.string()) })
+    .optional()
+    .meta({ description: 'password grant: the right password no longer meets the policy' }),
+})
+
+/** `POST /token` */
+export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
+  await app.register(noStore)
+
+  app.post(
+    '/token',
+    {
+      config: { rateBucket: 'token', forms: true },
+      schema: {
+        summary: 'Sign in by password, or exchange a refresh token',
+        querystring: TokenQuery,
+        body: TokenBody,
+        response: {
+          200: TokenAnswer,
+          400: errorSchema,
+          409: errorSchema,
+          422: errorSchema,
+          429: errorSchema,
+          503: errorSchema,
+        },
+      },
+      serializerCompiler: plainJson,
+      preValidation: async (request) => {
+        if (readGrantType(request) === 'password') await requireCaptcha(app.deps, request)
+      },
+    },
+    (request) => {
+      const { body, clientAddress } = request
+      const grantType = readGrantType(request)
+      request.logFields = { grant_type: grantType }
+      const origin = readSessionOrigin(request)
+      switch (grantType) {
+        case 'password': {
+          const { email, phone, password } = requireBody(body)
+          const audience = readWantedAudience(request) ?? app.deps.config.jwt.audience
+          return grantPassword(app.deps, {
+            ...origin,
+            email,
+            phone,
+            password,
+            audience,
+            address: clientAddress.trusted,
+          })
+        }
+        case 'refresh_token':
+          return grantRefreshToken(app.deps, { ...origin, refreshToken: requireBody(body).refresh_token })
+        case 'web3':
+          throw web3Disabled()
+        default:
+          throw unsupportedGrantType()
+      }
+    },
+  )
+}
+
+/** Asked for in the query, or in a form body. */
+function readGrantType({ query, body }: TokenRequest): string | undefined {
+  return query.grant_type ?? body?.grant_type
+}
+
+interface TokenRequest {
+  readonly query: z.output<typeof TokenQuery>
+  readonly body: z.output<typeof TokenBody>
+}
+
+function requireBody<Body>(body: Body | undefined): Body {
+  if (body === undefined) throw badJson({ message: 'Could not parse request body as JSON: the body is empty' })
+  return body
+}

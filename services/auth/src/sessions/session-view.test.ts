@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest'
+import { loadAuthConfig } from '../config.ts'
+import type { AccessTokenClaims } from './access-token.ts'
+import type { IssuedSession } from './session.ts'
+import { toSessionView } from './session-view.ts'
+
+const now = new Date('2026-01-02T03:04:05.678Z')
+const issuedAt = Math.floor(now.getTime() / 1_000)
+const at = '2026-01-02T03:00:05.999999+00:00'
+
+function configOf(settings: Record<string, string>) {
+  const env = {
+    AUTH_SITE_URL: 'http://localhost:3000',
+    AUTH_API_EXTERNAL_URL: 'http://localhost:8081',
+    AUTH_DB_DRIVER: 'postgres',
+    AUTH_DATABASE_URL: 'postgres://localhost/auth',
+    AUTH_JWT_SECRET: 'a secret of at least 32 bytes, for tests',
+    AUTH_MAILER_AUTOCONFIRM: 'true',
+    ...settings,
+  }
+  return loadAuthConfig(env).config
+}
+
+function view(session: IssuedSession, settings: Record<string, string> = {}) {
+  const signed: AccessTokenClaims[] = []
+  const sign = (claims: AccessTokenClaims) => `token ${signed.push(claims)}`
+  const body = toSessionView({ config: configOf(settings), signingKeys: { sign }, now: () => now }, session)
+  return { body, claims: signed[0] }
+}
+
+const session: IssuedSession = {
+  sessionId: '0198c9d2-7b5a-7000-8000-000000000001',
+  aal: 'aal1',
+  startedAt: at,
+  amr: [{ method: 'anonymous', timestamp: issuedAt }],
+  refreshToken: 'x'.repeat(32),
+  identities: [],
+  factors: [],
+  user: {
+    id: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
+    aud: 'people',
+    role: 'member',
+    email: null,
+    phone: null,
+    passwordHash: null,
+    emailConfirmedAt: null,
+    phoneConfirmedAt: null,
+    confirmedAt: null,
+    invitedAt: null,
+    confirmationSentAt: null,
+    recoverySentAt: null,
+    emailChange: null,
+    emailChangeSentAt: null,
+    emailChangeConfirmStatus: 0,
+    phoneChange: null,
+    phoneChangeSentAt: null,
+    reauthenticationSentAt: null,
+    lastSignInAt: at,
+    appMetadata: {},
+    userMetadata: {},
+    bannedUntil: null,
+    deletedAt: null,
+    isAnonymous: true,
+    isSsoUser: false,
+    stagedAt: null,
+    createdAt: at,
+    updatedAt: at,
+  },
+}
+const factor = {
+  id: '22222222-2222-4222-8222-222222222222',
+  friendlyName: null,
+  factorType: 'totp',
+  status: 'verified',
+  phone: null,
+  lastChallengedAt: null,
+  createdAt: at,
+  updatedAt: at,
+} as const
+
+describe('toSessionView', () => {
+  it('has the members of the contract in their order, and signs the claims of the contract in theirs', () => {
+    const { body, claims } = view(session, { AUTH_JWT_ISSUER: 'https://issuer', AUTH_JWT_EXP: '60' })
+    const expected = {
+      access_token: 'token 1',
+      token_type: 'bearer',
+      expires_in: 60,
+      expires_at: issuedAt + 60,
+      refresh_token: session.refreshToken,
+      user: {
+        id: session.user.id,
+        aud: 'people',
+        role: 'member',
+        email: '',
+        phone: '',
+        last_sign_in_at: at,
+        app_metadata: {},
+        user_metadata: {},
+        identities: [],
+        created_at: at,
+        updated_at: at,
+        is_anonymous: true,
+      },
+    }
+    expect(JSON.stringify(body)).toBe(JSON.stringify(expected))
+    const expectedClaims = {
+      iss: 'https://issuer',
+      sub: session.user.id,
+      aud: 'people',
+      iat: issuedAt,
+      exp: issuedAt + 60,
+      email: '',
+      phone: '',
+      app_metadata: {},
+      user_metadata: {},
+      role: 'member',
+      aal: 'aal1',
+      amr: [{ method: 'anonymous', timestamp: issuedAt }],
+      session_id: session.sessionId,
+      is_anonymous: true,
+    }
+    expect(JSON.stringify(claims)).toBe(JSON.stringify(expectedClaims))
+  })
+
+  it.each([
+    ['no limit', session, {}, 3600],
+    ['nobody with a second factor', session, { AUTH_SESSIONS_ALLOW_LOW_AAL: '5m' }, 3600],
+    ['a low session', { ...session, factors: [factor] }, { AUTH_SESSIONS_ALLOW_LOW_AAL: '5m' }, 60],
+    [
+      'a factor not yet verified',
+      { ...session, factors: [{ ...factor, status: 'unverified' as const }] },
+      { AUTH_SESSIONS_ALLOW_LOW_AAL: '5m' },
+      3600,
+    ],
+    [
+      'a high session',
+      { ...session, aal: 'aal2' as const, factors: [factor] },
+      { AUTH_SESSIONS_ALLOW_LOW_AAL: '5m' },
+      3600,
+    ],
+    [
+      'a token shorter than the limit',
+      { ...session, factors: [factor] },
+      { AUTH_SESSIONS_ALLOW_LOW_AAL: '5m', AUTH_JWT_EXP: '30' },
+      30,
+    ],
+  ])('lets the access token live for %s', (_case, issued: IssuedSession, settings: Record<string, string>, seconds) => {
+    const { body, claims } = view(issued, settings)
+    expect(body).toMatchObject({ expires_in: seconds, expires_at: issuedAt + seconds })
+    expect(claims?.exp).toBe(issuedAt + seconds)
+  })
+})

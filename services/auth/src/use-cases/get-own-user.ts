@@ -1,0 +1,28 @@
+import type { AuthDeps } from '../deps.ts'
+import { audienceMismatch, sessionNotFound, tokenUserNotFound, userBanned } from '../errors.ts'
+import { type Caller, callerAudience } from '../sessions/caller.ts'
+import { findOwnUser } from '../users/own-user-repository.ts'
+import { toUserView, type UserView } from '../users/user-view.ts'
+
+export interface GetOwnUserInput {
+  readonly caller: Caller
+  /** The header X-JWT-AUD. */
+  readonly audience: string | undefined
+}
+
+/**
+ * The caller's own record. A session that has ended stays good for this until its token expires, unless
+ * SESSIONS_ENFORCE_ON_ACCESS_TOKEN is set (ruling R6); a ban holds at once.
+ */
+export async function getOwnUser(
+  { lanes, config }: Pick<AuthDeps, 'lanes' | 'config'>,
+  { caller, audience }: GetOwnUserInput,
+): Promise<UserView> {
+  const sessionId = config.sessions.enforceOnAccessToken ? caller.sessionId : null
+  const found = await findOwnUser(lanes, { userId: caller.userId, sessionId })
+  if (!found) throw tokenUserNotFound()
+  if (found.isBanned) throw userBanned()
+  if (!found.isSessionLive) throw sessionNotFound()
+  if (!caller.audiences.includes(callerAudience(caller, audience, config.jwt.audience))) throw audienceMismatch()
+  return toUserView(found.user, found.identities, found.factors)
+}

@@ -1,0 +1,80 @@
+import { auditToLog } from '../audit/audit-to-log.ts'
+import type { AuthDeps } from '../deps.ts'
+import {
+  refreshTokenAlreadyUsed,
+  refreshTokenNotFound,
+  refreshUserBanned,
+  sessionExpired,
+  tooManyRefreshes,
+  validationFailed,
+} from '../errors.ts'
+import { childOf, hashRefreshToken, REFRESH_TOKEN_PATTERN } from '../sessions/refresh-token.ts'
+import {
+  callRefreshSession,
+  type RefreshRefusal,
+  type RefreshResult,
+  type RefreshRules,
+  type SessionOrigin,
+} from '../sessions/session-repository.ts'
+import { type SessionView, toSessionView } from '../sessions/session-view.ts'
+
+export interface RefreshTokenGrant extends SessionOrigin {
+  readonly refreshToken: string | undefined
+}
+
+/** What this use case works with. */
+export type RefreshTokenDeps = Pick<
+  AuthDeps,
+  'lanes' | 'config' | 'logger' | 'now' | 'signingKeys' | 'refreshTokenKey' | 'tokenReuse'
+>
+
+const EXPIRED = 'Invalid Refresh Token: Session Expired'
+const REFUSALS: Readonly<Record<RefreshRefusal, () => Error>> = {
+  'token-not-found': refreshTokenNotFound,
+  'user-banned': refreshUserBanned,
+  'session-expired': sessionExpired,
+  'session-inactive': () => sessionExpired({ message: `${EXPIRED} (Inactivity)` }),
+  'session-low-aal': () => sessionExpired({ message: `${EXPIRED} (Low AAL: User Needs MFA Verification)` }),
+  'session-superseded': () => sessionExpired({ message: `${EXPIRED} (Revoked by Newer Login)` }),
+  stolen: refreshTokenAlreadyUsed,
+  busy: tooManyRefreshes,
+}
+
+/** Exchanges a refresh token for its child and a fresh access token (contract 5.4), in one round trip. */
+export async function grantRefreshToken(deps: RefreshTokenDeps, grant: RefreshTokenGrant): Promise<SessionView> {
+  const parent = grant.refreshToken ?? ''
+  if (!REFRESH_TOKEN_PATTERN.test(parent)) throw validationFailed({ message: 'Refresh token is not valid' })
+  const child = childOf(deps.refreshTokenKey, parent)
+  const result = await callRefreshSession(deps.lanes, {
+    ...rulesOf(deps),
+    userAgent: grant.userAgent,
+    ip: grant.ip,
+    tokenHash: hashRefreshToken(parent),
+    childHash: hashRefreshToken(child),
+  })
+  countReuse(deps, result)
+  if (!('session' in result)) throw REFUSALS[result.verdict]()
+  auditToLog(deps, { action: 'token_refreshed', actorId: result.session.user.id, ip: grant.ip })
+  return toSessionView(deps, { ...result.session, refreshToken: child })
+}
+
+function rulesOf({ config: { sessions, database } }: RefreshTokenDeps): RefreshRules {
+  return {
+    revokeFamily: sessions.revokeFamilyOnReuse,
+    reuseSeconds: sessions.reuseIntervalMs / 1_000,
+    timeboxSeconds: toSeconds(sessions.timeboxMs),
+    inactivitySeconds: toSeconds(sessions.inactivityTimeoutMs),
+    lowAalSeconds: toSeconds(sessions.lowAalMs),
+    singlePerUser: sessions.singlePerUser,
+    audit: database.auditInPostgres,
+  }
+}
+
+function toSeconds(ms: number | undefined): number | null {
+  return ms === undefined ? null : ms / 1_000
+}
+
+function countReuse({ tokenReuse }: RefreshTokenDeps, { verdict }: RefreshResult): void {
+  if (verdict === 'reused') tokenReuse.add(1, { outcome: 'allowed' })
+  if (verdict === 'stolen') tokenReuse.add(1, { outcome: 'revoked' })
+}

@@ -1,0 +1,68 @@
+import { createNoopMeter } from '@opentelemetry/api'
+import type { Server } from '@trestle/common/server/create-server.ts'
+import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import { authMigrations } from '@trestle/migrations/auth.ts'
+import { createFakeClock, type FakeClock } from '@trestle/testing/fake-clock.ts'
+import { createTemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { buildApp } from '../src/app.ts'
+import { loadAuthConfig } from '../src/config.ts'
+import { type AuthDeps, createDeps } from '../src/deps.ts'
+import { migrateToLatest } from '../src/migrations.ts'
+
+/** The whole service without a socket: `app.inject` asks it. */
+export interface TestApp {
+  readonly app: Server
+  readonly deps: AuthDeps
+  readonly clock: FakeClock
+  close(): Promise<void>
+}
+
+export interface TestAppOptions {
+  /** Settings by their full name, over those of the tests. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** Takes the place of some dependencies. */
+  readonly replace?: (deps: AuthDeps) => Partial<AuthDeps>
+}
+
+const ROLE = 'auth_service'
+const SETTINGS: Readonly<Record<string, string>> = {
+  AUTH_SITE_URL: 'http://localhost:3000',
+  AUTH_API_EXTERNAL_URL: 'http://localhost:8081',
+  AUTH_DB_DRIVER: 'postgres',
+  AUTH_DB_ROLE: ROLE,
+  AUTH_JWT_SECRET: 'a secret of at least 32 bytes, for tests',
+  AUTH_SMTP_HOST: '127.0.0.1',
+  AUTH_SMTP_PORT: '1',
+  AUTH_SMTP_ADMIN_EMAIL: 'admin@example.com',
+}
+
+/** Builds the service as `serve` does, on a database of its own and a clock that stands still. Its jobs are not open. */
+export async function openTestApp({ settings = {}, replace = () => ({}) }: TestAppOptions = {}): Promise<TestApp> {
+  const env = { ...SETTINGS, ...settings }
+  const temporary = await createTemporaryDatabase({
+    template: `auth app ${env.AUTH_DB_NAMESPACE ?? ''} ${Object.keys(authMigrations).join(' ')}`,
+    migrate: (url) => migrateToLatest(load(env, url)),
+  })
+  const clock = createFakeClock()
+  const meter = createNoopMeter()
+  const { logger } = createLogger({ level: 'panic', stdout: false })
+  const open = await createDeps(load(env, temporary.url), { logger, meter, tracing: { instrument: async () => {} } })
+  const standing = { ...open.deps, now: clock.now }
+  const deps = { ...standing, ...replace(standing) }
+  await deps.signingKeys.load()
+  const app = await buildApp(deps)
+  return {
+    app,
+    deps,
+    clock,
+    close: async () => {
+      await app.close()
+      await open.close()
+      await temporary.drop()
+    },
+  }
+}
+
+function load(env: Readonly<Record<string, string>>, url: string) {
+  return loadAuthConfig({ ...env, AUTH_DATABASE_URL: url }).config
+}

@@ -1,0 +1,40 @@
+import type { AuthDeps } from '../src/deps.ts'
+import { insertIdentity } from '../src/identities/identity-repository.ts'
+import type { User } from '../src/users/user.ts'
+import { insertUser } from '../src/users/user-repository.ts'
+
+/** A person who has signed up and confirmed. */
+export interface SignedUp {
+  readonly user: User
+  readonly email: string
+  readonly password: string
+}
+
+let count = 0
+
+/** Stores a confirmed user with an email, a password and the email's identity. */
+export async function createSignedUp(
+  { db, passwords }: Pick<AuthDeps, 'db' | 'passwords'>,
+  changes: Partial<Parameters<typeof insertUser>[1]> = {},
+): Promise<SignedUp> {
+  const email = `person${++count}@example.com`
+  const password = `correct horse ${count}`
+  const user = await insertUser(db, {
+    aud: 'authenticated',
+    role: 'authenticated',
+    email,
+    encrypted_password: await passwords.hash(password),
+    email_confirmed_at: '2026-01-01T00:00:00.000001+00:00',
+    confirmation_sent_at: '2026-01-01T00:00:00.000000+00:00',
+    raw_app_meta_data: { provider: 'email', providers: ['email'] },
+    raw_user_meta_data: { name: 'Ann' },
+    ...changes,
+  })
+  await insertIdentity(db, {
+    user_id: user.id,
+    provider: 'email',
+    provider_id: user.id,
+    identity_data: { sub: user.id, email, email_verified: true, phone_verified: false },
+  })
+  return { user, email, password }
+}
