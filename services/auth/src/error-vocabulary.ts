@@ -27,20 +27,28 @@ export const vocabulary: ErrorVocabulary = {
   tooLarge: (cause) => requestTooLarge({ cause }),
   unsupportedMediaType: (cause) => validationFailed({ message: 'Unsupported content type', cause }),
   notFound: () => notFound(),
-  methodNotAllowed: (allow) => methodNotAllowed({ headers: { allow: allow.join(', ') } }),
+  methodNotAllowed: toMethodNotAllowed,
   unavailable: (cause) => serviceUnavailable({ cause }),
   timedOut: (cause) => requestTimeout({ cause }),
   unexpected: (cause) => unexpectedFailure({ cause }),
   isUnavailable: isDatabaseUnavailable,
 }
 
+/** OPTIONS is answered at every path, known or not, for CORS; it makes no path a known one. */
+function toMethodNotAllowed(allow: readonly string[]): HttpError {
+  const methods = allow.filter((method) => method !== 'OPTIONS')
+  return methods.length === 0 ? notFound() : methodNotAllowed({ headers: { allow: methods.join(', ') } })
+}
+
 /** A body whose known fields have another type is answered like one that is no JSON; anything else names the place. */
 function toInvalid({ context, issues }: InvalidInput): HttpError {
   const [issue] = issues
   const place = issue?.path.join('.') ?? ''
-  const reason = `${place === '' ? '' : `${place}: `}${issue?.message ?? 'not valid'}`
-  if (context === 'body') return badJson({ message: `Could not parse request body as JSON: ${reason}` })
-  return validationFailed({ message: reason })
+  const message = issue?.message ?? 'not valid'
+  if (context !== 'body') return validationFailed({ message: place === '' ? message : `${place}: ${message}` })
+  // What has been parsed is an object: only a missing body is refused as a whole.
+  const reason = place === '' ? 'the body is empty' : `${place}: ${message}`
+  return badJson({ message: `Could not parse request body as JSON: ${reason}` })
 }
 
 function headerOf(request: FastifyRequest | undefined, name: string): string | undefined {

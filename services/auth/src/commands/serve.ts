@@ -44,6 +44,8 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
   const open = await createDeps(config, { logger: log.logger, meter: metrics.meter, tracing })
   const { deps } = open
   await deps.signingKeys.load()
+  // Before the first request: a signup sends a job.
+  await deps.jobs.open()
   observe(metrics, open)
   await runServer({
     app: await buildApp(deps),
@@ -55,7 +57,6 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
       const port = await metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
       deps.signingKeys.startPolling((error) => log.logger.warn({ err: error }, 'signing keys could not be read'))
-      await deps.jobs.open()
       await deps.jobs.work(mailTask, (job) => sendQueuedMail(deps, job))
     },
     stop: async () => {

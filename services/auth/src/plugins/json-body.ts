@@ -12,13 +12,15 @@ const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor',
 export const jsonBody = fp(
   async (app: FastifyInstance) => {
     app.removeAllContentTypeParsers()
-    app.addContentTypeParser('*', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
-      const type = request.headers['content-type'] ?? ''
-      const text = decode(body)
-      if (request.routeOptions.config.forms && /^application\/x-www-form-urlencoded\b/i.test(type)) {
-        return checkStrings(Object.fromEntries(new URLSearchParams(text)))
+    app.addHook('onRequest', async (request) => {
+      // A content type that is none would be refused before any parser is asked.
+      if (request.headers['content-type'] !== undefined && !isForm(request)) {
+        request.headers['content-type'] = 'application/json'
       }
-      return parseJson(text)
+    })
+    app.addContentTypeParser('*', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
+      const text = decode(body)
+      return isForm(request) ? checkStrings(Object.fromEntries(new URLSearchParams(text))) : parseJson(text)
     })
     app.addHook('preValidation', async (request) => {
       request.query = normaliseQuery(request.query)
@@ -27,6 +29,12 @@ export const jsonBody = fp(
   },
   { name: 'json-body' },
 )
+
+/** Whether a request brings a form body to a route that takes one. */
+export function isForm(request: FastifyRequest): boolean {
+  if (!request.routeOptions.config.forms) return false
+  return /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
+}
 
 /** @returns the object of a body without members that are null, or undefined for an empty body */
 export function parseJson(text: string): Record<string, unknown> | undefined {

@@ -7,6 +7,7 @@ import { errorSchema } from '../error-envelope.ts'
 import { vocabulary } from '../error-vocabulary.ts'
 import { isPkceToken } from '../one-time-tokens/one-time-token.ts'
 import { parseLink, parseVerifyBody, requireLinkType, type VerifyFields } from '../one-time-tokens/verify-request.ts'
+import { isForm } from '../plugins/json-body.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { confirmationPage } from '../redirects/confirmation-page.ts'
 import { codeRedirect, failureRedirect, sessionRedirect } from '../redirects/verify-redirect.ts'
@@ -65,11 +66,6 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
       return { ...toSessionView(deps, session), ...(type === undefined ? {} : { type }) }
     },
   )
-}
-
-function isForm(request: FastifyRequest): boolean {
-  const { forms } = request.routeOptions.config
-  return Boolean(forms) && (request.headers['content-type'] ?? '').startsWith('application/x-www-form-urlencoded')
 }
 
 function verifyBodyToken(

@@ -1,0 +1,208 @@
+import { startStubProvider } from '@trestle/testing/stub-provider.ts'
+import { afterAll, describe, expect, it } from 'vitest'
+import { openTestApp } from '../test/auth-app.ts'
+import { openMailApp } from '../test/mail-app.ts'
+
+const { app, close } = await openTestApp({
+  settings: {
+    AUTH_REQUEST_ID_HEADER: 'X-Trace',
+    AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
+    AUTH_CORS_ALLOWED_HEADERS: 'X-Extra',
+  },
+})
+afterAll(close)
+
+const post = (payload: string | Buffer, headers: Record<string, string> = {}, url = '/signup') =>
+  app.inject({ method: 'POST', url, payload, headers })
+const badJson = (reason: unknown) => ({ code: 400, error_code: 'bad_json', msg: reason })
+const JSON_PREFIX = 'Could not parse request body as JSON: '
+
+describe('service endpoints', () => {
+  it('200: GET /health', async () => {
+    const answer = await app.inject('/health')
+    expect(answer.json()).toEqual({
+      version: '0.1.0',
+      name: 'Auth',
+      description: 'Auth is a user registration and authentication API',
+    })
+  })
+
+  it('503: GET /ready before the service is', async () => {
+    const answer = await app.inject('/ready')
+    expect(answer.statusCode).toBe(503)
+    expect(answer.headers['retry-after']).toBe('1')
+    expect(answer.json()).toEqual({
+      code: 503,
+      error_code: 'service_unavailable',
+      msg: 'the process is starting',
+      error_id: answer.headers['x-request-id'],
+    })
+  })
+
+  it('200: GET /settings', async () => {
+    const answer = await app.inject('/settings/')
+    const names =
+      'apple azure bitbucket discord facebook figma github gitlab google keycloak linkedin notion slack snapchat spotify twitch twitter workos'
+    expect(answer.json()).toEqual({
+      external: Object.fromEntries(names.split(' ').map((name) => [name, false])),
+      disable_signup: false,
+      autoconfirm: false,
+      mailer_autoconfirm: false,
+      phone_autoconfirm: false,
+      email_enabled: true,
+      phone_enabled: false,
+      anonymous_users_enabled: false,
+      sms_provider: '',
+      saml_enabled: false,
+      passkeys_enabled: false,
+    })
+  })
+
+  it('200: GET /.well-known/jwks.json holds no shared secret', async () => {
+    const answer = await app.inject('/.well-known/jwks.json')
+    expect(answer.json()).toEqual({ keys: [] })
+    expect(answer.headers['cache-control']).toBe('public, max-age=600')
+  })
+})
+
+describe('requests', () => {
+  it.each([
+    ['application/json;charset=UTF-8'],
+    ['text/plain'],
+    ['application/x-www-form-urlencoded'],
+    ['nonsense'],
+    [undefined],
+  ])('JSON whatever the content type says: %s', async (type) => {
+    const answer = await post('{"email":"x"}', type === undefined ? {} : { 'content-type': type })
+    expect(answer.json()).toMatchObject({ msg: 'Signup requires a valid password' })
+  })
+
+  it.each([
+    ['', `${JSON_PREFIX}the body is empty`],
+    ['[]', `${JSON_PREFIX}the body is not an object`],
+    ['{"email":', expect.stringContaining(JSON_PREFIX)],
+    [Buffer.from([0x7b, 0xff, 0x7d]), `${JSON_PREFIX}the body is not UTF-8`],
+  ])('400: %j', async (body, reason) => {
+    const answer = await post(body, { 'content-type': 'application/json' })
+    expect(answer.statusCode).toBe(400)
+    expect(answer.json()).toEqual(badJson(reason))
+  })
+
+  it('400: NUL in a query or a path', async () => {
+    const refused = {
+      code: 400,
+      error_code: 'validation_failed',
+      msg: 'Text may not contain NUL characters or lone surrogates',
+    }
+    expect((await app.inject('/verify?type=a%00&token=x')).json()).toEqual(refused)
+  })
+
+  it('413: more than a mebibyte', async () => {
+    const answer = await post(`{"a":"${'x'.repeat(1_048_576)}"}`)
+    expect(answer.json()).toEqual({
+      code: 413,
+      error_code: 'request_entity_too_large',
+      msg: 'Request body too large (max 1048576 bytes)',
+    })
+  })
+
+  it('404 and 405: unknown paths and methods', async () => {
+    expect((await app.inject('/nowhere')).json()).toEqual({ code: 404, error_code: 'not_found', msg: 'Not found' })
+    expect((await app.inject('/%zz')).statusCode).toBeLessThan(500)
+    const answer = await app.inject('/signup')
+    expect([answer.statusCode, answer.headers.allow]).toEqual([405, 'POST'])
+    expect(answer.json()).toEqual({ code: 405, error_code: 'method_not_allowed', msg: 'Method not allowed' })
+    expect((await app.inject({ method: 'DELETE', url: '/signup/' })).statusCode).toBe(405)
+  })
+
+  it('takes the request id of the header that the setting names', async () => {
+    const id = (value: string) => app.inject({ url: '/health', headers: { 'x-trace': value } })
+    expect((await id('abc-123')).headers['x-request-id']).toBe('abc-123')
+    expect((await id('with space')).headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
+    expect((await id('x'.repeat(129))).headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
+  })
+})
+
+describe('answers', () => {
+  it('carry the headers of the contract', async () => {
+    expect((await app.inject('/health')).headers).toMatchObject({
+      'access-control-allow-origin': '*',
+      'access-control-expose-headers': 'X-Total-Count, Link, X-Supabase-Api-Version',
+      'content-type': 'application/json; charset=utf-8',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+    })
+  })
+
+  it('204: a preflight', async () => {
+    const headers = { origin: 'https://app.test', 'access-control-request-method': 'POST' }
+    const answer = await app.inject({ method: 'OPTIONS', url: '/signup', headers })
+    expect(answer.statusCode).toBe(204)
+    expect(answer.headers).toMatchObject({
+      'access-control-allow-origin': '*',
+      'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
+      'access-control-allow-headers':
+        'Accept, Authorization, Content-Type, X-Client-IP, X-Client-Info, X-JWT-AUD, X-Supabase-Api-Version, X-Auth-Api-Version, apikey, X-Extra',
+    })
+    expect(answer.headers['access-control-allow-credentials']).toBeUndefined()
+  })
+
+  it.each(['x-supabase-api-version', 'x-auth-api-version'])('errors of the newer version by %s', async (name) => {
+    const answer = await post('{}', { [name]: '2024-01-01' })
+    expect(answer.json()).toEqual({
+      code: 'anonymous_provider_disabled',
+      message: 'Anonymous sign-ins are disabled',
+    })
+    expect(answer.headers['x-supabase-api-version']).toBe('2024-01-01')
+    expect((await post('{}', { [name]: '2023-01-01' })).json().code).toBe(422)
+  })
+
+  it('429: an empty bucket, before the body is looked at', async () => {
+    const ask = (ip: string) => app.inject({ url: '/verify', headers: { 'x-real-ip': ip } })
+    for (let i = 0; i < 30; i += 1) expect((await ask('1.1.1.1, 8.8.8.8')).statusCode).toBe(400)
+    const answer = await ask('1.1.1.1')
+    expect(answer.json()).toEqual({
+      code: 429,
+      error_code: 'over_request_rate_limit',
+      msg: 'Request rate limit reached',
+    })
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThan(200)
+    expect((await ask('2.2.2.2')).statusCode).toBe(400)
+    expect((await app.inject('/verify')).statusCode).toBe(400)
+  })
+})
+
+describe('captcha', () => {
+  it('asks the provider once a request, unless an admin asks', async () => {
+    const provider = await startStubProvider(({ body }) => {
+      const token = new URLSearchParams(body).get('response')
+      if (token === 'broken') return { body: '<html>' }
+      return { body: token === 'good' ? { success: true } : { success: false, 'error-codes': ['invalid', 'expired'] } }
+    })
+    const guarded = await openMailApp({
+      AUTH_SECURITY_CAPTCHA_ENABLED: 'true',
+      AUTH_SECURITY_CAPTCHA_SECRET: 'captcha secret',
+      AUTH_SECURITY_CAPTCHA_URL: `${provider.url}/siteverify`,
+    })
+    const signUp = (captcha: object, headers = {}) =>
+      guarded.post('/signup', { email: 'a@example.com', password: 'correct horse', ...captcha }, headers)
+    const failed = (msg: string) => ({ code: 400, error_code: 'captcha_failed', msg })
+    expect((await signUp({})).json()).toEqual(failed('captcha protection: request disallowed (no captcha_token found)'))
+    expect((await signUp({ captcha_token: 'bad' })).json()).toEqual(
+      failed('captcha protection: request disallowed (invalid, expired)'),
+    )
+    expect((await signUp({ captcha_token: 'broken' })).json()).toMatchObject({
+      code: 500,
+      msg: 'captcha verification process failed',
+    })
+    expect((await signUp({ gotrue_meta_security: { captcha_token: 'good' } })).statusCode).toBe(200)
+    expect(provider.requests.at(-1)).toMatchObject({
+      method: 'POST',
+      url: '/siteverify',
+      body: 'secret=captcha+secret&response=good&remoteip=127.0.0.1',
+    })
+    await provider.close()
+    expect((await signUp({ captcha_token: 'good' })).statusCode).toBe(500)
+    await guarded.close()
+  })
+})

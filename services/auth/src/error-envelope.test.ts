@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest'
+import { isVersioned, oauthName, toEnvelope } from './error-envelope.ts'
+import { serviceUnavailable, userBanned, weakPassword } from './errors.ts'
+
+const context = { apiVersion: undefined, isTokenRequest: false, requestId: 'r1' }
+const text = (body: object) => JSON.stringify(body)
+
+describe('toEnvelope', () => {
+  it('has the members of the contract, in its order', () => {
+    expect(text(toEnvelope(userBanned(), context))).toBe(
+      '{"code":403,"error_code":"user_banned","msg":"User is banned"}',
+    )
+    expect(text(toEnvelope(userBanned(), { ...context, apiVersion: '2024-01-01' }))).toBe(
+      '{"code":"user_banned","message":"User is banned"}',
+    )
+    expect(text(toEnvelope(serviceUnavailable({ message: 'm' }), context))).toBe(
+      '{"code":503,"error_code":"service_unavailable","msg":"m","error_id":"r1"}',
+    )
+    expect(text(toEnvelope(userBanned(), { ...context, isTokenRequest: true }))).toBe(
+      '{"code":403,"error_code":"user_banned","msg":"User is banned","error":"invalid_grant","error_description":"User is banned"}',
+    )
+    const weak = weakPassword({ message: 'm', details: { weak_password: { reasons: ['length'] } } })
+    expect(text(toEnvelope(weak, { ...context, apiVersion: '2025-06-30' }))).toBe(
+      '{"code":"weak_password","message":"m","weak_password":{"reasons":["length"]}}',
+    )
+  })
+})
+
+describe('isVersioned', () => {
+  it.each([
+    [undefined, false],
+    ['', false],
+    ['2023-12-31', false],
+    ['2024-01-01', true],
+    ['2024-13-01', false],
+    ['2024-01-01 ', false],
+    ['3000-01-01', true],
+    ['latest', false],
+  ])('%s: %s', (version, expected) => {
+    expect(isVersioned(version)).toBe(expected)
+  })
+})
+
+describe('oauthName', () => {
+  it.each([
+    [400, 'invalid_credentials', 'Invalid login credentials', 'invalid_grant'],
+    [400, 'invalid_credentials', 'unsupported_grant_type', 'unsupported_grant_type'],
+    [400, 'refresh_token_already_used', '', 'invalid_grant'],
+    [400, 'session_expired', '', 'invalid_grant'],
+    [404, 'flow_state_not_found', '', 'invalid_grant'],
+    [400, 'email_not_confirmed', '', 'invalid_grant'],
+    [400, 'validation_failed', '', 'invalid_request'],
+    [400, 'captcha_failed', '', 'invalid_request'],
+    [422, 'email_provider_disabled', '', 'unauthorized_client'],
+    [400, 'provider_disabled', '', 'unauthorized_client'],
+    [422, 'signup_disabled', '', 'unauthorized_client'],
+    [429, 'over_request_rate_limit', '', 'slow_down'],
+    [503, 'server_busy', '', 'server_error'],
+  ])('%s %s: %s', (status, code, message, expected) => {
+    expect(oauthName({ status, code, message })).toBe(expected)
+  })
+})

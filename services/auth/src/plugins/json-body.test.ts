@@ -1,0 +1,54 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { parseJson } from './json-body.ts'
+
+describe('parseJson', () => {
+  it.each([
+    ['', undefined],
+    ['  ', undefined],
+    ['{}', {}],
+    ['{"a":null,"b":{"c":null}}', { b: { c: null } }],
+    ['{"a":[{"constructor":1,"x":2}],"prototype":3}', { a: [{ x: 2 }] }],
+    [`{"a":"${'['.repeat(100)}\\"${'{'.repeat(100)}"}`, { a: `${'['.repeat(100)}"${'{'.repeat(100)}` }],
+  ])('%j', (text, expected) => {
+    expect(parseJson(text)).toEqual(expected)
+  })
+
+  it('drops __proto__', () => {
+    const parsed = parseJson('{"data":{"__proto__":{"admin":true},"x":1}}')
+    expect(JSON.stringify(parsed)).toBe('{"data":{"x":1}}')
+    expect(Object.getPrototypeOf(parsed?.data)).toBe(Object.prototype)
+  })
+
+  it.each([
+    ['{', 'Could not parse request body as JSON: '],
+    ['[]', 'Could not parse request body as JSON: the body is not an object'],
+    ['"x"', 'Could not parse request body as JSON: the body is not an object'],
+    ['null', 'Could not parse request body as JSON: the body is not an object'],
+    [`{"a":${'['.repeat(64)}${']'.repeat(64)}}`, 'nesting deeper than 64 levels'],
+    ['['.repeat(500_000), 'nesting deeper than 64 levels'],
+    ['{"a":"\\u0000"}', 'Text may not contain NUL characters or lone surrogates'],
+    ['{"a":["\\ud800"]}', 'Text may not contain NUL characters or lone surrogates'],
+    ['{"\\udc00":1}', 'Text may not contain NUL characters or lone surrogates'],
+  ])('refuses %.40s', (text, message) => {
+    expect(() => parseJson(text)).toThrow(message)
+  })
+
+  it('accepts 64 levels', () => {
+    expect(() => parseJson(`{"a":${'['.repeat(63)}${']'.repeat(63)}}`)).not.toThrow()
+  })
+
+  it('does not repeat the body in its message', () => {
+    expect(() => parseJson('{"password": "secret" oops}')).toThrow(/^(?!.*secret)/s)
+  })
+
+  it('reads every other object as JSON.parse does', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.jsonValue({ maxDepth: 5 })), (value) => {
+        const text = JSON.stringify(value)
+        if (/\\u0000|\\ud[89a-f]|null|__proto__|constructor|prototype/i.test(text)) return
+        expect(parseJson(text)).toEqual(JSON.parse(text))
+      }),
+    )
+  })
+})

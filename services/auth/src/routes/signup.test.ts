@@ -1,0 +1,348 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { openMailApp } from '../../test/mail-app.ts'
+
+const main = await openMailApp()
+const { clock, deps } = main
+const UUID = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+const password = 'correct horse'
+
+afterAll(() => main.close())
+
+const timestamp = (date: Date) => date.toISOString().replace('Z', '000+00:00')
+const refused = (status: number, code: string, msg: string) => ({ code: status, error_code: code, msg })
+
+function unconfirmed(email: string, data = {}) {
+  const at = timestamp(clock.now())
+  return {
+    id: UUID,
+    aud: 'authenticated',
+    role: 'authenticated',
+    email,
+    phone: '',
+    confirmation_sent_at: at,
+    app_metadata: { provider: 'email', providers: ['email'] },
+    user_metadata: data,
+    identities: [
+      {
+        identity_id: UUID,
+        id: UUID,
+        user_id: UUID,
+        identity_data: { ...data, sub: UUID, email, email_verified: false, phone_verified: false },
+        provider: 'email',
+        created_at: at,
+        updated_at: at,
+        email,
+      },
+    ],
+    created_at: at,
+    updated_at: at,
+    is_anonymous: false,
+  }
+}
+
+const auditOf = async (email: string) => {
+  const rows = await deps.db.selectFrom('audit_log_entries').select(['action', 'payload']).orderBy('id').execute()
+  return rows.filter(({ payload }) => payload.actor_username === email).map(({ action }) => action)
+}
+const rowsOf = (email: string) => deps.db.selectFrom('users').selectAll().where('email', '=', email).execute()
+
+describe('POST /signup', () => {
+  it('200: stores the user and mails a link and a code', async () => {
+    const data = { zeta: 1, name: 'Ada', nested: { b: [1, { y: 0, x: null }], a: 'ü' } }
+    const answer = await main.post('/signup', { email: 'Ada@Example.com', password, data })
+    expect(answer.statusCode).toBe(200)
+    expect(answer.json()).toEqual(unconfirmed('ada@example.com', data))
+    expect(answer.headers).toMatchObject({ 'cache-control': 'no-store', pragma: 'no-cache' })
+    const { mail, link, token, code } = await main.readMail('ada@example.com')
+    expect(mail.subject).toBe('Confirm your email address')
+    expect(mail.from).toMatchObject({ address: 'admin@example.com', name: 'Trestle' })
+    expect(token).toMatch(/^[0-9a-f]{56}$/)
+    expect(code).toMatch(/^[0-9]{6}$/)
+    expect(link.href).toBe(`http://localhost:8081/verify?token=${token}&type=signup&redirect_to=http://localhost:3000`)
+    expect(mail.text).toContain(link.href)
+    const [user] = await rowsOf('ada@example.com')
+    expect(user?.encrypted_password).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
+    expect(await auditOf('ada@example.com')).toEqual(['user_confirmation_requested'])
+  })
+
+  it('200: answers a duplicate like a fresh signup, byte for byte but for ids', async () => {
+    const body = { email: 'twin@example.com', password, data: { zeta: 1, a: { y: 1, x: [1] }, '2': 0, ä: 1, b: 'x' } }
+    const shape = (text: string) => text.replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'id')
+    const fresh = await main.post('/signup', body)
+    const pending = await main.post('/signup', body)
+    await deps.db
+      .updateTable('users')
+      .set({ email_confirmed_at: clock.now() })
+      .where('email', '=', 'twin@example.com')
+      .execute()
+    const confirmed = await main.post('/signup', body)
+    expect(shape(pending.body)).toBe(shape(fresh.body))
+    expect(shape(confirmed.body)).toBe(shape(fresh.body))
+    const header = (answer: typeof fresh) => Object.keys(answer.headers).sort()
+    expect(header(pending)).toEqual(header(fresh))
+    const ids = [fresh, pending, confirmed].map((answer) => answer.json().id)
+    expect(new Set(ids).size).toBe(3)
+    expect(await auditOf('twin@example.com')).toEqual([
+      'user_confirmation_requested',
+      'user_repeated_signup',
+      'user_repeated_signup',
+    ])
+  })
+
+  it('200: sends the confirmation again once its interval has passed, and changes nothing else', async () => {
+    const first = await main.post('/signup', { email: 'again@example.com', password, data: { a: 1 } })
+    expect(first.statusCode).toBe(200)
+    const [before] = await rowsOf('again@example.com')
+    const old = await main.readMail('again@example.com')
+    clock.advance(899_000)
+    await main.post('/signup', { email: 'again@example.com', password: 'another one', data: { b: 2 } })
+    clock.advance(1_000)
+    await main.post('/signup', { email: 'again@example.com', password: 'another one', data: { b: 2 } })
+    const renewed = await main.readMail('again@example.com')
+    expect(renewed.token).not.toBe(old.token)
+    const [after] = await rowsOf('again@example.com')
+    expect(after).toEqual({ ...before, confirmation_sent_at: timestamp(clock.now()) })
+    expect(main.recipients().filter((to) => to === 'again@example.com')).toHaveLength(2)
+  })
+
+  it('200: parallel signups of one address make one user', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => main.post('/signup', { email: 'race@example.com', password })),
+    )
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual(Array(8).fill(200))
+    for (const answer of answers) expect(answer.json()).toEqual(unconfirmed('race@example.com'))
+    const rows = await rowsOf('race@example.com')
+    expect(rows).toHaveLength(1)
+    expect(answers.filter((answer) => answer.json().id === rows[0]?.id)).toHaveLength(1)
+    expect((await auditOf('race@example.com')).sort()).toEqual([
+      'user_confirmation_requested',
+      ...Array(7).fill('user_repeated_signup'),
+    ])
+  })
+
+  it('200: a staged row becomes the signup', async () => {
+    const staged = await deps.db
+      .insertInto('users')
+      .values({ aud: 'authenticated', role: 'authenticated', email: 'staged@example.com', staged_at: clock.now() })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    const answer = await main.post('/signup', { email: 'staged@example.com', password })
+    expect(answer.json()).toEqual(unconfirmed('staged@example.com'))
+    const rows = await rowsOf('staged@example.com')
+    expect(rows.map(({ staged_at }) => staged_at)).toEqual([null])
+    expect(rows[0]?.id).not.toBe(staged.id)
+  })
+
+  it('200: takes the redirect from header, query or Referer, where it is permitted', async () => {
+    const signUp = async (email: string, url: string, headers = {}) => {
+      await main.post(url, { email, password }, headers)
+      return (await main.readMail(email)).link.searchParams.get('redirect_to')
+    }
+    const header = { redirect_to: 'http://localhost:5173/h', referer: 'http://localhost:5173/r' }
+    expect(await signUp('r1@example.com', '/signup?redirect_to=http://localhost:5173/q', header)).toBe(
+      'http://localhost:5173/h',
+    )
+    const referer = { referer: 'http://localhost:5173/r' }
+    expect(await signUp('r2@example.com', '/signup?redirect_to=http://localhost:5173/q', referer)).toBe(
+      'http://localhost:5173/q',
+    )
+    expect(await signUp('r3@example.com', '/signup?redirect_to=https://evil.test', referer)).toBe(
+      'http://localhost:5173/r',
+    )
+    expect(await signUp('r4@example.com', '/signup?redirect_to=https://evil.test')).toBe('http://localhost:3000')
+  })
+
+  it('200: null members count as absent, and the audience of the request is kept', async () => {
+    const body = { email: 'nulls@example.com', phone: null, password, data: null, code_challenge: null, channel: null }
+    const answer = await main.post('/signup', body, { 'x-jwt-aud': 'other' })
+    expect(answer.json()).toEqual({ ...unconfirmed('nulls@example.com'), aud: 'other' })
+  })
+
+  const weak = 'Password should be at least 6 characters.'
+  const tooLong = 'Password cannot be longer than 72 characters'
+  const notBoth = 'Only an email address or phone number should be provided on signup.'
+  const invalidEmail = 'Unable to validate email address: invalid format'
+  const phone = '+14155550100'
+  const challenge = 'a'.repeat(43)
+  it.each([
+    [{ email: 'x@example.com' }, 400, 'validation_failed', 'Signup requires a valid password'],
+    [{ email: 'x@example.com', password: '' }, 400, 'validation_failed', 'Signup requires a valid password'],
+    [{ email: 'x@example.com', password: 'ä'.repeat(37) }, 400, 'validation_failed', tooLong],
+    [{ email: 'x@example.com', phone, password }, 400, 'validation_failed', notBoth],
+    [{ email: 'x@example.com', phone, password: 'short' }, 422, 'weak_password', weak],
+    [{ phone, password, channel: 'pigeon' }, 400, 'validation_failed', expect.stringContaining('Invalid channel')],
+    [{ phone, password, channel: 'whatsapp' }, 400, 'validation_failed', expect.stringContaining('Invalid channel')],
+    [
+      { phone, password, code_challenge: challenge, code_challenge_method: 's256' },
+      400,
+      'validation_failed',
+      'PKCE not supported for phone signups',
+    ],
+    [
+      { email: 'x@example.com', password, code_challenge: challenge },
+      400,
+      'validation_failed',
+      'PKCE flow requires code_challenge_method and code_challenge',
+    ],
+    [{ phone, password }, 400, 'phone_provider_disabled', 'Phone signups are disabled'],
+    [{ email: 'nobody', password }, 400, 'validation_failed', invalidEmail],
+    [{ email: ' x@example.com', password }, 400, 'validation_failed', invalidEmail],
+    [{ email: `${'x'.repeat(256)}@example.com`, password }, 400, 'validation_failed', 'An email address is too long'],
+    [{}, 422, 'anonymous_provider_disabled', 'Anonymous sign-ins are disabled'],
+    [{ data: { a: 1 }, password }, 422, 'anonymous_provider_disabled', 'Anonymous sign-ins are disabled'],
+    [
+      { email: 'x@example.com', password, data: { a: 'x'.repeat(65_536) } },
+      400,
+      'validation_failed',
+      'User metadata may not be larger than 65536 bytes',
+    ],
+  ])('refuses %j', async (body, status, code, msg) => {
+    const answer = await main.post('/signup', body)
+    expect(answer.statusCode).toBe(status)
+    const reasons = code === 'weak_password' ? { weak_password: { reasons: ['length'] } } : {}
+    expect(answer.json()).toEqual({ ...refused(status, code, ''), msg, ...reasons })
+    expect(await rowsOf('x@example.com')).toEqual([])
+  })
+
+  it('400: a member of another type', async () => {
+    const answer = await main.post('/signup', { email: 1, password })
+    expect(answer.json()).toEqual(
+      refused(
+        400,
+        'bad_json',
+        'Could not parse request body as JSON: email: Invalid input: expected string, received number',
+      ),
+    )
+  })
+})
+
+describe('POST /signup with MAILER_AUTOCONFIRM', () => {
+  it('200: is at once a session and a user; 400: tells of a duplicate', async () => {
+    const open = await openMailApp({ AUTH_MAILER_AUTOCONFIRM: 'true' })
+    const at = timestamp(open.clock.now())
+    const answer = await open.post('/signup', { email: 'now@example.com', password })
+    const body = answer.json()
+    const user = {
+      ...unconfirmed('now@example.com'),
+      email_confirmed_at: at,
+      confirmed_at: at,
+      last_sign_in_at: expect.any(String),
+      created_at: at,
+      updated_at: expect.any(String),
+      confirmation_sent_at: undefined,
+      identities: [
+        {
+          ...unconfirmed('now@example.com').identities[0],
+          identity_data: { sub: UUID, email: 'now@example.com', email_verified: true, phone_verified: false },
+          last_sign_in_at: body.identities[0].last_sign_in_at,
+          created_at: at,
+          updated_at: expect.any(String),
+        },
+      ],
+    }
+    const seconds = Math.floor(open.clock.now().getTime() / 1_000)
+    expect(body).toEqual({
+      access_token: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/),
+      token_type: 'bearer',
+      expires_in: 3600,
+      expires_at: seconds + 3600,
+      refresh_token: expect.stringMatching(/^[\w-]{32}$/),
+      user,
+      ...user,
+    })
+    const claims = JSON.parse(Buffer.from(body.access_token.split('.')[1], 'base64url').toString())
+    expect(claims).toMatchObject({ sub: body.id, aal: 'aal1', amr: [{ method: 'password' }], is_anonymous: false })
+    const repeated = await open.post('/signup', { email: 'NOW@example.com', password })
+    expect(repeated.statusCode).toBe(400)
+    expect(repeated.json()).toEqual(refused(400, 'user_already_exists', 'User already registered'))
+    const audit = await open.deps.db.selectFrom('audit_log_entries').select('action').orderBy('id').execute()
+    expect(audit.map(({ action }) => action)).toEqual(['user_signedup', 'user_repeated_signup'])
+    expect(open.recipients()).toEqual([])
+    await open.close()
+  })
+})
+
+describe('POST /signup under settings', () => {
+  it('200: anonymous where it is on, until its bucket is empty', async () => {
+    const open = await openMailApp({
+      AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+      AUTH_RATE_LIMIT_ANONYMOUS_USERS: '1',
+      AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
+    })
+    const from = (ip: string) => ({ 'x-real-ip': ip })
+    const answer = await open.post('/signup', { data: { a: 1 } }, from('1.1.1.1'))
+    expect(answer.json()).toMatchObject({
+      token_type: 'bearer',
+      email: '',
+      phone: '',
+      app_metadata: {},
+      user_metadata: { a: 1 },
+      identities: [],
+      is_anonymous: true,
+    })
+    const claims = JSON.parse(Buffer.from(answer.json().access_token.split('.')[1], 'base64url').toString())
+    expect(claims).toMatchObject({ is_anonymous: true, amr: [{ method: 'anonymous' }] })
+    const second = await open.post('/signup', {}, from('1.1.1.1'))
+    expect(second.json()).toEqual(refused(429, 'over_request_rate_limit', 'Request rate limit reached'))
+    expect(Number(second.headers['retry-after'])).toBeGreaterThan(3_500)
+    expect((await open.post('/signup', {}, from('2.2.2.2'))).statusCode).toBe(200)
+    await open.close()
+  })
+
+  it('422: nobody signs up where it is disabled', async () => {
+    const open = await openMailApp({ AUTH_DISABLE_SIGNUP: 'true', AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' })
+    const disabled = refused(422, 'signup_disabled', 'Signups not allowed for this instance')
+    expect((await open.post('/signup', { email: 'x@example.com', password })).json()).toEqual(disabled)
+    expect((await open.post('/signup', {})).json()).toEqual(disabled)
+    await open.close()
+  })
+
+  it('400: email signups may be off; 500: phone signups need a gateway', async () => {
+    const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false', AUTH_EXTERNAL_PHONE_ENABLED: 'true' })
+    expect((await open.post('/signup', { email: 'x@example.com', password })).json()).toEqual(
+      refused(400, 'email_provider_disabled', 'Email signups are disabled'),
+    )
+    const phone = await open.post('/signup', { phone: '+1 415 555 0100', password })
+    expect(phone.json()).toEqual({
+      ...refused(500, 'unexpected_failure', 'Unable to get SMS provider'),
+      error_id: phone.headers['x-request-id'],
+    })
+    expect((await open.post('/signup', { phone: '0415', password })).json()).toEqual(
+      refused(400, 'validation_failed', 'Invalid phone number format (E.164 required)'),
+    )
+    await open.close()
+  })
+
+  it('200: a phone number that needs no confirmation', async () => {
+    const open = await openMailApp({ AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_SMS_AUTOCONFIRM: 'true' })
+    const answer = await open.post('/signup', { phone: '+1 415 555 0100', password, data: { email: 'x@example.com' } })
+    expect(answer.json()).toMatchObject({
+      phone: '14155550100',
+      email: '',
+      app_metadata: { provider: 'phone', providers: ['phone'] },
+      identities: [{ provider: 'phone', identity_data: { phone: '14155550100', phone_verified: true } }],
+    })
+    expect(answer.json().identities[0].identity_data.email).toBeUndefined()
+    await open.close()
+  })
+
+  it('429: no mail is left, and nothing is stored; a duplicate is answered alike', async () => {
+    const open = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
+    const exhausted = refused(429, 'over_email_send_rate_limit', 'email rate limit exceeded')
+    expect((await open.post('/signup', { email: 'a@example.com', password })).statusCode).toBe(200)
+    const fresh = await open.post('/signup', { email: 'b@example.com', password })
+    expect(fresh.json()).toEqual(exhausted)
+    expect(Number(fresh.headers['retry-after'])).toBeGreaterThan(0)
+    expect((await open.post('/signup', { email: 'a@example.com', password })).json()).toEqual(exhausted)
+    const { rows } = { rows: await open.deps.db.selectFrom('users').select('email').execute() }
+    expect(rows).toEqual([{ email: 'a@example.com' }])
+    await open.close()
+  })
+
+  it('200: a dropped duplicate takes nothing from the limit of mails', async () => {
+    const open = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '2' })
+    for (let i = 0; i < 4; i += 1) await open.post('/signup', { email: 'a@example.com', password })
+    expect((await open.post('/signup', { email: 'b@example.com', password })).statusCode).toBe(200)
+    await open.close()
+  })
+})

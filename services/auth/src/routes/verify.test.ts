@@ -1,0 +1,293 @@
+import { createHash } from 'node:crypto'
+import { afterAll, describe, expect, it } from 'vitest'
+import { openMailApp } from '../../test/mail-app.ts'
+
+const main = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: 'off', AUTH_URI_ALLOW_LIST: 'myapp://callback' })
+const { app, clock, deps } = main
+const password = 'correct horse'
+const OTP_EXPIRED = { code: 403, error_code: 'otp_expired', msg: 'Token has expired or is invalid' }
+const LINK_EXPIRED = { code: 403, error_code: 'otp_expired', msg: 'Email link is invalid or has expired' }
+const LINK_EXPIRED_FRAGMENT =
+  '#error=access_denied&error_code=otp_expired&error_description=Email+link+is+invalid+or+has+expired&sb='
+
+afterAll(() => main.close())
+
+let count = 0
+async function signUp(body = {}) {
+  count += 1
+  const email = `user${count}@example.com`
+  const answer = await main.post('/signup', { email, password, ...body })
+  return { email, id: answer.json().id as string, ...(await main.readMail(email)) }
+}
+const verify = (body: object, headers = {}) => main.post('/verify', body, headers)
+const follow = (query: string, headers = {}) => app.inject({ method: 'GET', url: `/verify?${query}`, headers })
+const userOf = (id: string) => deps.db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+const sessionsOf = (userId: string) =>
+  deps.db.selectFrom('sessions').selectAll().where('user_id', '=', userId).execute()
+const claimsOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+const timestamp = (date: Date) => date.toISOString().replace('Z', '000+00:00')
+
+describe('POST /verify', () => {
+  it('200: a code confirms the address and signs in', async () => {
+    const { email, id, code } = await signUp()
+    const answer = await verify({ type: 'signup', token: code, email: email.toUpperCase() })
+    expect(answer.statusCode).toBe(200)
+    const at = timestamp(clock.now())
+    const { identities, ...user } = answer.json().user
+    expect(answer.json()).toEqual({
+      access_token: expect.any(String),
+      token_type: 'bearer',
+      expires_in: 3600,
+      expires_at: Math.floor(clock.now().getTime() / 1_000) + 3600,
+      refresh_token: expect.stringMatching(/^[\w-]{32}$/),
+      user: answer.json().user,
+      type: 'signup',
+    })
+    expect(user).toEqual({
+      id,
+      aud: 'authenticated',
+      role: 'authenticated',
+      email,
+      email_confirmed_at: at,
+      phone: '',
+      confirmation_sent_at: at,
+      confirmed_at: at,
+      last_sign_in_at: expect.any(String),
+      app_metadata: { provider: 'email', providers: ['email'] },
+      user_metadata: {},
+      created_at: at,
+      updated_at: expect.any(String),
+      is_anonymous: false,
+    })
+    expect(identities).toMatchObject([
+      { provider: 'email', identity_data: { sub: id, email, email_verified: true, phone_verified: false } },
+    ])
+    expect(claimsOf(answer.json().access_token)).toMatchObject({ sub: id, amr: [{ method: 'otp' }] })
+    expect(answer.headers['cache-control']).toBe('no-store')
+    expect(await sessionsOf(id)).toHaveLength(1)
+    expect(await verify({ type: 'signup', token: code, email })).toMatchObject({ statusCode: 403 })
+  })
+
+  it.each([['token_hash'], ['token']])('200: the token of a link as %s', async (member) => {
+    const { id, token } = await signUp()
+    const answer = await verify({ type: 'email', [member]: token })
+    expect(answer.json()).toMatchObject({ type: 'signup', user: { id } })
+    expect((await verify({ type: 'email', [member]: token })).json()).toEqual(LINK_EXPIRED)
+  })
+
+  it('200: one of two parallel verifies wins, by code and by link', async () => {
+    const { email, id, code, token } = await signUp()
+    const answers = await Promise.all([
+      verify({ type: 'signup', token: code, email }),
+      verify({ type: 'signup', token: code, email }),
+      verify({ type: 'signup', token_hash: token }),
+      verify({ type: 'signup', token_hash: token }),
+    ])
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 403, 403, 403])
+    for (const answer of answers.filter(({ statusCode }) => statusCode === 403)) {
+      expect([OTP_EXPIRED, LINK_EXPIRED]).toContainEqual(answer.json())
+    }
+    expect(await sessionsOf(id)).toHaveLength(1)
+  })
+
+  it('403: an unknown address, a wrong code and an expired one are answered alike', async () => {
+    const { email, code, token } = await signUp()
+    const wrong = code === '000000' ? '000001' : '000000'
+    expect((await verify({ type: 'signup', token: code, email: 'nobody@example.com' })).json()).toEqual(OTP_EXPIRED)
+    expect((await verify({ type: 'signup', token: wrong, email })).json()).toEqual(OTP_EXPIRED)
+    expect((await verify({ type: 'recovery', token: code, email })).json()).toEqual(OTP_EXPIRED)
+    expect((await verify({ type: 'invite', token: code, email })).json()).toEqual(OTP_EXPIRED)
+    expect((await verify({ type: 'signup', token: code, email }, { 'x-jwt-aud': 'other' })).json()).toEqual(OTP_EXPIRED)
+    expect((await verify({ type: 'recovery', token_hash: token })).json()).toEqual(LINK_EXPIRED)
+    clock.advance(86_400_000)
+    expect((await verify({ type: 'signup', token: code, email })).json()).toEqual(OTP_EXPIRED)
+    expect((await verify({ type: 'signup', token_hash: token })).json()).toEqual(LINK_EXPIRED)
+  })
+
+  it('403: after ten wrong codes the right one is dead, and the link is not', async () => {
+    const { email, code, token, id } = await signUp()
+    const guesses = Array.from({ length: 20 }, (_, index) => String(index).padStart(6, '0')).filter((g) => g !== code)
+    const answers = await Promise.all(
+      guesses.slice(0, 10).map((guess) => verify({ type: 'signup', token: guess, email })),
+    )
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual(Array(10).fill(403))
+    expect((await verify({ type: 'signup', token: code, email })).json()).toEqual(OTP_EXPIRED)
+    expect((await verify({ type: 'signup', token_hash: token })).json()).toMatchObject({ user: { id } })
+  })
+
+  it('403: a banned user is told so, with the right code or a wrong one', async () => {
+    const { email, id, code, token } = await signUp()
+    const until = new Date(clock.now().getTime() + 1_000)
+    await deps.db.updateTable('users').set({ banned_until: until }).where('id', '=', id).execute()
+    const banned = { code: 403, error_code: 'user_banned', msg: 'User is banned' }
+    expect((await verify({ type: 'signup', token: code, email })).json()).toEqual(banned)
+    expect((await verify({ type: 'signup', token_hash: token })).json()).toEqual(banned)
+    clock.advance(1_000)
+    expect((await verify({ type: 'signup', token: code, email })).statusCode).toBe(200)
+  })
+
+  it('400: a user without password must give one at signup (R14); the code stays good', async () => {
+    const { email, id, code } = await signUp()
+    await deps.db.updateTable('users').set({ encrypted_password: null }).where('id', '=', id).execute()
+    expect((await verify({ type: 'signup', token: code, email })).json()).toEqual({
+      code: 400,
+      error_code: 'validation_failed',
+      msg: 'Password is required',
+    })
+    const weak = await verify({ type: 'signup', token: code, email, password: 'x' })
+    expect(weak.json()).toMatchObject({
+      code: 422,
+      error_code: 'weak_password',
+      weak_password: { reasons: ['length'] },
+    })
+    expect((await verify({ type: 'signup', token: code, email, password: 'a good one' })).statusCode).toBe(200)
+    expect((await userOf(id)).encrypted_password).toMatch(/^\$argon2id/)
+  })
+
+  it('200: an invited user may set a password, or not', async () => {
+    const { email, id, code } = await signUp()
+    await deps.db
+      .updateTable('users')
+      .set({ encrypted_password: null, invited_at: clock.now() })
+      .where('id', '=', id)
+      .execute()
+    const answer = await verify({ type: 'invite', token: code, email })
+    expect(answer.json()).toMatchObject({ type: 'invite', user: { id, invited_at: timestamp(clock.now()) } })
+    expect((await userOf(id)).encrypted_password).toBeNull()
+    const audit = await deps.db.selectFrom('audit_log_entries').select('action').where('actor_id', '=', id).execute()
+    expect(audit.map(({ action }) => action)).toContain('invite_accepted')
+  })
+
+  it('200: verifying makes a staged row a user and ends every other message', async () => {
+    const { id, token } = await signUp()
+    await deps.db.updateTable('users').set({ staged_at: clock.now() }).where('id', '=', id).execute()
+    await deps.db
+      .insertInto('one_time_tokens')
+      .values({ user_id: id, kind: 'recovery', relates_to: 'x', expires_at: clock.now() })
+      .execute()
+    clock.advance(5_000)
+    expect((await verify({ type: 'magiclink', token_hash: token })).json()).toEqual(LINK_EXPIRED)
+    expect((await verify({ type: 'email', token_hash: token })).statusCode).toBe(200)
+    expect(await userOf(id)).toMatchObject({ staged_at: null, created_at: timestamp(clock.now()) })
+    const left = await deps.db.selectFrom('one_time_tokens').select('id').where('user_id', '=', id).execute()
+    expect(left).toEqual([])
+  })
+
+  it('400: what a body must have', async () => {
+    const answer = await verify({ type: 'signup' })
+    expect(answer.json()).toEqual({
+      code: 400,
+      error_code: 'validation_failed',
+      msg: 'Verify requires either a token or a token hash',
+    })
+    expect((await verify({ type: 'signup', token: '1', email: 'x' })).json()).toEqual({
+      code: 422,
+      error_code: 'validation_failed',
+      msg: 'Invalid email format',
+    })
+  })
+})
+
+describe('GET /verify', () => {
+  it('303: signs in and carries the session in the fragment', async () => {
+    const { link, id } = await signUp()
+    const answer = await follow(link.search.slice(1))
+    expect(answer.statusCode).toBe(303)
+    expect(answer.body).toBe('')
+    expect(answer.headers).toMatchObject({ 'referrer-policy': 'no-referrer', 'cache-control': 'no-store' })
+    expect(answer.headers.location).toMatch(
+      /^http:\/\/localhost:3000\/#access_token=[\w.-]+&token_type=bearer&expires_in=3600&refresh_token=[\w-]{32}&type=signup&expires_at=\d+&sb=$/,
+    )
+    expect((await userOf(id)).email_confirmed_at).toBe(timestamp(clock.now()))
+    expect((await follow(link.search.slice(1))).headers.location).toBe(`http://localhost:3000/${LINK_EXPIRED_FRAGMENT}`)
+  })
+
+  it('303: to the redirect of the link, judged again', async () => {
+    const { token } = await signUp()
+    const location = async (target: string) => {
+      const answer = await follow(`token=wrong&type=signup&redirect_to=${encodeURIComponent(target)}`)
+      return answer.headers.location
+    }
+    expect(await location('http://localhost:5173/cb?x=1')).toBe(`http://localhost:5173/cb?x=1${LINK_EXPIRED_FRAGMENT}`)
+    expect(await location('https://evil.test')).toBe(`http://localhost:3000/${LINK_EXPIRED_FRAGMENT}`)
+    expect(await location('http://localhost:3000/\r\nX: y')).toBe(`http://localhost:3000/${LINK_EXPIRED_FRAGMENT}`)
+    const answer = await follow(`token_hash=${token}&type=signup&redirect_to=myapp://callback`)
+    expect(answer.headers.location).toMatch(/^myapp:\/\/callback\/?#access_token=/)
+  })
+
+  it('303: errors of every other kind', async () => {
+    const { id, token } = await signUp()
+    expect((await follow(`token=${token}&type=sms`)).headers.location).toBe(
+      'http://localhost:3000/#error=invalid_request&error_code=validation_failed&error_description=Invalid+email+verification+type&sb=',
+    )
+    const until = new Date(clock.now().getTime() + 1_000)
+    await deps.db.updateTable('users').set({ banned_until: until }).where('id', '=', id).execute()
+    expect((await follow(`token=${token}&type=signup`)).headers.location).toBe(
+      'http://localhost:3000/#error=access_denied&error_code=user_banned&error_description=User+is+banned&sb=',
+    )
+    expect((await follow('token=pkce_wrong&type=signup')).headers.location).toBe(
+      `http://localhost:3000/?error=access_denied&error_code=otp_expired&error_description=Email+link+is+invalid+or+has+expired${LINK_EXPIRED_FRAGMENT}`,
+    )
+  })
+
+  it('303: a PKCE flow ends in an auth code', async () => {
+    const challenge = 'c'.repeat(43)
+    const { id, link, token } = await signUp({ code_challenge: challenge, code_challenge_method: 's256' })
+    expect(token).toMatch(/^pkce_[0-9a-f]{56}$/)
+    const { headers } = await follow(link.search.slice(1))
+    const target = new URL(headers.location ?? '')
+    expect(target.hash).toBe('')
+    const code = target.searchParams.get('code') ?? ''
+    const flow = await deps.db.selectFrom('flow_state').selectAll().where('user_id', '=', id).executeTakeFirstOrThrow()
+    expect(flow).toMatchObject({
+      authentication_method: 'email/signup',
+      code_challenge: challenge,
+      code_challenge_method: 's256',
+      auth_code_hash: createHash('sha256').update(code).digest(),
+      auth_code_issued_at: timestamp(clock.now()),
+    })
+    expect(await sessionsOf(id)).toEqual([])
+    expect((await userOf(id)).email_confirmed_at).not.toBeNull()
+  })
+
+  it('400: JSON where type or token is missing', async () => {
+    expect((await follow('token=x')).json()).toMatchObject({ code: 400, msg: 'Verify requires a verification type' })
+    expect((await follow('type=signup&token=')).json()).toMatchObject({
+      code: 400,
+      msg: 'Verify requires a token or a token hash',
+    })
+  })
+
+  it('405: HEAD uses nothing up', async () => {
+    const { link, token } = await signUp()
+    const head = await app.inject({ method: 'HEAD', url: `/verify${link.search}` })
+    expect([head.statusCode, head.headers.allow]).toEqual([405, 'GET, POST'])
+    expect((await verify({ type: 'signup', token_hash: token })).statusCode).toBe(200)
+  })
+})
+
+describe('GET /verify with MAILER_LINK_MODE confirm', () => {
+  it('200: shows a form and uses nothing up; its POST redirects as the link would', async () => {
+    const confirm = await openMailApp({ AUTH_MAILER_LINK_MODE: 'confirm' })
+    await confirm.post('/signup?redirect_to=http://localhost:5173/a"b', { email: 'a@example.com', password })
+    const { link, token } = await confirm.readMail('a@example.com')
+    const page = await confirm.app.inject({ method: 'GET', url: `/verify${link.search}` })
+    expect(page.statusCode).toBe(200)
+    expect(page.headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+      'referrer-policy': 'no-referrer',
+    })
+    expect(page.body).toContain(`<input type="hidden" name="token" value="${token}">`)
+    expect(page.body).toContain('<input type="hidden" name="redirect_to" value="http://localhost:5173/a&#34;b">')
+    const form = new URLSearchParams({ token, type: 'signup', redirect_to: 'http://localhost:5173/a' }).toString()
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const answer = await confirm.post('/verify', form, headers)
+    expect(answer.statusCode).toBe(303)
+    expect(answer.headers.location).toMatch(/^http:\/\/localhost:5173\/a#access_token=/)
+    expect((await confirm.post('/verify', form, headers)).headers.location).toBe(
+      `http://localhost:5173/a${LINK_EXPIRED_FRAGMENT}`,
+    )
+    await confirm.close()
+  })
+})

@@ -1,0 +1,60 @@
+import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
+import { mailTask, sendQueuedMail } from '../src/mail/mail-job.ts'
+import { openTestApp, type TestApp } from './auth-app.ts'
+
+type InjectResponse = Awaited<ReturnType<TestApp['app']['inject']>>
+type Email = MailSink['mails'][number]
+
+/** What a person takes from a mail: its link, the parts of the link, and the code. */
+export interface ReadMail {
+  readonly mail: Email
+  readonly link: URL
+  readonly token: string
+  readonly code: string
+}
+
+/** The service with its job worker, and a mail server that keeps what it is sent. */
+export interface MailApp extends TestApp {
+  /** Waits for the next mail to an address. */
+  readMail(to: string): Promise<ReadMail>
+  /** Addresses of all mails that have come. */
+  recipients(): readonly (string | undefined)[]
+  post(url: string, payload: object | string, headers?: Record<string, string>): Promise<InjectResponse>
+}
+
+export async function openMailApp(settings: Readonly<Record<string, string>> = {}): Promise<MailApp> {
+  const sink = await startMailSink()
+  const testApp = await openTestApp({
+    settings: { AUTH_SMTP_PORT: String(sink.port), AUTH_SMTP_SENDER_NAME: 'Trestle', ...settings },
+  })
+  const { app, deps } = testApp
+  await deps.jobs.open()
+  await deps.jobs.work(mailTask, (job) => sendQueuedMail(deps, job))
+  return {
+    ...testApp,
+    readMail: async (to) => readMail(await sink.take((mail) => recipient(mail) === to)),
+    recipients: () => sink.mails.map(recipient),
+    post: (url, payload, headers = {}) => app.inject({ method: 'POST', url, payload, headers }),
+    close: async () => {
+      await deps.jobs.close()
+      await testApp.close()
+      await sink.close()
+    },
+  }
+}
+
+function recipient(mail: Email): string | undefined {
+  const to = mail.to?.[0]
+  return to && 'address' in to ? to.address : undefined
+}
+
+function readMail(mail: Email): ReadMail {
+  const address = /href="([^"]*)"/.exec(mail.html ?? '')?.[1]?.replaceAll('&amp;', '&') ?? 'http://no.link'
+  const link = new URL(address)
+  return {
+    mail,
+    link,
+    token: link.searchParams.get('token') ?? '',
+    code: /\b\d{6,10}\b/.exec(mail.text ?? '')?.[0] ?? '',
+  }
+}
