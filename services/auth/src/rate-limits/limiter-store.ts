@@ -31,8 +31,9 @@ export function memoryStore(): LimiterStore {
 export function postgresStore(db: Kysely<AuthDatabase>, names: Names): LimiterStore {
   const client = {
     query: async ({ text, values }: { readonly text: string; readonly values: unknown[] }) => {
-      const { rows, numAffectedRows } = await db.executeQuery(CompiledQuery.raw(text, values))
-      return { rows, rowCount: Number(numAffectedRows ?? rows.length) }
+      const { rows } = await db.executeQuery<CounterRow>(CompiledQuery.raw(text, values))
+      // The library computes with numbers; bigint columns arrive as bigint.
+      return { rows: rows.map((row) => ({ ...row, expire: Number(row.expire) })), rowCount: rows.length }
     },
   }
   return (name, window) =>
@@ -46,6 +47,12 @@ export function postgresStore(db: Kysely<AuthDatabase>, names: Names): LimiterSt
         tableCreated: true,
       }),
     )
+}
+
+interface CounterRow {
+  readonly points: number
+  /** Epoch milliseconds. */
+  readonly expire: bigint
 }
 
 /** @param client a connection of ioredis */

@@ -1,0 +1,118 @@
+import { createNoopMeter } from '@opentelemetry/api'
+import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import { startMailSink } from '@trestle/testing/mail-sink.ts'
+import { startStubProvider } from '@trestle/testing/stub-provider.ts'
+import { afterAll, describe, expect, it } from 'vitest'
+import { loadAuthConfig } from '../config.ts'
+import { createOutbound } from '../outbound/outbound.ts'
+import { sendQueuedMail } from './mail-job.ts'
+import { createMailer } from './mailer.ts'
+import { createTemplateLoader } from './template-loader.ts'
+
+const sink = await startMailSink()
+let template: { status: number; body: string } | undefined
+const templates = await startStubProvider(() => template)
+const { logger } = createLogger({ level: 'panic', stdout: false })
+const now = new Date('2026-01-02T03:04:05.678Z')
+const later = (ms: number) => new Date(now.getTime() + ms)
+
+afterAll(async () => {
+  await sink.close()
+  await templates.close()
+})
+
+function open(settings: Record<string, string> = {}) {
+  const { config } = loadAuthConfig({
+    AUTH_SITE_URL: templates.url,
+    AUTH_API_EXTERNAL_URL: 'http://localhost:8081',
+    AUTH_DB_DRIVER: 'postgres',
+    AUTH_DATABASE_URL: 'postgres://localhost/x',
+    AUTH_JWT_SECRET: 'a secret of at least 32 bytes, for tests',
+    AUTH_MAILER_AUTOCONFIRM: 'true',
+    AUTH_SMTP_HOST: '127.0.0.1',
+    AUTH_SMTP_PORT: String(sink.port),
+    AUTH_SMTP_ADMIN_EMAIL: 'auth@example.com',
+    ...settings,
+  })
+  const loader = createTemplateLoader(config, createOutbound([]), logger)
+  return { loader, mailer: createMailer({ config: config.mail, templates: loader, logger, meter: createNoopMeter() }) }
+}
+
+const mail = {
+  kind: 'REAUTHENTICATION',
+  to: 'ada@example.com',
+  variables: { Token: '123456', Data: { name: '<Ada>\r\nBcc: x@example.com' } },
+} as const
+
+describe('send', () => {
+  it('sends both parts, the subject of the setting and its own headers', async () => {
+    const { mailer } = open({
+      AUTH_SMTP_SENDER_NAME: 'Trestle, "Auth"',
+      AUTH_MAILER_SUBJECTS_REAUTHENTICATION: '{{ .Token }} for {{ .Data.name }}',
+      AUTH_SMTP_HEADERS: '{"X-Kind":["$messageType","b"]}',
+    })
+    expect(await mailer.send(mail, now)).toBe(true)
+    const sent = await sink.take()
+    expect(sent.from).toMatchObject({ name: 'Trestle, "Auth"', address: 'auth@example.com' })
+    expect(sent.to).toMatchObject([{ address: 'ada@example.com' }])
+    expect(sent.bcc).toBeUndefined()
+    expect(sent.subject).toBe('123456 for <Ada> Bcc: x@example.com')
+    expect(sent.html).toContain('<strong>123456</strong>')
+    expect(sent.text?.trim()).toBe('Confirm that it is you\nEnter this code: 123456')
+    expect(sent.headers.filter(({ key }) => key === 'x-kind').map(({ value }) => value)).toEqual([
+      'reauthentication',
+      'b',
+    ])
+  })
+
+  it('uses the built-in subject where that of the setting cannot be parsed', async () => {
+    const { mailer } = open({ AUTH_MAILER_SUBJECTS_REAUTHENTICATION: '{{ range }}' })
+    await mailer.send(mail, now)
+    expect((await sink.take()).subject).toBe('123456 is your verification code')
+  })
+
+  it('throws what the server refuses, so that the job comes again', async () => {
+    const { mailer } = open()
+    sink.refuse = true
+    await expect(mailer.send(mail, now)).rejects.toThrow('try again later')
+    sink.refuse = false
+  })
+
+  it('drops mails where no server is set', async () => {
+    const { mailer } = open({ AUTH_SMTP_HOST: '' })
+    expect(await mailer.send(mail, now)).toBe(false)
+    await mailer.check()
+  })
+})
+
+describe('sendQueuedMail', () => {
+  it('drops a mail whose link is dead', async () => {
+    const { mailer } = open({ AUTH_SMTP_PORT: '1' })
+    const job = { ...mail, expiresAt: now.toISOString() }
+    expect(await sendQueuedMail({ mailer, now: () => now }, job)).toBe('dropped')
+    await expect(sendQueuedMail({ mailer, now: () => later(-1) }, job)).rejects.toThrow()
+    await expect(sendQueuedMail({ mailer, now: () => now }, { ...job, expiresAt: null })).rejects.toThrow()
+  })
+})
+
+describe('createTemplateLoader', () => {
+  it('fetches a template, keeps it, and falls back to the copy, or to the built-in one', async () => {
+    const { mailer } = open({ AUTH_MAILER_TEMPLATES_REAUTHENTICATION: '/mails/code.html' })
+    const bodyAt = async (at: Date) => {
+      await mailer.send(mail, at)
+      return (await sink.take()).html?.trim()
+    }
+    const builtIn = '<h2>Confirm that it is you</h2>\n<p>Enter this code: <strong>123456</strong></p>'
+    template = { status: 500, body: '<p>broken</p>' }
+    expect(await bodyAt(now)).toBe(builtIn)
+    template = { status: 200, body: '<p>{{ .Token }} v1</p>' }
+    expect(await bodyAt(later(9_999))).toBe(builtIn)
+    expect(await bodyAt(later(10_000))).toBe('<p>123456 v1</p>')
+    template = { status: 200, body: '<p>{{ .Token }} v2</p>' }
+    expect(await bodyAt(later(609_999))).toBe('<p>123456 v1</p>')
+    expect(await bodyAt(later(610_000))).toBe('<p>123456 v2</p>')
+    template = { status: 200, body: '<p>{{ range }}</p>' }
+    expect(await bodyAt(later(1_220_000))).toBe('<p>123456 v2</p>')
+    expect(templates.requests.at(-1)).toMatchObject({ method: 'GET', url: '/mails/code.html' })
+  })
+})

@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto'
+import { HttpError } from '@trestle/common/errors/define-error.ts'
+import { afterAll, describe, expect, it } from 'vitest'
+import { openTestDatabase } from '../../test/auth-database.ts'
+import { type LimiterStore, memoryStore, postgresStore } from './limiter-store.ts'
+import { createRateLimits } from './rate-limits.ts'
+
+const database = await openTestDatabase('app')
+afterAll(() => database.drop())
+
+const config = {
+  header: undefined,
+  store: 'memory',
+  redisUrl: undefined,
+  email: { points: 2, windowMs: 3_600_000 },
+  sms: { points: 0, windowMs: 3_600_000 },
+  token: 150,
+  verify: 30,
+  otp: 'off',
+  sso: 30,
+  passkey: 30,
+  anonymousUsers: 2,
+} as const
+
+const stores: [string, () => LimiterStore][] = [
+  ['memory', memoryStore],
+  ['PostgreSQL', () => postgresStore(database.db, database.names)],
+]
+
+const outcome = (attempt: Promise<unknown>) =>
+  attempt.then(
+    () => 'passed',
+    (error: unknown) => (error instanceof HttpError ? error.code : error),
+  )
+
+describe.each(stores)('createRateLimits in %s', (_name, openStore) => {
+  const limits = createRateLimits(config, 2, openStore())
+
+  it('counts each key and bucket apart, up to the burst', async () => {
+    const key = randomUUID()
+    for (let i = 0; i < 30; i += 1) await limits.consume('verify', key)
+    expect(await outcome(limits.consume('verify', key))).toBe('over_request_rate_limit')
+    expect(await outcome(limits.consume('token', key))).toBe('passed')
+    expect(await outcome(limits.consume('verify', randomUUID()))).toBe('passed')
+    expect(await outcome(limits.consume('verify', undefined))).toBe('passed')
+  })
+
+  it('says how long to wait', async () => {
+    const key = randomUUID()
+    for (let i = 0; i < 2; i += 1) await limits.consume('anonymous', key)
+    const error = await limits.consume('anonymous', key).catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ status: 429, headers: { 'retry-after': expect.stringMatching(/^3[56]\d\d$/) } })
+  })
+
+  it('has no limit where it is off', async () => {
+    const key = randomUUID()
+    for (let i = 0; i < 40; i += 1) await limits.consume('signup', key)
+  })
+
+  it('lets parallel requests share one allowance', async () => {
+    const key = randomUUID()
+    const outcomes = await Promise.all(Array.from({ length: 10 }, () => outcome(limits.consume('anonymous', key))))
+    expect(outcomes.filter((each) => each === 'passed')).toHaveLength(2)
+  })
+
+  it('gives a message back that was not sent, and checks without counting', async () => {
+    const first = await limits.email.take()
+    await limits.email.check()
+    await limits.email.take()
+    expect(await outcome(limits.email.take())).toBe('over_email_send_rate_limit')
+    expect(await outcome(limits.email.check())).toBe('over_email_send_rate_limit')
+    await first.giveBack()
+    await first.giveBack()
+    expect(await outcome(limits.email.check())).toBe('passed')
+    expect(await outcome(limits.sms.take())).toBe('over_sms_send_rate_limit')
+    expect(await outcome(limits.sms.check())).toBe('over_sms_send_rate_limit')
+  })
+
+  it('blocks after so many failures', async () => {
+    const key = randomUUID()
+    expect(await limits.failures.isBlocked(key)).toBe(false)
+    await limits.failures.record(key)
+    expect(await limits.failures.isBlocked(key)).toBe(false)
+    await limits.failures.record(key)
+    expect(await limits.failures.isBlocked(key)).toBe(true)
+    await limits.failures.record(key)
+    expect(await limits.failures.isBlocked(key)).toBe(true)
+  })
+})
+
+describe('createRateLimits with everything off', () => {
+  it('refuses nothing', async () => {
+    const limits = createRateLimits({ ...config, email: 'off', sms: 'off' }, 'off', memoryStore())
+    await (await limits.email.take()).giveBack()
+    await limits.sms.check()
+    await limits.failures.record('x')
+    expect(await limits.failures.isBlocked('x')).toBe(false)
+  })
+})

@@ -1,0 +1,44 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { openTestDatabase } from '../../test/auth-database.ts'
+import { touchThrottle } from './send-throttle.ts'
+
+const database = await openTestDatabase()
+afterAll(() => database.drop())
+
+const key = Buffer.alloc(32, 1)
+const start = new Date('2026-01-02T03:04:05.678Z')
+const touch = (identifier: string, afterMs: number, kind: 'confirmation' | 'recovery' = 'confirmation') =>
+  touchThrottle(database.db, key, {
+    kind,
+    identifier,
+    intervalMs: 60_000,
+    now: new Date(start.getTime() + afterMs),
+  })
+
+describe('touchThrottle', () => {
+  it('lets one message through in an interval, and says how long to wait', async () => {
+    expect(await touch('a@b.c', 0)).toBeUndefined()
+    expect(await touch('a@b.c', 1_000)).toBe(59_000)
+    expect(await touch('a@b.c', 59_999)).toBe(1)
+    expect(await touch('a@b.c', 60_000)).toBeUndefined()
+    expect(await touch('a@b.c', 60_001)).toBe(59_999)
+  })
+
+  it('keeps addresses and kinds apart', async () => {
+    expect(await touch('d@b.c', 0)).toBeUndefined()
+    expect(await touch('d@b.c', 0, 'recovery')).toBeUndefined()
+    expect(await touch('e@b.c', 0)).toBeUndefined()
+  })
+
+  it('lets one of many at once through', async () => {
+    const waits = await Promise.all(Array.from({ length: 10 }, () => touch('f@b.c', 0)))
+    expect(waits.filter((wait) => wait === undefined)).toHaveLength(1)
+  })
+
+  it('stores no address in the clear', async () => {
+    await touch('secret@b.c', 0)
+    const rows = await database.db.selectFrom('send_throttle').selectAll().execute()
+    expect(rows.map(({ key_hash }) => key_hash.length)).toEqual(rows.map(() => 32))
+    expect(rows.map(({ key_hash }) => key_hash.toString('latin1')).join()).not.toContain('secret')
+  })
+})
