@@ -19,7 +19,7 @@ export const vocabulary: ErrorVocabulary = {
   envelope: (error, request) =>
     toEnvelope(error, {
       apiVersion: headerOf(request, 'x-supabase-api-version') ?? headerOf(request, 'x-auth-api-version'),
-      isTokenRequest: request?.routeOptions.url === '/token',
+      isTokenRequest: Boolean(request?.routeOptions.config.oauthNames),
       requestId: request?.id ?? '',
     }),
   invalid: toInvalid,
@@ -54,4 +54,11 @@ function toInvalid({ context, issues }: InvalidInput): HttpError {
 function headerOf(request: FastifyRequest | undefined, name: string): string | undefined {
   const value = request?.headers[name]
   return typeof value === 'string' ? value : undefined
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether errors of the route also carry the names of RFC 6749 (contract 2.2). */
+    oauthNames?: boolean
+  }
 }

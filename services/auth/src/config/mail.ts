@@ -22,6 +22,9 @@ const subjects = MAIL_KINDS.map((kind) => `MAILER_SUBJECTS_${kind}` as const)
 const templates = MAIL_KINDS.map((kind) => `MAILER_TEMPLATES_${kind}` as const)
 const switches = NOTIFICATIONS.map((name) => `MAILER_NOTIFICATIONS_${name}_ENABLED` as const)
 
+/** Where links point unless a setting says otherwise: under the service's own address. */
+export const OWN_LINK_PATH = '/verify'
+
 /** Contract 1.6, mail. */
 export const mailSettings = {
   SMTP_HOST: text().optional(),
@@ -37,10 +40,10 @@ export const mailSettings = {
   MAILER_OTP_LENGTH: codeLength().default(6),
   MAILER_SECURE_EMAIL_CHANGE_ENABLED: flag().default(true),
   MAILER_LINK_MODE: oneOf('direct', 'confirm').default('direct'),
-  MAILER_URLPATHS_INVITE: text().default('/verify'),
-  MAILER_URLPATHS_CONFIRMATION: text().default('/verify'),
-  MAILER_URLPATHS_RECOVERY: text().default('/verify'),
-  MAILER_URLPATHS_EMAIL_CHANGE: text().default('/verify'),
+  MAILER_URLPATHS_INVITE: text().default(OWN_LINK_PATH),
+  MAILER_URLPATHS_CONFIRMATION: text().default(OWN_LINK_PATH),
+  MAILER_URLPATHS_RECOVERY: text().default(OWN_LINK_PATH),
+  MAILER_URLPATHS_EMAIL_CHANGE: text().default(OWN_LINK_PATH),
   MAILER_TEMPLATE_MAX_SIZE: integer(1).default(1_000_000),
   MAILER_TEMPLATE_MAX_AGE: duration().default(600_000),
   MAILER_TEMPLATE_RETRY_INTERVAL: duration().default(10_000),

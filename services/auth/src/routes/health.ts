@@ -6,9 +6,13 @@ const healthSchema = z.object({ version: z.string(), name: z.string(), descripti
 
 /** `GET /health`: the process answers. It asks nothing of the database. */
 export const healthRoutes: FastifyPluginAsyncZod = async (app) => {
-  app.get('/health', { schema: { response: { 200: healthSchema } } }, async () => ({
-    version: VERSION,
-    name: 'Auth',
-    description: 'Auth is a user registration and authentication API',
-  }))
+  app.get(
+    '/health',
+    { schema: { summary: 'Whether the process answers', security: [], response: { 200: healthSchema } } },
+    async () => ({
+      version: VERSION,
+      name: 'Auth',
+      description: 'Auth is a user registration and authentication API',
+    }),
+  )
 }

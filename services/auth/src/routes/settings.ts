@@ -32,5 +32,9 @@ export const settingsRoutes: FastifyPluginAsyncZod = async (app) => {
     saml_enabled: false,
     passkeys_enabled: false,
   }
-  app.get('/settings', { schema: { response: { 200: settingsSchema } } }, async () => settings)
+  app.get(
+    '/settings',
+    { schema: { summary: 'What a sign-in form should offer', security: [], response: { 200: settingsSchema } } },
+    async () => settings,
+  )
 }

@@ -45,6 +45,8 @@ export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       config: { captcha: true },
       schema: {
+        summary: 'Sign up by email or phone, or anonymously',
+        security: [],
         body: signUpBody,
         response: { 200: z.union([signedInSchema, userViewSchema]), '4xx': errorSchema, '5xx': errorSchema },
       },

@@ -38,9 +38,10 @@ export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/token',
     {
-      config: { rateBucket: 'token', forms: true },
+      config: { rateBucket: 'token', forms: true, oauthNames: true },
       schema: {
         summary: 'Sign in by password, or exchange a refresh token',
+        security: [],
         querystring: TokenQuery,
         body: TokenBody,
         response: {

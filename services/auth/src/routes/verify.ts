@@ -40,7 +40,12 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       exposeHeadRoute: false,
       config: { rateBucket: 'verify' },
-      schema: { querystring: verifyQuery, response: { 200: z.string(), ...errorAnswers } },
+      schema: {
+        summary: 'Follow the link of a mail; answers a redirect (303)',
+        security: [],
+        querystring: verifyQuery,
+        response: { 200: z.string(), ...errorAnswers },
+      },
     },
     async (request, reply) => {
       if (linkMode === 'direct') return followLink(deps, request, reply, request.query)
@@ -56,7 +61,12 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
     '/verify',
     {
       config: { rateBucket: 'verify', forms: linkMode === 'confirm' },
-      schema: { body: verifyBody, response: { 200: verifiedSchema, ...errorAnswers } },
+      schema: {
+        summary: 'Exchange the code or the link of a message for a session',
+        security: [],
+        body: verifyBody,
+        response: { 200: verifiedSchema, ...errorAnswers },
+      },
     },
     async (request, reply) => {
       if (isForm(request)) return followLink(deps, request, reply, request.body)

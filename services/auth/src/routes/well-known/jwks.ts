@@ -5,8 +5,12 @@ const jwksSchema = z.object({ keys: z.array(z.looseObject({ kid: z.string(), alg
 
 /** `GET /.well-known/jwks.json`: the public keys that verify this service's tokens (RFC 7517). Never a shared secret. */
 export const jwksRoutes: FastifyPluginAsyncZod = async (app) => {
-  app.get('/.well-known/jwks.json', { schema: { response: { 200: jwksSchema } } }, async (_request, reply) => {
-    reply.header('cache-control', 'public, max-age=600')
-    return { keys: [...app.deps.signingKeys.publicJwks()] }
-  })
+  app.get(
+    '/.well-known/jwks.json',
+    { schema: { summary: 'The public keys that verify tokens', security: [], response: { 200: jwksSchema } } },
+    async (_request, reply) => {
+      reply.header('cache-control', 'public, max-age=600')
+      return { keys: [...app.deps.signingKeys.publicJwks()] }
+    },
+  )
 }

@@ -1,0 +1,87 @@
+import { createNoopMeter } from '@opentelemetry/api'
+import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import { createNames } from '@trestle/database/names.ts'
+import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely'
+import { buildApp } from './app.ts'
+import { loadAuthConfig } from './config.ts'
+import type { AuthDatabase } from './database.ts'
+import type { AuthDeps } from './deps.ts'
+import { memoryStore } from './rate-limits/limiter-store.ts'
+import { createRateLimits } from './rate-limits/rate-limits.ts'
+import { createEncryptionKeys } from './secrets/sealed-secret.ts'
+import { deriveServerKeys } from './secrets/server-key.ts'
+
+/** The API document, made from the schemas of the routes. Nothing is opened and nothing is called. */
+export async function buildOpenApi(): Promise<object> {
+  const app = await buildApp(createDocumentDeps())
+  await app.ready()
+  const document = app.swagger()
+  await app.close()
+  return document
+}
+
+const KEY = Buffer.alloc(32)
+
+function createDocumentDeps(): AuthDeps {
+  const { config } = loadAuthConfig({
+    AUTH_SITE_URL: 'http://localhost:3000',
+    AUTH_API_EXTERNAL_URL: 'http://localhost:8081',
+    AUTH_DB_DRIVER: 'postgres',
+    AUTH_DB_DATABASE_URL: 'postgres://localhost/auth',
+    AUTH_JWT_SECRET: KEY.toString('base64'),
+    AUTH_MAILER_AUTOCONFIRM: 'true',
+  })
+  const lane = { one: unused, first: unused, all: unused }
+  return {
+    config,
+    db: createSilentDatabase(),
+    lanes: { read: lane, write: lane },
+    names: createNames('auth'),
+    logger: createLogger({ level: 'panic', stdout: false }).logger,
+    meter: createNoopMeter(),
+    tracing: { instrument: async () => {} },
+    readiness: { missing: unused, markReady: unused, drain: unused },
+    now: unused,
+    randomBytes: unused,
+    passwords: { hash: unused, verify: unused },
+    signingKeys: {
+      sign: unused,
+      verify: unused,
+      publicJwks: unused,
+      load: unused,
+      startPolling: unused,
+      stopPolling: unused,
+    },
+    encryptionKeys: createEncryptionKeys(KEY, []),
+    serverKeys: deriveServerKeys(KEY),
+    refreshTokenKey: KEY,
+    tokenReuse: { add: unused },
+    rateLimits: createRateLimits(config.rateLimits, 'off', memoryStore()),
+    jobs: {
+      open: unused,
+      send: unused,
+      work: unused,
+      schedule: unused,
+      countDead: unused,
+      check: unused,
+      close: unused,
+    },
+    mailer: { send: unused, check: unused, close: unused },
+    outbound: { send: unused },
+  }
+}
+
+function createSilentDatabase(): Kysely<AuthDatabase> {
+  return new Kysely({
+    dialect: {
+      createAdapter: () => new PostgresAdapter(),
+      createDriver: () => new DummyDriver(),
+      createIntrospector: (db) => new PostgresIntrospector(db),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+    },
+  })
+}
+
+function unused(): never {
+  throw new Error('the API document is made without requests')
+}
