@@ -5,7 +5,6 @@ import { defineError } from '@trestle/common/errors/define-error.ts'
 
 export const validationFailed = defineError(400, 'validation_failed', 'Invalid request')
 export const badJson = defineError(400, 'bad_json', 'Could not parse request body as JSON')
-export const badPathId = defineError(404, 'validation_failed', 'id must be an UUID')
 export const badEmailAtVerify = defineError(422, 'validation_failed', 'Invalid email format')
 export const requestTooLarge = defineError(
   413,
@@ -18,7 +17,6 @@ export const methodNotAllowed = defineError(405, 'method_not_allowed', 'Method n
 export const noAuthorization = defineError(401, 'no_authorization', 'This endpoint requires a valid Bearer token')
 export const badJwt = defineError(403, 'bad_jwt', 'invalid JWT: unable to parse or verify signature')
 export const badJwtSubject = defineError(400, 'bad_jwt', 'invalid claim: sub claim must be a UUID')
-export const notAdmin = defineError(403, 'not_admin', 'User not allowed')
 export const tokenUserNotFound = defineError(403, 'user_not_found', 'User from sub claim in JWT does not exist')
 export const userBanned = defineError(403, 'user_banned', 'User is banned')
 export const sessionNotFound = defineError(
@@ -29,12 +27,6 @@ export const sessionNotFound = defineError(
 export const audienceMismatch = defineError(400, 'validation_failed', "Token audience doesn't match request audience")
 
 export const userAlreadyExists = defineError(400, 'user_already_exists', 'User already registered')
-export const emailExists = defineError(
-  422,
-  'email_exists',
-  'A user with this email address has already been registered',
-)
-export const phoneExists = defineError(422, 'phone_exists', 'A user with this phone number has already been registered')
 export const signupDisabled = defineError(422, 'signup_disabled', 'Signups not allowed for this instance')
 export const emailSignupsDisabled = defineError(400, 'email_provider_disabled', 'Email signups are disabled')
 export const emailLoginsDisabled = defineError(422, 'email_provider_disabled', 'Email logins are disabled')
@@ -51,11 +43,6 @@ export const loginUserBanned = defineError(400, 'user_banned', 'User is banned')
 export const emailNotConfirmed = defineError(400, 'email_not_confirmed', 'Email not confirmed')
 export const phoneNotConfirmed = defineError(400, 'phone_not_confirmed', 'Phone not confirmed')
 export const refreshUserBanned = defineError(400, 'user_banned', 'Invalid Refresh Token: User Banned')
-export const refreshSessionNotFound = defineError(
-  400,
-  'session_not_found',
-  'Invalid Refresh Token: No Valid Session Found',
-)
 export const sessionExpired = defineError(400, 'session_expired', 'Invalid Refresh Token: Session Expired')
 export const refreshTokenNotFound = defineError(
   400,

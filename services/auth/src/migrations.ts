@@ -5,11 +5,12 @@ import { installJobs } from '@trestle/jobs/install.ts'
 import type { AnyTask } from '@trestle/jobs/task.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
+import { cleanUpTask } from './clean-up/clean-up.ts'
 import type { DatabaseSettings } from './config/server.ts'
 import { mailTask } from './mail/mail-job.ts'
 
 /** Every kind of background work of the service. */
-export const tasks: readonly AnyTask[] = [mailTask]
+export const tasks: readonly AnyTask[] = [mailTask, cleanUpTask]
 
 interface DatabaseConfig {
   readonly database: Pick<DatabaseSettings, 'migrationUrl' | 'namespace' | 'role'>

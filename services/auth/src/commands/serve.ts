@@ -4,8 +4,9 @@ import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.t
 import { startTracing } from '@trestle/common/telemetry/tracing.ts'
 import { waitForDatabase } from '@trestle/database/wait-for-database.ts'
 import { buildApp } from '../app.ts'
+import { CLEAN_UP_CRON, cleanUp, cleanUpTask, createCleanUpCounter } from '../clean-up/clean-up.ts'
 import type { AuthConfig, LoadedConfig } from '../config.ts'
-import { createDeps, type OpenDeps } from '../deps.ts'
+import { type AuthDeps, createDeps, type OpenDeps } from '../deps.ts'
 import { mailTask, sendQueuedMail } from '../mail/mail-job.ts'
 import { migrateToLatest } from '../migrations.ts'
 import { VERSION } from '../version.ts'
@@ -57,7 +58,7 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
       const port = await metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
       deps.signingKeys.startPolling((error) => log.logger.warn({ err: error }, 'signing keys could not be read'))
-      await deps.jobs.work(mailTask, (job) => sendQueuedMail(deps, job))
+      await startJobs(deps)
     },
     stop: async () => {
       deps.signingKeys.stopPolling()
@@ -80,6 +81,14 @@ async function prepareDatabase(config: AuthConfig, log: ServiceLogger, process: 
   })
   const migrations = await migrateToLatest(config)
   if (migrations.length > 0) log.logger.info({ migrations }, 'migrated')
+}
+
+async function startJobs(deps: AuthDeps): Promise<void> {
+  await deps.jobs.work(mailTask, (job) => sendQueuedMail(deps, job))
+  if (!deps.config.database.cleanupEnabled) return
+  const countRows = createCleanUpCounter(deps)
+  await deps.jobs.work(cleanUpTask, () => cleanUp(deps, countRows))
+  await deps.jobs.schedule(cleanUpTask, CLEAN_UP_CRON)
 }
 
 function observe({ meter }: Metrics, { database }: OpenDeps): void {

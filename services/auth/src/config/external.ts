@@ -69,8 +69,6 @@ export interface ProviderConfig {
 const FLOW_STATE_LIFETIME_MIN_MS = 300_000
 const GITLAB_URL = 'https://gitlab.com'
 
-export type ExternalConfig = ReturnType<typeof toExternalConfig>
-
 export function toExternalConfig(values: Values) {
   return {
     providers: new Map<ProviderName, ProviderConfig>(PROVIDERS.map((name) => [name, toProviderConfig(values, name)])),

@@ -20,8 +20,6 @@ export const mfaSettings = {
 
 const LIFETIME_MIN_SECONDS = 300
 
-export type MfaConfig = ReturnType<typeof toMfaConfig>
-
 export function toMfaConfig(values: SettingValues<typeof mfaSettings>) {
   return {
     challengeLifetimeSeconds: Math.max(values.MFA_CHALLENGE_EXPIRY_DURATION, LIFETIME_MIN_SECONDS),

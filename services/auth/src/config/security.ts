@@ -34,8 +34,6 @@ export const securitySettings = {
 
 type Values = SettingValues<typeof securitySettings>
 
-export type SecurityConfig = ReturnType<typeof toSecurityConfig>
-
 export function toSecurityConfig(values: Values) {
   return {
     reauthenticateForPassword: values.SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION,

@@ -77,8 +77,6 @@ const POOL_SIZE = 16
 const POOL_SIZE_WARNED = 32
 const DEPRECATED = ['MULTI_INSTANCE_MODE', 'OPERATOR_TOKEN', 'API_ENDPOINT', 'JWT_ADMIN_GROUP_NAME'] as const
 
-export type ServerConfig = ReturnType<typeof toServerConfig>
-
 /** How the process listens, logs and is watched. */
 export function toServerConfig(values: Values) {
   return {
@@ -115,8 +113,6 @@ export function toDatabaseSettings(values: Values) {
     auditInPostgres: !values.AUDIT_LOG_DISABLE_POSTGRES,
   }
 }
-
-export type SignupConfig = ReturnType<typeof toSignupConfig>
 
 /** Who may sign up, by what, and where they may be sent. */
 export function toSignupConfig(values: Values) {

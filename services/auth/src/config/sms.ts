@@ -41,8 +41,6 @@ const CREDENTIALS = {
   vonage: ['SMS_VONAGE_API_KEY', 'SMS_VONAGE_API_SECRET', 'SMS_VONAGE_FROM'],
 } as const satisfies Record<SmsGatewayName, readonly (keyof Values)[]>
 
-export type SmsConfig = ReturnType<typeof toSmsConfig>
-
 export function toSmsConfig(values: Values) {
   return {
     autoconfirm: values.SMS_AUTOCONFIRM,

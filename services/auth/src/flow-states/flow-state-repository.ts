@@ -42,6 +42,6 @@ export async function issueAuthCode(
 }
 
 /** How an auth code lies in its row. */
-export function hashAuthCode(code: string): Buffer {
+function hashAuthCode(code: string): Buffer {
   return createHash('sha256').update(code).digest()
 }

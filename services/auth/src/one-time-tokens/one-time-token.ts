@@ -39,13 +39,10 @@ export function makeCode(randomBytes: RandomBytes, digits: number): string {
   return (number % 10n ** BigInt(digits)).toString().padStart(digits, '0')
 }
 
-/** A code and its address, keyed and salted, as they lie in a row. */
-export interface CodeHash {
-  readonly hash: Buffer
-  readonly salt: Buffer
-}
-
-/** @param identifier the normalised address that the code goes to: a code for one address is no code for another */
+/**
+ * How a code lies in its row: keyed and salted, since it has few digits.
+ * @param identifier the normalised address that it goes to: a code for one address is no code for another
+ */
 export function hashCode(serverKey: Buffer, salt: Buffer, identifier: string, code: string): Buffer {
   return createHmac('sha256', serverKey).update(salt).update(identifier).update('\0').update(code).digest()
 }

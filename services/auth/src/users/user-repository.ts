@@ -11,31 +11,14 @@ export async function findUserById(db: Database, id: string): Promise<User | und
   return row && toUser(row)
 }
 
-/** Finds the user who has this normalised email, within one audience; staged ones included. */
-export async function findUserByEmail(db: Database, aud: string, email: string): Promise<User | undefined> {
-  const row = await db
-    .selectFrom('users')
-    .selectAll()
-    .where('email', '=', email)
-    .where('aud', '=', aud)
-    .executeTakeFirst()
-  return row && toUser(row)
-}
-
-/** Finds the user who has this phone number (digits), within one audience; staged ones included. */
-export async function findUserByPhone(db: Database, aud: string, phone: string): Promise<User | undefined> {
-  const row = await db
-    .selectFrom('users')
-    .selectAll()
-    .where('phone', '=', phone)
-    .where('aud', '=', aud)
-    .executeTakeFirst()
-  return row && toUser(row)
-}
-
 /** Finds the user who has an email or phone number, within one audience; staged ones included. */
-export function findUserByIdentifier(db: Database, aud: string, { kind, value }: UserIdentifier) {
-  return kind === 'email' ? findUserByEmail(db, aud, value) : findUserByPhone(db, aud, value)
+export async function findUserByIdentifier(
+  db: Database,
+  aud: string,
+  { kind, value }: UserIdentifier,
+): Promise<User | undefined> {
+  const row = await db.selectFrom('users').selectAll().where(kind, '=', value).where('aud', '=', aud).executeTakeFirst()
+  return row && toUser(row)
 }
 
 /** Locks a user until the transaction ends. Users are locked before anything that belongs to them. */
