@@ -39,7 +39,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
   await app.register(httpTelemetry, { meter: deps.meter })
   await app.register(headers, { corsAllowedHeaders: config.server.corsAllowedHeaders })
   await app.register(clientAddress, { config })
-  await app.register(rateLimit, { rateLimits: deps.rateLimits })
+  await app.register(rateLimit, { rateLimits: deps.rateLimits, meter: deps.meter })
   await app.register(jsonBody)
   await app.register(captcha, { deps })
   await app.register(apiDocuments, {

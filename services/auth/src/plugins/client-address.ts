@@ -35,7 +35,7 @@ interface AddressConfig {
   readonly limitHeader: string | undefined
 }
 
-/** Sets `request.clientAddress`; says once when a proxy does not send the header that it should. */
+/** Sets `request.clientAddress` and the log line's `remote_addr`; says once when a proxy does not send the header that it should. */
 export const clientAddress = fp<{ readonly config: Pick<AuthConfig, 'security' | 'rateLimits'> }>(
   async (app: FastifyInstance, { config }) => {
     const addresses: AddressConfig = {
@@ -50,6 +50,7 @@ export const clientAddress = fp<{ readonly config: Pick<AuthConfig, 'security' |
         return Array.isArray(value) ? value[0] : value
       }
       request.clientAddress = readClientAddress(addresses, { socket: request.ip, header })
+      request.logFields = { remote_addr: request.clientAddress.trusted }
       if (!warned && addresses.limitHeader !== undefined && request.clientAddress.limitKey === undefined) {
         warned = true
         app.log.warn({ header: addresses.limitHeader }, 'a request came without the header of the rate limits')

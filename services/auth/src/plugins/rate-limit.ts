@@ -1,10 +1,26 @@
+import type { Meter } from '@opentelemetry/api'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
+import { overEmailRateLimit } from '../errors.ts'
 import type { Bucket, RateLimits } from '../rate-limits/rate-limits.ts'
 
-/** Counts the requests of routes that name a bucket in their config, before their body is read. */
-export const rateLimit = fp<{ readonly rateLimits: RateLimits }>(
-  async (app: FastifyInstance, { rateLimits }) => {
+interface RateLimitOptions {
+  readonly rateLimits: RateLimits
+  readonly meter: Meter
+}
+
+/**
+ * Counts the requests of routes that name a bucket in their config, before their body is read; and, for the metrics, the
+ * requests for which no mail was left.
+ */
+export const rateLimit = fp<RateLimitOptions>(
+  async (app: FastifyInstance, { rateLimits, meter }) => {
+    const noMailLeft = meter.createCounter('auth_email_rate_limit_total', {
+      description: 'Requests refused because too many mails have gone out',
+    })
+    app.addHook('onResponse', async (request) => {
+      if (request.errorCode === overEmailRateLimit.code) noMailLeft.add(1, { path: request.routeOptions.url ?? '' })
+    })
     app.addHook('onRequest', async (request) => {
       const { rateBucket } = request.routeOptions.config
       if (rateBucket) await rateLimits.consume(rateBucket, request.clientAddress.limitKey)

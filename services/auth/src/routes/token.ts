@@ -61,7 +61,7 @@ export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
     (request) => {
       const { body, clientAddress } = request
       const grantType = readGrantType(request)
-      request.logFields = { grant_type: grantType }
+      request.logFields = { ...request.logFields, grant_type: grantType }
       const origin = readSessionOrigin(request)
       switch (grantType) {
         case 'password': {
