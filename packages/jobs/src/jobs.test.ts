@@ -91,6 +91,16 @@ describe('jobs', () => {
     await expect.poll(() => greeted, { timeout: 10_000 }).toEqual([{ payload: { to: 'Ada' }, attempt: 1 }])
   })
 
+  it('works off a backlog faster than it polls', async () => {
+    const before = greeted.length
+    const start = performance.now()
+    await database.db.transaction().execute(async (trx) => {
+      for (let i = 0; i < 40; i += 1) await jobs.send(trx, greet, { to: `guest ${i}` })
+    })
+    await expect.poll(() => greeted.length - before, { timeout: 10_000 }).toBe(40)
+    expect(performance.now() - start).toBeLessThan(5_000)
+  })
+
   it('keeps the payload of a sealed task out of the database', async () => {
     const { rows } = await sql<{ data: string }>`SELECT data::text FROM example_jobs.job WHERE name = 'greet'`.execute(
       database.db,
