@@ -95,7 +95,8 @@ export async function createDeps(config: AuthConfig, telemetry: Telemetry): Prom
   const outbound = createOutbound(config.security.outboundAllowedHosts)
   const templates = createTemplateLoader(config, outbound, logger)
   const mailer = createMailer({ config: config.mail, templates, logger: logger, meter })
-  const jobs = connectJobs(config, { names, meter, onError, sealKey: serverKeys.jobs })
+  const onJobError = (error: Error) => logger.warn({ err: error }, 'the job queue has trouble')
+  const jobs = connectJobs(config, { names, meter, onError: onJobError, sealKey: serverKeys.jobs })
   const deps: AuthDeps = {
     config,
     db: database.db,

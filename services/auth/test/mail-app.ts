@@ -1,5 +1,5 @@
 import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
-import { mailTask, sendQueuedMail } from '../src/mail/mail-job.ts'
+import { workOnMails } from '../src/mail/mail-job.ts'
 import { openTestApp, type TestApp } from './auth-app.ts'
 
 type InjectResponse = Awaited<ReturnType<TestApp['app']['inject']>>
@@ -29,7 +29,7 @@ export async function openMailApp(settings: Readonly<Record<string, string>> = {
   })
   const { app, deps } = testApp
   await deps.jobs.open()
-  await deps.jobs.work(mailTask, (job) => sendQueuedMail(deps, job))
+  await workOnMails(deps)
   return {
     ...testApp,
     readMail: async (to) => readMail(await sink.take((mail) => recipient(mail) === to)),

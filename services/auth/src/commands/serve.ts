@@ -7,7 +7,7 @@ import { buildApp } from '../app.ts'
 import { CLEAN_UP_CRON, cleanUp, cleanUpTask, createCleanUpCounter } from '../clean-up/clean-up.ts'
 import type { AuthConfig, LoadedConfig } from '../config.ts'
 import { type AuthDeps, createDeps, type OpenDeps } from '../deps.ts'
-import { mailTask, sendQueuedMail } from '../mail/mail-job.ts'
+import { workOnMails } from '../mail/mail-job.ts'
 import { migrateToLatest } from '../migrations.ts'
 import { VERSION } from '../version.ts'
 
@@ -84,7 +84,7 @@ async function prepareDatabase(config: AuthConfig, log: ServiceLogger, process: 
 }
 
 async function startJobs(deps: AuthDeps): Promise<void> {
-  await deps.jobs.work(mailTask, (job) => sendQueuedMail(deps, job))
+  await workOnMails(deps)
   if (!deps.config.database.cleanupEnabled) return
   const countRows = createCleanUpCounter(deps)
   await deps.jobs.work(cleanUpTask, () => cleanUp(deps, countRows))

@@ -19,6 +19,29 @@ export async function queueMail(trx: Kysely<AuthDatabase>, deps: Pick<AuthDeps, 
   await deps.jobs.send(trx, mailTask, mail)
 }
 
+/** Takes mails from the queue, and tells the log what the server refuses: without the address, which its answer may name. */
+export async function workOnMails(deps: Pick<AuthDeps, 'jobs' | 'logger' | 'mailer' | 'now'>): Promise<void> {
+  await deps.jobs.work(mailTask, async (job, { attempt }) => {
+    try {
+      return await sendQueuedMail(deps, job)
+    } catch (error) {
+      const isDead = attempt > mailTask.retryLimit
+      const refusal = { kind: job.kind, attempt, ...smtpReason(error) }
+      if (isDead) deps.logger.error(refusal, 'mail given up')
+      else deps.logger.warn(refusal, 'mail not sent, will be tried again')
+      throw error
+    }
+  })
+}
+
+function smtpReason(error: unknown): Record<string, unknown> {
+  if (!(error instanceof Error)) return {}
+  return {
+    reason: 'code' in error ? error.code : error.name,
+    ...('responseCode' in error ? { smtp_status: error.responseCode } : {}),
+  }
+}
+
 /** Does the job: a mail whose link has died meanwhile, or for which there is no server, is dropped and counted. */
 export async function sendQueuedMail(deps: Pick<AuthDeps, 'mailer' | 'now'>, job: MailJob): Promise<Outcome> {
   const now = deps.now()
