@@ -71,6 +71,7 @@ const auditOf = (user: User) =>
     .select(['action', 'log_type', 'ip_address', 'session_id', 'payload'])
     .where('actor_id', '=', user.id)
     .orderBy('created_at')
+    .orderBy('action')
     .execute()
 
 describe('insertSession', () => {
@@ -334,9 +335,9 @@ describe('callRefreshSession', () => {
 
 /** Resolves as soon as a statement waits for a lock. */
 async function untilSomebodyWaits(): Promise<void> {
-  const { rows } = await sql<{ waiting: bigint }>`SELECT count(*) AS waiting FROM pg_locks WHERE NOT granted`.execute(
-    database.db,
-  )
+  const { rows } = await sql<{ waiting: bigint }>`
+    SELECT count(*) AS waiting FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+    WHERE NOT l.granted AND a.datname = current_database()`.execute(database.db)
   if (rows[0]?.waiting === 0n) return untilSomebodyWaits()
 }
 
