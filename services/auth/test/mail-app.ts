@@ -17,6 +17,8 @@ export interface ReadMail {
 export interface MailApp extends TestApp {
   /** Waits for the next mail to an address. */
   readMail(to: string): Promise<ReadMail>
+  /** While true the mail server takes nothing. */
+  refuseMails(refuse: boolean): void
   /** Addresses of all mails that have come. */
   recipients(): readonly (string | undefined)[]
   post(url: string, payload: object | string, headers?: Record<string, string>): Promise<InjectResponse>
@@ -33,6 +35,9 @@ export async function openMailApp(settings: Readonly<Record<string, string>> = {
   return {
     ...testApp,
     readMail: async (to) => readMail(await sink.take((mail) => recipient(mail) === to)),
+    refuseMails: (refuse) => {
+      sink.refuse = refuse
+    },
     recipients: () => sink.mails.map(recipient),
     post: (url, payload, headers = {}) => app.inject({ method: 'POST', url, payload, headers }),
     close: async () => {

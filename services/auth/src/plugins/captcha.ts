@@ -2,7 +2,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { verifyCaptcha } from '../captcha/verify-captcha.ts'
 import type { AuthDeps } from '../deps.ts'
-import { isAdmin, readBearer } from '../sessions/caller.ts'
+import { isAdmin } from '../sessions/caller.ts'
+import { findBearer } from '../sessions/find-bearer.ts'
 
 type Deps = Pick<AuthDeps, 'config' | 'now' | 'outbound' | 'signingKeys'>
 
@@ -24,13 +25,8 @@ export async function requireCaptcha(deps: Deps, request: FastifyRequest): Promi
 }
 
 function hasAdminBearer(deps: Deps, { headers }: FastifyRequest): boolean {
-  if (headers.authorization === undefined) return false
-  try {
-    return isAdmin(readBearer(deps, headers.authorization), deps.config.jwt.adminRoles)
-  } catch {
-    // The endpoint needs no bearer: a bad one only counts as none.
-    return false
-  }
+  const claims = findBearer(deps, headers.authorization)
+  return claims !== undefined && isAdmin(claims, deps.config.jwt.adminRoles)
 }
 
 function readToken(body: unknown): string | undefined {

@@ -1,16 +1,20 @@
 import type { FastifyRequest } from 'fastify'
 import type { AuthConfig } from '../config.ts'
+import type { AuthDeps } from '../deps.ts'
 import { resolveRedirect } from '../redirects/redirect-allow-list.ts'
+import { isAdmin } from '../sessions/caller.ts'
+import { findBearer } from '../sessions/find-bearer.ts'
 import type { RequestContext } from '../use-cases/request-context.ts'
 
-/** Reads the context of a request without bearer. @param bodyTarget the target of a form body, where it is one */
+/** Reads the context of a request to an endpoint that needs no bearer. @param bodyTarget the target of a form body, where it is one */
 export function readContext(
-  config: Pick<AuthConfig, 'jwt' | 'signup' | 'server'>,
+  deps: Pick<AuthDeps, 'config' | 'now' | 'signingKeys'>,
   request: FastifyRequest,
   bodyTarget?: string,
 ): RequestContext {
+  const { config } = deps
   return {
-    audience: header(request, 'x-jwt-aud') ?? config.jwt.audience,
+    audience: header(request, 'x-jwt-aud') ?? bearerAudience(deps, request) ?? config.jwt.audience,
     ip: request.clientAddress.audit,
     address: request.clientAddress.trusted,
     userAgent: header(request, 'user-agent') ?? '',
@@ -20,6 +24,16 @@ export function readContext(
     ),
     linkBase: linkBase(config, request),
   }
+}
+
+/** The audience of a bearer that the request happens to carry; a bad one counts as none, and an admin's names nobody. */
+function bearerAudience(
+  deps: Pick<AuthDeps, 'config' | 'now' | 'signingKeys'>,
+  { headers }: FastifyRequest,
+): string | undefined {
+  const claims = findBearer(deps, headers.authorization)
+  if (!claims || isAdmin(claims, deps.config.jwt.adminRoles)) return undefined
+  return typeof claims.aud === 'string' && claims.aud !== '' ? claims.aud : undefined
 }
 
 /** API_EXTERNAL_URL, its host replaced by the one asked for where MAILER_EXTERNAL_HOSTS lists that. */

@@ -58,7 +58,7 @@ export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
       const result = await signUp(deps, {
         ...checkSignUp(deps, body),
         data: requireMetadata(body.data),
-        context: readContext(deps.config, request),
+        context: readContext(deps, request),
       })
       return result.verdict === 'signed-in'
         ? toSignedIn(deps, result.session)
@@ -72,7 +72,7 @@ async function anonymous(deps: AuthDeps, request: FastifyRequest, body: SignUpBo
   if (!config.signup.anonymousEnabled) throw anonymousDisabled()
   await deps.rateLimits.consume('anonymous', request.clientAddress.limitKey)
   if (config.signup.disabled) throw signupDisabled()
-  return signInAnonymously(deps, { data: requireMetadata(body.data), context: readContext(config, request) })
+  return signInAnonymously(deps, { data: requireMetadata(body.data), context: readContext(deps, request) })
 }
 
 interface CheckedSignUp {

@@ -84,7 +84,7 @@ function verifyBodyToken(
   body: z.output<typeof verifyBody>,
 ): Promise<Redeemed> {
   const parsed = parseVerifyBody(body)
-  const input = { ...parsed, password: body.password, context: readContext(deps.config, request) }
+  const input = { ...parsed, password: body.password, context: readContext(deps, request) }
   return input.kind === 'code' ? verifyCode(deps, input) : verifyLink(deps, { ...input, via: 'body' })
 }
 
@@ -96,7 +96,7 @@ async function followLink(
   fields: VerifyFields,
 ): Promise<FastifyReply> {
   const { type, token } = parseLink(fields)
-  const context = readContext(deps.config, request, fields.redirect_to)
+  const context = readContext(deps, request, fields.redirect_to)
   const go = (address: string) => reply.header('referrer-policy', 'no-referrer').redirect(address, 303)
   try {
     const link = requireLinkType(type, token)

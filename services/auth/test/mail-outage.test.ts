@@ -1,0 +1,34 @@
+import { sql } from 'kysely'
+import { afterAll, describe, expect, it } from 'vitest'
+import { openMailApp } from './mail-app.ts'
+
+const app = await openMailApp()
+afterAll(() => app.close())
+
+describe('a mail server that is away', () => {
+  it('neither fails nor slows a signup, and the mail comes when it is back', async () => {
+    app.refuseMails(true)
+    const start = performance.now()
+    const answer = await app.post('/signup', { email: 'ada@example.com', password: 'correct horse' })
+    expect(answer.statusCode).toBe(200)
+    expect(performance.now() - start).toBeLessThan(3_000)
+    const attempts = async () => {
+      const query = sql`SELECT state::text, retry_count FROM auth_jobs.job WHERE name = 'mail'`
+      return (await query.execute(app.deps.db)).rows
+    }
+    await expect.poll(attempts, { timeout: 10_000 }).toEqual([{ state: 'retry', retry_count: 0 }])
+    app.refuseMails(false)
+    // The next attempt is due in seconds; a test need not wait for it.
+    await sql`UPDATE auth_jobs.job SET start_after = now()`.execute(app.deps.db)
+    const { token } = await app.readMail('ada@example.com')
+    expect((await app.post('/verify', { type: 'signup', token_hash: token })).statusCode).toBe(200)
+  })
+
+  it('keeps links and codes out of the queue', async () => {
+    await app.post('/signup', { email: 'grace@example.com', password: 'correct horse' })
+    const { token, code } = await app.readMail('grace@example.com')
+    const { rows } = await sql`SELECT data FROM auth_jobs.job`.execute(app.deps.db)
+    const text = JSON.stringify(rows)
+    for (const secret of [token, code, 'grace@example.com']) expect(text).not.toContain(secret)
+  })
+})
