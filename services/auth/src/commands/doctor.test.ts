@@ -1,0 +1,100 @@
+import { startMailSink } from '@trestle/testing/mail-sink.ts'
+import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import { Command } from 'commander'
+import { afterAll, describe, expect, it } from 'vitest'
+import { loadAuthConfig } from '../config.ts'
+import { doctor } from './doctor.ts'
+import { migrateCommand } from './migrate.ts'
+
+const database = await createEmptyDatabase()
+const sink = await startMailSink()
+afterAll(async () => {
+  await database.drop()
+  await sink.close()
+})
+
+const load = (changes: Record<string, string> = {}) =>
+  loadAuthConfig({
+    AUTH_SITE_URL: 'http://localhost:3000',
+    AUTH_API_EXTERNAL_URL: 'http://localhost:8081',
+    AUTH_DB_DRIVER: 'postgres',
+    AUTH_DB_DATABASE_URL: database.url,
+    AUTH_DB_ROLE: 'auth_service',
+    AUTH_JWT_SECRET: 'a secret of at least 32 bytes, for tests',
+    AUTH_SMTP_HOST: '127.0.0.1',
+    AUTH_SMTP_PORT: String(sink.port),
+    AUTH_SMTP_ADMIN_EMAIL: 'auth@example.com',
+    ...changes,
+  })
+
+async function examine(changes: Record<string, string> = {}) {
+  const lines: string[] = []
+  const isHealthy = await doctor(
+    () => load(changes),
+    (line) => lines.push(line),
+  )
+  return { isHealthy, lines }
+}
+
+async function migrate(...words: string[]) {
+  const lines: string[] = []
+  const program = new Command().addCommand(
+    migrateCommand(
+      () => load().config,
+      (line) => lines.push(line),
+    ),
+  )
+  await program.parseAsync(['migrate', ...words], { from: 'user' })
+  return lines
+}
+
+describe('auth migrate and auth doctor', () => {
+  it('say what is pending, apply it once, and find nothing wrong after', async () => {
+    const before = await examine()
+    expect(before.isHealthy).toBe(false)
+    expect(before.lines).toContainEqual(expect.stringMatching(/^wrong migrations: pending: 0000-create-uuid-v7, /))
+    const status = await migrate('status')
+    expect(status).toContain('pending 0001-create-users')
+    expect(await migrate('plan')).toContain('-- 0001-create-users')
+    expect(await migrate()).toEqual(status.map((line) => line.replace('pending', 'applied')))
+    expect(await migrate('up')).toEqual(['nothing to do'])
+    expect(await examine()).toEqual({
+      isHealthy: true,
+      lines: [
+        'ok    settings',
+        'ok    log file: none, lines go to standard output',
+        'ok    database: answers',
+        `ok    migrations: ${status.length} applied`,
+        'ok    clock: agrees with that of the database',
+        'ok    signing keys: tokens are signed with AUTH_JWT_SECRET',
+        'ok    SMTP: answers',
+        'ok    URLs: http://localhost:8081',
+        'ok    dead jobs: none',
+      ],
+    })
+  })
+
+  it('name what is wrong and what to do', async () => {
+    const { isHealthy, lines } = await examine({
+      AUTH_API_EXTERNAL_URL: 'http://auth.example.com',
+      AUTH_SMTP_PORT: '1',
+      AUTH_OPERATOR_TOKEN: 'x',
+    })
+    expect(isHealthy).toBe(false)
+    expect(lines).toContain('note  AUTH_OPERATOR_TOKEN is deprecated and has no effect')
+    expect(lines.filter((line) => line.startsWith('wrong'))).toEqual([
+      expect.stringMatching(/^wrong SMTP: .*ECONNREFUSED.*; start the mail server, or correct AUTH_SMTP_HOST/),
+      'wrong URLs: http://auth.example.com is not https; put the service behind a TLS proxy and set its https address as AUTH_API_EXTERNAL_URL',
+    ])
+    expect(await examine({ AUTH_SITE_URL: 'x' })).toEqual({
+      isHealthy: false,
+      lines: ['config: AUTH_SITE_URL must be an absolute URI with scheme and host (got "x")'],
+    })
+  })
+
+  it('take the last migration back', async () => {
+    const [last] = (await migrate('status')).slice(-1)
+    expect(await migrate('down')).toEqual([`taken back ${last?.split(' ').at(-1)}`])
+    expect((await migrate('status')).at(-1)).toMatch(/^pending /)
+  })
+})
