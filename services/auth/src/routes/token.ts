@@ -5,7 +5,8 @@ import { badJson, unsupportedGrantType, web3Disabled } from '../errors.ts'
 import { requireCaptcha } from '../plugins/captcha.ts'
 import { noStore } from '../plugins/headers.ts'
 import { plainJson } from '../plugins/plain-json.ts'
-import { readSessionOrigin, readWantedAudience } from '../plugins/session-origin.ts'
+import { readContext } from '../plugins/request-context.ts'
+import { readSessionOrigin } from '../plugins/session-origin.ts'
 import { sessionViewSchema } from '../sessions/session-view.ts'
 import { grantPassword } from '../use-cases/grant-password.ts'
 import { grantRefreshToken } from '../use-cases/grant-refresh-token.ts'
@@ -59,22 +60,15 @@ export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     (request) => {
-      const { body, clientAddress } = request
+      const { body } = request
       const grantType = readGrantType(request)
       request.logFields = { ...request.logFields, grant_type: grantType }
       const origin = readSessionOrigin(request)
       switch (grantType) {
         case 'password': {
           const { email, phone, password } = requireBody(body)
-          const audience = readWantedAudience(request) ?? app.deps.config.jwt.audience
-          return grantPassword(app.deps, {
-            ...origin,
-            email,
-            phone,
-            password,
-            audience,
-            address: clientAddress.trusted,
-          })
+          const { audience, address } = readContext(app.deps, request)
+          return grantPassword(app.deps, { ...origin, email, phone, password, audience, address })
         }
         case 'refresh_token':
           return grantRefreshToken(app.deps, { ...origin, refreshToken: requireBody(body).refresh_token })

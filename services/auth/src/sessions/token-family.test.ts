@@ -22,10 +22,12 @@ const origin = { userAgent: 'test', ip: '192.0.2.1' }
 const keys = ['first secret', 'second secret'].map(deriveRefreshTokenKey)
 const randomBytes = (size: number) => Buffer.alloc(size, seed++ % 256).fill(String(seed), 0, 8)
 
+const NEWEST = { kind: 'newest' as const }
+
 /** A step of a client, honest or not. Tokens are named by their place in the chain. */
 const step = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ kind: fc.constant('newest' as const) }) },
-  { weight: 4, arbitrary: fc.record({ kind: fc.constant('nth' as const), back: fc.nat(4) }) },
+  { weight: 5, arbitrary: fc.constant(NEWEST) },
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant('nth' as const), back: fc.nat(3) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('unknown' as const) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('wait' as const), seconds: fc.constantFrom(300, 1_100) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('new secret' as const) }) },
@@ -35,9 +37,9 @@ describe('refresh_session and its model', () => {
   it('decide the same, whatever clients do', async () => {
     await fc.assert(
       fc.asyncProperty(
-        fc.array(step, { minLength: 1, maxLength: 14 }),
-        fc.boolean(),
-        fc.constantFrom(0, 1_000),
+        fc.array(step, { minLength: 1, maxLength: 12 }).map((steps) => [NEWEST, NEWEST, ...steps]),
+        fc.constantFrom(true, true, true, false),
+        fc.constantFrom(1_000, 1_000, 1_000, 0),
         async (steps, revokeFamily, reuseSeconds) => {
           const rules: RefreshRules = { ...noLimits, revokeFamily, reuseSeconds }
           const first = await createSession(
@@ -75,7 +77,7 @@ describe('refresh_session and its model', () => {
       ),
       { numRuns: 60 },
     )
-  })
+  }, 60_000)
 })
 
 const noLimits: RefreshRules = {
