@@ -1,0 +1,58 @@
+import { openDatabase } from '@trestle/database/connect.ts'
+import { migrateDown, migrateUp } from '@trestle/database/migrate.ts'
+import { createNames } from '@trestle/database/names.ts'
+import { authMigrations } from '@trestle/migrations/auth.ts'
+import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import { sql } from 'kysely'
+import { afterAll, describe, expect, it } from 'vitest'
+import type { AuthDatabase } from '../src/database.ts'
+
+const temporary = await createEmptyDatabase()
+const options = { url: temporary.url, names: createNames('auth', 'app'), sources: authMigrations }
+const database = openDatabase<AuthDatabase>({
+  ...options,
+  applicationName: 'test',
+  poolSize: 1,
+  statementTimeoutMs: 5_000,
+  lockTimeoutMs: 5_000,
+  prepared: true,
+  onConnectionError: () => {},
+})
+afterAll(async () => {
+  await database.close()
+  await temporary.drop()
+})
+
+const count = Object.keys(authMigrations).length
+
+/** Every relation, constraint and function of the schema; not the NOT NULLs, which PostgreSQL 18 names by itself. */
+async function objects(): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`
+    SELECT relname AS name FROM pg_class WHERE relnamespace = 'auth'::regnamespace
+    UNION ALL SELECT conname FROM pg_constraint WHERE connamespace = 'auth'::regnamespace AND contype <> 'n'
+    UNION ALL SELECT proname FROM pg_proc WHERE pronamespace = 'auth'::regnamespace`.execute(database.db)
+  return rows.map(({ name }) => name)
+}
+
+describe('migrations of auth', () => {
+  it('give every object the prefix of DB_NAMESPACE, and a name that is short enough', async () => {
+    expect((await migrateUp(options)).migrations).toHaveLength(count)
+    const names = await objects()
+    expect(names.filter((name) => !name.startsWith('app_'))).toEqual([])
+    const tooLong = names.filter((name) => name.length - 'app_'.length > 30 && !name.includes('schema_migrations'))
+    expect(tooLong).toEqual([])
+  })
+
+  it('can be taken back one by one, and applied again', async () => {
+    for (let i = 0; i < count; i += 1) await migrateDown(options)
+    const left = await objects()
+    expect(left.filter((name) => !name.includes('schema_migrations'))).toEqual([])
+    expect((await migrateUp(options)).migrations).toHaveLength(count)
+  })
+
+  it('run once when several processes start together', async () => {
+    for (let i = 0; i < count; i += 1) await migrateDown(options)
+    const runs = await Promise.all([migrateUp(options), migrateUp(options), migrateUp(options)])
+    expect(runs.map(({ migrations }) => migrations.length).sort((a, b) => a - b)).toEqual([0, 0, count])
+  })
+})
