@@ -1,0 +1,69 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { openMailApp } from '../../test/mail-app.ts'
+import type { AccessTokenClaims } from '../sessions/access-token.ts'
+
+const main = await openMailApp({
+  AUTH_API_EXTERNAL_URL: 'https://auth.example.com/auth/v1',
+  AUTH_MAILER_EXTERNAL_HOSTS: 'Auth.Example.ORG',
+  AUTH_MAILER_URLPATHS_CONFIRMATION: '/welcome?lang=en',
+  AUTH_AUDIT_LOG_DISABLE_POSTGRES: 'true',
+})
+const { deps, clock } = main
+afterAll(() => main.close())
+
+let count = 0
+async function signUp(headers: Record<string, string>) {
+  count += 1
+  const email = `user${count}@example.com`
+  const answer = await main.post('/signup', { email, password: 'correct horse' }, headers)
+  const { link } = await main.readMail(email)
+  return {
+    aud: answer.json().aud as string,
+    address: `${link.origin}${link.pathname}${link.search.split('&token')[0]}`,
+  }
+}
+
+function bearer(changes: Partial<AccessTokenClaims>) {
+  const seconds = Math.floor(clock.now().getTime() / 1_000)
+  const claims: AccessTokenClaims = {
+    iss: 'x',
+    sub: '',
+    aud: 'mobile',
+    iat: seconds,
+    exp: seconds + 60,
+    email: '',
+    phone: '',
+    app_metadata: {},
+    user_metadata: {},
+    role: 'anon',
+    aal: 'aal1',
+    amr: [],
+    session_id: '',
+    is_anonymous: false,
+    ...changes,
+  }
+  return { authorization: `Bearer ${deps.signingKeys.sign(claims)}` }
+}
+
+describe('readContext', () => {
+  it('puts a host into links that the setting lists, and no other', async () => {
+    const own = 'https://auth.example.com/welcome?lang=en'
+    const other = 'https://auth.example.org/welcome?lang=en'
+    expect((await signUp({ 'x-forwarded-host': 'auth.example.org' })).address).toBe(other)
+    expect((await signUp({ host: 'AUTH.example.org' })).address).toBe(other)
+    expect((await signUp({ 'x-forwarded-host': 'evil.test' })).address).toBe(own)
+    expect((await signUp({})).address).toBe(own)
+  })
+
+  it('takes the audience from X-JWT-AUD, else from a good bearer of a user, else the usual one', async () => {
+    expect((await signUp({ ...bearer({}), 'x-jwt-aud': 'web' })).aud).toBe('web')
+    expect((await signUp(bearer({}))).aud).toBe('mobile')
+    expect((await signUp(bearer({ role: 'service_role' }))).aud).toBe('authenticated')
+    expect((await signUp(bearer({ exp: 1 }))).aud).toBe('authenticated')
+    expect((await signUp({ authorization: 'Bearer nonsense' })).aud).toBe('authenticated')
+  })
+
+  it('keeps audit events out of the database where the setting says so', async () => {
+    expect(await deps.db.selectFrom('audit_log_entries').selectAll().execute()).toEqual([])
+  })
+})
