@@ -100,7 +100,7 @@ export function toUserView(user: User, identities: readonly Identity[], factors:
 }
 
 /** The record of an identity. */
-export function toIdentityView(identity: Identity): IdentityView {
+function toIdentityView(identity: Identity): IdentityView {
   return {
     identity_id: identity.id,
     id: identity.providerId,
@@ -115,7 +115,7 @@ export function toIdentityView(identity: Identity): IdentityView {
 }
 
 /** The record of a factor. */
-export function toFactorView(factor: Factor): FactorView {
+function toFactorView(factor: Factor): FactorView {
   return {
     id: factor.id,
     created_at: factor.createdAt,
