@@ -105,7 +105,7 @@ export function commaList(): z.ZodType<readonly string[], string> {
 }
 
 /** The words of a comma list. */
-export function splitList(value: string): readonly string[] {
+function splitList(value: string): readonly string[] {
   return value
     .split(',')
     .map((word) => word.trim())

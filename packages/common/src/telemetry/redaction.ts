@@ -22,11 +22,6 @@ export const REDACTED_PATHS: readonly string[] = [
   'err.where',
 ]
 
-/** The connection string of an error or a setting without its user and password. */
-export function withoutCredentials(url: string): string {
-  return url.replace(/\/\/[^@/]*@/, '//')
-}
-
 /** Members of a flat line that are redacted. Wildcards would make pino look into every value of every line. */
 export const REDACTED_MEMBERS: readonly string[] = REDACTED_PATHS.filter((path) => /^\w+$/.test(path))
 

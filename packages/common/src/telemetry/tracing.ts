@@ -49,7 +49,7 @@ export async function startTracing(config: TracingConfig): Promise<Tracing> {
 }
 
 /** The attributes that the specification names. Parameters are in braces and snake_case, as its example has them. */
-export function requestAttributes(request: FastifyRequest): Attributes {
+function requestAttributes(request: FastifyRequest): Attributes {
   const attributes: Attributes = {
     'http.method': request.method,
     // Over the plugin's own value, which has the query and so may have tokens.
