@@ -1,0 +1,87 @@
+import { join } from 'node:path'
+import { type Comparison, compare, type Rounds } from './compare.ts'
+import { type DatabaseServer, execute } from './database.ts'
+import { type Deployment, deploy } from './deployment.ts'
+import type { LoadGenerator } from './load/load.ts'
+import { measurePasswords, type NeighbourResult, type PasswordResult } from './passwords.ts'
+import type { Cores } from './processes/cores.ts'
+import { freePort } from './processes/free-port.ts'
+import { type Server, startServer } from './processes/server.ts'
+import type { Scenario } from './scenario.ts'
+import { measureStartUp, type StartUpResult } from './start-up.ts'
+
+/** Everything that was measured of one service. */
+export interface ServiceResult {
+  readonly service: string
+  readonly comparisons: readonly Comparison[]
+  /** Of the service that works on passwords. */
+  readonly passwords: { readonly work: readonly PasswordResult[]; readonly neighbour: NeighbourResult } | undefined
+  readonly startUp: StartUpResult
+  /** Memory after the loads, in MiB; undefined where the system does not say. */
+  readonly loadedMib: number | undefined
+}
+
+/** What the measurement works with. */
+export interface BenchOptions {
+  readonly checkout: string
+  readonly folder: string
+  readonly database: DatabaseServer
+  readonly generate: LoadGenerator
+  readonly rounds: Rounds
+  /** Undefined: nothing is pinned. */
+  readonly cores: Cores | undefined
+  readonly coreCount: number
+  /** Where the services leave CPU profiles; undefined: none are made. */
+  readonly profileFolder: string | undefined
+}
+
+/** Measures one service and leaves nothing running. */
+export async function measureService(scenario: Scenario, options: BenchOptions): Promise<ServiceResult> {
+  const { service, env } = scenario
+  const databaseUrl = await options.database.create(`trestle_bench_${service}`)
+  const deployment = await deploy(service, { ...options, databaseUrl, env })
+  const oneCore = { cores: options.cores?.server, coreCount: options.cores ? 1 : options.coreCount }
+  const startUp = await measureStartUp(deployment, oneCore, options.rounds.count)
+  await using started = new AsyncDisposableStack()
+  const ours = await deployment.start({ ...oneCore, profileFolder: options.profileFolder })
+  started.defer(ours.stop)
+  const endpoints = await scenario.prepare({ url: ours.url, runCommand: deployment.runCommand })
+  // Without statistics the planner guesses. Autovacuum would gather them a minute later, in the middle of a round.
+  await execute(databaseUrl, 'VACUUM ANALYZE')
+  const reference = await startReference(scenario, deployment, { ...options, databaseUrl })
+  started.defer(reference.stop)
+  const comparisons: Comparison[] = []
+  for (const endpoint of endpoints) {
+    comparisons.push(await compare({ ours, reference }, endpoint, options.generate, options.rounds))
+  }
+  const loadedMib = ours.residentMib()
+  const passwords = service === 'auth' ? await onAllCores(deployment, options) : undefined
+  return { service, comparisons, passwords, startUp, loadedMib }
+}
+
+async function startReference(
+  { service, referenceEnv }: Scenario,
+  { secrets }: Deployment,
+  { cores, databaseUrl }: BenchOptions & { readonly databaseUrl: string },
+): Promise<Server> {
+  const port = String(await freePort())
+  return startServer({
+    name: `reference of ${service}`,
+    args: [join(import.meta.dirname, 'references', `${service}.ts`)],
+    env: { NODE_ENV: 'production', PORT: port, DATABASE_URL: databaseUrl, ...referenceEnv(secrets) },
+    cwd: import.meta.dirname,
+    cores: cores?.server,
+    url: `http://127.0.0.1:${port}`,
+    signs: ['/ready'],
+  })
+}
+
+/** A second process: how many hashes run at a time is decided by the cores that a process has at its start. */
+async function onAllCores(deployment: Deployment, { cores, coreCount, generate, rounds }: BenchOptions) {
+  const server = await deployment.start({ cores: cores?.all, coreCount })
+  try {
+    return await measurePasswords({ server, generate, rounds, coreCount, cores: cores?.all })
+  } finally {
+    await server.stop()
+  }
+}

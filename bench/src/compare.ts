@@ -1,0 +1,98 @@
+import { type Load, type LoadGenerator, type LoadResult, tryLoad } from './load/load.ts'
+import type { Server } from './processes/server.ts'
+import type { Endpoint } from './scenario.ts'
+import { type Distribution, distributionOf, median, pairedRatios } from './statistics.ts'
+
+/** How long and how often. */
+export interface Rounds {
+  readonly count: number
+  /** Of one sample. */
+  readonly seconds: number
+}
+
+/** The medians of the samples of one server. */
+export interface SideResult extends LoadResult {
+  /**
+   * Processor time of the server for one request, in microseconds; undefined where the system does not say. Times the rate
+   * it is the share of a core that was used: well below 1, something else was the limit.
+   */
+  readonly processorUs: number | undefined
+}
+
+/** An endpoint of a service beside that of the reference. */
+export interface Comparison {
+  readonly name: string
+  readonly goal: number
+  readonly ours: SideResult
+  readonly reference: SideResult
+  /** Of the requests a second of the same round. */
+  readonly ratio: Distribution
+}
+
+/** The servers under test. */
+export interface Pair {
+  readonly ours: Server
+  readonly reference: Server
+}
+
+/**
+ * Loads both servers in turn, so that what changes on the machine meanwhile changes both. The first round only warms up.
+ *
+ * @throws Error when a server refuses the load.
+ */
+export async function compare(
+  { ours, reference }: Pair,
+  endpoint: Endpoint,
+  generate: LoadGenerator,
+  rounds: Rounds,
+): Promise<Comparison> {
+  for (const { url } of [ours, reference]) await tryLoad(url, await endpoint.nextLoad(url))
+  const samples: { readonly ours: SideResult[]; readonly reference: SideResult[] } = { ours: [], reference: [] }
+  for (let round = 0; round <= rounds.count; round++) {
+    const seconds = round === 0 ? 1 : rounds.seconds
+    const ofOurs = await sample(ours, await endpoint.nextLoad(ours.url), generate, seconds)
+    const ofReference = await sample(reference, await endpoint.nextLoad(reference.url), generate, seconds)
+    if (round === 0) continue
+    samples.ours.push(ofOurs)
+    samples.reference.push(ofReference)
+  }
+  const ratios = pairedRatios(samples.ours.map(rateOf), samples.reference.map(rateOf))
+  return {
+    name: endpoint.name,
+    goal: endpoint.goal,
+    ours: summarize(samples.ours),
+    reference: summarize(samples.reference),
+    ratio: distributionOf(ratios),
+  }
+}
+
+/** Loads one server and notes how much processor time it used. */
+export async function sample(
+  server: Server,
+  load: Load,
+  generate: LoadGenerator,
+  seconds: number,
+): Promise<SideResult> {
+  const before = server.processorMs()
+  const result = await generate(server.url, load, seconds)
+  const after = server.processorMs()
+  const requests = result.requestsPerSecond * seconds
+  const isKnown = before !== undefined && after !== undefined && requests > 0
+  return { ...result, processorUs: isKnown ? ((after - before) * 1_000) / requests : undefined }
+}
+
+/** Medians; of the errors the sum, since one is one too many. */
+export function summarize(samples: readonly SideResult[]): SideResult {
+  const times = samples.flatMap(({ processorUs }) => processorUs ?? [])
+  return {
+    requestsPerSecond: median(samples.map(rateOf)),
+    p50Ms: median(samples.map(({ p50Ms }) => p50Ms)),
+    p99Ms: median(samples.map(({ p99Ms }) => p99Ms)),
+    errors: samples.reduce((sum, { errors }) => sum + errors, 0),
+    processorUs: times.length === 0 ? undefined : median(times),
+  }
+}
+
+function rateOf({ requestsPerSecond }: LoadResult): number {
+  return requestsPerSecond
+}

@@ -1,0 +1,73 @@
+import { chmodSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { settleDatabase, startDatabase } from '@trestle/stack/postgres/embedded-database.ts'
+import { findServerState } from '@trestle/stack/postgres/leftover-server.ts'
+import pg from 'pg'
+import { moveToCores } from './processes/cores.ts'
+import { freePort } from './processes/free-port.ts'
+
+/** A PostgreSQL whose commits are durable. */
+export interface DatabaseServer {
+  /** Makes an empty database and answers its URL. */
+  create(name: string): Promise<string>
+  /** Drops what was created, and ends the server when it is the bench's own. */
+  close(): Promise<void>
+}
+
+/** Where the server comes from. */
+export interface DatabaseOptions {
+  /** A server of the user's, with the rights to create databases and roles; undefined: one of the bench's own. */
+  readonly url: string | undefined
+  /** For data and log; other users must be let into the folder above it. */
+  readonly folder: string
+  readonly cores: string | undefined
+}
+
+/** Opens the server. Its own one has PostgreSQL's defaults: every commit waits for the disk. */
+export async function openDatabaseServer({ url, folder, cores }: DatabaseOptions): Promise<DatabaseServer> {
+  const own = url === undefined ? await startOwn(folder, cores) : undefined
+  const serverUrl = own?.url ?? url ?? ''
+  const created: string[] = []
+  return {
+    create: async (name) => {
+      // One that a run has left behind.
+      await execute(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+      await execute(serverUrl, `CREATE DATABASE ${name}`)
+      created.push(name)
+      return Object.assign(new URL(serverUrl), { pathname: `/${name}` }).href
+    },
+    close: async () => {
+      if (own) return own.end()
+      for (const name of created) await execute(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`)
+    },
+  }
+}
+
+async function startOwn(folder: string, cores: string | undefined) {
+  const data = join(folder, 'data')
+  mkdirSync(data, { recursive: true })
+  // As root, PostgreSQL runs as another user, who must get in.
+  chmodSync(folder, 0o711)
+  const home = await settleDatabase(data, join(folder, 'state'))
+  const server = await startDatabase(home, {
+    port: await freePort(),
+    password: 'bench',
+    logFile: join(folder, 'postgres.log'),
+    say: () => {},
+    stop: new AbortController().signal,
+  })
+  const pid = findServerState(home.data)?.pid
+  if (pid !== undefined && cores !== undefined) moveToCores(pid, cores)
+  return server
+}
+
+/** Runs one statement over a connection of its own. */
+export async function execute(url: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,109 @@
+import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { loadSecrets, type Secrets } from '@trestle/stack/settings/secrets-file.ts'
+import { environmentOf } from '@trestle/stack/settings/service-environment.ts'
+import { type ServiceDefinition, services } from '@trestle/stack/settings/services.ts'
+import { freePort } from './processes/free-port.ts'
+import { runProgram } from './processes/run-program.ts'
+import { type Server, startServer } from './processes/server.ts'
+
+/** Where services run and what of. */
+export interface DeploymentOptions {
+  /** The checkout that the service is started from. */
+  readonly checkout: string
+  /** For logs, secrets and compile caches. */
+  readonly folder: string
+  readonly databaseUrl: string
+  /** Settings beside the stack's own. */
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** A service as an image runs it: its sources, a compile cache filled by `version`, restricted role, metrics on. */
+export interface Deployment {
+  readonly secrets: Secrets
+  /** Runs one of its commands. */
+  runCommand(...args: readonly string[]): Promise<void>
+  /** Starts another process of it. Its threads follow the number of its cores, as in an image. */
+  start(options: StartOptions): Promise<Server>
+}
+
+export interface StartOptions {
+  readonly cores: string | undefined
+  readonly coreCount: number
+  /** Where the process leaves a CPU profile when it stops; undefined: none is made. */
+  readonly profileFolder?: string | undefined
+}
+
+const EXTRA_THREADS = 4
+
+/** True when the checkout has this service. */
+export function hasService(checkout: string, name: string): boolean {
+  return existsSync(entryOf(checkout, name))
+}
+
+/** Migrates the database and fills the compile cache, as an image and its first start do. */
+export async function deploy(name: string, options: DeploymentOptions): Promise<Deployment> {
+  const definition = services.find((service) => service.name === name)
+  if (definition === undefined) throw new Error(`there is no service "${name}"`)
+  const folder = join(options.folder, name)
+  const caches = { image: join(folder, 'image-cache'), running: join(folder, 'cache') }
+  mkdirSync(folder, { recursive: true })
+  const secrets = loadSecrets(join(folder, 'secrets.env'))
+  const entry = entryOf(options.checkout, name)
+  const run = async (cache: string, args: readonly string[]) => {
+    const env = await environment(definition, { ...options, secrets, folder, cache })
+    await runProgram({ program: process.execPath, args: [entry, ...args], env, cwd: folder })
+  }
+  await run(caches.image, ['version'])
+  await run(caches.running, ['migrate'])
+  return {
+    secrets,
+    runCommand: (...args) => run(caches.running, args),
+    start: async ({ cores, coreCount, profileFolder }) => {
+      // What a process adds to its cache is lost with its container: each starts from the image's.
+      rmSync(caches.running, { recursive: true, force: true })
+      cpSync(caches.image, caches.running, { recursive: true })
+      const env = await environment(definition, { ...options, secrets, folder, cache: caches.running })
+      return startServer({
+        name,
+        args: [...profiling(profileFolder), entry, 'serve'],
+        env: { ...env, UV_THREADPOOL_SIZE: String(coreCount + EXTRA_THREADS) },
+        cwd: folder,
+        cores,
+        url: `http://127.0.0.1:${env[definition.portSetting]}`,
+        signs: ['/health', '/ready'],
+      })
+    },
+  }
+}
+
+function profiling(folder: string | undefined): readonly string[] {
+  return folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`]
+}
+
+function entryOf(checkout: string, name: string): string {
+  return join(checkout, 'services', name, 'src', 'main.ts')
+}
+
+interface EnvironmentOptions extends DeploymentOptions {
+  readonly secrets: Secrets
+  readonly cache: string
+}
+
+/** Ports that are free now; everything else as `npm start` sets it, with NODE_ENV as in an image. */
+async function environment(definition: ServiceDefinition, options: EnvironmentOptions) {
+  const own = {
+    PATH: process.env.PATH ?? '',
+    NODE_ENV: 'production',
+    [definition.portSetting]: String(await freePort()),
+    [`${definition.prefix}OTEL_EXPORTER_PROMETHEUS_PORT`]: String(await freePort()),
+    ...options.env,
+  }
+  return environmentOf(definition, own, {
+    databaseUrl: options.databaseUrl,
+    secrets: options.secrets,
+    // Nothing listens there: no measured request sends a mail.
+    smtpPort: await freePort(),
+    compileCache: options.cache,
+  })
+}

@@ -1,0 +1,21 @@
+// Prints how many argon2id hashes of the service's strength this machine makes a second: node hash-rate.ts SECONDS. A
+// process of its own, since the number of threads is fixed before the first hash.
+import { availableParallelism } from 'node:os'
+import { hash } from '@node-rs/argon2'
+
+const seconds = Number(process.argv[2])
+/** OWASP's parameters, as in the contract. */
+const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
+
+let hashes = 0
+const start = performance.now()
+const isOver = () => performance.now() - start > seconds * 1_000
+await Promise.all(
+  Array.from({ length: availableParallelism() }, async () => {
+    while (!isOver()) {
+      await hash('correct horse battery staple', COST)
+      hashes += 1
+    }
+  }),
+)
+process.stdout.write(String((hashes * 1_000) / (performance.now() - start)))

@@ -1,0 +1,75 @@
+// Sends the load of a file and prints what it has shown: node autocannon-run.ts FILE. A process of its own, so that it can
+// be pinned to a core.
+import { readFileSync } from 'node:fs'
+import autocannon from 'autocannon'
+import { percentileOf } from '../statistics.ts'
+import type { Load } from './load.ts'
+
+const file = process.argv[2]
+if (file === undefined) throw new Error('no file')
+// Written by autocannon.ts a moment ago.
+const { url, load, seconds }: { url: string; load: Load; seconds: number } = JSON.parse(readFileSync(file, 'utf8'))
+
+const isFixed = !/\{(token|id|sequence)\}/.test(JSON.stringify(load))
+const tokens = [...(load.tokens ?? [])]
+let sequence = Date.now() * 1_000
+
+/** In turn; a chained one is taken out, and comes back as its successor. */
+function nextToken(): string {
+  const token = tokens.shift() ?? ''
+  if (load.chain === undefined && token !== '') tokens.push(token)
+  return token
+}
+
+function fillRequest(request: autocannon.Request): autocannon.Request {
+  const token = nextToken()
+  const fill = (text: string) =>
+    text
+      .replaceAll('{token}', token)
+      .replaceAll('{id}', () => String(1 + Math.floor(Math.random() * (load.idMax ?? 1))))
+      .replaceAll('{sequence}', () => String(++sequence))
+  const headers = Object.entries(request.headers ?? {}).map(([name, value]) => [name, fill(String(value))])
+  return {
+    ...request,
+    path: fill(load.path),
+    headers: Object.fromEntries(headers),
+    ...(load.body !== undefined && { body: fill(load.body) }),
+  }
+}
+
+function takeToken(body: string): void {
+  const token = new RegExp(`"${load.chain}"\\s*:\\s*"([^"]+)"`).exec(body)?.[1]
+  if (token !== undefined) tokens.push(token)
+}
+
+const latenciesMs: number[] = []
+const options: autocannon.Options = {
+  url,
+  connections: load.connections,
+  duration: seconds,
+  // Each connection sends one request a pause on average.
+  ...(load.pauseMs !== undefined && { overallRate: Math.round((load.connections * 1_000) / load.pauseMs) }),
+  requests: [
+    {
+      method: load.method,
+      path: load.path,
+      headers: { ...(load.body !== undefined && { 'content-type': 'application/json' }), ...load.headers },
+      ...(load.body !== undefined && { body: load.body }),
+      ...(!isFixed && { setupRequest: fillRequest }),
+      ...(load.chain !== undefined && { onResponse: (_status: number, body: string) => takeToken(body) }),
+    },
+  ],
+}
+const result = await new Promise<autocannon.Result>((resolve, reject) => {
+  const run = autocannon(options, (error, ended) => (error ? reject(error) : resolve(ended)))
+  // Its own percentiles are whole milliseconds.
+  run.on('response', (_client, _status, _bytes, latencyMs) => latenciesMs.push(latencyMs))
+})
+process.stdout.write(
+  JSON.stringify({
+    requestsPerSecond: latenciesMs.length / result.duration,
+    p50Ms: percentileOf(latenciesMs, 0.5),
+    p99Ms: percentileOf(latenciesMs, 0.99),
+    errors: result.non2xx + result.errors + result.timeouts,
+  }),
+)

@@ -1,0 +1,21 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { runProgram } from '../processes/run-program.ts'
+import type { LoadGenerator } from './load.ts'
+import type { GeneratorOptions } from './wrk.ts'
+
+const PROGRAM = join(import.meta.dirname, 'autocannon-run.ts')
+const Result = z.object({ requestsPerSecond: z.number(), p50Ms: z.number(), p99Ms: z.number(), errors: z.number() })
+
+/** Load by `autocannon`, for machines without `wrk`. It takes a core for itself, so rates of writes are lower with it. */
+export function createAutocannon({ folder, cores }: GeneratorOptions): LoadGenerator {
+  let runs = 0
+  return async (url, load, seconds) => {
+    // A file for each: two loads may run at a time.
+    const loadFile = join(folder, `load-${++runs}.json`)
+    writeFileSync(loadFile, JSON.stringify({ url, load, seconds }))
+    const output = await runProgram({ program: process.execPath, args: [PROGRAM, loadFile], cores })
+    return Result.parse(JSON.parse(output))
+  }
+}

@@ -1,0 +1,51 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+
+/** Which processes run on which cores, as lists that `taskset` reads: `0`, `2-7`. */
+export interface Cores {
+  /** The server under test alone, so that it cannot spread over cores that others have paid for. */
+  readonly server: string
+  readonly load: string
+  readonly database: string
+  readonly all: string
+}
+
+/**
+ * On two cores the server has the first, load generator and PostgreSQL share the second: reads are bounded by one core
+ * of Node, writes mostly by PostgreSQL. With more, PostgreSQL gets the rest. Undefined for one core, which cannot be
+ * divided.
+ */
+export function divideCores(count: number): Cores | undefined {
+  if (count < 2) return undefined
+  return { server: '0', load: '1', database: count === 2 ? '1' : `2-${count - 1}`, all: `0-${count - 1}` }
+}
+
+/** Whether processes can be pinned here at all. */
+export function canPin(): boolean {
+  return spawnSync('taskset', ['--version'], { stdio: 'ignore' }).status === 0
+}
+
+/** A program with its arguments, started on some cores when they are given. */
+export function pinned(cores: string | undefined, program: string, args: readonly string[]): readonly string[] {
+  return cores === undefined ? [program, ...args] : ['taskset', '-c', cores, program, ...args]
+}
+
+/** Moves a running process with its threads and children; those that it starts later follow. */
+export function moveToCores(pid: number, cores: string): void {
+  for (const id of [pid, ...childrenOf(pid)]) {
+    try {
+      execFileSync('taskset', ['-acp', cores, String(id)], { stdio: 'ignore' })
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+}
+
+function childrenOf(pid: number): readonly number[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
+    return text === '' ? [] : text.split(' ').map(Number)
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,29 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { pinned } from './cores.ts'
+
+/** How to run a program to its end. */
+export interface ProgramRun {
+  readonly program: string
+  readonly args: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly cwd?: string
+  readonly cores?: string | undefined
+}
+
+/**
+ * Runs a program and answers what it wrote to standard output.
+ *
+ * @throws Error with what it wrote when it fails.
+ */
+export async function runProgram({ program, args, env, cwd, cores }: ProgramRun): Promise<string> {
+  const [first = '', ...rest] = pinned(cores, program, args)
+  try {
+    const { stdout } = await promisify(execFile)(first, rest, { ...(env && { env }), ...(cwd && { cwd }) })
+    return stdout
+  } catch (cause) {
+    const said =
+      cause instanceof Error && 'stderr' in cause ? `${'stdout' in cause ? cause.stdout : ''}${cause.stderr}` : ''
+    throw new Error(`${program} failed: ${said.trim()}`, { cause })
+  }
+}

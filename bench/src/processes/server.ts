@@ -1,0 +1,119 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { get } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import { pinned } from './cores.ts'
+
+/** How to start a server. */
+export interface ServerCommand {
+  readonly name: string
+  /** TypeScript file and its arguments. */
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly cwd: string
+  /** Undefined: wherever the system puts it. */
+  readonly cores: string | undefined
+  /** Without a slash at the end. */
+  readonly url: string
+  /** Paths that answer 200 once it works, in the order in which they are expected to. */
+  readonly signs: readonly string[]
+}
+
+/** A server that answers. */
+export interface Server {
+  readonly url: string
+  /** Milliseconds from its start to the first 200 of each of the paths `signs`. */
+  readonly startMs: readonly number[]
+  /** Memory that it occupies, in MiB; undefined where the system does not say. */
+  residentMib(): number | undefined
+  /** Processor time used so far, in milliseconds; undefined where the system does not say. */
+  processorMs(): number | undefined
+  /** SIGTERM, so that it ends as in a deployment. */
+  stop(): Promise<void>
+}
+
+const POLL_MS = 2
+const START_MS = 30_000
+const STOP_MS = 5_000
+const ERROR_LENGTH = 4_000
+/** Linux counts processor time in these. */
+const TICK_MS = 10
+
+/**
+ * Starts a server on the Node.js of this process. Its output goes into pipes that are read and thrown away, as the
+ * output of a container is read.
+ *
+ * @throws Error with what it wrote to standard error when it ends, or does not answer within 30 s.
+ */
+export async function startServer(command: ServerCommand): Promise<Server> {
+  const [program = '', ...args] = pinned(command.cores, process.execPath, command.args)
+  const start = performance.now()
+  const child = spawn(program, args, { cwd: command.cwd, env: command.env, stdio: ['ignore', 'pipe', 'pipe'] })
+  child.stdout.resume()
+  let said = ''
+  child.stderr.on('data', (data) => {
+    said = (said + String(data)).slice(-ERROR_LENGTH)
+  })
+  const startMs: number[] = []
+  for (const sign of command.signs) {
+    while (!(await answers(command.url + sign))) {
+      const problem = hasEnded(child) ? 'has ended' : performance.now() - start > START_MS ? 'does not answer' : ''
+      if (problem !== '') {
+        child.kill('SIGKILL')
+        throw new Error(`${command.name} ${problem}:\n${said}`)
+      }
+      await delay(POLL_MS)
+    }
+    startMs.push(performance.now() - start)
+  }
+  return {
+    url: command.url,
+    startMs,
+    residentMib: () => readResidentMib(child.pid),
+    processorMs: () => readProcessorMs(child.pid),
+    stop: () => stop(child),
+  }
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null
+}
+
+function answers(url: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const request = get(url, { agent: false, timeout: START_MS }, (response) => {
+      response.resume()
+      resolve(response.statusCode === 200)
+    })
+    request.once('timeout', () => request.destroy())
+    request.once('error', () => resolve(false))
+  })
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (hasEnded(child)) return
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  child.kill('SIGTERM')
+  const late = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
+  await ended
+  clearTimeout(late)
+}
+
+function readResidentMib(pid: number | undefined): number | undefined {
+  const kib = /^VmRSS:\s+(\d+)/m.exec(readProcess(pid, 'status'))?.[1]
+  return kib === undefined ? undefined : Number(kib) / 1024
+}
+
+function readProcessorMs(pid: number | undefined): number | undefined {
+  // The name in parentheses may hold spaces; user and system time are the 12th and 13th fields behind it.
+  const fields = readProcess(pid, 'stat').split(') ')[1]?.split(' ')
+  return fields === undefined ? undefined : (Number(fields[11]) + Number(fields[12])) * TICK_MS
+}
+
+function readProcess(pid: number | undefined, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,40 @@
+/** What a user record is made of, from a row `u` of users. */
+const PROFILE = `u.id, u.aud, u.role, u.email, u.phone, u.email_confirmed_at, u.phone_confirmed_at, u.confirmed_at,
+  u.invited_at, u.confirmation_sent_at, u.recovery_sent_at, u.email_change, u.email_change_sent_at, u.phone_change,
+  u.phone_change_sent_at, u.reauthentication_sent_at, u.last_sign_in_at, u.raw_app_meta_data, u.raw_user_meta_data,
+  u.banned_until, u.deleted_at, u.is_anonymous, u.created_at, u.updated_at,
+  (SELECT json_agg(i ORDER BY i.created_at, i.id) FROM auth.identities i WHERE i.user_id = u.id) AS identities,
+  (SELECT json_agg(f ORDER BY f.created_at, f.id) FROM auth.mfa_factors f WHERE f.user_id = u.id) AS factors`
+
+/** The user of an access token: $1 its subject. */
+export const USER = `SELECT ${PROFILE} FROM auth.users u WHERE u.id = $1 AND u.deleted_at IS NULL`
+
+/**
+ * Exchanges a refresh token: $1 its hash, $2 that of its child, $3 user agent, $4 address. The rows are those of the
+ * contract, section 5.4: parent, child, session, user, and two entries of the audit log.
+ */
+export const REFRESH = `
+  WITH parent AS (
+    UPDATE auth.refresh_tokens SET revoked = true, updated_at = now()
+    WHERE token_hash = $1 AND NOT revoked RETURNING id, session_id, user_id, counter
+  ), child AS (
+    INSERT INTO auth.refresh_tokens (session_id, user_id, token_hash, counter, parent_id)
+    SELECT session_id, user_id, $2, counter + 1, id FROM parent
+  ), session AS (
+    UPDATE auth.sessions s SET refreshed_at = now(), updated_at = now(), user_agent = $3, last_ip = $4::text::inet
+    FROM parent p WHERE s.id = p.session_id RETURNING s.id, s.aal
+  ), u AS (
+    UPDATE auth.users SET last_sign_in_at = now(), updated_at = now()
+    FROM parent p WHERE users.id = p.user_id RETURNING users.*
+  ), audit AS (
+    INSERT INTO auth.audit_log_entries
+      (actor_id, target_user_id, session_id, action, log_type, ip_address, payload)
+    SELECT u.id, u.id, session.id, e.action, 'token', $4::text, jsonb_build_object('actor_id', u.id,
+      'actor_username', u.email, 'actor_via_sso', u.is_sso_user, 'action', e.action, 'log_type', 'token')
+    FROM u, session, (VALUES ('token_refreshed'), ('token_revoked')) AS e (action)
+  )
+  SELECT session.id AS session_id, session.aal, (
+      SELECT json_agg(json_build_object('method', a.authentication_method,
+        'timestamp', floor(extract(epoch FROM a.updated_at))::bigint) ORDER BY a.updated_at DESC)
+      FROM auth.mfa_amr_claims a WHERE a.session_id = session.id) AS amr, ${PROFILE}
+  FROM u, session`

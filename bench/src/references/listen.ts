@@ -1,0 +1,15 @@
+import type { FastifyInstance } from 'fastify'
+
+/** The environment of a reference server. @throws Error when a setting is missing. */
+export function setting(name: string): string {
+  const value = process.env[name]
+  if (value === undefined) throw new Error(`${name} is not set`)
+  return value
+}
+
+/** Adds the path that says that the server works, and listens on PORT until SIGTERM. */
+export async function listen(app: FastifyInstance): Promise<void> {
+  app.get('/ready', async () => 'ready')
+  process.on('SIGTERM', () => process.exit(0))
+  await app.listen({ host: '127.0.0.1', port: Number(setting('PORT')) })
+}

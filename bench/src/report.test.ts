@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest'
+import type { ServiceResult } from './bench.ts'
+import { countErrors, reportLines } from './report.ts'
+
+const side = { requestsPerSecond: 8_000, p50Ms: 7.5, p99Ms: 12.25, errors: 0, processorUs: 100 }
+const result: ServiceResult = {
+  service: 'auth',
+  comparisons: [
+    {
+      name: 'GET /user',
+      goal: 0.8,
+      ours: side,
+      reference: { ...side, requestsPerSecond: 10_000, errors: 1 },
+      ratio: { median: 0.8, smallest: 0.75, largest: 0.9 },
+    },
+  ],
+  passwords: {
+    work: [
+      {
+        name: 'POST /token password',
+        goal: 0.95,
+        ours: { ...side, requestsPerSecond: 90 },
+        hashesPerSecond: 100,
+        ratio: { median: 0.9, smallest: 0.9, largest: 0.9 },
+      },
+    ],
+    neighbour: {
+      name: 'GET /user during log-ins',
+      goal: 1.5,
+      alone: { ...side, errors: 2 },
+      meanwhile: side,
+      ratio: { median: 1.2, smallest: 1, largest: 1.4 },
+    },
+  },
+  startUp: { healthMs: 501, readyMs: 550, idleMib: undefined },
+  loadedMib: 299,
+}
+
+describe('reportLines', () => {
+  it('says of each goal whether it is met', () => {
+    const verdicts = reportLines(result).flatMap((line) => {
+      const [, name, verdict] = /^ {2}(\S.*?) {2,}.*? {2}([<>]= \S+ .*)$/.exec(line) ?? []
+      return name === undefined ? [] : [[name, verdict]]
+    })
+    expect(verdicts).toEqual([
+      ['GET /user', '>= 0.8 met'],
+      ['POST /token password', '>= 0.95 NOT MET'],
+      ['GET /user during log-ins', '<= 1.5 met'],
+      ['start to first answer', '<= 500 NOT MET'],
+      ['memory, loaded', '<= 300 met'],
+    ])
+  })
+})
+
+describe('countErrors', () => {
+  it('counts those of every server', () => {
+    expect(countErrors(result)).toBe(3)
+  })
+})

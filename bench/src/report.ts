@@ -1,0 +1,98 @@
+import type { ServiceResult } from './bench.ts'
+import type { Comparison, SideResult } from './compare.ts'
+import type { NeighbourResult, PasswordResult } from './passwords.ts'
+import type { Distribution } from './statistics.ts'
+
+/** Goals of the start and of memory. */
+const GOALS = { healthMs: 500, idleMib: 150, loadedMib: 300 }
+
+const COLUMNS = [28, 11, 8, 8, 7, 13, 8, 8, 20]
+
+/** The lines that tell a person what was measured of a service, goals met or not. */
+export function reportLines(result: ServiceResult): readonly string[] {
+  const { service, comparisons, passwords, startUp, loadedMib } = result
+  return [
+    '',
+    row(
+      service,
+      'requests/s',
+      'p50 ms',
+      'p99 ms',
+      'cpu us',
+      'reference/s',
+      'p99 ms',
+      'cpu us',
+      'ratio (spread)',
+      '  goal',
+    ),
+    ...comparisons.map(comparisonRow),
+    ...(passwords?.work ?? []).map(passwordRow),
+    ...(passwords ? [neighbourRow(passwords.neighbour)] : []),
+    ...boundRow('start to first answer', startUp.healthMs, 'ms', GOALS.healthMs),
+    ...boundRow('start to ready', startUp.readyMs, 'ms', undefined),
+    ...boundRow('memory, idle', startUp.idleMib, 'MiB', GOALS.idleMib),
+    ...boundRow('memory, loaded', loadedMib, 'MiB', GOALS.loadedMib),
+  ]
+}
+
+/** Number of answers that were errors; anything but 0 makes the figures worthless. */
+export function countErrors({ comparisons, passwords }: ServiceResult): number {
+  const sides = [
+    ...comparisons.flatMap(({ ours, reference }) => [ours, reference]),
+    ...(passwords?.work ?? []).map(({ ours }) => ours),
+    ...(passwords ? [passwords.neighbour.alone, passwords.neighbour.meanwhile] : []),
+  ]
+  return sides.reduce((sum, { errors }) => sum + errors, 0)
+}
+
+function comparisonRow({ name, goal, ours, reference, ratio }: Comparison): string {
+  const own = [rate(ours.requestsPerSecond), milliseconds(ours.p50Ms), milliseconds(ours.p99Ms), processor(ours)]
+  const other = [rate(reference.requestsPerSecond), milliseconds(reference.p99Ms), processor(reference)]
+  return row(`  ${name}`, ...own, ...other, spread(ratio), verdict(ratio.median >= goal, `>= ${goal}`))
+}
+
+function passwordRow({ name, goal, ours, hashesPerSecond, ratio }: PasswordResult): string {
+  const own = [rate(ours.requestsPerSecond), milliseconds(ours.p50Ms), milliseconds(ours.p99Ms), processor(ours)]
+  const hashes = `${rate(hashesPerSecond)} hashes`
+  return row(`  ${name}`, ...own, hashes, '', '', spread(ratio), verdict(ratio.median >= goal, `>= ${goal}`))
+}
+
+/** Alone stands where the reference stands in other rows; the ratio is of the p99, and the smaller the better. */
+function neighbourRow({ name, goal, alone, meanwhile, ratio }: NeighbourResult): string {
+  const own = [rate(meanwhile.requestsPerSecond), milliseconds(meanwhile.p50Ms), milliseconds(meanwhile.p99Ms), '']
+  const other = [`${rate(alone.requestsPerSecond)} alone`, milliseconds(alone.p99Ms), '']
+  return row(`  ${name}`, ...own, ...other, spread(ratio), verdict(ratio.median <= goal, `<= ${goal}`))
+}
+
+function boundRow(name: string, value: number | undefined, unit: string, bound: number | undefined): readonly string[] {
+  if (value === undefined) return []
+  const goal = bound === undefined ? '' : verdict(value <= bound, `<= ${bound}`)
+  return [row(`  ${name}`, `${value.toFixed(0)} ${unit}`, '', '', '', '', '', '', '', goal)]
+}
+
+function row(...cells: readonly string[]): string {
+  const padded = cells.map((cell, index) =>
+    index === 0 ? cell.padEnd(COLUMNS[0] ?? 0) : cell.padStart(COLUMNS[index] ?? 0),
+  )
+  return padded.join(' ').trimEnd()
+}
+
+function verdict(isMet: boolean, goal: string): string {
+  return `  ${goal} ${isMet ? 'met' : 'NOT MET'}`
+}
+
+function spread({ median, smallest, largest }: Distribution): string {
+  return `${median.toFixed(2)} (${smallest.toFixed(2)} - ${largest.toFixed(2)})`
+}
+
+function rate(perSecond: number): string {
+  return perSecond.toFixed(perSecond < 1_000 ? 1 : 0)
+}
+
+function milliseconds(value: number): string {
+  return value.toFixed(value < 10 ? 2 : 1)
+}
+
+function processor({ processorUs }: SideResult): string {
+  return processorUs === undefined ? '' : processorUs.toFixed(0)
+}

@@ -1,0 +1,32 @@
+import type { Secrets } from '@trestle/stack/settings/secrets-file.ts'
+import type { Load } from './load/load.ts'
+
+/** What is measured of one service against its reference server. */
+export interface Scenario {
+  /** Name of the service. */
+  readonly service: string
+  /** Settings beside those of `npm start`: rate limits off. */
+  readonly env: Readonly<Record<string, string>>
+  /** Settings of the reference server beside PORT and DATABASE_URL. */
+  referenceEnv(secrets: Secrets): Readonly<Record<string, string>>
+  /** Makes the data through the service itself, and says what to send. */
+  prepare(context: ScenarioContext): Promise<readonly Endpoint[]>
+}
+
+/** What the data is made with. Both servers work on the same database, so what is made in one is there in the other. */
+export interface ScenarioContext {
+  /** Of the service. */
+  readonly url: string
+  /** Runs a command of the service, such as `seed`. */
+  runCommand(...args: readonly string[]): Promise<void>
+}
+
+/** One row of the results. */
+export interface Endpoint {
+  /** Method and path, as people say it. */
+  readonly name: string
+  /** Least ratio to the reference: column "now" of the goals. */
+  readonly goal: number
+  /** The load of the next sample, which goes to the server at this URL. */
+  nextLoad(url: string): Promise<Load>
+}

@@ -1,0 +1,79 @@
+import { z } from 'zod'
+import type { Scenario } from '../scenario.ts'
+import { post } from './http-client.ts'
+
+export const PASSWORD = 'correct horse battery staple'
+const USERS = 64
+/** More than connections, so that a token is always at hand. */
+const REFRESHING = 48
+
+const Session = z.object({ access_token: z.string(), refresh_token: z.string() })
+export type Session = z.output<typeof Session>
+
+/** Settings of a service that is measured: no rate limit, and an account works without a mail. */
+const authEnv = {
+  AUTH_MAILER_AUTOCONFIRM: 'true',
+  AUTH_RATE_LIMIT_TOKEN_REFRESH: 'off',
+  AUTH_RATE_LIMIT_OTP: 'off',
+  AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+  AUTH_SECURITY_FAILED_ATTEMPTS: 'off',
+}
+
+/** Sessions: the user of an access token, and the rotation of a refresh token. Passwords are measured in passwords.ts. */
+export const authScenario: Scenario = {
+  service: 'auth',
+  env: authEnv,
+  referenceEnv: ({ AUTH_JWT_SECRET }) => ({ JWT_SECRET: AUTH_JWT_SECRET, ISSUER: 'http://localhost' }),
+  prepare: async ({ url }) => {
+    const emails = Array.from({ length: USERS }, (_, index) => `user${index}@bench.example`)
+    const sessions = await each(emails, (email) => signUp(url, email))
+    const accessTokens = sessions.map(({ access_token }) => access_token)
+    return [
+      {
+        name: 'GET /user',
+        goal: 0.8,
+        nextLoad: async () => ({
+          method: 'GET',
+          path: '/user',
+          headers: { authorization: 'Bearer {token}' },
+          tokens: accessTokens,
+          connections: 64,
+        }),
+      },
+      {
+        name: 'POST /token refresh_token',
+        goal: 0.8,
+        nextLoad: async () => {
+          // Answers that were under way when the last sample ended took their tokens with them: new sessions each time.
+          const fresh = await each(emails.slice(0, REFRESHING), (email) => logIn(url, email))
+          return {
+            method: 'POST',
+            path: '/token?grant_type=refresh_token',
+            body: '{"refresh_token":"{token}"}',
+            tokens: fresh.map(({ refresh_token }) => refresh_token),
+            chain: 'refresh_token',
+            connections: 32,
+          }
+        },
+      },
+    ]
+  },
+}
+
+/** Makes an account that is signed in. */
+export async function signUp(url: string, email: string): Promise<Session> {
+  return Session.parse(await post(`${url}/signup`, { email, password: PASSWORD }))
+}
+
+async function logIn(url: string, email: string): Promise<Session> {
+  return Session.parse(await post(`${url}/token?grant_type=password`, { email, password: PASSWORD }))
+}
+
+/** A few at a time: the queue of password work is bounded. */
+async function each<T, Result>(items: readonly T[], work: (item: T) => Promise<Result>): Promise<readonly Result[]> {
+  const results: Result[] = []
+  for (let first = 0; first < items.length; first += 4) {
+    results.push(...(await Promise.all(items.slice(first, first + 4).map(work))))
+  }
+  return results
+}

@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest'
+import { distributionOf, median, pairedRatios, percentileOf } from './statistics.ts'
+
+describe('median', () => {
+  it.each([
+    [[3], 3],
+    [[3, 1], 2],
+    [[9, 1, 5], 5],
+    [[4, 1, 3, 2], 2.5],
+  ])('of %j is %d', (values, expected) => {
+    expect(median(values)).toBe(expected)
+  })
+
+  it('leaves the values in their order', () => {
+    const values = [3, 1, 2]
+    median(values)
+    expect(values).toEqual([3, 1, 2])
+  })
+})
+
+describe('distributionOf', () => {
+  it('gives middle and ends', () => {
+    expect(distributionOf([2, 9, 4])).toEqual({ median: 4, smallest: 2, largest: 9 })
+  })
+
+  it('refuses to invent one', () => {
+    expect(() => distributionOf([])).toThrow('no values')
+  })
+})
+
+describe('pairedRatios', () => {
+  it('divides round by round', () => {
+    expect(pairedRatios([10, 30], [20, 40])).toEqual([0.5, 0.75])
+  })
+})
+
+describe('percentileOf', () => {
+  it.each([
+    [[], 0.99, 0],
+    [[7], 0.5, 7],
+    [[4, 1, 3, 2], 0.5, 2],
+    [[4, 1, 3, 2], 0.99, 4],
+    [[4, 1, 3, 2], 0, 1],
+  ])('of %j at %d is %d', (values, share, expected) => {
+    expect(percentileOf(values, share)).toBe(expected)
+  })
+})
