@@ -45,6 +45,9 @@ export interface Database<Tables> {
   close(): Promise<void>
 }
 
+/** Beyond the server's own limit: a connection that says nothing for so long is taken for dead. */
+const SILENCE_MS = 2_000
+
 /** Opens the pool and the read lane. Connections are made in the background: use `waitForDatabase` first at start. */
 export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
   const { statementTimeoutMs, writeTimeoutMs = statementTimeoutMs } = config
@@ -53,6 +56,7 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
     max: config.poolSize,
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 60_000,
+    query_timeout: writeTimeoutMs + SILENCE_MS,
   })
   pool.on('error', config.onConnectionError)
   const db = new Kysely<Tables>({
@@ -60,7 +64,11 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
     plugins: [new TablePrefixPlugin(config.names)],
     log: recordSpan,
   })
-  const readers: PipelinedClients = startPipelinedClients(connectionOptions(config), 2, config.onConnectionError)
+  const readers: PipelinedClients = startPipelinedClients(connectionOptions(config), {
+    count: 2,
+    silenceMs: statementTimeoutMs + SILENCE_MS,
+    onConnectionError: config.onConnectionError,
+  })
   const lanes = createLanes({ db, pool, readers, prepared: config.prepared })
   return {
     db,
@@ -91,8 +99,6 @@ function connectionOptions(config: DatabaseConfig): pg.ClientConfig {
     connectionString: config.url,
     application_name: config.applicationName,
     options: settings.join(' '),
-    // Behind the server's own limit: speaks only when the server or the network is silent.
-    query_timeout: config.statementTimeoutMs + 2_000,
     keepAlive: true,
     types: { getTypeParser: typeParsers(config.timestamps === 'rfc3339') },
   }

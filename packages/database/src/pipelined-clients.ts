@@ -1,3 +1,4 @@
+import { Socket } from 'node:net'
 import pg from 'pg'
 import { NoConnectionError } from './unavailable.ts'
 
@@ -14,28 +15,36 @@ export interface PipelinedClients {
   close(): Promise<void>
 }
 
+export interface PipelineOptions {
+  /** How many connections. */
+  readonly count: number
+  /** A connection that owes answers and has given none for so long, in milliseconds, is dropped. */
+  readonly silenceMs: number
+  readonly onConnectionError: (error: Error) => void
+}
+
 const RECONNECT_MS = 250
+const WATCH_MS = 500
 
 /**
- * Opens `count` pipelined connections and keeps them open: a lost one is replaced as soon as the server takes it.
+ * Opens pipelined connections and keeps them open: a lost one is replaced as soon as the server takes it.
  * `query` takes them in turn and rejects at once with NoConnectionError while none is open.
  */
-export function startPipelinedClients(
-  options: pg.ClientConfig,
-  count: number,
-  onConnectionError: (error: Error) => void,
-): PipelinedClients {
-  const slots = Array.from({ length: count }, () => new Slot(options, onConnectionError))
+export function startPipelinedClients(client: pg.ClientConfig, options: PipelineOptions): PipelinedClients {
+  const slots = Array.from({ length: options.count }, () => new Slot(client, options))
   let turn = 0
+  const query = (statement: Statement): Promise<pg.QueryResult> => {
+    for (let tried = 0; tried < slots.length; tried++) {
+      turn = (turn + 1) % slots.length
+      const slot = slots[turn]
+      if (slot?.isOpen) return slot.query(statement)
+    }
+    const opening = slots.find((slot) => slot.isOpening)
+    if (opening) return opening.opened.then(() => query(statement))
+    return Promise.reject(new NoConnectionError('no connection of the read lane is open'))
+  }
   return {
-    query: async (statement) => {
-      for (let tried = 0; tried < count; tried++) {
-        turn = (turn + 1) % count
-        const client = slots[turn]?.client ?? (tried === count - 1 ? await slots[turn]?.opening : undefined)
-        if (client) return client.query(statement)
-      }
-      throw new NoConnectionError('no connection of the read lane is open')
-    },
+    query,
     close: async () => {
       await Promise.all(slots.map((slot) => slot.close()))
     },
@@ -44,43 +53,81 @@ export function startPipelinedClients(
 
 /** One place for a connection: empty while the server is away. */
 class Slot {
-  client: pg.Client | undefined
-  /** The first attempt, so that requests at start wait for it instead of failing. */
-  readonly opening: Promise<pg.Client | undefined>
-  readonly #options: pg.ClientConfig
-  readonly #onConnectionError: (error: Error) => void
+  /** Settles with the first attempt, so that requests at start wait for it instead of failing. */
+  readonly opened: Promise<void>
+  /** True during the first attempt. */
+  isOpening = true
+  readonly #config: pg.ClientConfig
+  readonly #options: PipelineOptions
+  readonly #watch: NodeJS.Timeout
+  #client: pg.Client | undefined
+  #socket: Socket | undefined
   #retry: NodeJS.Timeout | undefined
-  #closed = false
+  #isClosed = false
+  /** Statements sent and not answered. */
+  #owed = 0
+  /** When the last answer came, or the first of the statements that are owed was sent. */
+  #heardAt = 0
 
-  constructor(options: pg.ClientConfig, onConnectionError: (error: Error) => void) {
+  constructor(config: pg.ClientConfig, options: PipelineOptions) {
+    this.#config = config
     this.#options = options
-    this.#onConnectionError = onConnectionError
-    this.opening = this.#open()
+    this.#watch = setInterval(() => this.#dropSilent(), WATCH_MS).unref()
+    this.opened = this.#open().finally(() => {
+      this.isOpening = false
+    })
   }
 
-  async #open(): Promise<pg.Client | undefined> {
-    const client = new pg.Client({ ...this.#options, connectionTimeoutMillis: 5_000, pipeline: true })
+  get isOpen(): boolean {
+    return this.#client !== undefined
+  }
+
+  /** Only while open. One timer watches all statements: one each would cost more than sending them. */
+  query(statement: Statement): Promise<pg.QueryResult> {
+    if (!this.#client) return Promise.reject(new NoConnectionError('the connection is not open'))
+    if (this.#owed === 0) this.#heardAt = performance.now()
+    this.#owed += 1
+    const answer = this.#client.query(statement)
+    answer.then(this.#settle, this.#settle)
+    return answer
+  }
+
+  readonly #settle = (): void => {
+    this.#owed -= 1
+    this.#heardAt = performance.now()
+  }
+
+  #dropSilent(): void {
+    if (this.#owed === 0 || performance.now() - this.#heardAt < this.#options.silenceMs) return
+    this.#socket?.destroy(new NoConnectionError(`the database has been silent for ${this.#options.silenceMs} ms`))
+  }
+
+  async #open(): Promise<void> {
+    const socket = new Socket()
+    const client = new pg.Client({
+      ...this.#config,
+      connectionTimeoutMillis: 5_000,
+      pipeline: true,
+      stream: () => socket,
+    })
     client.on('error', (error) => this.#lost(client, error))
     client.on('end', () => this.#lost(client, undefined))
     try {
       await client.connect()
     } catch (error) {
       this.#lost(client, error instanceof Error ? error : new Error(String(error)))
-      return undefined
+      return
     }
-    if (this.#closed) {
-      await client.end()
-      return undefined
-    }
-    this.client = client
-    return client
+    if (this.#isClosed) return client.end()
+    this.#socket = socket
+    this.#client = client
   }
 
   #lost(client: pg.Client, error: Error | undefined): void {
-    if (this.#closed) return
-    if (error) this.#onConnectionError(error)
-    if (this.client !== undefined && this.client !== client) return
-    this.client = undefined
+    if (this.#isClosed) return
+    if (error) this.#options.onConnectionError(error)
+    if (this.#client !== undefined && this.#client !== client) return
+    this.#client = undefined
     if (this.#retry) return
     this.#retry = setTimeout(() => {
       this.#retry = undefined
@@ -89,9 +136,10 @@ class Slot {
   }
 
   async close(): Promise<void> {
-    this.#closed = true
+    this.#isClosed = true
     clearTimeout(this.#retry)
-    await this.client?.end()
-    this.client = undefined
+    clearInterval(this.#watch)
+    await this.#client?.end()
+    this.#client = undefined
   }
 }

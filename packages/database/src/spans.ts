@@ -2,8 +2,15 @@ import { type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 
 const tracer = trace.getTracer('@trestle/database')
 
-/** Runs a query inside a client span that carries its name, never its values. Costs nothing to speak of without tracing. */
-export async function withQuerySpan<T>(name: string, run: () => Promise<T>): Promise<T> {
+/**
+ * Runs a query inside a client span that carries its name, never its values. Outside a traced request, and so wherever
+ * tracing is off, there is no span and no cost.
+ */
+export function withQuerySpan<T>(name: string, run: () => Promise<T>): Promise<T> {
+  return trace.getActiveSpan() === undefined ? run() : runInSpan(name, run)
+}
+
+function runInSpan<T>(name: string, run: () => Promise<T>): Promise<T> {
   return tracer.startActiveSpan(name, { kind: SpanKind.CLIENT, attributes: ATTRIBUTES }, async (span: Span) => {
     try {
       return await run()

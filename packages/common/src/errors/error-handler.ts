@@ -90,8 +90,6 @@ function fromFastify(vocabulary: ErrorVocabulary, thrown: unknown): HttpError | 
       return vocabulary.tooLarge(thrown)
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return vocabulary.unsupportedMediaType(thrown)
-    case 'FST_ERR_HANDLER_TIMEOUT':
-      return vocabulary.timedOut(thrown)
     case 'FST_ERR_NOT_FOUND':
       return vocabulary.notFound()
     default:

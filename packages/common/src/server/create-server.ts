@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { decorateErrors, type ErrorVocabulary, errorHandler, sendError, toHttpError } from '../errors/error-handler.ts'
+import { handlerDeadline } from './handler-deadline.ts'
 
 export interface ServerOptions {
   readonly logger: FastifyBaseLogger
@@ -44,7 +45,6 @@ export function createServer(options: ServerOptions) {
       return typeof incoming === 'string' && pattern.test(incoming) ? incoming : randomUUID()
     },
     bodyLimit: options.bodyLimit,
-    handlerTimeout: options.handlerTimeoutMs,
     requestTimeout: options.handlerTimeoutMs + HEADER_TIMEOUT_MS,
     trustProxy: options.trustProxy ?? false,
     forceCloseConnections: 'idle',
@@ -70,14 +70,15 @@ export function createServer(options: ServerOptions) {
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
   decorateErrors(app)
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     const isTooLong = request.url.length > URL_BYTES
-    if (!isTooLong && (request.headers.host !== undefined || request.raw.httpVersion !== '1.1')) return
+    if (!isTooLong && (request.headers.host !== undefined || request.raw.httpVersion !== '1.1')) return done()
     reply.headers(options.brokenRequestHeaders ?? {})
     const cause = new Error(isTooLong ? 'URL longer than 8 KiB' : 'no Host header')
-    throw (isTooLong ? vocabulary.uriTooLong?.(cause) : undefined) ?? vocabulary.malformed(cause)
+    return done((isTooLong ? vocabulary.uriTooLong?.(cause) : undefined) ?? vocabulary.malformed(cause))
   })
+  app.register(handlerDeadline, { timeoutMs: options.handlerTimeoutMs, timedOut: vocabulary.timedOut })
   app.register(errorHandler, { vocabulary })
   return app
 }

@@ -24,7 +24,7 @@ export const httpTelemetry = fp<HttpTelemetryOptions>(
     const silent = new Set(quiet)
     const routes = new Map<string | undefined, string>()
     app.decorateRequest('logFields')
-    app.addHook('onResponse', async (request, reply) => {
+    app.addHook('onResponse', (request, reply, done) => {
       const url = request.is404 ? undefined : request.routeOptions.url
       let route = routes.get(url)
       if (route === undefined) {
@@ -38,7 +38,7 @@ export const httpTelemetry = fp<HttpTelemetryOptions>(
         http_route: route,
         http_response_status_code: status,
       })
-      if (silent.has(url ?? '')) return
+      if (silent.has(url ?? '')) return done()
       const line = {
         request_id: request.id,
         method: request.method,
@@ -52,6 +52,7 @@ export const httpTelemetry = fp<HttpTelemetryOptions>(
       if (status >= 500 && status !== 501) lines.error(line, 'request')
       else if (status >= 400) lines.warn(line, 'request')
       else lines.info(line, 'request')
+      done()
     })
   },
   { name: 'http-telemetry' },

@@ -44,7 +44,7 @@ export const clientAddress = fp<{ readonly config: Pick<AuthConfig, 'security' |
     }
     let warned = false
     app.decorateRequest('clientAddress')
-    app.addHook('onRequest', async (request) => {
+    app.addHook('onRequest', (request, _reply, done) => {
       const header = (name: string): string | undefined => {
         const value = request.headers[name]
         return Array.isArray(value) ? value[0] : value
@@ -55,6 +55,7 @@ export const clientAddress = fp<{ readonly config: Pick<AuthConfig, 'security' |
         warned = true
         app.log.warn({ header: addresses.limitHeader }, 'a request came without the header of the rate limits')
       }
+      done()
     })
   },
   { name: 'client-address' },

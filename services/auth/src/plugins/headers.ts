@@ -18,11 +18,12 @@ const ALLOWED = [
 /** Headers of every answer: any page may call this service, no browser may guess types or frame it (contract 3.1, 9.4). */
 export const headers = fp<{ readonly corsAllowedHeaders: readonly string[] }>(
   async (app: FastifyInstance, { corsAllowedHeaders }) => {
-    app.addHook('onRequest', async (request, reply) => {
+    app.addHook('onRequest', (request, reply, done) => {
       reply.header('x-content-type-options', 'nosniff')
       reply.header('x-frame-options', 'DENY')
       const version = request.headers['x-supabase-api-version'] ?? request.headers['x-auth-api-version']
       if (typeof version === 'string' && isVersioned(version)) reply.header('x-supabase-api-version', API_VERSION)
+      done()
     })
     await app.register(cors, {
       origin: '*',
@@ -37,9 +38,10 @@ export const headers = fp<{ readonly corsAllowedHeaders: readonly string[] }>(
 /** For contexts whose answers hold sessions or users: nothing on the way may keep them. */
 export const noStore = fp(
   async (app: FastifyInstance) => {
-    app.addHook('onRequest', async (_request, reply) => {
+    app.addHook('onRequest', (_request, reply, done) => {
       reply.header('cache-control', 'no-store')
       reply.header('pragma', 'no-cache')
+      done()
     })
   },
   { name: 'no-store' },

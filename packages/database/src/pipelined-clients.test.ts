@@ -1,0 +1,67 @@
+import { once } from 'node:events'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type PipelinedClients, startPipelinedClients } from './pipelined-clients.ts'
+import { NoConnectionError } from './unavailable.ts'
+
+const database = await createEmptyDatabase()
+let proxy: Server
+let clients: PipelinedClients
+let isSilent = false
+const errors: Error[] = []
+
+beforeAll(async () => {
+  const { hostname, port } = new URL(database.url)
+  proxy = createServer((near) => {
+    const far = connect(Number(port), hostname)
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as [Socket, Socket][]) {
+      from.on('data', (chunk: Buffer) => isSilent || to.write(chunk))
+      from.on('close', () => to.destroy())
+      from.on('error', () => to.destroy())
+    }
+  })
+  await once(proxy.listen(0, '127.0.0.1'), 'listening')
+  const address = proxy.address()
+  const url = new URL(database.url)
+  url.port = String(typeof address === 'object' && address ? address.port : 0)
+  clients = startPipelinedClients(
+    { connectionString: url.href },
+    { count: 2, silenceMs: 300, onConnectionError: (error) => errors.push(error) },
+  )
+})
+
+afterAll(async () => {
+  await clients.close()
+  proxy.close()
+  await database.drop()
+})
+
+const double = async (n: number) =>
+  (await clients.query({ name: 'd', text: 'SELECT 2 * $1::int AS d', values: [n] })).rows[0].d
+
+it('gives each of many statements in flight its own answer, failures between them included', async () => {
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, (_, n) =>
+      n % 10 === 0
+        ? clients.query({ text: 'SELECT 1 / $1::int', values: [0] }).catch((error: Error) => error.message)
+        : double(n),
+    ),
+  )
+  expect(answers).toEqual(answers.map((_, n) => (n % 10 === 0 ? 'division by zero' : 2 * n)))
+})
+
+it('drops connections that owe answers and have fallen silent, refuses meanwhile, and comes back', async () => {
+  isSilent = true
+  const owed = await Promise.allSettled([double(1), double(2), double(3)])
+  expect(owed.map((result) => result.status === 'rejected' && result.reason)).toEqual(
+    Array.from({ length: 3 }, () => expect.any(NoConnectionError)),
+  )
+  await expect(double(4)).rejects.toThrow(NoConnectionError)
+  isSilent = false
+  await expect.poll(() => double(21).catch(() => undefined), { timeout: 15_000 }).toBe(42)
+  expect(errors.length).toBeGreaterThan(0)
+})
