@@ -1,3 +1,4 @@
+import { createSecretKey } from 'node:crypto'
 import { createNoopMeter } from '@opentelemetry/api'
 import { pino } from 'pino'
 import { buildApp } from './app.ts'
@@ -18,7 +19,7 @@ const limit = { consume: unused }
 const documentDeps: PaymentsDeps = {
   lanes: { read: lane, write: lane },
   limits: { requests: limit, apps: limit, failures: limit },
-  pepper: Buffer.alloc(0),
+  pepper: createSecretKey(Buffer.alloc(1)),
   pricing: { rate: 0, flat: { currency: 'EUR', amount: 0 }, dispute: { currency: 'EUR', amount: 0 } },
   createKey: () => '',
   trustProxy: false,

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createSecretKey, randomUUID } from 'node:crypto'
 import { createNoopMeter } from '@opentelemetry/api'
 import { createReadiness } from '@trestle/common/server/readiness.ts'
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
@@ -65,7 +65,7 @@ export async function startPayments({ rateLimits, onLog }: TestOptions = {}): Pr
   const deps: PaymentsDeps = {
     lanes: database.lanes,
     limits: createRateLimits({ ...UNLIMITED, ...rateLimits }, { kind: 'memory' }),
-    pepper: Buffer.alloc(32, 7),
+    pepper: createSecretKey(Buffer.alloc(32, 7)),
     pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
     createKey: () => randomUUID(),
     trustProxy: false,

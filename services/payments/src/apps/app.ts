@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, type KeyObject } from 'node:crypto'
 
 /** Why an identity is known: an app (a machine) that calls the API. */
 export interface Identity {
@@ -8,7 +8,7 @@ export interface Identity {
 }
 
 /** The keyed digest under which a key is stored and found. 32 bytes. @see contract 2.4 */
-export function keyMac(pepper: Buffer, key: string): Buffer {
+export function keyMac(pepper: KeyObject, key: string): Buffer {
   return createHmac('sha256', pepper).update(key).digest()
 }
 

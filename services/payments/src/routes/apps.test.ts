@@ -1,3 +1,4 @@
+import { createSecretKey } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { basic, createdOf, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { keyMac } from '../apps/app.ts'
@@ -61,7 +62,7 @@ describe('POST /apps', () => {
     const created = expect.any(Date)
     expect(rows).toEqual([
       {
-        ...{ id: ID, app_id: id, mac: keyMac(Buffer.alloc(32, 7), key), hint: key.slice(-4), created },
+        ...{ id: ID, app_id: id, mac: keyMac(createSecretKey(Buffer.alloc(32, 7)), key), hint: key.slice(-4), created },
         ...{ scopes: null, expires: null, last_used: null, revoked: null },
       },
     ])
