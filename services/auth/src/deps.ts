@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { type KeyObject, randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import type { Counter, Meter } from '@opentelemetry/api'
@@ -11,7 +11,7 @@ import { isMigrated } from '@trestle/database/migrate.ts'
 import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
-import { Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import type { Kysely } from 'kysely'
 import type { AuthConfig } from './config.ts'
 import type { AuthDatabase } from './database.ts'
@@ -48,7 +48,7 @@ export interface AuthDeps {
   readonly encryptionKeys: EncryptionKeys
   readonly serverKeys: ServerKeys
   /** Makes a refresh token's child from the token (contract 5.4). */
-  readonly refreshTokenKey: Buffer
+  readonly refreshTokenKey: KeyObject
   /** Counts refresh tokens that came again. */
   readonly tokenReuse: Counter
   readonly rateLimits: RateLimits
@@ -91,7 +91,7 @@ export async function createDeps(config: AuthConfig, telemetry: Telemetry): Prom
   const encryptionKey = config.security.encryptionKey ?? deriveEncryptionKey(config.jwt.secret)
   const encryptionKeys = createEncryptionKeys(encryptionKey, config.security.decryptionKeys)
   const serverKeys = deriveServerKeys(encryptionKey)
-  const redis = openRedis(config, onError)
+  const redis = await openRedis(config, onError)
   const outbound = createOutbound(config.security.outboundAllowedHosts)
   const templates = createTemplateLoader(config, outbound, logger)
   const mailer = createMailer({ config: config.mail, templates, logger: logger, meter })
@@ -159,8 +159,9 @@ async function expectMigrations({ db, names }: Database<AuthDatabase>): Promise<
   if (!(await isMigrated(db, { names, sources: authMigrations }))) throw new Error('migrations are pending')
 }
 
-function openRedis({ rateLimits }: AuthConfig, onError: (error: Error) => void): Redis | undefined {
+async function openRedis({ rateLimits }: AuthConfig, onError: (error: Error) => void): Promise<Redis | undefined> {
   if (rateLimits.store !== 'redis' || rateLimits.redisUrl === undefined) return undefined
+  const { Redis } = await import('ioredis')
   const redis = new Redis(rateLimits.redisUrl, { enableOfflineQueue: false, maxRetriesPerRequest: 1 })
   redis.on('error', onError)
   return redis

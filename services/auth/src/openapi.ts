@@ -1,3 +1,4 @@
+import { createSecretKey } from 'node:crypto'
 import { createNoopMeter } from '@opentelemetry/api'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { createNames } from '@trestle/database/names.ts'
@@ -54,7 +55,7 @@ function createDocumentDeps(): AuthDeps {
     },
     encryptionKeys: createEncryptionKeys(KEY, []),
     serverKeys: deriveServerKeys(KEY),
-    refreshTokenKey: KEY,
+    refreshTokenKey: createSecretKey(KEY),
     tokenReuse: { add: unused },
     rateLimits: createRateLimits(config.rateLimits, 'off', memoryStore()),
     jobs: {

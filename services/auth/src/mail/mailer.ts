@@ -1,5 +1,5 @@
 import type { Meter } from '@opentelemetry/api'
-import { createTransport, type Transporter } from 'nodemailer'
+import type { Transporter } from 'nodemailer'
 import type { MailConfig, SmtpConfig } from '../config/mail.ts'
 import type { AuthDeps } from '../deps.ts'
 import { DEFAULT_TEXTS, type MailKind } from './default-templates.ts'
@@ -37,17 +37,18 @@ export function createMailer({ config, templates, logger, meter }: MailerOptions
   const { smtp } = config
   const sent = meter.createCounter('auth_email_send_operations_total', { description: 'Mails handed to the server' })
   const failed = meter.createCounter('auth_email_send_errors_total', { description: 'Mails that it did not take' })
-  const transport = smtp && openTransport(smtp)
+  let opened: Promise<Transporter> | undefined
   return {
     send: async (mail, now) => {
-      if (!smtp || !transport) {
+      if (!smtp) {
         logger.warn({ kind: mail.kind }, 'mail dropped: no SMTP server is set')
         return false
       }
       const message = await toMessage(mail, smtp, config.subject(mail.kind), await templates.body(mail.kind, now))
       try {
         sent.add(1, { type: mail.kind })
-        await transport.sendMail(message)
+        opened ??= openTransport(smtp)
+        await (await opened).sendMail(message)
         return true
       } catch (error) {
         failed.add(1, { type: mail.kind })
@@ -55,13 +56,17 @@ export function createMailer({ config, templates, logger, meter }: MailerOptions
       }
     },
     check: async () => {
-      await transport?.verify()
+      if (!smtp) return
+      opened ??= openTransport(smtp)
+      await (await opened).verify()
     },
-    close: () => transport?.close(),
+    close: () => void opened?.then((transport) => transport.close()),
   }
 }
 
-function openTransport(smtp: SmtpConfig): Transporter {
+/** With the first mail: the library is large, and no start waits for it. */
+async function openTransport(smtp: SmtpConfig): Promise<Transporter> {
+  const { createTransport } = await import('nodemailer')
   return createTransport({
     host: smtp.host,
     port: smtp.port,

@@ -1,4 +1,4 @@
-import { createHmac, hash, hkdfSync } from 'node:crypto'
+import { createHmac, createSecretKey, hash, hkdfSync, type KeyObject } from 'node:crypto'
 
 const TOKEN_LENGTH = 32
 
@@ -9,8 +9,8 @@ export const FIRST_TOKEN_BYTES = 24
 export const REFRESH_TOKEN_PATTERN = /^[A-Za-z0-9_-]{12,}$/
 
 /** The key of `childOf`. A new JWT_SECRET changes the children of all tokens; the tokens themselves stay good. */
-export function deriveRefreshTokenKey(jwtSecret: string): Buffer {
-  return Buffer.from(hkdfSync('sha256', jwtSecret, '', 'refresh-token-v1', 32))
+export function deriveRefreshTokenKey(jwtSecret: string): KeyObject {
+  return createSecretKey(Buffer.from(hkdfSync('sha256', jwtSecret, '', 'refresh-token-v1', 32)))
 }
 
 /** The first token of a session, from 24 random bytes. */
@@ -22,7 +22,7 @@ export function firstRefreshToken(random: Buffer): string {
  * The only token that may follow `parent`. Clients that refresh at the same time with the same token all get the same
  * child, though no token is stored in the clear (contract 5.4).
  */
-export function childOf(key: Buffer, parent: string): string {
+export function childOf(key: KeyObject, parent: string): string {
   return createHmac('sha256', key).update(parent).digest('base64url').slice(0, TOKEN_LENGTH)
 }
 

@@ -50,7 +50,7 @@ describe('refresh_session and its model', () => {
           )
           let family: TokenFamily = [{ token: first.refreshToken, revoked: false, updatedAt: 0 }]
           let now = 0
-          let key = keys[0] ?? Buffer.alloc(0)
+          let key = keys[0] ?? deriveRefreshTokenKey('')
           for (const { kind, ...rest } of steps) {
             if (kind === 'new secret') key = key === keys[0] ? (keys[1] ?? key) : (keys[0] ?? key)
             else if (kind === 'wait' && 'seconds' in rest) {
