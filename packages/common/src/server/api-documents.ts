@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -45,8 +46,41 @@ function servePages() {
     const { location, 'content-type': type } = page.headers
     if (location !== undefined) reply.header('location', location)
     if (type !== undefined) reply.header('content-type', type)
+    if (type?.includes('html')) reply.header('content-security-policy', contentSecurityPolicy(page.payload))
     return reply.code(page.statusCode).send(page.rawPayload)
   }
+}
+
+/** Nothing that leads to a foreign host: no fonts, no telemetry, no assistants, no tools of the maker. */
+const CONFIGURATION = {
+  url: '/openapi.json',
+  withDefaultFonts: false,
+  telemetry: false,
+  hideClientButton: true,
+  showDeveloperTools: 'never',
+  agent: { disabled: true },
+  mcp: { disabled: true },
+} as const
+
+/**
+ * Lets the page run its own program and the one inline script that starts it, told by its digest, and reach this host alone.
+ * The program writes style elements, hence the styles.
+ */
+function contentSecurityPolicy(html: string): string {
+  const inline = [...html.matchAll(/<script type="text\/javascript">([\s\S]*?)<\/script>/g)].map(
+    ([, script = '']) => `'sha256-${hash('sha256', script, 'base64')}'`,
+  )
+  return [
+    "default-src 'none'",
+    ["script-src 'self'", ...inline].join(' '),
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data:",
+    "font-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
 }
 
 async function openPages(): Promise<FastifyInstance> {
@@ -54,7 +88,7 @@ async function openPages(): Promise<FastifyInstance> {
   const pages = fastify()
   await pages.register(reference, {
     routePrefix: '/docs',
-    configuration: { url: '/openapi.json', withDefaultFonts: false, telemetry: false, hideClientButton: true },
+    configuration: CONFIGURATION,
   })
   return pages
 }
