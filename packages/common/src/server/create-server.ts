@@ -50,6 +50,8 @@ export function createServer(options: ServerOptions) {
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     exposeHeadRoutes: options.exposeHeadRoutes ?? true,
+    // Fastify would load ajv and its kin, 150 files, to have compilers that are replaced below.
+    schemaController: { compilersFactory: { buildValidator: isReplaced, buildSerializer: isReplaced } },
     routerOptions: {
       ignoreTrailingSlash: options.ignoreTrailingSlash ?? false,
       ignoreDuplicateSlashes: options.ignoreDuplicateSlashes ?? false,
@@ -81,6 +83,10 @@ export function createServer(options: ServerOptions) {
   app.register(handlerDeadline, { timeoutMs: options.handlerTimeoutMs, timedOut: vocabulary.timedOut })
   app.register(errorHandler, { vocabulary })
   return app
+}
+
+function isReplaced(): never {
+  throw new Error('schemas are compiled by zod')
 }
 
 /** The type of what `createServer` returns. */

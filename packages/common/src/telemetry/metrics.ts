@@ -62,22 +62,22 @@ async function createPush(config: MetricsConfig): Promise<Metrics> {
 
 async function createPrometheus(config: MetricsConfig): Promise<Metrics> {
   const { PrometheusExporter, PrometheusSerializer } = await import('@opentelemetry/exporter-prometheus')
-  const { collectDefaultMetrics, Registry } = await import('prom-client')
   const exporter = new PrometheusExporter({ preventServerStart: true })
   const provider = await createProvider(config, exporter)
   const serializer = new PrometheusSerializer(undefined, false, undefined, true, true)
-  const processMetrics = new Registry()
-  collectDefaultMetrics({ register: processMetrics })
-  const render = async () => {
-    const { resourceMetrics } = await exporter.collect()
-    return serializer.serialize(resourceMetrics) + (await processMetrics.metrics())
-  }
   let server: Server | undefined
   return {
     meter: provider.getMeter('trestle'),
     enabled: true,
     listen: async () => {
-      server = await listen(config, render)
+      // Only here: nothing that serves requests waits for the library.
+      const { collectDefaultMetrics, Registry } = await import('prom-client')
+      const processMetrics = new Registry()
+      collectDefaultMetrics({ register: processMetrics })
+      server = await listen(config, async () => {
+        const { resourceMetrics } = await exporter.collect()
+        return serializer.serialize(resourceMetrics) + (await processMetrics.metrics())
+      })
       const address = server.address()
       return typeof address === 'object' && address ? address.port : undefined
     },
