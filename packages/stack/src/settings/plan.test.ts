@@ -64,6 +64,7 @@ describe('environmentOf', () => {
     expect(environmentFor('auth')).toEqual({
       DATABASE_URL: 'postgres://embedded',
       UV_THREADPOOL_SIZE: expect.stringMatching(/^\d+$/),
+      NODE_OPTIONS: '--max-semi-space-size=16',
       NODE_COMPILE_CACHE: '/repo/.data/cache/node',
       AUTH_API_HOST: '127.0.0.1',
       AUTH_API_PORT: '8081',
