@@ -40,7 +40,7 @@ export interface PasswordOptions {
   readonly cores: string | undefined
 }
 
-const CONNECTIONS = 8
+const CONNECTIONS = 16
 const ACCOUNTS = 8
 const EXTRA_THREADS = 4
 const HASH_RATE = join(import.meta.dirname, 'hash-rate.ts')
