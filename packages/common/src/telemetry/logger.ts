@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { type DestinationStream, type Logger, multistream, pino } from 'pino'
+import { type Logger, pino } from 'pino'
+import { createLineBuffer } from './line-buffer.ts'
 import { CENSOR, REDACTED_PATHS } from './redaction.ts'
 
 export const LOG_LEVELS = ['panic', 'fatal', 'error', 'warn', 'info', 'debug'] as const
@@ -25,23 +26,16 @@ export interface ServiceLogger {
   flush(): void
 }
 
-// Pino's own limit for one write is 16 KiB.
-const BUFFER_BYTES = 16_000
-const FLUSH_MS = 200
-
 /**
  * A logger of JSON lines with time, level and msg, buffered: whoever ends the process flushes it.
  * @throws Error naming the file when it cannot be written
  */
 export function createLogger(config: LoggerConfig): ServiceLogger {
   const destinations = [
-    ...(config.stdout === false ? [] : [pino.destination({ dest: 1, ...BUFFERED })]),
+    ...(config.stdout === false ? [] : [pino.destination({ dest: 1, sync: false })]),
     ...(config.file === undefined ? [] : [openFile(config.file)]),
   ]
-  const streams: DestinationStream =
-    destinations.length === 1 && destinations[0]
-      ? destinations[0]
-      : multistream(destinations.map((stream) => ({ stream, level: 'trace' })))
+  const buffer = createLineBuffer(destinations)
   const logger = pino(
     {
       level: config.level === 'panic' ? 'fatal' : config.level,
@@ -50,26 +44,22 @@ export function createLogger(config: LoggerConfig): ServiceLogger {
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: [...REDACTED_PATHS, ...(config.redact ?? [])], censor: CENSOR },
     },
-    streams,
+    buffer,
   )
   return {
     logger,
     reopen: () => {
       for (const destination of destinations) if ('file' in destination && destination.file) destination.reopen()
     },
-    flush: () => {
-      for (const destination of destinations) destination.flushSync()
-    },
+    flush: buffer.flush,
   }
 }
-
-const BUFFERED = { sync: false, minLength: BUFFER_BYTES, periodicFlush: FLUSH_MS } as const
 
 function openFile(file: string) {
   try {
     makeFolder(dirname(resolve(file)))
     // Opened here: pino opens later, when nobody waits for the outcome and what is logged meanwhile cannot be flushed.
-    const destination = pino.destination({ dest: openSync(file, 'a'), ...BUFFERED })
+    const destination = pino.destination({ dest: openSync(file, 'a'), sync: false })
     // A full disk must not end the process.
     destination.on('error', (error: Error) => process.stderr.write(`log file ${file}: ${error.message}\n`))
     // The name is what `reopen` goes by.

@@ -1,0 +1,82 @@
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createLineBuffer } from './line-buffer.ts'
+
+function createSink() {
+  const texts: string[] = []
+  let flushes = 0
+  const sink = { write: (text: string) => texts.push(text), flushSync: () => flushes++ }
+  return { texts, sink, flushes: () => flushes }
+}
+
+describe('createLineBuffer', () => {
+  beforeEach(() => {
+    vi.useFakeTimers()
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  it('gives all sinks the same text, 200 ms after the first line', () => {
+    const [one, two] = [createSink(), createSink()]
+    const buffer = createLineBuffer([one.sink, two.sink])
+    buffer.write('a\n')
+    vi.advanceTimersByTime(150)
+    buffer.write('b\n')
+    vi.advanceTimersByTime(49)
+    expect(one.texts).toEqual([])
+    vi.advanceTimersByTime(1)
+    buffer.write('c\n')
+    vi.advanceTimersByTime(200)
+    expect([one.texts, two.texts]).toEqual([
+      ['a\nb\n', 'c\n'],
+      ['a\nb\n', 'c\n'],
+    ])
+  })
+
+  it('hands on at 16 KiB without waiting, and nothing twice', () => {
+    const { texts, sink } = createSink()
+    const buffer = createLineBuffer([sink])
+    buffer.write('x'.repeat(16_383))
+    expect(texts).toEqual([])
+    buffer.write('y')
+    expect(texts).toEqual([`${'x'.repeat(16_383)}y`])
+    vi.advanceTimersByTime(1_000)
+    expect(texts).toHaveLength(1)
+  })
+
+  it('flushes what it holds, then its sinks', () => {
+    const { texts, sink, flushes } = createSink()
+    const buffer = createLineBuffer([sink])
+    buffer.write('a\n')
+    buffer.flush()
+    expect({ texts, flushes: flushes() }).toEqual({ texts: ['a\n'], flushes: 1 })
+  })
+})
+
+describe('a process that ends', () => {
+  const logger = JSON.stringify(join(import.meta.dirname, 'logger.ts'))
+  const run = (end: string): string => {
+    const program = `
+      const { createLogger } = await import(${logger})
+      createLogger({ level: 'info' }).logger.info('last words')
+      ${end}`
+    try {
+      return execFileSync(process.execPath, ['--input-type=module', '-e', program], {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      })
+    } catch (error) {
+      return error instanceof Error && 'stdout' in error ? String(error.stdout) : ''
+    }
+  }
+
+  it.each([
+    ['by itself', ''],
+    ['by process.exit', 'process.exit(1)'],
+    ['by an error that nobody catches', 'setTimeout(() => { throw new Error("a defect") })'],
+  ])('%s still writes its last line, once', (_how, end) => {
+    expect(run(end).match(/last words/g)).toEqual(['last words'])
+  })
+})
