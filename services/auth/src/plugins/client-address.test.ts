@@ -25,6 +25,14 @@ describe('readClientAddress', () => {
     })
   })
 
+  it('drops the zone of an address, which no database takes', () => {
+    expect(read(plain, { 'x-forwarded-for': 'fe80::1%eth0' }, 'fe80::2%eth0')).toEqual({
+      limitKey: undefined,
+      trusted: 'fe80::2',
+      audit: 'fe80::1',
+    })
+  })
+
   it('takes the first value of Auth-Forwarded-For where that is on', () => {
     const config = { forwardedForEnabled: true, limitHeader: 'x-real-ip' }
     const headers = { 'auth-forwarded-for': ' 1.1.1.1 , 2.2.2.2', 'x-forwarded-for': '3.3.3.3', 'x-real-ip': '4.4.4.4' }

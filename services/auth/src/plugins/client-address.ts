@@ -61,10 +61,13 @@ export const clientAddress = fp<{ readonly config: Pick<AuthConfig, 'security' |
   { name: 'client-address' },
 )
 
-/** A canonical address, or undefined when the text is none. IPv4 inside IPv6 is IPv4. */
+/**
+ * An address as PostgreSQL's inet takes it, or undefined when the text is none. IPv4 inside IPv6 is IPv4; the zone of a
+ * link-local address (`%eth0`) means something on one machine alone, and inet refuses it.
+ */
 function toAddress(text: string | undefined): string | undefined {
   const address = text?.trim().replace(/^::ffff:(?=\d+\.)/i, '')
-  return address !== undefined && isIP(address) !== 0 ? address : undefined
+  return address !== undefined && isIP(address) !== 0 ? address.replace(/%.*$/, '') : undefined
 }
 
 function isDefined<T>(value: T | undefined): value is T {

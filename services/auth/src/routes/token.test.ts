@@ -151,6 +151,17 @@ describe('POST /token?grant_type=password', () => {
     })
   })
 
+  it.each(['fe80::1%eth0', 'unknown, ::ffff:1.2.3.4', '2001:DB8::1', '1.2.3'])(
+    '200: whatever stands in X-Forwarded-For: %s',
+    async (address) => {
+      const { email, password } = await createSignedUp(test.deps)
+      const headers = { 'x-forwarded-for': address }
+      const { status, body } = await ask('password', { email, password }, headers)
+      expect(status).toBe(200)
+      expect((await ask('refresh_token', { refresh_token: body.refresh_token }, headers)).status).toBe(200)
+    },
+  )
+
   it('200: signs in by phone, however the number is written', async () => {
     const person = await createSignedUp(test.deps, { phone: '14155550100', phone_confirmed_at: new Date() })
     const { status, body } = await ask('password', { phone: '+1 415 555 0100', password: person.password })
