@@ -19,6 +19,8 @@ describe('isRedirectPermitted', () => {
     ['https://app.example.com.evil.test', false],
     ['https://user@app.example.com', false],
     ['https://@app.example.com', false],
+    ['https:user@app.example.com', false],
+    ['https:///user:secret@app.example.com/', false],
     ['https://app.example.com\\@evil.test', false],
     ['https://app.example.com/\n', false],
     ['https://app.example.com/\u0000', false],

@@ -24,7 +24,8 @@ export function isRedirectPermitted(target: string, policy: RedirectPolicy): boo
   if (target === '' || UNSAFE.test(target) || !URL.canParse(target)) return false
   const url = new URL(target)
   const authority = rawAuthority(target)
-  if (FORBIDDEN_SCHEMES.has(url.protocol) || authority?.includes('@')) return false
+  // Both readings count: the parser finds a user in `https:user@host`, the text alone shows the empty one of `//@host`.
+  if (FORBIDDEN_SCHEMES.has(url.protocol) || url.username || url.password || authority?.includes('@')) return false
   if (sharesHost(url, new URL(policy.siteUrl))) return true
   if (!isPlainHost(url, authority)) return false
   const withoutFragment = target.split('#', 1)[0] ?? ''
