@@ -71,6 +71,13 @@ describe('isRedirectPermitted', () => {
     expect(isRedirectPermitted(target, everything)).toBe(expected)
   })
 
+  it('permits 8 KiB, no more', () => {
+    const ofLength = (length: number) => 'https://app.example.com/'.padEnd(length, 'a')
+    expect(isRedirectPermitted(ofLength(8_192), site)).toBe(true)
+    expect(isRedirectPermitted(ofLength(8_193), site)).toBe(false)
+    expect(isRedirectPermitted(ofLength(8_193), everything)).toBe(false)
+  })
+
   it('compares with the list without the fragment', () => {
     const listed = policy('https://app.example.com', 'https://*.preview.test/cb')
     expect(isRedirectPermitted('https://a.preview.test/cb#x', listed)).toBe(true)

@@ -19,9 +19,12 @@ const FORBIDDEN_SCHEMES: ReadonlySet<string> = new Set([
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\\]|^\s|\s$/u
 
+/** The longest URL of contract 9.2. A form body could bring one of 1 MiB, and matching it would hold up everybody else. */
+const LENGTH_MAX = 8_192
+
 /** Whether a client may be sent to `target` (contract 7.2). Anything that browsers read in two ways is refused. */
 export function isRedirectPermitted(target: string, policy: RedirectPolicy): boolean {
-  if (target === '' || UNSAFE.test(target) || !URL.canParse(target)) return false
+  if (target === '' || target.length > LENGTH_MAX || UNSAFE.test(target) || !URL.canParse(target)) return false
   const url = new URL(target)
   const authority = rawAuthority(target)
   // Both readings count: the parser finds a user in `https:user@host`, the text alone shows the empty one of `//@host`.
