@@ -25,6 +25,7 @@ describe('withQuery', () => {
     ['http://h', 'http://h/?code=c'],
     ['http://h/p?x=%20y&code=old&z', 'http://h/p?x=%20y&z&code=c'],
     ['http://h/p?c%6fde=old#f', 'http://h/p?code=c#f'],
+    ['http://h/p?toString=1&constructor=2', 'http://h/p?toString=1&constructor=2&code=c'],
   ])('%s', (redirect, expected) => {
     expect(withQuery(redirect, { code: 'c' })).toBe(expected)
   })

@@ -18,7 +18,7 @@ export function withQuery(redirect: string, parameters: RedirectParameters): str
   const kept = url.search
     .slice(1)
     .split('&')
-    .filter((pair) => pair !== '' && !(queryName(pair) in parameters))
+    .filter((pair) => pair !== '' && !Object.hasOwn(parameters, queryName(pair)))
   url.search = [...kept, new URLSearchParams(parameters).toString()].join('&')
   return url.href
 }
