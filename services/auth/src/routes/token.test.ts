@@ -285,6 +285,29 @@ describe('POST /token?grant_type=password', () => {
     }
     await counted.close()
   })
+
+  it('400: the right one of many guesses that come at once, when it is compared after the last that may fail', async () => {
+    const { promise: failures, resolve: letGo } = Promise.withResolvers<void>()
+    const limited = await openTestApp({
+      settings: { AUTH_SECURITY_FAILED_ATTEMPTS: '2' },
+      replace: ({ passwords }) => ({
+        passwords: {
+          ...passwords,
+          verify: async (hash, password) => {
+            if (!password.startsWith('guess')) await failures
+            return passwords.verify(hash, password)
+          },
+        },
+      }),
+    })
+    const { email, password } = await createSignedUp(limited.deps)
+    const tryPassword = async (guess: string) => (await ask('password', { email, password: guess }, {}, limited)).status
+    const right = tryPassword(password)
+    expect(await Promise.all(['guess 1', 'guess 2'].map(tryPassword))).toEqual([400, 400])
+    letGo()
+    expect(await right).toBe(400)
+    await limited.close()
+  })
 })
 
 describe('POST /token?grant_type=refresh_token', () => {

@@ -54,13 +54,12 @@ export async function grantPassword(deps: PasswordGrantDeps, grant: PasswordGran
   const identifier = identifierOf(deps, grant)
   const password = grant.password ?? ''
   const attempt = { identifier: identifier.value, address: grant.address }
-  const [blocked, login] = await Promise.all([
-    isBlocked(deps, attempt),
-    findLogin(deps.lanes, { ...identifier, audience: grant.audience }),
-  ])
-  const verifiedHash = blocked ? null : (login?.passwordHash ?? null)
+  const login = await findLogin(deps.lanes, { ...identifier, audience: grant.audience })
+  const verifiedHash = login?.passwordHash ?? null
   const { matches, outdated } = await deps.passwords.verify(verifiedHash, password)
-  if (!matches || login === undefined || verifiedHash === null) {
+  // Asked after the comparison: of many guesses that come at once, the later ones meet the failures of the first.
+  const blocked = await isBlocked(deps, attempt)
+  if (blocked || !matches || login === undefined || verifiedHash === null) {
     await recordFailure(deps, attempt)
     throw invalidCredentials()
   }
