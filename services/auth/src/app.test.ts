@@ -147,6 +147,11 @@ describe('answers', () => {
     expect(answer.headers['access-control-allow-credentials']).toBeUndefined()
   })
 
+  it.each(['/signup', '/unknown'])('204: OPTIONS that is no preflight: %s', async (url) => {
+    const answer = await app.inject({ method: 'OPTIONS', url })
+    expect({ status: answer.statusCode, body: answer.body }).toEqual({ status: 204, body: '' })
+  })
+
   it.each(['x-supabase-api-version', 'x-auth-api-version'])('errors of the newer version by %s', async (name) => {
     const answer = await post('{}', { [name]: '2024-01-01' })
     expect(answer.json()).toEqual({

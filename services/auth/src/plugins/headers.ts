@@ -30,6 +30,8 @@ export const headers = fp<{ readonly corsAllowedHeaders: readonly string[] }>(
       methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
       allowedHeaders: [...ALLOWED, ...corsAllowedHeaders],
       exposedHeaders: ['X-Total-Count', 'Link', 'X-Supabase-Api-Version'],
+      // Else an OPTIONS without a browser's headers is refused in plain text, outside of the envelope.
+      strictPreflight: false,
     })
   },
   { name: 'headers' },
