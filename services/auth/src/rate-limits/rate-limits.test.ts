@@ -45,6 +45,13 @@ describe.each(stores)('createRateLimits in %s', (_name, openStore) => {
     expect(await outcome(limits.consume('verify', undefined))).toBe('passed')
   })
 
+  it('takes keys of any length for what they are', async () => {
+    const key = randomUUID().repeat(100)
+    for (let i = 0; i < 2; i += 1) await limits.consume('anonymous', `${key}1`)
+    expect(await outcome(limits.consume('anonymous', `${key}1`))).toBe('over_request_rate_limit')
+    expect(await outcome(limits.consume('anonymous', `${key}2`))).toBe('passed')
+  })
+
   it('says how long to wait', async () => {
     const key = randomUUID()
     for (let i = 0; i < 2; i += 1) await limits.consume('anonymous', key)

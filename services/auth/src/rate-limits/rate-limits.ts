@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Rate } from '../config/rules.ts'
 import type { RateLimitConfig } from '../config/security.ts'
 import { overEmailRateLimit, overRequestRateLimit, overSmsRateLimit } from '../errors.ts'
@@ -51,6 +52,7 @@ const PERIOD_SECONDS = 300
 const HOUR_SECONDS = 3_600
 const FAILURES_SECONDS = 900
 const ALL = 'all'
+const KEY_LENGTH_MAX = 128
 
 /** @param failuresMax failed checks per quarter of an hour */
 export function createRateLimits(
@@ -74,13 +76,18 @@ export function createRateLimits(
   )
   return {
     consume: async (bucket, key) => {
-      const waitMs = key === undefined ? undefined : await limiters.get(bucket)?.consume(key)
+      const waitMs = key === undefined ? undefined : await limiters.get(bucket)?.consume(shorten(key))
       if (waitMs !== undefined) throw overRequestRateLimit(retryAfter(waitMs))
     },
     email: createMessageLimit(config.email, 'email', store, overEmailRateLimit),
     sms: createMessageLimit(config.sms, 'sms', store, overSmsRateLimit),
     failures: createFailureLimit(failuresMax, store),
   }
+}
+
+/** A client's key as a store takes it: the header that it comes from may hold 16 KiB, the column of PostgreSQL 255. */
+function shorten(key: string): string {
+  return key.length <= KEY_LENGTH_MAX ? key : hash('sha256', key, 'base64url')
 }
 
 function anonymousWindow(value: number | 'off'): Window | undefined {
