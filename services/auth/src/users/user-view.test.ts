@@ -162,6 +162,11 @@ describe('toUserView', () => {
     expect(userViewSchema.strict().safeParse(view).success).toBe(true)
   })
 
+  it('passes its schema with an id of any form that a uuid column takes', () => {
+    const view = toUserView({ ...bare, id: '11111111-1111-1111-1111-111111111111' }, [], [])
+    expect(userViewSchema.parse(view)).toEqual(view)
+  })
+
   it('shows the time of a change only while one is pending', () => {
     const done = { ...bare, emailChangeSentAt: at(6), phoneChangeSentAt: at(7) }
     expect(wire(toUserView(done, [], []))).toBe(wire(toUserView(bare, [], [])))

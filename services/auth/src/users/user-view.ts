@@ -4,13 +4,15 @@ import type { Identity } from '../identities/identity.ts'
 import type { User } from './user.ts'
 
 const timestamp = z.string().meta({ format: 'date-time', example: '2026-01-02T03:04:05.123456+00:00' })
+/** Any UUID: whoever imports users or makes them by the admin API brings ids of no certain version. */
+const id = z.guid()
 const metadata = z.record(z.string(), z.unknown())
 
 /** An identity as clients see it (contract 3.3). */
 export const identityViewSchema = z.object({
-  identity_id: z.uuid(),
+  identity_id: id,
   id: z.string().meta({ description: 'subject at the provider; for email and phone identities the user id' }),
-  user_id: z.uuid(),
+  user_id: id,
   identity_data: metadata,
   provider: z.string(),
   last_sign_in_at: timestamp.optional(),
@@ -21,7 +23,7 @@ export const identityViewSchema = z.object({
 
 /** A second factor as clients see it. */
 export const factorViewSchema = z.object({
-  id: z.uuid(),
+  id,
   created_at: timestamp,
   updated_at: timestamp,
   status: z.enum(['unverified', 'verified']),
@@ -33,7 +35,7 @@ export const factorViewSchema = z.object({
 
 /** A user record. The order of the members is that of the contract; times are absent where nothing has happened. */
 export const userViewSchema = z.object({
-  id: z.uuid(),
+  id,
   aud: z.string(),
   role: z.string(),
   email: z.string(),
