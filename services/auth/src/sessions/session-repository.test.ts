@@ -235,23 +235,24 @@ describe('callRefreshSession', () => {
     const grandchild = childOf(key, child)
     expect((await refresh(session.refreshToken)).verdict).toBe('rotated')
     expect((await refresh(child)).verdict).toBe('rotated')
-    expect(await refresh(session.refreshToken)).toEqual({ verdict: 'stolen' })
+    expect(await refresh(session.refreshToken)).toEqual({ verdict: 'stolen', userId: user.id })
     expect((await tokensOf(session.sessionId)).map(({ revoked }) => revoked)).toEqual([true, true, true])
-    expect(await refresh(grandchild)).toEqual({ verdict: 'stolen' })
-    expect(await refresh(child)).toEqual({ verdict: 'stolen' })
+    expect(await refresh(grandchild)).toEqual({ verdict: 'stolen', userId: user.id })
+    expect(await refresh(child)).toEqual({ verdict: 'stolen', userId: user.id })
     const actions = (await auditOf(user)).map(({ action }) => action)
     expect(actions.slice(4)).toEqual(['token_revoked', 'token_revoked', 'token_revoked'])
   })
 
   it('refuses the aal1 parent of a second-factor rotation, which is marked as long revoked', async () => {
-    const session = await open(await createUser())
+    const user = await createUser()
+    const session = await open(user)
     await refresh(session.refreshToken)
     await database.db
       .updateTable('refresh_tokens')
       .set({ updated_at: new Date(0) })
       .where('token_hash', '=', hashRefreshToken(session.refreshToken))
       .execute()
-    expect(await refresh(session.refreshToken)).toEqual({ verdict: 'stolen' })
+    expect(await refresh(session.refreshToken)).toEqual({ verdict: 'stolen', userId: user.id })
   })
 
   it('knows no foreign token, and none of a session that has ended', async () => {

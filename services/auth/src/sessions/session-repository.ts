@@ -104,7 +104,8 @@ export type RefreshRefusal = (typeof REFRESH_REFUSALS)[number] | 'busy'
 
 export type RefreshResult =
   | { readonly verdict: 'rotated' | 'reused'; readonly session: StoredSession }
-  | { readonly verdict: RefreshRefusal }
+  | { readonly verdict: 'stolen'; readonly userId: string }
+  | { readonly verdict: Exclude<RefreshRefusal, 'stolen'> }
 
 const refreshSession: PreparedQuery<Refresh, SessionRow> = prepare(
   'refresh_session',
@@ -120,7 +121,8 @@ export async function callRefreshSession(lanes: Lanes, input: Refresh): Promise<
     if (row.verdict === 'rotated' || row.verdict === 'reused') {
       return { verdict: row.verdict, session: toStoredSession(row) }
     }
-    return { verdict: toVerdict(row.verdict, REFRESH_REFUSALS) }
+    const verdict = toVerdict(row.verdict, REFRESH_REFUSALS)
+    return verdict === 'stolen' ? { verdict, userId: row.id } : { verdict }
   } catch (error) {
     if (isLockTimeout(error)) return { verdict: 'busy' }
     throw error

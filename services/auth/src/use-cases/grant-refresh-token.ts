@@ -53,8 +53,8 @@ export async function grantRefreshToken(deps: RefreshTokenDeps, grant: RefreshTo
     childHash: hashRefreshToken(child),
   })
   countReuse(deps, result)
+  logEvents(deps, result, grant.ip)
   if (!('session' in result)) throw REFUSALS[result.verdict]()
-  auditToLog(deps, { action: 'token_refreshed', actorId: result.session.user.id, ip: grant.ip })
   return toSessionView(deps, { ...result.session, refreshToken: child })
 }
 
@@ -72,6 +72,15 @@ function rulesOf({ config: { sessions, database } }: RefreshTokenDeps): RefreshR
 
 function toSeconds(ms: number | undefined): number | null {
   return ms === undefined ? null : ms / 1_000
+}
+
+/** The same events that the function records in the database. */
+function logEvents(deps: RefreshTokenDeps, result: RefreshResult, ip: string): void {
+  if ('session' in result) auditToLog(deps, { action: 'token_refreshed', actorId: result.session.user.id, ip })
+  if (result.verdict === 'rotated') auditToLog(deps, { action: 'token_revoked', actorId: result.session.user.id, ip })
+  if (result.verdict === 'stolen' && deps.config.sessions.revokeFamilyOnReuse) {
+    auditToLog(deps, { action: 'token_revoked', actorId: result.userId, ip })
+  }
 }
 
 function countReuse({ tokenReuse }: RefreshTokenDeps, { verdict }: RefreshResult): void {

@@ -1,0 +1,35 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { openTestApp } from '../../test/auth-app.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
+import { createSession } from '../sessions/create-session.ts'
+import { grantRefreshToken } from './grant-refresh-token.ts'
+
+const test = await openTestApp({ settings: { AUTH_AUDIT_LOG_DISABLE_POSTGRES: 'true' } })
+afterAll(() => test.close())
+
+describe('grantRefreshToken', () => {
+  it('tells the log of refreshes and of thefts, where the database keeps no events', async () => {
+    const lines: unknown[] = []
+    const logger = Object.assign(Object.create(test.deps.logger), { info: (line: unknown) => lines.push(line) })
+    const deps = { ...test.deps, logger }
+    const origin = { userAgent: null, ip: '1.1.1.1' }
+    const { user } = await createSignedUp(deps)
+    const { refreshToken } = await createSession(deps.db, deps, user, { ...origin, method: 'password' })
+    const grant = async (token: string) => {
+      lines.length = 0
+      const view = await grantRefreshToken(deps, { ...origin, refreshToken: token }).catch(() => undefined)
+      return view?.refresh_token ?? ''
+    }
+    const event = (action: string) => ({ auth_event: { actor_id: user.id, action, ip_address: '1.1.1.1' } })
+
+    const child = await grant(refreshToken)
+    expect(lines).toEqual([event('token_refreshed'), event('token_revoked')])
+    await grant(refreshToken)
+    expect(lines).toEqual([event('token_refreshed')])
+    await grant(child)
+    await grant(refreshToken)
+    expect(lines).toEqual([event('token_revoked')])
+    await grant('unknown_token')
+    expect(lines).toEqual([])
+  })
+})
