@@ -5,8 +5,12 @@ import { createSignedUp, type SignedUp } from '../../test/signed-up.ts'
 import { childOf } from '../sessions/refresh-token.ts'
 
 let test: TestApp
+let logFields: unknown
 beforeAll(async () => {
   test = await openTestApp({ settings: { AUTH_EXTERNAL_PHONE_ENABLED: 'true' } })
+  test.app.addHook('onResponse', async (request) => {
+    logFields = request.logFields
+  })
 })
 afterAll(() => test.close())
 
@@ -93,6 +97,13 @@ describe('POST /token', () => {
       {},
       failure(400, 'invalid_credentials', 'unsupported_grant_type', 'unsupported_grant_type'),
     )
+  })
+
+  it('names the grant in the log line, but no grant that it does not know', async () => {
+    await ask('web3', {})
+    expect(logFields).toEqual({ remote_addr: '127.0.0.1', grant_type: 'web3' })
+    await ask('a password put into the wrong place', {})
+    expect(logFields).toEqual({ remote_addr: '127.0.0.1' })
   })
 
   it('422: has no Web3', async () => {

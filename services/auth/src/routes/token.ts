@@ -32,6 +32,9 @@ const TokenAnswer = sessionViewSchema.extend({
     .meta({ description: 'password grant: the right password no longer meets the policy' }),
 })
 
+/** What a log line may say: any other text is the client's, of any length, and perhaps a secret. */
+const GRANTS: ReadonlySet<string> = new Set(['password', 'refresh_token', 'web3'])
+
 /** `POST /token` */
 export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
   await app.register(noStore)
@@ -62,7 +65,9 @@ export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
     (request) => {
       const { body } = request
       const grantType = readGrantType(request)
-      request.logFields = { ...request.logFields, grant_type: grantType }
+      if (grantType !== undefined && GRANTS.has(grantType)) {
+        request.logFields = { ...request.logFields, grant_type: grantType }
+      }
       const origin = readSessionOrigin(request)
       switch (grantType) {
         case 'password': {
