@@ -4,7 +4,7 @@ import { openTestApp } from '../../test/auth-app.ts'
 import { cleanUp } from './clean-up.ts'
 
 const { deps, clock, close } = await openTestApp({
-  settings: { AUTH_SESSIONS_TIMEBOX: '2h', AUTH_SESSIONS_INACTIVITY_TIMEOUT: '1h' },
+  settings: { AUTH_SESSIONS_TIMEBOX: '2h', AUTH_SESSIONS_INACTIVITY_TIMEOUT: '1h', AUTH_DB_NAMESPACE: 'app' },
 })
 const { db } = deps
 afterAll(close)
@@ -87,6 +87,32 @@ describe('cleanUp', () => {
       users: 2,
     })
     expect(await run()).toEqual(nothing)
+  })
+
+  it('keeps a flow whose link may still be followed, or whose code may still be exchanged', async () => {
+    const old = { provider_type: 'email', authentication_method: 'email/signup', created_at: ago(3 * DAY_MS) }
+    const flow = async (userId: string, values = {}) =>
+      db
+        .insertInto('flow_state')
+        .values({ ...old, user_id: userId, ...values })
+        .returning('id')
+        .executeTakeFirstOrThrow()
+    const { id } = await user()
+    const linked = await flow(id)
+    const token = { user_id: id, kind: 'confirmation', relates_to: 'x', flow_state_id: linked.id }
+    await db
+      .insertInto('one_time_tokens')
+      .values({ ...token, expires_at: ago(-1) })
+      .execute()
+    await flow(id, { auth_code_issued_at: ago(0) })
+    await flow(id, { auth_code_issued_at: ago(DAY_MS + 1) })
+    expect(await run()).toMatchObject({ flow_state: 1 })
+    await db
+      .updateTable('one_time_tokens')
+      .set({ expires_at: ago(0) })
+      .where('user_id', '=', id)
+      .execute()
+    expect(await run()).toMatchObject({ flow_state: 1, one_time_tokens: 0 })
   })
 
   it('takes a hundred rows at a time, and none that somebody holds', async () => {

@@ -46,7 +46,7 @@ async function deleteStale({ db }: Deps, { table, order, stale }: Sweep): Promis
   if (!stale) return 0
   const { numAffectedRows } = await sql`
     DELETE FROM ${sql.table(table)} WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM ${sql.table(table)} WHERE ${stale}
+      SELECT ctid FROM ${sql.table(table)} AS candidate WHERE ${stale}
       ORDER BY ${sql.ref(order)} LIMIT ${sql.lit(ROWS_MAX)} FOR UPDATE SKIP LOCKED))`.execute(db)
   return Number(numAffectedRows ?? 0n)
 }
@@ -59,13 +59,23 @@ function listSweeps({ config, now }: Deps): readonly Sweep[] {
   return [
     { table: 'refresh_tokens', order: 'id', stale: sql`revoked AND updated_at < ${yesterday}` },
     { table: 'sessions', order: 'id', stale: endedSessions(config.sessions, ago) },
-    { table: 'flow_state', order: 'created_at', stale: sql`created_at < ${yesterday}` },
+    { table: 'flow_state', order: 'created_at', stale: endedFlows(yesterday, now()) },
     { table: 'mfa_factors', order: 'created_at', stale: sql`status = 'unverified' AND created_at < ${yesterday}` },
     { table: 'one_time_tokens', order: 'id', stale: sql`expires_at < ${yesterday}` },
     { table: 'send_throttle', order: 'sent_at', stale: sql`sent_at < ${yesterday}` },
     { table: 'users', order: 'staged_at', stale: sql`staged_at < ${ago(stagedMs)}` },
     { table: 'users', order: 'created_at', stale: sql`is_anonymous AND created_at < ${ago(ANONYMOUS_LIFETIME_MS)}` },
   ]
+}
+
+/**
+ * Flows that nobody can finish any more. A mail's link may live longer than a day (MAILER_OTP_EXP), and the code that it
+ * gives begins a time of its own.
+ */
+function endedFlows(yesterday: Date, now: Date): RawBuilder<boolean> {
+  return sql`created_at < ${yesterday} AND coalesce(auth_code_issued_at, created_at) < ${yesterday}
+    AND NOT EXISTS (SELECT FROM ${sql.table('one_time_tokens')} t
+      WHERE t.user_id = candidate.user_id AND t.flow_state_id = candidate.id AND t.expires_at > ${now})`
 }
 
 /** Sessions that could not be refreshed any more a day ago. */
