@@ -1,6 +1,6 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { ErrorVocabulary, InvalidInput } from '@trestle/common/errors/error-handler.ts'
-import { isDatabaseUnavailable } from '@trestle/database/unavailable.ts'
+import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavailable.ts'
 import type { FastifyRequest } from 'fastify'
 import { toEnvelope } from './error-envelope.ts'
 import {
@@ -31,7 +31,7 @@ export const vocabulary: ErrorVocabulary = {
   unavailable: (cause) => serviceUnavailable({ cause }),
   timedOut: (cause) => requestTimeout({ cause }),
   unexpected: (cause) => unexpectedFailure({ cause }),
-  isUnavailable: isDatabaseUnavailable,
+  isUnavailable: (error) => isDatabaseUnavailable(error) || isLockTimeout(error),
 }
 
 /** OPTIONS is answered at every path, known or not, for CORS; it makes no path a known one. */
