@@ -1,8 +1,13 @@
 import { z } from 'zod'
 
-/** Texts that PostgreSQL can store and JSON can carry: no U+0000, no lone surrogate. @see contract 3.5 */
+/** Whether PostgreSQL can store a text and JSON can carry it: no U+0000, no lone surrogate. @see contract 3.5 */
+export function isStorable(value: string): boolean {
+  return !value.includes('\0') && value.isWellFormed()
+}
+
+/** A text that can be stored. */
 export function text() {
-  return z.string().refine((value) => !value.includes('\0') && value.isWellFormed(), {
+  return z.string().refine(isStorable, {
     error: 'must not contain U+0000 or lone surrogates',
     params: { code: 'FORMAT' },
   })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isStorable } from '../bodies/fields.ts'
 import { normalizeIban } from './iban.ts'
 
 const anything = () => z.unknown().optional()
@@ -15,27 +16,31 @@ export const FixedMembers = z.object({
   created: anything(),
 })
 
-/** What a body says of the members that never change, by path: `{ 'company.country': 'DK' }`. Absent ones are left out. */
-export function readFixedMembers(body: unknown): Readonly<Record<string, unknown>> {
+/** Stands for what no stored member can be: it is equal to none of them. */
+const UNLIKE_ANY = 0
+/** The texts that a new merchant has trimmed. */
+const TRIMMED: ReadonlySet<string> = new Set(['currency', 'website', 'company.country'])
+
+/**
+ * What a body says of the members that never change, by path, as it would have been stored: `{ 'company.country': 'DK' }`.
+ * Absent ones are left out.
+ */
+export function readFixedMembers(body: unknown): Readonly<Record<string, string | boolean | number>> {
   const { company, bank, ...members } = FixedMembers.safeParse(body).data ?? {}
-  return defined({
-    ...members,
-    ...read('company', company, ['country', 'number']),
-    ...read('bank', bank, ['iban']),
-  })
+  const given = { ...members, ...read('company', company, ['country', 'number']), ...read('bank', bank, ['iban']) }
+  return Object.fromEntries(
+    Object.entries(given).flatMap(([path, value]) => (value === undefined ? [] : [[path, toStored(path, value)]])),
+  )
 }
 
 function read(name: string, value: unknown, keys: readonly string[]): Record<string, unknown> {
-  if (value === undefined) return {}
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { [name]: value }
-  return Object.fromEntries(keys.map((key) => [`${name}.${key}`, normalize(key, Reflect.get(value, key))]))
+  return Object.fromEntries(keys.map((key) => [`${name}.${key}`, Reflect.get(value, key)]))
 }
 
-function normalize(key: string, value: unknown): unknown {
-  if (typeof value !== 'string') return value
-  return key === 'iban' ? normalizeIban(value) : value.trim()
-}
-
-function defined(members: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
+function toStored(path: string, value: unknown): string | boolean | number {
+  if (typeof value === 'boolean') return value
+  if (typeof value !== 'string' || !isStorable(value)) return UNLIKE_ANY
+  if (path === 'bank.iban') return normalizeIban(value)
+  return TRIMMED.has(path) ? value.trim() : value
 }

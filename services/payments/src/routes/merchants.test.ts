@@ -250,9 +250,18 @@ describe('PUT /merchants/:merchantId', () => {
     ).toBe(204)
   })
 
+  it('204: takes immutable members back as they were first written', async () => {
+    const values = { currency: ' DKK ', website: ' x.example ', company: { country: ' DK ', number: ' 1 ' } }
+    const { id } = await createTestMerchant(payments, member, values)
+    expect((await inject('PUT', `/merchants/${id}`, values)).statusCode).toBe(204)
+  })
+
   it.each<[object, string[]]>([
     [{ currency: 'EUR' }, ['currency']],
     [{ currency: 5 }, ['currency']],
+    [{ currency: ['DKK'] }, ['currency']],
+    [{ website: 'https://example.com\0' }, ['website']],
+    [{ key: '\ud800', id: { '\0': ['\0'] } }, ['id', 'key']],
     [{ test: true }, ['test']],
     [{ website: 'https://other.example' }, ['website']],
     [{ company: { country: 'SE' } }, ['company.country']],
@@ -290,6 +299,7 @@ describe('PUT /merchants/:merchantId', () => {
     expect(await status(UNKNOWN_ID, '{"email":"x"}', json)).toBe(404)
     expect(await status(id, '{"email":"x"}', { ...json, ...stranger.headers })).toBe(403)
     expect(await status(id, '{"currency":"EUR"}', { ...json, ...stranger.headers })).toBe(403)
+    expect(await status(id, '{"currency":"\\u0000"}', { ...json, ...stranger.headers })).toBe(403)
     expect(await status(id, '{"email":"x"}', json)).toBe(400)
   })
 
