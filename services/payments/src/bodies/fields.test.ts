@@ -19,6 +19,7 @@ describe('fields', () => {
     [email(), 'a@b@c.com', false],
     [email(), 'jo hn@example.com', false],
     [email(), 'john@example.com\r\nBcc: x@y.z', false],
+    [email(), 'john@example.com\u0085x', false],
     [email(), 'john@.com', false],
     [email(), 'john@example.', false],
     [email(), `${'x'.repeat(242)}@example.com`, true],

@@ -26,8 +26,7 @@ export function email() {
     .refine((value) => EMAIL.test(value), { error: 'must be an e-mail address', params: { code: 'FORMAT' } })
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it keeps out
-const EMAIL = /^[^@\s\u0000-\u001f\u007f]+@[^@\s\u0000-\u001f\u007f.]+(?:\.[^@\s\u0000-\u001f\u007f.]+)+$/u
+const EMAIL = /^[^@\s\p{Cc}]+@[^@\s\p{Cc}.]+(?:\.[^@\s\p{Cc}.]+)+$/u
 
 /** An absolute http(s) URL or a bare host name, at most 2048 characters, kept as given. */
 export function website() {
