@@ -57,7 +57,7 @@ describe('answers on the wire', () => {
     expect(body.toString()).toMatch(/^\{"identity":\{"id":"[0-9a-f]{24}","created":"[^"]+"\}\}\n$/)
   })
 
-  it('a list has one element a line; 204 has no byte; an error array is one line', async () => {
+  it('a list has one element a line; 204 has no byte; an error is one line', async () => {
     const path = `GET /identities/${app.id}/merchants?limit=3`
     expect((await request(path)).body.toString()).toBe('[\n]\n')
     const one = await createTestMerchant(payments, app)
@@ -70,6 +70,9 @@ describe('answers on the wire', () => {
     const invalid = await request('POST /merchants', ['Content-Type: application/json', 'Content-Length: 0'])
     expect(invalid.head).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/)
     expect(invalid.body.toString()).toMatch(/^\[\{"field":"currency",.*\}\]\n$/)
+    const unknown = await request('GET /nothing')
+    expect(unknown.head).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/)
+    expect(unknown.body.toString()).toMatch(/^\{"code":"ENDPOINT_NOT_FOUND",.*\}\n$/)
   })
 
   it('is compressed when asked for', async () => {
