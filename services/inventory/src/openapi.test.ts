@@ -18,7 +18,7 @@ describe('buildOpenApi', () => {
       ),
     )
     expect(operations).toEqual([
-      'get /: 200',
+      'get /: 200 400',
       'get /health: 200',
       'get /users: 200 400 500 503',
       'get /users/{userId}: 200 400 404 500 503',

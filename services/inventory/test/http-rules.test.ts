@@ -117,6 +117,19 @@ describe('a request target', () => {
     expect((await sendRaw(port, rawRequest('HEAD /users/99'))).status).toBe(404)
   })
 
+  it.each(['GET /?x=1', 'GET /users/1?limit=1', 'GET /products/1?include=meta', 'POST /products?dryRun=true'])(
+    '%s: 400 VALIDATION_ERROR, the endpoint has no such parameter',
+    async (line) => {
+      const form = ['Content-Type: application/x-www-form-urlencoded', 'Content-Length: 18']
+      const answer = await sendRaw(
+        port,
+        line.startsWith('POST') ? rawRequest(line, form, 'sku=A&attributes=1') : rawRequest(line),
+      )
+      expect(answer.status).toBe(400)
+      expect(JSON.parse(answer.body)).toMatchObject({ error: { type: 'VALIDATION_ERROR', issues: [{ path: '' }] } })
+    },
+  )
+
   it('never answers with a 5xx, whatever the target holds', async () => {
     const part = fc.oneof(
       fc.constantFrom('products', 'users', '1', '..', '%2e', '%', '%zz', '', '__proto__', '?', '&', '=', 'limit=1'),

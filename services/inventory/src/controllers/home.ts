@@ -1,5 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { ErrorView } from '../error-vocabulary.ts'
+import { NoQuery } from '../http/no-query.ts'
 import { serviceVersion } from '../version.ts'
 
 /** GET / and GET /health */
@@ -10,7 +12,8 @@ export const homeController: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Name and version of this service',
         tags: ['service'],
-        response: { 200: z.object({ name: z.string(), version: z.string(), docs: z.string() }) },
+        querystring: NoQuery,
+        response: { 200: z.object({ name: z.string(), version: z.string(), docs: z.string() }), 400: ErrorView },
       },
     },
     () => ({ name: 'inventory', version: serviceVersion, docs: '/docs' }),

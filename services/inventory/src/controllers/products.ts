@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ErrorView } from '../error-vocabulary.ts'
 import { productNotFound } from '../errors.ts'
+import { NoQuery } from '../http/no-query.ts'
 import { PathId } from '../http/path-id.ts'
 import { isJsonText, type JsonText } from '../json/json-object.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope, written } from '../list-envelope.ts'
@@ -68,6 +69,7 @@ export const productsController: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Create a product',
         tags: ['products'],
+        querystring: NoQuery,
         body: CreateBody,
         response: {
           201: written(recordEnvelope(ProductCreatedView, 201)),
@@ -96,6 +98,7 @@ export const productsController: FastifyPluginAsyncZod = async (app) => {
         summary: 'Get a product',
         tags: ['products'],
         params: ProductParams,
+        querystring: NoQuery,
         response: { 200: written(recordEnvelope(ProductView, 200)), 304: z.undefined(), ...errorViews, 404: ErrorView },
       },
     },

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ErrorView } from '../error-vocabulary.ts'
 import { userNotFound } from '../errors.ts'
+import { NoQuery } from '../http/no-query.ts'
 import { PathId } from '../http/path-id.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope, written } from '../list-envelope.ts'
 import { cutPage, pageQuery } from '../paging/page-query.ts'
@@ -42,6 +43,7 @@ export const usersController: FastifyPluginAsyncZod = async (app) => {
         summary: 'Get a user',
         tags: ['users'],
         params: z.object({ userId: PathId }),
+        querystring: NoQuery,
         response: {
           200: written(recordEnvelope(UserView, 200)),
           400: ErrorView,
