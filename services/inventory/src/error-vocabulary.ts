@@ -56,9 +56,10 @@ export const errorVocabulary: ErrorVocabulary = {
   isUnavailable: (error) => isDatabaseUnavailable(error) || isLockTimeout(error),
 }
 
-/** A request so broken that Node refuses it arrives here too, known by its code. */
+/** What the router or Node itself refuses arrives here too, known by its code. */
 function malformed(cause: unknown): HttpError {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+  if (code === 'FST_ERR_MAX_PARAM_LENGTH') return errors.uriTooLong({ cause })
   if (code === 'HPE_HEADER_OVERFLOW') return errors.headersTooLarge({ cause })
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return errors.requestTimeout({ cause })
   return errors.badRequest({ cause })

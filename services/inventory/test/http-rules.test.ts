@@ -61,6 +61,7 @@ describe('a request target', () => {
     ['GET products', 400],
     [`GET /${'a'.repeat(8_200)}`, 414],
     [`GET /products?x=${'a'.repeat(9_000)}`, 414],
+    [`GET /products/${'1'.repeat(9_000)}`, 414],
     [`GET /${'a/'.repeat(129)}`, 414],
     [`GET /${'a'.repeat(20_000)}`, 431],
     ['GET /nope', 404],
