@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 import { runCommandLine } from '@trestle/common/server/command-line.ts'
+import { migrateCommand } from '@trestle/service/migrate-command.ts'
 import { Command } from 'commander'
 import { doctor } from './commands/doctor.ts'
-import { migrateCommand } from './commands/migrate.ts'
 import { serve } from './commands/serve.ts'
 import { loadAuthConfig } from './config.ts'
+import { migrateOptions } from './migrations.ts'
 import { VERSION } from './version.ts'
 
 const program = new Command('auth')
@@ -19,7 +20,7 @@ program
   .command('serve', { isDefault: true })
   .description('run the HTTP service (also without a command)')
   .action(() => serve(load(), process))
-program.addCommand(migrateCommand(() => load().config, print))
+program.addCommand(migrateCommand(() => migrateOptions(load().config), print))
 program
   .command('doctor')
   .description('try settings, database, mail server, keys, clock and URLs, and say what to do')

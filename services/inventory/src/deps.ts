@@ -8,6 +8,7 @@ import { isMigrated } from '@trestle/database/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
+import { observeConnections } from '@trestle/service/observe-connections.ts'
 import type { InventoryConfig } from './config.ts'
 import type { InventoryTables } from './database.ts'
 import { serviceVersion } from './version.ts'
@@ -58,7 +59,7 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
     prepared: config.databasePrepared,
     onConnectionError: (error) => log.logger.warn({ err: error }, 'database connection lost'),
   })
-  observeConnections(metrics, database)
+  observeConnections(metrics.meter, database)
   const readiness = createReadiness({
     database: () => database.ping(),
     migrations: () => expectMigrations(database),
@@ -71,13 +72,6 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
       await database.close()
     },
   }
-}
-
-function observeConnections({ meter }: Metrics, database: Database<InventoryTables>): void {
-  const gauge = meter.createObservableGauge('db_pool_connections', { description: 'Connections of the pool by state' })
-  gauge.addCallback((result) => {
-    for (const [state, count] of Object.entries(database.connections())) result.observe(count, { state })
-  })
 }
 
 async function expectMigrations({ db, names }: Database<InventoryTables>): Promise<void> {

@@ -8,6 +8,7 @@ import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { isMigrated } from '@trestle/database/migrate.ts'
 import { paymentsMigrations } from '@trestle/migrations/payments.ts'
+import { observeConnections } from '@trestle/service/observe-connections.ts'
 import type { FastifyBaseLogger } from 'fastify'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
@@ -70,7 +71,7 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
     prepared: config.databasePrepared,
     onConnectionError: (error) => logger.warn({ err: error }, 'database connection lost'),
   })
-  observeConnections(metrics, database)
+  observeConnections(metrics.meter, database)
   const store = await openRateLimitStore(config, database, (error) => logger.warn({ err: error }, 'redis is away'))
   return {
     lanes: database.lanes,
@@ -86,13 +87,6 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
       await database.close()
     },
   }
-}
-
-function observeConnections({ meter }: Metrics, database: Database<PaymentsTables>): void {
-  const gauge = meter.createObservableGauge('db_pool_connections', { description: 'Connections of the pool by state' })
-  gauge.addCallback((result) => {
-    for (const [state, count] of Object.entries(database.connections())) result.observe(count, { state })
-  })
 }
 
 async function expectMigrations({ db, names }: Database<PaymentsTables>): Promise<void> {

@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 import { runCommandLine } from '@trestle/common/server/command-line.ts'
+import { migrateCommand } from '@trestle/service/migrate-command.ts'
 import { Command } from 'commander'
 import { doctor } from './commands/doctor.ts'
-import { migrateCommand } from './commands/migrate.ts'
 import { serve } from './commands/serve.ts'
 import { loadPaymentsConfig } from './config.ts'
+import { migrateOptions } from './migrations.ts'
 import { serviceVersion } from './version.ts'
 
 const loadConfig = () => loadPaymentsConfig(process.env)
@@ -18,7 +19,7 @@ program
   .command('serve', { isDefault: true })
   .description('run the HTTP service (also without a command)')
   .action(() => serve(loadConfig(), process))
-program.addCommand(migrateCommand(loadConfig, print))
+program.addCommand(migrateCommand(() => migrateOptions(loadConfig()), print))
 program
   .command('doctor')
   .description('try settings, database and migrations, and say what to do')

@@ -1,10 +1,11 @@
+import { migrateCommand } from '@trestle/service/migrate-command.ts'
 import { startMailSink } from '@trestle/testing/mail-sink.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { Command } from 'commander'
 import { afterAll, describe, expect, it } from 'vitest'
 import { loadAuthConfig } from '../config.ts'
+import { migrateOptions } from '../migrations.ts'
 import { doctor } from './doctor.ts'
-import { migrateCommand } from './migrate.ts'
 
 const database = await createEmptyDatabase()
 const sink = await startMailSink()
@@ -40,7 +41,7 @@ async function migrate(...words: string[]) {
   const lines: string[] = []
   const program = new Command().addCommand(
     migrateCommand(
-      () => load().config,
+      () => migrateOptions(load().config),
       (line) => lines.push(line),
     ),
   )
@@ -64,6 +65,7 @@ describe('auth migrate and auth doctor', () => {
         'ok    settings',
         'ok    log file: none, lines go to standard output',
         'ok    database: answers',
+        'ok    migration database: answers',
         `ok    migrations: ${status.length} applied`,
         'ok    clock: agrees with that of the database',
         'ok    signing keys: tokens are signed with AUTH_JWT_SECRET',

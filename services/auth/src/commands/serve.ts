@@ -2,7 +2,8 @@ import { runServer } from '@trestle/common/server/run-server.ts'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
 import { startTracing } from '@trestle/common/telemetry/tracing.ts'
-import { waitForDatabase } from '@trestle/database/wait-for-database.ts'
+import { observeConnections } from '@trestle/service/observe-connections.ts'
+import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
 import { CLEAN_UP_CRON, cleanUp, cleanUpTask, createCleanUpCounter } from '../clean-up/clean-up.ts'
 import type { AuthConfig, LoadedConfig } from '../config.ts'
@@ -29,7 +30,14 @@ export async function serve({ config, warnings }: LoadedConfig, process: NodeJS.
 }
 
 async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
-  await prepareDatabase(config, log, process)
+  await prepareDatabase({
+    program: 'auth',
+    url: config.database.migrationUrl,
+    connectTimeoutMs: config.database.connectTimeoutMs,
+    migrate: () => migrateToLatest(config),
+    log,
+    process,
+  })
   const { server } = config
   const resource = { 'service.name': server.serviceName, 'service.version': VERSION, 'auth.version': VERSION }
   const [metrics, tracing] = await Promise.all([
@@ -70,19 +78,6 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
   })
 }
 
-async function prepareDatabase(config: AuthConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
-  await waitForDatabase({
-    url: config.database.migrationUrl,
-    timeoutMs: config.database.connectTimeoutMs,
-    onWaiting: (error) => {
-      process.stderr.write(`auth: the database does not answer yet (${error.message || error.name}), trying on\n`)
-      log.logger.warn({ err: error }, 'waiting for the database')
-    },
-  })
-  const migrations = await migrateToLatest(config)
-  if (migrations.length > 0) log.logger.info({ migrations }, 'migrated')
-}
-
 async function startJobs(deps: AuthDeps): Promise<void> {
   await workOnMails(deps)
   if (!deps.config.database.cleanupEnabled) return
@@ -92,12 +87,7 @@ async function startJobs(deps: AuthDeps): Promise<void> {
 }
 
 function observe({ meter }: Metrics, { database }: OpenDeps): void {
-  const connections = meter.createObservableGauge('db_pool_connections', {
-    description: 'Connections of the pool by state',
-  })
-  connections.addCallback((result) => {
-    for (const [state, count] of Object.entries(database.connections())) result.observe(count, { state })
-  })
+  observeConnections(meter, database)
   const running = meter.createObservableGauge('auth_running', { description: '1 while the process serves' })
   running.addCallback((result) => result.observe(1))
   const version = meter.createObservableGauge('auth_version_info', { description: 'The build version' })

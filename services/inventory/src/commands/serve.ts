@@ -1,6 +1,6 @@
 import { runServer } from '@trestle/common/server/run-server.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
-import { waitForDatabase } from '@trestle/database/wait-for-database.ts'
+import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
 import type { InventoryConfig } from '../config.ts'
 import { createDeps, createInventoryLog } from '../deps.ts'
@@ -24,7 +24,14 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
   if (config.databasePoolSize > LARGE_POOL) {
     log.logger.warn({ pool_size: config.databasePoolSize }, `a pool above ${LARGE_POOL} connections loses speed`)
   }
-  await prepareDatabase(config, log, process)
+  await prepareDatabase({
+    program: 'inventory',
+    url: config.migrate ? config.migrationDatabaseUrl : config.databaseUrl,
+    connectTimeoutMs: config.databaseConnectTimeoutMs,
+    migrate: config.migrate ? () => migrateToLatest(config) : undefined,
+    log,
+    process,
+  })
   const deps = await createDeps(config, log)
   const app = await buildApp(deps)
   await runServer({
@@ -40,18 +47,4 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
     stop: deps.close,
     process,
   })
-}
-
-async function prepareDatabase(config: InventoryConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
-  await waitForDatabase({
-    url: config.migrate ? config.migrationDatabaseUrl : config.databaseUrl,
-    timeoutMs: config.databaseConnectTimeoutMs,
-    onWaiting: (error) => {
-      process.stderr.write(`inventory: the database does not answer yet (${error.message || error.name}), trying on\n`)
-      log.logger.warn({ err: error }, 'waiting for the database')
-    },
-  })
-  if (!config.migrate) return
-  const migrations = await migrateToLatest(config)
-  if (migrations.length > 0) log.logger.info({ migrations }, 'migrated')
 }

@@ -1,6 +1,6 @@
 import { runServer } from '@trestle/common/server/run-server.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
-import { waitForDatabase } from '@trestle/database/wait-for-database.ts'
+import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
 import type { PaymentsConfig } from '../config.ts'
 import { createDeps, createPaymentsLog } from '../deps.ts'
@@ -30,7 +30,14 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
       'keys made for this run only: what they protect is lost at its end',
     )
   }
-  await prepareDatabase(config, log, process)
+  await prepareDatabase({
+    program: 'payments',
+    url: config.migrationDatabaseUrl,
+    connectTimeoutMs: config.databaseConnectTimeoutMs,
+    migrate: () => migrateToLatest(config),
+    log,
+    process,
+  })
   const deps = await createDeps(config, log)
   const app = await buildApp(deps)
   await runServer({
@@ -46,17 +53,4 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
     stop: deps.close,
     process,
   })
-}
-
-async function prepareDatabase(config: PaymentsConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
-  await waitForDatabase({
-    url: config.migrationDatabaseUrl,
-    timeoutMs: config.databaseConnectTimeoutMs,
-    onWaiting: (error) => {
-      process.stderr.write(`payments: the database does not answer yet (${error.message || error.name}), trying on\n`)
-      log.logger.warn({ err: error }, 'waiting for the database')
-    },
-  })
-  const migrations = await migrateToLatest(config)
-  if (migrations.length > 0) log.logger.info({ migrations }, 'migrated')
 }

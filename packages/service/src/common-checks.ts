@@ -1,0 +1,59 @@
+import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import { type MigrateOptions, migrationStatus } from '@trestle/database/migrate.ts'
+import { waitForDatabase } from '@trestle/database/wait-for-database.ts'
+import type { Check } from './run-checks.ts'
+
+/** What every service needs. */
+export interface CommonNeeds {
+  /** Name of the program, for example `auth`; its settings begin with `AUTH_`. */
+  readonly program: string
+  /** Undefined: standard output alone. */
+  readonly logFile: string | undefined
+  readonly database: {
+    readonly url: string
+    /** Name of the setting, for example `AUTH_DATABASE_URL`. */
+    readonly setting: string
+  }
+  readonly migrations: MigrateOptions
+}
+
+/** The checks that `doctor` begins with in every service: log file, both connections, migrations. */
+export function commonChecks({ program, logFile, database, migrations }: CommonNeeds): readonly Check<unknown>[] {
+  const prefix = `${program.toUpperCase()}_`
+  return [
+    {
+      name: 'log file',
+      advice: `give the service a folder that it may write to, or correct ${prefix}LOG_FILE`,
+      run: async () => {
+        if (logFile === undefined) return 'none, lines go to standard output'
+        createLogger({ level: 'info', file: logFile, stdout: false }).flush()
+        return logFile
+      },
+    },
+    {
+      name: 'database',
+      advice: `start PostgreSQL, or correct ${database.setting}`,
+      run: () => answers(database.url),
+    },
+    {
+      name: 'migration database',
+      advice: `correct ${prefix}MIGRATION_DATABASE_URL`,
+      run: () => answers(migrations.url),
+    },
+    {
+      name: 'migrations',
+      advice: `run: ${program} migrate`,
+      run: async () => {
+        const status = await migrationStatus(migrations)
+        const pending = status.filter(({ executedAt }) => !executedAt)
+        if (pending.length > 0) throw new Error(`pending: ${pending.map(({ name }) => name).join(', ')}`)
+        return `${status.length} applied`
+      },
+    },
+  ]
+}
+
+async function answers(url: string): Promise<string> {
+  await waitForDatabase({ url, timeoutMs: 0, onWaiting: () => {} })
+  return 'answers'
+}
