@@ -3,12 +3,16 @@ import { ConfigError } from '../config/load-config.ts'
 
 const FAILURE = 1
 const USAGE = 2
+/** What a shell reports of a program that a signal has ended: 128 and the signal's number. */
+const SIGNALLED = { SIGINT: 130, SIGTERM: 143 } as const
 
 /**
  * Runs a service's commands: errors go to stderr in one line each; exit code 1 for a failure, 2 for wrong usage.
  * @param program its actions may be asynchronous
  */
 export async function runCommandLine(program: Command, process: NodeJS.Process): Promise<void> {
+  // Without a listener the first process of a container would not hear them. A server puts its own in their place.
+  for (const [signal, status] of Object.entries(SIGNALLED)) process.once(signal, () => process.exit(status))
   program.exitOverride()
   for (const command of program.commands) command.exitOverride()
   try {
