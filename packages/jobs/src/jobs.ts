@@ -49,8 +49,8 @@ export interface Jobs {
   countDead(tasks: readonly AnyTask[]): Promise<ReadonlyMap<string, number>>
   /** Throws unless the worker runs. */
   check(): Promise<void>
-  /** Finishes what runs, then disconnects. */
-  close(): Promise<void>
+  /** Finishes what runs, as far as it ends in so many milliseconds (what does not is tried again), then disconnects. */
+  close(withinMs?: number): Promise<void>
 }
 
 const POLL_SECONDS = 2
@@ -64,6 +64,8 @@ const WORK_OPTIONS = {
   pollingIntervalSeconds: POLL_SECONDS,
   notifyPollingIntervalSeconds: POLL_SECONDS,
 } as const
+/** Of the time for closing, in milliseconds: kept back for giving up what still runs. */
+const GIVE_UP_MS = 2_000
 const CLOSE_MS = 25_000
 
 export function createJobs(config: JobsConfig): Jobs {
@@ -121,9 +123,9 @@ export function createJobs(config: JobsConfig): Jobs {
     check: async () => {
       if (!running) throw new Error('the job worker does not run')
     },
-    close: async () => {
+    close: async (withinMs = CLOSE_MS) => {
       running = false
-      await boss.stop({ graceful: true, timeout: CLOSE_MS })
+      await boss.stop({ graceful: true, timeout: Math.max(0, withinMs - GIVE_UP_MS) })
     },
   }
 }

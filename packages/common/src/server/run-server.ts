@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { ServiceLogger } from '../telemetry/logger.ts'
 import type { Readiness } from './readiness.ts'
@@ -10,35 +11,59 @@ export interface RunOptions {
   readonly readiness: Readiness
   /** Work that begins once requests are taken: the job worker, the metrics listener. */
   readonly start: () => Promise<void>
-  /** Ends what `start` began, then closes the database. */
-  readonly stop: () => Promise<void>
+  /** Ends what `start` began, then closes the database, within so many milliseconds. */
+  readonly stop: (remainingMs: number) => Promise<void>
   /** The process: signals come in and the exit code goes out here. */
-  readonly process: Pick<NodeJS.Process, 'on' | 'exit'>
+  readonly process: Pick<NodeJS.Process, 'on' | 'removeAllListeners' | 'exit'>
+  /** Milliseconds; for tests. */
+  readonly limits?: ShutdownLimits
 }
 
-const SHUTDOWN_MS = 30_000
+interface ShutdownLimits {
+  /** For requests to be answered. What is left over then is cut off. */
+  readonly drainMs: number
+  /** For everything. */
+  readonly shutdownMs: number
+}
 
-/** Listens until SIGTERM or SIGINT, then finishes what runs (30 s at most) and exits 0. SIGHUP opens the log file again. */
+const LIMITS: ShutdownLimits = { drainMs: 20_000, shutdownMs: 30_000 }
+
+/**
+ * Listens until SIGTERM or SIGINT, then finishes what runs (30 s at most) and exits 0; a signal that comes while `start`
+ * still runs waits for it. SIGHUP opens the log file again. What nobody caught is logged and ends the process.
+ */
 export async function runServer(options: RunOptions): Promise<void> {
-  const { app, host, port, log, readiness, start, stop } = options
-  const address = await app.listen({ host, port })
-  log.logger.info({ address }, 'listening')
-  options.process.on('SIGTERM', () => void shutDown('SIGTERM'))
-  options.process.on('SIGINT', () => void shutDown('SIGINT'))
+  const { app, log, readiness, stop } = options
+  const { drainMs, shutdownMs } = options.limits ?? LIMITS
+  const sockets = watchSockets(app)
+  const begun = begin(options)
+  // Whoever awaits it learns of a failure; until then it must not count as unhandled.
+  begun.catch(() => {})
+  let isStopping = false
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    // From here on a signal ends more than the process alone (see runCommandLine).
+    options.process.removeAllListeners(signal)
+    options.process.on(signal, () => void shutDown(signal))
+  }
   options.process.on('SIGHUP', log.reopen)
-  await start()
-  readiness.markReady()
+  options.process.on('uncaughtException', (error, origin) => {
+    log.logger.fatal({ err: error, origin }, 'crashed')
+    log.flush()
+    options.process.exit(1)
+  })
+  await begun
 
-  let stopping = false
   async function shutDown(signal: string): Promise<void> {
-    if (stopping) return
-    stopping = true
+    if (isStopping) return
+    isStopping = true
     readiness.drain()
     log.logger.info({ signal }, 'shutting down')
-    const late = setTimeout(() => finish('gave up waiting for what still ran'), SHUTDOWN_MS)
+    const deadline = performance.now() + shutdownMs
+    const late = setTimeout(() => finish('gave up waiting for what still ran'), shutdownMs)
     try {
-      await app.close()
-      await stop()
+      await begun.catch(() => {})
+      await drain(app, sockets, drainMs)
+      await stop(deadline - performance.now())
     } catch (error) {
       log.logger.error({ err: error }, 'shutdown did not go as it should')
     }
@@ -50,5 +75,35 @@ export async function runServer(options: RunOptions): Promise<void> {
     log.logger.info(message)
     log.flush()
     options.process.exit(0)
+  }
+}
+
+async function begin({ app, host, port, log, readiness, start }: RunOptions): Promise<void> {
+  const address = await app.listen({ host, port })
+  log.logger.info({ address }, 'listening')
+  await start()
+  readiness.markReady()
+}
+
+/** The open connections. */
+function watchSockets(app: FastifyInstance): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>()
+  app.server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  return sockets
+}
+
+/** Takes no more connections, and waits for the answers to what has been asked. */
+async function drain(app: FastifyInstance, sockets: ReadonlySet<Socket>, drainMs: number): Promise<void> {
+  const closed = app.close()
+  // Node closes the connections that are idle after a request, but waits for those that have not asked anything yet.
+  for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+  const late = setTimeout(() => app.server.closeAllConnections(), drainMs)
+  try {
+    await closed
+  } finally {
+    clearTimeout(late)
   }
 }

@@ -12,6 +12,9 @@ import { workOnMails } from '../mail/mail-job.ts'
 import { migrateToLatest } from '../migrations.ts'
 import { VERSION } from '../version.ts'
 
+/** What telemetry and the database may take at the end, after the jobs, in milliseconds. */
+const CLOSE_MS = 3_000
+
 /** Waits for the database, migrates, and serves until a signal ends the process. */
 export async function serve({ config, warnings }: LoadedConfig, process: NodeJS.Process): Promise<void> {
   const log = createLogger({
@@ -68,9 +71,9 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
       deps.signingKeys.startPolling((error) => log.logger.warn({ err: error }, 'signing keys could not be read'))
       await startJobs(deps)
     },
-    stop: async () => {
+    stop: async (remainingMs) => {
       deps.signingKeys.stopPolling()
-      await deps.jobs.close()
+      await deps.jobs.close(remainingMs - CLOSE_MS)
       await Promise.all([metrics.close(), tracing.close()])
       await open.close()
     },

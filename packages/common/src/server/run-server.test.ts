@@ -1,0 +1,110 @@
+import { EventEmitter, once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { type FastifyInstance, fastify } from 'fastify'
+import { expect, it, onTestFinished } from 'vitest'
+import { createReadiness } from './readiness.ts'
+import { type RunOptions, runServer } from './run-server.ts'
+
+/** A process that notes its exit instead of ending. */
+class StubProcess extends EventEmitter {
+  readonly exited = Promise.withResolvers<number>()
+
+  exit(code: number): never {
+    this.exited.resolve(code)
+    return undefined as never
+  }
+}
+
+const slow = Promise.withResolvers<void>()
+
+function prepare(given: Partial<RunOptions> = {}) {
+  const events: string[] = []
+  const process = new StubProcess()
+  const note = (_members: unknown, message?: string) => void events.push(message ?? String(_members))
+  const app: FastifyInstance = fastify({ forceCloseConnections: 'idle' })
+  app.get('/', async () => 'ok')
+  app.get('/slow', async () => slow.promise)
+  const options = {
+    app,
+    host: '127.0.0.1',
+    port: 0,
+    log: { logger: { info: note, error: note, fatal: note }, reopen: () => {}, flush: () => events.push('flush') },
+    readiness: createReadiness({}),
+    start: async () => {},
+    stop: async () => void events.push('stop'),
+    process,
+    limits: { drainMs: 5_000, shutdownMs: 15_000 },
+    ...given,
+  } as unknown as RunOptions
+  onTestFinished(() => app.close())
+  return { app, events, options, process }
+}
+
+async function open(app: FastifyInstance): Promise<Socket> {
+  const socket = connect(Number(new URL(app.listeningOrigin).port), '127.0.0.1')
+  socket.on('error', () => {})
+  socket.resume()
+  await once(socket, 'connect')
+  return socket
+}
+
+it('waits for the start when a signal comes during it, then stops all of it', async () => {
+  const started = Promise.withResolvers<void>()
+  const { app, events, options, process } = prepare({ start: () => started.promise })
+  const run = runServer(options)
+  await expect.poll(() => app.server.listening).toBe(true)
+  process.emit('SIGTERM')
+  process.emit('SIGINT')
+  started.resolve()
+  await run
+  expect(await process.exited.promise).toBe(0)
+  expect(events).toEqual(['listening', 'shutting down', 'stop', 'stopped', 'flush'])
+})
+
+it('does not wait for connections that ask nothing', async () => {
+  const { app, events, options, process } = prepare()
+  await runServer(options)
+  const silent = await open(app)
+  const idle = await open(app)
+  idle.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  await once(idle, 'data')
+  const start = performance.now()
+  process.emit('SIGTERM')
+  expect(await process.exited.promise).toBe(0)
+  expect(performance.now() - start).toBeLessThan(2_000)
+  expect(events).toEqual(['listening', 'shutting down', 'stop', 'stopped', 'flush'])
+  silent.destroy()
+})
+
+it('answers what runs, and cuts off at the end of its time what does not end, so that the rest is stopped too', async () => {
+  const { app, events, options, process } = prepare({
+    limits: { drainMs: 500, shutdownMs: 10_000 },
+    stop: async (remainingMs) => void events.push(remainingMs > 5_000 ? 'stop in time' : 'stop too late'),
+  })
+  await runServer(options)
+  onTestFinished(() => slow.resolve())
+  const uploading = await open(app)
+  uploading.write('GET /unfinished HT')
+  const waiting = await open(app)
+  const asked = once(app.server, 'request')
+  waiting.write('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n')
+  await asked
+  process.emit('SIGTERM')
+  expect(await process.exited.promise).toBe(0)
+  expect(events).toEqual(['listening', 'shutting down', 'stop in time', 'stopped', 'flush'])
+})
+
+it('logs what nobody caught, and ends with status 1', async () => {
+  const { events, options, process } = prepare()
+  await runServer(options)
+  process.emit('uncaughtException', new Error('unexpected'), 'uncaughtException')
+  expect(await process.exited.promise).toBe(1)
+  expect(events).toEqual(['listening', 'crashed', 'flush'])
+})
+
+it('fails when the port is taken', async () => {
+  const first = prepare()
+  await runServer(first.options)
+  const port = Number(new URL(first.app.listeningOrigin).port)
+  await expect(runServer(prepare({ port }).options)).rejects.toThrow('EADDRINUSE')
+})
