@@ -3,7 +3,7 @@ import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import { type ProfileRow, profileColumns, toProfile } from '../users/profile.ts'
+import { type ProfileJson, profileJson, toProfile } from '../users/profile.ts'
 import type { AuthenticationMethod } from './access-token.ts'
 import type { IssuedSession, SignInMethod } from './session.ts'
 
@@ -15,7 +15,8 @@ export interface SessionOrigin {
 }
 
 /** What the database's functions about sessions answer. All but the verdict is null in a refusal. */
-interface SessionRow extends ProfileRow {
+interface SessionRow {
+  readonly profile: ProfileJson
   readonly verdict: string
   readonly session_id: string
   readonly aal: string
@@ -27,7 +28,8 @@ interface SessionRow extends ProfileRow {
 export type StoredSession = Omit<IssuedSession, 'refreshToken'>
 
 const sessionColumns = (): RawBuilder<SessionRow> =>
-  sql`r.verdict, r.session_id, r.aal, r.started_at, r.amr, ${profileColumns(sql`r.account`)}`
+  sql`r.verdict, r.session_id, r.aal, r.started_at, r.amr,
+    ${profileJson(sql`r.account`)} AS profile`
 
 interface NewSession extends SessionOrigin {
   readonly userId: string
@@ -122,7 +124,7 @@ export async function callRefreshSession(lanes: Lanes, input: Refresh): Promise<
       return { verdict: row.verdict, session: toStoredSession(row) }
     }
     const verdict = toVerdict(row.verdict, REFRESH_REFUSALS)
-    return verdict === 'stolen' ? { verdict, userId: row.id } : { verdict }
+    return verdict === 'stolen' ? { verdict, userId: row.profile.user.id } : { verdict }
   } catch (error) {
     if (isLockTimeout(error)) return { verdict: 'busy' }
     throw error
@@ -156,7 +158,7 @@ export async function callLogOut(lanes: Lanes, input: LogOut): Promise<(typeof L
 
 function toStoredSession(row: SessionRow): StoredSession {
   return {
-    ...toProfile(row),
+    ...toProfile(row.profile),
     sessionId: row.session_id,
     aal: row.aal === 'aal2' ? 'aal2' : 'aal1',
     startedAt: row.started_at,

@@ -22,8 +22,9 @@ type FactorRow = Pick<
   'id' | 'friendly_name' | 'factor_type' | 'status' | 'phone' | 'last_challenged_at' | 'created_at' | 'updated_at'
 >
 
-/** What `profileColumns` gives. */
-export interface ProfileRow extends UserRow {
+/** A profile as PostgreSQL writes it: rows, with timestamps in the form of its JSON functions. */
+export interface ProfileJson {
+  readonly user: { -readonly [Column in keyof UserRow]: UserRow[Column] }
   readonly identities: readonly Selectable<IdentitiesTable>[] | null
   readonly factors: readonly FactorRow[] | null
 }
@@ -59,27 +60,51 @@ const USER_COLUMNS = [
   'updated_at',
 ] as const satisfies readonly (keyof UserRow)[]
 
+const TIME_COLUMNS = [
+  'email_confirmed_at',
+  'phone_confirmed_at',
+  'confirmed_at',
+  'invited_at',
+  'confirmation_sent_at',
+  'recovery_sent_at',
+  'email_change_sent_at',
+  'phone_change_sent_at',
+  'reauthentication_sent_at',
+  'last_sign_in_at',
+  'banned_until',
+  'deleted_at',
+  'staged_at',
+] as const satisfies readonly (keyof UserRow)[]
+
 /**
- * The select list of a profile, for queries that answer one user with everything that belongs to them.
+ * A user with everything that belongs to them, as one JSON value: thirty columns would cost the process more than reading
+ * the whole rest of the answer.
  * @param user an expression of the type of the table `users`, such as an alias of it
  */
-export function profileColumns(user: RawBuilder<unknown>): RawBuilder<ProfileRow> {
-  const columns = USER_COLUMNS.map((name) => sql`(${user}).${sql.ref(name)}`)
-  return sql`${sql.join(columns)},
-    (SELECT json_agg(i ORDER BY i.created_at, i.id) FROM ${sql.table('identities')} i
-      WHERE i.user_id = (${user}).id) AS identities,
-    (SELECT json_agg(json_build_object('id', f.id, 'friendly_name', f.friendly_name, 'factor_type', f.factor_type,
-        'status', f.status, 'phone', f.phone, 'last_challenged_at', f.last_challenged_at,
-        'created_at', f.created_at, 'updated_at', f.updated_at) ORDER BY f.created_at, f.id)
-      FROM ${sql.table('mfa_factors')} f WHERE f.user_id = (${user}).id) AS factors`
+export function profileJson(user: RawBuilder<unknown>): RawBuilder<ProfileJson> {
+  const members = USER_COLUMNS.map((name) => sql`${sql.lit(name)}, (${user}).${sql.ref(name)}`)
+  return sql`json_build_object('user', json_build_object(${sql.join(members)}),
+    'identities', (SELECT json_agg(i ORDER BY i.created_at, i.id) FROM ${sql.table('identities')} i
+      WHERE i.user_id = (${user}).id),
+    'factors', (SELECT json_agg(json_build_object('id', f.id, 'friendly_name', f.friendly_name,
+        'factor_type', f.factor_type, 'status', f.status, 'phone', f.phone,
+        'last_challenged_at', f.last_challenged_at, 'created_at', f.created_at, 'updated_at', f.updated_at)
+        ORDER BY f.created_at, f.id)
+      FROM ${sql.table('mfa_factors')} f WHERE f.user_id = (${user}).id))`
 }
 
-/** Maps a row that was selected by `profileColumns`. */
-export function toProfile(row: ProfileRow): Profile {
+/** Maps a value of `profileJson`, in place: it is the caller's own. */
+export function toProfile({ user, identities, factors }: ProfileJson): Profile {
+  for (const column of TIME_COLUMNS) {
+    const text = user[column]
+    if (text !== null) user[column] = toRfc3339(text)
+  }
+  user.created_at = toRfc3339(user.created_at)
+  user.updated_at = toRfc3339(user.updated_at)
   return {
-    user: toUser({ ...row, encrypted_password: null }),
-    identities: (row.identities ?? []).map(toIdentityOfJson),
-    factors: (row.factors ?? []).map(toFactorOfJson),
+    user: toUser({ ...user, encrypted_password: null }),
+    identities: (identities ?? []).map(toIdentityOfJson),
+    factors: (factors ?? []).map(toFactorOfJson),
   }
 }
 
