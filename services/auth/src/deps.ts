@@ -11,7 +11,7 @@ import { isMigrated } from '@trestle/database/migrate.ts'
 import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
-import type { Redis } from 'ioredis'
+import { openLimiterStore } from '@trestle/service/limiter-store.ts'
 import type { Kysely } from 'kysely'
 import type { AuthConfig } from './config.ts'
 import type { AuthDatabase } from './database.ts'
@@ -21,7 +21,6 @@ import { authNames } from './migrations.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
 import { loadArgon2 } from './passwords/argon2.ts'
 import { createPasswordHasher, type PasswordHasher } from './passwords/password-hash.ts'
-import { type LimiterStore, memoryStore, postgresStore, redisStore } from './rate-limits/limiter-store.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
 import { createEncryptionKeys, deriveEncryptionKey, type EncryptionKeys } from './secrets/sealed-secret.ts'
 import { deriveServerKeys, type ServerKeys } from './secrets/server-key.ts'
@@ -91,7 +90,7 @@ export async function createDeps(config: AuthConfig, telemetry: Telemetry): Prom
   const encryptionKey = config.security.encryptionKey ?? deriveEncryptionKey(config.jwt.secret)
   const encryptionKeys = createEncryptionKeys(encryptionKey, config.security.decryptionKeys)
   const serverKeys = deriveServerKeys(encryptionKey)
-  const redis = await openRedis(config, onError)
+  const limiters = await openLimiterStore(config.rateLimits, database, onError)
   const outbound = createOutbound(config.security.outboundAllowedHosts)
   const templates = createTemplateLoader(config, outbound, logger)
   const mailer = createMailer({ config: config.mail, templates, logger: logger, meter })
@@ -121,11 +120,7 @@ export async function createDeps(config: AuthConfig, telemetry: Telemetry): Prom
     serverKeys,
     refreshTokenKey: deriveRefreshTokenKey(config.jwt.secret),
     tokenReuse: createTokenReuseCounter(meter),
-    rateLimits: createRateLimits(
-      config.rateLimits,
-      config.passwords.failedAttemptsMax,
-      limiterStore(config, database, redis),
-    ),
+    rateLimits: createRateLimits(config.rateLimits, config.passwords.failedAttemptsMax, limiters.store),
     jobs,
     mailer,
     outbound,
@@ -135,7 +130,7 @@ export async function createDeps(config: AuthConfig, telemetry: Telemetry): Prom
     database,
     close: async () => {
       mailer.close()
-      redis?.disconnect()
+      limiters.close()
       await database.close()
     },
   }
@@ -157,21 +152,4 @@ function connectJobs(
 
 async function expectMigrations({ db, names }: Database<AuthDatabase>): Promise<void> {
   if (!(await isMigrated(db, { names, sources: authMigrations }))) throw new Error('migrations are pending')
-}
-
-async function openRedis({ rateLimits }: AuthConfig, onError: (error: Error) => void): Promise<Redis | undefined> {
-  if (rateLimits.store !== 'redis' || rateLimits.redisUrl === undefined) return undefined
-  const { Redis } = await import('ioredis')
-  const redis = new Redis(rateLimits.redisUrl, { enableOfflineQueue: false, maxRetriesPerRequest: 1 })
-  redis.on('error', onError)
-  return redis
-}
-
-function limiterStore(
-  { rateLimits }: AuthConfig,
-  { db, names }: Database<AuthDatabase>,
-  redis: Redis | undefined,
-): LimiterStore {
-  if (redis) return redisStore(redis)
-  return rateLimits.store === 'postgres' ? postgresStore(db, names) : memoryStore()
 }

@@ -8,6 +8,7 @@ import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { isMigrated } from '@trestle/database/migrate.ts'
 import { paymentsMigrations } from '@trestle/migrations/payments.ts'
+import { openLimiterStore } from '@trestle/service/limiter-store.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
 import type { FastifyBaseLogger } from 'fastify'
 import type { PaymentsConfig } from './config.ts'
@@ -15,7 +16,6 @@ import type { PaymentsTables } from './database.ts'
 import type { Pricing } from './merchants/merchant.ts'
 import { paymentsNames } from './migrations.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/limits.ts'
-import { openRateLimitStore } from './rate-limits/open-store.ts'
 import { serviceVersion } from './version.ts'
 
 /** What the routes and use cases of payments work with. */
@@ -72,10 +72,13 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
     onConnectionError: (error) => logger.warn({ err: error }, 'database connection lost'),
   })
   observeConnections(metrics.meter, database)
-  const store = await openRateLimitStore(config, database, (error) => logger.warn({ err: error }, 'redis is away'))
+  const { rateLimitStore, redisUrl } = config
+  const limiters = await openLimiterStore({ store: rateLimitStore, redisUrl }, database, (error) =>
+    logger.warn({ err: error }, 'the store of the rate limits is away'),
+  )
   return {
     lanes: database.lanes,
-    limits: createRateLimits(config.rateLimits, store),
+    limits: createRateLimits(config.rateLimits, limiters.store),
     pepper: createSecretKey(config.pepper),
     pricing: config.pricing,
     createKey: () => randomUUID(),
@@ -83,7 +86,8 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
     ...{ logger, meter: metrics.meter, metrics, tracing },
     readiness: createReadiness({ database: () => database.ping(), migrations: () => expectMigrations(database) }),
     close: async () => {
-      await Promise.all([metrics.close(), tracing.close(), store.close()])
+      limiters.close()
+      await Promise.all([metrics.close(), tracing.close()])
       await database.close()
     },
   }

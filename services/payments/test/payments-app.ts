@@ -3,6 +3,7 @@ import { createNoopMeter } from '@opentelemetry/api'
 import { createReadiness } from '@trestle/common/server/readiness.ts'
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import { createNames } from '@trestle/database/names.ts'
+import { memoryStore } from '@trestle/service/limiter-store.ts'
 import { createTemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { pino } from 'pino'
 import { expect } from 'vitest'
@@ -64,7 +65,7 @@ export async function startPayments({ rateLimits, onLog }: TestOptions = {}): Pr
   readiness.markReady()
   const deps: PaymentsDeps = {
     lanes: database.lanes,
-    limits: createRateLimits({ ...UNLIMITED, ...rateLimits }, { kind: 'memory' }),
+    limits: createRateLimits({ ...UNLIMITED, ...rateLimits }, memoryStore()),
     pepper: createSecretKey(Buffer.alloc(32, 7)),
     pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
     createKey: () => randomUUID(),

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
+import { memoryStore, openLimiterStore } from '@trestle/service/limiter-store.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestDatabase } from '../../test/auth-database.ts'
-import { type LimiterStore, memoryStore, postgresStore } from './limiter-store.ts'
 import { createRateLimits } from './rate-limits.ts'
 
 const database = await openTestDatabase('app')
@@ -22,10 +22,11 @@ const config = {
   anonymousUsers: 2,
 } as const
 
-const stores: [string, () => LimiterStore][] = [
-  ['memory', memoryStore],
-  ['PostgreSQL', () => postgresStore(database.db, database.names)],
-]
+const postgres = await openLimiterStore({ store: 'postgres', redisUrl: undefined }, database, () => {})
+const stores = [
+  ['memory', memoryStore()],
+  ['PostgreSQL', postgres.store],
+] as const
 
 const outcome = (attempt: Promise<unknown>) =>
   attempt.then(
@@ -33,8 +34,8 @@ const outcome = (attempt: Promise<unknown>) =>
     (error: unknown) => (error instanceof HttpError ? error.code : error),
   )
 
-describe.each(stores)('createRateLimits in %s', (_name, openStore) => {
-  const limits = createRateLimits(config, 2, openStore())
+describe.each(stores)('createRateLimits in %s', (_name, store) => {
+  const limits = createRateLimits(config, 2, store)
 
   it('counts each key and bucket apart, up to the burst', async () => {
     const key = randomUUID()

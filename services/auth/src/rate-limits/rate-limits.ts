@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
+import type { Limiter, LimiterStore, Window } from '@trestle/service/limiter-store.ts'
 import type { Rate } from '../config/rules.ts'
 import type { RateLimitConfig } from '../config/security.ts'
 import { overEmailRateLimit, overRequestRateLimit, overSmsRateLimit } from '../errors.ts'
-import type { Limiter, LimiterStore } from './limiter-store.ts'
-import { retryAfterSeconds, toWindow, type Window } from './windows.ts'
+import { retryAfterSeconds, toWindow } from './windows.ts'
 
 /** The request buckets of contract 7.12; the endpoints of the bucket Otp have one each. */
 export const BUCKETS = [
@@ -108,7 +108,7 @@ function createMessageLimit(
     return { take: never, check: never }
   }
   const durationSeconds = Math.max(1, Math.round(rate.windowMs / 1_000))
-  const limiter = store(`message:${name}`, { points: rate.points, durationSeconds })
+  const limiter = store(`message:${name}`, { points: rate.points, durationSeconds, returnable: true })
   return {
     take: async () => {
       const waitMs = await limiter.consume(ALL)

@@ -1,8 +1,4 @@
-/** A fixed window of a limiter. */
-export interface Window {
-  readonly points: number
-  readonly durationSeconds: number
-}
+import type { Window } from '@trestle/service/limiter-store.ts'
 
 /**
  * The window of a bucket (contract 7.12): `burst` points in the time in which the sustained rate gives as many.

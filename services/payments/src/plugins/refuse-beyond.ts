@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { rateLimited } from '../errors.ts'
-import type { RateLimit } from '../rate-limits/rate-limit.ts'
+import type { RateLimit } from '../rate-limits/limits.ts'
 
 /** Counts an event under a key; throws 429 with Retry-After beyond the limit, and counts the refusal under `scope`. */
 export function refuseBeyond(app: FastifyInstance, scope: string, limit: RateLimit): (key: string) => Promise<void> {

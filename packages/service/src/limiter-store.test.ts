@@ -1,0 +1,134 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { openDatabase } from '@trestle/database/connect.ts'
+import { createNames } from '@trestle/database/names.ts'
+import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Limiter, type OpenLimiterStore, openLimiterStore } from './limiter-store.ts'
+
+const WINDOW = { points: 2, durationSeconds: 60 }
+const WAIT = expect.toSatisfy((ms: number) => ms > 0 && ms <= 60_000)
+const names = createNames('public', 'x')
+const temporary = await createEmptyDatabase()
+const errors: Error[] = []
+const openWith = (url: string) =>
+  openDatabase<object>({
+    url,
+    names,
+    applicationName: 'limiter-test',
+    poolSize: 2,
+    statementTimeoutMs: 5_000,
+    lockTimeoutMs: 1_000,
+    prepared: true,
+    onConnectionError: () => {},
+  })
+const database = openWith(temporary.url)
+const open = (store: 'memory' | 'postgres' | 'redis', redisUrl?: string, on = database): Promise<OpenLimiterStore> =>
+  openLimiterStore({ store, redisUrl }, on, (error) => errors.push(error))
+
+beforeAll(async () => {
+  await sql`CREATE TABLE ${names.id('rate_limits')} (key text PRIMARY KEY, points integer, expire bigint)`.execute(
+    database.db,
+  )
+})
+afterAll(async () => {
+  await database.close()
+  await temporary.drop()
+})
+
+/** Answers after which a client takes a server for a ready Redis. */
+const GREETINGS: ReadonlyMap<string | undefined, string> = new Map([
+  ['hello', '%0\r\n'],
+  ['client', '+OK\r\n'],
+  ['info', '$17\r\nredis_version:7.0\r\n'],
+])
+
+async function take(limiter: Limiter, count: number): Promise<unknown[]> {
+  const waits: unknown[] = []
+  for (const _ of Array.from({ length: count })) waits.push(await limiter.consume('key'))
+  return waits
+}
+
+describe.each(['memory', 'postgres'] as const)('openLimiterStore in %s', (kind) => {
+  it('refuses beyond the points of a window, by name and key', async () => {
+    const { store, close } = await open(kind)
+    const limiter = store('a', WINDOW)
+    expect(await limiter.waitMs('key')).toBeUndefined()
+    expect(await take(limiter, 3)).toEqual([undefined, undefined, WAIT])
+    expect(await limiter.waitMs('key')).toEqual(WAIT)
+    expect(await limiter.consume('other')).toBeUndefined()
+    expect(await take(store('b', WINDOW), 1)).toEqual([undefined])
+    close()
+  })
+
+  it('takes uses back, also after a refusal', async () => {
+    const limiter = (await open(kind)).store('returnable', { ...WINDOW, returnable: true })
+    expect(await take(limiter, 3)).toEqual([undefined, undefined, WAIT])
+    await limiter.reward('key')
+    await limiter.reward('key')
+    expect(await take(limiter, 1)).toEqual([undefined])
+  })
+})
+
+describe('openLimiterStore in a shared store', () => {
+  it('counts for all processes', async () => {
+    const [one, two] = [
+      (await open('postgres')).store('shared', WINDOW),
+      (await open('postgres')).store('shared', WINDOW),
+    ]
+    expect([...(await take(one, 1)), ...(await take(two, 2))]).toEqual([undefined, undefined, WAIT])
+  })
+
+  it('asks the store no more about a key that it has refused', async () => {
+    const limiter = (await open('postgres')).store('remembered', WINDOW)
+    await take(limiter, 5)
+    const { rows } = await sql`SELECT points FROM ${names.id('rate_limits')} WHERE key = 'remembered:key'`.execute(
+      database.db,
+    )
+    expect(rows).toEqual([{ points: 3 }])
+  })
+
+  it('counts in the process while PostgreSQL is away, and says so', async () => {
+    const away = openWith('postgres://nobody@127.0.0.1:1/none')
+    errors.length = 0
+    const limiter = (await open('postgres', undefined, away)).store('away', WINDOW)
+    expect(await take(limiter, 3)).toEqual([undefined, undefined, WAIT])
+    expect(await limiter.waitMs('key')).toEqual(WAIT)
+    expect(errors.length).toBe(4)
+    await away.close()
+  })
+
+  it('counts in the process while Redis is away, and says so', async () => {
+    errors.length = 0
+    const { store, close } = await open('redis', 'redis://127.0.0.1:1')
+    expect(await take(store('away', WINDOW), 3)).toEqual([undefined, undefined, WAIT])
+    await expect.poll(() => errors.length).toBeGreaterThan(0)
+    close()
+  })
+
+  it('does not wait for a Redis that takes commands and never answers', async () => {
+    let commands = 0
+    const silent = createServer((socket) => {
+      socket.on('data', (data) => {
+        for (const [, command] of data.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)/g)) {
+          const greeting = GREETINGS.get(command)
+          if (greeting === undefined) commands++
+          else socket.write(greeting)
+        }
+      })
+    })
+    silent.listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const { store, close } = await open('redis', `redis://127.0.0.1:${(silent.address() as AddressInfo).port}`)
+    const limiter = store('silent', WINDOW)
+    const takeOther = async () => {
+      await limiter.consume('other')
+      return commands
+    }
+    await expect.poll(takeOther, { timeout: 10_000 }).toBeGreaterThan(0)
+    expect(await take(limiter, 3)).toEqual([undefined, undefined, WAIT])
+    close()
+    silent.close()
+  })
+})

@@ -1,0 +1,151 @@
+import type { Database } from '@trestle/database/connect.ts'
+import { CompiledQuery } from 'kysely'
+import {
+  RateLimiterMemory,
+  RateLimiterPostgres,
+  RateLimiterRedis,
+  RateLimiterRes,
+  type RateLimiterStoreAbstract,
+} from 'rate-limiter-flexible'
+
+/** A fixed window of a limiter. */
+export interface Window {
+  /** Uses that a key has in a window. */
+  readonly points: number
+  readonly durationSeconds: number
+  /** Uses may be taken back. Where not, a refusal is remembered here until the window ends, and the store is not asked again. */
+  readonly returnable?: boolean
+}
+
+/** Counts the uses of keys in fixed windows. */
+export interface Limiter {
+  /** Counts one use. @returns the milliseconds to wait when that was one too many, else undefined */
+  consume(key: string): Promise<number | undefined>
+  /** The milliseconds to wait when no use is left, else undefined. Counts nothing. */
+  waitMs(key: string): Promise<number | undefined>
+  /** Takes one use back; the window must be returnable. */
+  reward(key: string): Promise<void>
+}
+
+/** Makes the limiter of a name. */
+export type LimiterStore = (name: string, window: Window) => Limiter
+
+/** A store, and what ends its connection. */
+export interface OpenLimiterStore {
+  readonly store: LimiterStore
+  close(): void
+}
+
+/** What a service's settings say of its store. */
+export interface LimiterStoreSettings {
+  readonly store: 'memory' | 'postgres' | 'redis'
+  /** Required for `redis`. */
+  readonly redisUrl: string | undefined
+}
+
+const REDIS_TIMEOUT_MS = 500
+
+/**
+ * Opens the store that the settings name. While PostgreSQL or Redis does not answer, the process counts for itself: a limit
+ * that is out of order must not fail the requests that it guards.
+ * @param database where `postgres` counts, in the table `rate_limits`; its names keep services and namespaces apart
+ * @param onError told of each failure of the store
+ */
+export async function openLimiterStore<Tables>(
+  { store, redisUrl }: LimiterStoreSettings,
+  database: Pick<Database<Tables>, 'db' | 'names'>,
+  onError: (error: Error) => void,
+): Promise<OpenLimiterStore> {
+  if (store === 'postgres') return { store: postgresStore(database, onError), close: () => {} }
+  if (store === 'redis' && redisUrl !== undefined) {
+    const { Redis } = await import('ioredis')
+    // Without a queue, retries and patience a command fails soon, and the process's own memory counts instead.
+    const client = new Redis(redisUrl, {
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 0,
+      commandTimeout: REDIS_TIMEOUT_MS,
+    })
+    client.on('error', onError)
+    const prefix = `${database.names.prefix}${database.names.schema}:`
+    return {
+      store: (name, window) =>
+        toLimiter(new RateLimiterRedis({ ...shared(prefix + name, window), storeClient: client })),
+      close: () => client.disconnect(),
+    }
+  }
+  return { store: memoryStore(), close: () => {} }
+}
+
+/** Counts in this process. */
+export function memoryStore(): LimiterStore {
+  return (name, window) => toLimiter(new RateLimiterMemory(options(name, window)))
+}
+
+function postgresStore<Tables>(
+  { db, names }: Pick<Database<Tables>, 'db' | 'names'>,
+  onError: (error: Error) => void,
+): LimiterStore {
+  const client = {
+    query: async ({ text, values }: { readonly text: string; readonly values: unknown[] }) => {
+      try {
+        const { rows } = await db.executeQuery<CounterRow>(CompiledQuery.raw(text, values))
+        // The library computes with numbers; bigint columns arrive as bigint.
+        return { rows: rows.map((row) => ({ ...row, expire: Number(row.expire) })), rowCount: rows.length }
+      } catch (error) {
+        onError(error instanceof Error ? error : new Error(String(error)))
+        throw error
+      }
+    },
+  }
+  return (name, window) =>
+    toLimiter(
+      new RateLimiterPostgres({
+        ...shared(name, window),
+        storeClient: client,
+        storeType: 'client',
+        schemaName: names.schema,
+        tableName: `${names.prefix}rate_limits`,
+        tableCreated: true,
+      }),
+    )
+}
+
+interface CounterRow {
+  readonly points: number
+  /** Epoch milliseconds. */
+  readonly expire: bigint
+}
+
+function options(name: string, { points, durationSeconds }: Window) {
+  return { keyPrefix: name, points, duration: durationSeconds }
+}
+
+function shared(name: string, window: Window) {
+  return {
+    ...options(name, window),
+    insuranceLimiter: new RateLimiterMemory(options(name, window)),
+    inMemoryBlockOnConsumed: window.returnable ? 0 : window.points + 1,
+  }
+}
+
+function toLimiter(limiter: RateLimiterMemory | RateLimiterStoreAbstract): Limiter {
+  return {
+    consume: async (key) => {
+      try {
+        await limiter.consume(key)
+        return undefined
+      } catch (refused) {
+        // The library throws its result when the points are used up, an Error when its store fails.
+        if (refused instanceof RateLimiterRes) return refused.msBeforeNext
+        throw refused
+      }
+    },
+    waitMs: async (key) => {
+      const state = await limiter.get(key)
+      return state && state.remainingPoints <= 0 ? state.msBeforeNext : undefined
+    },
+    reward: async (key) => {
+      await limiter.reward(key)
+    },
+  }
+}

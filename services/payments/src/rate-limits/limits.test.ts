@@ -1,0 +1,41 @@
+import { memoryStore, openLimiterStore } from '@trestle/service/limiter-store.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestDatabase } from '../../test/payments-app.ts'
+import { createRateLimits, type RateLimit } from './limits.ts'
+
+const config = { requestsPerSecond: 1, appsPerMinute: 3, failuresPerMinute: 0 }
+const take = async (limit: RateLimit, count: number) => {
+  const answers: unknown[] = []
+  for (const _ of Array.from({ length: count })) answers.push(await limit.consume('key'))
+  return answers
+}
+const WAIT = expect.toSatisfy((seconds: number) => Number.isInteger(seconds) && seconds >= 1 && seconds <= 60)
+
+describe('createRateLimits', () => {
+  let database: Awaited<ReturnType<typeof openTestDatabase>>
+  beforeAll(async () => {
+    database = await openTestDatabase()
+  })
+  afterAll(() => database.close())
+
+  it('counts by kind and key, answers whole seconds to wait, and is off at 0', async () => {
+    const { requests, apps, failures } = createRateLimits(config, memoryStore())
+    expect(await take(apps, 5)).toEqual([undefined, undefined, undefined, WAIT, WAIT])
+    expect(await apps.consume('other')).toBeUndefined()
+    expect(await take(requests, 3)).toEqual([undefined, undefined, WAIT])
+    expect(await take(failures, 3)).toEqual([undefined, undefined, undefined])
+  })
+
+  it('counts in PostgreSQL for all processes, as the role of the service', async () => {
+    const open = async () => {
+      const { store } = await openLimiterStore({ store: 'postgres', redisUrl: undefined }, database.database, () => {})
+      return createRateLimits(config, store).apps
+    }
+    const [one, two] = [await open(), await open()]
+    expect(await take(one, 2)).toEqual([undefined, undefined])
+    expect(await take(two, 2)).toEqual([undefined, WAIT])
+    expect(await take(one, 2)).toEqual([WAIT, WAIT])
+    const row = await database.database.db.selectFrom('rate_limits').select('key').executeTakeFirstOrThrow()
+    expect(row.key).toBe('app:key')
+  })
+})
