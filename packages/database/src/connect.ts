@@ -58,7 +58,13 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
     idleTimeoutMillis: 60_000,
     query_timeout: writeTimeoutMs + SILENCE_MS,
   })
-  pool.on('error', config.onConnectionError)
+  // The loss of a connection in use reaches its statement; without a listener of its own it would also end the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
+  pool.on('error', (error) => {
+    // The pool hangs the client on: its statements, its address and the server's secret key would all be logged.
+    Reflect.deleteProperty(error, 'client')
+    config.onConnectionError(error)
+  })
   const db = new Kysely<Tables>({
     dialect: new PostgresDialect({ pool }),
     plugins: [new TablePrefixPlugin(config.names)],
