@@ -81,6 +81,22 @@ describe('loadAuthConfig', () => {
       { AUTH_SMS_TEST_OTP_VALID_UNTIL: 'tomorrow' },
       'AUTH_SMS_TEST_OTP_VALID_UNTIL must be an RFC 3339 time (got "tomorrow")',
     ],
+    [
+      { AUTH_SECURITY_OUTBOUND_ALLOWED_HOSTS: '10.0.0.0/99' },
+      'AUTH_SECURITY_OUTBOUND_ALLOWED_HOSTS must be a list of hosts and networks such as 10.0.0.0/8 (got "10.0.0.0/99")',
+    ],
+    [
+      { AUTH_MAILER_URLPATHS_CONFIRMATION: 'http://[' },
+      'AUTH_MAILER_URLPATHS_CONFIRMATION must be a path or a URL (got "http://[")',
+    ],
+    [
+      { AUTH_MAILER_OTP_EXP: '999999999999' },
+      'AUTH_MAILER_OTP_EXP must be an integer between 1 and 315360000 (got "999999999999")',
+    ],
+    [
+      { AUTH_API_EXTERNAL_URL: 'https://auth.example.com?a=1' },
+      'AUTH_API_EXTERNAL_URL must be a URL without query and fragment (got "https://auth.example.com?a=1")',
+    ],
     [{ AUTH_LOG_LEVEL: 'loud' }, 'AUTH_LOG_LEVEL must be one of panic, fatal, error, warn, info, debug (got "loud")'],
   ])('%j', (env, problem) => {
     expect(problems({ ...required, ...env })).toEqual([problem])

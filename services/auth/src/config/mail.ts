@@ -3,7 +3,7 @@ import { duration, flag, integer, oneOf, port, secret, text } from '@trestle/com
 import { z } from 'zod'
 import { MAIL_KINDS, type MailKind } from '../mail/default-templates.ts'
 import { emailProblem } from '../users/email-address.ts'
-import { codeLength, sameSetting } from './rules.ts'
+import { codeLength, lifetimeSeconds, sameSetting, urlReference } from './rules.ts'
 
 /** The switches MAILER_NOTIFICATIONS_<X>_ENABLED. */
 export const NOTIFICATIONS = [
@@ -36,14 +36,14 @@ export const mailSettings = {
   SMTP_MAX_FREQUENCY: duration().optional(),
   SMTP_HEADERS: mailHeaders().optional(),
   MAILER_AUTOCONFIRM: flag().default(false),
-  MAILER_OTP_EXP: integer(1).default(86_400),
+  MAILER_OTP_EXP: lifetimeSeconds().default(86_400),
   MAILER_OTP_LENGTH: codeLength().default(6),
   MAILER_SECURE_EMAIL_CHANGE_ENABLED: flag().default(true),
   MAILER_LINK_MODE: oneOf('direct', 'confirm').default('direct'),
-  MAILER_URLPATHS_INVITE: text().default(OWN_LINK_PATH),
-  MAILER_URLPATHS_CONFIRMATION: text().default(OWN_LINK_PATH),
-  MAILER_URLPATHS_RECOVERY: text().default(OWN_LINK_PATH),
-  MAILER_URLPATHS_EMAIL_CHANGE: text().default(OWN_LINK_PATH),
+  MAILER_URLPATHS_INVITE: urlReference().default(OWN_LINK_PATH),
+  MAILER_URLPATHS_CONFIRMATION: urlReference().default(OWN_LINK_PATH),
+  MAILER_URLPATHS_RECOVERY: urlReference().default(OWN_LINK_PATH),
+  MAILER_URLPATHS_EMAIL_CHANGE: urlReference().default(OWN_LINK_PATH),
   MAILER_TEMPLATE_MAX_SIZE: integer(1).default(1_000_000),
   MAILER_TEMPLATE_MAX_AGE: duration().default(600_000),
   MAILER_TEMPLATE_RETRY_INTERVAL: duration().default(10_000),

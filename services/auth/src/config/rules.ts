@@ -1,4 +1,4 @@
-import { parseDuration } from '@trestle/common/config/setting.ts'
+import { integer, parseDuration } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
 import { compileGlob, type Glob } from '../redirects/glob.ts'
 
@@ -39,6 +39,20 @@ export function absoluteUri(): z.ZodType<string, string> {
     if (parsed?.host && !/[\s\\]/.test(value)) return value
     return refuse(context, 'must be an absolute URI with scheme and host')
   })
+}
+
+/** A path or URL, to be resolved against a base. */
+export function urlReference(): z.ZodType<string, string> {
+  return z
+    .string()
+    .transform((value, context) =>
+      URL.canParse(value, 'http://localhost') ? value : refuse(context, 'must be a path or a URL'),
+    )
+}
+
+/** Seconds that a code lives: ten years at most, beyond any use, so that its end is a date that can be written. */
+export function lifetimeSeconds(): z.ZodType<number, string> {
+  return integer(1, 315_360_000)
 }
 
 /** Globs of URI_ALLOW_LIST, compiled. Commas inside braces do not separate. */

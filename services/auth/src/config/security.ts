@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, duration, flag, integer, oneOf, secret, text, url } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
@@ -18,7 +19,7 @@ export const securitySettings = {
   SECURITY_OTP_MAX_ATTEMPTS: integer(1).default(10),
   SECURITY_DATABASE_ENCRYPTION_KEY: encryptionKey().optional(),
   SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS: encryptionKeys().default([]),
-  SECURITY_OUTBOUND_ALLOWED_HOSTS: commaList().default([]),
+  SECURITY_OUTBOUND_ALLOWED_HOSTS: hostList().default([]),
   RATE_LIMIT_HEADER: matching(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, 'the name of a header').optional(),
   RATE_LIMIT_STORE: oneOf('memory', 'postgres', 'redis').default('memory'),
   REDIS_URL: secret(url('redis', 'rediss')).optional(),
@@ -98,6 +99,20 @@ export function securityProblems(values: Values): string[] {
       ? ['AUTH_REDIS_URL is required when AUTH_RATE_LIMIT_STORE is redis']
       : []),
   ]
+}
+
+/** Host names, addresses and CIDRs. */
+function hostList(): z.ZodType<readonly string[], string> {
+  return commaList().refine((entries) => entries.every(isHostOrNetwork), {
+    error: 'must be a list of hosts and networks such as 10.0.0.0/8',
+  })
+}
+
+function isHostOrNetwork(entry: string): boolean {
+  const [host = '', bits, ...rest] = entry.split('/')
+  const version = isIP(host)
+  if (bits === undefined) return version !== 0 || /^[a-z0-9._-]+$/i.test(host)
+  return version !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128) && rest.length === 0
 }
 
 function encryptionKey(): z.ZodType<Buffer, string> {

@@ -28,7 +28,8 @@ export const serverSettings = {
   EXTERNAL_ANONYMOUS_USERS_ENABLED: flag().default(false),
   API_HOST: text().default('0.0.0.0'),
   API_PORT: port().default(8081),
-  API_EXTERNAL_URL: url(),
+  // Paths of links are appended to it.
+  API_EXTERNAL_URL: url().refine((value) => !/[?#]/.test(value), { error: 'must be a URL without query and fragment' }),
   API_MAX_REQUEST_DURATION: duration().default(10_000),
   REQUEST_ID_HEADER: matching(HEADER_NAME, 'the name of a header').optional(),
   MAILER_EXTERNAL_HOSTS: commaList().default([]),

@@ -1,8 +1,8 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
-import { duration, flag, integer, oneOf, secret, text } from '@trestle/common/config/setting.ts'
+import { duration, flag, oneOf, secret, text } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
 import { normalisePhone } from '../users/phone-number.ts'
-import { codeLength } from './rules.ts'
+import { codeLength, lifetimeSeconds } from './rules.ts'
 
 /** The gateways of contract 7.11. */
 export const SMS_GATEWAYS = ['twilio', 'messagebird', 'textlocal', 'vonage'] as const
@@ -13,7 +13,7 @@ export type SmsGatewayName = (typeof SMS_GATEWAYS)[number]
 export const smsSettings = {
   SMS_AUTOCONFIRM: flag().default(false),
   SMS_MAX_FREQUENCY: duration().default(60_000),
-  SMS_OTP_EXP: integer(1).default(60),
+  SMS_OTP_EXP: lifetimeSeconds().default(60),
   SMS_OTP_LENGTH: codeLength().default(6),
   SMS_TEMPLATE: text().default('Your code is {{ .Code }}'),
   SMS_TEST_OTP: testCodes().default(new Map()),
