@@ -127,6 +127,14 @@ describe('verifyAccessToken', () => {
       `${part({ alg: 'HS256', kid: 'x' })}.${payload}.${signature}`,
       'token is unverifiable: unrecognized key or algorithm',
     ],
+    [
+      'an extension that must be understood',
+      (() => {
+        const data = `${part({ alg: 'HS256', crit: ['x'], x: 1 })}.${payload}`
+        return `${data}.${secret.sign(data)}`
+      })(),
+      'token is unverifiable: unknown extension',
+    ],
     ['no signature', `${header}.${payload}.`, 'token signature is invalid: signature is invalid'],
     [
       'a foreign signature',

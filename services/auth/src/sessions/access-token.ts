@@ -50,10 +50,12 @@ export function verifyAccessToken(findKey: FindKey, token: string, now: Date): V
   if (header === undefined || payload === undefined || signature === undefined || rest.length > 0) {
     return invalid('token is malformed: token contains an invalid number of segments')
   }
-  const { alg, kid } = parsePart(header) ?? {}
+  const { alg, kid, crit } = parsePart(header) ?? {}
   if (typeof alg !== 'string' || !(kid === undefined || typeof kid === 'string')) {
     return invalid('token is malformed: could not parse its header')
   }
+  // RFC 7515 section 4.1.11: what `crit` lists must be understood, and nothing is.
+  if (crit !== undefined) return invalid('token is unverifiable: unknown extension')
   const key = findKey(kid, alg)
   // The algorithm is the key's to say, never the token's: `none` and mixed-up algorithms end here.
   if (key === undefined || key.alg !== alg) return invalid('token is unverifiable: unrecognized key or algorithm')
@@ -96,7 +98,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Node decodes what is no base64url by guessing; two spellings of one signature would be one too many. */
+/** Node decodes what is no base64url by guessing: it skips foreign characters and takes those of plain base64. */
 function isBase64Url(text: string): boolean {
   return /^[A-Za-z0-9_-]+$/.test(text)
 }
