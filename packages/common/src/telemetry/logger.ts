@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, openSync } from 'node:fs'
+import { existsSync, mkdirSync, openSync, writeSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { type Logger, pino } from 'pino'
 import { createLineBuffer } from './line-buffer.ts'
+import { createLogDestination, type LogDestination } from './log-destination.ts'
 import { CENSOR, REDACTED_PATHS } from './redaction.ts'
 
 export const LOG_LEVELS = ['panic', 'fatal', 'error', 'warn', 'info', 'debug'] as const
@@ -32,7 +33,9 @@ export interface ServiceLogger {
  */
 export function createLogger(config: LoggerConfig): ServiceLogger {
   const destinations = [
-    ...(config.stdout === false ? [] : [pino.destination({ dest: 1, sync: false })]),
+    ...(config.stdout === false
+      ? []
+      : [createLogDestination({ descriptor: STDOUT, onError: tell('standard output') })]),
     ...(config.file === undefined ? [] : [openFile(config.file)]),
   ]
   const buffer = createLineBuffer(destinations)
@@ -49,24 +52,33 @@ export function createLogger(config: LoggerConfig): ServiceLogger {
   return {
     logger,
     reopen: () => {
-      for (const destination of destinations) if ('file' in destination && destination.file) destination.reopen()
+      for (const destination of destinations) destination.reopen()
     },
     flush: buffer.flush,
   }
 }
 
-function openFile(file: string) {
+const STDOUT = 1
+const STDERR = 2
+
+function openFile(file: string): LogDestination {
   try {
     makeFolder(dirname(resolve(file)))
-    // Opened here: pino opens later, when nobody waits for the outcome and what is logged meanwhile cannot be flushed.
-    const destination = pino.destination({ dest: openSync(file, 'a'), sync: false })
-    // A full disk must not end the process.
-    destination.on('error', (error: Error) => process.stderr.write(`log file ${file}: ${error.message}\n`))
-    // The name is what `reopen` goes by.
-    return Object.assign(destination, { file })
+    return createLogDestination({ descriptor: openSync(file, 'a'), file, onError: tell(`log file ${file}`) })
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new Error(`log file ${file} cannot be written (${reason})`, { cause })
+  }
+}
+
+/** A full disk must not end the process, and must be seen. */
+function tell(what: string): (error: Error) => void {
+  return (error) => {
+    try {
+      writeSync(STDERR, `${what}: ${error.message}; lines are lost\n`)
+    } catch {
+      // Nobody is left to tell.
+    }
   }
 }
 

@@ -1,0 +1,58 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, openSync, readFileSync, renameSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { createLogDestination } from './log-destination.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'log-'))
+
+function openLog(name: string) {
+  const file = join(folder, name)
+  const errors: string[] = []
+  const onError = (error: Error) => void errors.push(error.message)
+  return { file, errors, log: createLogDestination({ descriptor: openSync(file, 'a'), file, onError }) }
+}
+
+it('writes by itself, in order, whatever the size', async () => {
+  const { file, errors, log } = openLog('app.log')
+  const lines = Array.from({ length: 5_000 }, (_, i) => `line ${i} ü ${'x'.repeat(i % 50)}\n`)
+  for (const line of lines) log.write(line)
+  await expect.poll(() => readFileSync(file, 'utf8')).toBe(lines.join(''))
+  expect(errors).toEqual([])
+})
+
+it('goes on in a new file after the old one was moved', () => {
+  const { file, log } = openLog('moved.log')
+  log.write('old\n')
+  renameSync(file, `${file}.1`)
+  log.reopen()
+  log.write('new\n')
+  log.flushSync()
+  expect([readFileSync(`${file}.1`, 'utf8'), readFileSync(file, 'utf8')]).toEqual(['old\n', 'new\n'])
+})
+
+it('drops what a full disk does not take, says so once, and ends its flush', async () => {
+  const errors: string[] = []
+  const onError = (error: Error) => void errors.push(error.message)
+  const log = createLogDestination({ descriptor: openSync('/dev/full', 'a'), onError })
+  log.write('lost\n')
+  log.flushSync()
+  log.write('lost too\n')
+  log.flushSync()
+  log.write('lost as well\n')
+  await expect.poll(() => errors).toEqual([expect.stringContaining('ENOSPC')])
+})
+
+it('lets a process end whose standard output is a full disk', async () => {
+  const program = `import { createLogger } from ${JSON.stringify(import.meta.resolve('./logger.ts'))}
+createLogger({ level: 'info' }).logger.info('lost')
+setTimeout(() => process.exit(7), 400)`
+  const args = ['--input-type=module', '--eval', program]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', openSync('/dev/full', 'a'), 'pipe'] })
+  const chunks: Buffer[] = []
+  child.stderr?.on('data', (chunk: Buffer) => chunks.push(chunk))
+  expect(await once(child, 'close')).toEqual([7, null])
+  expect(Buffer.concat(chunks).toString()).toMatch(/^standard output: ENOSPC.*; lines are lost\n$/)
+})
