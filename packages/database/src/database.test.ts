@@ -1,6 +1,6 @@
 import type { MigrationSources } from '@trestle/migrations/migration.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
-import { type Generated, sql } from 'kysely'
+import { type Generated, type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Database, openDatabase } from './connect.ts'
 import { type MigrateOptions, migrateDown, migrateUp, migrationStatus, planMigrations } from './migrate.ts'
@@ -107,6 +107,18 @@ describe('migrations', () => {
     expect(await migrateUp(options)).toEqual({ migrations: ['0002-create-ledger'] })
     expect((await migrationStatus(options)).every(({ executedAt }) => executedAt instanceof Date)).toBe(true)
     expect(await planMigrations(options)).toEqual([])
+  })
+
+  it('holds its lock in a transaction, so that a pooler gives the connection to nobody else', async () => {
+    const holders: string[] = []
+    const look = async (db: Kysely<unknown>) => {
+      const { rows } = await sql<{ state: string }>`
+        SELECT state FROM pg_stat_activity JOIN pg_locks USING (pid)
+        WHERE locktype = 'advisory' AND datname = current_database()`.execute(db)
+      holders.push(...rows.map(({ state }) => state))
+    }
+    await migrateUp({ ...options, afterwards: [look] })
+    expect(holders).toEqual(['idle in transaction'])
   })
 
   it('names the migration that failed and leaves nothing of it', async () => {

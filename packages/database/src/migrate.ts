@@ -99,6 +99,8 @@ function describe(error: unknown): string {
 async function withDatabase<T>({ url }: MigrateOptions, use: (db: Kysely<unknown>) => Promise<T>): Promise<T> {
   const pool = new pg.Pool({ connectionString: url, max: 2, connectionTimeoutMillis: 5_000 })
   pool.on('error', () => {})
+  // A connection that is lost while a migration holds it: its statement fails; the event must not end the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
   try {
     return await use(db)
@@ -107,14 +109,19 @@ async function withDatabase<T>({ url }: MigrateOptions, use: (db: Kysely<unknown
   }
 }
 
-/** Holds one advisory lock of the service's schema for the whole run: grants and the queue's own set-up collide otherwise. */
+/**
+ * Holds one advisory lock of the service's schema for the whole run: grants and the queue's own set-up collide otherwise.
+ * The lock belongs to a transaction: behind a pooler, one of a session would stay with a connection that others get.
+ */
 function underLock<T>(options: MigrateOptions, use: (db: Kysely<unknown>) => Promise<T>): Promise<T> {
   return withDatabase(options, async (db) => {
-    const client = new pg.Client({ connectionString: options.url })
+    const client = new pg.Client({ connectionString: options.url, connectionTimeoutMillis: 5_000 })
     client.on('error', () => {})
     await client.connect()
     try {
-      await client.query('SELECT pg_advisory_lock($1)', [lockKey(options.names)])
+      await client.query('BEGIN')
+      await client.query('SET LOCAL idle_in_transaction_session_timeout = 0')
+      await client.query('SELECT pg_advisory_xact_lock($1)', [lockKey(options.names)])
       return await use(db)
     } finally {
       await client.end()
