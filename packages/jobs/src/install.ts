@@ -24,7 +24,7 @@ export async function installJobs({ url, schema, tasks }: InstallOptions): Promi
         retryBackoff: true,
         retryDelay: task.firstDelaySeconds,
         retryDelayMax: task.longestDelaySeconds,
-        expireInSeconds: task.timeoutSeconds,
+        expireInSeconds: task.timeoutSeconds + EXPIRY_MARGIN_SECONDS,
         deleteAfterSeconds: DONE_KEPT_SECONDS,
         deadLetter: deadQueue(task),
       })
@@ -34,6 +34,8 @@ export async function installJobs({ url, schema, tasks }: InstallOptions): Promi
   }
 }
 
+/** The worker ends an attempt by itself; the queue takes for lost what says nothing for longer. */
+const EXPIRY_MARGIN_SECONDS = 15
 const DEAD_KEPT_SECONDS = 90 * 86_400
 const DONE_KEPT_SECONDS = 3_600
 

@@ -17,7 +17,8 @@ interface Greeting {
 const options = { retryLimit: 1, firstDelaySeconds: 1, longestDelaySeconds: 1, timeoutSeconds: 30 }
 const greet = defineTask<Greeting>('greet', { ...options, sealed: true })
 const fail = defineTask<Greeting>('fail', { ...options, retryLimit: 0, sealed: false })
-const tasks: readonly AnyTask[] = [greet, fail]
+const hang = defineTask<Greeting>('hang', { ...options, timeoutSeconds: 1, sealed: false })
+const tasks: readonly AnyTask[] = [greet, fail, hang]
 const names = createNames('example')
 
 const temporary = await createTemporaryDatabase({
@@ -115,6 +116,20 @@ describe('jobs', () => {
     await expect.poll(() => greeted.at(-1), { timeout: 15_000 }).toEqual({ payload: { to: 'Grace' }, attempt: 2 })
   })
 
+  it('tries a job that hangs again, and not what was done beside it', async () => {
+    const attempts: string[] = []
+    await database.db.transaction().execute(async (trx) => {
+      await jobs.send(trx, hang, { to: 'Edsger' })
+      await jobs.send(trx, hang, { to: 'Barbara' })
+    })
+    await jobs.work(hang, async ({ to }, { attempt }) => {
+      attempts.push(`${to} ${attempt}`)
+      return to === 'Edsger' && attempt === 1 ? new Promise(() => {}) : 'done'
+    })
+    await expect.poll(() => attempts, { timeout: 15_000 }).toContain('Edsger 2')
+    expect(attempts.toSorted()).toEqual(['Barbara 1', 'Edsger 1', 'Edsger 2'])
+  })
+
   it('keeps what has failed for good where an operator finds it', async () => {
     await jobs.send(database.db, fail, { to: 'Alan' })
     await expect
@@ -123,6 +138,7 @@ describe('jobs', () => {
         new Map([
           ['greet', 0],
           ['fail', 1],
+          ['hang', 0],
         ]),
       )
   })

@@ -99,7 +99,7 @@ export function createJobs(config: JobsConfig): Jobs {
       return id
     },
     work: async (task, handler) => {
-      const attempt = runAttempt(config, task, handler)
+      const attempt = withinTime(task, runAttempt(config, task, handler))
       const settle = async (job: JobWithMetadata<object>): Promise<JobResult> => {
         try {
           outcomes.add(1, { task: task.name, outcome: await attempt(job) })
@@ -127,6 +127,22 @@ export function createJobs(config: JobsConfig): Jobs {
       running = false
       await boss.stop({ graceful: true, timeout: Math.max(0, withinMs - GIVE_UP_MS) })
     },
+  }
+}
+
+/** The queue's own limit fails a whole batch, and so would do again what was done beside a job that hangs. */
+function withinTime({ timeoutSeconds }: AnyTask, attempt: (job: JobWithMetadata<object>) => Promise<Outcome>) {
+  return async (job: JobWithMetadata<object>): Promise<Outcome> => {
+    const late = Promise.withResolvers<never>()
+    const timer = setTimeout(
+      () => late.reject(new Error(`the attempt took longer than ${timeoutSeconds} s`)),
+      timeoutSeconds * 1_000,
+    )
+    try {
+      return await Promise.race([attempt(job), late.promise])
+    } finally {
+      clearTimeout(timer)
+    }
   }
 }
 
