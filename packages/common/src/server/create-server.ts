@@ -3,6 +3,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
+import { HttpError } from '../errors/define-error.ts'
 import { decorateErrors, type ErrorVocabulary, errorHandler, sendError, toHttpError } from '../errors/error-handler.ts'
 import { handlerDeadline } from './handler-deadline.ts'
 
@@ -102,9 +103,9 @@ function answerBrokenRequest(
     socket.destroy()
     return
   }
-  const known = vocabulary.malformed(error)
-  const status =
-    error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : known.status
+  const { code, message, details, headers: own, status: usual } = vocabulary.malformed(error)
+  const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : usual
+  const known = new HttpError(status, code, { message, details, headers: own, cause: error })
   const body = JSON.stringify(vocabulary.envelope(known, undefined))
   const headers = {
     ...brokenRequestHeaders,
