@@ -1,4 +1,5 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -52,6 +53,16 @@ describe('loadConfig', () => {
     })
     expect(load({ X_SITE_URL: 'https://a', X_PORT: '3', X_API_PORT: '2', PORT: '1' }).PORT).toBe(3)
     expect(load({ X_SITE_URL: 'https://a', X_API_PORT: '2', PORT: '1' }).PORT).toBe(2)
+  })
+
+  it('says so when there is a .env that cannot be read, and nothing when there is none', () => {
+    const cwd = mkdtempSync(join(tmpdir(), 'config-'))
+    const program = `import { loadConfig } from ${JSON.stringify(import.meta.resolve('./load-config.ts'))}
+loadConfig({}, { prefix: 'X_', env: {} })`
+    const run = () => spawnSync(process.execPath, ['--input-type=module', '--eval', program], { cwd, encoding: 'utf8' })
+    expect(run()).toMatchObject({ status: 0, stderr: '' })
+    mkdirSync(join(cwd, '.env'))
+    expect(run()).toMatchObject({ status: 1, stderr: expect.stringContaining('config: .env cannot be read (EISDIR') })
   })
 
   it('puts the environment above the file', () => {

@@ -84,8 +84,10 @@ function readEnvFile(file: string | undefined): NodeJS.ProcessEnv {
   try {
     return dropEmpty(parseEnv(readFileSync(file ?? '.env', 'utf8')))
   } catch (error) {
-    if (file === undefined) return {}
-    throw new ConfigError([`${file} cannot be read (${error instanceof Error ? error.message : String(error)})`])
+    if (file === undefined && error instanceof Error && 'code' in error && error.code === 'ENOENT') return {}
+    throw new ConfigError([
+      `${file ?? '.env'} cannot be read (${error instanceof Error ? error.message : String(error)})`,
+    ])
   }
 }
 
