@@ -1,6 +1,7 @@
 import type { MigrationSources } from '@trestle/migrations/migration.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { type Generated, type Kysely, sql } from 'kysely'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Database, openDatabase } from './connect.ts'
 import { type MigrateOptions, migrateDown, migrateUp, migrationStatus, planMigrations } from './migrate.ts'
@@ -209,5 +210,20 @@ describe('the restricted role', () => {
     await expect(sql`SELECT FROM example.ledger`.execute(db)).rejects.toThrow('permission denied')
     expect(await db.selectFrom('ledger').select('amount').execute()).toEqual([{ amount: 5n }])
     await restricted.close()
+  })
+
+  it('may be taken on by the user that the service connects as', async () => {
+    const login = `login_${new URL(empty.url).pathname.slice(1)}`
+    await sql`CREATE ROLE ${sql.id(login)} LOGIN PASSWORD 'pass'`.execute(database.db)
+    const url = new URL(empty.url)
+    Object.assign(url, { username: login, password: 'pass' })
+    const grants = { names, role: 'example_service', serviceUrl: url.href, appendOnly: [] }
+    await migrateUp({ ...options, afterwards: [(db) => grantToRole(db, grants), (db) => grantToRole(db, grants)] })
+    const client = new pg.Client({ connectionString: url.href, options: '-c role=example_service' })
+    await client.connect()
+    const { rows } = await client.query('SELECT current_user AS name')
+    expect(rows).toEqual([{ name: 'example_service' }])
+    await client.end()
+    await sql`DROP ROLE ${sql.id(login)}`.execute(database.db)
   })
 })

@@ -8,6 +8,8 @@ export interface GrantOptions {
   readonly names: Names
   /** The role that the service works as. Made when it is missing. */
   readonly role: string
+  /** The URL that the service connects by: its user may take on the role from then on. */
+  readonly serviceUrl?: string | undefined
   /** Tables that the role may read and add to, but never change: ledgers. */
   readonly appendOnly: readonly string[]
 }
@@ -16,9 +18,11 @@ export interface GrantOptions {
  * Gives the service's role what it needs of its own objects and nothing else: no DDL, no change of ledgers. Objects of
  * another namespace in the same schema are left alone: they may belong to another role.
  */
-export async function grantToRole(db: Kysely<unknown>, { names, role, appendOnly }: GrantOptions): Promise<void> {
+export async function grantToRole(db: Kysely<unknown>, options: GrantOptions): Promise<void> {
+  const { names, role, appendOnly } = options
   if (!ROLE_PATTERN.test(role)) throw new Error(`"${role}" is no role name`)
   await createRole(db, role)
+  if (options.serviceUrl !== undefined) await admitLogin(db, role, options.serviceUrl)
   const to = sql.id(role)
   const unchanging = new Set(
     [...appendOnly, 'schema_migrations', 'schema_migrations_lock'].map((name) => names.prefix + name),
@@ -70,6 +74,14 @@ async function createRole(db: Kysely<unknown>, role: string): Promise<void> {
     )
   }
   await sql`GRANT ${sql.id(role)} TO CURRENT_USER`.execute(db)
+}
+
+/** Without this a service whose user is not the one that migrates could not take on its role. */
+async function admitLogin(db: Kysely<unknown>, role: string, serviceUrl: string): Promise<void> {
+  const login = decodeURIComponent(new URL(serviceUrl).username)
+  const { rows } = await sql`
+    SELECT FROM pg_roles WHERE rolname = ${login} AND NOT pg_has_role(rolname, ${role}, 'MEMBER')`.execute(db)
+  if (rows.length > 0) await sql`GRANT ${sql.id(role)} TO ${sql.id(login)}`.execute(db)
 }
 
 async function schemaExists(db: Kysely<unknown>, schema: string): Promise<boolean> {

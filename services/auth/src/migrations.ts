@@ -13,7 +13,7 @@ import { mailTask } from './mail/mail-job.ts'
 export const tasks: readonly AnyTask[] = [mailTask, cleanUpTask]
 
 interface DatabaseConfig {
-  readonly database: Pick<DatabaseSettings, 'migrationUrl' | 'namespace' | 'role'>
+  readonly database: Pick<DatabaseSettings, 'migrationUrl' | 'namespace' | 'role' | 'url'>
 }
 
 /** The identifiers of the service in its database. */
@@ -24,7 +24,7 @@ export function authNames({ database }: { readonly database: Pick<DatabaseSettin
 /** What `migrate` runs: the migrations, then the job queue's schema and queues, then the grants of the service's role. */
 export function migrateOptions(config: DatabaseConfig): MigrateOptions {
   const names = authNames(config)
-  const { migrationUrl: url, role } = config.database
+  const { migrationUrl: url, role, url: serviceUrl } = config.database
   return {
     url,
     names,
@@ -32,7 +32,7 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
     afterwards: [
       () => installJobs({ url, schema: names.jobSchema, tasks }),
       async (db) => {
-        if (role !== undefined) await grantToRole(db, { names, role, appendOnly: [] })
+        if (role !== undefined) await grantToRole(db, { names, role, serviceUrl, appendOnly: [] })
       },
     ],
   }

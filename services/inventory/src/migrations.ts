@@ -6,15 +6,16 @@ import { inventoryNames } from './deps.ts'
 
 /** What `inventory migrate` and the run at start work with: the migrations, then the grants to the service's role. */
 export function migrateOptions(
-  config: Pick<InventoryConfig, 'migrationDatabaseUrl' | 'databaseNamespace' | 'databaseRole'>,
+  config: Pick<InventoryConfig, 'migrationDatabaseUrl' | 'databaseNamespace' | 'databaseRole'> &
+    Partial<Pick<InventoryConfig, 'databaseUrl'>>,
 ): MigrateOptions {
   const names = inventoryNames(config)
-  const role = config.databaseRole
+  const { databaseRole: role, databaseUrl: serviceUrl } = config
   return {
     url: config.migrationDatabaseUrl,
     names,
     sources: inventoryMigrations,
-    afterwards: role === undefined ? [] : [(db) => grantToRole(db, { names, role, appendOnly: [] })],
+    afterwards: role === undefined ? [] : [(db) => grantToRole(db, { names, role, serviceUrl, appendOnly: [] })],
   }
 }
 

@@ -8,7 +8,8 @@ import type { PaymentsConfig } from './config.ts'
 import { appendOnlyTables } from './database.ts'
 import { tasks } from './tasks.ts'
 
-type DatabaseSettings = Pick<PaymentsConfig, 'migrationDatabaseUrl' | 'databaseNamespace' | 'databaseRole'>
+type DatabaseSettings = Pick<PaymentsConfig, 'migrationDatabaseUrl' | 'databaseNamespace' | 'databaseRole'> &
+  Partial<Pick<PaymentsConfig, 'databaseUrl'>>
 
 /** The identifiers of the service in its database. */
 export function paymentsNames({ databaseNamespace }: Pick<PaymentsConfig, 'databaseNamespace'>): Names {
@@ -18,7 +19,7 @@ export function paymentsNames({ databaseNamespace }: Pick<PaymentsConfig, 'datab
 /** What `migrate` runs: the migrations, then the job queue's schema and queues, then the grants of the service's role. */
 export function migrateOptions(config: DatabaseSettings): MigrateOptions {
   const names = paymentsNames(config)
-  const { migrationDatabaseUrl: url, databaseRole: role } = config
+  const { migrationDatabaseUrl: url, databaseRole: role, databaseUrl: serviceUrl } = config
   return {
     url,
     names,
@@ -26,7 +27,7 @@ export function migrateOptions(config: DatabaseSettings): MigrateOptions {
     afterwards: [
       () => installJobs({ url, schema: names.jobSchema, tasks }),
       async (db) => {
-        if (role !== undefined) await grantToRole(db, { names, role, appendOnly: appendOnlyTables })
+        if (role !== undefined) await grantToRole(db, { names, role, serviceUrl, appendOnly: appendOnlyTables })
       },
     ],
   }
