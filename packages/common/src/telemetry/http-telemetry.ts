@@ -19,8 +19,8 @@ export const httpTelemetry = fp<HttpTelemetryOptions>(
     const duration = meter.createHistogram('http_server_request_duration_seconds', {
       description: 'Time from the first byte of a request to the last of its answer',
     })
-    // Request lines are flat and hold no input but the path: they need no search for secrets in depth.
-    const lines = app.log.child({}, { redact: { paths: [...REDACTED_MEMBERS], censor: CENSOR } })
+    // Request lines are flat and hold no input but the path: only what a route adds is looked at for secrets.
+    const lines = app.log.child({}, { redact: [] })
     const silent = new Set(quiet)
     const routes = new Map<string | undefined, string>()
     app.decorateRequest('logFields')
@@ -47,7 +47,7 @@ export const httpTelemetry = fp<HttpTelemetryOptions>(
         status,
         duration_ms: Math.round(milliseconds * 1_000) / 1_000,
         error_code: request.errorCode,
-        ...request.logFields,
+        ...censored(request.logFields),
       }
       if (status >= 500 && status !== 501) lines.error(line, 'request')
       else if (status >= 400) lines.warn(line, 'request')
@@ -57,6 +57,11 @@ export const httpTelemetry = fp<HttpTelemetryOptions>(
   },
   { name: 'http-telemetry' },
 )
+
+function censored(fields: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
+  for (const name in fields) if (REDACTED_MEMBERS.has(name)) fields[name] = CENSOR
+  return fields
+}
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -22,8 +22,8 @@ export const REDACTED_PATHS: readonly string[] = [
   'err.where',
 ]
 
-/** Members of a flat line that are redacted. Wildcards would make pino look into every value of every line. */
-export const REDACTED_MEMBERS: readonly string[] = REDACTED_PATHS.filter((path) => /^\w+$/.test(path))
+/** Members of a flat line that are redacted. Paths would make pino look into every line, wildcards into every value. */
+export const REDACTED_MEMBERS: ReadonlySet<string> = new Set(REDACTED_PATHS.filter((path) => /^\w+$/.test(path)))
 
 /** What stands in the place of a redacted value. */
 export const CENSOR = '[redacted]'

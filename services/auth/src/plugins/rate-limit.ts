@@ -18,12 +18,14 @@ export const rateLimit = fp<RateLimitOptions>(
     const noMailLeft = meter.createCounter('auth_email_rate_limit_total', {
       description: 'Requests refused because too many mails have gone out',
     })
-    app.addHook('onResponse', async (request) => {
+    app.addHook('onResponse', (request, _reply, done) => {
       if (request.errorCode === overEmailRateLimit.code) noMailLeft.add(1, { path: request.routeOptions.url ?? '' })
+      done()
     })
-    app.addHook('onRequest', async (request) => {
+    app.addHook('onRequest', (request, _reply, done) => {
       const { rateBucket } = request.routeOptions.config
-      if (rateBucket) await rateLimits.consume(rateBucket, request.clientAddress.limitKey)
+      if (rateBucket === undefined) return done()
+      rateLimits.consume(rateBucket, request.clientAddress.limitKey).then(() => done(), done)
     })
   },
   { name: 'rate-limit', dependencies: ['client-address'] },
