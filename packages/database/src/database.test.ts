@@ -58,6 +58,8 @@ const statementTimeout = prepare(
   'statement_timeout',
   () => sql<{ limit: string }>`SELECT current_setting('statement_timeout') AS "limit"`,
 )
+const backendPid = prepare('backend_pid', () => sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`)
+const endOwnBackend = prepare('end', () => sql<object>`SELECT pg_terminate_backend(pg_backend_pid())`)
 const countNotes = prepare<object, { count: bigint }>(
   'count_notes',
   () => sql<{ count: bigint }>`SELECT * FROM ${sql.table('note_count')}() AS count`,
@@ -164,6 +166,30 @@ describe('lanes', () => {
     const error = await database.lanes.write.one(insertNote, { title: 'root', parentId: null }).catch((e) => e)
     expect(violatedConstraint(error, names)).toBe('notes_title_key')
     expect(isDatabaseUnavailable(error)).toBe(false)
+  })
+
+  it('keeps a connection whose statement was refused, but none that was lost', async () => {
+    const pid = () => database.lanes.write.one(backendPid, {})
+    const before = await pid()
+    await expect(database.lanes.write.one(insertNote, { title: 'root', parentId: null })).rejects.toThrow('duplicate')
+    expect(await pid()).toEqual(before)
+    const ended = database.lanes.write.one(endOwnBackend, {}).catch((error: unknown) => isDatabaseUnavailable(error))
+    expect(await ended).toBe(true)
+    expect(await pid()).not.toEqual(before)
+  })
+
+  it('fails the transaction whose connection is lost, and nothing else', async () => {
+    const uncaught: unknown[] = []
+    const note = (error: unknown) => void uncaught.push(error)
+    process.on('uncaughtException', note)
+    const lost = database.db.transaction().execute(async (trx) => {
+      const { rows } = await sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`.execute(trx)
+      await sql`SELECT pg_terminate_backend(${rows[0]?.pid}, 5000)`.execute(database.db)
+      await sql`SELECT 1`.execute(trx)
+    })
+    expect(await lost.catch(isDatabaseUnavailable)).toBe(true)
+    process.off('uncaughtException', note)
+    expect(uncaught).toEqual([])
   })
 
   it('comes back by itself after the server ended every connection, and tells the loss as an outage', async () => {

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import type pg from 'pg'
+import pg from 'pg'
 import type { PipelinedClients, Statement } from './pipelined-clients.ts'
 import { type CompiledPreparedQuery, compilePrepared, type PreparedQuery } from './prepare.ts'
 import { withQuerySpan } from './spans.ts'
@@ -55,5 +55,30 @@ export function createLanes({ db, pool, readers, prepared }: LanesOptions): Lane
       },
     }
   }
-  return { read: lane((statement) => readers.query(statement)), write: lane((statement) => pool.query(statement)) }
+  return {
+    read: lane((statement) => readers.query(statement)),
+    write: lane((statement) => queryOfPool(pool, statement)),
+  }
+}
+
+/** Errors of a statement that say nothing against its connection: data, constraints, conflicts, locks, raised by functions. */
+const OF_THE_STATEMENT = /^(22|23|40|55|P0|57014$)/
+
+/** `pool.query` closes the connection at any error; each duplicate of a key would cost a new one. */
+function queryOfPool(pool: pg.Pool, statement: Statement): Promise<pg.QueryResult> {
+  return new Promise((resolve, reject) => {
+    pool.connect((refusal, client, release) => {
+      if (refusal || !client) return reject(refusal)
+      client.query(statement).then(
+        (result) => {
+          release()
+          resolve(result)
+        },
+        (error: Error) => {
+          release(error instanceof pg.DatabaseError && OF_THE_STATEMENT.test(error.code ?? '') ? undefined : error)
+          reject(error)
+        },
+      )
+    })
+  })
 }
