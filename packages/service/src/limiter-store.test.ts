@@ -5,7 +5,7 @@ import { createNames } from '@trestle/database/names.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Limiter, type OpenLimiterStore, openLimiterStore } from './limiter-store.ts'
+import { fitTimer, type Limiter, memoryStore, type OpenLimiterStore, openLimiterStore } from './limiter-store.ts'
 
 const WINDOW = { points: 2, durationSeconds: 60 }
 const WAIT = expect.toSatisfy((ms: number) => ms > 0 && ms <= 60_000)
@@ -130,5 +130,26 @@ describe('openLimiterStore in a shared store', () => {
     expect(await take(limiter, 3)).toEqual([undefined, undefined, WAIT])
     close()
     silent.close()
+  })
+})
+
+describe('fitTimer', () => {
+  it.each([
+    [30, 3_600, 30, 3_600],
+    [30, 24 * 86_400, 30, 24 * 86_400],
+    [30, 30 * 86_400, 24, 24 * 86_400],
+    [1, 365 * 86_400, 1, 24 * 86_400],
+  ])('%d in %d s', (...row) => {
+    const [points, durationSeconds, fittingPoints, fittingSeconds] = row
+    expect(fitTimer({ points, durationSeconds })).toEqual({ points: fittingPoints, durationSeconds: fittingSeconds })
+    expect(fittingSeconds * 1_000).toBeLessThan(2 ** 31)
+  })
+
+  it('keeps the memory of a process from timers that ring at once', async () => {
+    const warnings: Error[] = []
+    process.on('warning', (warning) => warnings.push(warning))
+    await memoryStore()('long', { points: 30, durationSeconds: 30 * 86_400 }).consume('key')
+    await new Promise(setImmediate)
+    expect(warnings).toEqual([])
   })
 })

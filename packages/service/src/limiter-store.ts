@@ -76,9 +76,22 @@ export async function openLimiterStore<Tables>(
   return { store: memoryStore(), close: () => {} }
 }
 
+/** Node's timers count milliseconds in 31 bits: 24.8 days. */
+const TIMER_SECONDS_MAX = 24 * 86_400
+
+/**
+ * The window for a limiter that forgets by a timer: one that is set for longer rings at once, which would lift the limit.
+ * A longer window is shortened to 24 days, at the same rate.
+ */
+export function fitTimer(window: Window): Window {
+  if (window.durationSeconds <= TIMER_SECONDS_MAX) return window
+  const points = Math.max(1, Math.floor((window.points * TIMER_SECONDS_MAX) / window.durationSeconds))
+  return { ...window, points, durationSeconds: TIMER_SECONDS_MAX }
+}
+
 /** Counts in this process. */
 export function memoryStore(): LimiterStore {
-  return (name, window) => toLimiter(new RateLimiterMemory(options(name, window)))
+  return (name, window) => toLimiter(new RateLimiterMemory(options(name, fitTimer(window))))
 }
 
 function postgresStore<Tables>(
@@ -123,7 +136,7 @@ function options(name: string, { points, durationSeconds }: Window) {
 function shared(name: string, window: Window) {
   return {
     ...options(name, window),
-    insuranceLimiter: new RateLimiterMemory(options(name, window)),
+    insuranceLimiter: new RateLimiterMemory(options(name, fitTimer(window))),
     inMemoryBlockOnConsumed: window.returnable ? 0 : window.points + 1,
   }
 }
