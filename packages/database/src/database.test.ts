@@ -4,7 +4,7 @@ import { type Generated, type Kysely, sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Database, openDatabase } from './connect.ts'
-import { type MigrateOptions, migrateDown, migrateUp, migrationStatus, planMigrations } from './migrate.ts'
+import { isMigrated, type MigrateOptions, migrateDown, migrateUp, migrationStatus, planMigrations } from './migrate.ts'
 import { createNames } from './names.ts'
 import { prepare } from './prepare.ts'
 import { grantToRole } from './roles.ts'
@@ -229,6 +229,9 @@ describe('the restricted role', () => {
     await db.updateTable('notes').set({ parent_id: null }).execute()
     await expect(db.updateTable('ledger').set({ amount: 6n }).execute()).rejects.toThrow('permission denied')
     await expect(db.deleteFrom('ledger').execute()).rejects.toThrow('permission denied')
+    expect(await isMigrated(db, options)).toBe(true)
+    const forge = sql`INSERT INTO example.app_schema_migrations VALUES ('9999-forged', '')`.execute(db)
+    await expect(forge).rejects.toThrow('permission denied')
     await expect(sql`CREATE TABLE example.more ()`.execute(db)).rejects.toThrow('permission denied')
     const foreign = { ...options, names: createNames('example'), afterwards: [] }
     await migrateUp(foreign)

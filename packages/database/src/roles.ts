@@ -24,22 +24,27 @@ export async function grantToRole(db: Kysely<unknown>, options: GrantOptions): P
   await createRole(db, role)
   if (options.serviceUrl !== undefined) await admitLogin(db, role, options.serviceUrl)
   const to = sql.id(role)
-  const unchanging = new Set(
-    [...appendOnly, 'schema_migrations', 'schema_migrations_lock'].map((name) => names.prefix + name),
-  )
+  const unchanging = new Set(appendOnly.map((name) => names.prefix + name))
+  const migratorsOwn = new Set(['schema_migrations', 'schema_migrations_lock'].map((name) => names.prefix + name))
   for (const { schema, prefix } of [names, { schema: names.jobSchema, prefix: '' }]) {
     if (!(await schemaExists(db, schema))) continue
     await sql`GRANT USAGE ON SCHEMA ${sql.id(schema)} TO ${to}`.execute(db)
     const relations = await listRelations(db, schema, prefix)
     const tables = relations.filter(({ kind }) => kind !== 'S')
+    const histories = tables.filter(({ name }) => migratorsOwn.has(name))
     const ledgers = tables.filter(({ name }) => unchanging.has(name))
-    const changing = tables.filter(({ name }) => !unchanging.has(name))
+    const changing = tables.filter(({ name }) => !unchanging.has(name) && !migratorsOwn.has(name))
     const sequences = relations.filter(({ kind }) => kind === 'S')
     if (ledgers.length > 0) {
       const list = sql.join(ledgers.map(({ name }) => sql.id(schema, name)))
       await sql`REVOKE UPDATE, DELETE, TRUNCATE ON TABLE ${list} FROM ${to}`.execute(db)
     }
+    if (histories.length > 0) {
+      const list = sql.join(histories.map(({ name }) => sql.id(schema, name)))
+      await sql`REVOKE ALL ON TABLE ${list} FROM ${to}`.execute(db)
+    }
     for (const [right, objects] of [
+      [sql`SELECT ON TABLE`, histories],
       [sql`SELECT, INSERT ON TABLE`, ledgers],
       [sql`SELECT, INSERT, UPDATE, DELETE ON TABLE`, changing],
       [sql`USAGE, SELECT ON SEQUENCE`, sequences],
