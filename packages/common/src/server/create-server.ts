@@ -31,6 +31,8 @@ export interface ServerOptions {
 
 const HEADER_BYTES = 16_384
 const HEADER_TIMEOUT_MS = 10_000
+/** How often Node looks for requests that are late; its own 30 s would add as much to every limit. */
+const CHECK_MS = 1_000
 const URL_BYTES = 8_192
 
 /** A Fastify server with the bounds, request ids, zod compilers and error envelope that all services share. */
@@ -59,7 +61,12 @@ export function createServer(options: ServerOptions) {
       maxParamLength: URL_BYTES,
     },
     // Node would answer a missing Host header by itself, without the envelope: the hook below does it.
-    http: { maxHeaderSize: HEADER_BYTES, headersTimeout: HEADER_TIMEOUT_MS, requireHostHeader: false },
+    http: {
+      maxHeaderSize: HEADER_BYTES,
+      headersTimeout: HEADER_TIMEOUT_MS,
+      connectionsCheckingInterval: CHECK_MS,
+      requireHostHeader: false,
+    },
     frameworkErrors: (error, request, reply) => {
       for (const [name, value] of Object.entries(options.brokenRequestHeaders ?? {})) reply.header(name, value)
       // No hook runs for these: their log line is written here.
