@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
+import { profileOf } from './profile.ts'
 
 // A sign-in writes the session, its first refresh token, how the person proved who they are, and the user's last sign-in.
 // One function does it for every way to sign in, and answers what the session's body is made of, so that no statement
@@ -11,13 +12,13 @@ export const createCreateSession: MigrationSource = (names) => ({
       CREATE FUNCTION ${names.id('create_session')}(
         p_user_id uuid, p_token_hash bytea, p_method text, p_user_agent text, p_ip text,
         OUT verdict text, OUT session_id uuid, OUT aal text, OUT started_at timestamptz, OUT amr json,
-        OUT account ${names.id('users')}
+        OUT profile json
       ) LANGUAGE plpgsql AS $$
       DECLARE
         moment timestamptz := clock_timestamp();
       BEGIN
         UPDATE ${names.id('users')} u SET last_sign_in_at = moment, updated_at = moment
-          WHERE u.id = p_user_id RETURNING u.* INTO account;
+          WHERE u.id = p_user_id RETURNING ${profileOf(names)} INTO profile;
         IF NOT FOUND THEN verdict := 'user-not-found'; RETURN; END IF;
         INSERT INTO ${names.id('sessions')} AS s (user_id, user_agent, ip, last_ip, created_at, updated_at)
           VALUES (p_user_id, p_user_agent, nullif(p_ip, '')::inet, nullif(p_ip, '')::inet, moment, moment)

@@ -11,7 +11,7 @@ export const createFinishLogin: MigrationSource = (names) => ({
         p_user_id uuid, p_verified_hash text, p_new_hash text, p_provider text, p_token_hash bytea,
         p_user_agent text, p_ip text, p_audit boolean,
         OUT verdict text, OUT session_id uuid, OUT aal text, OUT started_at timestamptz, OUT amr json,
-        OUT account ${names.id('users')}
+        OUT profile json
       ) LANGUAGE plpgsql AS $$
       DECLARE
         found_user ${names.id('users')};
@@ -36,11 +36,11 @@ export const createFinishLogin: MigrationSource = (names) => ({
         aal := created.aal;
         started_at := created.started_at;
         amr := created.amr;
-        account := created.account;
+        profile := created.profile;
         IF p_audit THEN
           INSERT INTO ${names.id('audit_log_entries')} (actor_id, target_user_id, session_id, action, log_type, ip_address, payload)
             VALUES (p_user_id, p_user_id, session_id, 'login', 'account', coalesce(p_ip, ''), ${names.id('audit_payload')}(
-              account, 'login', 'account', jsonb_build_object('provider', p_provider)));
+              found_user, 'login', 'account', jsonb_build_object('provider', p_provider)));
         END IF;
       END $$`.execute(db)
   },

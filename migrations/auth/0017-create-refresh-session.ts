@@ -1,5 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
+import { profileOf } from './profile.ts'
 
 // Rotation of refresh tokens (contract 5.4) in one call: find, lock, decide, write, answer. A refusal is a verdict, so
 // that the writes of a refusal (the revoked family of a stolen token) are committed. The user's row is locked before the
@@ -13,7 +14,7 @@ export const createRefreshSession: MigrationSource = (names) => ({
         p_revoke_family boolean, p_reuse_seconds float8, p_timebox_seconds float8, p_inactivity_seconds float8,
         p_low_aal_seconds float8, p_single_per_user boolean, p_audit boolean,
         OUT verdict text, OUT session_id uuid, OUT aal text, OUT started_at timestamptz, OUT amr json,
-        OUT account ${names.id('users')}
+        OUT user_id uuid, OUT profile json
       ) LANGUAGE plpgsql SET lock_timeout = '5s' AS $$
       DECLARE
         moment timestamptz;
@@ -23,6 +24,7 @@ export const createRefreshSession: MigrationSource = (names) => ({
         held_refreshed_at timestamptz;
         held_not_after timestamptz;
         held_user uuid;
+        actor jsonb;
         held_banned_until timestamptz;
       BEGIN
         ${lockSession(names)}
@@ -97,11 +99,12 @@ function whenExpired(
 function rotateToken(names: Names): RawBuilder<unknown> {
   const tokens = names.id('refresh_tokens')
   return sql`
-        UPDATE ${tokens} t SET revoked = true, updated_at = moment WHERE t.id = held_token AND NOT t.revoked;
+        WITH parent AS (
+          UPDATE ${tokens} t SET revoked = true, updated_at = moment WHERE t.id = held_token AND NOT t.revoked RETURNING 1)
+        INSERT INTO ${tokens} (session_id, user_id, token_hash, counter, parent_id, created_at, updated_at)
+          SELECT held_session, held_user, p_child_hash, held_counter + 1, held_token, moment, moment FROM parent;
         IF FOUND THEN
           verdict := 'rotated';
-          INSERT INTO ${tokens} (session_id, user_id, token_hash, counter, parent_id, created_at, updated_at)
-            VALUES (held_session, held_user, p_child_hash, held_counter + 1, held_token, moment, moment);
         ELSIF EXISTS (
           SELECT FROM ${tokens} t
           JOIN ${tokens} child ON child.parent_id = t.id AND child.session_id = t.session_id
@@ -114,7 +117,8 @@ function rotateToken(names: Names): RawBuilder<unknown> {
             WHERE t.session_id = held_session AND t.counter = held_counter + 1 AND t.token_hash <> p_child_hash;
         ELSE
           verdict := 'stolen';
-          SELECT u.* INTO account FROM ${names.id('users')} u WHERE u.id = held_user;
+          user_id := held_user;
+          SELECT ${actorOf} INTO actor FROM ${names.id('users')} u WHERE u.id = held_user;
           IF p_revoke_family THEN
             UPDATE ${tokens} t SET revoked = true, updated_at = moment
               WHERE t.session_id = held_session AND NOT t.revoked;
@@ -127,16 +131,24 @@ function touchSession(names: Names): RawBuilder<unknown> {
   return sql`
         IF verdict <> 'stolen' THEN
           session_id := held_session;
-          UPDATE ${names.id('sessions')} s
-            SET refreshed_at = moment, updated_at = moment, user_agent = p_user_agent, last_ip = nullif(p_ip, '')::inet
-            WHERE s.id = held_session;
-          UPDATE ${names.id('users')} u SET last_sign_in_at = moment, updated_at = moment
-            WHERE u.id = held_user RETURNING u.* INTO account;
-          SELECT json_agg(json_build_object('method', a.authentication_method,
-              'timestamp', floor(extract(epoch FROM a.updated_at))::bigint) ORDER BY a.updated_at DESC, a.id DESC)
-            INTO amr FROM ${names.id('mfa_amr_claims')} a WHERE a.session_id = held_session;
+          user_id := held_user;
+          WITH touched AS (
+            UPDATE ${names.id('sessions')} s
+              SET refreshed_at = moment, updated_at = moment, user_agent = p_user_agent, last_ip = nullif(p_ip, '')::inet
+              WHERE s.id = held_session)
+          UPDATE ${names.id('users')} u SET last_sign_in_at = moment, updated_at = moment WHERE u.id = held_user
+            RETURNING ${actorOf}, ${profileOf(names)}, (
+              SELECT json_agg(json_build_object('method', a.authentication_method,
+                'timestamp', floor(extract(epoch FROM a.updated_at))::bigint) ORDER BY a.updated_at DESC, a.id DESC)
+              FROM ${names.id('mfa_amr_claims')} a WHERE a.session_id = held_session)
+            INTO actor, profile, amr;
         END IF;`
 }
+
+/** The actor of audit entries, from a row `u` of users: as `audit_payload` writes it. */
+const actorOf = sql`jsonb_strip_nulls(jsonb_build_object(
+  'actor_id', u.id, 'actor_username', coalesce(u.phone, u.email, ''),
+  'actor_name', nullif(u.raw_user_meta_data ->> 'full_name', ''), 'actor_via_sso', u.is_sso_user))`
 
 function writeAudit(names: Names): RawBuilder<unknown> {
   return sql`
@@ -144,7 +156,7 @@ function writeAudit(names: Names): RawBuilder<unknown> {
           INSERT INTO ${names.id('audit_log_entries')}
               (actor_id, target_user_id, session_id, action, log_type, ip_address, payload)
             SELECT held_user, held_user, held_session, e.action, 'token', coalesce(p_ip, ''),
-              ${names.id('audit_payload')}(account, e.action, 'token', NULL)
+              actor || jsonb_build_object('action', e.action, 'log_type', 'token')
             FROM (VALUES ('token_refreshed', verdict <> 'stolen'),
               ('token_revoked', verdict = 'rotated' OR (verdict = 'stolen' AND p_revoke_family))) AS e (action, due)
             WHERE e.due;

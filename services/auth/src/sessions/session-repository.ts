@@ -1,9 +1,9 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
-import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import { type ProfileJson, profileJson, toProfile } from '../users/profile.ts'
+import { type ProfileJson, toProfile } from '../users/profile.ts'
 import type { AuthenticationMethod } from './access-token.ts'
 import type { IssuedSession, SignInMethod } from './session.ts'
 
@@ -16,20 +16,18 @@ export interface SessionOrigin {
 
 /** What the database's functions about sessions answer. All but the verdict is null in a refusal. */
 interface SessionRow {
-  readonly profile: ProfileJson
   readonly verdict: string
   readonly session_id: string
   readonly aal: string
   readonly started_at: string
   readonly amr: readonly AuthenticationMethod[]
+  readonly profile: ProfileJson
 }
 
 /** A session without its clear refresh token. */
 export type StoredSession = Omit<IssuedSession, 'refreshToken'>
 
-const sessionColumns = (): RawBuilder<SessionRow> =>
-  sql`r.verdict, r.session_id, r.aal, r.started_at, r.amr,
-    ${profileJson(sql`r.account`)} AS profile`
+const sessionColumns = sql`r.verdict, r.session_id, r.aal, r.started_at, r.amr, r.profile`
 
 interface NewSession extends SessionOrigin {
   readonly userId: string
@@ -39,7 +37,7 @@ interface NewSession extends SessionOrigin {
 
 /** Opens a session inside the caller's transaction. Throws when the user is gone. */
 export async function insertSession(trx: Kysely<AuthDatabase>, input: NewSession): Promise<StoredSession> {
-  const { rows } = await sql<SessionRow>`SELECT ${sessionColumns()} FROM ${sql.table('create_session')}(
+  const { rows } = await sql<SessionRow>`SELECT ${sessionColumns} FROM ${sql.table('create_session')}(
     ${input.userId}, ${input.tokenHash}, ${input.method}, ${input.userAgent}, ${input.ip}) AS r`.execute(trx)
   const row = rows[0]
   if (row?.verdict !== 'done') throw new Error('no user to open a session for')
@@ -63,7 +61,7 @@ export type PasswordLoginResult =
 
 const finishPasswordLogin: PreparedQuery<PasswordLogin, SessionRow> = prepare(
   'finish_password_login',
-  (p) => sql`SELECT ${sessionColumns()} FROM ${sql.table('finish_password_login')}(${p.userId}, ${p.verifiedHash},
+  (p) => sql`SELECT ${sessionColumns} FROM ${sql.table('finish_password_login')}(${p.userId}, ${p.verifiedHash},
     ${p.newHash}, ${p.provider}, ${p.tokenHash}, ${p.userAgent}, ${p.ip}, ${p.audit}) AS r`,
 )
 
@@ -109,9 +107,13 @@ export type RefreshResult =
   | { readonly verdict: 'stolen'; readonly userId: string }
   | { readonly verdict: Exclude<RefreshRefusal, 'stolen'> }
 
-const refreshSession: PreparedQuery<Refresh, SessionRow> = prepare(
+interface RefreshRow extends SessionRow {
+  readonly user_id: string
+}
+
+const refreshSession: PreparedQuery<Refresh, RefreshRow> = prepare(
   'refresh_session',
-  (p) => sql`SELECT ${sessionColumns()} FROM ${sql.table('refresh_session')}(${p.tokenHash}, ${p.childHash},
+  (p) => sql`SELECT ${sessionColumns}, r.user_id FROM ${sql.table('refresh_session')}(${p.tokenHash}, ${p.childHash},
     ${p.userAgent}, ${p.ip}, ${p.revokeFamily}, ${p.reuseSeconds}, ${p.timeboxSeconds}, ${p.inactivitySeconds},
     ${p.lowAalSeconds}, ${p.singlePerUser}, ${p.audit}) AS r`,
 )
@@ -124,7 +126,7 @@ export async function callRefreshSession(lanes: Lanes, input: Refresh): Promise<
       return { verdict: row.verdict, session: toStoredSession(row) }
     }
     const verdict = toVerdict(row.verdict, REFRESH_REFUSALS)
-    return verdict === 'stolen' ? { verdict, userId: row.profile.user.id } : { verdict }
+    return verdict === 'stolen' ? { verdict, userId: row.user_id } : { verdict }
   } catch (error) {
     if (isLockTimeout(error)) return { verdict: 'busy' }
     throw error

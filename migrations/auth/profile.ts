@@ -1,0 +1,49 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { Names } from '../migration.ts'
+
+// Frozen with 0015 to 0017, which answer sessions: a column that comes later is added by functions of a later migration.
+const USER_COLUMNS = [
+  'id',
+  'aud',
+  'role',
+  'email',
+  'phone',
+  'email_confirmed_at',
+  'phone_confirmed_at',
+  'confirmed_at',
+  'invited_at',
+  'confirmation_sent_at',
+  'recovery_sent_at',
+  'email_change',
+  'email_change_sent_at',
+  'email_change_confirm_status',
+  'phone_change',
+  'phone_change_sent_at',
+  'reauthentication_sent_at',
+  'last_sign_in_at',
+  'raw_app_meta_data',
+  'raw_user_meta_data',
+  'banned_until',
+  'deleted_at',
+  'is_anonymous',
+  'is_sso_user',
+  'staged_at',
+  'created_at',
+  'updated_at',
+]
+
+/**
+ * What a session's body shows of the user of row `u`, as one JSON value without the password. An expression over the row
+ * where it is written: taking a whole row to the caller and apart there took a fifth of a refresh.
+ */
+export function profileOf(names: Names): RawBuilder<unknown> {
+  const members = USER_COLUMNS.map((column) => sql`${sql.lit(column)}, u.${sql.ref(column)}`)
+  return sql`json_build_object('user', json_build_object(${sql.join(members)}),
+    'identities', (SELECT json_agg(i ORDER BY i.created_at, i.id) FROM ${names.id('identities')} i
+      WHERE i.user_id = u.id),
+    'factors', (SELECT json_agg(json_build_object('id', f.id, 'friendly_name', f.friendly_name,
+        'factor_type', f.factor_type, 'status', f.status, 'phone', f.phone,
+        'last_challenged_at', f.last_challenged_at, 'created_at', f.created_at, 'updated_at', f.updated_at)
+        ORDER BY f.created_at, f.id)
+      FROM ${names.id('mfa_factors')} f WHERE f.user_id = u.id))`
+}
