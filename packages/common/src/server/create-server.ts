@@ -5,6 +5,7 @@ import { type FastifyBaseLogger, fastify, LogController } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { HttpError } from '../errors/define-error.ts'
 import { decorateErrors, type ErrorVocabulary, errorHandler, sendError, toHttpError } from '../errors/error-handler.ts'
+import { RequestLog } from '../telemetry/request-log.ts'
 import { handlerDeadline } from './handler-deadline.ts'
 
 export interface ServerOptions {
@@ -43,6 +44,7 @@ export function createServer(options: ServerOptions) {
   const app = fastify({
     loggerInstance: options.logger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    childLoggerFactory: (parent, bindings) => new RequestLog(parent, bindings),
     genReqId: (request) => {
       const incoming = header === undefined ? undefined : request.headers[header]
       return typeof incoming === 'string' && pattern.test(incoming) ? incoming : randomUUID()
