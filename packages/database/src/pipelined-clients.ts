@@ -85,11 +85,23 @@ class Slot {
   /** Only while open. One timer watches all statements: one each would cost more than sending them. */
   query(statement: Statement): Promise<pg.QueryResult> {
     if (!this.#client) return Promise.reject(new NoConnectionError('the connection is not open'))
+    this.#gather()
     if (this.#owed === 0) this.#heardAt = performance.now()
     this.#owed += 1
     const answer = this.#client.query(statement)
     answer.then(this.#settle, this.#settle)
     return answer
+  }
+
+  /**
+   * Holds the statements of one turn of the event loop back and sends them together: a system call each was a fifth of the
+   * processor time of a busy reader.
+   */
+  #gather(): void {
+    const socket = this.#socket
+    if (!socket || socket.writableCorked > 0) return
+    socket.cork()
+    setImmediate(() => socket.uncork())
   }
 
   readonly #settle = (): void => {
