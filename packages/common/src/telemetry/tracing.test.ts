@@ -1,3 +1,4 @@
+import { trace } from '@opentelemetry/api'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
@@ -30,7 +31,11 @@ it('sends one span a request, by route pattern, with the parameters and the vers
   })
   const app = createServer({ logger: pino({ level: 'silent' }), vocabulary, bodyLimit: 10, handlerTimeoutMs: 1_000 })
   await tracing.instrument(app)
-  app.get('/admin/users/:userId', async () => 'ok')
+  app.get('/admin/users/:userId', async () => {
+    await new Promise(setImmediate)
+    trace.getTracer('test').startSpan(`child of ${trace.getActiveSpan()?.spanContext().spanId}`).end()
+    return 'ok'
+  })
   await app.inject('/admin/users/4711?token=hush')
   await app.inject('/nowhere')
   await app.close()
@@ -53,6 +58,7 @@ it('sends one span a request, by route pattern, with the parameters and the vers
     expect(sent).toContain(text)
   }
   expect(sent).not.toContain('hush')
+  expect(sent).toMatch(/child of [0-9a-f]{16}/)
 })
 
 it('names routes as the specification does', () => {

@@ -1,4 +1,4 @@
-import type { Attributes } from '@opentelemetry/api'
+import { type Attributes, context } from '@opentelemetry/api'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { pathOf } from './path-of.ts'
 
@@ -39,6 +39,12 @@ export async function startTracing(config: TracingConfig): Promise<Tracing> {
   return {
     instrument: async (app) => {
       await app.register(instrumentation.plugin())
+      // What follows runs inside the span, so that queries and calls become its children.
+      app.addHook('onRequest', (request, _reply, done) => {
+        const { context: own } = request.opentelemetry()
+        if (own === null) done()
+        else context.with(own, done)
+      })
       // The plugin ends the span with the answer, before any onResponse hook of ours.
       app.addHook('onSend', async (request, reply) => {
         request.opentelemetry().span?.setAttribute('http.status_code', reply.statusCode)
