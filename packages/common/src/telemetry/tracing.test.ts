@@ -31,13 +31,22 @@ it('sends one span a request, by route pattern, with the parameters and the vers
   })
   const app = createServer({ logger: pino({ level: 'silent' }), vocabulary, bodyLimit: 10, handlerTimeoutMs: 1_000 })
   await tracing.instrument(app)
-  app.get('/admin/users/:userId', async () => {
+  const startChild = async () => {
     await new Promise(setImmediate)
     trace.getTracer('test').startSpan(`child of ${trace.getActiveSpan()?.spanContext().spanId}`).end()
     return 'ok'
+  }
+  app.get('/admin/users/:userId', startChild)
+  app.post('/token', startChild)
+  app.get('/failing', async () => {
+    throw new Error('quotes a password')
   })
   await app.inject('/admin/users/4711?token=hush')
   await app.inject('/nowhere')
+  await app.inject('/failing')
+  // A real connection: injected bodies never leave the span.
+  const address = await app.listen({ port: 0, host: '127.0.0.1' })
+  await fetch(`${address}/token`, { method: 'POST', headers: { 'content-type': 'text/plain' }, body: 'x' })
   await app.close()
   await tracing.close()
   await sink.close()
@@ -58,7 +67,8 @@ it('sends one span a request, by route pattern, with the parameters and the vers
     expect(sent).toContain(text)
   }
   expect(sent).not.toContain('hush')
-  expect(sent).toMatch(/child of [0-9a-f]{16}/)
+  expect(sent).not.toContain('quotes a password')
+  expect(sent.match(/child of [0-9a-f]{16}/g)).toHaveLength(2)
 })
 
 it('names routes as the specification does', () => {

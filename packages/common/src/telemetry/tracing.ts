@@ -1,4 +1,4 @@
-import { type Attributes, context } from '@opentelemetry/api'
+import { type Attributes, context, SpanStatusCode } from '@opentelemetry/api'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { pathOf } from './path-of.ts'
 
@@ -34,20 +34,27 @@ export async function startTracing(config: TracingConfig): Promise<Tracing> {
   const instrumentation = new FastifyOtelInstrumentation({
     instrumentHooks: false,
     instrumentHandler: false,
+    // Their messages may quote what a client has sent; the log has them, without that.
+    recordExceptions: false,
     requestHook: (span, request) => span.setAttributes(requestAttributes(request)),
   })
   return {
     instrument: async (app) => {
       await app.register(instrumentation.plugin())
-      // What follows runs inside the span, so that queries and calls become its children.
-      app.addHook('onRequest', (request, _reply, done) => {
+      // What follows runs inside the span, so that queries and calls become its children. Reading a body leaves it.
+      const enterSpan = (request: FastifyRequest, _reply: unknown, done: () => void) => {
         const { context: own } = request.opentelemetry()
         if (own === null) done()
         else context.with(own, done)
-      })
+      }
+      app.addHook('onRequest', enterSpan)
+      app.addHook('preValidation', enterSpan)
       // The plugin ends the span with the answer, before any onResponse hook of ours.
       app.addHook('onSend', async (request, reply) => {
-        request.opentelemetry().span?.setAttribute('http.status_code', reply.statusCode)
+        const { span } = request.opentelemetry()
+        span?.setAttribute('http.status_code', reply.statusCode)
+        // Takes the place of the status that the plugin has set with the error's message.
+        if (reply.statusCode >= 400) span?.setStatus({ code: SpanStatusCode.ERROR })
       })
     },
     close: () => sdk.shutdown().catch(() => {}),
