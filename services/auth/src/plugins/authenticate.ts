@@ -6,9 +6,10 @@ import { type Caller, readBearer, toCaller } from '../sessions/caller.ts'
 export const authenticate = fp(
   async (app: FastifyInstance) => {
     app.decorateRequest('caller')
-    app.addHook('onRequest', async (request) => {
+    app.addHook('onRequest', (request, _reply, done) => {
       const { deps } = request.server
       request.caller = toCaller(readBearer(deps, request.headers.authorization), deps.config.jwt.adminRoles)
+      done()
     })
   },
   { name: 'authenticate' },

@@ -8,10 +8,11 @@ export const ANSWER_HEADERS = { 'cache-control': 'no-store', 'x-content-type-opt
 /** How answers are written: the exact layout that existing clients read, never stored, compressed on request. */
 export const answers = fp(
   async (app) => {
-    app.addHook('onRequest', async (request, reply) => {
+    app.addHook('onRequest', (request, reply, done) => {
       reply.headers(ANSWER_HEADERS)
       // Fastify gives unknown paths the serializer that was set when their handler was: none.
       if (request.is404) reply.serializer((payload: unknown) => layOut(payload, 404))
+      done()
     })
     app.setReplySerializer(layOut)
     await app.register(compress, { encodings: ['gzip', 'identity'], threshold: 1_024, globalDecompression: false })

@@ -31,13 +31,14 @@ export const authenticateApp = fp(
       }
       throw error
     })
-    app.addHook('onSend', async (request) => {
+    app.addHook('onSend', (request, _reply, payload, done) => {
       const merchantId = merchantIdOf(request.params)
       request.logFields = {
         identity_id: request.caller?.identityId,
         ...(merchantId === undefined ? {} : { merchant_id: merchantId }),
         ...request.logFields,
       }
+      done(null, payload)
     })
   },
   { name: 'authenticate-app' },

@@ -29,21 +29,24 @@ export const requestInput = fp(
       route.attachValidation = true
       if (route.schema?.body) route.schema.consumes ??= ['application/json', 'application/x-www-form-urlencoded']
     })
-    app.addHook('onRequest', async ({ headers }) => {
+    app.addHook('onRequest', ({ headers }, _reply, done) => {
       // Fastify answers 415 itself to a media type that it cannot read, before the key is judged.
       if (headers['content-type'] !== undefined && !MEDIA_TYPE.test(headers['content-type'])) {
         headers['content-type'] = 'application/octet-stream'
       }
+      done()
     })
-    app.addHook('preValidation', async (request) => {
+    app.addHook('preValidation', (request, _reply, done) => {
       if (request.routeOptions.schema?.querystring) request.query = takeQuery(request)
+      done()
     })
-    app.addHook('preHandler', async (request) => {
+    app.addHook('preHandler', (request, _reply, done) => {
       const error: unknown = request.validationError
       if (error instanceof InvalidInput) {
         const { fields, input } = error
         request.flaw ??= { stage: 'validation', error: invalidFields(fields), fields, input }
       }
+      done()
     })
   },
   { name: 'request-input' },
