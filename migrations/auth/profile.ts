@@ -34,7 +34,7 @@ const USER_COLUMNS = [
 
 /**
  * What a session's body shows of the user of row `u`, as one JSON value without the password. An expression over the row
- * where it is written: taking a whole row to the caller and apart there took a fifth of a refresh.
+ * where it is written, so that no whole row is taken to the caller and apart there.
  */
 export function profileOf(names: Names): RawBuilder<unknown> {
   const members = USER_COLUMNS.map((column) => sql`${sql.lit(column)}, u.${sql.ref(column)}`)

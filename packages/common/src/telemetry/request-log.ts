@@ -5,7 +5,7 @@ type Arguments = readonly unknown[]
 
 /**
  * The logger of one request, whose lines carry its id. It makes the child of the server's logger when it is first used:
- * most requests never log by themselves, and making a child costs as much as their whole log line.
+ * most requests never log by themselves, and a child that nobody uses is work for nothing.
  */
 export class RequestLog {
   readonly #parent: FastifyBaseLogger

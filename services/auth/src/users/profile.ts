@@ -77,8 +77,8 @@ const TIME_COLUMNS = [
 ] as const satisfies readonly (keyof UserRow)[]
 
 /**
- * A user with everything that belongs to them, as one JSON value: thirty columns would cost the process more than reading
- * the whole rest of the answer.
+ * A user with everything that belongs to them, as one JSON value: pg makes a parser for each column of each answer, and
+ * thirty of them were 5 to 7 % of a profile of GET /user.
  * @param user an expression of the type of the table `users`, such as an alias of it
  */
 export function profileJson(user: RawBuilder<unknown>): RawBuilder<ProfileJson> {
