@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely'
 import pg from 'pg'
-import type { PipelinedClients, Statement } from './pipelined-clients.ts'
+import { type ParserOf, type Rows, runStatement, type Statement } from './named-query.ts'
+import type { PipelinedClients } from './pipelined-clients.ts'
 import { type CompiledPreparedQuery, compilePrepared, type PreparedQuery } from './prepare.ts'
 import { withQuerySpan } from './spans.ts'
 
@@ -25,10 +26,11 @@ interface LanesOptions {
   readonly pool: pg.Pool
   readonly readers: PipelinedClients
   readonly prepared: boolean
+  readonly parserOf: ParserOf
 }
 
 /** Makes both lanes over open connections. Each query is compiled at its first use. */
-export function createLanes({ db, pool, readers, prepared }: LanesOptions): Lanes {
+export function createLanes({ db, pool, readers, prepared, parserOf }: LanesOptions): Lanes {
   // biome-ignore lint/suspicious/noExplicitAny: each entry has the input type of its key
   const compiled = new Map<object, CompiledPreparedQuery<any>>()
   const compile = <Input extends object, Row>(query: PreparedQuery<Input, Row>): CompiledPreparedQuery<Input> => {
@@ -38,26 +40,27 @@ export function createLanes({ db, pool, readers, prepared }: LanesOptions): Lane
     compiled.set(query, fresh)
     return fresh
   }
-  const lane = (run: (statement: Statement) => Promise<pg.QueryResult>): Lane => {
+  const lane = (run: (statement: Statement) => Promise<Rows>): Lane => {
     // No await on the way down: each would cost every hot request a turn of the microtask queue.
-    const execute = <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input) => {
+    const execute = <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]> => {
       const { name, text, values } = compile(query)
-      const statement = prepared ? { name, text, values: values(input) } : { text, values: values(input) }
-      return withQuerySpan(name, () => run(statement))
+      const statement = { name: prepared ? name : '', text, values: values(input) }
+      // The row type is the query's own claim about its text.
+      return withQuerySpan(name, () => run(statement) as Promise<Row[]>)
     }
     return {
-      all: async (query, input) => (await execute(query, input)).rows,
-      first: async (query, input) => (await execute(query, input)).rows[0],
+      all: execute,
+      first: async (query, input) => (await execute(query, input))[0],
       one: async (query, input) => {
-        const { rows } = await execute(query, input)
-        if (rows.length === 0) throw new Error(`${query.name} returned no row`)
-        return rows[0]
+        const [row] = await execute(query, input)
+        if (row === undefined) throw new Error(`${query.name} returned no row`)
+        return row
       },
     }
   }
   return {
     read: lane((statement) => readers.query(statement)),
-    write: lane((statement) => queryOfPool(pool, statement)),
+    write: lane((statement) => queryOfPool(pool, (client) => runStatement(client, statement, parserOf))),
   }
 }
 
@@ -65,14 +68,14 @@ export function createLanes({ db, pool, readers, prepared }: LanesOptions): Lane
 const OF_THE_STATEMENT = /^(22|23|40|55|P0|57014$)/
 
 /** `pool.query` closes the connection at any error; each duplicate of a key would cost a new one. */
-function queryOfPool(pool: pg.Pool, statement: Statement): Promise<pg.QueryResult> {
+function queryOfPool(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<Rows>): Promise<Rows> {
   return new Promise((resolve, reject) => {
     pool.connect((refusal, client, release) => {
       if (refusal || !client) return reject(refusal)
-      client.query(statement).then(
-        (result) => {
+      run(client).then(
+        (rows) => {
           release()
-          resolve(result)
+          resolve(rows)
         },
         (error: Error) => {
           release(error instanceof pg.DatabaseError && OF_THE_STATEMENT.test(error.code ?? '') ? undefined : error)

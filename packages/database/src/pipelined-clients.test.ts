@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import { types } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type PipelinedClients, startPipelinedClients } from './pipelined-clients.ts'
 import { NoConnectionError } from './unavailable.ts'
@@ -30,7 +31,12 @@ beforeAll(async () => {
   url.port = String(typeof address === 'object' && address ? address.port : 0)
   clients = startPipelinedClients(
     { connectionString: url.href },
-    { count: 2, silenceMs: 300, onConnectionError: (error) => errors.push(error) },
+    {
+      count: 2,
+      silenceMs: 300,
+      parserOf: (oid) => types.getTypeParser(oid),
+      onConnectionError: (error) => errors.push(error),
+    },
   )
 })
 
@@ -41,13 +47,13 @@ afterAll(async () => {
 })
 
 const double = async (n: number) =>
-  (await clients.query({ name: 'd', text: 'SELECT 2 * $1::int AS d', values: [n] })).rows[0].d
+  (await clients.query({ name: 'd', text: 'SELECT 2 * $1::int AS d', values: [n] }))[0]?.d
 
 it('gives each of many statements in flight its own answer, failures between them included', async () => {
   const answers = await Promise.all(
     Array.from({ length: 200 }, (_, n) =>
       n % 10 === 0
-        ? clients.query({ text: 'SELECT 1 / $1::int', values: [0] }).catch((error: Error) => error.message)
+        ? clients.query({ name: '', text: 'SELECT 1 / $1::int', values: [0] }).catch((error: Error) => error.message)
         : double(n),
     ),
   )

@@ -1,17 +1,11 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
+import { type ParserOf, type Rows, runStatement, type Statement } from './named-query.ts'
 import { NoConnectionError } from './unavailable.ts'
-
-/** A statement with its values; `name` makes PostgreSQL keep its plan. */
-export interface Statement {
-  readonly name?: string
-  readonly text: string
-  readonly values: unknown[]
-}
 
 /** A few connections on which statements follow each other without waiting for answers. */
 export interface PipelinedClients {
-  query(statement: Statement): Promise<pg.QueryResult>
+  query(statement: Statement): Promise<Rows>
   close(): Promise<void>
 }
 
@@ -20,11 +14,13 @@ export interface PipelineOptions {
   readonly count: number
   /** A connection that owes answers and has given none for so long, in milliseconds, is dropped. */
   readonly silenceMs: number
+  readonly parserOf: ParserOf
   readonly onConnectionError: (error: Error) => void
 }
 
 const RECONNECT_MS = 250
 const WATCH_MS = 500
+const BATCH = 4
 
 /**
  * Opens pipelined connections and keeps them open: a lost one is replaced as soon as the server takes it.
@@ -33,7 +29,7 @@ const WATCH_MS = 500
 export function startPipelinedClients(client: pg.ClientConfig, options: PipelineOptions): PipelinedClients {
   const slots = Array.from({ length: options.count }, () => new Slot(client, options))
   let turn = 0
-  const query = (statement: Statement): Promise<pg.QueryResult> => {
+  const query = (statement: Statement): Promise<Rows> => {
     for (let tried = 0; tried < slots.length; tried++) {
       turn = (turn + 1) % slots.length
       const slot = slots[turn]
@@ -64,6 +60,8 @@ class Slot {
   #socket: Socket | undefined
   #retry: NodeJS.Timeout | undefined
   #isClosed = false
+  /** Statements held back. */
+  #gathered = 0
   /** Statements sent and not answered. */
   #owed = 0
   /** When the last answer came, or the first of the statements that are owed was sent. */
@@ -83,12 +81,12 @@ class Slot {
   }
 
   /** Only while open. One timer watches all statements: one each would cost more than sending them. */
-  query(statement: Statement): Promise<pg.QueryResult> {
+  query(statement: Statement): Promise<Rows> {
     if (!this.#client) return Promise.reject(new NoConnectionError('the connection is not open'))
     this.#gather()
     if (this.#owed === 0) this.#heardAt = performance.now()
     this.#owed += 1
-    const answer = this.#client.query(statement)
+    const answer = runStatement(this.#client, statement, this.#options.parserOf)
     answer.then(this.#settle, this.#settle)
     return answer
   }
@@ -99,8 +97,12 @@ class Slot {
    */
   #gather(): void {
     const socket = this.#socket
-    if (!socket || socket.writableCorked > 0) return
+    if (!socket) return
+    this.#gathered = socket.writableCorked > 0 ? this.#gathered + 1 : 0
+    if (this.#gathered >= BATCH) socket.uncork()
+    if (socket.writableCorked > 0) return
     socket.cork()
+    this.#gathered = 0
     setImmediate(() => socket.uncork())
   }
 
