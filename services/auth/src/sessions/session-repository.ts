@@ -3,7 +3,7 @@ import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import { type Kysely, sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import { type ProfileJson, toProfile } from '../users/profile.ts'
+import { type ProfileJson, toProfileOfJson } from '../users/profile.ts'
 import type { AuthenticationMethod } from './access-token.ts'
 import type { IssuedSession, SignInMethod } from './session.ts'
 
@@ -160,7 +160,7 @@ export async function callLogOut(lanes: Lanes, input: LogOut): Promise<(typeof L
 
 function toStoredSession(row: SessionRow): StoredSession {
   return {
-    ...toProfile(row.profile),
+    ...toProfileOfJson(row.profile),
     sessionId: row.session_id,
     aal: row.aal === 'aal2' ? 'aal2' : 'aal1',
     startedAt: row.started_at,

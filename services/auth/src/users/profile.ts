@@ -76,36 +76,37 @@ const TIME_COLUMNS = [
   'staged_at',
 ] as const satisfies readonly (keyof UserRow)[]
 
-/**
- * A user with everything that belongs to them, as one JSON value: pg makes a parser for each column of each answer, and
- * thirty of them were 5 to 7 % of a profile of GET /user.
- * @param user an expression of the type of the table `users`, such as an alias of it
- */
-export function profileJson(user: RawBuilder<unknown>): RawBuilder<ProfileJson> {
-  const members = USER_COLUMNS.map((name) => sql`${sql.lit(name)}, (${user}).${sql.ref(name)}`)
-  return sql`json_build_object('user', json_build_object(${sql.join(members)}),
-    'identities', (SELECT json_agg(i ORDER BY i.created_at, i.id) FROM ${sql.table('identities')} i
-      WHERE i.user_id = (${user}).id),
-    'factors', (SELECT json_agg(json_build_object('id', f.id, 'friendly_name', f.friendly_name,
-        'factor_type', f.factor_type, 'status', f.status, 'phone', f.phone,
-        'last_challenged_at', f.last_challenged_at, 'created_at', f.created_at, 'updated_at', f.updated_at)
-        ORDER BY f.created_at, f.id)
-      FROM ${sql.table('mfa_factors')} f WHERE f.user_id = (${user}).id))`
+/** A profile as a row: the user's columns, and what belongs to them as JSON. */
+export type ProfileRow = UserRow & Pick<ProfileJson, 'identities' | 'factors'>
+
+/** The columns of a profile, for a query of the table `users` under the alias `u`. */
+export function profileColumns(): RawBuilder<ProfileRow> {
+  return sql`${sql.join(USER_COLUMNS.map((name) => sql`u.${sql.ref(name)}`))},
+    (SELECT json_agg(i) FROM (SELECT * FROM ${sql.table('identities')} WHERE user_id = u.id ORDER BY created_at, id) i) AS identities,
+    (SELECT json_agg(json_build_object('id', f.id, 'friendly_name', f.friendly_name, 'factor_type', f.factor_type,
+        'status', f.status, 'phone', f.phone, 'last_challenged_at', f.last_challenged_at, 'created_at', f.created_at,
+        'updated_at', f.updated_at) ORDER BY f.created_at, f.id)
+      FROM ${sql.table('mfa_factors')} f WHERE f.user_id = u.id) AS factors`
 }
 
-/** Maps a value of `profileJson`, in place: it is the caller's own. */
-export function toProfile({ user, identities, factors }: ProfileJson): Profile {
+/** Maps a row of `profileColumns`. */
+export function toProfile(row: ProfileRow): Profile {
+  return {
+    user: toUser({ ...row, encrypted_password: null }),
+    identities: (row.identities ?? []).map(toIdentityOfJson),
+    factors: (row.factors ?? []).map(toFactorOfJson),
+  }
+}
+
+/** Maps a profile that a function of the database has made, in place: it is the caller's own. */
+export function toProfileOfJson({ user, identities, factors }: ProfileJson): Profile {
   for (const column of TIME_COLUMNS) {
     const text = user[column]
     if (text !== null) user[column] = toRfc3339(text)
   }
   user.created_at = toRfc3339(user.created_at)
   user.updated_at = toRfc3339(user.updated_at)
-  return {
-    user: toUser({ ...user, encrypted_password: null }),
-    identities: (identities ?? []).map(toIdentityOfJson),
-    factors: (factors ?? []).map(toFactorOfJson),
-  }
+  return toProfile({ ...user, identities, factors })
 }
 
 /** Timestamps inside JSON have PostgreSQL's own form. */
