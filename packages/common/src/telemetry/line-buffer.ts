@@ -12,11 +12,11 @@ export interface LineBuffer {
   flush(): void
 }
 
-const LENGTH_MAX = 16_384
+const LENGTH_MAX = 65_536
 const WAIT_MS = 200
 
 /**
- * Collects lines up to 16 KiB, 200 ms at most, and gives each sink the same text. Pino's own buffer counts the bytes of all
+ * Collects lines up to 64 KiB, 200 ms at most, and gives each sink the same text. Pino's own buffer counts the bytes of all
  * it holds again with each line: at 16 KiB that took longer than making the line. What is held when the process ends by
  * itself, or by an error, is still written.
  */
