@@ -10,6 +10,7 @@ import type { AuthConfig, LoadedConfig } from '../config.ts'
 import { type AuthDeps, createDeps, type OpenDeps } from '../deps.ts'
 import { workOnMails } from '../mail/mail-job.ts'
 import { migrateToLatest } from '../migrations.ts'
+import { lowerHashThreads } from '../passwords/hash-threads.ts'
 import { VERSION } from '../version.ts'
 
 /** What telemetry and the database may take at the end, after the jobs, in milliseconds. */
@@ -66,6 +67,7 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
     log,
     readiness: deps.readiness,
     start: async () => {
+      lowerHashThreads()
       const port = await metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
       deps.signingKeys.startPolling((error) => log.logger.warn({ err: error }, 'signing keys could not be read'))
