@@ -116,6 +116,16 @@ describe('jobs', () => {
     await expect.poll(() => greeted.at(-1), { timeout: 15_000 }).toEqual({ payload: { to: 'Grace' }, attempt: 2 })
   })
 
+  it('does a job in this process, and leaves what fails to the queue', async () => {
+    const send = (to: string) => jobs.send(database.db, greet, { to }, { startAfterSeconds: 60 })
+    const [own, failed] = [await send('Radia'), await send('Sophie')]
+    expect(await jobs.run(greet, own, async () => 'done')).toBe('done')
+    await expect(jobs.run(greet, failed, () => Promise.reject(new Error('not now')))).rejects.toThrow('not now')
+    await sql`UPDATE example_jobs.job SET start_after = now() WHERE name = 'greet'`.execute(database.db)
+    await expect.poll(() => greeted.at(-1), { timeout: 10_000 }).toEqual({ payload: { to: 'Sophie' }, attempt: 1 })
+    expect(greeted.map(({ payload }) => payload.to)).not.toContain('Radia')
+  })
+
   it('tries a job that hangs again, and not what was done beside it', async () => {
     const attempts: string[] = []
     await database.db.transaction().execute(async (trx) => {

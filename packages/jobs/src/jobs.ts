@@ -1,4 +1,4 @@
-import type { Meter } from '@opentelemetry/api'
+import type { Counter, Meter } from '@opentelemetry/api'
 import type { Kysely } from 'kysely'
 import { fromKysely, type JobResult, type JobWithMetadata, PgBoss } from 'pg-boss'
 import { openPayload, type SealedPayload, sealPayload } from './seal.ts'
@@ -41,6 +41,11 @@ export interface Jobs {
     payload: Payload,
     options?: SendOptions,
   ): Promise<string>
+  /**
+   * Does a job in this process, now: one that was sent with a `startAfterSeconds` beyond the task's `timeoutSeconds`, so that
+   * no worker takes it meanwhile. The job ends, unless the attempt throws: then the queue goes on with it when it is due.
+   */
+  run(task: AnyTask, id: string, attempt: () => Promise<Outcome>): Promise<Outcome>
   /** Takes jobs of a task, at most eight at once in this process, as soon as they are committed. */
   work<Payload extends object>(task: Task<Payload>, handler: Handler<Payload>): Promise<void>
   /** Adds a job of a task at each time of a cron expression (UTC), once among all processes. */
@@ -83,6 +88,7 @@ export function createJobs(config: JobsConfig): Jobs {
   })
   boss.on('error', config.onError)
   const outcomes = config.meter.createCounter('jobs_total', { description: 'Attempts of background jobs by outcome' })
+  const own = createOwnRuns(boss, outcomes)
   let running = false
   return {
     open: async () => {
@@ -98,11 +104,12 @@ export function createJobs(config: JobsConfig): Jobs {
       if (id === null) throw new Error(`job of task ${task.name} was not taken`)
       return id
     },
+    run: own.run,
     work: async (task, handler) => {
-      const attempt = withinTime(task, runAttempt(config, task, handler))
+      const attempt = runAttempt(config, task, handler)
       const settle = async (job: JobWithMetadata<object>): Promise<JobResult> => {
         try {
-          outcomes.add(1, { task: task.name, outcome: await attempt(job) })
+          outcomes.add(1, { task: task.name, outcome: await withinTime(task, () => attempt(job)) })
           return { id: job.id, status: 'completed' }
         } catch (error) {
           outcomes.add(1, { task: task.name, outcome: job.retryCount < job.retryLimit ? 'retry' : 'dead' })
@@ -125,24 +132,57 @@ export function createJobs(config: JobsConfig): Jobs {
     },
     close: async (withinMs = CLOSE_MS) => {
       running = false
-      await boss.stop({ graceful: true, timeout: Math.max(0, withinMs - GIVE_UP_MS) })
+      const giveUpAt = performance.now() + withinMs - GIVE_UP_MS
+      await own.settled(withinMs - GIVE_UP_MS)
+      await boss.stop({ graceful: true, timeout: Math.max(0, Math.round(giveUpAt - performance.now())) })
+    },
+  }
+}
+
+/** Jobs that this process does without a worker. */
+function createOwnRuns(
+  boss: PgBoss,
+  outcomes: Counter,
+): Pick<Jobs, 'run'> & { settled(withinMs: number): Promise<void> } {
+  const running = new Set<Promise<Outcome>>()
+  return {
+    run: (task, id, attempt) => {
+      const run = withinTime(task, attempt).then(
+        async (outcome) => {
+          outcomes.add(1, { task: task.name, outcome })
+          await boss.complete(task.name, id, null, { includeQueued: true })
+          return outcome
+        },
+        (error) => {
+          outcomes.add(1, { task: task.name, outcome: 'retry' })
+          throw error
+        },
+      )
+      const forget = () => running.delete(run)
+      running.add(run)
+      run.then(forget, forget)
+      return run
+    },
+    settled: async (withinMs) => {
+      const late = Promise.withResolvers<void>()
+      const timer = setTimeout(late.resolve, withinMs)
+      await Promise.race([Promise.allSettled(running), late.promise])
+      clearTimeout(timer)
     },
   }
 }
 
 /** The queue's own limit fails a whole batch, and so would do again what was done beside a job that hangs. */
-function withinTime({ timeoutSeconds }: AnyTask, attempt: (job: JobWithMetadata<object>) => Promise<Outcome>) {
-  return async (job: JobWithMetadata<object>): Promise<Outcome> => {
-    const late = Promise.withResolvers<never>()
-    const timer = setTimeout(
-      () => late.reject(new Error(`the attempt took longer than ${timeoutSeconds} s`)),
-      timeoutSeconds * 1_000,
-    )
-    try {
-      return await Promise.race([attempt(job), late.promise])
-    } finally {
-      clearTimeout(timer)
-    }
+async function withinTime({ timeoutSeconds }: AnyTask, attempt: () => Promise<Outcome>): Promise<Outcome> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    () => late.reject(new Error(`the attempt took longer than ${timeoutSeconds} s`)),
+    timeoutSeconds * 1_000,
+  )
+  try {
+    return await Promise.race([attempt(), late.promise])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

@@ -26,6 +26,7 @@ import { createEncryptionKeys, deriveEncryptionKey, type EncryptionKeys } from '
 import { deriveServerKeys, type ServerKeys } from './secrets/server-key.ts'
 import { createKeyRing, type KeyRing } from './sessions/key-ring.ts'
 import { deriveRefreshTokenKey } from './sessions/refresh-token.ts'
+import { createSmsGateway, type SmsGateway } from './sms/sms-gateway.ts'
 import { countHashing, createTokenReuseCounter } from './telemetry/session-metrics.ts'
 
 /** Everything that the service works with. Built once in main.ts; a test builds its own, or replaces members. */
@@ -53,6 +54,8 @@ export interface AuthDeps {
   readonly rateLimits: RateLimits
   readonly jobs: Jobs
   readonly mailer: Mailer
+  /** Undefined where no gateway is set. */
+  readonly sms: SmsGateway | undefined
   readonly outbound: Outbound
 }
 
@@ -123,6 +126,7 @@ export async function createDeps(config: AuthConfig, telemetry: Telemetry): Prom
     rateLimits: createRateLimits(config.rateLimits, config.passwords.failedAttemptsMax, limiters.store),
     jobs,
     mailer,
+    sms: config.sms.gateway && createSmsGateway(config.sms.gateway, outbound),
     outbound,
   }
   return {

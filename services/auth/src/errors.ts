@@ -64,6 +64,7 @@ export const web3Disabled = defineError(422, 'web3_provider_disabled', 'Web3 pro
 export const overRequestRateLimit = defineError(429, 'over_request_rate_limit', 'Request rate limit reached')
 export const overEmailRateLimit = defineError(429, 'over_email_send_rate_limit', 'email rate limit exceeded')
 export const overSmsRateLimit = defineError(429, 'over_sms_send_rate_limit', 'SMS rate limit exceeded')
+export const smsSendFailed = defineError(422, 'sms_send_failed', 'Error sending confirmation OTP to provider')
 export const captchaFailed = defineError(
   400,
   'captcha_failed',

@@ -8,9 +8,10 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { cleanUpTask } from './clean-up/clean-up.ts'
 import type { DatabaseSettings } from './config/server.ts'
 import { mailTask } from './mail/mail-job.ts'
+import { smsTask } from './sms/sms-job.ts'
 
 /** Every kind of background work of the service. */
-export const tasks: readonly AnyTask[] = [mailTask, cleanUpTask]
+export const tasks: readonly AnyTask[] = [mailTask, smsTask, cleanUpTask]
 
 interface DatabaseConfig {
   readonly database: Pick<DatabaseSettings, 'migrationUrl' | 'namespace' | 'role' | 'url'>

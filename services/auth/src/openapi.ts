@@ -61,6 +61,7 @@ function createDocumentDeps(): AuthDeps {
     jobs: {
       open: unused,
       send: unused,
+      run: unused,
       work: unused,
       schedule: unused,
       countDead: unused,
@@ -68,6 +69,7 @@ function createDocumentDeps(): AuthDeps {
       close: unused,
     },
     mailer: { send: unused, check: unused, close: unused },
+    sms: undefined,
     outbound: { send: unused },
   }
 }

@@ -1,6 +1,8 @@
 import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
 import { workOnMails } from '../src/mail/mail-job.ts'
+import { workOnSms } from '../src/sms/sms-job.ts'
 import { openTestApp, type TestApp } from './auth-app.ts'
+import { type SmsStub, startSmsStub } from './sms-stub.ts'
 
 type InjectResponse = Awaited<ReturnType<TestApp['app']['inject']>>
 type Email = MailSink['mails'][number]
@@ -13,8 +15,9 @@ export interface ReadMail {
   readonly code: string
 }
 
-/** The service with its job worker, and a mail server that keeps what it is sent. */
+/** The service with its job worker, a mail server and an SMS gateway that keep what they are sent. */
 export interface MailApp extends TestApp {
+  readonly sms: SmsStub
   /** Waits for the next mail to an address. */
   readMail(to: string): Promise<ReadMail>
   /** While true the mail server takes nothing. */
@@ -25,15 +28,17 @@ export interface MailApp extends TestApp {
 }
 
 export async function openMailApp(settings: Readonly<Record<string, string>> = {}): Promise<MailApp> {
-  const sink = await startMailSink()
+  const [sink, sms] = await Promise.all([startMailSink(), startSmsStub()])
   const testApp = await openTestApp({
-    settings: { AUTH_SMTP_PORT: String(sink.port), AUTH_SMTP_SENDER_NAME: 'Trestle', ...settings },
+    settings: { AUTH_SMTP_PORT: String(sink.port), AUTH_SMTP_SENDER_NAME: 'Trestle', ...sms.settings, ...settings },
   })
   const { app, deps } = testApp
   await deps.jobs.open()
   await workOnMails(deps)
+  await workOnSms(deps)
   return {
     ...testApp,
+    sms,
     readMail: async (to) => readMail(await sink.take((mail) => recipient(mail) === to)),
     refuseMails: (refuse) => {
       sink.refuse = refuse
@@ -43,7 +48,7 @@ export async function openMailApp(settings: Readonly<Record<string, string>> = {
     close: async () => {
       await deps.jobs.close()
       await testApp.close()
-      await sink.close()
+      await Promise.all([sink.close(), sms.close()])
     },
   }
 }

@@ -11,6 +11,7 @@ import { type AuthDeps, createDeps, type OpenDeps } from '../deps.ts'
 import { workOnMails } from '../mail/mail-job.ts'
 import { migrateToLatest } from '../migrations.ts'
 import { lowerHashThreads } from '../passwords/hash-threads.ts'
+import { workOnSms } from '../sms/sms-job.ts'
 import { VERSION } from '../version.ts'
 
 /** What telemetry and the database may take at the end, after the jobs, in milliseconds. */
@@ -85,6 +86,7 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
 
 async function startJobs(deps: AuthDeps): Promise<void> {
   await workOnMails(deps)
+  await workOnSms(deps)
   if (!deps.config.database.cleanupEnabled) return
   const countRows = createCleanUpCounter(deps)
   await deps.jobs.work(cleanUpTask, () => cleanUp(deps, countRows))

@@ -1,5 +1,6 @@
 import { integer, parseDuration } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
+import { parseTemplate, type Template } from '../mail/mail-template.ts'
 import { compileGlob, type Glob } from '../redirects/glob.ts'
 
 /** How many messages may go out: `points` in each window of `windowMs`. `points` 0 lets none out. */
@@ -87,6 +88,17 @@ export function codeLength(): z.ZodType<number, string> {
     if (!/^-?\d{1,9}$/.test(value)) return refuse(context, 'must be an integer')
     const digits = Number(value)
     return digits >= 6 && digits <= 10 ? digits : 6
+  })
+}
+
+/** A text in the language of mail-template.ts. */
+export function templateText(): z.ZodType<Template, string> {
+  return z.string().transform((value, context) => {
+    try {
+      return parseTemplate(value)
+    } catch (error) {
+      return refuse(context, `is no template: ${error instanceof Error ? error.message : String(error)}`)
+    }
   })
 }
 

@@ -1,8 +1,14 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
-import { duration, flag, oneOf, secret, text } from '@trestle/common/config/setting.ts'
+import { duration, flag, oneOf, secret, text, url } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
+import { parseTemplate } from '../mail/mail-template.ts'
+import type { GatewayProtocol } from '../sms/gateway-protocol.ts'
+import { messagebird } from '../sms/gateways/messagebird.ts'
+import { textlocal } from '../sms/gateways/textlocal.ts'
+import { twilio } from '../sms/gateways/twilio.ts'
+import { vonage } from '../sms/gateways/vonage.ts'
 import { normalisePhone } from '../users/phone-number.ts'
-import { codeLength, lifetimeSeconds } from './rules.ts'
+import { codeLength, lifetimeSeconds, templateText } from './rules.ts'
 
 /** The gateways of contract 7.11. */
 export const SMS_GATEWAYS = ['twilio', 'messagebird', 'textlocal', 'vonage'] as const
@@ -15,21 +21,25 @@ export const smsSettings = {
   SMS_MAX_FREQUENCY: duration().default(60_000),
   SMS_OTP_EXP: lifetimeSeconds().default(60),
   SMS_OTP_LENGTH: codeLength().default(6),
-  SMS_TEMPLATE: text().default('Your code is {{ .Code }}'),
+  SMS_TEMPLATE: templateText().default(parseTemplate('Your code is {{ .Code }}')),
   SMS_TEST_OTP: testCodes().default(new Map()),
   SMS_TEST_OTP_VALID_UNTIL: moment().optional(),
   SMS_PROVIDER: oneOf(...SMS_GATEWAYS).optional(),
-  SMS_TWILIO_ACCOUNT_SID: text().optional(),
-  SMS_TWILIO_AUTH_TOKEN: secret().optional(),
-  SMS_TWILIO_MESSAGE_SERVICE_SID: text().optional(),
+  SMS_TWILIO_ACCOUNT_SID: text().default(''),
+  SMS_TWILIO_AUTH_TOKEN: secret().default(''),
+  SMS_TWILIO_MESSAGE_SERVICE_SID: text().default(''),
   SMS_TWILIO_CONTENT_SID: text().optional(),
-  SMS_MESSAGEBIRD_ACCESS_KEY: secret().optional(),
-  SMS_MESSAGEBIRD_ORIGINATOR: text().optional(),
-  SMS_TEXTLOCAL_API_KEY: secret().optional(),
-  SMS_TEXTLOCAL_SENDER: text().optional(),
-  SMS_VONAGE_API_KEY: text().optional(),
-  SMS_VONAGE_API_SECRET: secret().optional(),
-  SMS_VONAGE_FROM: text().optional(),
+  SMS_TWILIO_API_URL: url().default('https://api.twilio.com'),
+  SMS_MESSAGEBIRD_ACCESS_KEY: secret().default(''),
+  SMS_MESSAGEBIRD_ORIGINATOR: text().default(''),
+  SMS_MESSAGEBIRD_API_URL: url().default('https://rest.messagebird.com'),
+  SMS_TEXTLOCAL_API_KEY: secret().default(''),
+  SMS_TEXTLOCAL_SENDER: text().default(''),
+  SMS_TEXTLOCAL_API_URL: url().default('https://api.textlocal.in'),
+  SMS_VONAGE_API_KEY: text().default(''),
+  SMS_VONAGE_API_SECRET: secret().default(''),
+  SMS_VONAGE_FROM: text().default(''),
+  SMS_VONAGE_API_URL: url().default('https://rest.nexmo.com'),
 } as const
 
 type Values = SettingValues<typeof smsSettings>
@@ -41,6 +51,8 @@ const CREDENTIALS = {
   vonage: ['SMS_VONAGE_API_KEY', 'SMS_VONAGE_API_SECRET', 'SMS_VONAGE_FROM'],
 } as const satisfies Record<SmsGatewayName, readonly (keyof Values)[]>
 
+export type SmsConfig = ReturnType<typeof toSmsConfig>
+
 export function toSmsConfig(values: Values) {
   return {
     autoconfirm: values.SMS_AUTOCONFIRM,
@@ -51,23 +63,45 @@ export function toSmsConfig(values: Values) {
     /** Fixed codes by phone number (digits); nothing is sent to these. */
     testCodes: values.SMS_TEST_OTP,
     testCodesValidUntil: values.SMS_TEST_OTP_VALID_UNTIL,
-    /** Undefined when no gateway is set, or one of its credentials is missing. */
-    gateway: missingCredentials(values).length === 0 ? values.SMS_PROVIDER : undefined,
     provider: values.SMS_PROVIDER,
-    twilio: {
+    /** Undefined when no gateway is set, or one of its credentials is missing. */
+    gateway: toGateway(values),
+  }
+}
+
+function toGateway(values: Values): GatewayProtocol | undefined {
+  if (values.SMS_PROVIDER === undefined || missingCredentials(values).length > 0) return undefined
+  return GATEWAYS[values.SMS_PROVIDER](values)
+}
+
+const GATEWAYS: Readonly<Record<SmsGatewayName, (values: Values) => GatewayProtocol>> = {
+  twilio: (values) =>
+    twilio({
+      apiUrl: values.SMS_TWILIO_API_URL,
       accountSid: values.SMS_TWILIO_ACCOUNT_SID,
       authToken: values.SMS_TWILIO_AUTH_TOKEN,
-      messageServiceSid: values.SMS_TWILIO_MESSAGE_SERVICE_SID,
+      sender: values.SMS_TWILIO_MESSAGE_SERVICE_SID,
       contentSid: values.SMS_TWILIO_CONTENT_SID,
-    },
-    messagebird: { accessKey: values.SMS_MESSAGEBIRD_ACCESS_KEY, originator: values.SMS_MESSAGEBIRD_ORIGINATOR },
-    textlocal: { apiKey: values.SMS_TEXTLOCAL_API_KEY, sender: values.SMS_TEXTLOCAL_SENDER },
-    vonage: {
+    }),
+  messagebird: (values) =>
+    messagebird({
+      apiUrl: values.SMS_MESSAGEBIRD_API_URL,
+      accessKey: values.SMS_MESSAGEBIRD_ACCESS_KEY,
+      originator: values.SMS_MESSAGEBIRD_ORIGINATOR,
+    }),
+  textlocal: (values) =>
+    textlocal({
+      apiUrl: values.SMS_TEXTLOCAL_API_URL,
+      apiKey: values.SMS_TEXTLOCAL_API_KEY,
+      sender: values.SMS_TEXTLOCAL_SENDER,
+    }),
+  vonage: (values) =>
+    vonage({
+      apiUrl: values.SMS_VONAGE_API_URL,
       apiKey: values.SMS_VONAGE_API_KEY,
       apiSecret: values.SMS_VONAGE_API_SECRET,
       from: values.SMS_VONAGE_FROM,
-    },
-  }
+    }),
 }
 
 export function smsWarnings(values: Values): string[] {
@@ -76,7 +110,7 @@ export function smsWarnings(values: Values): string[] {
 
 function missingCredentials(values: Values): string[] {
   if (values.SMS_PROVIDER === undefined) return []
-  return CREDENTIALS[values.SMS_PROVIDER].filter((name) => values[name] === undefined)
+  return CREDENTIALS[values.SMS_PROVIDER].filter((name) => values[name] === '')
 }
 
 function testCodes(): z.ZodType<ReadonlyMap<string, string>, string> {

@@ -3,6 +3,7 @@ import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import type { Kysely } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
+import { logUndelivered } from '../messages/undelivered.ts'
 import type { Mail } from './mailer.ts'
 
 /** A mail in the queue. Sealed there, since it carries links and codes. */
@@ -19,27 +20,16 @@ export async function queueMail(trx: Kysely<AuthDatabase>, deps: Pick<AuthDeps, 
   await deps.jobs.send(trx, mailTask, mail)
 }
 
-/** Takes mails from the queue, and tells the log what the server refuses: without the address, which its answer may name. */
+/** Takes mails from the queue, and tells the log what the server does not take. */
 export async function workOnMails(deps: Pick<AuthDeps, 'jobs' | 'logger' | 'mailer' | 'now'>): Promise<void> {
   await deps.jobs.work(mailTask, async (job, { attempt }) => {
     try {
       return await sendQueuedMail(deps, job)
     } catch (error) {
-      const isDead = attempt > mailTask.retryLimit
-      const refusal = { kind: job.kind, attempt, ...smtpReason(error) }
-      if (isDead) deps.logger.error(refusal, 'mail given up')
-      else deps.logger.warn(refusal, 'mail not sent, will be tried again')
+      logUndelivered(deps.logger, mailTask, error, { attempt, kind: job.kind })
       throw error
     }
   })
-}
-
-function smtpReason(error: unknown): Record<string, unknown> {
-  if (!(error instanceof Error)) return {}
-  return {
-    reason: 'code' in error ? error.code : error.name,
-    ...('responseCode' in error ? { smtp_status: error.responseCode } : {}),
-  }
 }
 
 /** Does the job: a mail whose link has died meanwhile, or for which there is no server, is dropped and counted. */

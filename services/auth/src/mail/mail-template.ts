@@ -34,9 +34,14 @@ export function renderHtml(template: Template, variables: TemplateVariables): st
   return render(template, variables, escapeHtml)
 }
 
+/** Renders plain text: values as they are. */
+export function renderText(template: Template, variables: TemplateVariables): string {
+  return render(template, variables, (text) => text)
+}
+
 /** Renders a subject: values as they are, and no line break anywhere. */
 export function renderSubject(template: Template, variables: TemplateVariables): string {
-  return render(template, variables, (text) => text).replaceAll(/[\r\n]+/g, ' ')
+  return renderText(template, variables).replaceAll(/[\r\n]+/g, ' ')
 }
 
 function tokenise(source: string): Token[] {

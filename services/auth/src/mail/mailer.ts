@@ -52,7 +52,7 @@ export function createMailer({ config, templates, logger, meter }: MailerOptions
         return true
       } catch (error) {
         failed.add(1, { type: mail.kind })
-        throw error
+        throw withoutWords(error)
       }
     },
     check: async () => {
@@ -62,6 +62,12 @@ export function createMailer({ config, templates, logger, meter }: MailerOptions
     },
     close: () => void opened?.then((transport) => transport.close()),
   }
+}
+
+/** What went wrong, as the log and the queue may keep it: the server's own words can name the address. */
+function withoutWords(error: unknown): Error {
+  const known = error instanceof Error ? ['code', 'responseCode'].map((key): unknown => Reflect.get(error, key)) : []
+  return new Error(['SMTP', ...known.filter((part) => part !== undefined)].join(' '))
 }
 
 /** With the first mail: the library is large, and no start waits for it. */

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { openMailApp } from '../../test/mail-app.ts'
 
-const main = await openMailApp()
+const main = await openMailApp({ AUTH_SMS_PROVIDER: '' })
 const { clock, deps } = main
 const UUID = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
 const password = 'correct horse'

@@ -1,0 +1,19 @@
+import type { AuthDeps } from '../deps.ts'
+import { smsProviderMissing } from '../errors.ts'
+import { findTestCode } from '../sms/test-code.ts'
+import type { Allowance } from './rate-limits.ts'
+
+const NOTHING_TAKEN: Allowance = { giveBack: async () => {} }
+
+/**
+ * Counts an SMS before anything is done for it (contract 7.12). A phone of SMS_TEST_OTP needs neither gateway nor allowance.
+ * @throws smsProviderMissing, overSmsRateLimit
+ */
+export async function takeSms(
+  { config, now, rateLimits, sms }: Pick<AuthDeps, 'config' | 'now' | 'rateLimits' | 'sms'>,
+  phone: string,
+): Promise<Allowance> {
+  if (findTestCode(config.sms, phone, now()) !== undefined) return NOTHING_TAKEN
+  if (!sms) throw smsProviderMissing()
+  return rateLimits.sms.take()
+}

@@ -1,0 +1,39 @@
+import { z } from 'zod'
+import type { GatewayProtocol } from '../gateway-protocol.ts'
+
+export interface VonageConfig {
+  /** Scheme and host. */
+  readonly apiUrl: string
+  readonly apiKey: string
+  readonly apiSecret: string
+  readonly from: string
+}
+
+const answerSchema = z.object({
+  messages: z
+    .array(z.object({ status: z.string(), 'message-id': z.string().optional(), 'error-text': z.string().optional() }))
+    .min(1),
+})
+
+/** https://developer.vonage.com/en/api/sms */
+export function vonage({ apiUrl, apiKey, apiSecret, from }: VonageConfig): GatewayProtocol {
+  return {
+    name: 'vonage',
+    request: ({ to, text }) => ({
+      url: new URL('/sms/json', apiUrl).href,
+      form: { from, to, text, api_key: apiKey, api_secret: apiSecret, ...(isAscii(text) ? {} : { type: 'unicode' }) },
+    }),
+    read: (_status, body) => {
+      const [message] = answerSchema.safeParse(body).data?.messages ?? []
+      if (!message) return undefined
+      if (message.status === '0') return { verdict: 'sent', id: message['message-id'] ?? '' }
+      const reason = message['error-text'] ?? `status ${message.status}`
+      return { verdict: 'refused', reason, code: message.status }
+    },
+  }
+}
+
+function isAscii(text: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII begins with them
+  return /^[\u0000-\u007f]*$/.test(text)
+}

@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto'
+import type { StubAnswer } from '@trestle/testing/stub-provider.ts'
+import { sql, type Transaction } from 'kysely'
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { openMailApp } from '../../test/mail-app.ts'
+import { SMS_TAKEN } from '../../test/sms-stub.ts'
+import type { AuthDatabase } from '../database.ts'
+import { hashCode } from '../one-time-tokens/one-time-token.ts'
+import { takeSms } from '../rate-limits/sms-allowance.ts'
+import { issueSmsCode } from '../use-cases/issue-sms-code.ts'
+import { insertUser } from '../users/user-repository.ts'
+import { type HeldSms, holdSms, queueSms, type SmsJob, sendHeldSms } from './sms-job.ts'
+
+const app = await openMailApp({
+  AUTH_SMS_TEST_OTP: '15005550001:123456',
+  AUTH_SMS_TEST_OTP_VALID_UNTIL: '2030-01-01T00:00:00Z',
+  AUTH_SMS_TEMPLATE: '{{ .Code }} is your code',
+  AUTH_RATE_LIMIT_SMS_SENT: '1',
+})
+const { deps, sms, clock } = app
+const { db } = deps
+afterAll(() => app.close())
+beforeEach(() => {
+  sms.answer = SMS_TAKEN
+})
+
+let count = 0
+const nextPhone = () => `1415555${String(++count).padStart(4, '0')}`
+
+async function issue<T>(phone: string, then: (trx: Transaction<AuthDatabase>, job: SmsJob | undefined) => Promise<T>) {
+  const user = await insertUser(db, { aud: 'authenticated', role: 'authenticated', phone })
+  return db.transaction().execute(async (trx) => {
+    const messageId = randomUUID()
+    return then(trx, await issueSmsCode(trx, deps, { user, phone, tokenKind: 'sms', channel: 'sms', messageId }))
+  })
+}
+
+const queue = (phone: string) =>
+  issue(phone, async (trx, job) => {
+    if (job) await queueSms(trx, deps, job)
+  })
+const hold = (phone: string): Promise<HeldSms> =>
+  issue(phone, async (trx, job) => {
+    if (!job) throw new Error('nothing is sent to a phone of the tests')
+    return holdSms(trx, deps, job)
+  })
+const sentTo = (phone: string) => sms.messages.filter(({ to }) => to === phone)
+const states = async () => {
+  const query = sql<{ state: string }>`SELECT state::text FROM auth_jobs.job WHERE name = 'sms' ORDER BY created_on`
+  return (await query.execute(db)).rows.map(({ state }) => state)
+}
+const lastState = async () => (await states()).at(-1)
+const makeDue = () => sql`UPDATE auth_jobs.job SET start_after = now() WHERE state IN ('created', 'retry')`.execute(db)
+
+describe('queueSms', () => {
+  it('sends the code that was stored, and keeps it and the phone out of the queue', async () => {
+    const phone = nextPhone()
+    await queue(phone)
+    const { text, code } = await sms.read(phone)
+    expect(text).toBe(`${code} is your code`)
+    const row = await db
+      .selectFrom('one_time_tokens')
+      .selectAll()
+      .where('relates_to', '=', phone)
+      .executeTakeFirstOrThrow()
+    expect(row.otp_hash).toEqual(hashCode(deps.serverKeys.hmac, row.otp_salt ?? Buffer.alloc(0), phone, code))
+    expect(Date.parse(row.expires_at) - clock.now().getTime()).toBe(60_000)
+    await expect.poll(lastState).toBe('completed')
+    const { rows } = await sql`SELECT * FROM auth_jobs.job`.execute(db)
+    expect(JSON.stringify(rows)).not.toMatch(new RegExp(`${phone}|${code}`))
+  })
+
+  it('comes again after a gateway that was away', async () => {
+    sms.answer = { status: 503, body: '' }
+    const phone = nextPhone()
+    await queue(phone)
+    await expect.poll(lastState, { timeout: 10_000 }).toBe('retry')
+    sms.answer = SMS_TAKEN
+    await makeDue()
+    await expect.poll(lastState, { timeout: 10_000 }).toBe('completed')
+    expect(sentTo(phone)).toHaveLength(2)
+  })
+
+  it('drops an SMS whose code is dead', async () => {
+    const phone = nextPhone()
+    await issue(phone, async (trx, job) => {
+      if (job) await queueSms(trx, deps, { ...job, expiresAt: clock.now().toISOString() })
+    })
+    await expect.poll(lastState, { timeout: 10_000 }).toBe('completed')
+    expect(sentTo(phone)).toEqual([])
+  })
+})
+
+describe('sendHeldSms', () => {
+  it('sends at once, and the queue does not send again', async () => {
+    const phone = nextPhone()
+    await sendHeldSms(deps, await hold(phone))
+    await expect.poll(lastState).toBe('completed')
+    await makeDue()
+    expect(sentTo(phone)).toHaveLength(1)
+  })
+
+  it('422: refuses what the gateway refuses, and ends the job', async () => {
+    sms.answer = { status: 400, body: { code: 21211, message: 'not a valid number' } }
+    const phone = nextPhone()
+    await expect(sendHeldSms(deps, await hold(phone))).rejects.toMatchObject({
+      status: 422,
+      code: 'sms_send_failed',
+      message: 'Error sending confirmation OTP to provider: not a valid number',
+    })
+    await expect.poll(lastState).toBe('completed')
+    expect(sentTo(phone)).toHaveLength(1)
+  })
+
+  it('leaves an outage to the queue', async () => {
+    sms.answer = { status: 500, body: '' }
+    const phone = nextPhone()
+    await sendHeldSms(deps, await hold(phone))
+    expect(await lastState()).toBe('created')
+    sms.answer = SMS_TAKEN
+    await makeDue()
+    await expect.poll(lastState, { timeout: 10_000 }).toBe('completed')
+    expect(sentTo(phone)).toHaveLength(2)
+  })
+
+  it.each([
+    ['takes', SMS_TAKEN, 'completed'],
+    ['refuses', { status: 400, body: { code: 1, message: 'no' } }, 'created'],
+  ])('waits two seconds for a gateway that %s later', async (_case, answer, state) => {
+    const later = Promise.withResolvers<StubAnswer>()
+    sms.answer = later.promise
+    const phone = nextPhone()
+    const held = await hold(phone)
+    const start = performance.now()
+    await sendHeldSms(deps, held)
+    expect(performance.now() - start).toBeGreaterThan(1_900)
+    expect(performance.now() - start).toBeLessThan(4_000)
+    expect(await lastState()).toBe('created')
+    later.resolve(answer)
+    await expect.poll(lastState).toBe(state)
+    expect(sentTo(phone)).toHaveLength(1)
+  })
+})
+
+describe('a phone of SMS_TEST_OTP', () => {
+  it('has the fixed code, and nothing is sent or counted', async () => {
+    const phone = '15005550001'
+    expect(await issue(phone, async (_trx, job) => job)).toBeUndefined()
+    const row = await db
+      .selectFrom('one_time_tokens')
+      .selectAll()
+      .where('relates_to', '=', phone)
+      .executeTakeFirstOrThrow()
+    expect(row.otp_hash).toEqual(hashCode(deps.serverKeys.hmac, row.otp_salt ?? Buffer.alloc(0), phone, '123456'))
+    for (let i = 0; i < 3; i += 1) await takeSms({ ...deps, sms: undefined }, phone)
+  })
+
+  it('is a phone like any other afterwards', async () => {
+    const late = { ...deps, now: () => new Date('2030-01-01T00:00:00Z') }
+    await takeSms(late, '15005550001')
+    await expect(takeSms(late, '15005550001')).rejects.toMatchObject({ code: 'over_sms_send_rate_limit' })
+    await expect(takeSms({ ...late, sms: undefined }, '15005550001')).rejects.toMatchObject({
+      status: 500,
+      message: 'Unable to get SMS provider',
+    })
+  })
+})
