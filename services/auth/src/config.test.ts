@@ -1,6 +1,7 @@
 import { ConfigError } from '@trestle/common/config/load-config.ts'
 import { describe, expect, it } from 'vitest'
 import { loadAuthConfig, settings } from './config.ts'
+import { parseTemplate } from './mail/mail-template.ts'
 
 const required = {
   AUTH_SITE_URL: 'https://app.example.com',
@@ -75,6 +76,18 @@ describe('loadAuthConfig', () => {
     [
       { AUTH_SMTP_HEADERS: '{"a":"b"}' },
       'AUTH_SMTP_HEADERS must be a JSON object of header names to lists of values (got "{\\"a\\":\\"b\\"}")',
+    ],
+    [
+      { AUTH_SMS_TEMPLATE: '{{ .Code | html }}' },
+      'AUTH_SMS_TEMPLATE is no template: {{ .Code | html }} is not a name (got "{{ .Code | html }}")',
+    ],
+    [
+      { AUTH_MAILER_SUBJECTS_INVITE: '{{ if .Email }}' },
+      'AUTH_MAILER_SUBJECTS_INVITE is no template: an {{ if }} has no {{ end }} (got "{{ if .Email }}")',
+    ],
+    [
+      { AUTH_MAILER_TEMPLATES_INVITE: 'file:///etc/passwd' },
+      'AUTH_MAILER_TEMPLATES_INVITE must be a http:// or https:// URL, or a path under AUTH_SITE_URL (got "file:///etc/passwd")',
     ],
     [{ AUTH_SMS_TEST_OTP: '+1 415 555 0100' }, 'AUTH_SMS_TEST_OTP must be a list of phone:code'],
     [
@@ -197,7 +210,9 @@ describe('loadAuthConfig', () => {
       ['4915', '000000'],
     ])
     expect(config.jwt.adminRoles).toEqual(['service_role', 'ops'])
-    expect([config.mail.subject('INVITE'), config.mail.subject('RECOVERY')]).toEqual(['Come in', undefined])
+    expect([config.mail.subject('INVITE'), config.mail.subject('RECOVERY')]).toEqual(
+      ['Come in', 'Reset your password'].map(parseTemplate),
+    )
     expect(config.mail.isNotified('EMAIL_CHANGED')).toBe(true)
     expect(config.mail.smtp?.headers).toEqual({ 'X-Kind': ['$messageType'] })
   })

@@ -1,9 +1,10 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { duration, flag, integer, oneOf, port, secret, text } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
-import { MAIL_KINDS, type MailKind } from '../mail/default-templates.ts'
+import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from '../mail/default-templates.ts'
+import { parseTemplate, type Template } from '../mail/mail-template.ts'
 import { emailProblem } from '../users/email-address.ts'
-import { codeLength, lifetimeSeconds, sameSetting, urlReference } from './rules.ts'
+import { codeLength, lifetimeSeconds, sameSetting, templateText, urlReference } from './rules.ts'
 
 /** The switches MAILER_NOTIFICATIONS_<X>_ENABLED. */
 export const NOTIFICATIONS = [
@@ -48,8 +49,8 @@ export const mailSettings = {
   MAILER_TEMPLATE_MAX_AGE: duration().default(600_000),
   MAILER_TEMPLATE_RETRY_INTERVAL: duration().default(10_000),
   MAILER_INVITE_ON_ADMIN_CREATE: flag().default(true),
-  ...sameSetting(subjects, text().optional()),
-  ...sameSetting(templates, text().optional()),
+  ...sameSetting(subjects, templateText().optional()),
+  ...sameSetting(templates, templateAddress().optional()),
   ...sameSetting(switches, flag().default(false)),
 }
 
@@ -88,7 +89,8 @@ export function toMailConfig(values: Values) {
       recovery: values.MAILER_URLPATHS_RECOVERY,
       emailChange: values.MAILER_URLPATHS_EMAIL_CHANGE,
     },
-    subject: (kind: MailKind): string | undefined => values[`MAILER_SUBJECTS_${kind}`],
+    subject: (kind: MailKind): Template =>
+      values[`MAILER_SUBJECTS_${kind}`] ?? parseTemplate(DEFAULT_TEXTS[kind].subject),
     templateUrl: (kind: MailKind): string | undefined => values[`MAILER_TEMPLATES_${kind}`],
     templates: {
       sizeMax: values.MAILER_TEMPLATE_MAX_SIZE,
@@ -124,6 +126,12 @@ export function mailProblems(values: Values & { readonly EXTERNAL_EMAIL_ENABLED:
 export function mailWarnings(values: Values): string[] {
   const missing = REQUIRED.filter((name) => values[name] === undefined).map((name) => `AUTH_${name}`)
   return missing.length === 0 ? [] : [`mail is dropped, because ${missing.join(', ')} is not set`]
+}
+
+/** A URL, or a path under SITE_URL. */
+function templateAddress(): z.ZodType<string, string> {
+  const isFetchable = (value: string) => /^https?:$/.test(URL.parse(value, 'https://localhost')?.protocol ?? '')
+  return z.string().refine(isFetchable, { error: 'must be a http:// or https:// URL, or a path under AUTH_SITE_URL' })
 }
 
 function emailAddress(): z.ZodType<string, string> {

@@ -27,24 +27,27 @@ export interface MailTexts {
 export const DEFAULT_TEXTS: Readonly<Record<MailKind, MailTexts>> = {
   INVITE: {
     subject: "You've been invited",
-    body: linkBody('You have been invited to create an account on {{ .SiteURL }}.', 'Accept the invitation'),
+    body: linkBody('{{ .Email }} has been invited to create an account at {{ .SiteURL }}.', 'Accept the invitation'),
   },
   CONFIRMATION: {
     subject: 'Confirm your email address',
-    body: linkBody('Confirm that {{ .Email }} is your address to finish signing up.', 'Confirm your email address'),
+    body: linkBody(
+      'Confirm that {{ .Email }} is your address to finish signing up at {{ .SiteURL }}.',
+      'Confirm your email address',
+    ),
   },
   RECOVERY: {
     subject: 'Reset your password',
-    body: linkBody('Somebody asked to reset the password of {{ .Email }}.', 'Reset your password'),
+    body: linkBody('Somebody asked to reset the password of {{ .Email }} at {{ .SiteURL }}.', 'Reset your password'),
   },
   MAGIC_LINK: {
     subject: 'Your sign-in link',
-    body: linkBody('Use this link to sign in to {{ .SiteURL }}.', 'Sign in'),
+    body: linkBody('Use this link to sign in to {{ .SiteURL }} as {{ .Email }}.', 'Sign in'),
   },
   EMAIL_CHANGE: {
     subject: 'Confirm your new email address',
     body: linkBody(
-      'Confirm the change of your email address from {{ .Email }} to {{ .NewEmail }}.',
+      'Confirm the change of your email address at {{ .SiteURL }} from {{ .Email }} to {{ .NewEmail }}.',
       'Confirm the change',
     ),
   },

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import type { Kysely } from 'kysely'
@@ -15,9 +16,13 @@ export interface MailJob extends Mail {
 /** Mails outlive an outage of the server of more than a day. */
 export const mailTask = defineTask<MailJob>('mail', { ...RETRY_FOR_A_DAY, timeoutSeconds: 90, sealed: true })
 
-/** Sends a mail after the transaction of its cause has been committed. */
-export async function queueMail(trx: Kysely<AuthDatabase>, deps: Pick<AuthDeps, 'jobs'>, mail: MailJob): Promise<void> {
-  await deps.jobs.send(trx, mailTask, mail)
+/** Sends a mail after the transaction of its cause has been committed. @param mail without an id gets one */
+export async function queueMail(
+  trx: Kysely<AuthDatabase>,
+  { jobs }: Pick<AuthDeps, 'jobs'>,
+  mail: Omit<MailJob, 'messageId'> & { readonly messageId?: string },
+): Promise<void> {
+  await jobs.send(trx, mailTask, { messageId: randomUUID(), ...mail })
 }
 
 /** Takes mails from the queue, and tells the log what the server does not take. */
@@ -26,15 +31,20 @@ export async function workOnMails(deps: Pick<AuthDeps, 'jobs' | 'logger' | 'mail
     try {
       return await sendQueuedMail(deps, job)
     } catch (error) {
-      logUndelivered(deps.logger, mailTask, error, { attempt, kind: job.kind })
+      logUndelivered(deps.logger, mailTask, error, { attempt, kind: job.kind, message_id: job.messageId })
       throw error
     }
   })
 }
 
 /** Does the job: a mail whose link has died meanwhile, or for which there is no server, is dropped and counted. */
-export async function sendQueuedMail(deps: Pick<AuthDeps, 'mailer' | 'now'>, job: MailJob): Promise<Outcome> {
-  const now = deps.now()
-  if (job.expiresAt !== null && Date.parse(job.expiresAt) <= now.getTime()) return 'dropped'
-  return (await deps.mailer.send(job, now)) ? 'done' : 'dropped'
+export async function sendQueuedMail(
+  { logger, mailer, now }: Pick<AuthDeps, 'logger' | 'mailer' | 'now'>,
+  job: MailJob,
+): Promise<Outcome> {
+  const at = now()
+  if (job.expiresAt !== null && Date.parse(job.expiresAt) <= at.getTime()) return 'dropped'
+  if (!(await mailer.send(job, at))) return 'dropped'
+  logger.info({ kind: job.kind, message_id: job.messageId }, 'mail sent')
+  return 'done'
 }

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { DEFAULT_TEXTS, MAIL_KINDS } from './default-templates.ts'
 import { parseTemplate, renderHtml, renderSubject } from './mail-template.ts'
 
 const html = (source: string, variables = {}) => renderHtml(parseTemplate(source), variables)
@@ -49,21 +48,4 @@ describe('renderSubject', () => {
   it('escapes nothing and has no line break', () => {
     expect(renderSubject(parseTemplate('{{ .X }}'), { X: 'a&b\r\nBcc: c' })).toBe('a&b Bcc: c')
   })
-})
-
-describe('DEFAULT_TEXTS', () => {
-  it.each(MAIL_KINDS)('%s can be rendered', (kind) => {
-    const { subject, body } = DEFAULT_TEXTS[kind]
-    expect(renderSubject(parseTemplate(subject), { Token: '123456' })).not.toBe('')
-    expect(html(body, { Token: '123456', ConfirmationURL: 'https://h/?a=1' })).not.toContain('{{')
-  })
-
-  it.each(['INVITE', 'CONFIRMATION', 'RECOVERY', 'MAGIC_LINK', 'EMAIL_CHANGE'] as const)(
-    '%s shows the link and the code',
-    (kind) => {
-      const body = html(DEFAULT_TEXTS[kind].body, { Token: '123456', ConfirmationURL: 'https://h/?a=1&b=2' })
-      expect(body).toContain('<a href="https://h/?a=1&amp;b=2">')
-      expect(body).toContain('123456')
-    },
-  )
 })

@@ -5,7 +5,9 @@ import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { loadAuthConfig } from '../config.ts'
 import { createOutbound } from '../outbound/outbound.ts'
+import { DEFAULT_TEXTS } from './default-templates.ts'
 import { sendQueuedMail } from './mail-job.ts'
+import { parseTemplate } from './mail-template.ts'
 import { createMailer } from './mailer.ts'
 import { createTemplateLoader } from './template-loader.ts'
 
@@ -41,6 +43,7 @@ function open(settings: Record<string, string> = {}) {
 const mail = {
   kind: 'REAUTHENTICATION',
   to: 'ada@example.com',
+  messageId: '0b9aa0f6-6b0c-4d0e-a6a3-8e6c2a2f9b11',
   variables: { Token: '123456', Data: { name: '<Ada>\r\nBcc: x@example.com' } },
 } as const
 
@@ -56,6 +59,7 @@ describe('send', () => {
     expect(sent.from).toMatchObject({ name: 'Trestle, "Auth"', address: 'auth@example.com' })
     expect(sent.to).toMatchObject([{ address: 'ada@example.com' }])
     expect(sent.bcc).toBeUndefined()
+    expect(sent.messageId).toBe('<0b9aa0f6-6b0c-4d0e-a6a3-8e6c2a2f9b11@example.com>')
     expect(sent.subject).toBe('123456 for <Ada> Bcc: x@example.com')
     expect(sent.html).toContain('<strong>123456</strong>')
     expect(sent.text?.trim()).toBe('Confirm that it is you\nEnter this code: 123456')
@@ -63,12 +67,6 @@ describe('send', () => {
       'reauthentication',
       'b',
     ])
-  })
-
-  it('uses the built-in subject where that of the setting cannot be parsed', async () => {
-    const { mailer } = open({ AUTH_MAILER_SUBJECTS_REAUTHENTICATION: '{{ range }}' })
-    await mailer.send(mail, now)
-    expect((await sink.take()).subject).toBe('123456 is your verification code')
   })
 
   it('throws what the server refuses, so that the job comes again', async () => {
@@ -89,9 +87,9 @@ describe('sendQueuedMail', () => {
   it('drops a mail whose link is dead', async () => {
     const { mailer } = open({ AUTH_SMTP_PORT: '1' })
     const job = { ...mail, expiresAt: now.toISOString() }
-    expect(await sendQueuedMail({ mailer, now: () => now }, job)).toBe('dropped')
-    await expect(sendQueuedMail({ mailer, now: () => later(-1) }, job)).rejects.toThrow()
-    await expect(sendQueuedMail({ mailer, now: () => now }, { ...job, expiresAt: null })).rejects.toThrow()
+    expect(await sendQueuedMail({ logger, mailer, now: () => now }, job)).toBe('dropped')
+    await expect(sendQueuedMail({ logger, mailer, now: () => later(-1) }, job)).rejects.toThrow()
+    await expect(sendQueuedMail({ logger, mailer, now: () => now }, { ...job, expiresAt: null })).rejects.toThrow()
   })
 })
 
@@ -114,5 +112,22 @@ describe('createTemplateLoader', () => {
     template = { status: 200, body: '<p>{{ range }}</p>' }
     expect(await bodyAt(later(1_220_000))).toBe('<p>123456 v2</p>')
     expect(templates.requests.at(-1)).toMatchObject({ method: 'GET', url: '/mails/code.html' })
+  })
+
+  it.each([
+    ['a redirect', { status: 302, body: '' }],
+    ['more than MAILER_TEMPLATE_MAX_SIZE', { status: 200, body: 'x'.repeat(1_001) }],
+  ])('does not take %s', async (_case, answer) => {
+    template = answer
+    const { loader } = open({ AUTH_MAILER_TEMPLATES_RECOVERY: '/r.html', AUTH_MAILER_TEMPLATE_MAX_SIZE: '1000' })
+    expect(await loader.body('RECOVERY', now)).toEqual(parseTemplate(DEFAULT_TEXTS.RECOVERY.body))
+  })
+
+  it('asks once for many mails', async () => {
+    template = { status: 200, body: '<p>once</p>' }
+    const { loader } = open({ AUTH_MAILER_TEMPLATES_RECOVERY: '/once.html' })
+    const bodies = await Promise.all(Array.from({ length: 8 }, () => loader.body('RECOVERY', now)))
+    expect(new Set(bodies).size).toBe(1)
+    expect(templates.requests.filter(({ url }) => url === '/once.html')).toHaveLength(1)
   })
 })

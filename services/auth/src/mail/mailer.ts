@@ -2,15 +2,17 @@ import type { Meter } from '@opentelemetry/api'
 import type { Transporter } from 'nodemailer'
 import type { MailConfig, SmtpConfig } from '../config/mail.ts'
 import type { AuthDeps } from '../deps.ts'
-import { DEFAULT_TEXTS, type MailKind } from './default-templates.ts'
+import type { MailKind } from './default-templates.ts'
 import { htmlToText } from './html-to-text.ts'
-import { parseTemplate, renderHtml, renderSubject, type Template, type TemplateVariables } from './mail-template.ts'
+import { renderHtml, renderSubject, type Template, type TemplateVariables } from './mail-template.ts'
 import type { TemplateLoader } from './template-loader.ts'
 
 /** A mail that is to be rendered and sent. */
 export interface Mail {
   readonly kind: MailKind
   readonly to: string
+  /** A UUID of our own: what answers and the log name the mail by. Part of its Message-ID, so that a copy shows as one. */
+  readonly messageId: string
   readonly variables: TemplateVariables
 }
 
@@ -85,24 +87,16 @@ async function openTransport(smtp: SmtpConfig): Promise<Transporter> {
   })
 }
 
-async function toMessage({ kind, to, variables }: Mail, smtp: SmtpConfig, subject: string | undefined, body: Template) {
+function toMessage({ kind, to, messageId, variables }: Mail, smtp: SmtpConfig, subject: Template, body: Template) {
   const html = renderHtml(body, variables)
   return {
     from: smtp.from,
-    to,
-    subject: renderSubject(parseSubject(kind, subject), variables),
+    to: { name: '', address: to },
+    messageId: `<${messageId}@${smtp.from.address.split('@').at(-1)}>`,
+    subject: renderSubject(subject, variables),
     html,
     text: htmlToText(html),
     headers: toHeaders(smtp.headers, kind),
-  }
-}
-
-/** The operator's subject; the built-in one where it is missing or cannot be parsed. */
-function parseSubject(kind: MailKind, subject: string | undefined): Template {
-  try {
-    return parseTemplate(subject ?? DEFAULT_TEXTS[kind].subject)
-  } catch {
-    return parseTemplate(DEFAULT_TEXTS[kind].subject)
   }
 }
 

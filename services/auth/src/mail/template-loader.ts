@@ -25,6 +25,7 @@ export function createTemplateLoader(
   logger: AuthDeps['logger'],
 ): TemplateLoader {
   const copies = new Map<MailKind, Copy>()
+  const fetches = new Map<MailKind, Promise<Template | undefined>>()
   const builtIn = new Map<MailKind, Template>()
   const getBuiltIn = (kind: MailKind): Template => {
     const template = builtIn.get(kind) ?? parseTemplate(DEFAULT_TEXTS[kind].body)
@@ -32,22 +33,31 @@ export function createTemplateLoader(
     return template
   }
   const refresh = async (kind: MailKind, address: string, now: Date): Promise<Template | undefined> => {
-    const known = copies.get(kind)
-    if (known && now.getTime() < known.dueAt) return known.template
+    const known = copies.get(kind)?.template
     try {
       const template = await fetchTemplate(outbound, new URL(address, signup.redirects.siteUrl), mail.templates.sizeMax)
       copies.set(kind, { template, dueAt: now.getTime() + mail.templates.ageMaxMs })
       return template
     } catch (error) {
       logger.warn({ err: error, kind }, 'mail template not usable; an older copy or the built-in one takes its place')
-      copies.set(kind, { template: known?.template, dueAt: now.getTime() + mail.templates.retryMs })
-      return known?.template
+      copies.set(kind, { template: known, dueAt: now.getTime() + mail.templates.retryMs })
+      return known
     }
+  }
+  // Many mails at once ask the operator's server once.
+  const refreshOnce = (kind: MailKind, address: string, now: Date): Promise<Template | undefined> => {
+    const underWay = fetches.get(kind) ?? refresh(kind, address, now).finally(() => fetches.delete(kind))
+    fetches.set(kind, underWay)
+    return underWay
+  }
+  const find = async (kind: MailKind, address: string, now: Date): Promise<Template | undefined> => {
+    const known = copies.get(kind)
+    return known && now.getTime() < known.dueAt ? known.template : refreshOnce(kind, address, now)
   }
   return {
     body: async (kind, now) => {
       const address = mail.templateUrl(kind)
-      return (address === undefined ? undefined : await refresh(kind, address, now)) ?? getBuiltIn(kind)
+      return (address === undefined ? undefined : await find(kind, address, now)) ?? getBuiltIn(kind)
     },
   }
 }

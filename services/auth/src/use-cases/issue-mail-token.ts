@@ -30,6 +30,8 @@ export interface MailToken {
   readonly linkPath: string
   readonly flow: { readonly method: FlowMethod; readonly pkce: PkceChallenge | undefined }
   readonly context: Pick<RequestContext, 'linkBase' | 'redirectTo'>
+  /** The two addresses of a change that this mail, to one of them, confirms. */
+  readonly change?: { readonly oldEmail: string; readonly newEmail: string }
 }
 
 type Deps = Pick<AuthDeps, 'config' | 'jobs' | 'now' | 'randomBytes' | 'serverKeys'>
@@ -69,7 +71,7 @@ function toVariables(siteUrl: string, mail: MailToken, secrets: { readonly link:
   const { redirectTo, linkBase } = mail.context
   return {
     SiteURL: siteUrl,
-    Email: mail.email,
+    Email: mail.change?.oldEmail ?? mail.email,
     ConfirmationURL: confirmationUrl({
       base: linkBase,
       path: mail.linkPath,
@@ -81,5 +83,6 @@ function toVariables(siteUrl: string, mail: MailToken, secrets: { readonly link:
     TokenHash: secrets.link,
     Data: mail.user.userMetadata,
     RedirectTo: redirectTo,
+    ...(mail.change ? { NewEmail: mail.change.newEmail, SendingTo: mail.email } : {}),
   }
 }

@@ -1,0 +1,80 @@
+import { sql } from 'kysely'
+import { afterAll, describe, expect, it } from 'vitest'
+import { openMailApp } from '../../test/mail-app.ts'
+import { NOTIFICATIONS } from '../config/mail.ts'
+import { type Notification, notify } from './notification.ts'
+
+const switches = Object.fromEntries(NOTIFICATIONS.map((name) => [`AUTH_MAILER_NOTIFICATIONS_${name}_ENABLED`, 'true']))
+const app = await openMailApp({
+  ...switches,
+  AUTH_MAILER_SUBJECTS_PASSWORD_CHANGED_NOTIFICATION: '{{ .Data.name }} at {{ .SiteURL }}',
+  AUTH_RATE_LIMIT_EMAIL_SENT: '0',
+})
+const silent = await openMailApp()
+afterAll(() => Promise.all([app.close(), silent.close()]))
+
+const user = { email: 'ada@example.com', userMetadata: { name: 'Ada' } }
+const phones = { Phone: '14155550100', OldPhone: '14155550101' }
+const cases: readonly (readonly [Notification, to: string, text: string])[] = [
+  [
+    { name: 'PASSWORD_CHANGED', variables: {} },
+    'ada@example.com',
+    'The password of your account ada@example.com was changed.',
+  ],
+  [
+    { name: 'EMAIL_CHANGED', variables: { OldEmail: 'old@example.com' } },
+    'old@example.com',
+    'The email address of your account was changed from old@example.com to ada@example.com.',
+  ],
+  [
+    { name: 'PHONE_CHANGED', variables: phones },
+    'ada@example.com',
+    'The phone number of your account ada@example.com was changed from 14155550101 to 14155550100.',
+  ],
+  [
+    { name: 'PHONE_CHANGED', variables: { ...phones, OldPhone: null } },
+    'ada@example.com',
+    'The phone number of your account ada@example.com was changed to 14155550100.',
+  ],
+  [
+    { name: 'IDENTITY_LINKED', variables: { Provider: 'github' } },
+    'ada@example.com',
+    'github was linked to your account ada@example.com.',
+  ],
+  [
+    { name: 'IDENTITY_UNLINKED', variables: { Provider: 'github' } },
+    'ada@example.com',
+    'github was removed from your account ada@example.com.',
+  ],
+  [
+    { name: 'MFA_FACTOR_ENROLLED', variables: { FactorType: 'totp' } },
+    'ada@example.com',
+    'A verification method (totp) was added to your account ada@example.com.',
+  ],
+  [
+    { name: 'MFA_FACTOR_UNENROLLED', variables: { FactorType: 'totp' } },
+    'ada@example.com',
+    'A verification method (totp) was removed from your account ada@example.com.',
+  ],
+]
+
+async function countQueued({ deps }: typeof app): Promise<number> {
+  const query = sql<{ n: number }>`SELECT count(*)::int AS n FROM auth_jobs.job WHERE name = 'mail'`
+  return (await query.execute(deps.db)).rows[0]?.n ?? 0
+}
+
+describe('notify', () => {
+  it.each(cases)('%j', async (notification, to, text) => {
+    await notify(app.deps.db, app.deps, user, notification)
+    const { mail } = await app.readMail(to)
+    expect(mail.text?.trim()).toBe(`${text}\nIf this was not you, contact support at once.`)
+    if (notification.name === 'PASSWORD_CHANGED') expect(mail.subject).toBe('Ada at http://localhost:3000')
+  })
+
+  it('is not sent while its switch is off, nor to nobody', async () => {
+    for (const [notification] of cases) await notify(silent.deps.db, silent.deps, user, notification)
+    await notify(app.deps.db, app.deps, { ...user, email: null }, { name: 'PASSWORD_CHANGED', variables: {} })
+    expect(await countQueued(silent)).toBe(0)
+    expect(await countQueued(app)).toBe(cases.length)
+  })
+})
