@@ -2,7 +2,7 @@ import type { Counter, Meter } from '@opentelemetry/api'
 import type { Kysely } from 'kysely'
 import { fromKysely, type JobResult, type JobWithMetadata, PgBoss } from 'pg-boss'
 import { openPayload, type SealedPayload, sealPayload } from './seal.ts'
-import { type AnyTask, deadQueue, type Task } from './task.ts'
+import type { AnyTask, Task } from './task.ts'
 
 export interface JobsConfig {
   readonly url: string
@@ -50,8 +50,6 @@ export interface Jobs {
   work<Payload extends object>(task: Task<Payload>, handler: Handler<Payload>): Promise<void>
   /** Adds a job of a task at each time of a cron expression (UTC), once among all processes. */
   schedule(task: Task<Record<string, never>>, cron: string): Promise<void>
-  /** Jobs that have failed for good, by task. */
-  countDead(tasks: readonly AnyTask[]): Promise<ReadonlyMap<string, number>>
   /** Throws unless the worker runs. */
   check(): Promise<void>
   /** Finishes what runs, as far as it ends in so many milliseconds (what does not is tried again), then disconnects. */
@@ -113,20 +111,16 @@ export function createJobs(config: JobsConfig): Jobs {
           return { id: job.id, status: 'completed' }
         } catch (error) {
           outcomes.add(1, { task: task.name, outcome: job.retryCount < job.retryLimit ? 'retry' : 'dead' })
-          return { id: job.id, status: 'failed', output: { message: String(error) } }
+          return {
+            id: job.id,
+            status: 'failed',
+            output: { message: error instanceof Error ? error.message : String(error) },
+          }
         }
       }
       await boss.work(task.name, WORK_OPTIONS, (jobs: JobWithMetadata<object>[]) => Promise.all(jobs.map(settle)))
     },
     schedule: (task, cron) => boss.schedule(task.name, cron, {}, { tz: 'UTC' }),
-    countDead: async (tasks) => {
-      const counts = new Map<string, number>()
-      for (const task of tasks) {
-        const jobs = await boss.findJobs(deadQueue(task), {})
-        counts.set(task.name, jobs.length)
-      }
-      return counts
-    },
     check: async () => {
       if (!running) throw new Error('the job worker does not run')
     },

@@ -95,7 +95,7 @@ export async function createDeps(config: AuthConfig, telemetry: Telemetry): Prom
   const serverKeys = deriveServerKeys(encryptionKey)
   const limiters = await openLimiterStore(config.rateLimits, database, onError)
   const outbound = createOutbound(config.security.outboundAllowedHosts)
-  const templates = createTemplateLoader(config, outbound, logger)
+  const templates = createTemplateLoader(config.mail, outbound, logger)
   const mailer = createMailer({ config: config.mail, templates, logger: logger, meter })
   const onJobError = (error: Error) => logger.warn({ err: error }, 'the job queue has trouble')
   const jobs = connectJobs(config, { names, meter, onError: onJobError, sealKey: serverKeys.jobs })

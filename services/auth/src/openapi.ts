@@ -64,7 +64,6 @@ function createDocumentDeps(): AuthDeps {
       run: unused,
       work: unused,
       schedule: unused,
-      countDead: unused,
       check: unused,
       close: unused,
     },

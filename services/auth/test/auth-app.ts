@@ -1,4 +1,4 @@
-import { createNoopMeter } from '@opentelemetry/api'
+import { createNoopMeter, type Meter } from '@opentelemetry/api'
 import type { Server } from '@trestle/common/server/create-server.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
@@ -20,6 +20,8 @@ export interface TestApp {
 export interface TestAppOptions {
   /** Settings by their full name, over those of the tests. */
   readonly settings?: Readonly<Record<string, string>>
+  /** Where the instruments of the service count; nowhere when missing. */
+  readonly meter?: Meter
   /** Takes the place of some dependencies. */
   readonly replace?: (deps: AuthDeps) => Partial<AuthDeps>
 }
@@ -37,14 +39,17 @@ const SETTINGS: Readonly<Record<string, string>> = {
 }
 
 /** Builds the service as `serve` does, on a database of its own and a clock that stands still. Its jobs are not open. */
-export async function openTestApp({ settings = {}, replace = () => ({}) }: TestAppOptions = {}): Promise<TestApp> {
+export async function openTestApp({
+  settings = {},
+  meter = createNoopMeter(),
+  replace = () => ({}),
+}: TestAppOptions = {}): Promise<TestApp> {
   const env = { ...SETTINGS, ...settings }
   const temporary = await createTemporaryDatabase({
     template: `auth app ${env.AUTH_DB_NAMESPACE ?? ''} ${Object.keys(authMigrations).join(' ')}`,
     migrate: (url) => migrateToLatest(load(env, url)),
   })
   const clock = createFakeClock()
-  const meter = createNoopMeter()
   const { logger } = createLogger({ level: 'panic', stdout: false })
   const open = await createDeps(load(env, temporary.url), { logger, meter, tracing: { instrument: async () => {} } })
   const standing = { ...open.deps, now: clock.now }

@@ -1,7 +1,7 @@
 import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
 import { workOnMails } from '../src/mail/mail-job.ts'
 import { workOnSms } from '../src/sms/sms-job.ts'
-import { openTestApp, type TestApp } from './auth-app.ts'
+import { openTestApp, type TestApp, type TestAppOptions } from './auth-app.ts'
 import { type SmsStub, startSmsStub } from './sms-stub.ts'
 
 type InjectResponse = Awaited<ReturnType<TestApp['app']['inject']>>
@@ -27,9 +27,13 @@ export interface MailApp extends TestApp {
   post(url: string, payload: object | string, headers?: Record<string, string>): Promise<InjectResponse>
 }
 
-export async function openMailApp(settings: Readonly<Record<string, string>> = {}): Promise<MailApp> {
+export async function openMailApp(
+  settings: Readonly<Record<string, string>> = {},
+  options: Pick<TestAppOptions, 'meter'> = {},
+): Promise<MailApp> {
   const [sink, sms] = await Promise.all([startMailSink(), startSmsStub()])
   const testApp = await openTestApp({
+    ...options,
     settings: { AUTH_SMTP_PORT: String(sink.port), AUTH_SMTP_SENDER_NAME: 'Trestle', ...sms.settings, ...settings },
   })
   const { app, deps } = testApp

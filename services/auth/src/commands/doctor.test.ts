@@ -71,6 +71,8 @@ describe('auth migrate and auth doctor', () => {
         'ok    signing keys: tokens are signed with AUTH_JWT_SECRET',
         'ok    SMTP: answers',
         'ok    URLs: http://localhost:8081',
+        'ok    SMS: none',
+        'ok    mail templates: built in',
         'ok    dead jobs: none',
       ],
     })
@@ -81,12 +83,16 @@ describe('auth migrate and auth doctor', () => {
       AUTH_API_EXTERNAL_URL: 'http://auth.example.com',
       AUTH_SMTP_PORT: '1',
       AUTH_OPERATOR_TOKEN: 'x',
+      AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+      AUTH_MAILER_TEMPLATES_INVITE: 'http://169.254.169.254/latest/meta-data',
     })
     expect(isHealthy).toBe(false)
     expect(lines).toContain('note  AUTH_OPERATOR_TOKEN is deprecated and has no effect')
     expect(lines.filter((line) => line.startsWith('wrong'))).toEqual([
       expect.stringMatching(/^wrong SMTP: .*ECONNREFUSED.*; start the mail server, or correct AUTH_SMTP_HOST/),
       'wrong URLs: http://auth.example.com is not https; put the service behind a TLS proxy and set its https address as AUTH_API_EXTERNAL_URL',
+      'wrong SMS: phones may sign in, and no gateway can be used; set AUTH_SMS_PROVIDER and the account of that gateway, or AUTH_EXTERNAL_PHONE_ENABLED=false',
+      'wrong mail templates: the address of 169.254.169.254 is not one that this service may call; correct the address or the template; the built-in text is sent meanwhile',
     ])
     expect(await examine({ AUTH_SITE_URL: 'x' })).toEqual({
       isHealthy: false,

@@ -1,10 +1,12 @@
 import { createNoopMeter } from '@opentelemetry/api'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import { type DeadJobs, listDeadJobs } from '@trestle/jobs/dead-jobs.ts'
 import { commonChecks } from '@trestle/service/common-checks.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
 import { sql } from 'kysely'
 import type { LoadedConfig } from '../config.ts'
 import { createDeps, type OpenDeps } from '../deps.ts'
+import { checkTemplates } from '../mail/template-loader.ts'
 import { migrateOptions, tasks } from '../migrations.ts'
 
 const CLOCK_DRIFT_MAX_MS = 5_000
@@ -50,16 +52,37 @@ const checks: readonly Check<OpenDeps>[] = [
     },
   },
   {
-    name: 'dead jobs',
-    advice: 'look at the log for why they failed; their rows stay in the queue of the same name with _dead',
+    name: 'SMS',
+    advice: 'set AUTH_SMS_PROVIDER and the account of that gateway, or AUTH_EXTERNAL_PHONE_ENABLED=false',
     run: async ({ deps }) => {
-      await deps.jobs.open()
-      const dead = [...(await deps.jobs.countDead(tasks))].filter(([, count]) => count > 0)
-      if (dead.length > 0) throw new Error(dead.map(([task, count]) => `${count} of ${task}`).join(', '))
-      return 'none'
+      const { signup, sms } = deps.config
+      const isNeeded = signup.phoneEnabled && !sms.autoconfirm
+      if (!sms.gateway && isNeeded) throw new Error('phones may sign in, and no gateway can be used')
+      return sms.gateway ? `by ${sms.gateway.name}` : 'none'
+    },
+  },
+  {
+    name: 'mail templates',
+    advice: 'correct the address or the template; the built-in text is sent meanwhile',
+    run: async ({ deps }) => {
+      const count = await checkTemplates(deps.config.mail, deps.outbound)
+      return count === 0 ? 'built in' : `${count} fetched`
+    },
+  },
+  {
+    name: 'dead jobs',
+    advice: 'look at the log for more; they stay in the queue of the same name with _dead for 90 days',
+    run: async ({ deps: { db, names } }) => {
+      const dead = await listDeadJobs({ db, schema: names.jobSchema, tasks })
+      if (dead.length === 0) return 'none'
+      throw new Error(dead.map(describeDeadJobs).join(', '))
     },
   },
 ]
+
+function describeDeadJobs({ task, count, reason, lastAt }: DeadJobs): string {
+  return `${count} of ${task} (${reason}; last at ${lastAt.toISOString()})`
+}
 
 /** Tries everything that the service needs, one line each. Resolves to false when something is wrong. */
 export async function doctor(load: () => LoadedConfig, print: (line: string) => void): Promise<boolean> {
@@ -77,7 +100,6 @@ export async function doctor(load: () => LoadedConfig, print: (line: string) => 
     migrations: migrateOptions(config),
   })
   const isHealthy = await runChecks([...common, ...checks], open, print)
-  await open.deps.jobs.close().catch(() => {})
   await open.close()
   return isHealthy
 }

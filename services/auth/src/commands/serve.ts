@@ -2,6 +2,7 @@ import { runServer } from '@trestle/common/server/run-server.ts'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
 import { startTracing } from '@trestle/common/telemetry/tracing.ts'
+import { observeDeadJobs } from '@trestle/jobs/dead-jobs.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
 import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
@@ -9,7 +10,7 @@ import { CLEAN_UP_CRON, cleanUp, cleanUpTask, createCleanUpCounter } from '../cl
 import type { AuthConfig, LoadedConfig } from '../config.ts'
 import { type AuthDeps, createDeps, type OpenDeps } from '../deps.ts'
 import { workOnMails } from '../mail/mail-job.ts'
-import { migrateToLatest } from '../migrations.ts'
+import { migrateToLatest, tasks } from '../migrations.ts'
 import { lowerHashThreads } from '../passwords/hash-threads.ts'
 import { workOnSms } from '../sms/sms-job.ts'
 import { VERSION } from '../version.ts'
@@ -93,8 +94,9 @@ async function startJobs(deps: AuthDeps): Promise<void> {
   await deps.jobs.schedule(cleanUpTask, CLEAN_UP_CRON)
 }
 
-function observe({ meter }: Metrics, { database }: OpenDeps): void {
+function observe({ meter }: Metrics, { database, deps }: OpenDeps): void {
   observeConnections(meter, database)
+  observeDeadJobs(meter, { db: deps.db, schema: deps.names.jobSchema, tasks })
   const running = meter.createObservableGauge('auth_running', { description: '1 while the process serves' })
   running.addCallback((result) => result.observe(1))
   const version = meter.createObservableGauge('auth_version_info', { description: 'The build version' })

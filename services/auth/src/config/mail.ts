@@ -71,7 +71,7 @@ export type MailConfig = ReturnType<typeof toMailConfig>
 
 const SECOND_MS = 1_000
 
-export function toMailConfig(values: Values) {
+export function toMailConfig(values: Values & { readonly SITE_URL: string }) {
   const frequencyMs = values.SMTP_MAX_FREQUENCY
   return {
     /** Undefined where R12 lets the server be missing: mails are dropped then. */
@@ -91,7 +91,10 @@ export function toMailConfig(values: Values) {
     },
     subject: (kind: MailKind): Template =>
       values[`MAILER_SUBJECTS_${kind}`] ?? parseTemplate(DEFAULT_TEXTS[kind].subject),
-    templateUrl: (kind: MailKind): string | undefined => values[`MAILER_TEMPLATES_${kind}`],
+    templateUrl: (kind: MailKind): string | undefined => {
+      const address = values[`MAILER_TEMPLATES_${kind}`]
+      return address && new URL(address, values.SITE_URL).href
+    },
     templates: {
       sizeMax: values.MAILER_TEMPLATE_MAX_SIZE,
       ageMaxMs: values.MAILER_TEMPLATE_MAX_AGE,

@@ -36,7 +36,7 @@ function open(settings: Record<string, string> = {}) {
     AUTH_SMTP_ADMIN_EMAIL: 'auth@example.com',
     ...settings,
   })
-  const loader = createTemplateLoader(config, createOutbound([]), logger)
+  const loader = createTemplateLoader(config.mail, createOutbound([]), logger)
   return { loader, mailer: createMailer({ config: config.mail, templates: loader, logger, meter: createNoopMeter() }) }
 }
 

@@ -1,7 +1,7 @@
-import type { AuthConfig } from '../config.ts'
+import type { MailConfig } from '../config/mail.ts'
 import type { AuthDeps } from '../deps.ts'
 import type { Outbound } from '../outbound/outbound.ts'
-import { DEFAULT_TEXTS, type MailKind } from './default-templates.ts'
+import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from './default-templates.ts'
 import { parseTemplate, type Template } from './mail-template.ts'
 
 /** Finds the body of a kind of mail. */
@@ -11,7 +11,7 @@ export interface TemplateLoader {
 }
 
 interface Copy {
-  readonly template: Template | undefined
+  readonly template: Template
   /** When to ask again. */
   readonly dueAt: number
 }
@@ -20,51 +20,58 @@ const TIMEOUT_MS = 10_000
 
 /** Keeps fetched templates in memory (contract 7.10). A template that cannot be parsed counts as one not fetched. */
 export function createTemplateLoader(
-  { mail, signup }: Pick<AuthConfig, 'mail' | 'signup'>,
+  config: MailConfig,
   outbound: Outbound,
   logger: AuthDeps['logger'],
 ): TemplateLoader {
   const copies = new Map<MailKind, Copy>()
-  const fetches = new Map<MailKind, Promise<Template | undefined>>()
-  const builtIn = new Map<MailKind, Template>()
-  const getBuiltIn = (kind: MailKind): Template => {
-    const template = builtIn.get(kind) ?? parseTemplate(DEFAULT_TEXTS[kind].body)
-    builtIn.set(kind, template)
-    return template
-  }
-  const refresh = async (kind: MailKind, address: string, now: Date): Promise<Template | undefined> => {
-    const known = copies.get(kind)?.template
-    try {
-      const template = await fetchTemplate(outbound, new URL(address, signup.redirects.siteUrl), mail.templates.sizeMax)
-      copies.set(kind, { template, dueAt: now.getTime() + mail.templates.ageMaxMs })
+  const fetches = new Map<MailKind, Promise<Template>>()
+  const refresh = async (kind: MailKind, url: string, now: Date): Promise<Template> => {
+    const { ageMaxMs, retryMs } = config.templates
+    const keep = (template: Template, forMs: number): Template => {
+      copies.set(kind, { template, dueAt: now.getTime() + forMs })
       return template
+    }
+    try {
+      return keep(await fetchTemplate(config, outbound, url), ageMaxMs)
     } catch (error) {
       logger.warn({ err: error, kind }, 'mail template not usable; an older copy or the built-in one takes its place')
-      copies.set(kind, { template: known, dueAt: now.getTime() + mail.templates.retryMs })
-      return known
+      return keep(copies.get(kind)?.template ?? builtIn(kind), retryMs)
     }
-  }
-  // Many mails at once ask the operator's server once.
-  const refreshOnce = (kind: MailKind, address: string, now: Date): Promise<Template | undefined> => {
-    const underWay = fetches.get(kind) ?? refresh(kind, address, now).finally(() => fetches.delete(kind))
-    fetches.set(kind, underWay)
-    return underWay
-  }
-  const find = async (kind: MailKind, address: string, now: Date): Promise<Template | undefined> => {
-    const known = copies.get(kind)
-    return known && now.getTime() < known.dueAt ? known.template : refreshOnce(kind, address, now)
   }
   return {
     body: async (kind, now) => {
-      const address = mail.templateUrl(kind)
-      return (address === undefined ? undefined : await find(kind, address, now)) ?? getBuiltIn(kind)
+      const url = config.templateUrl(kind)
+      if (url === undefined) return builtIn(kind)
+      const known = copies.get(kind)
+      if (known && now.getTime() < known.dueAt) return known.template
+      // Many mails at once ask the operator's server once.
+      const fetched = fetches.get(kind) ?? refresh(kind, url, now).finally(() => fetches.delete(kind))
+      fetches.set(kind, fetched)
+      return fetched
     },
   }
 }
 
-async function fetchTemplate(outbound: Outbound, url: URL, bytesMax: number): Promise<Template> {
-  const request = { method: 'GET', url: url.href, timeoutMs: TIMEOUT_MS, bytesMax, origin: 'operator' } as const
-  const { status, body } = await outbound.send(request)
-  if (status !== 200) throw new Error(`${url.host} answered ${status}`)
+/** Fetches every template that is set. @returns how many. @throws Error for the first that cannot be used */
+export async function checkTemplates(config: MailConfig, outbound: Outbound): Promise<number> {
+  const urls = MAIL_KINDS.flatMap((kind) => config.templateUrl(kind) ?? [])
+  for (const url of urls) await fetchTemplate(config, outbound, url)
+  return urls.length
+}
+
+async function fetchTemplate({ templates }: MailConfig, outbound: Outbound, url: string): Promise<Template> {
+  const { status, body } = await outbound.send({
+    method: 'GET',
+    url,
+    timeoutMs: TIMEOUT_MS,
+    bytesMax: templates.sizeMax,
+    origin: 'operator',
+  })
+  if (status !== 200) throw new Error(`${url} answered ${status}`)
   return parseTemplate(body)
+}
+
+function builtIn(kind: MailKind): Template {
+  return parseTemplate(DEFAULT_TEXTS[kind].body)
 }

@@ -1,0 +1,44 @@
+import type { Meter } from '@opentelemetry/api'
+import { type Kysely, sql } from 'kysely'
+import { type AnyTask, deadQueue } from './task.ts'
+
+/** Jobs of a task that have failed for good, and for the same reason. */
+export interface DeadJobs {
+  readonly task: string
+  /** What the last attempt threw. */
+  readonly reason: string
+  readonly count: number
+  readonly lastAt: Date
+}
+
+interface DeadQueues {
+  // biome-ignore lint/suspicious/noExplicitAny: the database of any service
+  readonly db: Kysely<any>
+  /** The queue's own schema. */
+  readonly schema: string
+  readonly tasks: readonly AnyTask[]
+}
+
+const REASONS_MAX = 100
+
+/** What lies in the dead-letter queues, most of it first. */
+export async function listDeadJobs({ db, schema, tasks }: DeadQueues): Promise<readonly DeadJobs[]> {
+  const { rows } = await sql<DeadJobs>`
+    SELECT source_name AS task, coalesce(source_output ->> 'message', 'unknown') AS reason,
+      count(*)::int AS count, max(created_on) AS "lastAt"
+    FROM ${sql.id(schema, 'job')} WHERE name IN (${sql.join(tasks.map(deadQueue))})
+    GROUP BY 1, 2 ORDER BY 3 DESC LIMIT ${sql.lit(REASONS_MAX)}`.execute(db)
+  return rows.map((row) => ({ ...row, lastAt: new Date(row.lastAt) }))
+}
+
+/** Reports them as `jobs_dead{task}`, of every process the same number. */
+export function observeDeadJobs(meter: Meter, queues: DeadQueues): void {
+  const gauge = meter.createObservableGauge('jobs_dead', { description: 'Jobs that have failed for good, by task' })
+  gauge.addCallback(async (result) => {
+    const dead = Map.groupBy(await listDeadJobs(queues), ({ task }) => task)
+    for (const { name } of queues.tasks) {
+      const count = (dead.get(name) ?? []).reduce((sum, jobs) => sum + jobs.count, 0)
+      result.observe(count, { task: name })
+    }
+  })
+}

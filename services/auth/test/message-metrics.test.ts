@@ -1,0 +1,67 @@
+import { createMetrics } from '@trestle/common/telemetry/metrics.ts'
+import { listDeadJobs, observeDeadJobs } from '@trestle/jobs/dead-jobs.ts'
+import { sql } from 'kysely'
+import { afterAll, describe, expect, it } from 'vitest'
+import { mailTask, queueMail } from '../src/mail/mail-job.ts'
+import { tasks } from '../src/migrations.ts'
+import { smsTask } from '../src/sms/sms-job.ts'
+import { openMailApp } from './mail-app.ts'
+
+const metrics = await createMetrics({ enabled: true, exporter: 'prometheus', host: '127.0.0.1', port: 0, resource: {} })
+const port = await metrics.listen()
+const app = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '1' }, metrics)
+const { db, names } = app.deps
+const dead = { db, schema: names.jobSchema, tasks }
+observeDeadJobs(metrics.meter, dead)
+afterAll(async () => {
+  await app.close()
+  await metrics.close()
+})
+
+/** The lines of some metrics, as Prometheus reads them. */
+async function read(...prefixes: readonly string[]): Promise<readonly string[]> {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  return text.split('\n').filter((line) => prefixes.some((prefix) => line.startsWith(prefix)))
+}
+
+/** Spares a day of attempts. @returns how many jobs wait for their next one */
+async function makeNextTheLast(): Promise<bigint | undefined> {
+  const query = sql`UPDATE auth_jobs.job SET start_after = now(), retry_limit = retry_count + 1 WHERE state = 'retry'`
+  return (await query.execute(db)).numAffectedRows
+}
+
+const mail = { kind: 'REAUTHENTICATION', to: 'ada@example.com', variables: { Token: '123456' } } as const
+
+describe('the metrics of messages', () => {
+  it('count what was sent, dropped, refused, tried again and given up', async () => {
+    await queueMail(db, app.deps, { ...mail, expiresAt: null })
+    await app.readMail('ada@example.com')
+    await queueMail(db, app.deps, { ...mail, expiresAt: app.clock.now().toISOString() })
+    await expect.poll(() => read('jobs_total'), { timeout: 10_000 }).toHaveLength(2)
+    app.refuseMails(true)
+    await queueMail(db, app.deps, { ...mail, expiresAt: null })
+    await expect.poll(makeNextTheLast, { timeout: 10_000 }).toBe(1n)
+    await expect.poll(() => read('jobs_dead'), { timeout: 10_000 }).toContain('jobs_dead{task="mail"} 1')
+    expect(await read('jobs_total', 'auth_email_send')).toEqual(
+      expect.arrayContaining([
+        'jobs_total{task="mail",outcome="done"} 1',
+        'jobs_total{task="mail",outcome="dropped"} 1',
+        'jobs_total{task="mail",outcome="retry"} 1',
+        'jobs_total{task="mail",outcome="dead"} 1',
+        'auth_email_send_operations_total{type="REAUTHENTICATION"} 3',
+        'auth_email_send_errors_total{type="REAUTHENTICATION"} 2',
+      ]),
+    )
+    expect(await read(`jobs_dead{task="${smsTask.name}"`)).toEqual(['jobs_dead{task="sms"} 0'])
+    expect(await listDeadJobs(dead)).toEqual([
+      { task: mailTask.name, reason: 'SMTP EMESSAGE 451', count: 1, lastAt: expect.any(Date) },
+    ])
+  })
+
+  it('count the requests for which no mail was left', async () => {
+    const signUp = (email: string) => app.post('/signup', { email, password: 'correct horse' })
+    await signUp('first@example.com')
+    expect((await signUp('second@example.com')).statusCode).toBe(429)
+    expect(await read('auth_email_rate_limit_total')).toEqual(['auth_email_rate_limit_total{path="/signup"} 1'])
+  })
+})
