@@ -42,8 +42,10 @@ async function ask(
   }
 }
 
-function parseAnswer({ body }: OutboundAnswer): z.output<typeof answerSchema> {
+/** A provider refuses with 200 or 400; other statuses are not its verdict, whatever the body says. */
+function parseAnswer({ status, body }: OutboundAnswer): z.output<typeof answerSchema> {
   try {
+    if (status !== 200 && status !== 400) throw new Error(`the captcha provider answered ${status}`)
     return answerSchema.parse(JSON.parse(body))
   } catch (cause) {
     throw captchaUnreachable({ cause })

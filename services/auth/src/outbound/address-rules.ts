@@ -1,4 +1,4 @@
-import { BlockList, isIP, isIPv6 } from 'node:net'
+import ipaddr from 'ipaddr.js'
 
 /** The host that a URL names, and who wrote that URL. */
 export interface OwnHost {
@@ -9,73 +9,57 @@ export interface OwnHost {
 /** Whether a call to `own` may go to an address. */
 export type AddressRule = (address: string, own: OwnHost) => boolean
 
+type Address = ipaddr.IPv4 | ipaddr.IPv6
+type Network = [Address, number]
+
 /**
- * The rules of contract 9.3. Link-local, metadata, multicast, unspecified and broadcast addresses are never called;
- * loopback and private ones only where the operator's own setting names a loopback literal or `localhost`, or the
- * allow-list has the host or the range.
+ * The rules of contract 9.3. Link-local, metadata, multicast, unspecified and broadcast addresses are never called. All
+ * others that are not public (loopback, private, reserved ones) only where the operator's own setting names a loopback
+ * literal or `localhost`, or where the allow-list has the host or the network.
  */
 export function createAddressRules(allowedHosts: readonly string[]): AddressRule {
-  const never = toBlockList(NEVER)
-  const internal = toBlockList(INTERNAL)
-  const allowed = toBlockList(allowedHosts.filter((entry) => isIP(entry.split('/')[0] ?? '') !== 0))
   const names = new Set(allowedHosts.map((entry) => entry.toLowerCase()))
-  return (address, { host, origin }) => {
-    const plain = withoutMapping(address)
-    const family = isIPv6(plain) ? 'ipv6' : 'ipv4'
-    if (never.check(plain, family)) return false
-    if (!internal.check(plain, family)) return true
-    if (names.has(host.toLowerCase()) || allowed.check(plain, family)) return true
-    return origin === 'operator' && isLoopback(plain) && (host === 'localhost' || isLoopback(withoutMapping(host)))
+  const networks = allowedHosts.flatMap(parseNetwork)
+  return (text, { host, origin }) => {
+    const address = parseAddress(text)
+    if (!address || isNever(address)) return false
+    if (isPublic(address) || names.has(host.toLowerCase())) return true
+    if (networks.some((network) => contains(network, address))) return true
+    return origin === 'operator' && address.range() === 'loopback' && namesLoopback(host)
   }
 }
 
-const NEVER = [
-  '0.0.0.0/8',
-  '169.254.0.0/16',
-  '224.0.0.0/4',
-  '255.255.255.255/32',
-  '::/128',
-  'fe80::/10',
-  'ff00::/8',
-  'fd00:ec2::254/128',
-] as const
+const NEVER_RANGES: ReadonlySet<string> = new Set(['linkLocal', 'multicast', 'unspecified', 'broadcast'])
+const METADATA = ipaddr.parse('fd00:ec2::254')
+/** All that is routed in IPv6. What else has no range of its own, `::127.0.0.1` for one, is not public. */
+const GLOBAL_IPV6: Network = [ipaddr.parse('2000::'), 3]
+const NAT64: Network = [ipaddr.parse('64:ff9b::'), 96]
 
-const INTERNAL = [
-  '10.0.0.0/8',
-  '100.64.0.0/10',
-  '127.0.0.0/8',
-  '172.16.0.0/12',
-  '192.0.0.0/24',
-  '192.168.0.0/16',
-  '198.18.0.0/15',
-  '240.0.0.0/4',
-  '::1/128',
-  '64:ff9b::/96',
-  'fc00::/7',
-] as const
-
-function toBlockList(ranges: readonly string[]): BlockList {
-  const list = new BlockList()
-  for (const range of ranges) {
-    const [address = '', bits] = range.split('/')
-    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
-    if (bits === undefined) list.addAddress(address, family)
-    else list.addSubnet(address, Number(bits), family)
-  }
-  return list
+function isNever(address: Address): boolean {
+  return NEVER_RANGES.has(address.range()) || contains([METADATA, 128], address)
 }
 
-/** `::ffff:10.0.0.1` and `::ffff:a00:1` are `10.0.0.1`. */
-function withoutMapping(address: string): string {
-  const text = isIPv6(address)
-    ? (URL.parse(`http://[${address.split('%')[0]}]`)?.hostname.slice(1, -1) ?? address)
-    : address
-  const [, high, low] = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(text) ?? []
-  if (high === undefined || low === undefined) return text
-  const bits = [Number.parseInt(high, 16), Number.parseInt(low, 16)]
-  return bits.flatMap((pair) => [pair >> 8, pair & 255]).join('.')
+function isPublic(address: Address): boolean {
+  return address.range() === 'unicast' && (address.kind() === 'ipv4' || contains(GLOBAL_IPV6, address))
 }
 
-function isLoopback(address: string): boolean {
-  return address === '::1' || /^127\./.test(address)
+/** The address that a packet ends at: an IPv4 address inside an IPv6 one (mapped, NAT64) is that IPv4 address. */
+function parseAddress(text: string): Address | undefined {
+  if (!ipaddr.isValid(text)) return undefined
+  const address = ipaddr.process(text)
+  return contains(NAT64, address) ? ipaddr.fromByteArray(address.toByteArray().slice(-4)) : address
+}
+
+function parseNetwork(entry: string): Network[] {
+  if (ipaddr.isValidCIDR(entry)) return [ipaddr.parseCIDR(entry)]
+  const address = parseAddress(entry)
+  return address ? [[address, address.kind() === 'ipv4' ? 32 : 128]] : []
+}
+
+function contains([network, bits]: Network, address: Address): boolean {
+  return network.kind() === address.kind() && address.match(network, bits)
+}
+
+function namesLoopback(host: string): boolean {
+  return host === 'localhost' || parseAddress(host)?.range() === 'loopback'
 }

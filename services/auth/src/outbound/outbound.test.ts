@@ -36,6 +36,24 @@ describe('send', () => {
     await expect(get('/silent', { timeoutMs: 50 })).rejects.toThrow()
   })
 
+  it('connects to no other address of a name than those that pass', async () => {
+    const mixed = createOutbound(['127.0.0.1'], (_name, _options, callback) =>
+      callback(
+        null,
+        ['10.0.0.1', '169.254.169.254', '127.0.0.1'].map((address) => ({ address, family: 4 })),
+      ),
+    )
+    const url = peer.url.replace('127.0.0.1', 'mixed.example')
+    expect((await mixed.send({ method: 'GET', url, timeoutMs: 2_000, origin: 'data' })).status).toBe(201)
+  })
+
+  it('lends nobody a connection that was made under other rules', async () => {
+    const url = peer.url.replace('127.0.0.1', 'localhost')
+    const send = (origin: 'operator' | 'data') => outbound.send({ method: 'GET', url, timeoutMs: 2_000, origin })
+    expect((await send('operator')).status).toBe(201)
+    await expect(send('data')).rejects.toThrow('is not one that this service may call')
+  })
+
   it('refuses loopback that no operator has named', async () => {
     await expect(get('/', { origin: 'data' })).rejects.toThrow('is not one that this service may call')
     await expect(

@@ -1,7 +1,6 @@
-import { lookup as resolve } from 'node:dns'
-import { request as httpRequest, type RequestOptions } from 'node:http'
-import { request as httpsRequest } from 'node:https'
-import { isIP } from 'node:net'
+import { lookup as lookUp } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
+import type { Dispatcher } from 'undici'
 import { createAddressRules, type OwnHost } from './address-rules.ts'
 
 export interface OutboundRequest {
@@ -26,31 +25,55 @@ export interface Outbound {
   send(request: OutboundRequest): Promise<OutboundAnswer>
 }
 
+/** Finds the addresses of a name, as `dns.lookup` with `all`. */
+export type Resolve = (
+  name: string,
+  options: { readonly all: true },
+  callback: (error: NodeJS.ErrnoException | null, addresses: readonly ResolvedAddress[]) => void,
+) => void
+
+export interface ResolvedAddress {
+  readonly address: string
+  readonly family: number
+}
+
 const BYTES_MAX = 1_048_576
 
 /** @param allowedHosts SECURITY_OUTBOUND_ALLOWED_HOSTS: host names, addresses, CIDRs */
-export function createOutbound(allowedHosts: readonly string[]): Outbound {
+export function createOutbound(allowedHosts: readonly string[], resolve: Resolve = lookUp): Outbound {
   const isAllowed = createAddressRules(allowedHosts)
+  // A connection that is kept was judged for one origin: the other must not find it.
+  const agents = new Map<OwnHost['origin'], Promise<Dispatcher>>()
+  const agentFor = (origin: OwnHost['origin']): Promise<Dispatcher> => {
+    const agent = agents.get(origin) ?? openAgent(checkedLookup(isAllowed, resolve, origin))
+    agents.set(origin, agent)
+    return agent
+  }
   return {
-    send: (request) => {
+    send: async (request) => {
       const url = new URL(request.url)
-      const own: OwnHost = { host: url.hostname.replace(/^\[|\]$/g, ''), origin: request.origin }
-      if (isIP(own.host) !== 0 && !isAllowed(own.host, own)) return Promise.reject(refused(own.host))
-      return exchange(request, url, checkedLookup(isAllowed, own))
+      const { origin } = request
+      const host = url.hostname.replace(/^\[|\]$/g, '')
+      // Nothing is looked up for an address that stands in the URL itself.
+      if (isIP(host) !== 0 && !isAllowed(host, { host, origin })) throw refused(host)
+      if (url.protocol !== 'https:' && url.protocol !== 'http:') throw refused(url.protocol)
+      return exchange(await agentFor(origin), request)
     },
   }
 }
 
-type Lookup = NonNullable<RequestOptions['lookup']>
-
 /** Resolves a name and hands over only addresses that were checked, so the connection goes to what was judged. */
-function checkedLookup(isAllowed: ReturnType<typeof createAddressRules>, own: OwnHost): Lookup {
-  return (hostname, options, callback) => {
-    resolve(hostname, { all: true, family: 0 }, (error, addresses) => {
+function checkedLookup(
+  isAllowed: ReturnType<typeof createAddressRules>,
+  resolve: Resolve,
+  origin: OwnHost['origin'],
+): LookupFunction {
+  return (host, options, callback) => {
+    resolve(host, { all: true }, (error, addresses) => {
       if (error) return callback(error, '', 0)
-      const allowed = addresses.filter(({ address }) => isAllowed(address, own))
-      const first = allowed[0]
-      if (!first) return callback(refused(hostname), '', 0)
+      const allowed = addresses.filter(({ address }) => isAllowed(address, { host, origin }))
+      const [first] = allowed
+      if (!first) return callback(refused(host), '', 0)
       return options.all ? callback(null, allowed) : callback(null, first.address, first.family)
     })
   }
@@ -60,25 +83,29 @@ function refused(host: string): Error {
   return new Error(`the address of ${host} is not one that this service may call`)
 }
 
-function exchange(request: OutboundRequest, url: URL, lookup: Lookup): Promise<OutboundAnswer> {
-  const { method, headers, body, timeoutMs, bytesMax = BYTES_MAX } = request
-  if (url.protocol !== 'https:' && url.protocol !== 'http:') return Promise.reject(refused(url.protocol))
-  const send = url.protocol === 'https:' ? httpsRequest : httpRequest
-  return new Promise((resolveAnswer, reject) => {
-    const call = send(url, { method, headers, lookup, signal: AbortSignal.timeout(timeoutMs) }, (response) => {
-      const chunks: Buffer[] = []
-      let size = 0
-      response.on('error', reject)
-      response.on('data', (chunk: Buffer) => {
-        size += chunk.length
-        chunks.push(chunk)
-        if (size > bytesMax) response.destroy(new Error(`${url.host} answered more than ${bytesMax} bytes`))
-      })
-      response.on('end', () =>
-        resolveAnswer({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString('utf8') }),
-      )
-    })
-    call.on('error', reject)
-    call.end(body)
+/** With the first call: no start waits for the library. */
+async function openAgent(lookup: LookupFunction): Promise<Dispatcher> {
+  const { Agent } = await import('undici')
+  return new Agent({ connect: { lookup } })
+}
+
+async function exchange(dispatcher: Dispatcher, request: OutboundRequest): Promise<OutboundAnswer> {
+  const { method, url, headers, body, timeoutMs, bytesMax = BYTES_MAX } = request
+  const { origin, pathname, search } = new URL(url)
+  const answer = await dispatcher.request({
+    origin,
+    path: pathname + search,
+    method,
+    headers: headers ?? {},
+    body: body ?? null,
+    signal: AbortSignal.timeout(timeoutMs),
   })
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of answer.body) {
+    size += chunk.length
+    if (size > bytesMax) throw new Error(`${origin} answered more than ${bytesMax} bytes`)
+    chunks.push(chunk)
+  }
+  return { status: answer.statusCode, body: Buffer.concat(chunks).toString('utf8') }
 }

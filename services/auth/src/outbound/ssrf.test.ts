@@ -1,0 +1,96 @@
+import { Socket } from 'node:net'
+import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { REFUSED_HOSTS, RESOLVED } from '../../test/refused-addresses.ts'
+import { verifyCaptcha } from '../captcha/verify-captcha.ts'
+import { loadAuthConfig } from '../config.ts'
+import { checkTemplates } from '../mail/template-loader.ts'
+import { createSmsGateway } from '../sms/sms-gateway.ts'
+import { createOutbound } from './outbound.ts'
+
+const outbound = createOutbound([], (name, _options, callback) =>
+  callback(
+    null,
+    (RESOLVED[name] ?? []).map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+  ),
+)
+/** Addresses that packets were sent to. */
+const attempts: string[] = []
+const connect = Socket.prototype.connect
+vi.spyOn(Socket.prototype, 'connect').mockImplementation(function (this: Socket, ...args: Parameters<typeof connect>) {
+  this.once('connectionAttempt', (address: string) => attempts.push(address))
+  return connect.apply(this, args)
+})
+beforeEach(() => {
+  attempts.length = 0
+})
+afterAll(() => vi.restoreAllMocks())
+
+const load = (settings: Record<string, string>) =>
+  loadAuthConfig({
+    AUTH_SITE_URL: 'https://app.example.com',
+    AUTH_API_EXTERNAL_URL: 'https://auth.example.com',
+    AUTH_DB_DRIVER: 'postgres',
+    AUTH_DATABASE_URL: 'postgres://localhost/x',
+    AUTH_JWT_SECRET: 'a secret of at least 32 bytes, for tests',
+    AUTH_MAILER_AUTOCONFIRM: 'true',
+    ...settings,
+  }).config
+
+const ACCOUNTS = {
+  twilio: {
+    AUTH_SMS_TWILIO_ACCOUNT_SID: 'AC1',
+    AUTH_SMS_TWILIO_AUTH_TOKEN: 't',
+    AUTH_SMS_TWILIO_MESSAGE_SERVICE_SID: 'MG1',
+  },
+  messagebird: { AUTH_SMS_MESSAGEBIRD_ACCESS_KEY: 'k', AUTH_SMS_MESSAGEBIRD_ORIGINATOR: 'o' },
+  textlocal: { AUTH_SMS_TEXTLOCAL_API_KEY: 'k', AUTH_SMS_TEXTLOCAL_SENDER: 's' },
+  vonage: { AUTH_SMS_VONAGE_API_KEY: 'k', AUTH_SMS_VONAGE_API_SECRET: 's', AUTH_SMS_VONAGE_FROM: 'f' },
+}
+
+async function sendSms(provider: keyof typeof ACCOUNTS, url: string): Promise<unknown> {
+  const setting = { [`AUTH_SMS_${provider.toUpperCase()}_API_URL`]: url }
+  const { gateway } = load({ AUTH_SMS_PROVIDER: provider, ...ACCOUNTS[provider], ...setting }).sms
+  if (!gateway) throw new Error('no gateway')
+  return createSmsGateway(gateway, outbound).send({ to: '14155550100', text: 'x', code: '123456', channel: 'sms' })
+}
+
+const callers: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
+  'a template': (url) => checkTemplates(load({ AUTH_MAILER_TEMPLATES_INVITE: `${url}/t.html` }).mail, outbound),
+  'a captcha': async (url) => {
+    const settings = { AUTH_SECURITY_CAPTCHA_ENABLED: 'true', AUTH_SECURITY_CAPTCHA_SECRET: 's' }
+    const { captcha } = load({ ...settings, AUTH_SECURITY_CAPTCHA_URL: url }).security
+    if (!captcha) throw new Error('no captcha')
+    return verifyCaptcha(outbound, captcha, 'token', '8.8.8.8')
+  },
+  twilio: (url) => sendSms('twilio', url),
+  messagebird: (url) => sendSms('messagebird', url),
+  textlocal: (url) => sendSms('textlocal', url),
+  vonage: (url) => sendSms('vonage', url),
+}
+
+describe('addresses that are refused', () => {
+  it('are more than 200', () => {
+    expect(new Set(REFUSED_HOSTS).size).toBeGreaterThan(200)
+  })
+
+  it.each(Object.entries(callers))('are not called for %s', async (_name, call) => {
+    for (const host of REFUSED_HOSTS) {
+      for (const scheme of ['http', 'https']) {
+        const url = `${scheme}://${host}`
+        const error: unknown = await call(url).then(
+          () => 'called',
+          (reason: unknown) => reason,
+        )
+        const { cause } = error instanceof Error ? error : {}
+        expect(String(cause ?? error), url).toMatch(/is not one that this service may call/)
+      }
+    }
+    expect(attempts).toEqual([])
+  })
+
+  it('would show in a connection that is made', async () => {
+    const request = { method: 'GET', url: 'http://127.0.0.1:1', timeoutMs: 1_000, origin: 'operator' } as const
+    await expect(outbound.send(request)).rejects.toThrow('ECONNREFUSED')
+    expect(attempts).toEqual(['127.0.0.1'])
+  })
+})
