@@ -16,6 +16,7 @@ import { createFinishLogin } from './auth/0016-create-finish-login.ts'
 import { createRefreshSession } from './auth/0017-create-refresh-session.ts'
 import { createLogOut } from './auth/0018-create-log-out.ts'
 import { keepPlans } from './auth/0019-keep-plans.ts'
+import { indexCleanUp } from './auth/0030-index-clean-up.ts'
 import type { MigrationSources } from './migration.ts'
 
 /** The migrations of the auth service, in the order in which they run. */
@@ -38,4 +39,5 @@ export const authMigrations: MigrationSources = {
   '0017-create-refresh-session': createRefreshSession,
   '0018-create-log-out': createLogOut,
   '0019-keep-plans': keepPlans,
+  '0030-index-clean-up': indexCleanUp,
 }

@@ -6,7 +6,7 @@ import { observeDeadJobs } from '@trestle/jobs/dead-jobs.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
 import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
-import { CLEAN_UP_CRON, cleanUp, cleanUpTask, createCleanUpCounter } from '../clean-up/clean-up.ts'
+import { CLEAN_UP_CRON, cleanUpTask, createCleanUp, createCleanUpCounter } from '../clean-up/clean-up.ts'
 import type { AuthConfig, LoadedConfig } from '../config.ts'
 import { type AuthDeps, createDeps, type OpenDeps } from '../deps.ts'
 import { workOnMails } from '../mail/mail-job.ts'
@@ -89,8 +89,7 @@ async function startJobs(deps: AuthDeps): Promise<void> {
   await workOnMails(deps)
   await workOnSms(deps)
   if (!deps.config.database.cleanupEnabled) return
-  const countRows = createCleanUpCounter(deps)
-  await deps.jobs.work(cleanUpTask, () => cleanUp(deps, countRows))
+  await deps.jobs.work(cleanUpTask, createCleanUp(deps, createCleanUpCounter(deps)))
   await deps.jobs.schedule(cleanUpTask, CLEAN_UP_CRON)
 }
 

@@ -1,0 +1,139 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+
+/** How the stale rows of a table are found, so that a batch costs the same however large the table is. */
+export type Sweep =
+  | {
+      /** An index begins with all of them: `column` is its first. */
+      readonly by: 'index'
+      readonly table: keyof AuthDatabase
+      readonly column: string
+      readonly stale: RawBuilder<boolean>
+    }
+  | {
+      /**
+       * They lie among others, and an index would make a hot update slow: a walk along the primary key, which is ordered by
+       * time, up to the first row that was created at `until`.
+       */
+      readonly by: 'walk'
+      readonly table: 'refresh_tokens' | 'sessions'
+      readonly stale: RawBuilder<boolean>
+      readonly until: Date
+    }
+
+/** Where a sweep goes on: the id that a walk has come to; an index has one place alone. */
+export type Cursor = string
+
+export interface Batch {
+  readonly removed: number
+  /** Undefined: nothing is left for now. */
+  readonly next: Cursor | undefined
+}
+
+const ROWS_MAX = 100
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const ANONYMOUS_LIFETIME_MS = 30 * DAY_MS
+/** The place of an index where the stale rows are. */
+const FRONT: Cursor = ''
+const START: Readonly<Record<'refresh_tokens' | 'sessions', Cursor>> = {
+  refresh_tokens: '0',
+  sessions: '00000000-0000-0000-0000-000000000000',
+}
+
+/** Everything that is of no more use (contract 8.3). */
+export function listSweeps({ config, now }: Pick<AuthDeps, 'config' | 'now'>): readonly Sweep[] {
+  const ago = (ms: number) => new Date(now().getTime() - ms)
+  const yesterday = ago(DAY_MS)
+  const codeMs = config.mail.codeLifetimeSeconds * 1_000
+  const stagedMs = Math.max(codeMs, config.sms.codeLifetimeSeconds * 1_000) + DAY_MS
+  // A mail's link begins a time of its own for the code that it gives.
+  const flowMs = Math.max(DAY_MS, codeMs) + config.external.flowStateLifetimeMs
+  const byIndex = (table: keyof AuthDatabase, column: string, before: Date, only = sql<boolean>`true`): Sweep => ({
+    by: 'index',
+    table,
+    column,
+    stale: sql`${sql.ref(column)} < ${before} AND ${only}`,
+  })
+  return [
+    { by: 'walk', table: 'refresh_tokens', stale: sql`revoked AND updated_at < ${yesterday}`, until: yesterday },
+    byIndex('sessions', 'not_after', yesterday),
+    ...listSessionWalks(config.sessions, ago),
+    byIndex('flow_state', 'created_at', ago(flowMs)),
+    byIndex('mfa_factors', 'created_at', yesterday, sql`status = 'unverified'`),
+    byIndex('one_time_tokens', 'expires_at', yesterday),
+    byIndex('send_throttle', 'sent_at', yesterday),
+    byIndex('users', 'staged_at', ago(stagedMs)),
+    byIndex('users', 'created_at', ago(ANONYMOUS_LIFETIME_MS), sql`is_anonymous`),
+  ]
+}
+
+/** Sessions that the settings ended a day ago. */
+function listSessionWalks(
+  { timeboxMs, inactivityTimeoutMs }: AuthDeps['config']['sessions'],
+  ago: (ms: number) => Date,
+): readonly Sweep[] {
+  const ends = [
+    timeboxMs === undefined ? [] : [{ column: sql`created_at`, ms: DAY_MS + timeboxMs }],
+    inactivityTimeoutMs === undefined
+      ? []
+      : [{ column: sql`coalesce(refreshed_at, created_at)`, ms: DAY_MS + inactivityTimeoutMs }],
+  ].flat()
+  if (ends.length === 0) return []
+  const conditions = ends.map(({ column, ms }) => sql<boolean>`${column} < ${ago(ms)}`)
+  const until = ago(Math.min(...ends.map(({ ms }) => ms)))
+  return [{ by: 'walk', table: 'sessions', stale: sql`(${sql.join(conditions, sql` OR `)})`, until }]
+}
+
+/** Deletes at most 100 rows. Those that somebody is working on are left for the next time. */
+export function runBatch(db: Kysely<AuthDatabase>, sweep: Sweep, after: Cursor | undefined): Promise<Batch> {
+  return sweep.by === 'index' ? runIndexBatch(db, sweep) : runWalkBatch(db, sweep, after)
+}
+
+async function runIndexBatch(db: Kysely<AuthDatabase>, sweep: Sweep & { readonly by: 'index' }): Promise<Batch> {
+  const { numAffectedRows } = await indexStatement(sweep).execute(db)
+  const removed = Number(numAffectedRows ?? 0n)
+  return { removed, next: removed === ROWS_MAX ? FRONT : undefined }
+}
+
+interface WalkRow {
+  readonly removed: number
+  readonly last_id: string
+  readonly goes_on: boolean
+}
+
+async function runWalkBatch(
+  db: Kysely<AuthDatabase>,
+  sweep: Sweep & { readonly by: 'walk' },
+  after: Cursor | undefined,
+): Promise<Batch> {
+  const { rows } = await walkStatement(sweep, after ?? START[sweep.table]).execute(db)
+  const [row] = rows
+  return row ? { removed: row.removed, next: row.goes_on ? row.last_id : undefined } : { removed: 0, next: undefined }
+}
+
+/** The statement of a batch. */
+export function batchStatement(sweep: Sweep): RawBuilder<unknown> {
+  return sweep.by === 'index' ? indexStatement(sweep) : walkStatement(sweep, START[sweep.table])
+}
+
+function indexStatement({ table, column, stale }: Sweep & { readonly by: 'index' }): RawBuilder<unknown> {
+  return sql`DELETE FROM ${sql.table(table)} WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM ${sql.table(table)} WHERE ${stale}
+    ORDER BY ${sql.ref(column)} LIMIT ${sql.lit(ROWS_MAX)} FOR UPDATE SKIP LOCKED))`
+}
+
+function walkStatement({ table, stale, until }: Sweep & { readonly by: 'walk' }, after: Cursor): RawBuilder<WalkRow> {
+  return sql`
+    WITH page AS MATERIALIZED (
+      SELECT id, created_at FROM ${sql.table(table)} WHERE id > ${after} ORDER BY id LIMIT ${sql.lit(ROWS_MAX)}
+    ), gone AS (
+      DELETE FROM ${sql.table(table)} WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM ${sql.table(table)} WHERE id = ANY (ARRAY(SELECT id FROM page)) AND ${stale}
+        FOR UPDATE SKIP LOCKED)) RETURNING 1
+    )
+    SELECT (SELECT count(*)::int FROM gone) AS removed, id::text AS last_id,
+      created_at < ${until} AND (SELECT count(*) FROM page) = ${sql.lit(ROWS_MAX)} AS goes_on
+    FROM page ORDER BY id DESC LIMIT 1`
+}
