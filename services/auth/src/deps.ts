@@ -123,7 +123,7 @@ export async function createDeps(config: AuthConfig, telemetry: Telemetry): Prom
     serverKeys,
     refreshTokenKey: deriveRefreshTokenKey(config.jwt.secret),
     tokenReuse: createTokenReuseCounter(meter),
-    rateLimits: createRateLimits(config.rateLimits, config.passwords.failedAttemptsMax, limiters.store),
+    rateLimits: createRateLimits(config.rateLimits, limiters.store),
     jobs,
     mailer,
     sms: config.sms.gateway && createSmsGateway(config.sms.gateway, outbound),

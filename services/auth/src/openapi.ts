@@ -57,7 +57,7 @@ function createDocumentDeps(): AuthDeps {
     serverKeys: deriveServerKeys(KEY),
     refreshTokenKey: createSecretKey(KEY),
     tokenReuse: { add: unused },
-    rateLimits: createRateLimits(config.rateLimits, 'off', memoryStore()),
+    rateLimits: createRateLimits(config.rateLimits, memoryStore()),
     jobs: {
       open: unused,
       send: unused,

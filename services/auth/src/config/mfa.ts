@@ -24,7 +24,6 @@ export function toMfaConfig(values: SettingValues<typeof mfaSettings>) {
   return {
     challengeLifetimeSeconds: Math.max(values.MFA_CHALLENGE_EXPIRY_DURATION, LIFETIME_MIN_SECONDS),
     unverifiedLifetimeMs: Math.max(values.MFA_FACTOR_EXPIRY_DURATION, LIFETIME_MIN_SECONDS * 1_000),
-    attemptsPerMinute: values.MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY,
     enrolledFactorsMax: values.MFA_MAX_ENROLLED_FACTORS,
     verifiedFactorsMax: values.MFA_MAX_VERIFIED_FACTORS,
     totp: { enrollEnabled: values.MFA_TOTP_ENROLL_ENABLED, verifyEnabled: values.MFA_TOTP_VERIFY_ENABLED },

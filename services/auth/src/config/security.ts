@@ -17,6 +17,7 @@ export const securitySettings = {
   SECURITY_CAPTCHA_URL: url().optional(),
   SECURITY_FORWARDED_FOR_ENABLED: flag().default(false),
   SECURITY_OTP_MAX_ATTEMPTS: integer(1).default(10),
+  SECURITY_FAILED_ATTEMPTS: limit().default(20),
   SECURITY_DATABASE_ENCRYPTION_KEY: encryptionKey().optional(),
   SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS: encryptionKeys().default([]),
   SECURITY_OUTBOUND_ALLOWED_HOSTS: hostList().default([]),
@@ -52,7 +53,7 @@ export function toSecurityConfig(values: Values) {
 
 export type RateLimitConfig = ReturnType<typeof toRateLimitConfig>
 
-export function toRateLimitConfig(values: Values) {
+export function toRateLimitConfig(values: Values & { readonly MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: number | 'off' }) {
   return {
     header: values.RATE_LIMIT_HEADER?.toLowerCase(),
     store: values.RATE_LIMIT_STORE,
@@ -65,6 +66,9 @@ export function toRateLimitConfig(values: Values) {
     sso: values.RATE_LIMIT_SSO,
     passkey: values.RATE_LIMIT_PASSKEY,
     anonymousUsers: values.RATE_LIMIT_ANONYMOUS_USERS,
+    factors: values.MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY,
+    /** Failed checks of passwords and codes in a quarter of an hour, for an identifier and an address. */
+    failures: values.SECURITY_FAILED_ATTEMPTS,
   }
 }
 

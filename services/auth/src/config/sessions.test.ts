@@ -29,15 +29,11 @@ describe('session settings', () => {
 
 describe('password settings', () => {
   it.each([
-    [{}, { policy: { lengthMin: 6, requiredCharacters: [] }, failedAttemptsMax: 20 }],
-    [{ AUTH_PASSWORD_MIN_LENGTH: '5' }, { policy: { lengthMin: 6, requiredCharacters: [] }, failedAttemptsMax: 20 }],
+    [{}, { policy: { lengthMin: 6, requiredCharacters: [] } }],
+    [{ AUTH_PASSWORD_MIN_LENGTH: '5' }, { policy: { lengthMin: 6, requiredCharacters: [] } }],
     [
       { AUTH_PASSWORD_MIN_LENGTH: '10', AUTH_PASSWORD_REQUIRED_CHARACTERS: 'abc:123' },
-      { policy: { lengthMin: 10, requiredCharacters: ['abc', '123'] }, failedAttemptsMax: 20 },
-    ],
-    [
-      { AUTH_SECURITY_FAILED_ATTEMPTS: 'off' },
-      { policy: { lengthMin: 6, requiredCharacters: [] }, failedAttemptsMax: 'off' },
+      { policy: { lengthMin: 10, requiredCharacters: ['abc', '123'] } },
     ],
   ])('%j', (env: Record<string, string>, expected) => {
     expect(toPasswordConfig(load(env))).toEqual(expected)

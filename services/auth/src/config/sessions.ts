@@ -2,7 +2,6 @@ import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { duration, flag, integer, text } from '@trestle/common/config/setting.ts'
 import type { z } from 'zod'
 import { type PasswordPolicy, parseRequiredCharacters } from '../passwords/password-policy.ts'
-import { limit } from './rules.ts'
 
 /** Contract 1.4, what concerns sessions and their tokens. */
 export const sessionSettings = {
@@ -19,7 +18,6 @@ export const sessionSettings = {
 export const passwordSettings = {
   PASSWORD_MIN_LENGTH: integer(0, 72).default(6),
   PASSWORD_REQUIRED_CHARACTERS: text().default(''),
-  SECURITY_FAILED_ATTEMPTS: limit().default(20),
 } as const
 
 const PASSWORD_LENGTH_MIN = 6
@@ -43,8 +41,6 @@ export function toSessionConfig(values: SettingValues<typeof sessionSettings>) {
 
 export interface PasswordConfig {
   readonly policy: PasswordPolicy
-  /** Failed checks in 15 minutes, per identifier and address. */
-  readonly failedAttemptsMax: number | 'off'
 }
 
 export function toPasswordConfig(values: SettingValues<typeof passwordSettings>): PasswordConfig {
@@ -53,7 +49,6 @@ export function toPasswordConfig(values: SettingValues<typeof passwordSettings>)
       lengthMin: Math.max(values.PASSWORD_MIN_LENGTH, PASSWORD_LENGTH_MIN),
       requiredCharacters: parseRequiredCharacters(values.PASSWORD_REQUIRED_CHARACTERS),
     },
-    failedAttemptsMax: values.SECURITY_FAILED_ATTEMPTS,
   }
 }
 

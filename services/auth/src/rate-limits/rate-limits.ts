@@ -1,24 +1,31 @@
 import { hash } from 'node:crypto'
-import type { Limiter, LimiterStore, Window } from '@trestle/service/limiter-store.ts'
+import type { Limiter, LimiterStore } from '@trestle/service/limiter-store.ts'
 import type { Rate } from '../config/rules.ts'
 import type { RateLimitConfig } from '../config/security.ts'
 import { overEmailRateLimit, overRequestRateLimit, overSmsRateLimit } from '../errors.ts'
 import { retryAfterSeconds, toWindow } from './windows.ts'
 
-/** The request buckets of contract 7.12; the endpoints of the bucket Otp have one each. */
-export const BUCKETS = [
-  'token',
-  'verify',
-  'signup',
-  'recover',
-  'resend',
-  'magiclink',
-  'otp',
-  'user',
-  'anonymous',
-] as const
+/**
+ * The request buckets of contract 7.12, each with its own count: which setting it goes by, per how many seconds, and how
+ * many may come at once.
+ */
+const BUCKETS = {
+  token: { setting: 'token', periodSeconds: 300, burst: 30 },
+  verify: { setting: 'verify', periodSeconds: 300, burst: 30 },
+  signup: { setting: 'otp', periodSeconds: 300, burst: 30 },
+  recover: { setting: 'otp', periodSeconds: 300, burst: 30 },
+  resend: { setting: 'otp', periodSeconds: 300, burst: 30 },
+  magiclink: { setting: 'otp', periodSeconds: 300, burst: 30 },
+  otp: { setting: 'otp', periodSeconds: 300, burst: 30 },
+  user: { setting: 'otp', periodSeconds: 300, burst: 30 },
+  anonymous: { setting: 'anonymousUsers', periodSeconds: 3_600, burst: 'value' },
+  'factor-challenge': { setting: 'factors', periodSeconds: 60, burst: 30 },
+  'factor-verify': { setting: 'factors', periodSeconds: 60, burst: 30 },
+  sso: { setting: 'sso', periodSeconds: 300, burst: 30 },
+  passkey: { setting: 'passkey', periodSeconds: 300, burst: 30 },
+} as const
 
-export type Bucket = (typeof BUCKETS)[number]
+export type Bucket = keyof typeof BUCKETS
 
 /** A message that was counted; `giveBack` when it is not sent after all. */
 export interface Allowance {
@@ -47,33 +54,18 @@ export interface FailureLimit {
   record(key: string): Promise<void>
 }
 
-const BURST = 30
-const PERIOD_SECONDS = 300
 const HOUR_SECONDS = 3_600
 const FAILURES_SECONDS = 900
 const ALL = 'all'
 const KEY_LENGTH_MAX = 128
 
-/** @param failuresMax failed checks per quarter of an hour */
-export function createRateLimits(
-  config: RateLimitConfig,
-  failuresMax: number | 'off',
-  store: LimiterStore,
-): RateLimits {
-  const windows: Record<Bucket, Window | undefined> = {
-    token: toWindow(config.token, PERIOD_SECONDS, BURST),
-    verify: toWindow(config.verify, PERIOD_SECONDS, BURST),
-    signup: toWindow(config.otp, PERIOD_SECONDS, BURST),
-    recover: toWindow(config.otp, PERIOD_SECONDS, BURST),
-    resend: toWindow(config.otp, PERIOD_SECONDS, BURST),
-    magiclink: toWindow(config.otp, PERIOD_SECONDS, BURST),
-    otp: toWindow(config.otp, PERIOD_SECONDS, BURST),
-    user: toWindow(config.otp, PERIOD_SECONDS, BURST),
-    anonymous: anonymousWindow(config.anonymousUsers),
+export function createRateLimits(config: RateLimitConfig, store: LimiterStore): RateLimits {
+  const limiters = new Map<string, Limiter>()
+  for (const [bucket, { setting, periodSeconds, burst }] of Object.entries(BUCKETS)) {
+    const value = config[setting]
+    const window = toWindow(value, periodSeconds, burst === 'value' ? Math.max(1, Math.floor(Number(value))) : burst)
+    if (window) limiters.set(bucket, store(`request:${bucket}`, window))
   }
-  const limiters = new Map<Bucket, Limiter | undefined>(
-    BUCKETS.map((bucket) => [bucket, windows[bucket] && store(`request:${bucket}`, windows[bucket])]),
-  )
   return {
     consume: async (bucket, key) => {
       const waitMs = key === undefined ? undefined : await limiters.get(bucket)?.consume(shorten(key))
@@ -81,17 +73,13 @@ export function createRateLimits(
     },
     email: createMessageLimit(config.email, 'email', store, overEmailRateLimit),
     sms: createMessageLimit(config.sms, 'sms', store, overSmsRateLimit),
-    failures: createFailureLimit(failuresMax, store),
+    failures: createFailureLimit(config.failures, store),
   }
 }
 
 /** A client's key as a store takes it: the header that it comes from may hold 16 KiB, the column of PostgreSQL 255. */
 function shorten(key: string): string {
   return key.length <= KEY_LENGTH_MAX ? key : hash('sha256', key, 'base64url')
-}
-
-function anonymousWindow(value: number | 'off'): Window | undefined {
-  return toWindow(value, HOUR_SECONDS, value === 'off' ? 0 : Math.max(1, Math.floor(value)))
 }
 
 function createMessageLimit(
@@ -101,23 +89,36 @@ function createMessageLimit(
   refuse: typeof overEmailRateLimit,
 ): MessageLimit {
   if (rate === 'off') return { take: async () => ({ giveBack: async () => {} }), check: async () => {} }
-  if (rate.points === 0) {
+  const window = toWindow(rate.points, rate.windowMs / 1_000, rate.points)
+  if (rate.points === 0 || !window) {
     const never = async () => {
       throw refuse(retryAfter(HOUR_SECONDS * 1_000))
     }
     return { take: never, check: never }
   }
-  const durationSeconds = Math.max(1, Math.round(rate.windowMs / 1_000))
-  const limiter = store(`message:${name}`, { points: rate.points, durationSeconds, returnable: true })
+  const limiter = store(`message:${name}`, { ...window, returnable: true })
   return {
     take: async () => {
       const waitMs = await limiter.consume(ALL)
-      if (waitMs !== undefined) throw refuse(retryAfter(waitMs))
-      return { giveBack: () => limiter.reward(ALL) }
+      if (waitMs === undefined) return toAllowance(limiter)
+      // Stores count refused uses too: this message was not sent, so it must not hold up the next one.
+      await limiter.reward(ALL)
+      throw refuse(retryAfter(waitMs))
     },
     check: async () => {
       const waitMs = await limiter.waitMs(ALL)
       if (waitMs !== undefined) throw refuse(retryAfter(waitMs))
+    },
+  }
+}
+
+/** Given back once, however often that is asked for. */
+function toAllowance(limiter: Limiter): Allowance {
+  let returned: Promise<void> | undefined
+  return {
+    giveBack: () => {
+      returned ??= limiter.reward(ALL)
+      return returned
     },
   }
 }

@@ -1,12 +1,14 @@
 import type { Window } from '@trestle/service/limiter-store.ts'
 
 /**
- * The window of a bucket (contract 7.12): `burst` points in the time in which the sustained rate gives as many.
+ * The window of a bucket (contract 7.12): `burst` points in the time in which the sustained rate gives as many. Stores count
+ * in whole seconds: where that time is none, the points of a window follow the rate instead.
  * @param value points per `periodSeconds`; `off` is no window at all
  */
 export function toWindow(value: number | 'off', periodSeconds: number, burst: number): Window | undefined {
   if (value === 'off') return undefined
-  return { points: burst, durationSeconds: Math.max(1, Math.round((burst * periodSeconds) / value)) }
+  const durationSeconds = Math.max(1, Math.round((burst * periodSeconds) / value))
+  return { points: Math.max(1, Math.round((value * durationSeconds) / periodSeconds)), durationSeconds }
 }
 
 /** Whole seconds to wait, at least one: the header Retry-After. */
