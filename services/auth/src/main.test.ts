@@ -1,0 +1,78 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { VERSION } from './version.ts'
+
+const folder = await mkdtemp(join(tmpdir(), 'trestle-auth-main-'))
+const file = join(folder, 'other.env')
+await writeFile(join(folder, '.env'), 'AUTH_JWT_EXP=dot-env\n')
+await writeFile(
+  file,
+  `# settings of a test
+export AUTH_DB_DRIVER=postgres
+AUTH_SITE_URL='$home'
+AUTH_API_EXTERNAL_URL="not\\na url"
+AUTH_JWT_EXP=file
+DATABASE_URL=postgres://localhost/x
+AUTH_JWT_SECRET=a secret of at least 32 bytes, for tests
+AUTH_MAILER_AUTOCONFIRM=t
+`,
+)
+afterAll(() => rm(folder, { recursive: true }))
+
+interface Ended {
+  readonly code: number
+  readonly out: readonly string[]
+  readonly err: readonly string[]
+}
+
+/** Runs the program in a folder with an `.env` of its own. */
+function run(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
+  const lines = (text: string) => text.trimEnd().split('\n')
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      [join(import.meta.dirname, 'main.ts'), ...args],
+      { cwd: folder, env },
+      (error, out, err) =>
+        resolve({ code: typeof error?.code === 'number' ? error.code : 0, out: lines(out), err: lines(err) }),
+    )
+  })
+}
+
+const EXPECTED = [
+  'config: AUTH_SITE_URL must be an absolute URI with scheme and host (got "$home")',
+  'config: AUTH_API_EXTERNAL_URL must be an absolute URL (http:// or https://) (got "not\\na url")',
+]
+
+describe('auth -c FILE', () => {
+  it.each([
+    ['before a command', ['-c', file, 'serve']],
+    ['after it', ['migrate', 'status', `--config=${file}`]],
+  ])('reads another file than .env: %s', async (_case, args) => {
+    const { code, err } = await run(args)
+    expect(code).toBe(1)
+    expect(err).toEqual([...EXPECTED, 'config: AUTH_JWT_EXP must be a positive integer (got "file")'])
+  })
+
+  it('puts the environment over the file', async () => {
+    expect((await run(['-c', file], { AUTH_JWT_EXP: '3600' })).err).toEqual(EXPECTED)
+  })
+
+  it('says which file cannot be read', async () => {
+    const { code, err } = await run(['-c', join(folder, 'none.env')])
+    expect({ code, err }).toEqual({ code: 1, err: [expect.stringMatching(/^config: .*none\.env cannot be read/)] })
+  })
+})
+
+describe('auth', () => {
+  it('prints its version, whatever the settings', async () => {
+    expect(await run(['version'])).toMatchObject({ code: 0, out: [VERSION] })
+  })
+
+  it('ends with 2 for what it does not know', async () => {
+    expect((await run(['fly'])).code).toBe(2)
+  })
+})
