@@ -10,6 +10,8 @@ import { clientAddress } from './plugins/client-address.ts'
 import { headers, noStore } from './plugins/headers.ts'
 import { jsonBody } from './plugins/json-body.ts'
 import { rateLimit } from './plugins/rate-limit.ts'
+import { requireAdmin } from './plugins/require-admin.ts'
+import { adminUsersRoutes } from './routes/admin/users.ts'
 import { healthRoutes } from './routes/health.ts'
 import { logoutRoutes } from './routes/logout.ts'
 import { settingsRoutes } from './routes/settings.ts'
@@ -55,6 +57,11 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     unavailable: (message) => serviceUnavailable({ message }),
   })
   await app.register(settingsRoutes)
+  await app.register(async (admin) => {
+    await admin.register(noStore)
+    await admin.register(requireAdmin)
+    await admin.register(adminUsersRoutes)
+  })
   await app.register(async (answers) => {
     await answers.register(noStore)
     await answers.register(signupRoutes)

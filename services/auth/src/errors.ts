@@ -5,6 +5,7 @@ import { defineError } from '@trestle/common/errors/define-error.ts'
 
 export const validationFailed = defineError(400, 'validation_failed', 'Invalid request')
 export const badJson = defineError(400, 'bad_json', 'Could not parse request body as JSON')
+export const malformedId = defineError(404, 'validation_failed', 'id must be an UUID')
 export const badEmailAtVerify = defineError(422, 'validation_failed', 'Invalid email format')
 export const requestTooLarge = defineError(
   413,
@@ -18,6 +19,7 @@ export const noAuthorization = defineError(401, 'no_authorization', 'This endpoi
 export const badJwt = defineError(403, 'bad_jwt', 'invalid JWT: unable to parse or verify signature')
 export const badJwtSubject = defineError(400, 'bad_jwt', 'invalid claim: sub claim must be a UUID')
 export const tokenUserNotFound = defineError(403, 'user_not_found', 'User from sub claim in JWT does not exist')
+export const notAdmin = defineError(403, 'not_admin', 'User not allowed')
 export const userBanned = defineError(403, 'user_banned', 'User is banned')
 export const sessionNotFound = defineError(
   403,
@@ -25,6 +27,15 @@ export const sessionNotFound = defineError(
   'Session from session_id claim in JWT does not exist',
 )
 export const audienceMismatch = defineError(400, 'validation_failed', "Token audience doesn't match request audience")
+
+export const userNotFound = defineError(404, 'user_not_found', 'User not found')
+export const userIdTaken = defineError(409, 'conflict', 'A user with this id already exists')
+export const emailExists = defineError(
+  422,
+  'email_exists',
+  'A user with this email address has already been registered',
+)
+export const phoneExistsForAdmin = defineError(422, 'phone_exists', 'Phone number already registered by another user')
 
 export const userAlreadyExists = defineError(400, 'user_already_exists', 'User already registered')
 export const signupDisabled = defineError(422, 'signup_disabled', 'Signups not allowed for this instance')

@@ -7,6 +7,8 @@ describe('buildOpenApi', () => {
     expect(document).toMatchObject({ openapi: '3.1.0', info: { title: 'Trestle auth' } })
     expect(Object.keys(document.paths).sort()).toEqual([
       '/.well-known/jwks.json',
+      '/admin/users',
+      '/admin/users/{userId}',
       '/health',
       '/logout',
       '/settings',

@@ -35,6 +35,7 @@ export async function createSignedUp(
     provider: 'email',
     provider_id: user.id,
     identity_data: { sub: user.id, email, email_verified: true, phone_verified: false },
+    created_at: '2026-01-01T00:00:00.000000+00:00',
   })
   return { user, email, password }
 }

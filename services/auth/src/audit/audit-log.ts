@@ -3,6 +3,12 @@ import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { auditName, type User } from '../users/user.ts'
 
+/** Who does what is recorded: a user, or an admin whose token may name none. */
+export type AuditActor = Pick<User, 'email' | 'phone' | 'userMetadata' | 'isSsoUser'> & { readonly id: string | null }
+
+/** Stands for an actor without an id, as clients of the audit log know it. */
+const NOBODY = '00000000-0000-0000-0000-000000000000'
+
 /** Audit actions and the group each belongs to (contract 7.17). */
 const LOG_TYPES = {
   login: 'account',
@@ -28,7 +34,9 @@ export type AuditAction = keyof typeof LOG_TYPES
 export interface AuditEvent {
   readonly action: AuditAction
   /** Who did it; for sign-in flows the user. */
-  readonly actor: User
+  readonly actor: AuditActor
+  /** To whom it was done, where that is not the actor. */
+  readonly target?: Pick<User, 'id'>
   /** Address for the trail (contract 9.4), empty when unknown. */
   readonly ip: string
   readonly sessionId?: string
@@ -41,7 +49,7 @@ export async function recordAudit(
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now'>,
   event: AuditEvent,
 ): Promise<void> {
-  const { action, actor, ip, sessionId } = event
+  const { action, actor, target = actor, ip, sessionId } = event
   const payload = toPayload(event)
   if (!deps.config.database.auditInPostgres) {
     deps.logger.info({ auth_event: { ...payload, ip_address: ip } }, 'audit')
@@ -51,7 +59,7 @@ export async function recordAudit(
     .insertInto('audit_log_entries')
     .values({
       actor_id: actor.id,
-      target_user_id: actor.id,
+      target_user_id: target.id,
       session_id: sessionId ?? null,
       action,
       log_type: LOG_TYPES[action],
@@ -65,7 +73,7 @@ export async function recordAudit(
 function toPayload({ action, actor, traits }: AuditEvent): Record<string, unknown> {
   const name = actor.userMetadata.full_name
   return {
-    actor_id: actor.id,
+    actor_id: actor.id ?? NOBODY,
     actor_username: auditName(actor),
     ...(typeof name === 'string' && name !== '' ? { actor_name: name } : {}),
     actor_via_sso: actor.isSsoUser,

@@ -22,6 +22,24 @@ export async function insertIdentity(trx: Database, values: Insertable<Identitie
   return toIdentity(await trx.insertInto('identities').values(values).returningAll().executeTakeFirstOrThrow())
 }
 
+/** Inserts an identity, or where its subject has one merges keys into the data of that. */
+export async function upsertIdentity(
+  trx: Database,
+  values: Insertable<IdentitiesTable> & { readonly updated_at: Date },
+  merged: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  await trx
+    .insertInto('identities')
+    .values(values)
+    .onConflict((conflict) =>
+      conflict.columns(['provider', 'provider_id']).doUpdateSet({
+        identity_data: sql`identities.identity_data || ${JSON.stringify(merged)}::jsonb`,
+        updated_at: values.updated_at,
+      }),
+    )
+    .execute()
+}
+
 /** Merges keys into the data of a user's identities of one provider. */
 export async function mergeIdentityData(
   trx: Database,
@@ -50,4 +68,17 @@ export function toIdentity(row: Selectable<IdentitiesTable>): Identity {
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }
+}
+
+/** Takes out of a user's identities who they were: the data, and the subject's name (contract 6.1). */
+export async function obscureIdentity(
+  trx: Database,
+  { id, providerId }: { readonly id: string; readonly providerId: string },
+  now: Date,
+): Promise<void> {
+  await trx
+    .updateTable('identities')
+    .set({ provider_id: providerId, identity_data: {}, last_sign_in_at: null, updated_at: now })
+    .where('id', '=', id)
+    .execute()
 }

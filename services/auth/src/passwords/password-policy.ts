@@ -17,7 +17,7 @@ export type PasswordVerdict =
   | { readonly verdict: 'weak'; readonly message: string; readonly reasons: readonly WeakPasswordReason[] }
 
 /** The longest password, in bytes of UTF-8. */
-const PASSWORD_BYTES_MAX = 72
+export const PASSWORD_BYTES_MAX = 72
 
 /** Judges a password. The order and the sentences are those of contract 7.8. */
 export function checkPasswordPolicy(policy: PasswordPolicy, password: string): PasswordVerdict {

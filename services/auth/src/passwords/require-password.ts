@@ -1,15 +1,22 @@
 import { validationFailed, weakPassword } from '../errors.ts'
-import { checkPasswordPolicy, type PasswordPolicy } from './password-policy.ts'
+import { checkPasswordPolicy, PASSWORD_BYTES_MAX, type PasswordPolicy } from './password-policy.ts'
 
 /** @throws validationFailed above 72 bytes, weakPassword with the reasons below the policy (contract 7.8) */
 export function requirePassword(policy: PasswordPolicy, password: string): void {
   const judged = checkPasswordPolicy(policy, password)
-  if (judged.verdict === 'too-long') {
-    throw validationFailed({ message: 'Password cannot be longer than 72 characters' })
-  }
+  if (judged.verdict === 'too-long') throw tooLong()
   if (judged.verdict === 'weak') {
     throw weakPassword({ message: judged.message, details: { weak_password: { reasons: judged.reasons } } })
   }
+}
+
+/** What an admin sets need not meet the policy, but every hash must be able to take it in. @throws validationFailed */
+export function requireShortPassword(password: string): void {
+  if (Buffer.byteLength(password) > PASSWORD_BYTES_MAX) throw tooLong()
+}
+
+function tooLong() {
+  return validationFailed({ message: 'Password cannot be longer than 72 characters' })
 }
 
 /** The password of a signup. @throws validationFailed when it is missing, and as `requirePassword` does */

@@ -41,19 +41,28 @@ export function isAdmin({ role }: VerifiedClaims, adminRoles: readonly string[])
  * @throws badJwt, badJwtSubject
  */
 export function toCaller(claims: VerifiedClaims, adminRoles: readonly string[]): Caller {
-  const { sub, session_id: sessionId, aud } = claims
+  const { sub, aud } = claims
   if (typeof sub !== 'string' || sub === '') throw badJwt({ message: 'invalid claim: missing sub claim' })
-  if (!UUID.test(sub)) throw badJwtSubject()
-  const hasSession = sessionId !== undefined && sessionId !== ''
-  if (hasSession && !(typeof sessionId === 'string' && UUID.test(sessionId))) {
-    throw badJwt({ message: 'invalid claim: session_id claim must be a UUID' })
-  }
+  const userId = readUserId(claims)
+  if (userId === null) throw badJwtSubject()
   return {
-    userId: sub,
-    sessionId: hasSession ? sessionId : null,
+    userId,
+    sessionId: readSessionId(claims),
     audiences: (Array.isArray(aud) ? aud : [aud]).filter((value) => typeof value === 'string'),
     isAdmin: isAdmin(claims, adminRoles),
   }
+}
+
+/** The user of a token's `sub` claim; null when there is none, or it is no UUID. */
+export function readUserId({ sub }: VerifiedClaims): string | null {
+  return typeof sub === 'string' && UUID.test(sub) ? sub : null
+}
+
+/** The `session_id` claim; null when it is missing or empty. @throws badJwt when it is no UUID */
+export function readSessionId({ session_id: sessionId }: VerifiedClaims): string | null {
+  if (sessionId === undefined || sessionId === '') return null
+  if (typeof sessionId === 'string' && UUID.test(sessionId)) return sessionId
+  throw badJwt({ message: 'invalid claim: session_id claim must be a UUID' })
 }
 
 /**

@@ -1,14 +1,23 @@
 import { validationFailed } from '../errors.ts'
 
+type Metadata = Readonly<Record<string, unknown>>
+
 const BYTES_MAX = 65_536
 
 /** Metadata enters the access token, so its size is bounded. @throws validationFailed above 64 KiB of JSON */
-export function requireMetadata(
-  data: Readonly<Record<string, unknown>> | undefined,
-): Readonly<Record<string, unknown>> {
+export function requireMetadata(data: Metadata | undefined): Metadata {
   if (data === undefined) return {}
   if (Buffer.byteLength(JSON.stringify(data)) > BYTES_MAX) {
     throw validationFailed({ message: `User metadata may not be larger than ${BYTES_MAX} bytes` })
   }
   return data
+}
+
+/**
+ * Metadata after an update: key by key, where null deletes the key (contract 3.3).
+ * @throws validationFailed when the result is above 64 KiB of JSON
+ */
+export function mergeMetadata(stored: Metadata, changes: Metadata | undefined): Record<string, unknown> {
+  const merged = { ...stored, ...changes }
+  return { ...requireMetadata(Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null))) }
 }

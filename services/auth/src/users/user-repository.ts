@@ -1,4 +1,4 @@
-import type { Insertable, Kysely, Selectable, Transaction, Updateable } from 'kysely'
+import { type Insertable, type Kysely, type Selectable, sql, type Transaction, type Updateable } from 'kysely'
 import type { AuthDatabase, UsersTable } from '../database.ts'
 import type { User } from './user.ts'
 
@@ -36,6 +36,14 @@ export async function lockUserByIdentifier(
   return row && toUser(row)
 }
 
+/** Finds whoever has an email or a phone number, in any audience; staged ones included. */
+export async function findIdentifierHolder(
+  db: Database,
+  { kind, value }: UserIdentifier,
+): Promise<Pick<User, 'id' | 'stagedAt'> | undefined> {
+  return db.selectFrom('users').select(['id', 'staged_at as stagedAt']).where(kind, '=', value).executeTakeFirst()
+}
+
 /** A normalised email or phone number. */
 export interface UserIdentifier {
   readonly kind: 'email' | 'phone'
@@ -54,9 +62,36 @@ export async function updateUser(trx: Database, id: string, changes: Updateable<
   )
 }
 
+/** Bans a user for so many milliseconds from now, by the clock that bans are judged by; 0 ends a ban (contract 7.15). */
+export async function updateBan(trx: Database, id: string, banMs: number): Promise<void> {
+  const until = sql<string>`clock_timestamp() + make_interval(secs => ${banMs / 1_000})`
+  await trx
+    .updateTable('users')
+    .set({ banned_until: banMs === 0 ? null : until })
+    .where('id', '=', id)
+    .execute()
+}
+
 /** Removes a user and all that belongs to them. */
 export async function deleteUser(trx: Transaction<AuthDatabase>, id: string): Promise<void> {
   await trx.deleteFrom('users').where('id', '=', id).execute()
+}
+
+/** Ends everything by which a user could sign in or stay signed in: sessions, messages, flows, second factors. */
+export async function deleteBelongings(trx: Transaction<AuthDatabase>, userId: string): Promise<void> {
+  for (const table of ['sessions', 'one_time_tokens', 'flow_state', 'mfa_factors'] as const) {
+    await trx.deleteFrom(table).where('user_id', '=', userId).execute()
+  }
+}
+
+/** Removes a row that waits for its first one-time code. False when it has become a user meanwhile. */
+export async function deleteStagedUser(trx: Transaction<AuthDatabase>, id: string): Promise<boolean> {
+  const { numDeletedRows } = await trx
+    .deleteFrom('users')
+    .where('id', '=', id)
+    .where('staged_at', 'is not', null)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
 }
 
 /** Maps a row to the domain's user. */

@@ -1,0 +1,24 @@
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+import type { Admin } from '../sessions/admin.ts'
+import { readBearer } from '../sessions/caller.ts'
+import { admitAdmin } from '../use-cases/admit-admin.ts'
+
+/** Guards a context: every request needs the bearer of an admin. */
+export const requireAdmin = fp(
+  async (app: FastifyInstance) => {
+    app.decorateRequest('admin')
+    app.addHook('onRequest', async (request) => {
+      const { deps } = request.server
+      request.admin = await admitAdmin(deps, readBearer(deps, request.headers.authorization))
+    })
+  },
+  { name: 'require-admin' },
+)
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who asks. Set in contexts that `requireAdmin` guards. */
+    admin: Admin
+  }
+}

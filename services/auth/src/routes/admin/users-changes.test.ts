@@ -1,0 +1,240 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
+import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
+import { OPERATOR } from '../../../test/forged-token.ts'
+import { createSignedUp } from '../../../test/signed-up.ts'
+
+let test: TestApp
+beforeAll(async () => {
+  test = await openTestApp({ settings: { AUTH_EXTERNAL_PHONE_ENABLED: 'true' } })
+})
+afterAll(() => test.close())
+
+const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$/)
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+
+async function ask(method: Method, userId: string, payload?: object) {
+  const url = `/admin/users/${userId}`
+  const answer = await test.app.inject({ method, url, headers: OPERATOR, ...(payload ? { payload } : {}) })
+  return { status: answer.statusCode, body: answer.json() }
+}
+
+const expectFailure = (method: Method, userId: string, payload: object | undefined, failure: Failure) =>
+  failWith(test, { method, url: `/admin/users/${userId}`, headers: OPERATOR, ...(payload ? { payload } : {}) }, failure)
+
+const signIn = (payload: object) =>
+  test.app.inject({ method: 'POST', url: '/token?grant_type=password', payload: payload })
+const refresh = (refresh_token: string) =>
+  test.app.inject({ method: 'POST', url: '/token?grant_type=refresh_token', payload: { refresh_token } })
+
+describe('GET /admin/users/{user_id}', () => {
+  it('200: a user, whatever the case of the id', async () => {
+    const { user, email } = await createSignedUp(test.deps)
+    expect(await ask('GET', user.id.toUpperCase())).toMatchObject({ status: 200, body: { id: user.id, email } })
+  })
+
+  it('404: nobody, somebody staged, and what is no id', async () => {
+    await expectFailure('GET', randomUUID(), undefined, [404, 'user_not_found', 'User not found'])
+    const { user } = await createSignedUp(test.deps, { staged_at: new Date() })
+    for (const method of ['GET', 'PUT', 'DELETE'] as const) {
+      const payload = method === 'PUT' ? {} : undefined
+      await expectFailure(method, user.id, payload, [404, 'user_not_found', 'User not found'])
+      await expectFailure(method, 'me', payload, [404, 'validation_failed', 'user_id must be an UUID'])
+    }
+  })
+})
+
+describe('PUT /admin/users/{user_id}', () => {
+  it('200: merges metadata key by key, where null deletes', async () => {
+    const { user } = await createSignedUp(test.deps)
+    const { body } = await ask('PUT', user.id, {
+      role: ' editor ',
+      user_metadata: { name: null, nick: 'a' },
+      app_metadata: { plan: 'pro' },
+    })
+    expect(body).toMatchObject({ role: 'editor', updated_at: '2026-01-02T03:04:05.678000+00:00' })
+    expect(body.user_metadata).toEqual({ nick: 'a' })
+    expect(body.app_metadata).toEqual({ plan: 'pro', provider: 'email', providers: ['email'] })
+    const { body: unchanged } = await ask('PUT', user.id, {})
+    expect(unchanged).toEqual(body)
+    const payload = await test.deps.db
+      .selectFrom('audit_log_entries')
+      .select('payload')
+      .where('target_user_id', '=', user.id)
+      .executeTakeFirst()
+    expect(payload).toMatchObject({
+      payload: {
+        action: 'user_modified',
+        actor_username: 'service_role',
+        traits: { user_id: user.id, user_email: user.email, user_phone: '' },
+      },
+    })
+  })
+
+  it('200: replaces email and phone at once, and what was sent to the old address is dead', async () => {
+    const { user, password } = await createSignedUp(test.deps, { email_change: 'pending@example.com' })
+    const token = {
+      user_id: user.id,
+      kind: 'recovery',
+      relates_to: user.email ?? '',
+      expires_at: new Date(Date.now() + 60_000),
+    }
+    await test.deps.db.insertInto('one_time_tokens').values(token).execute()
+    const email = `moved-${user.email}`
+    const { status, body } = await ask('PUT', user.id, { email: email.toUpperCase(), phone: '+14155550123' })
+    expect({ status, body }).toMatchObject({
+      status: 200,
+      body: {
+        email,
+        phone: '14155550123',
+        app_metadata: { provider: 'email', providers: ['email', 'phone'] },
+        identities: [
+          { provider: 'email', email, identity_data: { email, email_verified: false } },
+          { provider: 'phone', identity_data: { sub: user.id, phone: '14155550123', phone_verified: false } },
+        ],
+      },
+    })
+    expect(body).not.toHaveProperty('new_email')
+    expect(body).not.toHaveProperty('phone_confirmed_at')
+    const left = test.deps.db.selectFrom('one_time_tokens').selectAll().where('user_id', '=', user.id)
+    expect(await left.execute()).toEqual([])
+    expect((await signIn({ email, password })).statusCode).toBe(200)
+    expect((await ask('PUT', user.id, { phone_confirm: true })).body).toMatchObject({
+      phone_confirmed_at: timestamp,
+      identities: [{}, { identity_data: { phone_verified: true } }],
+    })
+  })
+
+  it('200: makes an anonymous user permanent with a confirmed address', async () => {
+    const anonymous = { aud: 'authenticated', role: 'authenticated', is_anonymous: true }
+    const { id } = await test.deps.db.insertInto('users').values(anonymous).returning('id').executeTakeFirstOrThrow()
+    const email = 'once-anonymous@example.com'
+    expect((await ask('PUT', id, { email })).body).toMatchObject({ is_anonymous: true, email })
+    expect((await ask('PUT', id, { email, email_confirm: true })).body).toMatchObject({
+      is_anonymous: false,
+      email_confirmed_at: timestamp,
+      app_metadata: { provider: 'email', providers: ['email'] },
+      identities: [{ provider: 'email', identity_data: { email, email_verified: true } }],
+    })
+  })
+
+  it('200: a new password ends every session', async () => {
+    const { user, email, password } = await createSignedUp(test.deps)
+    const session = (await signIn({ email, password })).json()
+    expect((await ask('PUT', user.id, { password: 'another horse' })).status).toBe(200)
+    expect((await refresh(session.refresh_token)).json()).toMatchObject({ error_code: 'refresh_token_not_found' })
+    expect((await signIn({ email, password })).statusCode).toBe(400)
+    expect((await signIn({ email, password: 'another horse' })).statusCode).toBe(200)
+  })
+
+  it('200: a ban holds at once and everywhere, until it is lifted', async () => {
+    const { user, email, password } = await createSignedUp(test.deps)
+    const session = (await signIn({ email, password })).json()
+    const headers = { authorization: `Bearer ${session.access_token}` }
+    expect((await ask('PUT', user.id, { ban_duration: '1h30m' })).body).toMatchObject({ banned_until: timestamp })
+    const banned = { error_code: 'user_banned' }
+    expect((await signIn({ email, password })).json()).toMatchObject({ code: 400, ...banned })
+    expect((await refresh(session.refresh_token)).json()).toMatchObject({ code: 400, ...banned })
+    expect((await test.app.inject({ url: '/user', headers })).json()).toMatchObject({ code: 403, ...banned })
+    const logout = await test.app.inject({ method: 'POST', url: '/logout', headers })
+    expect(logout.json()).toMatchObject({ code: 403, ...banned })
+    expect((await ask('PUT', user.id, { ban_duration: 'none' })).body).not.toHaveProperty('banned_until')
+    // The session was not ended, only refused.
+    expect((await refresh(session.refresh_token)).statusCode).toBe(200)
+  })
+
+  it('400 and 422: bad values, and the policy of passwords', async () => {
+    const { user } = await createSignedUp(test.deps)
+    const { user: other } = await createSignedUp(test.deps, { phone: '14155550124' })
+    const invalid = (text: string) => [400, 'validation_failed', text] as const
+    const duration = 'invalid format for ban duration: time: invalid duration "never"'
+    await expectFailure('PUT', user.id, { ban_duration: 'never' }, invalid(duration))
+    const hash = 'A password hash can only be given when a user is created'
+    await expectFailure('PUT', user.id, { password_hash: 'x' }, invalid(hash))
+    await expectFailure('PUT', user.id, { password: 'short' }, [
+      422,
+      'weak_password',
+      'Password should be at least 6 characters.',
+      { weak_password: { reasons: ['length'] } },
+    ])
+    const byEmail = 'A user with this email address has already been registered'
+    await expectFailure('PUT', user.id, { email: other.email }, [422, 'email_exists', byEmail])
+    const byPhone = 'Phone number already registered by another user'
+    await expectFailure('PUT', user.id, { phone: other.phone }, [422, 'phone_exists', byPhone])
+    expect((await ask('GET', user.id)).body).toMatchObject({ email: user.email, phone: '' })
+  })
+
+  it('422: of many that want one address at once, one gets it', async () => {
+    const people = await Promise.all(Array.from({ length: 6 }, () => createSignedUp(test.deps)))
+    const wanted = people.map(({ user }) => ask('PUT', user.id, { email: 'wanted@example.com' }))
+    expect((await Promise.all(wanted)).map(({ status }) => status).sort()).toEqual([200, 422, 422, 422, 422, 422])
+  })
+
+  it('200 and 422: two who want what the other has do not wait for each other', async () => {
+    const [one, two] = [await createSignedUp(test.deps), await createSignedUp(test.deps)]
+    const swap = await Promise.all([
+      ask('PUT', one.user.id, { email: two.email }),
+      ask('PUT', two.user.id, { email: one.email }),
+    ])
+    expect(swap.map(({ status }) => status)).toEqual([422, 422])
+  })
+})
+
+describe('DELETE /admin/users/{user_id}', () => {
+  it('200: removes the user and all that belongs to them', async () => {
+    const { user, email, password } = await createSignedUp(test.deps)
+    const session = (await signIn({ email, password })).json()
+    expect(await ask('DELETE', user.id)).toEqual({ status: 200, body: {} })
+    for (const table of ['sessions', 'identities', 'refresh_tokens'] as const) {
+      expect(await test.deps.db.selectFrom(table).where('user_id', '=', user.id).selectAll().execute()).toEqual([])
+    }
+    const headers = { authorization: `Bearer ${session.access_token}` }
+    expect((await test.app.inject({ url: '/user', headers })).json()).toMatchObject({ error_code: 'user_not_found' })
+    await expectFailure('DELETE', user.id, undefined, [404, 'user_not_found', 'User not found'])
+    const entry = await test.deps.db
+      .selectFrom('audit_log_entries')
+      .select('payload')
+      .where('target_user_id', '=', user.id)
+      .where('action', '=', 'user_deleted')
+      .executeTakeFirst()
+    expect(entry).toMatchObject({ payload: { log_type: 'team', traits: { user_id: user.id, user_email: email } } })
+  })
+
+  it('200: softly, keeps a row that tells nothing and frees the address', async () => {
+    const { user, email, password } = await createSignedUp(test.deps, {
+      phone: '14155550125',
+      email_change: 'next@example.com',
+      phone_change: '14155550126',
+    })
+    const session = (await signIn({ email, password })).json()
+    await test.deps.db.insertInto('mfa_factors').values({ user_id: user.id, factor_type: 'totp' }).execute()
+    expect(await ask('DELETE', user.id, { should_soft_delete: true })).toEqual({ status: 200, body: {} })
+    const { body } = await ask('GET', user.id)
+    const obscured = expect.stringMatching(/^[\w-]{43}$/)
+    expect(body).toMatchObject({
+      email: obscured,
+      phone: expect.stringMatching(/^[\w-]{15}$/),
+      new_email: obscured,
+      new_phone: expect.stringMatching(/^[\w-]{15}$/),
+      deleted_at: timestamp,
+      user_metadata: {},
+      app_metadata: {},
+      identities: [{ id: obscured, identity_data: {}, provider: 'email' }],
+    })
+    expect(body).not.toHaveProperty('factors')
+    expect(JSON.stringify(body)).not.toContain('@')
+    expect((await signIn({ email, password })).statusCode).toBe(400)
+    expect((await refresh(session.refresh_token)).statusCode).toBe(400)
+    const headers = { authorization: `Bearer ${session.access_token}` }
+    expect((await test.app.inject({ url: '/user', headers })).json()).toMatchObject({ error_code: 'user_not_found' })
+    // Once more changes nothing, and the address is anybody's again.
+    expect(await ask('DELETE', user.id, { should_soft_delete: true })).toEqual({ status: 200, body: {} })
+    expect((await ask('GET', user.id)).body).toEqual(body)
+    await expectFailure('PUT', user.id, {}, [404, 'user_not_found', 'User not found'])
+    const again = { email, phone: '14155550125', email_confirm: true }
+    const answer = await test.app.inject({ method: 'POST', url: '/admin/users', headers: OPERATOR, payload: again })
+    expect(answer.statusCode).toBe(200)
+    expect((await ask('DELETE', user.id)).status).toBe(200)
+  })
+})

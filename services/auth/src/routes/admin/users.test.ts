@@ -1,0 +1,270 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
+import { forgeBearer, OPERATOR } from '../../../test/forged-token.ts'
+import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
+import { createSignedUp } from '../../../test/signed-up.ts'
+
+let test: MailApp
+beforeAll(async () => {
+  test = await openMailApp({ AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true', AUTH_EXTERNAL_PHONE_ENABLED: 'true' })
+})
+afterAll(() => test.close())
+
+const uuid = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$/)
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+
+async function ask(method: Method, url: string, payload?: object, headers: Record<string, string> = OPERATOR) {
+  const answer = await test.app.inject({ method, url, headers, ...(payload ? { payload } : {}) })
+  return { status: answer.statusCode, body: answer.json(), headers: answer.headers }
+}
+
+/** Makes a user and returns their record. */
+async function create(payload: object) {
+  const { status, body } = await ask('POST', '/admin/users', payload)
+  expect({ status, body }).toMatchObject({ status: 200 })
+  return body
+}
+
+const expectFailure = (method: Method, url: string, payload: object | undefined, failure: Failure) =>
+  failWith(test, { method, url, headers: OPERATOR, ...(payload ? { payload } : {}) }, failure)
+
+function signIn(payload: object) {
+  return test.app.inject({ method: 'POST', url: '/token?grant_type=password', payload })
+}
+
+async function auditOf(userId: string) {
+  const { db } = test.deps
+  const rows = await db
+    .selectFrom('audit_log_entries')
+    .select(['actor_id', 'action', 'payload'])
+    .where('target_user_id', '=', userId)
+    .orderBy('id')
+    .execute()
+  return rows.map(({ actor_id, action, payload }) => ({ actor_id, action, payload }))
+}
+
+let count = 0
+const nextEmail = () => `new${++count}@example.com`
+const nextPhone = () => `1415555${String(1_000 + ++count)}`
+
+describe('guard of /admin', () => {
+  it('401 and 403: only the bearer of an admin', async () => {
+    const request = { method: 'GET', url: `/admin/users/${randomUUID()}` } as const
+    const noBearer = 'This endpoint requires a valid Bearer token'
+    await failWith(test, request, [401, 'no_authorization', noBearer])
+    const prefix = 'invalid JWT: unable to parse or verify signature, '
+    const malformed = `${prefix}token is malformed: token contains an invalid number of segments`
+    await failWith(test, { ...request, headers: { authorization: 'Bearer x' } }, [403, 'bad_jwt', malformed])
+    for (const claims of [{ role: 'authenticated' }, {}, { role: ['service_role'] }]) {
+      const headers = { authorization: forgeBearer(claims) }
+      await failWith(test, { ...request, headers }, [403, 'not_admin', 'User not allowed'])
+    }
+  })
+
+  it('takes any of the admin roles, without sub, exp, aud or session', async () => {
+    for (const role of ['service_role', 'supabase_admin']) {
+      const headers = { authorization: forgeBearer({ role }) }
+      expect((await ask('GET', `/admin/users/${randomUUID()}`, undefined, headers)).status).toBe(404)
+    }
+  })
+
+  it('403: a token with a session is good for as long as that session and its user are', async () => {
+    const { user, email, password } = await createSignedUp(test.deps, { role: 'supabase_admin' })
+    const token = (await signIn({ email, password })).json().access_token
+    const headers = { authorization: `Bearer ${token}` }
+    const request = { method: 'GET', url: `/admin/users/${user.id}`, headers } as const
+    expect((await ask('GET', request.url, undefined, headers)).status).toBe(200)
+    const ban = (until: Date | null) =>
+      test.deps.db.updateTable('users').set({ banned_until: until }).where('id', '=', user.id).execute()
+    await ban(new Date(Date.now() + 60_000))
+    await failWith(test, request, [403, 'user_banned', 'User is banned'])
+    await ban(null)
+    const ended = [403, 'session_not_found', 'Session from session_id claim in JWT does not exist'] as const
+    const end = (changes: { not_after: Date | null }) =>
+      test.deps.db.updateTable('sessions').set(changes).where('user_id', '=', user.id).execute()
+    await end({ not_after: new Date(Date.now() - 1_000) })
+    await failWith(test, request, ended)
+    await end({ not_after: null })
+    expect((await ask('GET', request.url, undefined, headers)).status).toBe(200)
+    await test.deps.db.deleteFrom('sessions').where('user_id', '=', user.id).execute()
+    await failWith(test, request, ended)
+    const authorization = forgeBearer({ role: 'service_role', session_id: 'x' })
+    const text = 'invalid claim: session_id claim must be a UUID'
+    await failWith(test, { ...request, headers: { authorization } }, [403, 'bad_jwt', text])
+  })
+})
+
+describe('POST /admin/users', () => {
+  it('200: a user with an email, who is invited', async () => {
+    const email = nextEmail()
+    const { status, body, headers } = await ask('POST', '/admin/users', {
+      email: email.toUpperCase(),
+      password: 'short',
+      user_metadata: { full_name: 'Ann', gone: null },
+      app_metadata: { plan: 'pro' },
+    })
+    const at = '2026-01-02T03:04:05.678000+00:00'
+    expect({ status, body }).toEqual({
+      status: 200,
+      body: {
+        id: uuid,
+        aud: 'authenticated',
+        role: 'authenticated',
+        email,
+        invited_at: at,
+        phone: '',
+        confirmation_sent_at: at,
+        app_metadata: { plan: 'pro', provider: 'email', providers: ['email'] },
+        user_metadata: { full_name: 'Ann' },
+        identities: [
+          {
+            identity_id: uuid,
+            id: body.id,
+            user_id: body.id,
+            identity_data: { sub: body.id, email, email_verified: false, phone_verified: false },
+            provider: 'email',
+            created_at: at,
+            updated_at: at,
+            email,
+          },
+        ],
+        created_at: at,
+        updated_at: at,
+        is_anonymous: false,
+      },
+    })
+    expect(headers['cache-control']).toBe('no-store')
+    expect((await ask('GET', `/admin/users/${body.id}`)).body).toEqual(body)
+    expect(await auditOf(body.id)).toEqual([
+      {
+        actor_id: null,
+        action: 'user_signedup',
+        payload: {
+          actor_id: '00000000-0000-0000-0000-000000000000',
+          actor_username: 'service_role',
+          actor_via_sso: false,
+          action: 'user_signedup',
+          log_type: 'team',
+          traits: { user_id: body.id, user_email: email, user_phone: '' },
+        },
+      },
+    ])
+    const { mail, token } = await test.readMail(email)
+    expect(mail.subject).toBe("You've been invited")
+    const verified = await test.post('/verify', { type: 'invite', token_hash: token })
+    expect(verified.json()).toMatchObject({ type: 'invite', user: { id: body.id, email_confirmed_at: timestamp } })
+    expect((await signIn({ email, password: 'short' })).statusCode).toBe(200)
+  })
+
+  it('200: no invitation for a confirmed email, for a phone, or where the setting is off', async () => {
+    const confirmed = await create({ email: nextEmail(), email_confirm: true, phone: nextPhone(), phone_confirm: true })
+    expect(confirmed).toMatchObject({
+      email_confirmed_at: timestamp,
+      phone_confirmed_at: timestamp,
+      confirmed_at: timestamp,
+      app_metadata: { provider: 'email', providers: ['email', 'phone'] },
+      identities: [
+        { provider: 'email', identity_data: { email_verified: true, phone_verified: false } },
+        { provider: 'phone', identity_data: { email_verified: false, phone_verified: true } },
+      ],
+    })
+    const byPhone = await create({ phone: '+1 415 555 0199' })
+    expect(byPhone).toMatchObject({ phone: '14155550199', email: '', app_metadata: { provider: 'phone' } })
+    const off = await openMailApp({ AUTH_MAILER_INVITE_ON_ADMIN_CREATE: 'false' })
+    const answer = await off.post('/admin/users', { email: nextEmail() }, OPERATOR)
+    for (const record of [confirmed, byPhone, answer.json()]) expect(record).not.toHaveProperty('invited_at')
+    await off.close()
+  })
+
+  it('200: signs nobody in who has no password, and takes hashes of other systems', async () => {
+    const email = nextEmail()
+    await create({ email, email_confirm: true, password: '' })
+    expect((await signIn({ email, password: '' })).statusCode).toBe(400)
+    const hashed = nextEmail()
+    await create({ email: hashed, email_confirm: true, password_hash: await test.deps.passwords.hash('correct horse') })
+    expect((await signIn({ email: hashed, password: 'correct horse' })).statusCode).toBe(200)
+    await create({ email: nextEmail(), password_hash: `$2b$10$${'a'.repeat(53)}` })
+  })
+
+  it('200: role, audience, ban, and the id that the body gives', async () => {
+    const id = randomUUID()
+    const email = nextEmail()
+    const body = await create({ id: id.toUpperCase(), email, role: ' editor ', aud: 'elsewhere', ban_duration: '24h' })
+    expect(body).toMatchObject({ id, role: 'editor', aud: 'elsewhere', banned_until: timestamp })
+    expect(Date.parse(body.banned_until) - Date.now()).toBeGreaterThan(86_000_000)
+  })
+
+  it('200: takes the place of somebody who only waits for a first code', async () => {
+    const email = nextEmail()
+    const staged = { aud: 'authenticated', role: 'authenticated', email, staged_at: new Date() }
+    await test.deps.db.insertInto('users').values(staged).execute()
+    expect(await create({ email, email_confirm: true })).toMatchObject({ email, identities: [{ provider: 'email' }] })
+  })
+
+  it.each([
+    [{}, 'Cannot create a user without either an email or phone'],
+    [{ email: '', phone: '' }, 'Cannot create a user without either an email or phone'],
+    [{ email: 'x' }, 'Unable to validate email address: invalid format'],
+    [{ phone: 'x' }, 'Invalid phone number format (E.164 required)'],
+    [{ email: 'a@b.c', password: 'x', password_hash: 'y' }, 'Only a password or a password hash should be provided'],
+    [{ email: 'a@b.c', password: 'x'.repeat(73) }, 'Password cannot be longer than 72 characters'],
+    [{ email: 'a@b.c', password_hash: 'md5' }, 'password_hash must be an argon2id, argon2i or bcrypt hash'],
+    [
+      { email: 'a@b.c', password_hash: `$argon2id$v=19$m=99999999,t=2,p=1$${'a'.repeat(22)}$${'a'.repeat(43)}` },
+      'password_hash must be an argon2id, argon2i or bcrypt hash',
+    ],
+    [{ email: 'a@b.c', ban_duration: '1d' }, 'invalid format for ban duration: time: invalid duration "1d"'],
+    [{ email: 'a@b.c', id: 'x' }, 'user_id must be an UUID'],
+    [{ email: 'a@b.c', user_metadata: { x: 'y'.repeat(65_536) } }, 'User metadata may not be larger than 65536 bytes'],
+  ])('400: %j', async (payload, text) => {
+    await expectFailure('POST', '/admin/users', payload, [400, 'validation_failed', text])
+  })
+
+  it('400: fields of the wrong type', async () => {
+    const answer = await ask('POST', '/admin/users', { email: 'a@b.c', email_confirm: 'yes' })
+    expect(answer).toMatchObject({ status: 400, body: { error_code: 'bad_json' } })
+  })
+
+  it('422: a taken email or phone, also for one of many that come at once', async () => {
+    const { email, phone } = await create({ email: nextEmail(), phone: nextPhone() })
+    const byEmail = 'A user with this email address has already been registered'
+    await expectFailure('POST', '/admin/users', { email }, [422, 'email_exists', byEmail])
+    const byPhone = 'Phone number already registered by another user'
+    await expectFailure('POST', '/admin/users', { phone }, [422, 'phone_exists', byPhone])
+    const wanted = nextEmail()
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => ask('POST', '/admin/users', { email: wanted, email_confirm: true })),
+    )
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 422, 422, 422, 422, 422, 422, 422])
+  })
+})
+
+describe('POST /admin/users/{user_id}', () => {
+  it('200: makes the user under that id; 409 when there is one', async () => {
+    const id = randomUUID()
+    const email = nextEmail()
+    const { status, body } = await ask('POST', `/admin/users/${id}`, { id, email, email_confirm: true })
+    expect({ status, body }).toMatchObject({ status: 200, body: { id, email } })
+    const again = { email: nextEmail() }
+    await expectFailure('POST', `/admin/users/${id}`, again, [409, 'conflict', 'A user with this id already exists'])
+  })
+
+  it('400: ids that are none, or differ', async () => {
+    const text = 'user_id must be an UUID'
+    await expectFailure('POST', '/admin/users/x', { email: 'a@b.c' }, [400, 'validation_failed', text])
+    const nil = 'user_id may not be the nil UUID'
+    await expectFailure('POST', '/admin/users/00000000-0000-0000-0000-000000000000', { email: 'a@b.c' }, [
+      400,
+      'validation_failed',
+      nil,
+    ])
+    const other = 'id of the body is another one than that of the path'
+    await expectFailure('POST', `/admin/users/${randomUUID()}`, { id: randomUUID(), email: 'a@b.c' }, [
+      400,
+      'validation_failed',
+      other,
+    ])
+  })
+})

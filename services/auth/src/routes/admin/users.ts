@@ -1,0 +1,115 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorSchema } from '../../error-envelope.ts'
+import { userNotFound, validationFailed } from '../../errors.ts'
+import { plainJson } from '../../plugins/plain-json.ts'
+import { readContext } from '../../plugins/request-context.ts'
+import { createUser } from '../../use-cases/create-user.ts'
+import { deleteUserAsAdmin } from '../../use-cases/delete-user.ts'
+import { updateUserAsAdmin } from '../../use-cases/update-user-as-admin.ts'
+import { parseAdminUser } from '../../users/admin-user-request.ts'
+import type { Profile } from '../../users/profile.ts'
+import { requireId, requireNewId } from '../../users/require-id.ts'
+import { findProfile } from '../../users/user-profile-repository.ts'
+import { toUserView, type UserView, userViewSchema } from '../../users/user-view.ts'
+
+const metadata = z.record(z.string(), z.unknown())
+const AdminUserBody = z.object({
+  id: z.string().optional(),
+  aud: z.string().optional(),
+  role: z.string().optional(),
+  email: z.string().optional(),
+  phone: z.string().optional(),
+  password: z.string().optional(),
+  password_hash: z.string().optional().meta({ description: 'on create: an argon2id, argon2i or bcrypt hash' }),
+  email_confirm: z.boolean().optional(),
+  phone_confirm: z.boolean().optional(),
+  user_metadata: metadata.optional(),
+  app_metadata: metadata.optional(),
+  ban_duration: z.string().optional().meta({ description: 'a duration such as 24h, or none' }),
+})
+const UserPath = z.object({ userId: z.string() })
+const DeleteBody = z.object({ should_soft_delete: z.boolean().optional() }).nullish()
+
+const errors = { '4xx': errorSchema, '5xx': errorSchema } as const
+const userAnswer = { response: { 200: userViewSchema, ...errors } } as const
+
+/** `/admin/users` and `/admin/users/{user_id}`: what operators do with users. */
+export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+
+  app.post(
+    '/admin/users',
+    { schema: { summary: 'Make a user', body: AdminUserBody, ...userAnswer }, serializerCompiler: plainJson },
+    async (request) => {
+      const { admin, body } = request
+      const id = body.id ? requireNewId(body.id) : undefined
+      const context = readContext(deps, request)
+      return toView(await createUser(deps, { admin, id, wanted: parseAdminUser(body), context }))
+    },
+  )
+
+  app.post(
+    '/admin/users/:userId',
+    {
+      schema: { summary: 'Make a user with that id', params: UserPath, body: AdminUserBody, ...userAnswer },
+      serializerCompiler: plainJson,
+    },
+    async (request) => {
+      const { admin, body } = request
+      const id = requireNewId(request.params.userId)
+      if (body.id && body.id.toLowerCase() !== id) {
+        throw validationFailed({ message: 'id of the body is another one than that of the path' })
+      }
+      const context = readContext(deps, request)
+      return toView(await createUser(deps, { admin, id, wanted: parseAdminUser(body), context }))
+    },
+  )
+
+  app.get(
+    '/admin/users/:userId',
+    { schema: { summary: 'A user', params: UserPath, ...userAnswer }, serializerCompiler: plainJson },
+    async ({ params }) => {
+      const profile = await findProfile(deps.lanes, requireId('user_id', params.userId))
+      if (!profile) throw userNotFound()
+      return toView(profile)
+    },
+  )
+
+  app.put(
+    '/admin/users/:userId',
+    {
+      schema: { summary: 'Change a user', params: UserPath, body: AdminUserBody, ...userAnswer },
+      serializerCompiler: plainJson,
+    },
+    async (request) => {
+      const { admin, body, params, clientAddress } = request
+      const userId = requireId('user_id', params.userId)
+      const wanted = parseAdminUser(body)
+      return toView(await updateUserAsAdmin(deps, { admin, userId, wanted, ip: clientAddress.audit }))
+    },
+  )
+
+  app.delete(
+    '/admin/users/:userId',
+    {
+      schema: {
+        summary: 'Delete a user: the row, or all that tells who it was',
+        params: UserPath,
+        body: DeleteBody,
+        response: { 200: z.object({}), ...errors },
+      },
+    },
+    async (request) => {
+      const { admin, body, params, clientAddress } = request
+      const userId = requireId('user_id', params.userId)
+      const manner = body?.should_soft_delete ? 'soft' : 'hard'
+      await deleteUserAsAdmin(deps, { admin, userId, manner, ip: clientAddress.audit })
+      return {}
+    },
+  )
+}
+
+function toView({ user, identities, factors }: Profile): UserView {
+  return toUserView(user, identities, factors)
+}

@@ -1,0 +1,39 @@
+import { notAdmin } from '../errors.ts'
+import type { User } from '../users/user.ts'
+import type { VerifiedClaims } from './access-token.ts'
+import { isAdmin, readSessionId, readUserId } from './caller.ts'
+
+/** Who asks an admin endpoint: a user with an admin's role, or an operator's token that names nobody. */
+export interface Admin {
+  /** Null for a token without a user. */
+  readonly userId: string | null
+  /** Null for a token without the claim. */
+  readonly sessionId: string | null
+  /** How the audit trail calls them. */
+  readonly actor: Pick<User, 'email' | 'phone' | 'userMetadata' | 'isSsoUser'> & { readonly id: string | null }
+}
+
+/**
+ * The admin that verified claims speak for. The role comes from the signed claim alone; no other claim is needed.
+ * @throws notAdmin, badJwt
+ */
+export function toAdmin(claims: VerifiedClaims, adminRoles: readonly string[]): Admin {
+  if (!isAdmin(claims, adminRoles)) throw notAdmin()
+  const userId = readUserId(claims)
+  const { role, email, phone } = claims
+  return {
+    userId,
+    sessionId: readSessionId(claims),
+    actor: {
+      id: userId,
+      email: textOf(email) ?? textOf(role),
+      phone: textOf(phone),
+      userMetadata: {},
+      isSsoUser: false,
+    },
+  }
+}
+
+function textOf(claim: unknown): string | null {
+  return typeof claim === 'string' && claim !== '' ? claim : null
+}

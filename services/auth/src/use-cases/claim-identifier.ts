@@ -1,0 +1,51 @@
+import { violatedConstraint } from '@trestle/database/violations.ts'
+import type { Transaction } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import { isStaged } from '../users/user.ts'
+import { deleteStagedUser, findIdentifierHolder, type UserIdentifier } from '../users/user-repository.ts'
+
+/** What to throw where another user has the email, or the phone number. */
+export type TakenErrors = Readonly<Record<UserIdentifier['kind'], () => Error>>
+
+/**
+ * Makes sure, as far as can be seen, that nobody but `ownerId` has an identifier. Somebody who only waits for a first
+ * one-time code gives it up: a staged user is in nobody's way (contract 7.4). A real holder is not locked, since two users
+ * who want each other's identifier would wait for each other.
+ */
+export async function claimIdentifier(
+  trx: Transaction<AuthDatabase>,
+  identifier: UserIdentifier,
+  { ownerId, taken }: { readonly ownerId: string | undefined; readonly taken: TakenErrors },
+): Promise<void> {
+  const holder = await findIdentifierHolder(trx, identifier)
+  if (!holder || holder.id === ownerId) return
+  if (!isStaged(holder) || !(await deleteStagedUser(trx, holder.id))) throw taken[identifier.kind]()
+}
+
+/**
+ * Runs a transaction that gives a user an identifier. What another request takes between the look and the write is found
+ * by the unique index; the second attempt sees who it is. @throws what `taken` makes for the identifier
+ */
+export async function withUniqueIdentifiers<Result>(
+  { db, names }: Pick<AuthDeps, 'db' | 'names'>,
+  taken: TakenErrors,
+  run: (trx: Transaction<AuthDatabase>) => Promise<Result>,
+): Promise<Result> {
+  const attempt = () => db.transaction().execute(run)
+  const refusal = (error: unknown) => {
+    const constraint = violatedConstraint(error, names)
+    if (constraint === 'users_email_key') return taken.email()
+    return constraint === 'users_phone_key' ? taken.phone() : undefined
+  }
+  try {
+    return await attempt()
+  } catch (first) {
+    if (refusal(first) === undefined) throw first
+  }
+  try {
+    return await attempt()
+  } catch (second) {
+    throw refusal(second) ?? second
+  }
+}

@@ -1,0 +1,133 @@
+import { violatedConstraint } from '@trestle/database/violations.ts'
+import type { Transaction } from 'kysely'
+import { adminTraits } from '../audit/admin-traits.ts'
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import { emailExists, phoneExistsForAdmin, userIdTaken, validationFailed } from '../errors.ts'
+import { ownIdentityData } from '../identities/identity.ts'
+import { insertIdentity } from '../identities/identity-repository.ts'
+import { requireAcceptedHash } from '../passwords/accepted-hash.ts'
+import { requireShortPassword } from '../passwords/require-password.ts'
+import type { Admin } from '../sessions/admin.ts'
+import type { AdminUser } from '../users/admin-user-request.ts'
+import { mergeMetadata } from '../users/metadata.ts'
+import type { Profile } from '../users/profile.ts'
+import type { User } from '../users/user.ts'
+import { getProfile } from '../users/user-profile-repository.ts'
+import { insertUser, updateBan } from '../users/user-repository.ts'
+import { claimIdentifier, type TakenErrors, withUniqueIdentifiers } from './claim-identifier.ts'
+import { issueMailToken } from './issue-mail-token.ts'
+import type { RequestContext } from './request-context.ts'
+
+export interface CreateUser {
+  readonly admin: Admin
+  /** The id that the request gives; undefined makes one. */
+  readonly id: string | undefined
+  readonly wanted: AdminUser
+  readonly context: RequestContext
+}
+
+const PASSWORD_BYTES = 48
+/** What admins are told; see `phone_exists` in contract 2.3. */
+export const TAKEN_FOR_ADMIN: TakenErrors = { email: emailExists, phone: phoneExistsForAdmin }
+
+/** Makes a user as an admin wants one; switches of providers and DISABLE_SIGNUP do not apply (contract 4.8). */
+export async function createUser(deps: AuthDeps, input: CreateUser): Promise<Profile> {
+  const { wanted } = input
+  if (!wanted.email && !wanted.phone) {
+    throw validationFailed({ message: 'Cannot create a user without either an email or phone' })
+  }
+  const passwordHash = await hashWanted(deps, wanted)
+  try {
+    return await withUniqueIdentifiers(deps, TAKEN_FOR_ADMIN, (trx) => create(trx, deps, { ...input, passwordHash }))
+  } catch (error) {
+    throw violatedConstraint(error, deps.names) === 'users_pkey' ? userIdTaken() : error
+  }
+}
+
+/** Without a password the user gets one that nobody knows. */
+async function hashWanted({ passwords, randomBytes }: AuthDeps, { password, passwordHash }: AdminUser) {
+  if (passwordHash !== undefined) {
+    if (password) throw validationFailed({ message: 'Only a password or a password hash should be provided' })
+    return requireAcceptedHash(passwordHash)
+  }
+  if (password !== undefined) requireShortPassword(password)
+  return passwords.hash(password ?? randomBytes(PASSWORD_BYTES).toString('base64url'))
+}
+
+async function create(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  { admin, id, wanted, context, passwordHash }: CreateUser & { readonly passwordHash: string },
+): Promise<Profile> {
+  const { email, phone } = wanted
+  const kinds = (['email', 'phone'] as const).filter((kind) => wanted[kind] !== undefined)
+  for (const kind of kinds) {
+    await claimIdentifier(trx, { kind, value: wanted[kind] ?? '' }, { ownerId: undefined, taken: TAKEN_FOR_ADMIN })
+  }
+  const at = deps.now()
+  const isInvited = email !== undefined && !wanted.emailConfirm && deps.config.mail.inviteOnAdminCreate
+  const user = await insertUser(trx, {
+    ...(id === undefined ? {} : { id }),
+    aud: wanted.aud ?? context.audience,
+    role: wanted.role ?? deps.config.jwt.defaultRole,
+    email: email ?? null,
+    phone: phone ?? null,
+    encrypted_password: passwordHash,
+    email_confirmed_at: email !== undefined && wanted.emailConfirm ? at : null,
+    phone_confirmed_at: phone !== undefined && wanted.phoneConfirm ? at : null,
+    invited_at: isInvited ? at : null,
+    confirmation_sent_at: isInvited ? at : null,
+    raw_app_meta_data: mergeMetadata({ provider: kinds[0], providers: kinds }, wanted.appMetadata),
+    raw_user_meta_data: mergeMetadata({}, wanted.userMetadata),
+    created_at: at,
+    updated_at: at,
+  })
+  if (wanted.banMs !== undefined) await updateBan(trx, user.id, wanted.banMs)
+  for (const [order, kind] of kinds.entries()) {
+    // One after the other: identities are listed by the time that they were made.
+    await insertOwnIdentity(trx, user, { kind, wanted, at: new Date(at.getTime() + order) })
+  }
+  const traits = adminTraits(user)
+  await recordAudit(trx, deps, { action: 'user_signedup', actor: admin.actor, target: user, ip: context.ip, traits })
+  if (isInvited) await sendInvitation(trx, deps, { user, email, context })
+  return getProfile(trx, user.id)
+}
+
+async function insertOwnIdentity(
+  trx: Transaction<AuthDatabase>,
+  { id }: User,
+  { kind, wanted, at }: { readonly kind: 'email' | 'phone'; readonly wanted: AdminUser; readonly at: Date },
+): Promise<void> {
+  const isVerified = kind === 'email' ? wanted.emailConfirm : wanted.phoneConfirm
+  await insertIdentity(trx, {
+    user_id: id,
+    provider: kind,
+    provider_id: id,
+    identity_data: {
+      ...ownIdentityData(kind, { userId: id, value: wanted[kind] ?? '' }, {}),
+      [`${kind}_verified`]: isVerified,
+    },
+    created_at: at,
+    updated_at: at,
+  })
+}
+
+/** Ruling R8. Not counted with the mails that users ask for. */
+async function sendInvitation(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  { user, email, context }: { readonly user: User; readonly email: string; readonly context: RequestContext },
+): Promise<void> {
+  await issueMailToken(trx, deps, {
+    user,
+    email,
+    tokenKind: 'confirmation',
+    mailKind: 'INVITE',
+    linkType: 'invite',
+    linkPath: deps.config.mail.linkPaths.invite,
+    flow: { method: 'invite', pkce: undefined },
+    context,
+  })
+}

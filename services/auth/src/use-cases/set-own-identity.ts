@@ -1,0 +1,40 @@
+import type { Transaction } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import { ownIdentityData } from '../identities/identity.ts'
+import { listIdentities, upsertIdentity } from '../identities/identity-repository.ts'
+import type { User } from '../users/user.ts'
+import { type UserIdentifier, updateUser } from '../users/user-repository.ts'
+
+export interface OwnIdentity {
+  readonly identifier: UserIdentifier
+  readonly isVerified: boolean
+  readonly at: Date
+}
+
+/**
+ * Gives the identity of a user's own email or phone another address, or makes it, and lists its provider in the user's
+ * app metadata: `provider` is the first of `providers` (contract 3.3).
+ * @param user locked, as they are now
+ */
+export async function setOwnIdentity(
+  trx: Transaction<AuthDatabase>,
+  user: Pick<User, 'id' | 'appMetadata'>,
+  { identifier: { kind, value }, isVerified, at }: OwnIdentity,
+): Promise<User> {
+  const { id } = user
+  const verified = { [`${kind}_verified`]: isVerified }
+  await upsertIdentity(
+    trx,
+    {
+      user_id: id,
+      provider: kind,
+      provider_id: id,
+      identity_data: { ...ownIdentityData(kind, { userId: id, value }, {}), ...verified },
+      created_at: at,
+      updated_at: at,
+    },
+    { [kind]: value, ...verified },
+  )
+  const providers = [...new Set((await listIdentities(trx, id)).map(({ provider }) => provider))]
+  return updateUser(trx, id, { raw_app_meta_data: { ...user.appMetadata, provider: providers[0], providers } })
+}

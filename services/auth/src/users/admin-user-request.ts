@@ -1,0 +1,60 @@
+import { validationFailed } from '../errors.ts'
+import { parseBanDuration } from './ban-duration.ts'
+import { requireMetadata } from './metadata.ts'
+import { requireIdentifier, requirePhone } from './require-identifier.ts'
+
+/** The body of an admin's create and update (contract 4.8). Empty texts count as absent. */
+export interface AdminUserFields {
+  readonly aud?: string | undefined
+  readonly role?: string | undefined
+  readonly email?: string | undefined
+  readonly phone?: string | undefined
+  readonly password?: string | undefined
+  readonly password_hash?: string | undefined
+  readonly email_confirm?: boolean | undefined
+  readonly phone_confirm?: boolean | undefined
+  readonly user_metadata?: Readonly<Record<string, unknown>> | undefined
+  readonly app_metadata?: Readonly<Record<string, unknown>> | undefined
+  readonly ban_duration?: string | undefined
+}
+
+/** What an admin wants a user to be. Undefined members stay as they are. */
+export interface AdminUser {
+  readonly aud: string | undefined
+  readonly role: string | undefined
+  /** Normalised, as `phone`. */
+  readonly email: string | undefined
+  readonly phone: string | undefined
+  readonly password: string | undefined
+  /** A hash that some other system made; on create only. */
+  readonly passwordHash: string | undefined
+  readonly emailConfirm: boolean
+  readonly phoneConfirm: boolean
+  readonly userMetadata: Readonly<Record<string, unknown>> | undefined
+  readonly appMetadata: Readonly<Record<string, unknown>> | undefined
+  /** From now on; 0 ends a ban. */
+  readonly banMs: number | undefined
+}
+
+/** Checks and normalises each field by itself. @throws validationFailed */
+export function parseAdminUser(fields: AdminUserFields): AdminUser {
+  const { email, phone, ban_duration: ban } = fields
+  const banMs = ban ? parseBanDuration(ban) : undefined
+  if (ban && banMs === undefined) {
+    const reason = `time: invalid duration ${JSON.stringify(ban)}`
+    throw validationFailed({ message: `invalid format for ban duration: ${reason}` })
+  }
+  return {
+    aud: fields.aud || undefined,
+    role: fields.role?.trim() || undefined,
+    email: email ? requireIdentifier({ email }).value : undefined,
+    phone: phone ? requirePhone(phone) : undefined,
+    password: fields.password || undefined,
+    passwordHash: fields.password_hash || undefined,
+    emailConfirm: fields.email_confirm ?? false,
+    phoneConfirm: fields.phone_confirm ?? false,
+    userMetadata: fields.user_metadata && requireMetadata(fields.user_metadata),
+    appMetadata: fields.app_metadata && requireMetadata(fields.app_metadata),
+    banMs,
+  }
+}

@@ -1,0 +1,24 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
+import { type Kysely, sql } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import { type Profile, type ProfileRow, profileColumns, toProfile } from './profile.ts'
+
+const findProfileQuery: PreparedQuery<{ readonly userId: string }, ProfileRow> = prepare(
+  'find_profile',
+  (p) => sql`SELECT ${profileColumns()} FROM ${sql.table('users')} u WHERE u.id = ${p.userId} AND u.staged_at IS NULL`,
+)
+
+/** Finds a user with everything that their record shows; a deleted one too, but none that is staged. */
+export async function findProfile(lanes: Lanes, userId: string): Promise<Profile | undefined> {
+  const row = await lanes.read.first(findProfileQuery, { userId })
+  return row && toProfile(row)
+}
+
+/** The same inside a transaction, after it has changed the user. */
+export async function getProfile(trx: Kysely<AuthDatabase>, userId: string): Promise<Profile> {
+  const query = sql<ProfileRow>`SELECT ${profileColumns()} FROM ${sql.table('users')} u WHERE u.id = ${userId}`
+  const { rows } = await query.execute(trx)
+  if (rows[0] === undefined) throw new Error('no such user')
+  return toProfile(rows[0])
+}
