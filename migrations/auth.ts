@@ -17,6 +17,7 @@ import { createRefreshSession } from './auth/0017-create-refresh-session.ts'
 import { createLogOut } from './auth/0018-create-log-out.ts'
 import { keepPlans } from './auth/0019-keep-plans.ts'
 import { indexCleanUp } from './auth/0030-index-clean-up.ts'
+import { createUserDirectory } from './auth/0040-create-user-directory.ts'
 import type { MigrationSources } from './migration.ts'
 
 /** The migrations of the auth service, in the order in which they run. */
@@ -40,4 +41,5 @@ export const authMigrations: MigrationSources = {
   '0018-create-log-out': createLogOut,
   '0019-keep-plans': keepPlans,
   '0030-index-clean-up': indexCleanUp,
+  '0040-create-user-directory': createUserDirectory,
 }

@@ -45,6 +45,14 @@ export interface UsersTable {
   updated_at: GeneratedTimestamp
 }
 
+/** What lists and searches of users read; a trigger writes it. Staged users are absent. */
+export interface UserDirectoryTable {
+  user_id: string
+  aud: string
+  created_at: Timestamp
+  document: string
+}
+
 /** A way to sign in. `email` is computed from `identity_data`. */
 export interface IdentitiesTable {
   id: Generated<string>
@@ -187,6 +195,7 @@ export interface SigningKeysTable {
 /** Every table of the auth service. Names are without the prefix of DB_NAMESPACE. */
 export interface AuthDatabase {
   users: UsersTable
+  user_directory: UserDirectoryTable
   identities: IdentitiesTable
   one_time_tokens: OneTimeTokensTable
   audit_log_entries: AuditLogEntriesTable

@@ -1,15 +1,20 @@
+import { pathOf } from '@trestle/common/telemetry/path-of.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorSchema } from '../../error-envelope.ts'
 import { userNotFound, validationFailed } from '../../errors.ts'
+import { cursorLink, pageLinks } from '../../pagination/page-links.ts'
+import { formatCursor } from '../../pagination/page-query.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
 import { readContext } from '../../plugins/request-context.ts'
 import { createUser } from '../../use-cases/create-user.ts'
 import { deleteUserAsAdmin } from '../../use-cases/delete-user.ts'
+import { type ListedUsers, listUsers } from '../../use-cases/list-users.ts'
 import { updateUserAsAdmin } from '../../use-cases/update-user-as-admin.ts'
 import { parseAdminUser } from '../../users/admin-user-request.ts'
 import type { Profile } from '../../users/profile.ts'
 import { requireId, requireNewId } from '../../users/require-id.ts'
+import { parseUserList, type UserListRequest } from '../../users/user-list-request.ts'
 import { findProfile } from '../../users/user-profile-repository.ts'
 import { toUserView, type UserView, userViewSchema } from '../../users/user-view.ts'
 
@@ -28,6 +33,17 @@ const AdminUserBody = z.object({
   app_metadata: metadata.optional(),
   ban_duration: z.string().optional().meta({ description: 'a duration such as 24h, or none' }),
 })
+const ListQuery = z.object({
+  page: z.string().optional().meta({ description: 'from 1' }),
+  per_page: z.string().optional().meta({ description: '1 to 1000, default 50' }),
+  cursor: z.string().optional().meta({ description: 'empty at first, then as the header Link gives it; no total' }),
+  filter: z
+    .string()
+    .optional()
+    .meta({ description: 'part of an email, phone or full name; up to two characters are a beginning' }),
+  sort: z.string().optional().meta({ description: 'created_at asc or created_at desc (default)' }),
+})
+const ListAnswer = z.object({ users: z.array(userViewSchema), aud: z.string() })
 const UserPath = z.object({ userId: z.string() })
 const DeleteBody = z.object({ should_soft_delete: z.boolean().optional() }).nullish()
 
@@ -37,6 +53,27 @@ const userAnswer = { response: { 200: userViewSchema, ...errors } } as const
 /** `/admin/users` and `/admin/users/{user_id}`: what operators do with users. */
 export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
+
+  app.get(
+    '/admin/users',
+    {
+      schema: {
+        summary: 'Users, newest first',
+        querystring: ListQuery,
+        response: { 200: ListAnswer, ...errors },
+      },
+      serializerCompiler: plainJson,
+    },
+    async (request, reply) => {
+      const { query } = request
+      const { audience } = readContext(deps, request)
+      const list = parseUserList(query, hasParameter(request.url, 'cursor'))
+      const listed = await listUsers(deps, audience, list)
+      const { filter, sort } = query
+      reply.headers(listHeaders(pathOf(request.url), list, { filter, sort }, listed))
+      return { users: listed.users.map(toView), aud: audience }
+    },
+  )
 
   app.post(
     '/admin/users',
@@ -48,6 +85,12 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
       return toView(await createUser(deps, { admin, id, wanted: parseAdminUser(body), context }))
     },
   )
+
+  await app.register(oneUserRoutes)
+}
+
+const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
 
   app.post(
     '/admin/users/:userId',
@@ -108,6 +151,26 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
       return {}
     },
   )
+}
+
+/** Whether a query has a parameter, also an empty one, which counts as absent elsewhere. */
+function hasParameter(url: string, name: string): boolean {
+  return new URL(url, 'http://localhost').searchParams.has(name)
+}
+
+/** Where the list goes on, and in the page form how long it is. */
+function listHeaders(
+  path: string,
+  list: UserListRequest,
+  query: Readonly<Record<'filter' | 'sort', string | undefined>>,
+  { total, next }: ListedUsers,
+): Record<string, string> {
+  if (list.form === 'page' && total !== undefined) {
+    return { 'x-total-count': String(total), link: pageLinks({ path, ...list, total, query }) }
+  }
+  return next
+    ? { link: cursorLink(path, { cursor: formatCursor(next), per_page: String(list.perPage), ...query }) }
+    : {}
 }
 
 function toView({ user, identities, factors }: Profile): UserView {

@@ -1,0 +1,60 @@
+import { validationFailed } from '../errors.ts'
+import type { Timestamp } from '../users/timestamp.ts'
+
+/** A place in a list that is ordered by creation: right after this row. */
+export interface Cursor {
+  readonly createdAt: Timestamp
+  readonly id: string
+}
+
+/** What a client asks of a list by pages. */
+export interface Page {
+  /** From 1. */
+  readonly page: number
+  readonly perPage: number
+}
+
+interface PageFields {
+  readonly page?: string | undefined
+  readonly per_page?: string | undefined
+}
+
+const PER_PAGE = 50
+const PER_PAGE_MAX = 1_000
+const PAGE_MAX = 1_000_000_000
+const CURSOR = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
+
+/** @throws validationFailed */
+export function parsePage(fields: PageFields): Page {
+  return { page: parseCount('page', fields.page, { usual: 1, max: PAGE_MAX }), perPage: parsePerPage(fields) }
+}
+
+/** @throws validationFailed */
+export function parsePerPage({ per_page: perPage }: PageFields): number {
+  return parseCount('per_page', perPage, { usual: PER_PAGE, max: PER_PAGE_MAX })
+}
+
+function parseCount(name: string, text: string | undefined, { usual, max }: { usual: number; max: number }): number {
+  if (text === undefined) return usual
+  const count = /^\d{1,10}$/.test(text) ? Number(text) : 0
+  if (count >= 1 && count <= max) return count
+  throw badPagination(`${name} must be an integer between 1 and ${max}`)
+}
+
+/** The cursor as clients carry it. */
+export function formatCursor({ createdAt, id }: Cursor): string {
+  return Buffer.from(`${createdAt} ${id}`).toString('base64url')
+}
+
+/** @throws validationFailed when the text is none that `formatCursor` made */
+export function parseCursor(text: string): Cursor {
+  const [, createdAt, id] = CURSOR.exec(Buffer.from(text, 'base64url').toString()) ?? []
+  if (createdAt === undefined || id === undefined || Number.isNaN(Date.parse(createdAt))) {
+    throw badPagination('cursor is none of this list')
+  }
+  return { createdAt, id }
+}
+
+function badPagination(reason: string) {
+  return validationFailed({ message: `Bad Pagination Parameters: ${reason}` })
+}

@@ -1,0 +1,88 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import { countRows } from '../pagination/count-rows.ts'
+import type { Cursor } from '../pagination/page-query.ts'
+import { type Profile, type ProfileRow, profileColumns, toProfile } from './profile.ts'
+
+/** Which users are listed. */
+export interface UserFilter {
+  readonly audience: string
+  /** Part of an email, phone number or full name in any case; up to two characters are the beginning of one. */
+  readonly filter: string | undefined
+}
+
+/** Which of them, and in what order: by creation. */
+export interface UserList extends UserFilter {
+  readonly direction: 'asc' | 'desc'
+  readonly limit: number
+  readonly offset: number
+  /** Where to go on. */
+  readonly after: Cursor | undefined
+}
+
+/** As many of the first rows of a list are looked through before the index of the search is asked. */
+const WINDOW = 10_000
+
+/**
+ * Users in the order of their creation. A search that many match ends among the first rows of the list; one that few
+ * match is answered from the index of character runs. Which it is, is not known before: so the first rows are always
+ * looked through, which takes milliseconds, and the index is asked when they do not hold enough.
+ */
+export async function listUsers(db: Kysely<AuthDatabase>, list: UserList): Promise<Profile[]> {
+  const direction = sql.raw(list.direction === 'asc' ? 'ASC' : 'DESC')
+  const order = sql`ORDER BY created_at ${direction}, user_id ${direction}`
+  const { rows } = await sql<ProfileRow>`
+    WITH ${list.filter === undefined ? plainPage(list, order) : searchedPage(list, order)}
+    SELECT ${profileColumns()} FROM page JOIN ${sql.table('users')} u ON u.id = page.user_id
+    ORDER BY page.created_at ${direction}, page.user_id ${direction}`.execute(db)
+  return rows.map(toProfile)
+}
+
+/** How many there are: see `countRows`. */
+export function countUsers(db: Kysely<AuthDatabase>, { audience, filter }: UserFilter): Promise<number> {
+  return countRows(db, sql`FROM ${directory} WHERE aud = ${audience} ${filter === undefined ? sql`` : matches(filter)}`)
+}
+
+const directory = sql.table('user_directory')
+
+function plainPage(list: UserList, order: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`page AS (SELECT user_id, created_at FROM ${directory} WHERE ${inList(list)} ${order}
+    OFFSET ${list.offset} LIMIT ${list.limit})`
+}
+
+function searchedPage(list: UserList, order: RawBuilder<unknown>): RawBuilder<unknown> {
+  const { filter = '', offset, limit } = list
+  const wanted = offset + limit
+  return sql`
+    newest AS MATERIALIZED (
+      SELECT user_id, created_at, document FROM ${directory} WHERE ${inList(list)} ${order} LIMIT ${sql.lit(WINDOW)}),
+    near AS MATERIALIZED (
+      SELECT user_id, created_at FROM newest WHERE strpos(document, ${needle(filter)}) > 0 ${order} LIMIT ${wanted}),
+    far AS (
+      -- OFFSET 0 keeps the planner from walking the whole list in its order until enough are found.
+      SELECT user_id, created_at FROM (SELECT user_id, created_at FROM ${directory}
+        WHERE (SELECT count(*) FROM near) < ${wanted} AND ${inList(list)} ${matches(filter)} OFFSET 0) AS found
+      ${order} LIMIT ${wanted}),
+    page AS (
+      SELECT user_id, created_at FROM (
+        SELECT user_id, created_at FROM near WHERE (SELECT count(*) FROM near) >= ${wanted}
+        UNION ALL SELECT user_id, created_at FROM far) AS merged
+      ${order} OFFSET ${offset} LIMIT ${limit})`
+}
+
+function inList({ audience, after, direction }: UserList): RawBuilder<boolean> {
+  const beyond = sql.raw(direction === 'asc' ? '>' : '<')
+  return after === undefined
+    ? sql`aud = ${audience}`
+    : sql`aud = ${audience} AND (created_at, user_id) ${beyond} (${after.createdAt}::timestamptz, ${after.id}::uuid)`
+}
+
+function matches(filter: string): RawBuilder<unknown> {
+  const text = needle(filter)
+  return sql`AND ${sql.table('text_grams')}(document) @> ${sql.table('text_grams')}(${text}) AND strpos(document, ${text}) > 0`
+}
+
+/** What is looked for in a document; see the migration that makes these. */
+function needle(filter: string): RawBuilder<string> {
+  return sql`(repeat(chr(31), 3 - length(${filter}::text)) || lower(${filter}::text))`
+}

@@ -1,0 +1,40 @@
+import { validationFailed } from '../errors.ts'
+import { type Cursor, type Page, parseCursor, parsePage, parsePerPage } from '../pagination/page-query.ts'
+
+/** The query of `GET /admin/users`. */
+export interface UserListFields {
+  readonly page?: string | undefined
+  readonly per_page?: string | undefined
+  readonly cursor?: string | undefined
+  readonly filter?: string | undefined
+  readonly sort?: string | undefined
+}
+
+/** A part of the list by its number, with a total, or by a cursor, without one. */
+export type UserListRequest = {
+  readonly filter: string | undefined
+  readonly direction: 'asc' | 'desc'
+  readonly perPage: number
+} & (
+  | ({ readonly form: 'page' } & Page)
+  /** No cursor is the beginning of the list. */
+  | { readonly form: 'cursor'; readonly after: Cursor | undefined }
+)
+
+/**
+ * Reads the query of a list of users (contract 4.8).
+ * @param hasCursor whether the parameter is there; an empty one asks for the cursor form too
+ * @throws validationFailed
+ */
+export function parseUserList(fields: UserListFields, hasCursor: boolean): UserListRequest {
+  const list = { filter: fields.filter, direction: parseSort(fields.sort) }
+  if (!hasCursor) return { ...list, form: 'page', ...parsePage(fields) }
+  const after = fields.cursor === undefined ? undefined : parseCursor(fields.cursor)
+  return { ...list, form: 'cursor', perPage: parsePerPage(fields), after }
+}
+
+function parseSort(sort: string | undefined): 'asc' | 'desc' {
+  const direction = /^created_at(?: (asc|desc))?$/i.exec(sort ?? 'created_at')
+  if (direction === null) throw validationFailed({ message: `Bad Sort Parameters: ${JSON.stringify(sort)}` })
+  return direction[1]?.toLowerCase() === 'asc' ? 'asc' : 'desc'
+}
