@@ -10,6 +10,15 @@ import { createRateLimits } from './payments/0008-create-rate-limits.ts'
 import { createAppFunction } from './payments/0009-create-app-function.ts'
 import { createMerchantFunction } from './payments/0010-create-merchant-function.ts'
 import { createUpdateMerchantFunction } from './payments/0011-update-merchant-function.ts'
+import { createTransactions } from './payments/0020-create-transactions.ts'
+import { createLedger } from './payments/0021-create-ledger.ts'
+import { createCards } from './payments/0022-create-cards.ts'
+import { createAttempts } from './payments/0023-create-attempts.ts'
+import { createEvents } from './payments/0024-create-events.ts'
+import { createAccess } from './payments/0025-create-access.ts'
+import { createRisingIds } from './payments/0026-create-rising-ids.ts'
+import { createAddEvent } from './payments/0027-create-add-event.ts'
+import { createIdempotency } from './payments/0028-create-idempotency.ts'
 
 /** The migrations of the payments service, in the order in which they run. */
 export const paymentsMigrations: MigrationSources = {
@@ -24,4 +33,13 @@ export const paymentsMigrations: MigrationSources = {
   '0009-create-app-function': createAppFunction,
   '0010-create-merchant-function': createMerchantFunction,
   '0011-update-merchant-function': createUpdateMerchantFunction,
+  '0020-create-transactions': createTransactions,
+  '0021-create-ledger': createLedger,
+  '0022-create-cards': createCards,
+  '0023-create-attempts': createAttempts,
+  '0024-create-events': createEvents,
+  '0025-create-access': createAccess,
+  '0026-create-rising-ids': createRisingIds,
+  '0027-create-add-event': createAddEvent,
+  '0028-create-idempotency': createIdempotency,
 }

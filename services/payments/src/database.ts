@@ -1,4 +1,5 @@
 import type { ColumnType, Generated } from 'kysely'
+import type * as below from './merchant-tables.ts'
 import type { Claim, Pricing } from './merchants/merchant.ts'
 
 type Json<T> = ColumnType<T, string, string>
@@ -115,6 +116,25 @@ export interface PaymentsTables {
   merchant_users: MerchantUsersTable
   id_aliases: IdAliasesTable
   merchant_balances: MerchantBalancesTable
+  instruments: below.InstrumentsTable
+  transactions: below.TransactionsTable
+  trail_entries: below.TrailEntriesTable
+  lines: below.LinesTable
+  journals: below.JournalsTable
+  entries: below.EntriesTable
+  account_snapshots: below.AccountSnapshotsTable
+  cards: below.CardsTable
+  disputes: below.DisputesTable
+  frauds: below.FraudsTable
+  payouts: below.PayoutsTable
+  payment_sessions: below.PaymentSessionsTable
+  spent_tokens: below.SpentTokensTable
+  attempts: below.AttemptsTable
+  acquirer_exceptions: below.AcquirerExceptionsTable
+  events: below.EventsTable
+  webhooks: below.WebhooksTable
+  outbox: below.OutboxTable
+  idempotency: below.IdempotencyTable
   audit: AuditTable
   rate_limits: RateLimitsTable
 }
@@ -132,9 +152,34 @@ export const tableClasses: Readonly<Record<keyof PaymentsTables, 'reference' | '
   merchant_users: 'reference',
   id_aliases: 'reference',
   merchant_balances: 'merchant',
+  instruments: 'merchant',
+  transactions: 'merchant',
+  trail_entries: 'merchant',
+  lines: 'merchant',
+  journals: 'merchant',
+  entries: 'merchant',
+  account_snapshots: 'merchant',
+  cards: 'merchant',
+  disputes: 'merchant',
+  frauds: 'merchant',
+  payouts: 'merchant',
+  payment_sessions: 'merchant',
+  spent_tokens: 'merchant',
+  attempts: 'merchant',
+  acquirer_exceptions: 'merchant',
+  events: 'merchant',
+  webhooks: 'merchant',
+  outbox: 'merchant',
+  idempotency: 'merchant',
   audit: 'merchant',
   rate_limits: 'local',
 }
 
 /** Tables that the service may add to but never change. */
-export const appendOnlyTables: readonly (keyof PaymentsTables)[] = ['audit']
+export const appendOnlyTables: readonly (keyof PaymentsTables)[] = [
+  'audit',
+  'journals',
+  'entries',
+  'trail_entries',
+  'lines',
+]

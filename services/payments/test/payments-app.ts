@@ -16,6 +16,9 @@ import { createRateLimits, type RateLimitConfig } from '../src/rate-limits/limit
 const ROLE = 'payments_service'
 const UNLIMITED: RateLimitConfig = { requestsPerSecond: 0, appsPerMinute: 0, failuresPerMinute: 0 }
 
+/** The secret of the digests of keys. */
+export const testPepper = createSecretKey(Buffer.alloc(32, 7))
+
 export interface TestOptions {
   readonly rateLimits?: Partial<RateLimitConfig>
   /** Told every log line. */
@@ -66,7 +69,7 @@ export async function startPayments({ rateLimits, onLog }: TestOptions = {}): Pr
   const deps: PaymentsDeps = {
     lanes: database.lanes,
     limits: createRateLimits({ ...UNLIMITED, ...rateLimits }, memoryStore()),
-    pepper: createSecretKey(Buffer.alloc(32, 7)),
+    pepper: testPepper,
     pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
     createKey: () => randomUUID(),
     trustProxy: false,

@@ -45,7 +45,7 @@ describe('the schema', () => {
        WHERE c.relnamespace = $1::regnamespace AND c.relname <> ALL ($2::text[])
        AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)`,
     )
-    const suffixes: Record<string, RegExp> = { p: /_pk$/, u: /_uq$/, f: /_fk$/, c: /_ck$/, i: /_(ix|uq)$/ }
+    const suffixes: Record<string, RegExp> = { p: /_pk$/, u: /_uq$/, f: /_fk$/, c: /_ck$/, t: /_ck$/, i: /_(ix|uq)$/ }
     for (const { name, kind } of rows) {
       expect(name).toMatch(suffixes[kind] ?? /never/)
       expect(name.length).toBeLessThanOrEqual(30)
@@ -88,6 +88,8 @@ describe('the schema', () => {
        AND (attname = 'id' OR attname LIKE '%\\_id' OR attname = 'created')`,
     )
     for (const { column, type, collation } of rows) {
+      // The number of a vault key.
+      if (column === 'instruments.key_id') continue
       if (column.endsWith('.created')) expect([column, type]).toEqual([column, 'timestamp(3) with time zone'])
       else expect([column, type, collation]).toEqual([column, 'text', 'C'])
     }
@@ -96,14 +98,50 @@ describe('the schema', () => {
 
   it('lets the role of the service add to ledgers, never change them, and make no tables', async () => {
     for (const table of appendOnlyTables) {
-      const change = `UPDATE payments.${table} SET created = created`
-      await expect(client.query(`SET ROLE payments_service; ${change}`)).rejects.toMatchObject({ code: '42501' })
-      await client.query('RESET ROLE')
+      const change = `UPDATE payments.${table} SET merchant_id = merchant_id`
+      for (const statement of [change, `DELETE FROM payments.${table}`, `TRUNCATE payments.${table}`]) {
+        await expect(client.query(`SET ROLE payments_service; ${statement}`)).rejects.toMatchObject({ code: '42501' })
+        await client.query('RESET ROLE')
+      }
     }
     await expect(client.query('SET ROLE payments_service; CREATE TABLE payments.x ()')).rejects.toMatchObject({
       code: '42501',
     })
     await client.query('RESET ROLE')
+  })
+})
+
+describe('the ledger', () => {
+  let database: Awaited<ReturnType<typeof openTestDatabase>>
+  let owner: pg.Client
+  beforeAll(async () => {
+    database = await openTestDatabase()
+    owner = new pg.Client({ connectionString: database.url })
+    await owner.connect()
+  })
+  afterAll(async () => {
+    await owner.end()
+    await database.close()
+  })
+
+  const insertEntries = (amounts: readonly number[]) =>
+    owner.query(
+      `INSERT INTO payments.entries (merchant_id, journal_id, seq, account, currency, amount, test)
+       SELECT repeat('a', 24), gen_random_uuid()::text, seq, 'bank', 'EUR', amount, true
+       FROM (SELECT gen_random_uuid()::text) j, unnest($1::bigint[]) WITH ORDINALITY e (amount, seq)`,
+      [amounts],
+    )
+
+  it.each(['journals', 'entries', 'trail_entries', 'lines'])('refuses its owner too to change %s', async (table) => {
+    const message = `${table} is append-only`
+    await expect(owner.query(`UPDATE payments.${table} SET merchant_id = ''`)).rejects.toThrow(message)
+    await expect(owner.query(`DELETE FROM payments.${table}`)).rejects.toThrow(message)
+    await expect(owner.query(`TRUNCATE payments.${table}`)).rejects.toThrow(message)
+  })
+
+  it('refuses a journal that does not sum to zero, at the latest when it is committed', async () => {
+    await expect(insertEntries([5, -4])).rejects.toThrow('does not sum to zero')
+    await expect(owner.query('SELECT FROM payments.entries')).resolves.toMatchObject({ rowCount: 0 })
   })
 })
 

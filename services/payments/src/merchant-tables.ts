@@ -1,0 +1,232 @@
+import type { ColumnType, Generated } from 'kysely'
+
+type Json<T> = ColumnType<T, string, string>
+
+/** The columns that every row below a merchant begins with. */
+interface MerchantRow {
+  merchant_id: string
+  id: string
+  created: Date
+}
+
+/** A card as it was used. Its number is sealed with the vault key `key_id`. */
+export interface InstrumentsTable extends MerchantRow {
+  pan_sealed: Buffer
+  key_id: number
+  pan_mac: Buffer
+  bin: string
+  last4: string
+  /** Last day on which the card is good. */
+  expiry: Date
+  scheme: string | null
+  /** What the simulator was told to do with this card. */
+  scenario: Json<unknown> | null
+  network_ref: string | null
+}
+
+/** A transaction; amounts are minor units of `currency`. Of `disputed`, `lost` is gone for good. */
+export interface TransactionsTable extends MerchantRow {
+  instrument_id: string
+  source_id: string | null
+  test: boolean
+  currency: string
+  amount: bigint
+  descriptor: string
+  reference: string | null
+  pending: Generated<bigint>
+  captured: Generated<bigint>
+  refunded: Generated<bigint>
+  voided: Generated<bigint>
+  disputed: Generated<bigint>
+  lost: Generated<bigint>
+  trail_length: Generated<number>
+  custom: Json<unknown> | null
+  tds: 'attempt' | 'full' | null
+  recurring: boolean
+  successful: boolean
+  error_code: number | null
+  plan: Json<unknown> | null
+  unplanned: Json<unknown> | null
+  code_present: boolean
+  session_id: string | null
+  acquirer_ref: string | null
+}
+
+/** A link of the merchant's chain. */
+interface ChainedRow extends MerchantRow {
+  hash: Buffer
+  hash_version: number
+}
+
+export type TrailKind = 'capture' | 'refund' | 'void' | 'disputeWon' | 'disputeLost'
+
+/** What happened to a transaction. `amount` is in its currency; `gross`, fees and `balance` are in the merchant's. */
+export interface TrailEntriesTable extends ChainedRow {
+  transaction_id: string
+  seq: number
+  kind: TrailKind
+  amount: bigint
+  gross: bigint
+  fee_flat: bigint
+  fee_rate: bigint
+  balance: bigint
+  descriptor: string
+  reference: string | null
+  line_id: string | null
+  dispute_id: string | null
+  rate: string | null
+  rate_date: Date | null
+}
+
+export type LineKind = 'capture' | 'refund' | 'dispute' | 'payout' | 'payoutReversal' | 'adjustment'
+
+/** A movement of the merchant's balance. `amount` is in `currency`, that of the transaction. */
+export interface LinesTable extends ChainedRow {
+  kind: LineKind
+  balance: bigint
+  fee: bigint
+  description: string | null
+  transaction_id: string | null
+  amount: bigint | null
+  currency: string | null
+  balance_after: bigint
+  journal_id: string
+  test: boolean
+}
+
+export interface JournalsTable extends ChainedRow {
+  kind: LineKind | 'payoutSettled' | 'schemeSettled'
+  cause_id: string
+  test: boolean
+}
+
+/** One side of a journal. Credit is positive. */
+export interface EntriesTable {
+  merchant_id: string
+  journal_id: string
+  seq: number
+  account: string
+  currency: string
+  amount: bigint
+  test: boolean
+}
+
+/** Sums of entries up to the end of a day. */
+export interface AccountSnapshotsTable {
+  merchant_id: string
+  account: string
+  currency: string
+  test: boolean
+  date: Date
+  sum: string
+}
+
+export interface CardsTable extends MerchantRow {
+  transaction_id: string
+  instrument_id: string
+  notes: string | null
+  deleted: Date | null
+}
+
+export interface DisputesTable extends MerchantRow {
+  transaction_id: string
+  amount: bigint
+  currency: string
+  reason_code: number
+  reason_title: string
+  due: Date
+  status: Generated<'open' | 'won' | 'lost'>
+  acquirer_ref: string | null
+  resolved: Date | null
+}
+
+export interface FraudsTable extends MerchantRow {
+  transaction_id: string
+  reported: Date | null
+  reason: number | null
+  acquirer_ref: string | null
+}
+
+export interface PayoutsTable extends MerchantRow {
+  date: Date
+  test: boolean
+  amount: bigint
+  currency: string
+  iban: string
+  status: Generated<'created' | 'exported' | 'settled' | 'failed'>
+  line_id: string
+}
+
+export interface PaymentSessionsTable extends MerchantRow {
+  digest: Buffer
+  state: string
+  tds: Json<unknown> | null
+  origin: string | null
+  return_url: string | null
+  transaction_id: string | null
+  expires: Date
+}
+
+export interface SpentTokensTable {
+  merchant_id: string
+  jti: string
+  expires: Date
+}
+
+/** What an acquirer was asked; never with card data. */
+export interface AttemptsTable extends MerchantRow {
+  kind: string
+  status: Generated<'sent' | 'approved' | 'declined' | 'unknown' | 'reversed'>
+  request: Json<unknown>
+}
+
+export interface AcquirerExceptionsTable extends MerchantRow {
+  payload: Json<unknown>
+  resolved: Date | null
+}
+
+/** An object at one moment; of a transaction the amounts, from which it is shown as it was. */
+interface MomentColumns {
+  object_id: string | null
+  pending: bigint | null
+  captured: bigint | null
+  refunded: bigint | null
+  voided: bigint | null
+  disputed: bigint | null
+  trail_length: number | null
+}
+
+export interface EventsTable extends MerchantRow, MomentColumns {
+  type: string
+  version: Generated<number>
+  data: Json<unknown> | null
+}
+
+export interface WebhooksTable extends MerchantRow {
+  url: string
+  events: string[]
+  secret_sealed: Buffer
+  previous_sealed: Buffer | null
+  previous_until: Date | null
+  disabled: Date | null
+}
+
+/** Work that remains after a call; a job takes it from here. */
+export interface OutboxTable extends MerchantRow {
+  kind: string
+  payload: Json<unknown>
+}
+
+/** What an Idempotency-Key is remembered for. `status` is null while an acquirer is asked. */
+export interface IdempotencyTable extends MomentColumns {
+  merchant_id: string
+  identity_id: string
+  method: string
+  path: string
+  key: string
+  fingerprint: Buffer
+  status: number | null
+  error_code: number | null
+  body: string | null
+  created: Date
+}
