@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest'
+import { hasCheckDigit, schemeOf, visibleDigits } from './card-number.ts'
+
+const fill = (head: string, length = 16) => head.padEnd(length, '0')
+const supported = (scheme: string) => ({ verdict: 'supported', scheme })
+const unsupported = (scheme: string) => ({ verdict: 'unsupported', scheme })
+const unknown = { verdict: 'unknown' }
+
+describe('schemeOf', () => {
+  it.each([
+    [fill('4', 13), supported('visa')],
+    [fill('4'), supported('visa')],
+    [fill('4', 19), supported('visa')],
+    [fill('4', 15), unknown],
+    [fill('50'), unsupported('maestro')],
+    [fill('51'), supported('mastercard')],
+    [fill('55'), supported('mastercard')],
+    [fill('55', 15), unknown],
+    [fill('56'), unsupported('maestro')],
+    [fill('58'), unsupported('maestro')],
+    [fill('59'), unknown],
+    [fill('222099'), unknown],
+    [fill('222100'), supported('mastercard')],
+    [fill('272099'), supported('mastercard')],
+    [fill('272100'), unknown],
+    [fill('30'), unsupported('diners')],
+    [fill('34', 15), unsupported('amex')],
+    [fill('3527'), unknown],
+    [fill('3528'), unsupported('jcb')],
+    [fill('3589'), unsupported('jcb')],
+    [fill('3590'), unknown],
+    [fill('36', 14), unsupported('diners')],
+    [fill('37', 15), unsupported('amex')],
+    [fill('38', 14), unsupported('diners')],
+    [fill('6011'), unsupported('discover')],
+    [fill('6012'), unsupported('maestro')],
+    [fill('62'), unsupported('unionpay')],
+    [fill('65'), unsupported('discover')],
+    [fill('1'), unknown],
+    [fill('2'), unknown],
+    [fill('9'), unknown],
+    ['', unknown],
+  ])('live %s', (number, verdict) => {
+    expect(schemeOf(number, { test: false })).toEqual(verdict)
+  })
+
+  it.each([
+    [fill('1'), supported('visa')],
+    [fill('1', 10), supported('visa')],
+    [fill('4'), supported('visa')],
+    [fill('4', 14), unknown],
+    [fill('2'), supported('mastercard')],
+    [fill('222099'), supported('mastercard')],
+    [fill('51'), supported('mastercard')],
+    [fill('34', 15), unknown],
+    [fill('62'), unknown],
+  ])('test %s', (number, verdict) => {
+    expect(schemeOf(number, { test: true })).toEqual(verdict)
+  })
+})
+
+describe('hasCheckDigit', () => {
+  it.each([
+    ['4242424242424242', true],
+    ['4242424242424241', false],
+    ['5555555555554444', true],
+    ['378282246310005', true],
+    ['378282246310006', false],
+    ['4222222222222', true],
+    ['0', true],
+    ['1', false],
+  ])('%s', (number, right) => {
+    expect(hasCheckDigit(number)).toBe(right)
+  })
+
+  it('finds every change of one digit, and of two neighbours but 09 for 90', () => {
+    const number = '4539148803436467'
+    expect(hasCheckDigit(number)).toBe(true)
+    for (const [place, digit] of [...number].entries()) {
+      for (const other of '0123456789'.replace(digit, '')) {
+        expect(hasCheckDigit(number.slice(0, place) + other + number.slice(place + 1))).toBe(false)
+      }
+      const next = number[place + 1]
+      if (next === undefined || next === digit || `${digit}${next}` === '09' || `${digit}${next}` === '90') continue
+      expect(hasCheckDigit(number.slice(0, place) + next + digit + number.slice(place + 2))).toBe(false)
+    }
+  })
+})
+
+describe('visibleDigits', () => {
+  it('shows the first six and the last four', () => {
+    expect(visibleDigits('4539148803436467')).toEqual({ bin: '453914', last4: '6467' })
+    expect(visibleDigits('1234567890')).toEqual({ bin: '123456', last4: '7890' })
+  })
+})

@@ -1,0 +1,79 @@
+/** The networks that are accepted. */
+export type Scheme = 'visa' | 'mastercard'
+
+/** The network that a number belongs to, as far as its first digits tell. */
+export type SchemeVerdict =
+  | { readonly verdict: 'supported'; readonly scheme: Scheme }
+  | { readonly verdict: 'unsupported'; readonly scheme: string }
+  | { readonly verdict: 'unknown' }
+
+/** Numbers whose first digits lie between two of the same length, both included. */
+interface NumberRange {
+  readonly scheme: string
+  readonly from: string
+  readonly to: string
+  /** Absent: a number of any length. */
+  readonly lengths?: readonly number[]
+}
+
+const VISA: NumberRange = { scheme: 'visa', from: '4', to: '4', lengths: [13, 16, 19] }
+const MASTERCARD: readonly NumberRange[] = [
+  { scheme: 'mastercard', from: '51', to: '55', lengths: [16] },
+  { scheme: 'mastercard', from: '222100', to: '272099', lengths: [16] },
+]
+/** The first that fits counts: what stands later is wider. */
+const LIVE_RANGES: readonly NumberRange[] = [
+  VISA,
+  ...MASTERCARD,
+  { scheme: 'amex', from: '34', to: '34' },
+  { scheme: 'amex', from: '37', to: '37' },
+  { scheme: 'diners', from: '30', to: '30' },
+  { scheme: 'diners', from: '36', to: '36' },
+  { scheme: 'diners', from: '38', to: '38' },
+  { scheme: 'discover', from: '6011', to: '6011' },
+  { scheme: 'discover', from: '65', to: '65' },
+  { scheme: 'jcb', from: '3528', to: '3589' },
+  { scheme: 'unionpay', from: '62', to: '62' },
+  { scheme: 'maestro', from: '50', to: '50' },
+  { scheme: 'maestro', from: '56', to: '58' },
+  { scheme: 'maestro', from: '6', to: '6' },
+]
+/** The numbers of the simulator begin with 1 and 2, which no real card does. */
+const TEST_RANGES: readonly NumberRange[] = [
+  { scheme: 'visa', from: '1', to: '1' },
+  VISA,
+  { scheme: 'mastercard', from: '2', to: '2' },
+  ...MASTERCARD,
+]
+
+/** The network of a card number (digits alone), by the ranges of live or of test merchants. @see contract 16.2 */
+export function schemeOf(number: string, { test }: { readonly test: boolean }): SchemeVerdict {
+  const range = (test ? TEST_RANGES : LIVE_RANGES).find((candidate) => contains(candidate, number))
+  if (range === undefined) return { verdict: 'unknown' }
+  const { scheme } = range
+  return isSupported(scheme) ? { verdict: 'supported', scheme } : { verdict: 'unsupported', scheme }
+}
+
+/** Whether the last digit is the check digit of the others. @see ISO/IEC 7812-1, annex B (Luhn) */
+export function hasCheckDigit(number: string): boolean {
+  const sum = [...number].reverse().reduce((total, digit, place) => {
+    const value = place % 2 === 0 ? Number(digit) : Number(digit) * 2
+    return total + (value > 9 ? value - 9 : value)
+  }, 0)
+  return sum % 10 === 0
+}
+
+/** What may be shown of a card number: its first six digits and its last four. */
+export function visibleDigits(number: string): { readonly bin: string; readonly last4: string } {
+  return { bin: number.slice(0, 6), last4: number.slice(-4) }
+}
+
+function isSupported(scheme: string): scheme is Scheme {
+  return scheme === 'visa' || scheme === 'mastercard'
+}
+
+/** Texts of digits, compared by byte: with equal lengths that is their order as numbers. */
+function contains({ from, to, lengths }: NumberRange, number: string): boolean {
+  const head = number.slice(0, from.length)
+  return head.length === from.length && from <= head && head <= to && (lengths?.includes(number.length) ?? true)
+}
