@@ -1,0 +1,64 @@
+import { createNoopMeter, type Meter } from '@opentelemetry/api'
+import { describe, expect, it } from 'vitest'
+import { createPanVault } from './pan-vault.ts'
+import { UnsealError } from './seal.ts'
+import type { VaultKey } from './vault-keys.ts'
+
+const first: VaultKey = { id: 1, key: Buffer.alloc(32, 1) }
+const second: VaultKey = { id: 255, key: Buffer.alloc(32, 2) }
+const place = { merchantId: 'a'.repeat(24), instrumentId: 'b'.repeat(24) }
+const pan = '4539148803436467'
+const meter = createNoopMeter()
+
+describe('createPanVault', () => {
+  it('opens what it sealed, and never seals alike twice', () => {
+    const vault = createPanVault([first], meter)
+    const [one, other] = [vault.seal(pan, place), vault.seal(pan, place)]
+    expect(vault.open(one.sealed, place, 'authorization')).toBe(pan)
+    expect(one.sealed.equals(other.sealed)).toBe(false)
+    expect(one.mac.equals(other.mac)).toBe(true)
+    expect([one.keyId, one.mac.length, one.sealed.length]).toEqual([1, 32, 1 + 12 + 16 + 16])
+    expect(one.sealed.toString('latin1')).not.toContain(pan.slice(0, 6))
+  })
+
+  it('refuses every altered bit, every shorter text, and every other row', () => {
+    const vault = createPanVault([first, { ...second, id: 0 }], meter)
+    const { sealed } = vault.seal(pan, place)
+    for (let bit = 0; bit < sealed.length * 8; bit++) {
+      const altered = Buffer.from(sealed)
+      altered.writeUInt8(altered.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3)
+      expect(() => vault.open(altered, place, 'authorization')).toThrow(UnsealError)
+    }
+    for (let length = 0; length < sealed.length; length++) {
+      expect(() => vault.open(sealed.subarray(0, length), place, 'authorization')).toThrow(UnsealError)
+    }
+    const elsewhere = { merchantId: place.instrumentId, instrumentId: place.merchantId }
+    expect(() => vault.open(sealed, elsewhere, 'authorization')).toThrow(UnsealError)
+  })
+
+  it('seals with the first key, opens with all, and finds a number under each', () => {
+    const old = createPanVault([first], meter)
+    const both = createPanVault([second, first], meter)
+    const kept = old.seal(pan, place)
+    expect(both.open(kept.sealed, place, 'rotation')).toBe(pan)
+    expect(both.seal(pan, place).keyId).toBe(255)
+    expect(both.macs(pan).some((mac) => mac.equals(kept.mac))).toBe(true)
+    expect(both.macs(pan)).toHaveLength(2)
+    const gone = createPanVault([second], meter)
+    expect(() => gone.open(kept.sealed, place, 'rotation')).toThrow('key 1, which is not configured')
+  })
+
+  it('counts every opening, the failed ones too', () => {
+    const counted: unknown[] = []
+    const counting: Meter = Object.assign(Object.create(meter), {
+      createCounter: (name: string) => ({ add: (...given: unknown[]) => counted.push([name, ...given]) }),
+    })
+    const vault = createPanVault([first], counting)
+    vault.open(vault.seal(pan, place).sealed, place, 'authorization')
+    expect(() => vault.open(Buffer.alloc(0), place, 'rotation')).toThrow(UnsealError)
+    expect(counted).toEqual([
+      ['payments_vault_opens_total', 1, { purpose: 'authorization' }],
+      ['payments_vault_opens_total', 1, { purpose: 'rotation' }],
+    ])
+  })
+})

@@ -1,0 +1,65 @@
+import { createHmac, type KeyObject } from 'node:crypto'
+import type { Meter } from '@opentelemetry/api'
+import { deriveKey } from './derive-key.ts'
+import { type SealingKeys, seal, unseal } from './seal.ts'
+import type { VaultKey } from './vault-keys.ts'
+
+/** The row that a card number belongs to. What is sealed for one opens in no other. */
+export interface PanPlace {
+  readonly merchantId: string
+  readonly instrumentId: string
+}
+
+/** A card number as it is kept. */
+export interface SealedPan {
+  readonly sealed: Buffer
+  /** The key that sealed it and made the digest. */
+  readonly keyId: number
+  /** Keyed digest by which the same number is found again within a merchant. 32 bytes. */
+  readonly mac: Buffer
+}
+
+/** Why a card number is opened; a label of the metric. */
+export type OpenPurpose = 'authorization' | 'rotation'
+
+/** The only way to a stored card number. */
+export interface PanVault {
+  seal(pan: string, place: PanPlace): SealedPan
+  /** @throws UnsealError when it was altered, belongs to another row, or its key is gone */
+  open(sealed: Buffer, place: PanPlace, purpose: OpenPurpose): string
+  /** The digests that a number may be kept under: one a key. */
+  macs(pan: string): readonly Buffer[]
+}
+
+/** Opens the vault. The first key seals; every opening is counted. @see contract 24, "Card data" */
+export function createPanVault(vaultKeys: readonly [VaultKey, ...VaultKey[]], meter: Meter): PanVault {
+  const opens = meter.createCounter('payments_vault_opens_total', { description: 'Card numbers opened by purpose' })
+  const [first] = vaultKeys
+  const sealing: SealingKeys = {
+    sealing: first.id,
+    keys: new Map(vaultKeys.map((key) => [key.id, deriveKey(key, 'pan/seal')])),
+  }
+  const macKey = deriveKey(first, 'pan/mac')
+  const macKeys = vaultKeys.map((key) => deriveKey(key, 'pan/mac'))
+  return {
+    seal: (pan, place) => ({
+      sealed: seal(sealing, pan, textOf(place)),
+      keyId: first.id,
+      mac: digest(macKey, pan),
+    }),
+    open: (sealed, place, purpose) => {
+      opens.add(1, { purpose })
+      return unseal(sealing, sealed, textOf(place))
+    },
+    macs: (pan) => macKeys.map((key) => digest(key, pan)),
+  }
+}
+
+/** Both ids have 24 digits, so that no two places have the same text. */
+function textOf({ merchantId, instrumentId }: PanPlace): string {
+  return `${merchantId}${instrumentId}`
+}
+
+function digest(key: KeyObject, pan: string): Buffer {
+  return createHmac('sha256', key).update(pan).digest()
+}

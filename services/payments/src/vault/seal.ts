@@ -1,0 +1,49 @@
+import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'node:crypto'
+
+/** Keys of one purpose by their id; `sealing` is the one that seals, all of them open. */
+export interface SealingKeys {
+  readonly sealing: number
+  readonly keys: ReadonlyMap<number, KeyObject>
+}
+
+/** Text that cannot be opened: altered, moved to another place, or sealed by a key that is no longer known. */
+export class UnsealError extends Error {
+  override readonly name = 'UnsealError'
+}
+
+const ALGORITHM = 'aes-256-gcm'
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/**
+ * Seals a text: the key's id (one byte), a random nonce, the ciphertext, the tag. `place` is authenticated with it, so that
+ * it opens nowhere else. @see NIST SP 800-38D
+ */
+export function seal({ sealing, keys }: SealingKeys, text: string, place: string): Buffer {
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv(ALGORITHM, keyOf(keys, sealing), nonce, { authTagLength: TAG_BYTES })
+  cipher.setAAD(Buffer.from(place))
+  return Buffer.concat([Buffer.of(sealing), nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
+}
+
+/** Opens what `seal` made for the same place. @throws UnsealError */
+export function unseal({ keys }: SealingKeys, sealed: Buffer, place: string): string {
+  if (sealed.length < 1 + NONCE_BYTES + TAG_BYTES) throw new UnsealError('sealed text is too short')
+  const nonce = sealed.subarray(1, 1 + NONCE_BYTES)
+  const key = keyOf(keys, sealed.readUInt8(0))
+  const decipher = createDecipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES })
+  decipher.setAAD(Buffer.from(place))
+  decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
+  const opened = decipher.update(sealed.subarray(1 + NONCE_BYTES, -TAG_BYTES))
+  try {
+    return Buffer.concat([opened, decipher.final()]).toString('utf8')
+  } catch (cause) {
+    throw new UnsealError('sealed text was altered or belongs elsewhere', { cause })
+  }
+}
+
+function keyOf(keys: ReadonlyMap<number, KeyObject>, id: number): KeyObject {
+  const key = keys.get(id)
+  if (key === undefined) throw new UnsealError(`sealed with key ${id}, which is not configured`)
+  return key
+}
