@@ -22,3 +22,8 @@ export function isFundingCurrency(code: string): boolean {
 export function isCurrency(code: string): boolean {
   return CURRENCIES.has(code)
 }
+
+/** Decimals of the minor unit, or undefined for a currency that is not listed. */
+export function currencyExponent(code: string): number | undefined {
+  return CURRENCIES.get(code)?.exponent
+}

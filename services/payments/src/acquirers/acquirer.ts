@@ -1,0 +1,61 @@
+import type { Money } from '../merchants/merchant.ts'
+import type { Scenario } from './scenario.ts'
+
+/** What is asked of an acquirer: to reserve an amount on a card. */
+export interface AuthorizationRequest {
+  /** The attempt's id: a request that is repeated with it is answered alike and reserves nothing more. */
+  readonly idempotencyRef: string
+  readonly merchantId: string
+  readonly money: Money
+  /** Text on the cardholder's statement. */
+  readonly descriptor: string
+  readonly card: {
+    /** Opens the stored number; called only where it goes to a card network. */
+    readonly number: () => string
+    /** Last instant at which the card is good. */
+    readonly expiry: Date
+  }
+  /** Who pays now: the customer in person, or the merchant's server on an earlier agreement. */
+  readonly initiator: 'customer' | 'merchant'
+  /** Whether the first payment announced a plan. */
+  readonly planned: boolean
+  /** The network's reference of the first payment. */
+  readonly networkRef: string | null
+  /** How the simulator is to behave; of no use to others. */
+  readonly scenario: Scenario
+}
+
+/** `unknown`: nobody can tell yet whether the amount is reserved. */
+export type AuthorizationOutcome =
+  | { readonly verdict: 'approved'; readonly ref: string; readonly networkRef: string | null }
+  | { readonly verdict: 'declined'; readonly statusCode: string }
+  | { readonly verdict: 'unknown' }
+
+/** A movement that our books have decided and the acquirer must follow. */
+export interface AcquirerTask {
+  readonly kind: 'capture' | 'refund' | 'void'
+  /** Id of the trail entry: the same task may come again. */
+  readonly operationId: string
+  readonly merchantId: string
+  readonly transactionId: string
+  /** The acquirer's reference of the authorization. */
+  readonly acquirerRef: string
+  readonly money: Money
+  readonly descriptor: string
+}
+
+/** `retry`: later again. `rejected`: never, an operator has to look. */
+export type TaskOutcome =
+  | { readonly verdict: 'accepted' }
+  | { readonly verdict: 'rejected'; readonly reason: string }
+  | { readonly verdict: 'retry' }
+
+/** A company that reserves and moves card money. Every call is bounded in time and may be repeated. @see contract 19 */
+export interface Acquirer {
+  authorize(request: AuthorizationRequest): Promise<AuthorizationOutcome>
+  /** What became of an authorization whose answer was lost, by the attempt's id. */
+  inquire(idempotencyRef: string): Promise<AuthorizationOutcome>
+  /** Gives back a reservation that nobody was told of. */
+  reverse(idempotencyRef: string): Promise<TaskOutcome>
+  submit(task: AcquirerTask): Promise<TaskOutcome>
+}

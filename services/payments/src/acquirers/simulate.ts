@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto'
+import type { Money } from '../merchants/merchant.ts'
+import type { AuthorizationOutcome, AuthorizationRequest } from './acquirer.ts'
+import type { Scenario } from './scenario.ts'
+
+/** Minor units of an amount in another currency. */
+export type AmountIn = (currency: string) => bigint
+
+const SCHEME_REFUSALS = {
+  supported: undefined,
+  unsupported: 'PAYMENT_CARD_SCHEME_UNSUPPORTED',
+  unknown: 'PAYMENT_CARD_SCHEME_UNKNOWN',
+} as const
+const STATUS_REFUSALS = {
+  valid: undefined,
+  invalid: 'PAYMENT_CARD_NUMBER_INVALID',
+  expired: 'PAYMENT_CARD_EXPIRED',
+  disabled: 'PAYMENT_CARD_DISABLED',
+  lost: 'PAYMENT_CARD_LOST',
+} as const
+
+/**
+ * The status code with which the card itself is refused, before anyone is authenticated: scheme, status, then the security
+ * code, which only a customer gives. @see contract 16.1, "Precedence"
+ */
+export function cardRefusal(
+  { scheme, status, code, refusal, laterRefusal }: Scenario,
+  initiator: AuthorizationRequest['initiator'],
+): string | undefined {
+  const ofCard = SCHEME_REFUSALS[scheme] ?? STATUS_REFUSALS[status]
+  if (ofCard !== undefined) return ofCard
+  if (initiator === 'customer' && code === 'invalid') return 'PAYMENT_CARD_SECURITY_CODE_INVALID'
+  return refusal ?? (initiator === 'merchant' ? laterRefusal : null) ?? undefined
+}
+
+/** The status code with which an amount is refused on a good card: limit, then balance. Each payment is judged by itself. */
+function amountRefusal({ limit, balance }: Scenario, amountIn: AmountIn): string | undefined {
+  const exceeds = (bound: Money | null) => bound !== null && amountIn(bound.currency) > BigInt(bound.amount)
+  if (exceeds(limit)) return 'PAYMENT_AMOUNT_LIMIT'
+  return exceeds(balance) ? 'PAYMENT_INSUFFICIENT_FUNDS' : undefined
+}
+
+/** Currencies that an amount is compared in, other than its own. */
+export function comparedCurrencies({ limit, balance }: Scenario, own: string): readonly string[] {
+  const bounds = [limit, balance].flatMap((bound) => (bound === null ? [] : [bound.currency]))
+  return [...new Set(bounds)].filter((currency) => currency !== own)
+}
+
+/** The simulator's answer to an authorization. @see contract 16 */
+export function simulate(
+  { scenario, initiator, idempotencyRef }: Pick<AuthorizationRequest, 'scenario' | 'initiator' | 'idempotencyRef'>,
+  amountIn: AmountIn,
+): AuthorizationOutcome {
+  const statusCode = cardRefusal(scenario, initiator) ?? amountRefusal(scenario, amountIn)
+  if (statusCode !== undefined) return { verdict: 'declined', statusCode }
+  return { verdict: 'approved', ref: simulatedRef(idempotencyRef), networkRef: null }
+}
+
+/** The reference of an operation at the simulator: the same for the same operation, always. @see contract 16.3 */
+export function simulatedRef(operationId: string): string {
+  return `sim_${createHash('sha256').update(operationId).digest('hex').slice(0, 24)}`
+}

@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import { currencyExponent } from '../money/currencies.ts'
+import { decimalMoneyShape, toMinorUnits } from '../money/decimal-money.ts'
+import type { ScenarioChanges } from './scenario.ts'
+import { scenarioOfNumber } from './test-numbers.ts'
+
+const Bound = z.union([
+  z.literal('infinite'),
+  z.strictObject({ ...decimalMoneyShape, value: z.int().min(0) }).transform((money, context) => {
+    const exponent = currencyExponent(money.currency)
+    if (exponent !== undefined) return { currency: money.currency, amount: Number(toMinorUnits(money, exponent)) }
+    context.addIssue({ code: 'custom', message: 'must be a listed currency', path: ['currency'] })
+    return z.NEVER
+  }),
+])
+
+/** The `test` object of a payment: how the simulator is to behave. The first value of each is the default. @see contract 16.1 */
+export const TestObject = z.strictObject({
+  card: z
+    .strictObject({
+      scheme: z.enum(['supported', 'unsupported', 'unknown']).optional(),
+      code: z.enum(['valid', 'invalid']).optional(),
+      status: z.enum(['valid', 'invalid', 'expired', 'disabled', 'lost']).optional(),
+      limit: Bound.optional(),
+      balance: Bound.optional(),
+    })
+    .optional(),
+  fingerprint: z.enum(['success', 'timeout']).optional(),
+  tds: z
+    .strictObject({
+      fingerprint: z.enum(['success', 'timeout', 'unavailable']).optional(),
+      challenge: z.boolean().optional(),
+      status: z.enum(['authenticated', 'rejected', 'unavailable', 'attempted']).optional(),
+    })
+    .optional(),
+})
+
+/**
+ * The scenario of a card's first payment. A `test` object that settles anything wins over what the number means.
+ * @see contract 16.2
+ */
+export function scenarioOfPayment(
+  number: string,
+  { card, fingerprint, tds }: z.output<typeof TestObject>,
+): ScenarioChanges {
+  const changes = withoutAbsent({
+    scheme: card?.scheme,
+    code: card?.code,
+    status: card?.status,
+    limit: finite(card?.limit),
+    balance: finite(card?.balance),
+    fingerprint,
+    tdsFingerprint: tds?.fingerprint,
+    tdsChallenge: tds?.challenge,
+    tdsStatus: tds?.status,
+  })
+  return Object.keys(changes).length > 0 ? changes : scenarioOfNumber(number)
+}
+
+function finite<Value>(bound: Value | 'infinite' | undefined): Value | null | undefined {
+  return bound === 'infinite' ? null : bound
+}
+
+function withoutAbsent<Members extends object>(
+  members: Members,
+): { [Key in keyof Members]?: Exclude<Members[Key], undefined> } {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as never
+}

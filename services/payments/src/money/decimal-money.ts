@@ -1,0 +1,24 @@
+import { z } from 'zod'
+
+/**
+ * Money as the checkout writes it: `value` · 10^−`exponent` major units. The exponent is the writer's, not the currency's.
+ * @see contract 15.2
+ */
+export interface DecimalMoney {
+  readonly exponent: number
+  readonly value: number
+}
+
+/** The members of such money; whether the currency is listed is judged by who reads it. */
+export const decimalMoneyShape = {
+  currency: z.string().regex(/^[A-Z]{3}$/),
+  exponent: z.int().min(0).max(10),
+}
+
+/** Minor units of a currency with so many decimals. Money that is finer than the currency is rounded up. */
+export function toMinorUnits({ exponent, value }: DecimalMoney, currencyExponent: number): bigint {
+  const shift = currencyExponent - exponent
+  if (shift >= 0) return BigInt(value) * 10n ** BigInt(shift)
+  const unit = 10n ** BigInt(-shift)
+  return (BigInt(value) + unit - 1n) / unit
+}
