@@ -1,0 +1,15 @@
+import { expect, it } from 'vitest'
+import { writeCsv } from './write-csv.ts'
+
+it.each<[Parameters<typeof writeCsv>[0], string]>([
+  [[], ''],
+  [[['a', 'b'], ['c']], 'a,b\r\nc\r\n'],
+  [[['a "b", c', 'd\ne', '']], '"a ""b"", c","d\ne",\r\n'],
+  [[['-100', { text: 'plain' }]], '-100,plain\r\n'],
+])('writes %j', (rows, text) => {
+  expect(writeCsv(rows)).toBe(text)
+})
+
+it.each(['=1+1', '+1', '-1', '@x', '\tx'])('never lets the text %j be a formula', (text) => {
+  expect(writeCsv([[{ text }]])).toBe(`'${text}\r\n`)
+})

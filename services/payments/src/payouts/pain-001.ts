@@ -1,0 +1,96 @@
+import { toSepaText } from './sepa-text.ts'
+
+/** One transfer to a merchant's account. */
+export interface BankTransfer {
+  readonly payoutId: string
+  /** Minor units of `currency`. */
+  readonly amount: bigint
+  readonly currency: string
+  readonly merchantId: string
+  readonly merchantName: string
+  readonly iban: string
+}
+
+/** The account that is paid from. */
+export interface Debtor {
+  readonly name: string
+  readonly iban: string
+  readonly bic: string | undefined
+}
+
+export interface TransferMessage {
+  /** At most 35 characters, unique for the debtor. */
+  readonly messageId: string
+  readonly created: Date
+  readonly debtor: Debtor
+  /** Euro alone, at least one. */
+  readonly transfers: readonly BankTransfer[]
+}
+
+const NAME_LENGTH_MAX = 70
+
+/**
+ * A credit transfer message for a bank: one message, one payment information, a transfer a payout. Numbers and sums of
+ * transfers stand in it as control values. @see ISO 20022, pain.001.001.03; EPC SEPA Credit Transfer guidelines
+ */
+export function writePain001({ messageId, created, debtor, transfers }: TransferMessage): string {
+  const count = String(transfers.length)
+  const sum = inEuro(transfers.reduce((total, { amount }) => total + amount, 0n))
+  const instant = created.toISOString().slice(0, 19)
+  const control = [element('NbOfTxs', count), element('CtrlSum', sum)]
+  const document = element('CstmrCdtTrfInitn', [
+    element('GrpHdr', [
+      element('MsgId', messageId),
+      element('CreDtTm', instant),
+      ...control,
+      element('InitgPty', [element('Nm', toSepaText(debtor.name, NAME_LENGTH_MAX))]),
+    ]),
+    element('PmtInf', [
+      element('PmtInfId', messageId),
+      element('PmtMtd', 'TRF'),
+      ...control,
+      element('PmtTpInf', [element('SvcLvl', [element('Cd', 'SEPA')])]),
+      element('ReqdExctnDt', instant.slice(0, 10)),
+      element('Dbtr', [element('Nm', toSepaText(debtor.name, NAME_LENGTH_MAX))]),
+      element('DbtrAcct', account(debtor.iban)),
+      element('DbtrAgt', [element('FinInstnId', [agent(debtor.bic)])]),
+      element('ChrgBr', 'SLEV'),
+      ...transfers.map(toTransaction),
+    ]),
+  ])
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<Document xmlns="${NAMESPACE}">${document}</Document>\n`
+}
+
+const NAMESPACE = 'urn:iso:std:iso:20022:tech:xsd:pain.001.001.03'
+
+function toTransaction({ payoutId, amount, merchantName, iban }: BankTransfer): string {
+  return element('CdtTrfTxInf', [
+    element('PmtId', [element('EndToEndId', payoutId)]),
+    element('Amt', [`<InstdAmt Ccy="EUR">${inEuro(amount)}</InstdAmt>`]),
+    element('Cdtr', [element('Nm', toSepaText(merchantName, NAME_LENGTH_MAX))]),
+    element('CdtrAcct', account(iban)),
+    element('RmtInf', [element('Ustrd', `Payout ${payoutId}`)]),
+  ])
+}
+
+function account(iban: string): readonly string[] {
+  return [element('Id', [element('IBAN', iban)])]
+}
+
+function agent(bic: string | undefined): string {
+  return bic === undefined ? element('Othr', [element('Id', 'NOTPROVIDED')]) : element('BIC', bic)
+}
+
+function inEuro(cents: bigint): string {
+  const digits = cents.toString().padStart(3, '0')
+  return `${digits.slice(0, -2)}.${digits.slice(-2)}`
+}
+
+/** An element around its children, or around a text that is escaped. */
+function element(name: string, content: string | readonly string[]): string {
+  const inner =
+    typeof content === 'string' ? content.replace(/[<>&]/g, (sign) => ENTITIES[sign] ?? sign) : content.join('')
+  return `<${name}>${inner}</${name}>`
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { '<': '&lt;', '>': '&gt;', '&': '&amp;' }

@@ -1,0 +1,26 @@
+/** What a payout is decided on, in minor units of the merchant's currency. */
+export interface PayoutPosition {
+  readonly balance: bigint
+  /** What open disputes may take back. */
+  readonly reserve: bigint
+  /** What came in so recently that it is not due. */
+  readonly notYetDue: bigint
+  /** Less is not worth a transfer. */
+  readonly minimum: bigint
+  readonly hasIban: boolean
+}
+
+/** Why nothing is paid out. */
+export type PayoutSkip = 'negative' | 'below_minimum' | 'no_iban'
+
+export type PayoutPlan =
+  | { readonly verdict: 'pay'; readonly amount: bigint }
+  | { readonly verdict: 'skip'; readonly reason: PayoutSkip }
+
+/** All that is available is paid out, or nothing. @see contract 12.2; SQL function `payout` */
+export function planPayout({ balance, reserve, notYetDue, minimum, hasIban }: PayoutPosition): PayoutPlan {
+  const available = balance - reserve - notYetDue
+  if (available < 0n) return { verdict: 'skip', reason: 'negative' }
+  if (available === 0n || available < minimum) return { verdict: 'skip', reason: 'below_minimum' }
+  return hasIban ? { verdict: 'pay', amount: available } : { verdict: 'skip', reason: 'no_iban' }
+}
