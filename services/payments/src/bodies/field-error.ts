@@ -1,16 +1,19 @@
 import type { z } from 'zod'
 
+const CODES = [
+  'REQUIRED',
+  'TYPE',
+  'FORMAT',
+  'RANGE',
+  'IMMUTABLE',
+  'UNKNOWN',
+  'LIMIT_EXCEEDED',
+  'MISMATCH',
+  'DUPLICATE',
+] as const
+
 /** What may be wrong with a field. @see contract 4.1 */
-export type FieldErrorCode =
-  | 'REQUIRED'
-  | 'TYPE'
-  | 'FORMAT'
-  | 'RANGE'
-  | 'IMMUTABLE'
-  | 'UNKNOWN'
-  | 'LIMIT_EXCEEDED'
-  | 'MISMATCH'
-  | 'DUPLICATE'
+export type FieldErrorCode = (typeof CODES)[number]
 
 /** One element of a 400 answer: `field` is the dotted path, or `body` for the whole. */
 export interface FieldError {
@@ -21,10 +24,14 @@ export interface FieldError {
 
 type Issue = z.core.$ZodIssue
 
-/** Zod's issues as field errors, in their order, at most one a field. `input` is what was validated. */
-export function toFieldErrors(issues: readonly Issue[], input: unknown): FieldError[] {
+/**
+ * Zod's issues as field errors, at most one a field, in the order of the body's members: `members`. What is judged over
+ * several members comes last in zod's own order. `input` is what was validated.
+ */
+export function toFieldErrors(issues: readonly Issue[], input: unknown, members: readonly string[]): FieldError[] {
+  const place = ({ path: [first] }: Issue) => members.indexOf(String(first))
   const errors = new Map<string, FieldError>()
-  for (const issue of issues) {
+  for (const issue of [...issues].sort((a, b) => place(a) - place(b))) {
     const field = issue.path.length === 0 ? 'body' : issue.path.join('.')
     if (!errors.has(field)) errors.set(field, { field, ...explain(issue, input) })
   }
@@ -49,8 +56,7 @@ function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 function customCode(issue: z.core.$ZodIssueCustom): FieldErrorCode {
-  const code: unknown = issue.params?.code
-  return code === 'UNKNOWN' || code === 'RANGE' || code === 'TYPE' ? code : 'FORMAT'
+  return CODES.find((code) => code === issue.params?.code) ?? 'FORMAT'
 }
 
 const NOUNS: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import { type FieldError, toFieldErrors } from './field-error.ts'
 import { type Encoding, readInput } from './read-input.ts'
 
@@ -37,7 +37,11 @@ export function validateInput(schema: z.ZodType, data: unknown): Validated {
   const result = schema.safeParse(input)
   return result.success
     ? { value: result.data }
-    : { error: new InvalidInput(toFieldErrors(result.error.issues, input), input) }
+    : { error: new InvalidInput(toFieldErrors(result.error.issues, input, membersOf(schema)), input) }
+}
+
+function membersOf(schema: z.ZodType): readonly string[] {
+  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
 }
 
 function asObject(data: unknown): object {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { type Encoding, readInput } from './read-input.ts'
+import { type Encoding, falseIsAbsent, readInput } from './read-input.ts'
 
 const Schema = z.object({
   amount: z.int().optional(),
@@ -44,6 +44,13 @@ describe('readInput', () => {
     ['json', { custom: { a: null, b: '' } }, { custom: { a: null, b: '' } }],
   ])('%s %j becomes %j', (encoding, value, expected) => {
     expect(readInput(Schema, value, encoding)).toEqual(expected)
+  })
+
+  it('takes false for absent only where it is registered so, and only in JSON', () => {
+    const id = z.string().optional().register(falseIsAbsent, {})
+    const schema = z.object({ cardId: id, test: z.boolean().optional() })
+    expect(readInput(schema, { cardId: false, test: false }, 'json')).toEqual({ test: false })
+    expect(readInput(schema, { cardId: 'no', test: 'no' }, 'form')).toEqual({ cardId: 'no', test: false })
   })
 
   it('stands in for a required object, so that its own members are named', () => {

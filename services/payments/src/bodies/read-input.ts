@@ -1,4 +1,7 @@
-import type { z } from 'zod'
+import { z } from 'zod'
+
+/** Members for which JSON may say `false` where it means nothing: the official Node client does so for `cardId`. */
+export const falseIsAbsent = z.registry<object>()
 
 /** How a request's values were written: JSON has types; a form and a query string have texts only. */
 export type Encoding = 'json' | 'form' | 'query'
@@ -51,7 +54,7 @@ function readObject(shape: Readonly<Record<string, z.core.$ZodType>>, values: un
   const members: Record<string, unknown> = {}
   for (const [key, schema] of Object.entries(shape)) {
     const member: unknown = Object.hasOwn(values, key) ? Reflect.get(values, key) : undefined
-    const value = isAbsent(member) ? absentValue(schema, member) : member
+    const value = isAbsent(schema, member) ? absentValue(schema, member) : member
     if (value === null) members[key] = null
     else if (value !== undefined) members[key] = readInput(schema, value, encoding)
   }
@@ -85,8 +88,8 @@ function typeText(type: string, value: unknown, encoding: 'form' | 'query'): unk
   return value
 }
 
-function isAbsent(member: unknown): boolean {
-  return member === undefined || member === null || member === ''
+function isAbsent(schema: z.core.$ZodType, member: unknown): boolean {
+  return member === undefined || member === null || member === '' || (member === false && falseIsAbsent.has(schema))
 }
 
 /** What stands for an absent member: an empty object, so that its required members are named; null where null means removal. */
