@@ -99,6 +99,15 @@ export interface AuditTable {
   created: Date
 }
 
+/** What a euro cost on a day. */
+export interface FxRatesTable {
+  date: Date
+  currency: string
+  source: 'embedded' | 'ecb'
+  /** Decimal text, units of the currency for one euro. */
+  rate: string
+}
+
 /** Counters of the rate limiter, when processes share them. */
 export interface RateLimitsTable {
   key: string
@@ -136,6 +145,7 @@ export interface PaymentsTables {
   outbox: below.OutboxTable
   idempotency: below.IdempotencyTable
   audit: AuditTable
+  fx_rates: FxRatesTable
   rate_limits: RateLimitsTable
 }
 
@@ -172,6 +182,7 @@ export const tableClasses: Readonly<Record<keyof PaymentsTables, 'reference' | '
   outbox: 'merchant',
   idempotency: 'merchant',
   audit: 'merchant',
+  fx_rates: 'reference',
   rate_limits: 'local',
 }
 

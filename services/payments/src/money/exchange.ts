@@ -1,0 +1,43 @@
+import { type Decimal, printDecimal, readDecimal } from './decimal.ts'
+import { divideHalfEven } from './rounding.ts'
+
+/** One side of an exchange. */
+export interface Quote {
+  /** Decimals of the minor unit. */
+  readonly exponent: number
+  /** Units for one euro, as decimal text. */
+  readonly rate: string
+}
+
+export interface ExchangeRequest {
+  /** Minor units of `from`, not negative. */
+  readonly amount: bigint
+  readonly from: Quote
+  readonly to: Quote
+  /** Share that is kept back, 0 to 10,000. */
+  readonly marginBasisPoints: bigint
+}
+
+/** Decimals of a rate as it is shown. */
+const SHOWN_DECIMALS = 10
+const WHOLE_BASIS_POINTS = 10_000n
+
+/**
+ * An amount in minor units of the other currency, rounded once. `rate` is what is shown: units for one after the margin.
+ * For two currencies that differ; the same one is not exchanged at all. @see contract 10.2, 10.5; SQL function `exchange`
+ */
+export function exchange({ amount, from, to, marginBasisPoints }: ExchangeRequest): { amount: bigint; rate: string } {
+  const [sold, bought] = [readDecimal(from.rate), readDecimal(to.rate)]
+  const kept = WHOLE_BASIS_POINTS - marginBasisPoints
+  // bought/sold as a fraction of integers: each rate is digits / 10^scale.
+  const n = bought.digits * tenTo(sold.scale) * kept
+  const d = sold.digits * tenTo(bought.scale) * WHOLE_BASIS_POINTS
+  return {
+    amount: divideHalfEven(amount * tenTo(to.exponent) * n, tenTo(from.exponent) * d),
+    rate: printDecimal({ digits: divideHalfEven(n * tenTo(SHOWN_DECIMALS), d), scale: SHOWN_DECIMALS }),
+  }
+}
+
+function tenTo(power: Decimal['scale']): bigint {
+  return 10n ** BigInt(power)
+}

@@ -1,0 +1,9 @@
+import { currencyExponent } from './currencies.ts'
+
+/** `EUR 3.00`: code and major units with exactly the decimals of the currency, no grouping. @see contract 4.2 */
+export function formatMoney(currency: string, amount: bigint): string {
+  const exponent = currencyExponent(currency) ?? 0
+  const digits = amount.toString().padStart(exponent + 1, '0')
+  const whole = digits.slice(0, digits.length - exponent)
+  return `${currency} ${exponent === 0 ? whole : `${whole}.${digits.slice(-exponent)}`}`
+}

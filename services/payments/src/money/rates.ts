@@ -1,0 +1,30 @@
+/** What a euro cost on a day. */
+export interface Rate {
+  readonly currency: string
+  /** `2026-03-01`. */
+  readonly date: string
+  readonly source: 'embedded' | 'ecb'
+  /** Units of the currency, as decimal text. */
+  readonly rate: string
+}
+
+/**
+ * The rate that applies on a day (`2026-03-01`): of the latest date that is not after it, before the first date the first; on
+ * one date an imported rate beats the embedded. Undefined when there is none at all. The euro is the base, 1 on every day.
+ * @see contract 10.3, 10.5; SQL function `fx_rate`
+ */
+export function rateOfDay(
+  rates: readonly Rate[],
+  currency: string,
+  day: string,
+): Pick<Rate, 'rate' | 'date'> | undefined {
+  if (currency === 'EUR') return { rate: '1', date: day }
+  const known = rates.filter((rate) => rate.currency === currency).sort(byDateImportedFirst)
+  const latest = known.findLast(({ date }) => date <= day)?.date ?? known[0]?.date
+  return known.find(({ date }) => date === latest)
+}
+
+function byDateImportedFirst(a: Rate, b: Rate): number {
+  if (a.date !== b.date) return a.date < b.date ? -1 : 1
+  return Number(a.source === 'embedded') - Number(b.source === 'embedded')
+}

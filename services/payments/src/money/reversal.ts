@@ -1,0 +1,22 @@
+import { divideHalfEven } from './rounding.ts'
+
+/** A capture: minor units of the transaction, and what they brought in the merchant's currency. */
+export interface CapturedAmount {
+  readonly amount: bigint
+  readonly gross: bigint
+}
+
+/**
+ * What the first `amount` minor units of the captures brought, first captured first. A reversal of x after X is worth the
+ * value of X + x less the value of X, so reversing everything returns exactly what was brought.
+ * @see contract 10.4; SQL function `captured_value`
+ */
+export function capturedValue(captures: readonly CapturedAmount[], amount: bigint): bigint {
+  let [rest, value] = [amount, 0n]
+  for (const capture of captures) {
+    if (rest <= 0n) break
+    value += rest >= capture.amount ? capture.gross : divideHalfEven(rest * capture.gross, capture.amount)
+    rest -= capture.amount
+  }
+  return value
+}
