@@ -1,7 +1,7 @@
+import type { Outbound, OutboundAnswer } from '@trestle/common/outbound/outbound.ts'
 import { z } from 'zod'
 import type { CaptchaConfig } from '../config/security.ts'
 import { captchaFailed, captchaUnreachable } from '../errors.ts'
-import type { Outbound, OutboundAnswer } from '../outbound/outbound.ts'
 
 const answerSchema = z.object({ success: z.boolean(), 'error-codes': z.array(z.string()).optional() })
 

@@ -1,6 +1,6 @@
+import type { Outbound } from '@trestle/common/outbound/outbound.ts'
 import type { MailConfig } from '../config/mail.ts'
 import type { AuthDeps } from '../deps.ts'
-import type { Outbound } from '../outbound/outbound.ts'
 import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from './default-templates.ts'
 import { parseTemplate, type Template } from './mail-template.ts'
 

@@ -1,6 +1,6 @@
+import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { type StubAnswer, startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, describe, expect, it } from 'vitest'
-import { createOutbound } from '../outbound/outbound.ts'
 import type { Sms } from './gateway-protocol.ts'
 import { messagebird } from './gateways/messagebird.ts'
 import { textlocal } from './gateways/textlocal.ts'

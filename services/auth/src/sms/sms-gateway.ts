@@ -1,4 +1,4 @@
-import type { Outbound, OutboundAnswer } from '../outbound/outbound.ts'
+import type { Outbound, OutboundAnswer } from '@trestle/common/outbound/outbound.ts'
 import type { GatewayProtocol, GatewayVerdict, Sms } from './gateway-protocol.ts'
 
 /** Sends texts. */

@@ -33,6 +33,7 @@ describe('send', () => {
 
   it('bounds what it reads and how long it waits', async () => {
     await expect(get('/big', { bytesMax: 1_000 })).rejects.toThrow('more than 1000 bytes')
+    expect(await get('/big', { bytesMax: 1_000, beyondMax: 'cut' })).toEqual({ status: 200, body: 'x'.repeat(1_000) })
     await expect(get('/silent', { timeoutMs: 50 })).rejects.toThrow()
   })
 

@@ -10,6 +10,8 @@ export interface OutboundRequest {
   readonly body?: string
   readonly timeoutMs: number
   readonly bytesMax?: number
+  /** What happens to a longer answer: it is refused (the default), or its status and beginning are taken. */
+  readonly beyondMax?: 'refuse' | 'cut'
   /** `operator`: the address is a setting's own, and may name loopback literally. `data`: it came from elsewhere. */
   readonly origin: 'operator' | 'data'
 }
@@ -19,7 +21,7 @@ export interface OutboundAnswer {
   readonly body: string
 }
 
-/** Calls to other servers, which never reach what is inside the own network (contract 9.3). */
+/** Calls to other servers, which never reach what is inside the own network. */
 export interface Outbound {
   /** Redirects are not followed. @throws Error when the target is refused, silent, or answers too much */
   send(request: OutboundRequest): Promise<OutboundAnswer>
@@ -39,7 +41,7 @@ export interface ResolvedAddress {
 
 const BYTES_MAX = 1_048_576
 
-/** @param allowedHosts SECURITY_OUTBOUND_ALLOWED_HOSTS: host names, addresses, CIDRs */
+/** @param allowedHosts host names, addresses and CIDRs inside the own network that the operator permits */
 export function createOutbound(allowedHosts: readonly string[], resolve: Resolve = lookUp): Outbound {
   const isAllowed = createAddressRules(allowedHosts)
   // A connection that is kept was judged for one origin: the other must not find it.
@@ -90,7 +92,7 @@ async function openAgent(lookup: LookupFunction): Promise<Dispatcher> {
 }
 
 async function exchange(dispatcher: Dispatcher, request: OutboundRequest): Promise<OutboundAnswer> {
-  const { method, url, headers, body, timeoutMs, bytesMax = BYTES_MAX } = request
+  const { method, url, headers, body, timeoutMs, bytesMax = BYTES_MAX, beyondMax = 'refuse' } = request
   const { origin, pathname, search } = new URL(url)
   const answer = await dispatcher.request({
     origin,
@@ -104,8 +106,10 @@ async function exchange(dispatcher: Dispatcher, request: OutboundRequest): Promi
   let size = 0
   for await (const chunk of answer.body) {
     size += chunk.length
-    if (size > bytesMax) throw new Error(`${origin} answered more than ${bytesMax} bytes`)
     chunks.push(chunk)
+    if (size <= bytesMax) continue
+    if (beyondMax === 'refuse') throw new Error(`${origin} answered more than ${bytesMax} bytes`)
+    break
   }
-  return { status: answer.statusCode, body: Buffer.concat(chunks).toString('utf8') }
+  return { status: answer.statusCode, body: Buffer.concat(chunks).subarray(0, bytesMax).toString('utf8') }
 }

@@ -1,11 +1,11 @@
 import { Socket } from 'node:net'
+import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { REFUSED_HOSTS, RESOLVED } from '../../test/refused-addresses.ts'
-import { verifyCaptcha } from '../captcha/verify-captcha.ts'
-import { loadAuthConfig } from '../config.ts'
-import { checkTemplates } from '../mail/template-loader.ts'
-import { createSmsGateway } from '../sms/sms-gateway.ts'
-import { createOutbound } from './outbound.ts'
+import { verifyCaptcha } from '../src/captcha/verify-captcha.ts'
+import { loadAuthConfig } from '../src/config.ts'
+import { checkTemplates } from '../src/mail/template-loader.ts'
+import { createSmsGateway } from '../src/sms/sms-gateway.ts'
+import { REFUSED_HOSTS, RESOLVED } from './refused-addresses.ts'
 
 const outbound = createOutbound([], (name, _options, callback) =>
   callback(

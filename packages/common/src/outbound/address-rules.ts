@@ -13,9 +13,8 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6
 type Network = [Address, number]
 
 /**
- * The rules of contract 9.3. Link-local, metadata, multicast, unspecified and broadcast addresses are never called. All
- * others that are not public (loopback, private, reserved ones) only where the operator's own setting names a loopback
- * literal or `localhost`, or where the allow-list has the host or the network.
+ * Link-local, metadata, multicast, unspecified and broadcast addresses are never called; loopback and private ones only
+ * where the operator's own setting names a loopback literal or `localhost`, or the allow-list has the host or the range.
  */
 export function createAddressRules(allowedHosts: readonly string[]): AddressRule {
   const names = new Set(allowedHosts.map((entry) => entry.toLowerCase()))
