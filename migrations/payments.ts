@@ -22,6 +22,7 @@ import { createIdempotency } from './payments/0028-create-idempotency.ts'
 import { createRounding } from './payments/0040-create-rounding.ts'
 import { createExchange } from './payments/0041-create-exchange.ts'
 import { createFees } from './payments/0042-create-fees.ts'
+import { createKeyFunctions } from './payments/0043-create-key-functions.ts'
 
 /** The migrations of the payments service, in the order in which they run. */
 export const paymentsMigrations: MigrationSources = {
@@ -48,4 +49,5 @@ export const paymentsMigrations: MigrationSources = {
   '0040-create-rounding': createRounding,
   '0041-create-exchange': createExchange,
   '0042-create-fees': createFees,
+  '0043-create-key-functions': createKeyFunctions,
 }

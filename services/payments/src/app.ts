@@ -11,6 +11,7 @@ import { requestInput } from './plugins/request-input.ts'
 import { appsRoutes } from './routes/apps.ts'
 import { healthRoutes } from './routes/health.ts'
 import { identityMerchantsRoutes } from './routes/identities/merchants.ts'
+import { keysRoutes } from './routes/me/keys.ts'
 import { meRoutes } from './routes/me.ts'
 import { merchantsRoutes } from './routes/merchants.ts'
 import { serviceVersion } from './version.ts'
@@ -54,6 +55,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     await guarded.register(authenticateApp)
     await guarded.register(identityMerchantsRoutes)
     await guarded.register(meRoutes)
+    await guarded.register(keysRoutes)
     await guarded.register(merchantsRoutes)
   })
   return app

@@ -14,6 +14,9 @@ export interface PageBounds {
   readonly order: 'newest-first' | 'oldest-first'
 }
 
+/** The page of a request that is already refused: its access is checked all the same. */
+export const NO_PAGE: PageRequest = { limit: 0 }
+
 /** Less than every id. */
 export const LOWEST = ''
 /** Greater than every id: ids are hexadecimal digits, compared by byte. */

@@ -5,11 +5,9 @@ import { ListQuery, pathId } from '../../bodies/fields.ts'
 import { errorResponses } from '../../error-view.ts'
 import { listMerchants } from '../../merchants/merchant-repository.ts'
 import { MerchantView, viewMerchant } from '../../merchants/merchant-view.ts'
-import { pageBounds } from '../../pagination/cursor.ts'
+import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 
 const IdentityParams = z.object({ identityId: pathId() })
-/** The page of a request that is already refused: its access is checked all the same. */
-const NO_PAGE = { limit: 0 }
 
 /** The merchants of the caller. @see contract 8.5 */
 export const identityMerchantsRoutes: FastifyPluginAsyncZod = async (app) => {

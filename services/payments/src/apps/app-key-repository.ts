@@ -1,0 +1,101 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { sql } from 'kysely'
+import type { Judged, Verdict } from '../access/admit.ts'
+import type { PageBounds } from '../pagination/cursor.ts'
+import type { AppKey } from './app-key.ts'
+
+/** The new key is null when only access is to be checked. */
+export interface CreateKeyInput {
+  readonly keyMac: Buffer
+  readonly newMac: Buffer | null
+  readonly hint: string | null
+}
+
+const createQuery = prepare(
+  'create_key',
+  (p: CreateKeyInput) => sql<{ verdict: Verdict; identity_id: string | null; id: string | null; created: Date | null }>`
+    SELECT verdict, identity_id, id, created FROM ${sql.table('create_key')}(${p.keyMac}, ${p.newMac}, ${p.hint})`,
+)
+
+/** Gives the calling app one more key. */
+export async function callCreateKey(
+  lanes: Lanes,
+  input: CreateKeyInput,
+): Promise<Judged & { readonly made: Pick<AppKey, 'id' | 'created'> | undefined }> {
+  const { verdict, identity_id, id, created } = await lanes.write.one(createQuery, input)
+  return { verdict, identityId: identity_id, made: id === null || created === null ? undefined : { id, created } }
+}
+
+const revokeQuery = prepare(
+  'revoke_key',
+  (p: { keyMac: Buffer; keyId: string }) =>
+    sql<{
+      verdict: Verdict
+      identity_id: string | null
+      is_last: boolean | null
+    }>`SELECT verdict, identity_id, is_last FROM ${sql.table('revoke_key')}(${p.keyMac}, ${p.keyId})`,
+)
+
+/** Revokes a key of the calling app, unless it is the last that is good. */
+export async function callRevokeKey(
+  lanes: Lanes,
+  input: { readonly keyMac: Buffer; readonly keyId: string },
+): Promise<Judged & { readonly isLast: boolean }> {
+  const { verdict, identity_id, is_last } = await lanes.write.one(revokeQuery, input)
+  return { verdict, identityId: identity_id, isLast: is_last ?? false }
+}
+
+interface KeyRow {
+  verdict: Verdict
+  identity_id: string | null
+  id: string | null
+  hint: string
+  scopes: string[] | null
+  expires: Date | null
+  last_used: Date | null
+  created: Date
+}
+
+const listQueries = {
+  'newest-first': listQuery('list_keys', sql`DESC`),
+  'oldest-first': listQuery('list_keys_reversed', sql`ASC`),
+}
+
+function listQuery(name: string, order: ReturnType<typeof sql>) {
+  return prepare(
+    name,
+    (p: ListKeysInput) => sql<KeyRow>`
+    SELECT CASE WHEN c.identity_id IS NULL THEN 'unauthorized' ELSE 'done' END AS verdict, c.identity_id,
+      k.id, k.hint, k.scopes, k.expires, k.last_used, k.created
+    FROM (SELECT 1) one
+    LEFT JOIN ${sql.table('caller_identity')}(${p.keyMac}) c ON true
+    LEFT JOIN LATERAL (
+      SELECT * FROM ${sql.table('app_keys')}
+      WHERE app_id = c.identity_id AND id > ${p.above} AND id < ${p.below}
+        AND revoked IS NULL AND (expires IS NULL OR expires > now())
+      ORDER BY id ${order} LIMIT ${p.limit}
+    ) k ON true
+    ORDER BY k.id ${order}`,
+  )
+}
+
+/** `limit` is 0 when only access is to be checked. */
+export interface ListKeysInput extends Omit<PageBounds, 'order'> {
+  readonly keyMac: Buffer
+}
+
+/** A page of the keys of the calling app that are good. */
+export async function listKeys(
+  lanes: Lanes,
+  input: ListKeysInput,
+  order: PageBounds['order'],
+): Promise<Judged & { readonly keys: readonly AppKey[] }> {
+  const rows = await lanes.read.all(listQueries[order], input)
+  const { verdict = 'unauthorized', identity_id = null } = rows[0] ?? {}
+  return { verdict, identityId: identity_id, keys: rows.flatMap((row) => toAppKey(row) ?? []) }
+}
+
+function toAppKey({ id, hint, scopes, expires, last_used, created }: KeyRow): AppKey | undefined {
+  return id === null ? undefined : { id, hint, scopes, expires, lastUsed: last_used, created }
+}

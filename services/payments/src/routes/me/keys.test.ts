@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  basic,
+  createdOf,
+  createTestApp,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../../test/payments-app.ts'
+
+let payments: TestPayments
+let app: TestApp
+beforeAll(async () => {
+  payments = await startPayments()
+})
+afterAll(() => payments.close())
+
+interface CreatedKey {
+  readonly id: string
+  readonly key: string
+}
+
+const list = async (query = 'limit=10', headers: object = app.headers) =>
+  payments.app.inject({ url: `/me/keys?${query}`, headers: { ...headers } })
+const create = async (headers: object = app.headers, rest: { payload?: string } = {}) =>
+  payments.app.inject({ method: 'POST', url: '/me/keys', headers: { ...headers }, ...rest })
+const revoke = async (id: string, headers: object = app.headers) =>
+  payments.app.inject({ method: 'DELETE', url: `/me/keys/${id}`, headers: { ...headers } })
+const firstKey = async () => (await list()).json<{ id: string }[]>().at(-1)?.id ?? ''
+const auditOf = (id: string) =>
+  payments.database.db.selectFrom('audit').select(['action', 'payload']).where('identity_id', '=', id).execute()
+const unauthorized = { code: 'UNAUTHORIZED', message: 'The API key is missing, malformed, unknown or revoked' }
+
+describe('POST /me/keys', () => {
+  beforeAll(async () => {
+    app = await createTestApp(payments)
+  })
+
+  it('201: gives a second key that is good beside the first', async () => {
+    const response = await create()
+    expect(response.statusCode).toBe(201)
+    const { key } = response.json<{ key: CreatedKey }>()
+    expect(response.json()).toEqual({
+      key: { id: expect.stringMatching(/^[0-9a-f]{24}$/), key: expect.any(String), created: createdOf(key.id) },
+    })
+    for (const headers of [app.headers, basic(key.key)]) {
+      const me = await payments.app.inject({ url: '/me', headers })
+      expect(me.json()).toEqual({ identity: { id: app.id, created: createdOf(app.id) } })
+    }
+    expect(await auditOf(app.id)).toContainEqual({ action: 'key.created', payload: { id: key.id } })
+  })
+
+  it('401: makes nothing without a good key', async () => {
+    const response = await create(basic('unknown'))
+    expect(response.statusCode).toBe(401)
+    expect(response.json()).toEqual(unauthorized)
+  })
+
+  it('415, 400: makes nothing of a body that cannot be read', async () => {
+    const before = (await list()).body
+    const xml = await create({ ...app.headers, 'content-type': 'text/xml' }, { payload: '<a/>' })
+    expect([xml.statusCode, xml.json()]).toEqual([
+      415,
+      { code: 'UNSUPPORTED_MEDIA_TYPE', message: 'The body must be JSON or a form, in UTF-8' },
+    ])
+    const json = await create({ ...app.headers, 'content-type': 'application/json' }, { payload: '{' })
+    expect([json.statusCode, json.json()]).toEqual([
+      400,
+      [{ field: 'body', message: expect.any(String), code: 'FORMAT' }],
+    ])
+    expect((await list()).body).toBe(before)
+  })
+})
+
+describe('GET /me/keys', () => {
+  beforeAll(async () => {
+    app = await createTestApp(payments)
+  })
+
+  it('200: shows the active keys of the app, newest first, without a secret', async () => {
+    const { key } = (await create()).json<{ key: CreatedKey }>()
+    await payments.database.db
+      .updateTable('app_keys')
+      .set({ expires: new Date('2999-01-01'), last_used: new Date('2026-03-01'), scopes: ['read'] })
+      .where('id', '=', key.id)
+      .execute()
+    const response = await list()
+    const first = response.json<{ id: string }[]>().at(-1)?.id ?? ''
+    expect(response.statusCode).toBe(200)
+    expect(response.json()).toEqual([
+      {
+        id: key.id,
+        keyHint: key.key.slice(-4),
+        scopes: ['read'],
+        expires: '2999-01-01T00:00:00.000Z',
+        lastUsed: '2026-03-01T00:00:00.000Z',
+        created: createdOf(key.id),
+      },
+      { id: first, keyHint: app.key.slice(-4), created: createdOf(first) },
+    ])
+    expect((await list(`limit=1&before=${key.id}`)).json()).toMatchObject([{ id: first }])
+    expect((await list(`limit=1&after=${first}`)).json()).toMatchObject([{ id: key.id }])
+    const other = await createTestApp(payments)
+    expect((await list('limit=10', other.headers)).json()).toHaveLength(1)
+  })
+
+  it('401, 400: refuses an unknown key before a missing limit', async () => {
+    expect((await list('', basic('unknown'))).json()).toEqual(unauthorized)
+    expect((await list('')).json()).toEqual([{ field: 'limit', message: 'is required', code: 'REQUIRED' }])
+  })
+})
+
+describe('DELETE /me/keys/:keyId', () => {
+  beforeAll(async () => {
+    app = await createTestApp(payments)
+  })
+
+  it('204: revokes a key for the very next request', async () => {
+    const { key } = (await create()).json<{ key: CreatedKey }>()
+    const response = await revoke(key.id)
+    expect([response.statusCode, response.body]).toEqual([204, ''])
+    expect((await payments.app.inject({ url: '/me', headers: basic(key.key) })).json()).toEqual(unauthorized)
+    expect((await list()).json()).toHaveLength(1)
+    expect((await revoke(key.id)).statusCode).toBe(404)
+    expect(await auditOf(app.id)).toContainEqual({ action: 'key.revoked', payload: { id: key.id } })
+  })
+
+  it('400: keeps the last key that is good', async () => {
+    const { key } = (await create()).json<{ key: CreatedKey }>()
+    await payments.database.db
+      .updateTable('app_keys')
+      .set({ expires: new Date('2026-01-01') })
+      .where('id', '=', key.id)
+      .execute()
+    const response = await revoke(await firstKey())
+    expect(response.statusCode).toBe(400)
+    expect(response.json()).toEqual([{ field: 'keyId', message: 'is the last active key', code: 'LIMIT_EXCEEDED' }])
+    expect((await list()).statusCode).toBe(200)
+  })
+
+  it('404: knows no key of another app', async () => {
+    const other = await createTestApp(payments)
+    await create(other.headers)
+    const [theirs] = (await list('limit=10', other.headers)).json<{ id: string }[]>()
+    for (const id of [theirs?.id ?? '', UNKNOWN_ID, 'x']) {
+      const response = await revoke(id)
+      expect([response.statusCode, response.json()]).toEqual([
+        404,
+        { code: 'NOT_FOUND', message: 'There is no such resource' },
+      ])
+    }
+    expect((await list('limit=10', other.headers)).json()).toHaveLength(2)
+  })
+
+  it('401: revokes nothing without a good key', async () => {
+    expect((await revoke(await firstKey(), basic('unknown'))).json()).toEqual(unauthorized)
+  })
+
+  it('leaves one key, however many requests revoke at once', async () => {
+    const racer = await createTestApp(payments)
+    const keys = await Promise.all(Array.from({ length: 7 }, () => create(racer.headers)))
+    const all = [racer.key, ...keys.map((response) => response.json<{ key: CreatedKey }>().key.key)]
+    const ids = (await list('limit=10', racer.headers)).json<{ id: string }[]>().map(({ id }) => id)
+    const answers = await Promise.all(ids.map((id, i) => revoke(id, basic(all[(i + 3) % 8] ?? ''))))
+    const rows = await payments.database.db
+      .selectFrom('app_keys')
+      .select('id')
+      .where('app_id', '=', racer.id)
+      .where('revoked', 'is', null)
+      .execute()
+    const revoked = answers.filter(({ statusCode }) => statusCode === 204)
+    expect(rows).toHaveLength(8 - revoked.length)
+    expect(rows.length).toBeGreaterThanOrEqual(1)
+    expect(new Set(answers.map(({ statusCode }) => statusCode))).not.toContain(500)
+  })
+})

@@ -1,0 +1,57 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { admit } from '../../access/admit.ts'
+import { listKeys } from '../../apps/app-key-repository.ts'
+import { AppKeyView, CreatedKeyView, viewAppKey } from '../../apps/app-key-view.ts'
+import { ListQuery, pathId } from '../../bodies/fields.ts'
+import { errorResponses } from '../../error-view.ts'
+import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
+import { createKey } from '../../use-cases/create-key.ts'
+import { revokeKey } from '../../use-cases/revoke-key.ts'
+
+/** The keys of the calling app, so that it can change them without an outage. @see contract 2.7 */
+export const keysRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/me/keys',
+    {
+      schema: {
+        summary: 'List the active keys of the app',
+        querystring: ListQuery,
+        response: { 200: z.array(AppKeyView), ...errorResponses(400, 401) },
+      },
+    },
+    async ({ caller, flaw, query }) => {
+      const { order, ...bounds } = pageBounds(flaw ? NO_PAGE : query)
+      const result = await listKeys(app.deps.lanes, { keyMac: caller.keyMac, ...bounds }, order)
+      return admit(caller, result, flaw).keys.map(viewAppKey)
+    },
+  )
+  app.post(
+    '/me/keys',
+    {
+      schema: {
+        summary: 'Give the app one more key',
+        response: { 201: z.object({ key: CreatedKeyView }), ...errorResponses(400, 401, 403, 413, 415) },
+      },
+    },
+    async ({ caller, flaw }, reply) => {
+      const { id, key, created } = await createKey(app.deps, { caller, flaw })
+      reply.code(201)
+      return { key: { id, key, created: created.toISOString() } }
+    },
+  )
+  app.delete(
+    '/me/keys/:keyId',
+    {
+      schema: {
+        summary: 'Revoke a key of the app',
+        params: z.object({ keyId: pathId() }),
+        response: { 204: z.undefined().describe('Revoked'), ...errorResponses(400, 401, 404) },
+      },
+    },
+    async ({ caller, flaw, params: { keyId } }, reply) => {
+      await revokeKey(app.deps, { caller, flaw, keyId })
+      return reply.code(204).send()
+    },
+  )
+}

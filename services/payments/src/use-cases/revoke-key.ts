@@ -1,0 +1,16 @@
+import { admit, type Caller, type Flaw } from '../access/admit.ts'
+import { callRevokeKey } from '../apps/app-key-repository.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { invalidFields } from '../error-view.ts'
+
+/**
+ * Revokes a key of the calling app, also the one that it calls with.
+ * @throws 400 when no other key of it is good: an app without keys could never be reached again
+ */
+export async function revokeKey(
+  { lanes }: Pick<PaymentsDeps, 'lanes'>,
+  { caller, flaw, keyId }: { readonly caller: Caller; readonly flaw: Flaw | undefined; readonly keyId: string },
+): Promise<void> {
+  const { isLast } = admit(caller, await callRevokeKey(lanes, { keyMac: caller.keyMac, keyId }), flaw)
+  if (isLast) throw invalidFields([{ field: 'keyId', message: 'is the last active key', code: 'LIMIT_EXCEEDED' }])
+}
