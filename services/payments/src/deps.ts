@@ -42,6 +42,12 @@ export interface ProcessDeps extends PaymentsDeps {
   close(): Promise<void>
 }
 
+/** What an operator's command works with. */
+export interface OperatorDeps extends Pick<PaymentsDeps, 'pepper' | 'createKey'> {
+  readonly database: Database<PaymentsTables>
+  close(): Promise<void>
+}
+
 const STATEMENT_TIMEOUT_MS = 5_000
 const LOCK_TIMEOUT_MS = 5_000
 /** Two waits for locks, one after the other, end before it: the limit of the lock must speak first. */
@@ -59,18 +65,7 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
     createMetrics({ ...config.metrics, resource }),
     startTracing({ enabled: config.tracingEnabled, resource }),
   ])
-  const database = openDatabase<PaymentsTables>({
-    url: config.databaseUrl,
-    names: paymentsNames(config),
-    applicationName: 'payments',
-    poolSize: config.databasePoolSize,
-    role: config.databaseRole,
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-    writeTimeoutMs: WRITE_TIMEOUT_MS,
-    lockTimeoutMs: LOCK_TIMEOUT_MS,
-    prepared: config.databasePrepared,
-    onConnectionError: (error) => logger.warn({ err: error }, 'database connection lost'),
-  })
+  const database = openPaymentsDatabase(config, (error) => logger.warn({ err: error }, 'database connection lost'))
   observeConnections(metrics.meter, database)
   const { rateLimitStore, redisUrl } = config
   const limiters = await openLimiterStore({ store: rateLimitStore, redisUrl }, database, (error) =>
@@ -81,7 +76,7 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
     limits: createRateLimits(config.rateLimits, limiters.store),
     pepper: createSecretKey(config.pepper),
     pricing: config.pricing,
-    createKey: () => randomUUID(),
+    createKey: randomUUID,
     trustProxy: config.trustProxy,
     ...{ logger, meter: metrics.meter, metrics, tracing },
     readiness: createReadiness({ database: () => database.ping(), migrations: () => expectMigrations(database) }),
@@ -93,7 +88,34 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
   }
 }
 
+/** Opens what an operator's command needs. @throws Error when migrations are pending */
+export async function openOperatorDeps(config: PaymentsConfig): Promise<OperatorDeps> {
+  const database = openPaymentsDatabase(config, () => {})
+  try {
+    await expectMigrations(database)
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+  return { database, pepper: createSecretKey(config.pepper), createKey: randomUUID, close: () => database.close() }
+}
+
+function openPaymentsDatabase(config: PaymentsConfig, onConnectionError: (error: Error) => void) {
+  return openDatabase<PaymentsTables>({
+    url: config.databaseUrl,
+    names: paymentsNames(config),
+    applicationName: 'payments',
+    poolSize: config.databasePoolSize,
+    role: config.databaseRole,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    writeTimeoutMs: WRITE_TIMEOUT_MS,
+    lockTimeoutMs: LOCK_TIMEOUT_MS,
+    prepared: config.databasePrepared,
+    onConnectionError,
+  })
+}
+
 async function expectMigrations({ db, names }: Database<PaymentsTables>): Promise<void> {
   const migrated = await isMigrated(db, { names, sources: paymentsMigrations })
-  if (!migrated) throw new Error('migrations are pending')
+  if (!migrated) throw new Error('migrations are pending: run payments migrate')
 }

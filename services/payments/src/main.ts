@@ -2,14 +2,18 @@
 import { runCommandLine } from '@trestle/common/server/command-line.ts'
 import { migrateCommand } from '@trestle/service/migrate-command.ts'
 import { Command } from 'commander'
+import { appCommand } from './commands/app.ts'
 import { doctor } from './commands/doctor.ts'
+import { fxCommand } from './commands/fx.ts'
 import { serve } from './commands/serve.ts'
 import { loadPaymentsConfig } from './config.ts'
+import { openOperatorDeps } from './deps.ts'
 import { migrateOptions } from './migrations.ts'
 import { serviceVersion } from './version.ts'
 
 const loadConfig = () => loadPaymentsConfig(process.env)
 const print = (line: string) => process.stdout.write(`${line}\n`)
+const operator = { open: () => openOperatorDeps(loadConfig()), print }
 
 const program = new Command('payments')
   .description('Card payments over HTTP. Settings come from PAYMENTS_… variables and .env.')
@@ -20,6 +24,7 @@ program
   .description('run the HTTP service (also without a command)')
   .action(() => serve(loadConfig(), process))
 program.addCommand(migrateCommand(() => migrateOptions(loadConfig()), print))
+for (const command of [appCommand, fxCommand]) program.addCommand(command(operator))
 program
   .command('doctor')
   .description('try settings, database and migrations, and say what to do')

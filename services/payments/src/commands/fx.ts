@@ -1,0 +1,37 @@
+import { readFile, stat } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { isCurrency } from '../money/currencies.ts'
+import { readEcbRates } from '../money/ecb-rates.ts'
+import { listRatesOfDay, upsertEcbRates } from '../money/rate-repository.ts'
+import { type Operation, type Operator, operationGroup } from './operation.ts'
+
+const BYTES_MAX = 5 * 1_024 * 1_024
+
+/** `payments fx …`: the rates at which captures are exchanged. */
+export function fxCommand(operator: Operator): Command {
+  return operationGroup(operator, 'fx', 'import and list exchange rates', operations)
+}
+
+const operations: readonly Operation[] = [
+  {
+    usage: 'import <file>',
+    description: 'store the reference rates of an XML file of the European Central Bank, daily or historical',
+    run: async ({ database }, { words: [file = ''] }) => {
+      if ((await stat(file)).size > BYTES_MAX) throw new Error(`${file} has more than 5 MB`)
+      const rates = readEcbRates(await readFile(file, 'utf8'))
+      const listed = rates.filter(({ currency }) => isCurrency(currency))
+      if (listed.length === 0) throw new Error('none of the currencies is listed')
+      await upsertEcbRates(database.db, listed)
+      return { imported: listed.length, skipped: rates.length - listed.length }
+    },
+  },
+  {
+    usage: 'list',
+    description: 'show the rate of every currency: units for one euro, its date and source',
+    options: [['--date <date>', 'the day that they apply on, as 2026-03-01; default today']],
+    run: ({ database }, { options: { date } }) => {
+      if (date !== undefined && !/^\d{4}-\d{2}-\d{2}$/.test(String(date))) throw new Error('--date is no date')
+      return listRatesOfDay(database.db, typeof date === 'string' ? date : undefined)
+    },
+  },
+]

@@ -1,0 +1,112 @@
+import { createSecretKey } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { basic, createTestApp, startPayments, type TestPayments, UNKNOWN_ID } from '../../test/payments-app.ts'
+import { appCommand } from './app.ts'
+import { fxCommand } from './fx.ts'
+
+let payments: TestPayments
+let folder: string
+beforeAll(async () => {
+  payments = await startPayments()
+  folder = await mkdtemp(join(tmpdir(), 'payments-'))
+})
+afterAll(async () => {
+  await payments.close()
+  await rm(folder, { recursive: true })
+})
+
+/** What a command prints. */
+async function run(...words: string[]): Promise<string[]> {
+  const lines: string[] = []
+  const operator = {
+    open: async () => ({
+      database: payments.database,
+      pepper: createSecretKey(Buffer.alloc(32, 7)),
+      createKey: () => '11111111-1111-4111-8111-111111111111',
+      close: async () => {},
+    }),
+    print: (line: string) => lines.push(line),
+  }
+  const program = new Command().exitOverride()
+  for (const command of [appCommand(operator), fxCommand(operator)]) program.addCommand(command)
+  await program.parseAsync(words, { from: 'user' })
+  return lines
+}
+
+const lastAudit = () =>
+  payments.database.db.selectFrom('audit').select(['action', 'payload']).orderBy('id', 'desc').limit(1).execute()
+const me = async (headers: object) => (await payments.app.inject({ url: '/me', headers: { ...headers } })).statusCode
+
+describe('payments app', () => {
+  it('create: prints the key once, and it is good', async () => {
+    const [line = '', ...rest] = await run('app', 'create', '--name', 'Shop', '--json')
+    const app: unknown = JSON.parse(line)
+    expect(app).toEqual({ id: expect.any(String), name: 'Shop', key: '11111111-1111-4111-8111-111111111111' })
+    expect(rest).toEqual([])
+    expect(await me(basic('11111111-1111-4111-8111-111111111111'))).toBe(200)
+  })
+
+  it('hide, show: marks the app, and writes it down', async () => {
+    const { id } = await createTestApp(payments)
+    const hidden = async () =>
+      (await payments.database.db.selectFrom('apps').select('hidden').where('id', '=', id).executeTakeFirst())?.hidden
+    expect(await run('app', 'hide', id)).toEqual([`id      ${id}`, 'hidden  true'])
+    expect(await hidden()).toBe(true)
+    expect(await lastAudit()).toEqual([{ action: 'app.hidden', payload: { appId: id } }])
+    expect(await run('app', 'show', id, '--json')).toEqual([`{"id":"${id}","hidden":false}`])
+    expect(await hidden()).toBe(false)
+  })
+
+  it('revoke-keys: no key is good for the next request', async () => {
+    const { id, headers } = await createTestApp(payments)
+    await payments.app.inject({ method: 'POST', url: '/me/keys', headers })
+    expect(await run('app', 'revoke-keys', id, '--json')).toEqual([`{"id":"${id}","revoked":2}`])
+    expect(await me(headers)).toBe(401)
+    expect(await lastAudit()).toEqual([{ action: 'app.keys-revoked', payload: { appId: id } }])
+  })
+
+  it('fails on what does not exist, and on wrong words', async () => {
+    for (const word of ['hide', 'show', 'revoke-keys']) {
+      await expect(run('app', word, UNKNOWN_ID)).rejects.toThrow(`there is no app ${UNKNOWN_ID}`)
+    }
+    await expect(run('app', 'hide')).rejects.toMatchObject({ code: 'commander.missingArgument' })
+    await expect(run('app', 'none')).rejects.toMatchObject({ code: 'commander.unknownCommand' })
+  })
+})
+
+describe('payments fx', () => {
+  const file = async (name: string, text: string) => {
+    await writeFile(join(folder, name), text)
+    return join(folder, name)
+  }
+
+  it('import: stores rates of listed currencies, again and again; list shows those that apply', async () => {
+    const path = await file(
+      'rates.xml',
+      `<Cube><Cube time='2026-03-02'><Cube currency='USD' rate='1.0838'/><Cube currency='CYP' rate='0.58'/></Cube>
+       <Cube time='2026-02-27'><Cube currency='USD' rate='1.08'/></Cube></Cube>`,
+    )
+    for (const _ of [1, 2]) expect(await run('fx', 'import', path, '--json')).toEqual(['{"imported":2,"skipped":1}'])
+    expect(await lastAudit()).toEqual([
+      { action: 'fx.imported', payload: { rates: 2, from: '2026-02-27', to: '2026-03-02' } },
+    ])
+    const shown = async (date: string) => (await run('fx', 'list', '--date', date)).find((row) => row.startsWith('USD'))
+    expect(await shown('2026-03-01')).toMatch(/^USD +1.08 +2026-02-27 +ecb$/)
+    expect(await shown('2026-03-02')).toMatch(/^USD +1.0838 +2026-03-02 +ecb$/)
+    expect(await shown('2024-03-01')).toMatch(/^USD +1\.\d+ +2024-03-01 +embedded$/)
+    expect((await run('fx', 'list'))[0]).toMatch(/^currency +rate +date +source$/)
+  })
+
+  it('import: refuses what is too long, nothing known, or no such document', async () => {
+    await expect(run('fx', 'import', await file('long.xml', ' '.repeat(5_242_881)))).rejects.toThrow('more than 5 MB')
+    const foreign = "<Cube time='2026-03-02'><Cube currency='CYP' rate='1'/></Cube>"
+    await expect(run('fx', 'import', await file('x.xml', foreign))).rejects.toThrow('none of the currencies is listed')
+    await expect(run('fx', 'import', await file('y.xml', '<a/>'))).rejects.toThrow('there are no rates')
+    await expect(run('fx', 'import', join(folder, 'none.xml'))).rejects.toThrow('ENOENT')
+    await expect(run('fx', 'list', '--date', 'today')).rejects.toThrow('--date is no date')
+  })
+})

@@ -1,0 +1,36 @@
+import { type Kysely, sql } from 'kysely'
+import { insertOperatorAudit } from '../audit/audit-repository.ts'
+import type { PaymentsTables } from '../database.ts'
+import type { Rate } from './rates.ts'
+
+const CHUNK = 10_000
+
+/** Stores imported rates, all of them or none; those of a date and currency that are there already are replaced. */
+export async function upsertEcbRates(
+  db: Kysely<PaymentsTables>,
+  rates: readonly Omit<Rate, 'source'>[],
+): Promise<void> {
+  const days = rates.map(({ date }) => date).sort()
+  await db.transaction().execute(async (trx) => {
+    for (let at = 0; at < rates.length; at += CHUNK) {
+      const chunk = rates.slice(at, at + CHUNK)
+      await sql`
+        INSERT INTO ${sql.table('fx_rates')} (date, currency, source, rate)
+        SELECT DISTINCT ON (date, currency) date, currency, 'ecb', rate
+        FROM jsonb_to_recordset(${JSON.stringify(chunk)}::jsonb) AS r(date date, currency text, rate numeric)
+        ON CONFLICT (date, currency, source) DO UPDATE SET rate = excluded.rate`.execute(trx)
+    }
+    const payload = { rates: rates.length, from: days[0], to: days.at(-1) }
+    await insertOperatorAudit(trx, { action: 'fx.imported', payload })
+  })
+}
+
+/** The rates that apply on a day (`2026-03-01`; undefined: today by the database's clock), by currency. */
+export async function listRatesOfDay(db: Kysely<PaymentsTables>, day: string | undefined): Promise<readonly Rate[]> {
+  const { rows } = await sql<Rate>`
+    SELECT DISTINCT ON (currency) currency, trim_scale(rate)::text AS rate, date::text AS date, source
+    FROM ${sql.table('fx_rates')}
+    WHERE date <= coalesce(${day ?? null}::date, (now() AT TIME ZONE 'UTC')::date)
+    ORDER BY currency, date DESC, source = 'embedded'`.execute(db)
+  return rows
+}
