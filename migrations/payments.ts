@@ -23,6 +23,9 @@ import { createRounding } from './payments/0040-create-rounding.ts'
 import { createExchange } from './payments/0041-create-exchange.ts'
 import { createFees } from './payments/0042-create-fees.ts'
 import { createKeyFunctions } from './payments/0043-create-key-functions.ts'
+import { createNoteEvent } from './payments/0044-create-note-event.ts'
+import { repeatMerchants } from './payments/0045-repeat-merchants.ts'
+import { tellMerchantChanges } from './payments/0046-tell-merchant-changes.ts'
 
 /** The migrations of the payments service, in the order in which they run. */
 export const paymentsMigrations: MigrationSources = {
@@ -50,4 +53,7 @@ export const paymentsMigrations: MigrationSources = {
   '0041-create-exchange': createExchange,
   '0042-create-fees': createFees,
   '0043-create-key-functions': createKeyFunctions,
+  '0044-create-note-event': createNoteEvent,
+  '0045-repeat-merchants': repeatMerchants,
+  '0046-tell-merchant-changes': tellMerchantChanges,
 }

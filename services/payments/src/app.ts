@@ -7,6 +7,7 @@ import { errorVocabulary } from './error-view.ts'
 import { serviceUnavailable } from './errors.ts'
 import { ANSWER_HEADERS, answers } from './plugins/answers.ts'
 import { authenticateApp } from './plugins/authenticate-app.ts'
+import { idempotencyKey } from './plugins/idempotency-key.ts'
 import { requestInput } from './plugins/request-input.ts'
 import { appsRoutes } from './routes/apps.ts'
 import { healthRoutes } from './routes/health.ts'
@@ -53,6 +54,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
   await app.register(appsRoutes)
   await app.register(async (guarded) => {
     await guarded.register(authenticateApp)
+    await guarded.register(idempotencyKey)
     await guarded.register(identityMerchantsRoutes)
     await guarded.register(meRoutes)
     await guarded.register(keysRoutes)

@@ -99,6 +99,17 @@ export interface AuditTable {
   created: Date
 }
 
+/** What an Idempotency-Key of POST /merchants made. */
+export interface MerchantCreationsTable {
+  identity_id: string
+  key: string
+  fingerprint: Buffer
+  status: number | null
+  /** The row of the merchant as it was. */
+  body: Json<unknown> | null
+  created: Date
+}
+
 /** What a euro cost on a day. */
 export interface FxRatesTable {
   date: Date
@@ -146,6 +157,7 @@ export interface PaymentsTables {
   idempotency: below.IdempotencyTable
   audit: AuditTable
   fx_rates: FxRatesTable
+  merchant_creations: MerchantCreationsTable
   rate_limits: RateLimitsTable
 }
 
@@ -183,6 +195,7 @@ export const tableClasses: Readonly<Record<keyof PaymentsTables, 'reference' | '
   idempotency: 'merchant',
   audit: 'merchant',
   fx_rates: 'reference',
+  merchant_creations: 'local',
   rate_limits: 'local',
 }
 

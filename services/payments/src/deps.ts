@@ -13,6 +13,7 @@ import { observeConnections } from '@trestle/service/observe-connections.ts'
 import type { FastifyBaseLogger } from 'fastify'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
+import { createRepeats, type Repeats } from './idempotency/repeats.ts'
 import type { Pricing } from './merchants/merchant.ts'
 import { paymentsNames } from './migrations.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/limits.ts'
@@ -22,6 +23,8 @@ import { serviceVersion } from './version.ts'
 export interface PaymentsDeps {
   readonly lanes: Lanes
   readonly limits: RateLimits
+  /** Requests with an Idempotency-Key that are under way. */
+  readonly repeats: Repeats
   /** Secret of the digests under which API keys are kept. At least 32 bytes; as a Buffer a digest would take five times as long. */
   readonly pepper: KeyObject
   /** Fees of new merchants. */
@@ -74,6 +77,7 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
   return {
     lanes: database.lanes,
     limits: createRateLimits(config.rateLimits, limiters.store),
+    repeats: createRepeats(),
     pepper: createSecretKey(config.pepper),
     pricing: config.pricing,
     createKey: randomUUID,

@@ -19,6 +19,7 @@ const limit = { consume: unused }
 const documentDeps: PaymentsDeps = {
   lanes: { read: lane, write: lane },
   limits: { requests: limit, apps: limit, failures: limit },
+  repeats: { run: unused },
   pepper: createSecretKey(Buffer.alloc(1)),
   pricing: { rate: 0, flat: { currency: 'EUR', amount: 0 }, dispute: { currency: 'EUR', amount: 0 } },
   createKey: () => '',

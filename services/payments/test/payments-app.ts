@@ -10,6 +10,7 @@ import { expect } from 'vitest'
 import { buildApp } from '../src/app.ts'
 import type { PaymentsTables } from '../src/database.ts'
 import type { PaymentsDeps } from '../src/deps.ts'
+import { createRepeats } from '../src/idempotency/repeats.ts'
 import { migrateToLatest } from '../src/migrations.ts'
 import { createRateLimits, type RateLimitConfig } from '../src/rate-limits/limits.ts'
 
@@ -69,6 +70,7 @@ export async function startPayments({ rateLimits, onLog }: TestOptions = {}): Pr
   const deps: PaymentsDeps = {
     lanes: database.lanes,
     limits: createRateLimits({ ...UNLIMITED, ...rateLimits }, memoryStore()),
+    repeats: createRepeats(),
     pepper: testPepper,
     pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
     createKey: () => randomUUID(),

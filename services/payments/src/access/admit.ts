@@ -1,16 +1,14 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { FieldError } from '../bodies/field-error.ts'
-import { forbidden, notFound, unauthorized } from '../errors.ts'
+import { invalidFields } from '../error-view.ts'
+import { conflict, forbidden, notFound, unauthorized } from '../errors.ts'
+import type { Caller } from './caller.ts'
 
-/** Who calls: the digest of the key, and the identity once the database has told it. */
-export interface Caller {
-  readonly keyMac: Buffer
-  /** For the log line; set by `admit`. */
-  identityId: string | undefined
-}
-
-/** What the database decided about key, path and access, in this order. */
-export type Verdict = 'unauthorized' | 'not-found' | 'forbidden' | 'done'
+/**
+ * What the database decided about key, path, access and Idempotency-Key, in this order. `key-mismatch`: it was used with
+ * another body; `key-running`: its first request is not finished; `replayed`: what follows is the effect of the first.
+ */
+export type Verdict = 'unauthorized' | 'not-found' | 'forbidden' | 'key-mismatch' | 'key-running' | 'replayed' | 'done'
 
 /** What every statement that serves a request answers. */
 export interface Judged {
@@ -34,7 +32,7 @@ export interface Flaw {
 
 /**
  * Lets a request pass that the database has judged, or throws the refusal that comes first. @see contract 1.4
- * @throws 401, 404, 403, or the error of the flaw at its place between them
+ * @throws 401, 404, 403, or the error of the flaw at its place between them; then 400 or 409 for its Idempotency-Key
  */
 export function admit<Result extends Judged>(caller: Caller, result: Result, flaw: Flaw | undefined): Result {
   caller.identityId = result.identityId ?? undefined
@@ -43,5 +41,19 @@ export function admit<Result extends Judged>(caller: Caller, result: Result, fla
   if (result.verdict === 'not-found') throw notFound()
   if (result.verdict === 'forbidden') throw forbidden()
   if (flaw) throw flaw.error
+  if (result.verdict === 'key-mismatch') throw invalidFields([KEY_MISMATCH])
+  if (result.verdict === 'key-running') throw conflict()
   return result
+}
+
+const KEY_MISMATCH: FieldError = {
+  field: 'Idempotency-Key',
+  message: 'was used with another body',
+  code: 'MISMATCH',
+}
+
+/** The digest of the key of an app. @throws 403 when a person calls, who has no keys */
+export function keyMacOf({ keyMac }: Caller): Buffer {
+  if (keyMac === null) throw forbidden()
+  return keyMac
 }

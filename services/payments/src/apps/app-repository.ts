@@ -2,6 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Judged, Verdict } from '../access/admit.ts'
+import type { Credentials } from '../access/caller.ts'
 import type { Identity } from './app.ts'
 
 /** A new app and the digest of its first key. */
@@ -26,23 +27,30 @@ interface IdentityRow {
   verdict: Verdict
   id: string | null
   name: string | null
+  email: string | null
   created: Date | null
 }
 
 const identityQuery = prepare(
   'read_identity',
-  (p: { keyMac: Buffer }) => sql<IdentityRow>`
-    SELECT CASE WHEN a.id IS NULL THEN 'unauthorized' ELSE 'done' END AS verdict, a.id, a.name, a.created
+  (p: Credentials) => sql<IdentityRow>`
+    SELECT CASE WHEN c.identity_id IS NULL THEN 'unauthorized' ELSE 'done' END AS verdict, c.identity_id AS id,
+      coalesce(a.name, u.name) AS name, u.email, coalesce(a.created, u.created) AS created
     FROM (SELECT 1) one
-    LEFT JOIN ${sql.table('caller_identity')}(${p.keyMac}) c ON true
-    LEFT JOIN ${sql.table('apps')} a ON a.id = c.identity_id`,
+    LEFT JOIN ${sql.table('identify')}(${p.keyMac}, ${p.person}) c ON true
+    LEFT JOIN ${sql.table('apps')} a ON a.id = c.identity_id
+    LEFT JOIN ${sql.table('users')} u ON u.id = c.identity_id`,
 )
 
-/** The identity of a key, or the verdict `unauthorized`. */
+/** The identity of a caller, or the verdict `unauthorized`. */
 export async function readIdentity(
   lanes: Lanes,
-  caller: { readonly keyMac: Buffer },
+  caller: Credentials,
 ): Promise<Judged & { readonly identity: Identity | undefined }> {
-  const { verdict, id, name, created } = await lanes.read.one(identityQuery, caller)
-  return { verdict, identityId: id, identity: id === null || created === null ? undefined : { id, name, created } }
+  const { verdict, id, name, email, created } = await lanes.read.one(identityQuery, caller)
+  return {
+    verdict,
+    identityId: id,
+    identity: id === null || created === null ? undefined : { id, name, email, created },
+  }
 }

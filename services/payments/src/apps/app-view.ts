@@ -4,8 +4,13 @@ import type { Identity } from './app.ts'
 /** An app as its creator sees it, once: no other answer ever carries the key. */
 export const CreatedAppView = z.object({ id: z.string(), name: z.string().optional(), key: z.string() })
 
-/** Who calls. @see specification 2, "Identity" */
-export const IdentityView = z.object({ id: z.string(), name: z.string().optional(), created: z.iso.datetime() })
+/** Who calls: an app, or a person with an e-mail address. @see specification 2, "Identity" */
+export const IdentityView = z.object({
+  id: z.string(),
+  name: z.string().optional(),
+  email: z.string().optional(),
+  created: z.iso.datetime(),
+})
 
 /** Fills the view of an app that was just made. */
 export function viewCreatedApp({ id, name, key }: CreatedApp): z.infer<typeof CreatedAppView> {
@@ -13,8 +18,13 @@ export function viewCreatedApp({ id, name, key }: CreatedApp): z.infer<typeof Cr
 }
 
 /** Fills the view of the caller. */
-export function viewIdentity({ id, name, created }: Identity): z.infer<typeof IdentityView> {
-  return { id, ...(name === null ? {} : { name }), created: created.toISOString() }
+export function viewIdentity({ id, name, email, created }: Identity): z.infer<typeof IdentityView> {
+  return {
+    id,
+    ...(name === null ? {} : { name }),
+    ...(email === null ? {} : { email }),
+    created: created.toISOString(),
+  }
 }
 
 interface CreatedApp {

@@ -1,9 +1,10 @@
 import { createHmac, type KeyObject } from 'node:crypto'
 
-/** Why an identity is known: an app (a machine) that calls the API. */
+/** Who calls: an app, or a person, who has an e-mail address. */
 export interface Identity {
   readonly id: string
   readonly name: string | null
+  readonly email: string | null
   readonly created: Date
 }
 

@@ -2,6 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Judged, Verdict } from '../access/admit.ts'
+import { type Caller, type CallerColumns, type Credentials, callerColumns, callerRow } from '../access/caller.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import type { Claim, Merchant, MerchantChanges, NewMerchant, Pricing } from './merchant.ts'
 
@@ -38,28 +39,28 @@ export interface JudgedMerchant extends Judged {
 
 /** Values are null when only access is to be checked. */
 export interface CreateInput {
-  readonly keyMac: Buffer
+  readonly caller: Caller
   readonly merchant: NewMerchant | null
 }
 
 const createQuery = prepare(
   'create_merchant',
-  (p: { keyMac: Buffer; merchant: object | null }) => sql<JudgedRow>`
+  (p: CallerColumns & { merchant: object | null }) => sql<JudgedRow>`
     SELECT f.verdict, f.identity_id, ${columns}
-    FROM ${sql.table('create_merchant')}(${p.keyMac}, ${p.merchant}) f
+    FROM ${sql.table('create_merchant')}(${callerRow(p)}, ${p.merchant}) f
     CROSS JOIN LATERAL (SELECT (f.merchant).*) m
     CROSS JOIN (SELECT 0::bigint AS balance) b`,
 )
 
 /** Makes a merchant with its balance, and its maker a member. */
-export async function callCreateMerchant(lanes: Lanes, { keyMac, merchant }: CreateInput): Promise<JudgedMerchant> {
+export async function callCreateMerchant(lanes: Lanes, { caller, merchant }: CreateInput): Promise<JudgedMerchant> {
   const values = merchant && { ...merchant, company_number: merchant.companyNumber }
-  return toJudgedMerchant(await lanes.write.one(createQuery, { keyMac, merchant: values }))
+  return toJudgedMerchant(await lanes.write.one(createQuery, { ...callerColumns(caller), merchant: values }))
 }
 
 const readQuery = prepare(
   'read_merchant',
-  (p: { keyMac: Buffer; merchantId: string }) => sql<JudgedRow>`
+  (p: Credentials & { merchantId: string }) => sql<JudgedRow>`
     SELECT CASE
         WHEN c.identity_id IS NULL THEN 'unauthorized'
         WHEN m.id IS NULL THEN 'not-found'
@@ -67,7 +68,7 @@ const readQuery = prepare(
         ELSE 'done'
       END AS verdict, c.identity_id, ${columns}
     FROM (SELECT 1) one
-    LEFT JOIN ${sql.table('caller_identity')}(${p.keyMac}) c ON true
+    LEFT JOIN ${sql.table('identify')}(${p.keyMac}, ${p.person}) c ON true
     LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
     LEFT JOIN LATERAL ${sql.table('membership')}(m.id, c.identity_id) a ON true
     LEFT JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = m.id`,
@@ -76,14 +77,14 @@ const readQuery = prepare(
 /** A merchant by its id, for a member. */
 export async function readMerchant(
   lanes: Lanes,
-  input: { readonly keyMac: Buffer; readonly merchantId: string },
+  input: Credentials & { readonly merchantId: string },
 ): Promise<JudgedMerchant> {
   return toJudgedMerchant(await lanes.read.one(readQuery, input))
 }
 
 /** Changes are null when only access is to be checked; `fixed` are members that must equal the stored ones, by path. */
 export interface UpdateInput {
-  readonly keyMac: Buffer
+  readonly caller: Caller
   readonly merchantId: string
   readonly changes: MerchantChanges | null
   readonly fixed: Readonly<Record<string, unknown>>
@@ -91,23 +92,26 @@ export interface UpdateInput {
 
 const updateQuery = prepare(
   'update_merchant',
-  (p: UpdateInput) => sql<{ verdict: Verdict; identity_id: string | null; differing: string[] | null }>`
+  (p: CallerColumns & Omit<UpdateInput, 'caller'>) => sql<{
+    verdict: Verdict
+    identity_id: string | null
+    differing: string[] | null
+  }>`
     SELECT verdict, identity_id, differing
-    FROM ${sql.table('update_merchant')}(${p.keyMac}, ${p.merchantId}, ${p.changes}, ${p.fixed})`,
+    FROM ${sql.table('update_merchant')}(${callerRow(p)}, ${p.merchantId}, ${p.changes}, ${p.fixed})`,
 )
 
 /** Changes a merchant unless a fixed member differs; answers the paths of those. */
 export async function callUpdateMerchant(
   lanes: Lanes,
-  input: UpdateInput,
+  { caller, ...input }: UpdateInput,
 ): Promise<Judged & { readonly differing: readonly string[] }> {
-  const { verdict, identity_id, differing } = await lanes.write.one(updateQuery, input)
+  const { verdict, identity_id, differing } = await lanes.write.one(updateQuery, { ...callerColumns(caller), ...input })
   return { verdict, identityId: identity_id, differing: differing ?? [] }
 }
 
 /** Which merchants of which identity; `limit` 0 when only access is to be checked. */
-export interface ListInput extends Omit<PageBounds, 'order'> {
-  readonly keyMac: Buffer
+export interface ListInput extends Credentials, Omit<PageBounds, 'order'> {
   readonly identityId: string
   /** Only test merchants, or only live ones. */
   readonly test: boolean | undefined
@@ -130,12 +134,17 @@ function listQuery(name: string, order: ReturnType<typeof sql>) {
         ELSE 'not-found'
       END AS verdict, c.identity_id, ${columns}
     FROM (SELECT 1) one
-    LEFT JOIN ${sql.table('caller_identity')}(${p.keyMac}) c ON true
+    LEFT JOIN ${sql.table('identify')}(${p.keyMac}, ${p.person}) c ON true
     LEFT JOIN LATERAL (
-      SELECT listed.* FROM ${sql.table('merchant_apps')} s
+      SELECT listed.* FROM (
+        SELECT merchant_id FROM ${sql.table('merchant_apps')}
+        WHERE app_id = ${p.identityId} AND app_id = c.identity_id AND NOT pending
+        UNION ALL
+        SELECT merchant_id FROM ${sql.table('merchant_users')}
+        WHERE user_id = ${p.identityId} AND user_id = c.identity_id AND NOT pending
+      ) s
       JOIN ${sql.table('merchants')} listed ON listed.id = s.merchant_id
-      WHERE s.app_id = c.identity_id AND s.app_id = ${p.identityId} AND NOT s.pending
-        AND s.merchant_id > ${p.above} AND s.merchant_id < ${p.below}
+      WHERE s.merchant_id > ${p.above} AND s.merchant_id < ${p.below}
         AND (${p.test}::boolean IS NULL OR listed.test = ${p.test}::boolean)
       ORDER BY s.merchant_id ${order} LIMIT ${p.limit}
     ) m ON true

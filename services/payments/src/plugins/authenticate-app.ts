@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import type { Caller } from '../access/admit.ts'
+import type { Caller } from '../access/caller.ts'
 import { keyMac } from '../apps/app.ts'
 import { readBasicKey } from '../apps/basic-credentials.ts'
 import { unauthorized } from '../errors.ts'
@@ -20,9 +20,9 @@ export const authenticateApp = fp(
     app.addHook('onRequest', async (request) => {
       const key = readBasicKey(request.headers.authorization)
       if (key === undefined) throw unauthorized()
-      const caller: Caller = { keyMac: keyMac(pepper, key), identityId: undefined }
-      await refuseRequest(caller.keyMac.toString('base64url'))
-      request.caller = caller
+      const mac = keyMac(pepper, key)
+      await refuseRequest(mac.toString('base64url'))
+      request.caller = { keyMac: mac, person: null, identityId: undefined, repeat: undefined }
     })
     app.setErrorHandler(async (error, request) => {
       if (error instanceof Error && 'code' in error && error.code === UNAUTHORIZED) {

@@ -10,6 +10,7 @@ import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.
 import { readMerchant } from '../merchants/merchant-repository.ts'
 import { MerchantView, viewMerchant } from '../merchants/merchant-view.ts'
 import { isFundingCurrency } from '../money/currencies.ts'
+import { replyCreated } from '../plugins/idempotency-key.ts'
 import { createMerchant } from '../use-cases/create-merchant.ts'
 import { updateMerchant } from '../use-cases/update-merchant.ts'
 
@@ -59,14 +60,15 @@ export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Create a merchant',
         body: MerchantBody,
-        response: { 201: MerchantAnswer, ...errorResponses(400, 401, 413, 415) },
+        response: { 201: MerchantAnswer, ...errorResponses(400, 401, 403, 409, 413, 415) },
       },
     },
     async (request, reply) => {
       const { caller, flaw, body } = request
-      const merchant = await createMerchant(app.deps, { caller, flaw, merchant: flaw ? null : toNewMerchant(body) })
+      const input = { caller, flaw, merchant: flaw ? null : toNewMerchant(body) }
+      const { merchant, replayed } = await createMerchant(app.deps, input)
       request.logFields = { merchant_id: merchant.id }
-      reply.code(201)
+      replyCreated(reply, replayed)
       return { merchant: viewMerchant(merchant) }
     },
   )
@@ -80,7 +82,7 @@ export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { merchantId } }) => {
-      const result = await readMerchant(app.deps.lanes, { keyMac: caller.keyMac, merchantId })
+      const result = await readMerchant(app.deps.lanes, { ...caller, merchantId })
       const { merchant } = admit(caller, result, flaw)
       if (!merchant) throw notFound()
       return { merchant: viewMerchant(merchant) }

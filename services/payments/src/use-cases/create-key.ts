@@ -1,4 +1,5 @@
-import { admit, type Caller, type Flaw } from '../access/admit.ts'
+import { admit, type Flaw, keyMacOf } from '../access/admit.ts'
+import type { Caller } from '../access/caller.ts'
 import { keyHint, keyMac } from '../apps/app.ts'
 import { callCreateKey } from '../apps/app-key-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
@@ -10,7 +11,7 @@ export async function createKey(
 ): Promise<{ readonly id: string; readonly key: string; readonly created: Date }> {
   const key = draw()
   const values = flaw ? { newMac: null, hint: null } : { newMac: keyMac(pepper, key), hint: keyHint(key) }
-  const { made } = admit(caller, await callCreateKey(lanes, { keyMac: caller.keyMac, ...values }), flaw)
+  const { made } = admit(caller, await callCreateKey(lanes, { keyMac: keyMacOf(caller), ...values }), flaw)
   if (!made) throw new Error('create_key answered done without a key')
   return { ...made, key }
 }

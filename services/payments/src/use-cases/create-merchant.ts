@@ -1,4 +1,5 @@
-import { admit, type Caller, type Flaw } from '../access/admit.ts'
+import { admit, type Flaw } from '../access/admit.ts'
+import type { Caller } from '../access/caller.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { DEFAULT_CLAIM, type Merchant, type NewMerchant } from '../merchants/merchant.ts'
 import { callCreateMerchant } from '../merchants/merchant-repository.ts'
@@ -10,14 +11,15 @@ export interface CreateMerchantInput {
   readonly merchant: Omit<NewMerchant, 'claim' | 'pricing'> | null
 }
 
-/** Makes a merchant, of which the caller becomes a member. Its fees are those of the settings at this time. */
+/** Makes a merchant, of which the caller becomes a member. Its fees are those of the settings at this time. A repeated one is found. */
 export async function createMerchant(
-  { lanes, pricing }: Pick<PaymentsDeps, 'lanes' | 'pricing'>,
-  { caller, flaw, merchant }: CreateMerchantInput,
-): Promise<Merchant> {
-  const values = merchant && { ...merchant, claim: DEFAULT_CLAIM, pricing }
-  const result = await callCreateMerchant(lanes, { keyMac: caller.keyMac, merchant: values })
-  const created = admit(caller, result, flaw).merchant
-  if (!created) throw new Error('create_merchant answered done without a merchant')
-  return created
+  { lanes, pricing, repeats }: Pick<PaymentsDeps, 'lanes' | 'pricing' | 'repeats'>,
+  { caller, flaw, merchant: given }: CreateMerchantInput,
+): Promise<{ readonly merchant: Merchant; readonly replayed: boolean }> {
+  return repeats.run(caller, async () => {
+    const values = given && { ...given, claim: DEFAULT_CLAIM, pricing }
+    const { merchant, verdict } = admit(caller, await callCreateMerchant(lanes, { caller, merchant: values }), flaw)
+    if (!merchant) throw new Error(`create_merchant answered ${verdict} without a merchant`)
+    return { merchant, replayed: verdict === 'replayed' }
+  })
 }

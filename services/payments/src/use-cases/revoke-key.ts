@@ -1,4 +1,5 @@
-import { admit, type Caller, type Flaw } from '../access/admit.ts'
+import { admit, type Flaw, keyMacOf } from '../access/admit.ts'
+import type { Caller } from '../access/caller.ts'
 import { callRevokeKey } from '../apps/app-key-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { invalidFields } from '../error-view.ts'
@@ -11,6 +12,6 @@ export async function revokeKey(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,
   { caller, flaw, keyId }: { readonly caller: Caller; readonly flaw: Flaw | undefined; readonly keyId: string },
 ): Promise<void> {
-  const { isLast } = admit(caller, await callRevokeKey(lanes, { keyMac: caller.keyMac, keyId }), flaw)
+  const { isLast } = admit(caller, await callRevokeKey(lanes, { keyMac: keyMacOf(caller), keyId }), flaw)
   if (isLast) throw invalidFields([{ field: 'keyId', message: 'is the last active key', code: 'LIMIT_EXCEEDED' }])
 }

@@ -1,4 +1,5 @@
-import { admit, type Caller, type Flaw } from '../access/admit.ts'
+import { admit, type Flaw } from '../access/admit.ts'
+import type { Caller } from '../access/caller.ts'
 import type { FieldError } from '../bodies/field-error.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { invalidFields } from '../error-view.ts'
@@ -20,7 +21,7 @@ export async function updateMerchant(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,
   { caller, flaw, merchantId, changes, fixed }: UpdateMerchantInput,
 ): Promise<void> {
-  const result = await callUpdateMerchant(lanes, { keyMac: caller.keyMac, merchantId, changes, fixed })
+  const result = await callUpdateMerchant(lanes, { caller, merchantId, changes, fixed })
   admit(caller, result, withImmutable(flaw, Object.keys(fixed), result.differing))
 }
 

@@ -24,7 +24,7 @@ export const identityMerchantsRoutes: FastifyPluginAsyncZod = async (app) => {
     async ({ caller, flaw, params: { identityId }, query }) => {
       const { order, ...bounds } = pageBounds(flaw ? NO_PAGE : query)
       const test = flaw ? undefined : query.filter?.test
-      const input = { keyMac: caller.keyMac, identityId, test, ...bounds }
+      const input = { ...caller, identityId, test, ...bounds }
       const { merchants } = admit(caller, await listMerchants(app.deps.lanes, input, order), flaw)
       return merchants.map(viewMerchant)
     },

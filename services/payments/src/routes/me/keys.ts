@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { admit } from '../../access/admit.ts'
+import { admit, keyMacOf } from '../../access/admit.ts'
 import { listKeys } from '../../apps/app-key-repository.ts'
 import { AppKeyView, CreatedKeyView, viewAppKey } from '../../apps/app-key-view.ts'
 import { ListQuery, pathId } from '../../bodies/fields.ts'
@@ -17,12 +17,12 @@ export const keysRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'List the active keys of the app',
         querystring: ListQuery,
-        response: { 200: z.array(AppKeyView), ...errorResponses(400, 401) },
+        response: { 200: z.array(AppKeyView), ...errorResponses(400, 401, 403) },
       },
     },
     async ({ caller, flaw, query }) => {
       const { order, ...bounds } = pageBounds(flaw ? NO_PAGE : query)
-      const result = await listKeys(app.deps.lanes, { keyMac: caller.keyMac, ...bounds }, order)
+      const result = await listKeys(app.deps.lanes, { keyMac: keyMacOf(caller), ...bounds }, order)
       return admit(caller, result, flaw).keys.map(viewAppKey)
     },
   )
@@ -46,7 +46,7 @@ export const keysRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Revoke a key of the app',
         params: z.object({ keyId: pathId() }),
-        response: { 204: z.undefined().describe('Revoked'), ...errorResponses(400, 401, 404) },
+        response: { 204: z.undefined().describe('Revoked'), ...errorResponses(400, 401, 403, 404) },
       },
     },
     async ({ caller, flaw, params: { keyId } }, reply) => {

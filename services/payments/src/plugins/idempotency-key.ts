@@ -1,0 +1,47 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import type { Repeat } from '../access/caller.ts'
+import { invalidFields } from '../error-view.ts'
+import { fingerprintOf } from '../idempotency/fingerprint.ts'
+
+const HEADER = 'idempotency-key'
+const KEY = /^[\x21-\x7e]{1,255}$/
+
+/** Reads the Idempotency-Key of a POST into `request.caller`. Register after the plugin that makes the caller. */
+export const idempotencyKey = fp(
+  async (app: FastifyInstance) => {
+    app.addHook('preHandler', (request, _reply, done) => {
+      const key = request.headers[HEADER]
+      if (request.method === 'POST' && key !== undefined) readKey(request, key)
+      done()
+    })
+  },
+  { name: 'idempotency-key', dependencies: ['request-input', 'authenticate-app'] },
+)
+
+function readKey(request: FastifyRequest, key: string | string[]): void {
+  if (typeof key === 'string' && KEY.test(key)) request.caller.repeat = toRepeat(request, key)
+  else request.flaw ??= { stage: 'validation', error: invalidFields([REFUSED]) }
+}
+
+const REFUSED = {
+  field: 'Idempotency-Key',
+  message: 'must be 1 to 255 printable ASCII characters without spaces',
+  code: 'FORMAT',
+} as const
+
+function toRepeat({ method, routeOptions, params, body }: FastifyRequest, key: string): Repeat {
+  const path = (routeOptions.url ?? '').replaceAll(/:(\w+)/g, (_, name: string) => parameterOf(params, name))
+  return { method, path, key, fingerprint: fingerprintOf(routeOptions.schema?.body ? body : {}) }
+}
+
+/** Path ids have been brought into lower case by their schema. */
+function parameterOf(params: unknown, name: string): string {
+  return typeof params === 'object' && params !== null ? String(Reflect.get(params, name)) : ''
+}
+
+/** Sets the status and headers of an answer about what a POST made, now or when it was first sent. */
+export function replyCreated(reply: FastifyReply, replayed: boolean): void {
+  reply.code(201)
+  if (replayed) reply.header('idempotent-replayed', 'true')
+}
