@@ -20,7 +20,7 @@ export const createRisingIds: MigrationSource = (names) => ({
     await sql`
       CREATE FUNCTION ${names.id('created_at')}(p_number bigint) RETURNS timestamptz
       LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-        SELECT 'epoch'::timestamptz + p_number / 1048576 * interval '1 millisecond'
+        SELECT to_timestamp((p_number / 1048576)::float8 / 1000)
       $$`.execute(db)
     await sql`
       CREATE FUNCTION ${names.id('next_number')}(p_last_id text) RETURNS bigint LANGUAGE sql VOLATILE AS $$
