@@ -167,5 +167,5 @@ describe('the migrations', () => {
     expect((await migrateUp(options)).migrations).toEqual(names)
     await client.end()
     await drop()
-  })
+  }, 60_000)
 })

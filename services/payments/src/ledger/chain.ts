@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto'
+import type { EntriesTable, JournalsTable, LinesTable, TrailEntriesTable } from '../merchant-tables.ts'
+import { type Column, canonicalBytes } from './canonical-bytes.ts'
+
+/** Dates are texts here: a day has no time. */
+export type TrailRow = Omit<TrailEntriesTable, 'rate_date'> & { readonly rate_date: string | null }
+
+/** A row of the ledger that is a link of its merchant's chain. */
+export type Link =
+  | { readonly table: 'journals'; readonly row: JournalsTable; readonly entries: readonly EntriesTable[] }
+  | { readonly table: 'trail_entries'; readonly row: TrailRow }
+  | { readonly table: 'lines'; readonly row: LinesTable }
+
+/** What the first link of a merchant follows. */
+export const CHAIN_START = Buffer.alloc(32)
+
+/**
+ * The hash that a link must have: SHA-256 of its version, the hash before, and its row without its hash; for a journal also
+ * its entries, in order. @see contract 11.5; SQL function `post`
+ */
+export function hashOf(link: Link, previous: Buffer): Buffer {
+  return createHash('sha256').update(Buffer.of(link.row.hash_version)).update(previous).update(bytesOf(link)).digest()
+}
+
+function bytesOf(link: Link): Buffer {
+  switch (link.table) {
+    case 'journals':
+      return Buffer.concat([journalBytes(link.row), ...link.entries.map(entryBytes)])
+    case 'trail_entries':
+      return trailBytes(link.row)
+    case 'lines':
+      return lineBytes(link.row)
+  }
+}
+
+interface HashedRow {
+  readonly merchant_id: string
+  readonly id: string
+  readonly created: Date
+  readonly hash_version: number
+}
+
+/** The columns of every link stand around its own; the hash itself counts as NULL. */
+function linkBytes({ merchant_id, id, created, hash_version }: HashedRow, own: readonly Column[]): Buffer {
+  return canonicalBytes([
+    ['text', merchant_id],
+    ['text', id],
+    ['timestamptz', created],
+    ...own,
+    ['bytea', null],
+    ['smallint', hash_version],
+  ])
+}
+
+function journalBytes(row: JournalsTable): Buffer {
+  return linkBytes(row, [
+    ['text', row.kind],
+    ['text', row.cause_id],
+    ['boolean', row.test],
+  ])
+}
+
+function entryBytes(row: EntriesTable): Buffer {
+  return canonicalBytes([
+    ['text', row.merchant_id],
+    ['text', row.journal_id],
+    ['smallint', row.seq],
+    ['text', row.account],
+    ['text', row.currency],
+    ['bigint', row.amount],
+    ['boolean', row.test],
+  ])
+}
+
+function trailBytes(row: TrailRow): Buffer {
+  return linkBytes(row, [
+    ['text', row.transaction_id],
+    ['integer', row.seq],
+    ['text', row.kind],
+    ['bigint', row.amount],
+    ['bigint', row.gross],
+    ['bigint', row.fee_flat],
+    ['bigint', row.fee_rate],
+    ['bigint', row.balance],
+    ['text', row.descriptor],
+    ['text', row.reference],
+    ['text', row.line_id],
+    ['text', row.dispute_id],
+    ['text', row.rate],
+    ['date', row.rate_date],
+  ])
+}
+
+function lineBytes(row: LinesTable): Buffer {
+  return linkBytes(row, [
+    ['text', row.kind],
+    ['bigint', row.balance],
+    ['bigint', row.fee],
+    ['text', row.description],
+    ['text', row.transaction_id],
+    ['bigint', row.amount],
+    ['text', row.currency],
+    ['bigint', row.balance_after],
+    ['text', row.journal_id],
+    ['boolean', row.test],
+  ])
+}

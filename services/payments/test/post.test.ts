@@ -1,0 +1,268 @@
+import fc from 'fast-check'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { CHAIN_START } from '../src/ledger/chain.ts'
+import { balanceEffect, entriesOf, type MovementKind } from '../src/ledger/movement.ts'
+import { readLinks, recomputeChain } from './ledger-fixtures.ts'
+import {
+  createdOf,
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from './payments-app.ts'
+
+let payments: TestPayments
+let app: TestApp
+beforeAll(async () => {
+  payments = await startPayments()
+  app = await createTestApp(payments)
+})
+afterAll(() => payments.close())
+
+interface Posted {
+  nth: bigint
+  journal_id: string | null
+  entry_id: string | null
+  line_id: string | null
+  created: Date
+  balance_after: bigint
+}
+
+async function post(movements: readonly object[]): Promise<Posted[]> {
+  const { rows } = await sql<Posted>`
+    SELECT * FROM ${sql.table('post')}(array(
+      SELECT m FROM json_populate_recordset(NULL::${sql.table('movement')}, ${JSON.stringify(movements)}) m
+    )) ORDER BY nth`.execute(payments.database.db)
+  return rows
+}
+
+async function newMerchant(currency: string): Promise<string> {
+  return (await createTestMerchant(payments, app, { currency, test: true })).id
+}
+
+const count = (places: number) => places.toString(16).padStart(24, '0')
+let places = 0
+
+const OF_TRANSACTION: readonly MovementKind[] = ['capture', 'refund', 'void', 'disputeWon', 'disputeLost']
+const amount = fc.integer({ min: 1, max: 1_000_000 })
+/** Any movement at all: `post` judges none of them. */
+const movement = fc
+  .record({
+    kind: fc.constantFrom<MovementKind>(
+      ...OF_TRANSACTION,
+      ...(['payout', 'payoutSettled', 'payoutReversal', 'adjustment', 'schemeSettled'] as const),
+    ),
+    currency: fc.constantFrom('EUR', 'DKK', 'JPY'),
+    amount,
+    gross: amount,
+    fee_flat: fc.integer({ min: 0, max: 30 }),
+    fee_rate: fc.integer({ min: 0, max: 30 }),
+  })
+  .map((made) => {
+    const moneyless = made.kind === 'void' || made.kind === 'disputeWon'
+    return { ...made, ...(moneyless ? { gross: 0, fee_flat: 0, fee_rate: 0 } : {}) }
+  })
+
+type Given = typeof movement extends fc.Arbitrary<infer T> ? T : never
+
+/** What a caller hands over: the same gross where nothing is exchanged, and objects that exist nowhere else. */
+function toPost(given: Given, merchantId: string, own: string) {
+  const id = count(++places)
+  const isCard = OF_TRANSACTION.includes(given.kind)
+  return {
+    ...given,
+    gross: given.gross > 0 && isCard && given.currency === own ? given.amount : given.gross,
+    ...{ merchant_id: merchantId, test: true, seq: 1, descriptor: 'Coffee & John', reference: 'R' },
+    ...(isCard ? { transaction_id: id } : { cause_id: id }),
+    ...(given.kind.startsWith('dispute') ? { dispute_id: id } : {}),
+    ...(given.kind === 'capture' && given.currency !== own ? { rate: '7.5', rate_date: '2026-03-01' } : {}),
+    ...{ pending: 1, captured: 2, refunded: 3, voided: 4, disputed: 5 },
+  }
+}
+
+describe('post', () => {
+  it('books the entries and the balances of the model, whatever is posted together', async () => {
+    const merchants = [await newMerchant('DKK'), await newMerchant('EUR')]
+    const balances = new Map(merchants.map((id) => [id, 0n]))
+    const own = (merchantId: string) => (merchantId === merchants[0] ? 'DKK' : 'EUR')
+    const batch = fc.array(fc.tuple(movement, fc.constantFrom(...merchants)), { minLength: 1, maxLength: 12 })
+    await fc.assert(
+      fc.asyncProperty(batch, async (items) => {
+        const given = items.map(([each, merchantId]) => toPost(each, merchantId, own(merchantId)))
+        const posted = await post(given)
+        for (const [index, each] of given.entries()) {
+          const { journal_id, balance_after } = posted[index] ?? {}
+          const entries = entriesOf(
+            {
+              ...each,
+              amount: BigInt(each.amount),
+              gross: BigInt(each.gross),
+              fee: BigInt(each.fee_flat + each.fee_rate),
+            },
+            own(each.merchant_id),
+          )
+          const balance = (balances.get(each.merchant_id) ?? 0n) + balanceEffect(entries)
+          balances.set(each.merchant_id, balance)
+          expect(balance_after).toBe(balance)
+          const rows = await payments.database.db
+            .selectFrom('entries')
+            .select(['account', 'currency', 'amount'])
+            .where('journal_id', '=', journal_id ?? '')
+            .orderBy('seq')
+            .execute()
+          expect(rows).toEqual(entries)
+        }
+      }),
+      { numRuns: 40 },
+    )
+    for (const merchantId of merchants) {
+      const links = await readLinks(payments.database.db, merchantId)
+      const { chain_head, chain_length, balance, line_count, last_id } = await payments.database.db
+        .selectFrom('merchant_balances')
+        .selectAll()
+        .where('merchant_id', '=', merchantId)
+        .executeTakeFirstOrThrow()
+      expect(recomputeChain(links, CHAIN_START)).toEqual(chain_head)
+      expect([BigInt(links.length), balance]).toEqual([chain_length, balances.get(merchantId)])
+      const lines = links.flatMap((link) => (link.table === 'lines' ? [link.row] : []))
+      expect(BigInt(lines.length)).toBe(line_count)
+      lines.reduce((before, line) => {
+        expect(line.balance_after).toBe(before + line.balance)
+        return line.balance_after
+      }, 0n)
+      for (const { row } of links) {
+        expect(row.created.toISOString()).toBe(createdOf(row.id))
+        expect(row.id <= last_id && row.id.endsWith(merchantId.slice(16))).toBe(true)
+      }
+    }
+  })
+
+  it('writes line, trail entry and event of a capture', async () => {
+    const merchantId = await newMerchant('DKK')
+    const transactionId = count(++places)
+    const given = {
+      kind: 'capture',
+      currency: 'EUR',
+      amount: 1_000,
+      gross: 7_456,
+      fee_flat: 186,
+      fee_rate: 101,
+    } as const
+    const [posted] = await post([{ ...toPost(given, merchantId, 'DKK'), transaction_id: transactionId }])
+    const { db } = payments.database
+    const of = { merchant_id: merchantId, created: posted?.created }
+    const linked = { hash: expect.any(Buffer), hash_version: 1 }
+    expect(await db.selectFrom('journals').selectAll().where('merchant_id', '=', merchantId).execute()).toEqual([
+      { ...of, ...linked, id: posted?.journal_id, kind: 'capture', cause_id: posted?.entry_id, test: true },
+    ])
+    expect(await db.selectFrom('lines').selectAll().where('merchant_id', '=', merchantId).execute()).toEqual([
+      {
+        ...{
+          ...of,
+          ...linked,
+          id: posted?.line_id,
+          kind: 'capture',
+          balance: 7_169n,
+          fee: 287n,
+          balance_after: 7_169n,
+        },
+        ...{ description: `Capture ${transactionId}`, transaction_id: transactionId, amount: 1_000n, currency: 'EUR' },
+        ...{ journal_id: posted?.journal_id, test: true },
+      },
+    ])
+    expect(await db.selectFrom('trail_entries').selectAll().where('merchant_id', '=', merchantId).execute()).toEqual([
+      {
+        ...{ ...of, ...linked, id: posted?.entry_id, transaction_id: transactionId, seq: 1, kind: 'capture' },
+        ...{ amount: 1_000n, gross: 7_456n, fee_flat: 186n, fee_rate: 101n, balance: 7_169n, reference: 'R' },
+        ...{ descriptor: 'Coffee & John', line_id: posted?.line_id, dispute_id: null, rate: '7.5' },
+        rate_date: expect.any(Date),
+      },
+    ])
+    expect(await db.selectFrom('events').selectAll().where('merchant_id', '=', merchantId).execute()).toEqual([
+      {
+        ...{ ...of, id: expect.stringMatching(/^[0-9a-f]{24}$/), type: 'transaction.captured', version: 1 },
+        ...{ object_id: transactionId, pending: 1n, captured: 2n, refunded: 3n, voided: 4n, disputed: 5n },
+        ...{ trail_length: 1, data: null },
+      },
+    ])
+  })
+
+  it.each<[MovementKind, string | null, string | null]>([
+    ['refund', 'Refund', 'transaction.refunded'],
+    ['void', null, 'transaction.voided'],
+    ['disputeLost', 'Dispute', 'dispute.lost'],
+    ['disputeWon', null, 'dispute.won'],
+    ['payout', 'Payout', 'payout.created'],
+    ['payoutSettled', null, 'payout.settled'],
+    ['payoutReversal', 'Payout', 'payout.failed'],
+    ['schemeSettled', null, null],
+  ])('%s: its line says %s, its event %s', async (kind, description, type) => {
+    const merchantId = await newMerchant('EUR')
+    const money = kind === 'void' || kind === 'disputeWon' ? 0 : 5
+    const given = { kind, currency: 'EUR', amount: 5, gross: money, fee_flat: 0, fee_rate: 0 } as const
+    const made = toPost(given, merchantId, 'EUR')
+    await post([made])
+    const { db } = payments.database
+    const object = String(Reflect.get(made, 'transaction_id') ?? Reflect.get(made, 'cause_id'))
+    const lines = await db.selectFrom('lines').select('description').where('merchant_id', '=', merchantId).execute()
+    expect(lines).toEqual(description === null ? [] : [{ description: `${description} ${object}` }])
+    const events = await db
+      .selectFrom('events')
+      .select(['type', 'object_id'])
+      .where('merchant_id', '=', merchantId)
+      .execute()
+    expect(events).toEqual(type === null ? [] : [{ type, object_id: object }])
+  })
+
+  it('keeps the text of an adjustment, and knows no event of it', async () => {
+    const merchantId = await newMerchant('EUR')
+    const given = { kind: 'adjustment', currency: 'EUR', amount: 1, gross: -5, fee_flat: 0, fee_rate: 0 } as const
+    await post([
+      { ...toPost(given, merchantId, 'EUR'), cause_id: null, amount: null, currency: null, description: 'Goodwill' },
+    ])
+    const { db } = payments.database
+    const line = await db.selectFrom('lines').selectAll().where('merchant_id', '=', merchantId).executeTakeFirst()
+    expect(line).toMatchObject({ description: 'Goodwill', balance: -5n, amount: null, currency: null })
+    expect(await db.selectFrom('events').select('id').where('merchant_id', '=', merchantId).execute()).toEqual([])
+  })
+
+  it('leaves a task for the acquirer of a live merchant, and one for its webhooks', async () => {
+    const merchantId = await newMerchant('EUR')
+    const { db } = payments.database
+    const given = { kind: 'capture', currency: 'EUR', amount: 5, gross: 5, fee_flat: 0, fee_rate: 0 } as const
+    const live = () => ({ ...toPost(given, merchantId, 'EUR'), test: false })
+    const [posted] = await post([live()])
+    const waiting = () => db.selectFrom('outbox').select(['id', 'kind']).where('merchant_id', '=', merchantId).execute()
+    expect(await waiting()).toEqual([{ id: posted?.entry_id, kind: 'acquirer' }])
+    const webhook = { merchant_id: merchantId, id: count(++places), created: new Date(0), url: 'https://example.com' }
+    await db
+      .insertInto('webhooks')
+      .values({ ...webhook, events: [], secret_sealed: Buffer.alloc(1) })
+      .execute()
+    await post([toPost(given, merchantId, 'EUR')])
+    const { last_id } = await db
+      .selectFrom('merchant_balances')
+      .select('last_id')
+      .where('merchant_id', '=', merchantId)
+      .executeTakeFirstOrThrow()
+    expect((await waiting()).slice(1)).toEqual([{ id: last_id, kind: 'event' }])
+  })
+
+  it('refuses a cause that is posted already, and entries that do not sum to zero, and leaves nothing', async () => {
+    const merchantId = await newMerchant('EUR')
+    const given = { kind: 'payout', currency: 'EUR', amount: 5, gross: 5, fee_flat: 0, fee_rate: 0 } as const
+    const payout = toPost(given, merchantId, 'EUR')
+    await post([payout])
+    await expect(post([payout])).rejects.toMatchObject({ constraint: 'journals_cause_uq' })
+    const unequal = { ...toPost({ ...given, kind: 'capture' }, merchantId, 'EUR'), gross: 4 }
+    await expect(post([unequal])).rejects.toThrow('does not sum to zero')
+    const { chain_length } = await payments.database.db
+      .selectFrom('merchant_balances')
+      .select('chain_length')
+      .where('merchant_id', '=', merchantId)
+      .executeTakeFirstOrThrow()
+    expect(chain_length).toBe(2n)
+  })
+})
