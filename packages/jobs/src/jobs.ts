@@ -1,6 +1,7 @@
 import type { Counter, Meter } from '@opentelemetry/api'
 import type { Kysely } from 'kysely'
 import { fromKysely, type JobResult, type JobWithMetadata, PgBoss } from 'pg-boss'
+import type { OutboxEntry } from './outbox.ts'
 import { openPayload, type SealedPayload, sealPayload } from './seal.ts'
 import type { AnyTask, Task } from './task.ts'
 
@@ -46,6 +47,11 @@ export interface Jobs {
    * no worker takes it meanwhile. The job ends, unless the attempt throws: then the queue goes on with it when it is due.
    */
   run(task: AnyTask, id: string, attempt: () => Promise<Outcome>): Promise<Outcome>
+  /** Makes a job that a function of the database will write into the table `outbox`. */
+  prepare<Payload extends object>(task: Task<Payload>, payload: Payload): Promise<OutboxEntry>
+  /** Adds prepared jobs. */
+  // biome-ignore lint/suspicious/noExplicitAny: as for `send`
+  insert(trx: Kysely<any>, entries: readonly OutboxEntry[]): Promise<void>
   /** Takes jobs of a task, at most eight at once in this process, as soon as they are committed. */
   work<Payload extends object>(task: Task<Payload>, handler: Handler<Payload>): Promise<void>
   /** Adds a job of a task at each time of a cron expression (UTC), once among all processes. */
@@ -88,14 +94,15 @@ export function createJobs(config: JobsConfig): Jobs {
   const outcomes = config.meter.createCounter('jobs_total', { description: 'Attempts of background jobs by outcome' })
   const own = createOwnRuns(boss, outcomes)
   let running = false
+  const toData = async <Payload extends object>(task: Task<Payload>, payload: Payload): Promise<object> =>
+    task.sealed ? sealPayload(config.sealKey, payload) : payload
   return {
     open: async () => {
       await boss.start()
       running = true
     },
     send: async (trx, task, payload, options = {}) => {
-      const data = task.sealed ? await sealPayload(config.sealKey, payload) : payload
-      const id = await boss.send(task.name, data, {
+      const id = await boss.send(task.name, await toData(task, payload), {
         db: fromKysely(trx),
         ...(options.startAfterSeconds === undefined ? {} : { startAfter: options.startAfterSeconds }),
       })
@@ -103,6 +110,16 @@ export function createJobs(config: JobsConfig): Jobs {
       return id
     },
     run: own.run,
+    prepare: async (task, payload) => ({ task: task.name, data: await toData(task, payload) }),
+    insert: async (trx, entries) => {
+      for (const [task, ofTask] of Map.groupBy(entries, (entry) => entry.task)) {
+        await boss.insert(
+          task,
+          ofTask.map(({ data }) => ({ data })),
+          { db: fromKysely(trx) },
+        )
+      }
+    },
     work: async (task, handler) => {
       const attempt = runAttempt(config, task, handler)
       const settle = async (job: JobWithMetadata<object>): Promise<JobResult> => {

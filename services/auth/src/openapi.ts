@@ -62,6 +62,8 @@ function createDocumentDeps(): AuthDeps {
       open: unused,
       send: unused,
       run: unused,
+      prepare: unused,
+      insert: unused,
       work: unused,
       schedule: unused,
       check: unused,

@@ -1,0 +1,130 @@
+import { createNoopMeter } from '@opentelemetry/api'
+import { openDatabase } from '@trestle/database/connect.ts'
+import { migrateUp } from '@trestle/database/migrate.ts'
+import { createNames } from '@trestle/database/names.ts'
+import { createTemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { installJobs } from './install.ts'
+import { createJobs, type Jobs } from './jobs.ts'
+import { createOutbox, type Outbox } from './outbox.ts'
+import { defineTask } from './task.ts'
+
+interface Greeting {
+  readonly to: string
+}
+
+const options = { retryLimit: 0, firstDelaySeconds: 1, longestDelaySeconds: 1, timeoutSeconds: 30, sealed: true }
+const greet = defineTask<Greeting>('greet', options)
+const names = createNames('example', 'app')
+
+const temporary = await createTemporaryDatabase({
+  template: 'outbox-test',
+  migrate: (url) =>
+    migrateUp({
+      url,
+      names,
+      sources: {
+        '0001-outbox': ({ id }) => ({
+          up: (db) =>
+            sql`CREATE TABLE ${id('outbox')} (
+              id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, task text NOT NULL, data jsonb NOT NULL)`
+              .execute(db)
+              .then(() => {}),
+        }),
+      },
+      afterwards: [() => installJobs({ url, schema: names.jobSchema, tasks: [greet] })],
+    }),
+})
+const database = openDatabase<object>({
+  url: temporary.url,
+  names,
+  applicationName: 'test',
+  poolSize: 4,
+  statementTimeoutMs: 5_000,
+  lockTimeoutMs: 2_000,
+  prepared: true,
+  onConnectionError: () => {},
+})
+const greeted: string[] = []
+const troubles: string[] = []
+let jobs: Jobs
+let outbox: Outbox
+
+function openOutbox(): Outbox {
+  return createOutbox({ db: database.db, jobs, onError: ({ message }) => troubles.push(message) })
+}
+
+/** Writes greetings as a function of the database would. */
+async function write(to: readonly string[]): Promise<void> {
+  const entries = await Promise.all(to.map((name) => jobs.prepare(greet, { to: name })))
+  for (const { task, data } of entries) {
+    await sql`INSERT INTO ${sql.table('outbox')} (task, data) VALUES (${task}, ${JSON.stringify(data)})`.execute(
+      database.db,
+    )
+  }
+}
+
+async function countRows(): Promise<number> {
+  const { rows } = await sql<{ n: number }>`SELECT count(*)::int AS n FROM ${sql.table('outbox')}`.execute(database.db)
+  return rows[0]?.n ?? 0
+}
+
+beforeAll(async () => {
+  jobs = createJobs({
+    url: temporary.url,
+    schema: names.jobSchema,
+    applicationName: 'test',
+    sealKey: Buffer.alloc(32, 7),
+    meter: createNoopMeter(),
+    onError: () => {},
+  })
+  await jobs.open()
+  await jobs.work(greet, async ({ to }) => {
+    greeted.push(to)
+    return 'done'
+  })
+  outbox = openOutbox()
+})
+
+afterAll(async () => {
+  await outbox.stop()
+  await jobs.close()
+  await database.close()
+  await temporary.drop()
+})
+
+describe('outbox', () => {
+  it('moves nothing before its start, then what has waited', async () => {
+    await write(['Ada'])
+    outbox.wake()
+    expect(await countRows()).toBe(1)
+    outbox.start()
+    await expect.poll(() => greeted, { timeout: 10_000 }).toEqual(['Ada'])
+    expect(await countRows()).toBe(0)
+  })
+
+  it('moves each row once, however many processes look', async () => {
+    const others = [openOutbox(), openOutbox()]
+    const guests = Array.from({ length: 250 }, (_, index) => `guest ${index}`)
+    await write(guests)
+    for (const one of [outbox, ...others]) one.start()
+    for (const one of [outbox, ...others]) one.wake()
+    await expect.poll(countRows, { timeout: 10_000 }).toBe(0)
+    await Promise.all(others.map((other) => other.stop()))
+    await expect.poll(() => greeted.length, { timeout: 20_000 }).toBe(251)
+    expect(new Set(greeted).size).toBe(251)
+  })
+
+  it('finds at its next poll what nobody has woken it for', async () => {
+    await write(['Grace'])
+    await expect.poll(() => greeted.at(-1), { timeout: 10_000 }).toBe('Grace')
+  })
+
+  it('keeps what the queue does not take, and says so', async () => {
+    await sql`INSERT INTO ${sql.table('outbox')} (task, data) VALUES ('unheard-of', '{}')`.execute(database.db)
+    outbox.wake()
+    await expect.poll(() => troubles.join(), { timeout: 10_000 }).toContain('unheard-of')
+    expect(await countRows()).toBe(1)
+  })
+})
