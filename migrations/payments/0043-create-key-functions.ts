@@ -1,6 +1,16 @@
 // Why: an app changes keys without a moment in which none is good; its last one must survive whatever runs at once.
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
+
+/**
+ * The row of the app is the lock of its keys: of two requests that revoke each other's key, the second sees what the first
+ * did. Locked before the key is judged, so that a key revoked meanwhile makes no other.
+ */
+function lockKeysOfCaller(names: Names): RawBuilder<unknown> {
+  return sql`
+      PERFORM FROM ${names.id('caller_identity')}(p_key_mac) c
+        JOIN ${names.id('apps')} a ON a.id = c.identity_id FOR UPDATE OF a;`
+}
 
 async function createCreateKey(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
@@ -8,7 +18,7 @@ async function createCreateKey(db: Kysely<unknown>, names: Names): Promise<void>
     RETURNS TABLE (verdict text, identity_id text, id text, created timestamptz)
     LANGUAGE plpgsql VOLATILE AS $$
     #variable_conflict use_variable
-    BEGIN
+    BEGIN${lockKeysOfCaller(names)}
       SELECT c.identity_id INTO identity_id FROM ${names.id('caller_identity')}(p_key_mac) c;
       verdict := CASE
         WHEN identity_id IS NULL THEN 'unauthorized'
@@ -25,7 +35,6 @@ async function createCreateKey(db: Kysely<unknown>, names: Names): Promise<void>
     END $$`.execute(db)
 }
 
-/** The row of the app is the lock: of two requests that revoke each other's key, the second sees what the first did. */
 async function createRevokeKey(db: Kysely<unknown>, names: Names): Promise<void> {
   const active = (alias: string) =>
     sql.raw(`${alias}.revoked IS NULL AND (${alias}.expires IS NULL OR ${alias}.expires > now())`)
@@ -34,9 +43,7 @@ async function createRevokeKey(db: Kysely<unknown>, names: Names): Promise<void>
     RETURNS TABLE (verdict text, identity_id text, is_last boolean)
     LANGUAGE plpgsql VOLATILE AS $$
     #variable_conflict use_variable
-    BEGIN
-      PERFORM FROM ${names.id('caller_identity')}(p_key_mac) c
-        JOIN ${names.id('apps')} a ON a.id = c.identity_id FOR UPDATE OF a;
+    BEGIN${lockKeysOfCaller(names)}
       SELECT c.identity_id INTO identity_id FROM ${names.id('caller_identity')}(p_key_mac) c;
       IF NOT FOUND THEN verdict := 'unauthorized'; RETURN NEXT; RETURN; END IF;
       PERFORM FROM ${names.id('app_keys')} k WHERE k.id = p_key_id AND k.app_id = identity_id AND ${active('k')};
