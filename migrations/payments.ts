@@ -27,6 +27,8 @@ import { createKeyFunctions } from './payments/0043-create-key-functions.ts'
 import { createNoteEvent } from './payments/0044-create-note-event.ts'
 import { repeatMerchants } from './payments/0045-repeat-merchants.ts'
 import { tellMerchantChanges } from './payments/0046-tell-merchant-changes.ts'
+import { createAppMembers } from './payments/0047-create-app-members.ts'
+import { createUserMembers } from './payments/0048-create-user-members.ts'
 
 /** The migrations of the payments service, in the order in which they run. */
 export const paymentsMigrations: MigrationSources = {
@@ -58,4 +60,6 @@ export const paymentsMigrations: MigrationSources = {
   '0044-create-note-event': createNoteEvent,
   '0045-repeat-merchants': repeatMerchants,
   '0046-tell-merchant-changes': tellMerchantChanges,
+  '0047-create-app-members': createAppMembers,
+  '0048-create-user-members': createUserMembers,
 }

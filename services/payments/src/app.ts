@@ -12,8 +12,11 @@ import { requestInput } from './plugins/request-input.ts'
 import { appsRoutes } from './routes/apps.ts'
 import { healthRoutes } from './routes/health.ts'
 import { identityMerchantsRoutes } from './routes/identities/merchants.ts'
+import { invitationsRoutes } from './routes/invitations.ts'
 import { keysRoutes } from './routes/me/keys.ts'
 import { meRoutes } from './routes/me.ts'
+import { merchantAppsRoutes } from './routes/merchants/apps.ts'
+import { merchantUsersRoutes } from './routes/merchants/users.ts'
 import { merchantsRoutes } from './routes/merchants.ts'
 import { serviceVersion } from './version.ts'
 
@@ -52,6 +55,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     unavailable: (message) => serviceUnavailable({ message }),
   })
   await app.register(appsRoutes)
+  await app.register(invitationsRoutes)
   await app.register(async (guarded) => {
     await guarded.register(authenticateApp)
     await guarded.register(idempotencyKey)
@@ -59,6 +63,8 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     await guarded.register(meRoutes)
     await guarded.register(keysRoutes)
     await guarded.register(merchantsRoutes)
+    await guarded.register(merchantAppsRoutes)
+    await guarded.register(merchantUsersRoutes)
   })
   return app
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { ConfigError, loadConfig } from '@trestle/common/config/load-config.ts'
+import { ConfigError, loadConfig, type SettingValues } from '@trestle/common/config/load-config.ts'
 import {
   databaseUrl,
   duration,
@@ -15,6 +15,7 @@ import { LOG_LEVELS } from '@trestle/common/telemetry/logger.ts'
 import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
 import { ROLE_PATTERN } from '@trestle/database/roles.ts'
 import { z } from 'zod'
+import { messageProblems, messageSettings, toMessageConfig } from './config/messages.ts'
 import type { Money } from './merchants/merchant.ts'
 import { isCurrency } from './money/currencies.ts'
 import { readVaultKeys } from './vault/vault-keys.ts'
@@ -58,6 +59,7 @@ export const settings = {
   RATE_KEY: integer(0, 1_000_000).default(500),
   RATE_APPS: integer(0, 1_000_000).default(600),
   RATE_FAILURES: integer(0, 1_000_000).default(300),
+  ...messageSettings,
   DEV: flag().default(false),
 } as const
 
@@ -84,10 +86,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
     prefix: PREFIX,
     env,
     aliases,
-    check: ({ RATE_LIMIT_STORE, REDIS_URL }) =>
-      RATE_LIMIT_STORE === 'redis' && REDIS_URL === undefined
-        ? [`${PREFIX}REDIS_URL is required when ${PREFIX}RATE_LIMIT_STORE is redis`]
-        : [],
+    check: findProblems,
   })
   return {
     port: values.PORT,
@@ -117,6 +116,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
       ...(values.VAULT_KEYS[0] === vaultKey ? [`${PREFIX}VAULT_KEYS`] : []),
     ],
     pricing: { rate: values.FEE_RATE_BPS, flat: values.FEE_FLAT, dispute: values.FEE_DISPUTE },
+    ...toMessageConfig(values),
     rateLimitStore: values.RATE_LIMIT_STORE,
     redisUrl: values.REDIS_URL,
     rateLimits: {
@@ -125,6 +125,19 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
       failuresPerMinute: values.RATE_FAILURES,
     },
   } as const
+}
+
+/** What is wrong with the settings together. */
+function findProblems(
+  values: Pick<SettingValues<typeof settings>, 'RATE_LIMIT_STORE' | 'REDIS_URL' | 'SMTP_URL' | 'MAIL_FROM'>,
+): readonly string[] {
+  const { RATE_LIMIT_STORE, REDIS_URL } = values
+  return [
+    ...(RATE_LIMIT_STORE === 'redis' && REDIS_URL === undefined
+      ? [`${PREFIX}REDIS_URL is required when ${PREFIX}RATE_LIMIT_STORE is redis`]
+      : []),
+    ...messageProblems(values, PREFIX),
+  ]
 }
 
 /** Whether keys may be missing. Read on its own, because it decides what the other settings must be. */

@@ -70,6 +70,16 @@ export interface MerchantUsersTable extends MembershipColumns {
   user_id: string
 }
 
+/** An invitation that a person may accept until it expires or is used. */
+export interface InvitationsTable {
+  token_hash: Buffer
+  merchant_id: string
+  user_id: string
+  expires: Date
+  used: Date | null
+  created: Date
+}
+
 /** Seeded ids that do not end in the tag of their merchant. */
 export interface IdAliasesTable {
   id: string
@@ -134,6 +144,7 @@ export interface PaymentsTables {
   merchants: MerchantsTable
   merchant_apps: MerchantAppsTable
   merchant_users: MerchantUsersTable
+  invitations: InvitationsTable
   id_aliases: IdAliasesTable
   merchant_balances: MerchantBalancesTable
   instruments: below.InstrumentsTable
@@ -172,6 +183,7 @@ export const tableClasses: Readonly<Record<keyof PaymentsTables, 'reference' | '
   merchants: 'reference',
   merchant_apps: 'reference',
   merchant_users: 'reference',
+  invitations: 'reference',
   id_aliases: 'reference',
   merchant_balances: 'merchant',
   instruments: 'merchant',

@@ -1,4 +1,4 @@
-import { createSecretKey, type KeyObject, randomUUID } from 'node:crypto'
+import { createSecretKey, type KeyObject, randomBytes, randomUUID } from 'node:crypto'
 import type { Meter } from '@opentelemetry/api'
 import { createReadiness, type Readiness } from '@trestle/common/server/readiness.ts'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
@@ -7,6 +7,8 @@ import { startTracing, type Tracing } from '@trestle/common/telemetry/tracing.ts
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { isMigrated } from '@trestle/database/migrate.ts'
+import { createJobs, type Jobs } from '@trestle/jobs/jobs.ts'
+import { createOutbox, type Outbox, type TakeRows } from '@trestle/jobs/outbox.ts'
 import { paymentsMigrations } from '@trestle/migrations/payments.ts'
 import { openLimiterStore } from '@trestle/service/limiter-store.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
@@ -14,9 +16,13 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
 import { createRepeats, type Repeats } from './idempotency/repeats.ts'
+import { invitationMailTask } from './invitations/invitation-mail.ts'
+import { countMails, createMailer, type Mailer } from './mail/mailer.ts'
 import type { Pricing } from './merchants/merchant.ts'
 import { paymentsNames } from './migrations.ts'
+import { countWaiting, takeRows } from './outbox/take-rows.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/limits.ts'
+import { deriveKey } from './vault/derive-key.ts'
 import { serviceVersion } from './version.ts'
 
 /** What the routes and use cases of payments work with. */
@@ -31,6 +37,11 @@ export interface PaymentsDeps {
   readonly pricing: Pricing
   /** A new API key. */
   readonly createKey: () => string
+  readonly randomBytes: (size: number) => Buffer
+  readonly jobs: Jobs
+  readonly outbox: Outbox
+  /** The service's own public address. */
+  readonly baseUrl: string
   readonly trustProxy: boolean
   readonly logger: FastifyBaseLogger
   readonly meter: Meter
@@ -41,6 +52,8 @@ export interface PaymentsDeps {
 /** The dependencies of a serving process, and what starts and ends them. */
 export interface ProcessDeps extends PaymentsDeps {
   readonly metrics: Metrics
+  /** Undefined where no mail server is set. */
+  readonly mailer: Mailer | undefined
   /** Ends everything; the database last. */
   close(): Promise<void>
 }
@@ -74,6 +87,8 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
   const limiters = await openLimiterStore({ store: rateLimitStore, redisUrl }, database, (error) =>
     logger.warn({ err: error }, 'the store of the rate limits is away'),
   )
+  const jobs = connectJobs(config, { meter: metrics.meter, logger })
+  const mailer = config.smtp && createMailer(config.smtp)
   return {
     lanes: database.lanes,
     limits: createRateLimits(config.rateLimits, limiters.store),
@@ -81,15 +96,47 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
     pepper: createSecretKey(config.pepper),
     pricing: config.pricing,
     createKey: randomUUID,
+    randomBytes,
+    ...{ jobs, mailer },
+    outbox: createOutbox({
+      db: database.db,
+      jobs,
+      take: mailer ? takeRows : countWaitingMails(metrics.meter),
+      onError: (error) => logger.warn({ err: error }, 'the outbox could not be emptied'),
+    }),
+    baseUrl: config.baseUrl,
     trustProxy: config.trustProxy,
     ...{ logger, meter: metrics.meter, metrics, tracing },
-    readiness: createReadiness({ database: () => database.ping(), migrations: () => expectMigrations(database) }),
+    readiness: createReadiness({
+      database: () => database.ping(),
+      migrations: () => expectMigrations(database),
+      worker: () => jobs.check(),
+    }),
     close: async () => {
+      mailer?.close()
       limiters.close()
       await Promise.all([metrics.close(), tracing.close()])
       await database.close()
     },
   }
+}
+
+function countWaitingMails(meter: Meter): TakeRows {
+  const mails = countMails(meter)
+  return countWaiting(takeRows, invitationMailTask, (jobs) => mails.add(jobs, { outcome: 'waiting' }))
+}
+
+function connectJobs(config: PaymentsConfig, { meter, logger }: Pick<PaymentsDeps, 'meter' | 'logger'>): Jobs {
+  return createJobs({
+    url: config.databaseUrl,
+    schema: paymentsNames(config).jobSchema,
+    role: config.databaseRole,
+    applicationName: 'payments-jobs',
+    // Not of the vault's keys, which are replaced while sealed jobs wait.
+    sealKey: deriveKey({ key: config.pepper }, 'job/payload').export(),
+    meter,
+    onError: (error) => logger.warn({ err: error }, 'the job queue has trouble'),
+  })
 }
 
 /** Opens what an operator's command needs. @throws Error when migrations are pending */

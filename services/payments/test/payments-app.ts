@@ -1,9 +1,12 @@
-import { createSecretKey, randomUUID } from 'node:crypto'
+import { createSecretKey, randomBytes, randomUUID } from 'node:crypto'
 import { createNoopMeter } from '@opentelemetry/api'
 import { createReadiness } from '@trestle/common/server/readiness.ts'
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import { createNames } from '@trestle/database/names.ts'
+import { createJobs } from '@trestle/jobs/jobs.ts'
+import { createOutbox } from '@trestle/jobs/outbox.ts'
 import { memoryStore } from '@trestle/service/limiter-store.ts'
+import type { MailSink } from '@trestle/testing/mail-sink.ts'
 import { createTemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { pino } from 'pino'
 import { expect } from 'vitest'
@@ -11,8 +14,11 @@ import { buildApp } from '../src/app.ts'
 import type { PaymentsTables } from '../src/database.ts'
 import type { PaymentsDeps } from '../src/deps.ts'
 import { createRepeats } from '../src/idempotency/repeats.ts'
+import { createMailer } from '../src/mail/mailer.ts'
 import { migrateToLatest } from '../src/migrations.ts'
+import { takeRows } from '../src/outbox/take-rows.ts'
 import { createRateLimits, type RateLimitConfig } from '../src/rate-limits/limits.ts'
+import { startWork, stopWork } from '../src/work.ts'
 
 const ROLE = 'payments_service'
 const UNLIMITED: RateLimitConfig = { requestsPerSecond: 0, appsPerMinute: 0, failuresPerMinute: 0 }
@@ -22,12 +28,16 @@ export const testPepper = createSecretKey(Buffer.alloc(32, 7))
 
 export interface TestOptions {
   readonly rateLimits?: Partial<RateLimitConfig>
+  /** The mail server; with it, or with `work`, background work is done. */
+  readonly smtp?: MailSink
+  readonly work?: boolean
   /** Told every log line. */
   readonly onLog?: (line: Record<string, unknown>) => void
 }
 
 export interface TestPayments {
   readonly app: Awaited<ReturnType<typeof buildApp>>
+  readonly deps: PaymentsDeps
   /** As the service's role sees it. */
   readonly database: Database<PaymentsTables>
   /** With the rights of the owner. */
@@ -63,10 +73,21 @@ export async function openTestDatabase() {
 }
 
 /** The service over a database of its own, without rate limits unless some are given. */
-export async function startPayments({ rateLimits, onLog }: TestOptions = {}): Promise<TestPayments> {
+export async function startPayments(options: TestOptions = {}): Promise<TestPayments> {
+  const { rateLimits, smtp, onLog, work = smtp !== undefined } = options
   const { database, url, close } = await openTestDatabase()
   const readiness = createReadiness({ database: () => database.ping() })
   readiness.markReady()
+  const jobs = createJobs({
+    url,
+    schema: database.names.jobSchema,
+    role: ROLE,
+    applicationName: 'payments-test-jobs',
+    sealKey: Buffer.alloc(32, 9),
+    meter: createNoopMeter(),
+    onError: () => {},
+  })
+  const outbox = createOutbox({ db: database.db, jobs, take: takeRows, onError: () => {} })
   const deps: PaymentsDeps = {
     lanes: database.lanes,
     limits: createRateLimits({ ...UNLIMITED, ...rateLimits }, memoryStore()),
@@ -74,6 +95,7 @@ export async function startPayments({ rateLimits, onLog }: TestOptions = {}): Pr
     pepper: testPepper,
     pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
     createKey: () => randomUUID(),
+    ...{ randomBytes, jobs, outbox, baseUrl: 'https://payments.example' },
     trustProxy: false,
     logger: onLog ? pino({ base: {} }, { write: (line) => onLog(JSON.parse(line)) }) : pino({ enabled: false }),
     meter: createNoopMeter(),
@@ -82,12 +104,20 @@ export async function startPayments({ rateLimits, onLog }: TestOptions = {}): Pr
   }
   const app = await buildApp(deps)
   await app.ready()
+  const mailer = smtp && createMailer({ url: `smtp://${smtp.host}:${smtp.port}`, from: 'payments@example.com' })
+  if (work) {
+    await jobs.open()
+    await startWork({ ...deps, mailer })
+  }
   return {
     app,
+    deps,
     database,
     url,
     close: async () => {
       await app.close()
+      mailer?.close()
+      if (work) await stopWork(deps, 5_000)
       await close()
     },
   }

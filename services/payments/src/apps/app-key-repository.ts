@@ -29,7 +29,7 @@ export async function callCreateKey(
 
 const revokeQuery = prepare(
   'revoke_key',
-  (p: { keyMac: Buffer; keyId: string }) =>
+  (p: { keyMac: Buffer; keyId: string | null }) =>
     sql<{
       verdict: Verdict
       identity_id: string | null
@@ -37,10 +37,10 @@ const revokeQuery = prepare(
     }>`SELECT verdict, identity_id, is_last FROM ${sql.table('revoke_key')}(${p.keyMac}, ${p.keyId})`,
 )
 
-/** Revokes a key of the calling app, unless it is the last that is good. */
+/** Revokes a key of the calling app, unless it is the last that is good. `keyId` is null when only access is to be checked. */
 export async function callRevokeKey(
   lanes: Lanes,
-  input: { readonly keyMac: Buffer; readonly keyId: string },
+  input: { readonly keyMac: Buffer; readonly keyId: string | null },
 ): Promise<Judged & { readonly isLast: boolean }> {
   const { verdict, identity_id, is_last } = await lanes.write.one(revokeQuery, input)
   return { verdict, identityId: identity_id, isLast: is_last ?? false }

@@ -64,15 +64,17 @@ export function pathId() {
 
 const ID = /^[0-9a-f]{24}$/i
 
-const cursor = () =>
-  text()
+/** An id in a body or a query, in lower case. */
+export function id() {
+  return text()
     .refine((value) => ID.test(value), { error: 'must be 24 hexadecimal digits', params: { code: 'FORMAT' } })
     .toLowerCase()
+}
 
 /** Pagination of a list, and the filter that every list has. @see contract 6 */
 export const ListQuery = z.object({
   limit: z.int().min(1).max(1000),
-  before: cursor().optional(),
-  after: cursor().optional(),
+  before: id().optional(),
+  after: id().optional(),
   filter: z.object({ test: z.boolean().optional() }).optional(),
 })

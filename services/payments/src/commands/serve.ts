@@ -5,8 +5,11 @@ import { buildApp } from '../app.ts'
 import type { PaymentsConfig } from '../config.ts'
 import { createDeps, createPaymentsLog } from '../deps.ts'
 import { migrateToLatest } from '../migrations.ts'
+import { startWork, stopWork } from '../work.ts'
 
 const LARGE_POOL = 32
+/** What telemetry and the database may take at the end, after the jobs, in milliseconds. */
+const CLOSE_MS = 3_000
 
 /** Waits for the database, migrates, and serves until a signal ends the process. */
 export async function serve(config: PaymentsConfig, process: NodeJS.Process): Promise<void> {
@@ -39,6 +42,7 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
     process,
   })
   const deps = await createDeps(config, log)
+  await deps.jobs.open()
   const app = await buildApp(deps)
   await runServer({
     app,
@@ -49,8 +53,12 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
     start: async () => {
       const port = await deps.metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
+      await startWork(deps)
     },
-    stop: deps.close,
+    stop: async (remainingMs) => {
+      await stopWork(deps, remainingMs - CLOSE_MS)
+      await deps.close()
+    },
     process,
   })
 }

@@ -12,6 +12,10 @@ export async function revokeKey(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,
   { caller, flaw, keyId }: { readonly caller: Caller; readonly flaw: Flaw | undefined; readonly keyId: string },
 ): Promise<void> {
-  const { isLast } = admit(caller, await callRevokeKey(lanes, { keyMac: keyMacOf(caller), keyId }), flaw)
+  const { isLast } = admit(
+    caller,
+    await callRevokeKey(lanes, { keyMac: keyMacOf(caller), keyId: flaw ? null : keyId }),
+    flaw,
+  )
   if (isLast) throw invalidFields([{ field: 'keyId', message: 'is the last active key', code: 'LIMIT_EXCEEDED' }])
 }

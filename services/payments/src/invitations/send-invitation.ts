@@ -1,0 +1,46 @@
+import type { Outcome } from '@trestle/jobs/jobs.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { countMails, type Mailer } from '../mail/mailer.ts'
+import { hashToken } from './invitation.ts'
+import { type InvitationMailJob, invitationMail, invitationMailTask } from './invitation-mail.ts'
+import { findInvitation } from './invitation-repository.ts'
+
+type SendDeps = Pick<PaymentsDeps, 'lanes' | 'jobs' | 'logger' | 'meter' | 'baseUrl'>
+
+/** Takes the mails of invitations from the queue. Without a mail server nobody takes them, and they wait. */
+export async function workOnInvitationMails(deps: SendDeps, mailer: Mailer): Promise<void> {
+  const mails = countMails(deps.meter)
+  await deps.jobs.work(invitationMailTask, async (job, { attempt }) => {
+    try {
+      const outcome = await sendInvitation(deps, mailer, job)
+      mails.add(1, { outcome: outcome === 'done' ? 'sent' : 'dropped' })
+      return outcome
+    } catch (error) {
+      mails.add(1, { outcome: 'failed' })
+      // Without the error's own words, which may name the address.
+      deps.logger.warn({ attempt, ...smtpReason(error) }, 'invitation mail not sent')
+      throw new Error('the mail server did not take the mail')
+    }
+  })
+}
+
+/** Sends one mail, unless the invitation was revoked, used or expired meanwhile. */
+async function sendInvitation(
+  { lanes, baseUrl }: SendDeps,
+  mailer: Mailer,
+  { token }: InvitationMailJob,
+): Promise<Outcome> {
+  const invitation = await findInvitation(lanes, hashToken(token))
+  if (invitation?.state !== 'open') return 'dropped'
+  const link = `${baseUrl.replace(/\/$/, '')}/invitations/${token}`
+  await mailer.send({ to: invitation.email, ...invitationMail(invitation, link) })
+  return 'done'
+}
+
+function smtpReason(error: unknown): Record<string, unknown> {
+  if (!(error instanceof Error)) return {}
+  return {
+    reason: 'code' in error ? error.code : error.name,
+    ...('responseCode' in error ? { smtp_status: error.responseCode } : {}),
+  }
+}

@@ -1,0 +1,57 @@
+import type { Counter, Meter } from '@opentelemetry/api'
+import type { Transporter } from 'nodemailer'
+
+/** A mail of plain text. */
+export interface Mail {
+  /** One validated address. */
+  readonly to: string
+  readonly subject: string
+  readonly text: string
+}
+
+/** Sends mails by SMTP. */
+export interface Mailer {
+  /** @throws when the server does not take it */
+  send(mail: Mail): Promise<void>
+  /** Throws unless the server answers. */
+  check(): Promise<void>
+  close(): void
+}
+
+export interface MailerConfig {
+  /** `smtp://user:password@host:port`, or `smtps://…` for TLS from the first byte. */
+  readonly url: string
+  readonly from: string
+}
+
+/** Mails by what became of them: sent, dropped, failed (for this time), waiting (without a server). */
+export function countMails(meter: Meter): Counter {
+  return meter.createCounter('payments_mail_total', { description: 'Mails by what became of them' })
+}
+
+const CONNECT_MS = 10_000
+const IDLE_MS = 20_000
+
+export function createMailer({ url, from }: MailerConfig): Mailer {
+  let opened: Promise<Transporter> | undefined
+  const open = () => {
+    opened ??= openTransport(url)
+    return opened
+  }
+  return {
+    send: async ({ to, subject, text }) => {
+      // An object: within a text, a comma would begin a second address.
+      await (await open()).sendMail({ from, to: { name: '', address: to }, subject, text })
+    },
+    check: async () => {
+      await (await open()).verify()
+    },
+    close: () => void opened?.then((transport) => transport.close()),
+  }
+}
+
+/** With the first mail: the library is large, and no start waits for it. */
+async function openTransport(url: string): Promise<Transporter> {
+  const { createTransport } = await import('nodemailer')
+  return createTransport({ url, connectionTimeout: CONNECT_MS, greetingTimeout: CONNECT_MS, socketTimeout: IDLE_MS })
+}

@@ -1,0 +1,58 @@
+import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
+import { type RawBuilder, sql } from 'kysely'
+import type { Verdict } from '../access/admit.ts'
+import type { Credentials } from '../access/caller.ts'
+import type { PageBounds } from '../pagination/cursor.ts'
+
+/** Which members of which merchant; `limit` 0 when only access is to be checked. */
+export interface ListMembersInput extends Credentials, Omit<PageBounds, 'order'> {
+  readonly merchantId: string
+  /** Only of a test merchant, or only of a live one. */
+  readonly test: boolean | undefined
+}
+
+/** A verdict beside the columns of a member, which are null where there is none. */
+export type MemberRow<Columns> = { readonly verdict: Verdict; readonly identity_id: string | null } & (
+  | Columns
+  | { readonly id: null }
+)
+
+/** The queries of a list of members, by its order. */
+export type MemberList<Columns> = Readonly<
+  Record<PageBounds['order'], PreparedQuery<ListMembersInput, MemberRow<Columns>>>
+>
+
+/**
+ * Declares a list of the apps or users of a merchant, for its members, by the id of app or user.
+ * @param columns of the app or user `o` and its membership `s`
+ */
+export function listMembers<Columns>(noun: 'app' | 'user', columns: RawBuilder<unknown>): MemberList<Columns> {
+  const memberId = sql.ref(`${noun}_id`)
+  const query = (name: string, order: RawBuilder<unknown>) =>
+    prepare(
+      name,
+      (p: ListMembersInput) => sql<MemberRow<Columns>>`
+    SELECT CASE
+        WHEN c.identity_id IS NULL THEN 'unauthorized'
+        WHEN m.id IS NULL THEN 'not-found'
+        WHEN a.merchant_id IS NULL THEN 'forbidden'
+        ELSE 'done'
+      END AS verdict, c.identity_id, ${columns}
+    FROM (SELECT 1) one
+    LEFT JOIN ${sql.table('identify')}(${p.keyMac}, ${p.person}) c ON true
+    LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
+    LEFT JOIN LATERAL ${sql.table('membership')}(m.id, c.identity_id) a ON true
+    LEFT JOIN LATERAL (
+      SELECT l.${memberId} AS member_id, l.pending FROM ${sql.table(`merchant_${noun}s`)} l
+      WHERE l.merchant_id = a.merchant_id AND l.${memberId} > ${p.above} AND l.${memberId} < ${p.below}
+        AND (${p.test}::boolean IS NULL OR m.test = ${p.test}::boolean)
+      ORDER BY l.${memberId} ${order} LIMIT ${p.limit}
+    ) s ON true
+    LEFT JOIN ${sql.table(`${noun}s`)} o ON o.id = s.member_id
+    ORDER BY o.id ${order}`,
+    )
+  return {
+    'newest-first': query(`list_${noun}_members`, sql`DESC`),
+    'oldest-first': query(`list_${noun}_members_reversed`, sql`ASC`),
+  }
+}

@@ -1,0 +1,35 @@
+import { z } from 'zod'
+import type { AppMember } from './app-member.ts'
+import type { UserMember } from './user-member.ts'
+
+/** An app of a merchant; its key never shows. @see contract 2.6, 7 */
+export const AppMemberView = z.object({
+  id: z.string(),
+  name: z.string().optional(),
+  created: z.iso.datetime(),
+  keyHint: z.string().optional(),
+})
+
+/** A user of a merchant. @see contract 7 */
+export const UserMemberView = z.object({
+  id: z.string(),
+  email: z.string(),
+  name: z.string().optional(),
+  created: z.iso.datetime(),
+  pending: z.boolean(),
+})
+
+/** Fills the view of an app. */
+export function viewAppMember({ id, name, keyHint, created }: AppMember): z.infer<typeof AppMemberView> {
+  return {
+    id,
+    ...(name === null ? {} : { name }),
+    created: created.toISOString(),
+    ...(keyHint === null ? {} : { keyHint }),
+  }
+}
+
+/** Fills the view of a user. */
+export function viewUserMember({ id, email, name, pending, created }: UserMember): z.infer<typeof UserMemberView> {
+  return { id, email, ...(name === null ? {} : { name }), created: created.toISOString(), pending }
+}

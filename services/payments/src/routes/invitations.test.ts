@@ -1,0 +1,142 @@
+import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from '../../test/payments-app.ts'
+
+let sink: MailSink
+let payments: TestPayments
+let member: TestApp
+beforeAll(async () => {
+  sink = await startMailSink()
+  payments = await startPayments({ smtp: sink })
+  member = await createTestApp(payments)
+})
+afterAll(async () => {
+  await payments.close()
+  await sink.close()
+})
+
+const NAME = '<script>alert("x")</script> & Co'
+const HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+}
+
+/** Invites somebody to a new merchant, and answers the path of the link. */
+async function invite(): Promise<{ merchantId: string; path: string; token: string }> {
+  const { id } = await createTestMerchant(payments, member, { name: NAME })
+  const url = `/merchants/${id}/users`
+  const email = `o'${id}@example.com`
+  await payments.app.inject({ method: 'POST', url, headers: member.headers, payload: { email } })
+  const mail = await sink.take(({ to }) => to?.[0]?.address === email)
+  const token = /\/invitations\/([\w-]+)\n/.exec(mail.text ?? '')?.[1] ?? ''
+  return { merchantId: id, path: `/invitations/${token}`, token }
+}
+
+const isPending = async (merchantId: string) =>
+  (
+    await payments.database.db
+      .selectFrom('merchant_users')
+      .select('pending')
+      .where('merchant_id', '=', merchantId)
+      .executeTakeFirst()
+  )?.pending
+const get = (url: string) => payments.app.inject({ url })
+const post = (url: string, headers: object = { 'content-type': 'application/x-www-form-urlencoded' }) =>
+  payments.app.inject({ method: 'POST', url, headers: { ...headers }, payload: '' })
+
+describe('GET /invitations/:token', () => {
+  it('200: shows a page that changes nothing, runs nothing and loads nothing', async () => {
+    const { merchantId, path } = await invite()
+    const response = await get(path)
+    expect(response.statusCode).toBe(200)
+    expect(response.headers).toMatchObject(HEADERS)
+    expect(response.headers['content-security-policy']).toMatch(
+      /^default-src 'none'; style-src 'sha256-[\w+/]+={0,2}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
+    )
+    expect(response.body).toContain('<h1>Look after &lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt; &amp; Co?</h1>')
+    expect(response.body).toContain(`An app invites o&#39;${merchantId}@example.com`)
+    expect(response.body).not.toContain('<script')
+    expect(response.body).toContain('<form method="post"><button type="submit">Accept the invitation</button></form>')
+    expect(response.body).toMatch(/<html lang="en">.*<title>Look after .*<main>/s)
+    expect((await payments.app.inject({ method: 'HEAD', url: path })).statusCode).toBe(200)
+    expect(await isPending(merchantId)).toBe(true)
+  })
+
+  it('404: knows no other token', async () => {
+    for (const token of ['x', 'x'.repeat(43), '%00', "'"]) {
+      const response = await get(`/invitations/${token}`)
+      expect([response.statusCode, response.headers['content-type']]).toEqual([404, HEADERS['content-type']])
+      expect(response.body).toContain('<h1>There is no such invitation</h1>')
+    }
+  })
+})
+
+describe('POST /invitations/:token', () => {
+  it('303: accepts once, and leads to a page that says so', async () => {
+    const { merchantId, path, token } = await invite()
+    const responses = await Promise.all([post(path), post(path), post(path, {})])
+    for (const response of responses) {
+      expect([response.statusCode, response.headers.location, response.body]).toEqual([303, token, ''])
+    }
+    expect(await isPending(merchantId)).toBe(false)
+    const audit = await payments.database.db
+      .selectFrom('audit')
+      .select('action')
+      .where('merchant_id', '=', merchantId)
+      .where('action', '=', 'user.accepted')
+      .execute()
+    expect(audit).toHaveLength(1)
+    const page = await get(path)
+    expect(page.statusCode).toBe(200)
+    expect(page.body).toContain('has accepted the invitation.')
+    expect(page.body).not.toContain('<form')
+  })
+
+  it('410: does not accept an invitation that has expired', async () => {
+    const { merchantId, path } = await invite()
+    await payments.database.db
+      .updateTable('invitations')
+      .set({ expires: new Date('2026-01-01') })
+      .where('merchant_id', '=', merchantId)
+      .execute()
+    for (const response of [await post(path), await get(path)]) {
+      expect([response.statusCode, response.headers['content-type']]).toEqual([410, HEADERS['content-type']])
+      expect(response.body).toContain('<h1>This invitation has expired</h1>')
+    }
+    expect(await isPending(merchantId)).toBe(true)
+  })
+
+  it('404: knows no other token', async () => {
+    expect((await post(`/invitations/${'x'.repeat(43)}`)).statusCode).toBe(404)
+  })
+
+  it('415: takes no body of another kind', async () => {
+    const { merchantId, path } = await invite()
+    const response = await payments.app.inject({
+      method: 'POST',
+      url: path,
+      headers: { 'content-type': 'text/xml' },
+      payload: '<a/>',
+    })
+    expect(response.statusCode).toBe(415)
+    expect(await isPending(merchantId)).toBe(true)
+  })
+
+  it('keeps the token and the address out of tables and logs', async () => {
+    const { token } = await invite()
+    const { rows } = await payments.database.db
+      .selectFrom('invitations')
+      .select('token_hash')
+      .execute()
+      .then((found) => ({ rows: JSON.stringify(found.map(({ token_hash }) => token_hash.toString('latin1'))) }))
+    expect(rows).not.toContain(token)
+  })
+})

@@ -1,0 +1,34 @@
+import type { FastifyReply } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { hashToken } from '../invitations/invitation.ts'
+import { invitationPage, PAGE_POLICY } from '../invitations/invitation-page.ts'
+import { callAcceptInvitation, findInvitation } from '../invitations/invitation-repository.ts'
+
+const InvitationParams = z.object({ token: z.string() })
+/** The address is the secret: no other site may learn it. */
+const PAGE_HEADERS = { 'content-security-policy': PAGE_POLICY, 'referrer-policy': 'no-referrer' }
+
+/** Where the link in the mail of an invitation leads: a page for people. @see contract 8.7 */
+export const invitationsRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { lanes } = app.deps
+  const show = async (reply: FastifyReply, token: string) => {
+    const { status, html } = invitationPage(await findInvitation(lanes, hashToken(token)))
+    return reply.code(status).headers(PAGE_HEADERS).type('text/html; charset=utf-8').send(html)
+  }
+  app.get('/invitations/:token', { schema: { hide: true, params: InvitationParams } }, ({ params: { token } }, reply) =>
+    show(reply, token),
+  )
+  app.post(
+    '/invitations/:token',
+    { schema: { hide: true, params: InvitationParams } },
+    async ({ flaw, params: { token } }, reply) => {
+      if (flaw) throw flaw.error
+      const tokenHash = hashToken(token)
+      await callAcceptInvitation(lanes, tokenHash)
+      // What cannot be accepted says so; else the page is opened anew, so that a reload sends nothing.
+      if ((await findInvitation(lanes, tokenHash))?.state !== 'accepted') return show(reply, token)
+      return reply.code(303).headers(PAGE_HEADERS).header('location', token).send()
+    },
+  )
+}

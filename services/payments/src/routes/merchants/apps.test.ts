@@ -1,0 +1,240 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import {
+  basic,
+  createdOf,
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../../test/payments-app.ts'
+
+let payments: TestPayments
+let member: TestApp
+let other: TestApp
+let merchantId: string
+beforeAll(async () => {
+  payments = await startPayments()
+})
+afterAll(() => payments.close())
+beforeEach(async () => {
+  member = await createTestApp(payments)
+  other = await createTestApp(payments)
+  merchantId = (await createTestMerchant(payments, member, { test: true })).id
+})
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+const unauthorized = { code: 'UNAUTHORIZED', message: 'The API key is missing, malformed, unknown or revoked' }
+const forbidden = { code: 'FORBIDDEN', message: 'The API key has no access to this resource' }
+const notFound = { code: 'NOT_FOUND', message: 'There is no such resource' }
+
+const add = (payload: object | string, headers: object = {}, id = merchantId) =>
+  payments.app.inject({
+    method: 'POST',
+    url: `/merchants/${id}/apps`,
+    headers: { ...member.headers, ...headers },
+    payload,
+  })
+const revoke = (appId: string, headers: object = {}, id = merchantId) =>
+  payments.app.inject({
+    method: 'DELETE',
+    url: `/merchants/${id}/apps/${appId}`,
+    headers: { ...member.headers, ...headers },
+  })
+const list = (query = 'limit=10', headers: object = {}, id = merchantId) =>
+  payments.app.inject({ url: `/merchants/${id}/apps?${query}`, headers: { ...member.headers, ...headers } })
+const idsOf = async (query?: string) => (await list(query)).json<{ id: string }[]>().map(({ id }) => id)
+const see = async ({ headers }: TestApp) =>
+  (await payments.app.inject({ url: `/merchants/${merchantId}`, headers })).statusCode
+const eventsOf = () =>
+  payments.database.db
+    .selectFrom('events')
+    .select(['type', 'object_id'])
+    .where('merchant_id', '=', merchantId)
+    .orderBy('id')
+    .execute()
+const auditOf = () =>
+  payments.database.db
+    .selectFrom('audit')
+    .select(['action', 'identity_id', 'payload'])
+    .where('merchant_id', '=', merchantId)
+    .orderBy('id')
+    .execute()
+
+async function named(name: string): Promise<TestApp> {
+  const response = await payments.app.inject({ method: 'POST', url: '/apps', payload: { name } })
+  const { id, key } = response.json<{ app: { id: string; key: string } }>().app
+  return { id, key, headers: basic(key) }
+}
+
+describe('POST /merchants/:merchantId/apps', () => {
+  it.each([
+    ['JSON', (id: string) => ({ appId: id.toUpperCase() }), {}],
+    ['form', (id: string) => `appId=${id}`, FORM],
+  ])('201: makes an app a member with full rights, as %s', async (_, body, headers) => {
+    const shop = await named('Shop')
+    expect(await see(shop)).toBe(403)
+    const response = await add(body(shop.id), headers)
+    expect([response.statusCode, response.body]).toEqual([201, `{"app":{"id":"${shop.id}","name":"Shop"}}\n`])
+    expect(await see(shop)).toBe(200)
+    expect((await add({ appId: other.id }, shop.headers)).json()).toEqual({ app: { id: other.id } })
+    expect(await see(other)).toBe(200)
+    expect(await eventsOf()).toEqual([shop, other].map(({ id }) => ({ type: 'app.added', object_id: id })))
+    expect((await auditOf()).slice(1)).toEqual([
+      { action: 'app.added', identity_id: member.id, payload: { appId: shop.id } },
+      { action: 'app.added', identity_id: shop.id, payload: { appId: other.id } },
+    ])
+  })
+
+  it('201: changes nothing where the app is a member, however often it is sent at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 10 }, () => add({ appId: other.id })))
+    expect(answers.map(({ statusCode, body }) => `${statusCode} ${body}`)).toEqual(
+      Array.from({ length: 10 }, () => `201 {"app":{"id":"${other.id}"}}\n`),
+    )
+    expect((await add({ appId: member.id })).json()).toEqual({ app: { id: member.id } })
+    expect(await eventsOf()).toEqual([{ type: 'app.added', object_id: other.id }])
+  })
+
+  it('201, 400: repeats with an Idempotency-Key, but not with another body', async () => {
+    const key = { 'idempotency-key': 'k' }
+    const first = await add({ appId: other.id }, key)
+    await revoke(other.id)
+    const second = await add({ appId: other.id }, key)
+    expect([second.statusCode, second.body]).toEqual([201, first.body])
+    expect([first, second].map(({ headers }) => headers['idempotent-replayed'])).toEqual([undefined, 'true'])
+    expect(await see(other)).toBe(403)
+    const mismatch = await add({ appId: member.id }, key)
+    expect([mismatch.statusCode, mismatch.json()]).toEqual([
+      400,
+      [{ field: 'Idempotency-Key', message: 'was used with another body', code: 'MISMATCH' }],
+    ])
+    expect((await add({ appId: other.id }, { ...key, ...other.headers })).json()).toEqual(forbidden)
+    await revoke(member.id)
+    expect((await add({ appId: other.id }, key)).json()).toEqual(forbidden)
+  })
+
+  it('400: does not remember that an app is unknown', async () => {
+    const key = { 'idempotency-key': 'k' }
+    const unknown = await add({ appId: UNKNOWN_ID }, key)
+    expect([unknown.statusCode, unknown.json()]).toEqual([
+      400,
+      [{ field: 'appId', message: 'is no app', code: 'UNKNOWN' }],
+    ])
+    expect((await add({ appId: other.id }, key)).statusCode).toBe(201)
+  })
+
+  it.each([
+    [undefined, 'is required', 'REQUIRED'],
+    ['', 'is required', 'REQUIRED'],
+    [null, 'is required', 'REQUIRED'],
+    [5, 'must be a string', 'TYPE'],
+    ['x', 'must be 24 hexadecimal digits', 'FORMAT'],
+    [`${UNKNOWN_ID}0`, 'must be 24 hexadecimal digits', 'FORMAT'],
+  ])('400: refuses the app %j', async (appId, message, code) => {
+    const response = await add({ appId })
+    expect([response.statusCode, response.json()]).toEqual([400, [{ field: 'appId', message, code }]])
+  })
+
+  it('401, 404, 403: judges key, merchant and access in this order, before the body', async () => {
+    expect((await add({}, basic('x'), UNKNOWN_ID)).json()).toEqual(unauthorized)
+    expect((await add({}, {}, UNKNOWN_ID)).json()).toEqual(notFound)
+    expect((await add({}, {}, 'x')).json()).toEqual(notFound)
+    const strange = await add({}, other.headers)
+    expect([strange.statusCode, strange.json()]).toEqual([403, forbidden])
+    expect((await add({ appId: other.id }, other.headers)).json()).toEqual(forbidden)
+    expect(await idsOf()).toEqual([member.id])
+  })
+})
+
+describe('GET /merchants/:merchantId/apps', () => {
+  it('200: shows names, or the hint of the newest key, and hides it where an operator wants', async () => {
+    const [shop, hidden] = [await named('Shop'), await createTestApp(payments)]
+    await payments.database.db.updateTable('apps').set({ hidden: true }).where('id', '=', hidden.id).execute()
+    for (const { id } of [shop, hidden]) await add({ appId: id })
+    const created = await payments.app.inject({ method: 'POST', url: '/me/keys', headers: member.headers })
+    const { key } = created.json<{ key: { key: string } }>().key
+    const response = await list()
+    expect(response.statusCode).toBe(200)
+    expect(response.json()).toEqual([
+      { id: hidden.id, created: createdOf(hidden.id) },
+      { id: shop.id, name: 'Shop', created: createdOf(shop.id) },
+      { id: member.id, created: createdOf(member.id), keyHint: key.slice(-4) },
+    ])
+    expect(response.body).not.toContain(key)
+  })
+
+  it('200: pages by the id of the app, whenever it was added', async () => {
+    const [a, b, c] = [await createTestApp(payments), await createTestApp(payments), await createTestApp(payments)]
+    for (const { id } of [c, a, b]) await add({ appId: id })
+    expect(await idsOf()).toEqual([c.id, b.id, a.id, member.id])
+    expect(await idsOf('limit=2')).toEqual([c.id, b.id])
+    expect(await idsOf(`limit=2&before=${b.id}`)).toEqual([a.id, member.id])
+    expect(await idsOf(`limit=2&after=${member.id}`)).toEqual([a.id, b.id])
+    expect(await idsOf(`limit=9&after=${member.id}&before=${c.id}`)).toEqual([b.id, a.id])
+    expect(await idsOf('limit=9&filter[test]=y')).toHaveLength(4)
+    expect(await idsOf('limit=9&filter[test]=no')).toEqual([])
+  })
+
+  it('401, 404, 403, 400: judges key, merchant and access before the page', async () => {
+    expect((await list('', basic('x'), UNKNOWN_ID)).json()).toEqual(unauthorized)
+    expect((await list('', {}, UNKNOWN_ID)).json()).toEqual(notFound)
+    expect((await list('', other.headers)).json()).toEqual(forbidden)
+    const response = await list('')
+    expect([response.statusCode, response.json()]).toEqual([
+      400,
+      [{ field: 'limit', message: 'is required', code: 'REQUIRED' }],
+    ])
+  })
+})
+
+describe('DELETE /merchants/:merchantId/apps/:appId', () => {
+  it('204: ends the membership for the very next request', async () => {
+    await add({ appId: other.id })
+    const response = await revoke(other.id.toUpperCase())
+    expect([response.statusCode, response.body]).toEqual([204, ''])
+    expect(await see(other)).toBe(403)
+    expect((await eventsOf()).at(-1)).toEqual({ type: 'app.revoked', object_id: other.id })
+    expect((await auditOf()).at(-1)).toEqual({
+      action: 'app.revoked',
+      identity_id: member.id,
+      payload: { appId: other.id },
+    })
+    expect((await revoke(other.id)).json()).toEqual(notFound)
+  })
+
+  it('204: lets an app revoke itself, even as the last member', async () => {
+    expect((await revoke(member.id)).statusCode).toBe(204)
+    expect(await see(member)).toBe(403)
+    expect((await revoke(member.id)).json()).toEqual(forbidden)
+  })
+
+  it('404, 403, 401: revokes nobody who is no member, and lets no stranger revoke', async () => {
+    for (const id of [other.id, UNKNOWN_ID, 'x']) expect((await revoke(id)).json()).toEqual(notFound)
+    expect((await revoke(member.id, {}, UNKNOWN_ID)).json()).toEqual(notFound)
+    expect((await revoke(member.id, other.headers)).json()).toEqual(forbidden)
+    expect((await revoke(member.id, basic('x'))).json()).toEqual(unauthorized)
+    expect(await idsOf()).toEqual([member.id])
+  })
+
+  it('415, 400: revokes nobody on a request that cannot be read', async () => {
+    const send = (type: string, payload: string) =>
+      payments.app.inject({
+        method: 'DELETE',
+        url: `/merchants/${merchantId}/apps/${member.id}`,
+        headers: { ...member.headers, 'content-type': type },
+        payload,
+      })
+    expect((await send('text/xml', '<a/>')).statusCode).toBe(415)
+    expect((await send('application/json', '{')).statusCode).toBe(400)
+    expect(await idsOf()).toEqual([member.id])
+    expect((await send('application/json', '')).statusCode).toBe(204)
+  })
+
+  it('lets two members revoke each other at once without a fault', async () => {
+    await add({ appId: other.id })
+    const answers = await Promise.all([revoke(other.id), revoke(member.id, other.headers)])
+    expect(answers.map(({ statusCode }) => statusCode).filter((status) => status >= 500)).toEqual([])
+    expect(answers.some(({ statusCode }) => statusCode === 204)).toBe(true)
+  })
+})

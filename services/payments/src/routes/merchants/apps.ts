@@ -1,0 +1,70 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { admit } from '../../access/admit.ts'
+import { id, ListQuery, pathId } from '../../bodies/fields.ts'
+import { errorResponses } from '../../error-view.ts'
+import { listAppMembers } from '../../members/app-member-repository.ts'
+import { AppMemberView, viewAppMember } from '../../members/member-view.ts'
+import { callRevokeMember } from '../../members/revoke-member.ts'
+import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
+import { replyCreated } from '../../plugins/idempotency-key.ts'
+import { addApp } from '../../use-cases/add-app.ts'
+
+const MerchantParams = z.object({ merchantId: pathId() })
+const AppParams = z.object({ merchantId: pathId(), appId: pathId() })
+
+/** The apps of a merchant: all have the same rights. @see contract 8.8 */
+export const merchantAppsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/merchants/:merchantId/apps',
+    {
+      schema: {
+        summary: 'List the apps of a merchant',
+        params: MerchantParams,
+        querystring: ListQuery,
+        response: { 200: z.array(AppMemberView), ...errorResponses(400, 401, 403, 404) },
+      },
+    },
+    async ({ caller, flaw, params: { merchantId }, query }) => {
+      const { order, ...bounds } = pageBounds(flaw ? NO_PAGE : query)
+      const test = flaw ? undefined : query.filter?.test
+      const result = await listAppMembers(app.deps.lanes, { ...caller, merchantId, test, ...bounds }, order)
+      return admit(caller, result, flaw).apps.map(viewAppMember)
+    },
+  )
+  app.post(
+    '/merchants/:merchantId/apps',
+    {
+      schema: {
+        summary: 'Add an app to a merchant',
+        params: MerchantParams,
+        body: z.object({ appId: id() }),
+        response: {
+          201: z.object({ app: AppMemberView.pick({ id: true, name: true }) }),
+          ...errorResponses(400, 401, 403, 404, 409, 413, 415),
+        },
+      },
+    },
+    async ({ caller, flaw, params: { merchantId }, body }, reply) => {
+      const input = { caller, flaw, merchantId, appId: flaw ? null : body.appId }
+      const { app: added, replayed } = await addApp(app.deps, input)
+      replyCreated(reply, replayed)
+      return { app: { id: added.id, ...(added.name === null ? {} : { name: added.name }) } }
+    },
+  )
+  app.delete(
+    '/merchants/:merchantId/apps/:appId',
+    {
+      schema: {
+        summary: 'Revoke an app',
+        params: AppParams,
+        response: { 204: z.undefined().describe('Revoked'), ...errorResponses(400, 401, 403, 404, 409) },
+      },
+    },
+    async ({ caller, flaw, params: { merchantId, appId } }, reply) => {
+      const input = { caller, merchantId, memberId: flaw ? null : appId }
+      admit(caller, await callRevokeMember(app.deps.lanes, 'app', input), flaw)
+      return reply.code(204).send()
+    },
+  )
+}

@@ -1,0 +1,258 @@
+import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import {
+  basic,
+  createdOf,
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../../test/payments-app.ts'
+
+let sink: MailSink
+let payments: TestPayments
+let member: TestApp
+let stranger: TestApp
+let merchantId: string
+/** A new address for each test. */
+let email: string
+let addresses = 0
+beforeAll(async () => {
+  sink = await startMailSink()
+  payments = await startPayments({ smtp: sink })
+  stranger = await createTestApp(payments)
+})
+afterAll(async () => {
+  await payments.close()
+  await sink.close()
+})
+beforeEach(async () => {
+  const response = await payments.app.inject({ method: 'POST', url: '/apps', payload: { name: 'Shop & Co' } })
+  const { id, key } = response.json<{ app: { id: string; key: string } }>().app
+  member = { id, key, headers: basic(key) }
+  merchantId = (await createTestMerchant(payments, member, { name: 'Coffee', test: true })).id
+  addresses += 1
+  email = `Person.${addresses}@example.com`
+})
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+const unauthorized = { code: 'UNAUTHORIZED', message: 'The API key is missing, malformed, unknown or revoked' }
+const forbidden = { code: 'FORBIDDEN', message: 'The API key has no access to this resource' }
+const notFound = { code: 'NOT_FOUND', message: 'There is no such resource' }
+
+const invite = (payload: object | string = { email }, headers: object = {}, id = merchantId) =>
+  payments.app.inject({
+    method: 'POST',
+    url: `/merchants/${id}/users`,
+    headers: { ...member.headers, ...headers },
+    payload,
+  })
+const revoke = (userId: string, headers: object = {}, id = merchantId) =>
+  payments.app.inject({
+    method: 'DELETE',
+    url: `/merchants/${id}/users/${userId}`,
+    headers: { ...member.headers, ...headers },
+  })
+const list = (query = 'limit=10', headers: object = {}, id = merchantId) =>
+  payments.app.inject({ url: `/merchants/${id}/users?${query}`, headers: { ...member.headers, ...headers } })
+const users = async () => (await list()).json<{ id: string; pending: boolean }[]>()
+const mailTo = (address: string) =>
+  sink.take(({ to }) => to?.some((each) => each.address?.toLowerCase() === address.toLowerCase()) ?? false)
+const linkIn = (text: string | undefined) =>
+  /https:\/\/payments\.example(\/invitations\/[\w-]{43})\n/.exec(text ?? '')?.[1] ?? ''
+const accept = (link: string) => payments.app.inject({ method: 'POST', url: link })
+const open = (link: string) => payments.app.inject({ url: link })
+const rowsOf = (table: 'events' | 'audit') =>
+  payments.database.db.selectFrom(table).selectAll().where('merchant_id', '=', merchantId).orderBy('id').execute()
+/** As if the last invitation had been sent longer ago than the least time between two. */
+const letTimePass = () =>
+  payments.database.db
+    .updateTable('invitations')
+    .set({ created: new Date(Date.now() - 601_000) })
+    .where('merchant_id', '=', merchantId)
+    .execute()
+
+describe('POST /merchants/:merchantId/users', () => {
+  it('201: invites by mail, and the link makes the person a member', async () => {
+    const response = await invite()
+    expect([response.statusCode, response.body]).toEqual([201, '{"isMember":false}\n'])
+    const [user] = await users()
+    const mail = await mailTo(email)
+    expect(mail.subject).toBe('You are invited to look after a merchant')
+    expect(mail.from).toMatchObject({ address: 'payments@example.com' })
+    expect(mail.text).toContain('Shop & Co invites you to look after Coffee.')
+    expect(user).toEqual({ id: user?.id, email, created: createdOf(user?.id ?? ''), pending: true })
+    const link = linkIn(mail.text)
+    expect((await accept(link)).statusCode).toBe(303)
+    expect(await users()).toEqual([{ ...user, pending: false }])
+    const again = await invite()
+    expect([again.statusCode, again.body]).toEqual([201, '{"isMember":true}\n'])
+    expect(sink.mails.filter(({ to }) => to?.[0]?.address === email)).toHaveLength(1)
+    expect(await rowsOf('events')).toMatchObject([
+      { type: 'user.invited', object_id: user?.id, data: { id: user?.id, email, name: null, pending: true } },
+    ])
+    expect((await rowsOf('audit')).map(({ action }) => action)).toEqual(['app.added', 'user.invited', 'user.accepted'])
+  })
+
+  it('201: takes a form, and knows a person in whatever case the address is written', async () => {
+    expect((await invite(`email=${encodeURIComponent(email.toUpperCase())}`, FORM)).body).toBe('{"isMember":false}\n')
+    await mailTo(email.toUpperCase())
+    expect((await invite()).body).toBe('{"isMember":false}\n')
+    expect(await users()).toMatchObject([{ email: email.toUpperCase(), pending: true }])
+    const other = (await createTestMerchant(payments, member)).id
+    await invite({ email }, {}, other)
+    const [here, there] = [await users(), (await list('limit=1', {}, other)).json<{ id: string }[]>()]
+    expect(there[0]?.id).toBe(here[0]?.id)
+    await mailTo(email.toUpperCase())
+  })
+
+  it('201: mails again only after ten minutes, and each link is good', async () => {
+    await invite()
+    const first = linkIn((await mailTo(email)).text)
+    await Promise.all([invite(), invite()])
+    await letTimePass()
+    const answers = await Promise.all(Array.from({ length: 5 }, () => invite()))
+    expect(answers.map(({ body }) => body)).toEqual(Array.from({ length: 5 }, () => '{"isMember":false}\n'))
+    const second = linkIn((await mailTo(email)).text)
+    expect(sink.mails.filter(({ to }) => to?.[0]?.address === email)).toHaveLength(2)
+    expect(second).not.toBe(first)
+    expect((await accept(first)).statusCode).toBe(303)
+    expect((await open(second)).statusCode).toBe(200)
+    expect(await rowsOf('events')).toHaveLength(1)
+  })
+
+  it('201: invites once, however many requests come at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 10 }, () => invite()))
+    expect(new Set(answers.map(({ statusCode, body }) => `${statusCode} ${body}`))).toEqual(
+      new Set(['201 {"isMember":false}\n']),
+    )
+    await mailTo(email)
+    expect(await users()).toHaveLength(1)
+    expect(await rowsOf('events')).toHaveLength(1)
+    const left = await payments.database.db.selectFrom('outbox').select('id').execute()
+    expect(left).toEqual([])
+    expect(sink.mails.filter(({ to }) => to?.[0]?.address === email)).toHaveLength(1)
+  })
+
+  it('201: repeats with an Idempotency-Key, also after the person accepted', async () => {
+    const key = { 'idempotency-key': 'k' }
+    const first = await invite({ email }, key)
+    await accept(linkIn((await mailTo(email)).text))
+    const second = await invite({ email }, key)
+    expect([second.statusCode, second.body, second.headers['idempotent-replayed']]).toEqual([201, first.body, 'true'])
+    expect((await invite({ email: `x${email}` }, key)).json()).toEqual([
+      { field: 'Idempotency-Key', message: 'was used with another body', code: 'MISMATCH' },
+    ])
+    expect(await users()).toHaveLength(1)
+  })
+
+  it.each([
+    [{}, 'is required', 'REQUIRED'],
+    [{ email: '' }, 'is required', 'REQUIRED'],
+    [{ email: 5 }, 'must be a string', 'TYPE'],
+    [{ email: 'john' }, 'must be an e-mail address', 'FORMAT'],
+    [{ email: 'john@example.com\r\nBcc: x@example.com' }, 'must be an e-mail address', 'FORMAT'],
+    [{ email: `${'x'.repeat(250)}@example.com` }, 'must be at most 254 characters', 'RANGE'],
+  ])('400: refuses %j', async (payload, message, code) => {
+    const response = await invite(payload)
+    expect([response.statusCode, response.json()]).toEqual([400, [{ field: 'email', message, code }]])
+    expect(await users()).toEqual([])
+  })
+
+  it('401, 404, 403: judges key, merchant and access in this order, before the body', async () => {
+    expect((await invite({}, basic('x'), UNKNOWN_ID)).json()).toEqual(unauthorized)
+    expect((await invite({}, {}, UNKNOWN_ID)).json()).toEqual(notFound)
+    expect((await invite({}, stranger.headers)).json()).toEqual(forbidden)
+    expect((await invite({ email }, stranger.headers)).json()).toEqual(forbidden)
+    expect(await users()).toEqual([])
+  })
+
+  it('lets no name write paragraphs of its own, nor a second address into the mail', async () => {
+    const named = { method: 'PUT', url: `/merchants/${merchantId}`, headers: member.headers } as const
+    await payments.app.inject({ ...named, payload: { name: 'Coffee\r\n\r\nOpen https://evil.example\u2028now' } })
+    await invite({ email: `a,b${addresses}@example.com` })
+    const mail = await sink.take(({ text }) => text?.includes('evil') ?? false)
+    expect(mail.text).toContain('to look after Coffee Open https://evil.example now.')
+    // A quoted local part: one address.
+    expect(mail.to).toEqual([{ name: '', address: `"a,b${addresses}"@example.com` }])
+  })
+})
+
+describe('GET /merchants/:merchantId/users', () => {
+  it('200: pages by the id of the user, and shows names', async () => {
+    for (const name of ['a', 'b', 'c']) await invite({ email: `${name}.${email}` })
+    const all = (await users()).map(({ id }) => id)
+    expect(all).toEqual(all.toSorted().reverse())
+    const [c = '', b = '', a = ''] = all
+    const idsOf = async (query: string) => (await list(query)).json<{ id: string }[]>().map(({ id }) => id)
+    expect(await idsOf('limit=2')).toEqual([c, b])
+    expect(await idsOf(`limit=2&before=${b}`)).toEqual([a])
+    expect(await idsOf(`limit=2&after=${a}`)).toEqual([b, c])
+    expect(await idsOf('limit=9&filter[test]=0')).toEqual([])
+    await payments.database.db.updateTable('users').set({ name: 'Carla' }).where('id', '=', c).execute()
+    expect((await list('limit=1')).body).toBe(
+      `[\n{"id":"${c}","email":"c.${email}","name":"Carla","created":"${createdOf(c)}","pending":true}\n]\n`,
+    )
+  })
+
+  it('401, 404, 403, 400: judges key, merchant and access before the page', async () => {
+    expect((await list('', basic('x'), UNKNOWN_ID)).json()).toEqual(unauthorized)
+    expect((await list('', {}, UNKNOWN_ID)).json()).toEqual(notFound)
+    expect((await list('', stranger.headers)).json()).toEqual(forbidden)
+    expect((await list('')).json()).toEqual([{ field: 'limit', message: 'is required', code: 'REQUIRED' }])
+  })
+})
+
+describe('DELETE /merchants/:merchantId/users/:userId', () => {
+  it('204: revokes an invitation: its link is no more', async () => {
+    await invite()
+    const link = linkIn((await mailTo(email)).text)
+    const [user] = await users()
+    const response = await revoke(user?.id ?? '')
+    expect([response.statusCode, response.body]).toEqual([204, ''])
+    expect((await open(link)).statusCode).toBe(404)
+    expect((await accept(link)).statusCode).toBe(404)
+    expect(await users()).toEqual([])
+    expect((await revoke(user?.id ?? '')).json()).toEqual(notFound)
+    expect((await rowsOf('events')).at(-1)).toMatchObject({ type: 'user.revoked', data: { email, pending: true } })
+    expect((await invite()).body).toBe('{"isMember":false}\n')
+    await mailTo(email)
+  })
+
+  it('204: revokes a member', async () => {
+    await invite()
+    await accept(linkIn((await mailTo(email)).text))
+    const [user] = await users()
+    expect((await revoke(user?.id.toUpperCase() ?? '')).statusCode).toBe(204)
+    expect(await users()).toEqual([])
+    expect((await rowsOf('events')).at(-1)).toMatchObject({ type: 'user.revoked', data: { email, pending: false } })
+    expect((await rowsOf('audit')).at(-1)).toMatchObject({ action: 'user.revoked', identity_id: member.id })
+  })
+
+  it('ends in one of two states when acceptance and revocation meet', async () => {
+    await invite()
+    const link = linkIn((await mailTo(email)).text)
+    const [user] = await users()
+    const [accepted, revoked] = await Promise.all([accept(link), revoke(user?.id ?? '')])
+    expect(revoked.statusCode).toBe(204)
+    expect([303, 404]).toContain(accepted.statusCode)
+    expect(await users()).toEqual([])
+    expect((await open(link)).statusCode).toBe(404)
+  })
+
+  it('404, 403, 401: knows only users of the merchant, and members', async () => {
+    await invite()
+    const [user] = await users()
+    const id = user?.id ?? ''
+    const other = (await createTestMerchant(payments, member)).id
+    for (const unknown of [UNKNOWN_ID, 'x', member.id]) expect((await revoke(unknown)).json()).toEqual(notFound)
+    expect((await revoke(id, {}, other)).json()).toEqual(notFound)
+    expect((await revoke(id, {}, UNKNOWN_ID)).json()).toEqual(notFound)
+    expect((await revoke(id, stranger.headers)).json()).toEqual(forbidden)
+    expect((await revoke(id, basic('x'))).json()).toEqual(unauthorized)
+    expect(await users()).toHaveLength(1)
+    await mailTo(email)
+  })
+})

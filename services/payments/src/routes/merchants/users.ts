@@ -1,0 +1,70 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { admit } from '../../access/admit.ts'
+import { email, ListQuery, pathId } from '../../bodies/fields.ts'
+import { errorResponses } from '../../error-view.ts'
+import { UserMemberView, viewUserMember } from '../../members/member-view.ts'
+import { callRevokeMember } from '../../members/revoke-member.ts'
+import { listUserMembers } from '../../members/user-member-repository.ts'
+import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
+import { replyCreated } from '../../plugins/idempotency-key.ts'
+import { inviteUser } from '../../use-cases/invite-user.ts'
+
+const MerchantParams = z.object({ merchantId: pathId() })
+const UserParams = z.object({ merchantId: pathId(), userId: pathId() })
+
+/** The people who look after a merchant, and who are invited to. @see contract 8.7 */
+export const merchantUsersRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/merchants/:merchantId/users',
+    {
+      schema: {
+        summary: 'List the users of a merchant',
+        params: MerchantParams,
+        querystring: ListQuery,
+        response: { 200: z.array(UserMemberView), ...errorResponses(400, 401, 403, 404) },
+      },
+    },
+    async ({ caller, flaw, params: { merchantId }, query }) => {
+      const { order, ...bounds } = pageBounds(flaw ? NO_PAGE : query)
+      const test = flaw ? undefined : query.filter?.test
+      const result = await listUserMembers(app.deps.lanes, { ...caller, merchantId, test, ...bounds }, order)
+      return admit(caller, result, flaw).users.map(viewUserMember)
+    },
+  )
+  app.post(
+    '/merchants/:merchantId/users',
+    {
+      schema: {
+        summary: 'Invite a user by e-mail address',
+        params: MerchantParams,
+        body: z.object({ email: email() }),
+        response: {
+          201: z.object({ isMember: z.boolean().describe('Whether the user was a member already') }),
+          ...errorResponses(400, 401, 403, 404, 409, 413, 415),
+        },
+      },
+    },
+    async ({ caller, flaw, params: { merchantId }, body }, reply) => {
+      const input = { caller, flaw, merchantId, email: flaw ? null : body.email }
+      const { isMember, replayed } = await inviteUser(app.deps, input)
+      replyCreated(reply, replayed)
+      return { isMember }
+    },
+  )
+  app.delete(
+    '/merchants/:merchantId/users/:userId',
+    {
+      schema: {
+        summary: 'Revoke a user, or the invitation of one',
+        params: UserParams,
+        response: { 204: z.undefined().describe('Revoked'), ...errorResponses(400, 401, 403, 404, 409) },
+      },
+    },
+    async ({ caller, flaw, params: { merchantId, userId } }, reply) => {
+      const input = { caller, merchantId, memberId: flaw ? null : userId }
+      admit(caller, await callRevokeMember(app.deps.lanes, 'user', input), flaw)
+      return reply.code(204).send()
+    },
+  )
+}

@@ -1,0 +1,26 @@
+import { admit, type Flaw } from '../access/admit.ts'
+import type { Caller } from '../access/caller.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { invalidFields } from '../error-view.ts'
+import type { AppMember } from '../members/app-member.ts'
+import { callAddApp } from '../members/app-member-repository.ts'
+
+/** What a client says of a new member; null when its body was refused. */
+export interface AddAppRequest {
+  readonly caller: Caller
+  readonly flaw: Flaw | undefined
+  readonly merchantId: string
+  readonly appId: string | null
+}
+
+/** Makes an app a member, with the rights of any other. @throws 400 when there is no such app */
+export async function addApp(
+  { lanes, repeats }: Pick<PaymentsDeps, 'lanes' | 'repeats'>,
+  { caller, flaw, merchantId, appId }: AddAppRequest,
+): Promise<{ readonly app: Pick<AppMember, 'id' | 'name'>; readonly replayed: boolean }> {
+  return repeats.run(caller, async () => {
+    const { app, verdict } = admit(caller, await callAddApp(lanes, { caller, merchantId, appId }), flaw)
+    if (!app) throw invalidFields([{ field: 'appId', message: 'is no app', code: 'UNKNOWN' }])
+    return { app, replayed: verdict === 'replayed' }
+  })
+}

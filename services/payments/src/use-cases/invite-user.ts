@@ -1,0 +1,35 @@
+import { admit, type Flaw } from '../access/admit.ts'
+import type { Caller } from '../access/caller.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { drawToken, hashToken } from '../invitations/invitation.ts'
+import { invitationMailTask } from '../invitations/invitation-mail.ts'
+import { callInviteUser } from '../members/user-member-repository.ts'
+
+/** Whom a client invites; null when its body was refused. */
+export interface InviteUserRequest {
+  readonly caller: Caller
+  readonly flaw: Flaw | undefined
+  readonly merchantId: string
+  readonly email: string | null
+}
+
+type InviteDeps = Pick<PaymentsDeps, 'lanes' | 'repeats' | 'randomBytes' | 'jobs' | 'outbox'>
+
+/**
+ * Invites a person by e-mail, unless they are a member already, and answers whether they were. The mail is a job of the same
+ * transaction; the answer does not wait for it.
+ */
+export async function inviteUser(
+  deps: InviteDeps,
+  { caller, flaw, merchantId, email }: InviteUserRequest,
+): Promise<{ readonly isMember: boolean; readonly replayed: boolean }> {
+  return deps.repeats.run(caller, async () => {
+    const token = drawToken(deps.randomBytes)
+    const { task, data } = await deps.jobs.prepare(invitationMailTask, { token })
+    const invitation = email === null ? null : { email, tokenHash: hashToken(token), task, data }
+    const result = await callInviteUser(deps.lanes, { caller, merchantId, invitation })
+    const { isMember, mailed, verdict } = admit(caller, result, flaw)
+    if (mailed) deps.outbox.wake()
+    return { isMember, replayed: verdict === 'replayed' }
+  })
+}
