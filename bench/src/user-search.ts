@@ -78,13 +78,19 @@ async function report(filter: string, what: string, ask: () => Promise<unknown>)
   }
   const { median, largest } = distributionOf(times)
   const verdict = median <= GOAL_MS ? 'ok' : `above ${GOAL_MS} ms`
-  say(`${filter.padEnd(15)} ${median.toFixed(1).padStart(7)} ms ${largest.toFixed(1).padStart(7)} ms  ${verdict}  ${what}`)
+  say(
+    `${filter.padEnd(15)} ${median.toFixed(1).padStart(7)} ms ${largest.toFixed(1).padStart(7)} ms  ${verdict}  ${what}`,
+  )
 }
 
 /** Names, mail hosts and phones are mixed by hashes; the oldest 6 % share a host that nobody has had since. */
 function seed(count: number): string {
-  const pick = (list: string, salt: number) => `(ARRAY[${list}])[1 + abs(hashint4(n * 31 + ${salt}) % ${list.split(',').length})]`
-  const first = pick("'James','Mary','Robert','John','Jennifer','Linda','David','Susan','Karen','Zoe','Søren','Иван'", 1)
+  const pick = (list: string, salt: number) =>
+    `(ARRAY[${list}])[1 + abs(hashint4(n * 31 + ${salt}) % ${list.split(',').length})]`
+  const first = pick(
+    "'James','Mary','Robert','John','Jennifer','Linda','David','Susan','Karen','Zoe','Søren','Иван'",
+    1,
+  )
   const last = pick("'Smith','Johnson','Brown','Garcia','Miller','Wright','Lee','Nguyen','Hill','O''Neil'", 2)
   const host = pick("'gmail.com','outlook.com','icloud.com','proton.me','mail.example.org','corp.example.net'", 3)
   // The index of the search is made afterwards: many times faster than entry by entry.
