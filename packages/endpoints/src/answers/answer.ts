@@ -1,0 +1,84 @@
+import type { ByteStream } from './byte-stream.ts'
+import { started, toWebStream } from './byte-stream.ts'
+import type { Body, Encoded } from './encode.ts'
+import type { ResponseState } from './response-state.ts'
+
+/** An answer, ready for the wire. */
+export interface Answer {
+  readonly status: number
+  /** Names (lower-case) and values in turn. */
+  readonly headers: readonly string[]
+  readonly body: Body
+}
+
+export interface AnswerHead {
+  readonly status: number
+  /** Of a request with HEAD: everything but the body. */
+  readonly head: boolean
+  readonly requestIdHeader: string
+  readonly requestId: string
+}
+
+export function isStream(body: Body): body is ByteStream {
+  return typeof body === 'object' && !(body instanceof Uint8Array)
+}
+
+/**
+ * Completes an encoded value; a stream has its first bytes read.
+ * @throws TypeError for a header, RangeError for a status that cannot be sent.
+ */
+export async function composeAnswer(head: AnswerHead, encoded: Encoded, state: ResponseState): Promise<Answer> {
+  const { status } = head
+  const { body } = encoded
+  const bodyless = head.head || isBare(status)
+  try {
+    const headers = composeHeaders(head, encoded, state)
+    if (!isStream(body)) return { status, headers, body: bodyless ? undefined : body }
+    if (!bodyless) return { status, headers, body: await started(body) }
+    body.close()
+    return { status, headers, body: undefined }
+  } catch (error) {
+    if (isStream(body)) body.close()
+    throw error
+  }
+}
+
+function composeHeaders(head: AnswerHead, { type, body }: Encoded, { setHeaders }: ResponseState): readonly string[] {
+  const { status, requestIdHeader, requestId } = head
+  if (!Number.isInteger(status) || status < 200 || status > 599) throw new RangeError(`${status} is no status`)
+  const headers: string[] = []
+  if (type !== undefined && !isBare(status) && !setHeaders?.has('content-type')) headers.push('content-type', type)
+  const length = isBare(status) ? undefined : bodyLength(body)
+  if (length !== undefined) headers.push('content-length', String(length))
+  // 204 and 304 say by themselves that nothing follows; 205 does not.
+  else if (status === 205) headers.push('content-length', '0')
+  if (!setHeaders?.has(requestIdHeader)) headers.push(requestIdHeader, requestId)
+  for (const [name, value] of setHeaders ?? []) if (name !== 'content-length') headers.push(name, value)
+  if (headers.some((text) => unsendable.test(text)))
+    throw new TypeError('a header holds a character that none may hold')
+  return headers
+}
+
+function isBare(status: number): boolean {
+  return status === 204 || status === 205 || status === 304
+}
+
+const unsendable = /[^\t\x20-\x7e\x80-\xff]/
+
+/** The web form of an answer. */
+export function toResponse({ status, headers, body }: Answer): Response {
+  const pairs = new Headers()
+  for (let i = 1; i < headers.length; i += 2) pairs.append(headers[i - 1] ?? '', headers[i] ?? '')
+  const payload = isStream(body) ? toWebStream(body) : (body ?? null)
+  return new Response(payload, { status, headers: pairs })
+}
+
+const encoder = new TextEncoder()
+const textLength: (text: string) => number =
+  typeof Buffer === 'undefined' ? (text) => encoder.encode(text).byteLength : (text) => Buffer.byteLength(text)
+
+function bodyLength(body: Body): number | undefined {
+  if (body === undefined) return 0
+  if (typeof body === 'string') return textLength(body)
+  return body instanceof Uint8Array ? body.byteLength : body.length
+}

@@ -1,0 +1,108 @@
+import { isJsonType, typeOfFileName, withCharset } from '../body/media-type.ts'
+import { type ByteStream, fromIterator, fromReadable, fromWebStream, isFileStream, isReadable } from './byte-stream.ts'
+import { toEvent } from './event-stream.ts'
+
+export type Body = string | Uint8Array | ByteStream | undefined
+
+/** A returned value as bytes to be, with their media type. */
+export interface Encoded {
+  readonly type: string | undefined
+  readonly body: Body
+}
+
+export interface EncodeOptions {
+  /** Set by the handler or its declaration, for whatever is returned. */
+  readonly type: string | undefined
+  /** By the extension of the class, for strings and bytes. */
+  readonly extensionType: string | undefined
+  readonly stringify: (value: unknown) => string | undefined
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+const BYTES_TYPE = 'application/octet-stream'
+
+/**
+ * Turns what a handler returned into a body.
+ * @throws TypeError for what has no form: a function, a symbol, a circular object.
+ */
+export function encode(value: unknown, options: EncodeOptions): Encoded | Promise<Encoded> {
+  if (value === undefined) return { type: undefined, body: undefined }
+  if (typeof value === 'string') return encodeText(value, options)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return encodeJson(value, options)
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype === Object.prototype || prototype === null) return encodeJson(value, options)
+  return encodeObject(value, options)
+}
+
+function encodeText(text: string, options: EncodeOptions): Encoded {
+  const type = options.type ?? options.extensionType
+  if (type === undefined || isJsonType(type)) return encodeJson(text, { ...options, type })
+  return { type: withCharset(type), body: text }
+}
+
+function encodeJson(value: unknown, { type, stringify }: EncodeOptions): Encoded {
+  return { type: type === undefined ? JSON_TYPE : withCharset(type), body: stringifyOrThrow(value, stringify) }
+}
+
+function stringifyOrThrow(value: unknown, stringify: EncodeOptions['stringify']): string {
+  const text = stringify(value)
+  if (text === undefined) throw new TypeError(`a ${typeof value} cannot be answered`)
+  return text
+}
+
+function encodeObject(value: object, options: EncodeOptions): Encoded | Promise<Encoded> {
+  const bytesType = options.type ?? options.extensionType ?? BYTES_TYPE
+  if (value instanceof Uint8Array) return { type: bytesType, body: value }
+  if (value instanceof ArrayBuffer) return { type: bytesType, body: new Uint8Array(value) }
+  if (value instanceof Blob) return encodeBlob(value, options.type)
+  if (value instanceof ReadableStream) return { type: bytesType, body: fromWebStream(value) }
+  if (isReadable(value)) {
+    const fileType = isFileStream(value) ? typeOfFileName(String(value.path)) : undefined
+    const type = options.type ?? (fileType === undefined ? bytesType : withCharset(fileType))
+    return fromReadable(value).then((body) => ({ type, body }))
+  }
+  if (isAsyncIterable(value)) return encodeIterator(value[Symbol.asyncIterator](), options)
+  return encodeJson('toJSON' in value ? value : plain(value), options)
+}
+
+function encodeBlob(blob: Blob, type: string | undefined): Encoded {
+  const named = 'name' in blob && typeof blob.name === 'string' ? typeOfFileName(blob.name) : undefined
+  const ownType = blob.type === '' ? named : blob.type
+  return { type: type ?? ownType ?? BYTES_TYPE, body: fromWebStream(blob.stream(), blob.size) }
+}
+
+function encodeIterator(iterator: AsyncIterator<unknown>, options: EncodeOptions): Encoded {
+  const { type = JSON_TYPE } = options
+  const stringify = (value: unknown): string => stringifyOrThrow(value, options.stringify)
+  const [essence = ''] = type.toLowerCase().split(';', 1)
+  if (essence === 'text/event-stream') {
+    return { type: withCharset(type), body: fromIterator(iterator, (value) => toEvent(value, stringify)) }
+  }
+  if (/^application\/(?:x-ndjson|jsonl)$/.test(essence)) {
+    return { type: withCharset(type), body: fromIterator(iterator, (value) => `${stringify(value)}\n`) }
+  }
+  if (isJsonType(essence)) return { type: withCharset(type), body: jsonArray(iterator, stringify) }
+  const chunk = (value: unknown): string | Uint8Array => (value instanceof Uint8Array ? value : String(value))
+  return { type: withCharset(type), body: fromIterator(iterator, chunk) }
+}
+
+function jsonArray(iterator: AsyncIterator<unknown>, stringify: (value: unknown) => string): ByteStream {
+  let before = '['
+  const item = (value: unknown): string => {
+    const text = before + stringify(value)
+    before = ','
+    return text
+  }
+  return fromIterator(iterator, item, () => (before === '[' ? '[]' : ']'))
+}
+
+function isAsyncIterable(value: object): value is AsyncIterable<unknown> {
+  return Symbol.asyncIterator in value
+}
+
+/** Maps as objects; sets, iterators and other collections as arrays. */
+function plain(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || 'toJSON' in value) return value
+  if (value instanceof Map) return Object.fromEntries([...value].map(([key, item]) => [key, plain(item)]))
+  return Symbol.iterator in value ? Array.from(value as Iterable<unknown>, plain) : value
+}

@@ -1,0 +1,44 @@
+/** What a handler may settle about its answer before it returns. */
+export class ResponseState {
+  /** Set it to answer with another status than what is returned has. */
+  status: number | undefined
+  /** Media type of the answer; it also decides whether a string is JSON or raw text. */
+  type: string | undefined
+  #headers: Headers | undefined
+
+  /** Headers of the answer. They refuse line breaks. */
+  get headers(): Headers {
+    this.#headers ??= new Headers()
+    return this.#headers
+  }
+
+  /** The headers that were set; undefined when none was. */
+  get setHeaders(): Headers | undefined {
+    return this.#headers
+  }
+
+  /** Adds a name to `Vary`, once. */
+  vary(name: string): void {
+    const known = this.#headers?.get('vary')?.toLowerCase().split(', ') ?? []
+    if (!known.includes(name.toLowerCase())) this.headers.append('vary', name)
+  }
+
+  /** Forgets what described the answer that an error has taken the place of. Limits, CORS and `Vary` stay true. */
+  reset(): void {
+    this.status = undefined
+    this.type = undefined
+    for (const name of [...(this.#headers?.keys() ?? [])]) {
+      if (content.has(name) || (caching.has(name) && !this.#forbidsStore())) this.#headers?.delete(name)
+    }
+  }
+
+  #forbidsStore(): boolean {
+    return this.#headers?.get('cache-control')?.includes('no-store') ?? false
+  }
+}
+
+const caching = new Set(['cache-control', 'expires', 'pragma'])
+const content = new Set([
+  ...['content-type', 'content-length', 'content-encoding', 'content-language', 'content-range'],
+  ...['content-disposition', 'content-location', 'etag', 'last-modified', 'accept-ranges', 'location'],
+])

@@ -1,0 +1,107 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Answer, toResponse } from './answers/answer.ts'
+import { answerRequest } from './calls/answer-request.ts'
+import { type ApplicationOptions, consoleLog, type Log, readOptions } from './config/options.ts'
+import type { Core } from './core.ts'
+import { buildTable, emptyTable } from './discovery/build-table.ts'
+import { loadModules } from './discovery/load-modules.ts'
+import { type ApplicationEvents, type Listener, Listeners } from './events.ts'
+import { type FastifyPlugin, fastifyPlugin } from './interfaces/fastify.ts'
+import { FetchIncoming } from './interfaces/fetch.ts'
+import { type InjectedRequest, injectedRequest } from './interfaces/inject.ts'
+import { NodeIncoming, sendToNode } from './interfaces/node.ts'
+import type { Incoming } from './request/incoming.ts'
+
+type Prefixes = NonNullable<ApplicationOptions['controllerPrefix']>
+
+/** Controllers and the ways to serve them. Nothing is loaded before `ready` is called or a request comes. */
+export class Application<Context = unknown> {
+  /** What was given to the constructor for the controllers. */
+  readonly context: Context
+  readonly #options: ApplicationOptions<Context>
+  readonly #core: Core
+  /** Takes warnings and unexpected errors. */
+  readonly log: Log
+  readonly #listeners = new Listeners()
+  #loading: Promise<void> | undefined
+  #loaded = false
+
+  /** @throws Error for options that do not go together. */
+  constructor(given: Prefixes | ApplicationOptions<Context> = {}) {
+    const options: ApplicationOptions<Context> = isPrefixes(given) ? { controllerPrefix: given } : given
+    this.#options = options
+    this.context = options.context as Context
+    this.log = options.log ?? consoleLog
+    this.#core = {
+      application: this,
+      settings: readOptions(options),
+      table: emptyTable,
+      log: this.log.error,
+      listeners: this.#listeners,
+    }
+  }
+
+  /**
+   * Loads the controllers, once.
+   * @throws Error when one cannot be imported, or says what cannot be served; nothing is then served.
+   */
+  ready(): Promise<this> {
+    this.#loading ??= this.#load(0)
+    return this.#loading.then(() => this)
+  }
+
+  async #load(version: number): Promise<void> {
+    const table = buildTable(await loadModules(this.#options, version), this.#core.settings)
+    for (const warning of table.warnings) this.log.warn(warning)
+    this.#core.table = table
+    this.#loaded = true
+    this.#listeners.tell('ready')
+  }
+
+  /** What the interfaces call. It never rejects. */
+  readonly answer = (incoming: Incoming): Promise<Answer> => {
+    if (this.#loaded) return answerRequest(this.#core, incoming)
+    return this.ready().then(
+      () => answerRequest(this.#core, incoming),
+      (error: unknown) => {
+        this.log.error(error, 'the controllers cannot be loaded')
+        return { status: 500, headers: ['content-length', '0'], body: undefined }
+      },
+    )
+  }
+
+  /** For `http.createServer(app.listener)`. */
+  readonly listener = (request: IncomingMessage, response: ServerResponse): void => {
+    void this.answer(new NodeIncoming(request, response)).then((answer) => sendToNode(response, answer))
+  }
+
+  /** The web standard's form, for every server that takes a fetch handler: `export default app`. */
+  readonly fetch = async (request: Request, ...extra: readonly unknown[]): Promise<Response> =>
+    toResponse(await this.answer(new FetchIncoming(request, extra)))
+
+  /** The fetch handler by itself, for servers that call a factory. */
+  readonly factory = (): this['fetch'] => this.fetch
+
+  /** For `fastify.register(app.fastify, { prefix })`. */
+  readonly fastify: FastifyPlugin = fastifyPlugin(this)
+
+  /** Answers a request without a server. */
+  async inject(request: InjectedRequest): Promise<Response> {
+    return toResponse(await this.answer(await injectedRequest(request)))
+  }
+
+  /** Calls `listener` at each such event. */
+  on<E extends keyof ApplicationEvents>(event: E, listener: Listener<E>): this {
+    this.#listeners.add(event, listener)
+    return this
+  }
+
+  /** Tells those who listen that the application ends. Servers are closed by who made them. */
+  async close(): Promise<void> {
+    this.#listeners.tell('close')
+  }
+}
+
+function isPrefixes(given: object | string): given is Prefixes {
+  return typeof given === 'string' || Array.isArray(given) || given instanceof URL
+}

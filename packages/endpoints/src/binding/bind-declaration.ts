@@ -1,0 +1,113 @@
+import { core, type ZodSafeParseResult, type ZodType, z } from 'zod'
+import { type Issue, ValidationError } from '../errors.ts'
+import type { AcceptsSpec } from './accepts.ts'
+import { type Arguments, type Binding, issuePath } from './binding.ts'
+import { emptyKeywords, type Keywords } from './keywords.ts'
+
+/** A value of the request and the schema that it must meet; `at` is its path in issues, undefined for the keywords. */
+interface Check {
+  readonly schema: ZodType
+  readonly value: unknown
+  readonly at: string | undefined
+}
+
+/**
+ * Binds by the schemas of a declaration: path values, padded to their number, then the rest as one array where it is
+ * declared, then the keywords.
+ * @throws Error when a required positional stands behind an optional one.
+ */
+export function bindDeclaration(spec: AcceptsSpec): Binding {
+  const { path = [], rest, keywords: schema = z.strictObject({}), body = 'keywords', aliases = {} } = spec
+  const required = path.filter((item) => !isOptional(item)).length
+  if (path.slice(0, required).some(isOptional)) throw new Error('has a required positional after an optional one')
+  const max = rest === undefined ? path.length : Number.POSITIVE_INFINITY
+  const names = knownNames(schema)
+  let asynchronous = false
+
+  const bind = (positionals: Arguments, given: Keywords): Arguments | Promise<Arguments> => {
+    const keywords = withoutAliases(given, aliases)
+    const issues = [...countIssues(positionals, required, max), ...unknownNames(keywords, names)]
+    if (issues.length > 0) throw new ValidationError(issues)
+    const checks: Check[] = path.map((item, i) => ({ schema: item, value: positionals[i], at: `path[${i}]` }))
+    for (let i = path.length; rest !== undefined && i < positionals.length; i += 1) {
+      checks.push({ schema: rest, value: positionals[i], at: `path[${i}]` })
+    }
+    checks.push({ schema, value: keywords, at: undefined })
+    const finish = (results: readonly ZodSafeParseResult<unknown>[]): Arguments => {
+      const values = valuesOf(checks, results)
+      if (rest === undefined) return values
+      return [...values.slice(0, path.length), values.slice(path.length, -1), values.at(-1)]
+    }
+    try {
+      if (!asynchronous) return finish(checks.map((check) => check.schema.safeParse(check.value)))
+    } catch (error) {
+      if (!(error instanceof core.$ZodAsyncError)) throw error
+      asynchronous = true
+    }
+    return Promise.all(checks.map((check) => check.schema.safeParseAsync(check.value))).then(finish)
+  }
+  return { min: body === 'positionals' ? 0 : required, max, body, bind }
+}
+
+/** Whether a schema takes a value that is not there: optional, or with a default. */
+function isOptional(schema: ZodType): boolean {
+  return schema.safeParse(undefined).success
+}
+
+/** The keys of an object schema; undefined where it takes others too, or is no plain object. */
+function knownNames(schema: ZodType): ReadonlySet<string> | undefined {
+  const object = objectOf(schema)
+  return object === undefined || object.def.catchall !== undefined ? undefined : new Set(Object.keys(object.shape))
+}
+
+/** The object schema inside a schema: of `z.object({…}).transform(…)`, what it transforms. */
+function objectOf(schema: unknown): z.ZodObject | undefined {
+  if (schema instanceof z.ZodObject) return schema
+  if (schema instanceof z.ZodPipe) return objectOf(schema.def.in)
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodReadonly) {
+    return objectOf(schema.def.innerType)
+  }
+  return undefined
+}
+
+function withoutAliases(given: Keywords, aliases: Readonly<Record<string, string>>): Keywords {
+  const used = Object.entries(aliases).filter(([alias]) => alias in given)
+  if (used.length === 0) return given
+  const keywords = Object.assign(emptyKeywords(), given)
+  for (const [alias, name] of used) {
+    if (!(name in keywords)) keywords[name] = keywords[alias]
+    delete keywords[alias]
+  }
+  return keywords
+}
+
+/** Only a body can give too few or too many: what a path gives was counted when it was resolved. */
+function countIssues(positionals: Arguments, required: number, max: number): readonly Issue[] {
+  if (positionals.length < required) return [{ path: `path[${positionals.length}]`, message: 'is required' }]
+  return positionals.length > max ? [{ path: `path[${max}]`, message: 'is not expected' }] : []
+}
+
+function unknownNames(keywords: Keywords, names: ReadonlySet<string> | undefined): readonly Issue[] {
+  if (names === undefined) return []
+  const unknown = Object.keys(keywords).filter((name) => !names.has(name))
+  return unknown.map((name) => ({ path: issuePath(name), message: 'is not known here' }))
+}
+
+function valuesOf(checks: readonly Check[], results: readonly ZodSafeParseResult<unknown>[]): unknown[] {
+  const issues: Issue[] = []
+  const values = results.map((result, i) => {
+    const check = checks[i]
+    if (!result.success && check !== undefined)
+      issues.push(...result.error.issues.map((issue) => toIssue(check, issue)))
+    return result.data
+  })
+  if (issues.length > 0) throw new ValidationError(issues)
+  return values
+}
+
+function toIssue({ value, at }: Check, { path, message }: z.core.$ZodIssue): Issue {
+  const [first] = path
+  const absent = at === undefined && path.length === 1 && typeof value === 'object' && !(String(first) in (value ?? {}))
+  const where = at === undefined ? path : [at, ...path]
+  return { path: issuePath(where.map(String).join('.')), message: absent ? 'is required' : message }
+}

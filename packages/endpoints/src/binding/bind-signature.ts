@@ -1,0 +1,31 @@
+import { type Issue, ValidationError } from '../errors.ts'
+import { type Arguments, type Binding, issuePath } from './binding.ts'
+import type { Keywords } from './keywords.ts'
+import type { KeywordPattern, Signature } from './signature.ts'
+
+/** Binds by the shape of the parameter list; values stay what they are. */
+export function bindSignature({ min, max, keywords: pattern }: Signature): Binding {
+  const bind = (positionals: Arguments, keywords: Keywords): Arguments => {
+    checkNames(keywords, pattern)
+    if (pattern === undefined) return positionals
+    const { index } = pattern
+    if (index === 0) return [keywords, ...positionals]
+    // Absent optional positionals are undefined: their defaults apply, and the keywords stay in their place.
+    const before = Array.from({ length: index }, (_, i) => positionals[i])
+    return [...before, keywords, ...positionals.slice(index)]
+  }
+  return { min, max, body: 'keywords', bind }
+}
+
+function checkNames(keywords: Keywords, pattern: KeywordPattern | undefined): void {
+  const issues: Issue[] = []
+  if (!pattern?.open) {
+    for (const name in keywords) {
+      if (!pattern?.known.has(name)) issues.push({ path: issuePath(name), message: 'is not known here' })
+    }
+  }
+  for (const name of pattern?.required ?? []) {
+    if (!(name in keywords)) issues.push({ path: name, message: 'is required' })
+  }
+  if (issues.length > 0) throw new ValidationError(issues)
+}

@@ -1,0 +1,24 @@
+import type { BodyUse } from './accepts.ts'
+import type { Keywords } from './keywords.ts'
+
+/** How the arguments of one handler are made. */
+export interface Binding {
+  /** How many positionals a path must give, and may give. */
+  readonly min: number
+  readonly max: number
+  readonly body: BodyUse
+  /**
+   * The arguments of the call.
+   * @throws ValidationError when keywords or values do not fit, or the body gave too few or too many positionals.
+   */
+  readonly bind: (positionals: readonly unknown[], keywords: Keywords) => Arguments | Promise<Arguments>
+}
+
+export type Arguments = readonly unknown[]
+
+const NAME_LENGTH_MAX = 64
+
+/** The path of an issue about a keyword, which a client may have made very long. */
+export function issuePath(name: string): string {
+  return name.slice(0, NAME_LENGTH_MAX)
+}

@@ -1,0 +1,49 @@
+import { CallError } from '../errors.ts'
+import { decodePercent } from '../routing/target.ts'
+
+/** Keyword arguments by name. It has no prototype, so a name like `constructor` is an ordinary key. */
+export type Keywords = Record<string, unknown>
+
+export const KEYWORDS_MAX = 1_000
+
+/** What a call without keywords gets. */
+export const noKeywords: Readonly<Keywords> = Object.freeze(emptyKeywords())
+
+export function emptyKeywords(): Keywords {
+  return Object.create(null)
+}
+
+/**
+ * Reads `a=1&b=2`, of a query or a form; a repeated key gives a list. In a form and in a query `+` is a space.
+ * @throws CallError 400 for a broken percent sequence, too many keys, or `__proto__`.
+ */
+export function parseUrlEncoded(text: string): Keywords {
+  const keywords = emptyKeywords()
+  if (text === '') return keywords
+  const pairs = text.split('&', KEYWORDS_MAX + 1)
+  if (pairs.length > KEYWORDS_MAX) throw tooManyKeywords()
+  for (const pair of pairs) {
+    if (pair === '') continue
+    const equals = pair.indexOf('=')
+    const name = decodePart(equals === -1 ? pair : pair.slice(0, equals))
+    addKeyword(keywords, name, equals === -1 ? '' : decodePart(pair.slice(equals + 1)))
+  }
+  return keywords
+}
+
+/** Adds a value; the second of a name makes a list. */
+export function addKeyword(keywords: Keywords, name: string, value: unknown): void {
+  if (name === '__proto__') throw new CallError(400, 'A keyword has a forbidden name')
+  const known = keywords[name]
+  if (known === undefined) keywords[name] = value
+  else if (Array.isArray(known)) known.push(value)
+  else keywords[name] = [known, value]
+}
+
+export function tooManyKeywords(): CallError {
+  return new CallError(400, `There are more than ${KEYWORDS_MAX} keywords`)
+}
+
+function decodePart(text: string): string {
+  return decodePercent(text.includes('+') ? text.replaceAll('+', ' ') : text)
+}

@@ -1,0 +1,87 @@
+import { type ZodType, z } from 'zod'
+
+interface Bounds {
+  readonly min?: number
+  readonly max?: number
+}
+
+const LIST_ITEMS_MAX = 1_000
+
+const booleans: ReadonlyMap<string, boolean> = new Map([
+  ...['true', '1', 'yes', 'on', 't', 'y'].map((word) => [word, true] as const),
+  ...['false', '0', 'no', 'off', 'f', 'n'].map((word) => [word, false] as const),
+])
+
+/** A whole number: canonical decimal text, or a JSON number; within the safe integers. */
+function int({ min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER }: Bounds = {}) {
+  const schema = z
+    .int({ error: numberError('must be a whole number', { min, max }) })
+    .min(min)
+    .max(max)
+  return z.preprocess(numberReader(/^-?(?:0|[1-9][0-9]*)$/), schema)
+}
+
+/** A number: text in the grammar of JSON, or a JSON number. */
+function number(bounds: Bounds = {}) {
+  const any = z.number({ error: numberError('must be a number', bounds) })
+  const bounded = bounds.min === undefined ? any : any.min(bounds.min)
+  const schema = bounds.max === undefined ? bounded : bounded.max(bounds.max)
+  return z.preprocess(numberReader(/^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/), schema)
+}
+
+/** true/1/yes/on/t/y or false/0/no/off/f/n in any case, or a JSON boolean. */
+function bool() {
+  const read = (value: unknown): unknown =>
+    typeof value === 'string' ? (booleans.get(value.toLowerCase()) ?? value) : value
+  return z.preprocess(read, z.boolean({ error: 'must be true or false' }))
+}
+
+/**
+ * A list of at most 1,000 items: repeated keys, a JSON array and, unless `split` is false, texts with commas. One value is
+ * a list of one.
+ */
+function list<T extends ZodType>(item: T, { split = true }: { readonly split?: boolean } = {}) {
+  const read = (value: unknown): unknown => {
+    if (typeof value !== 'string' && !Array.isArray(value)) return value
+    const values: readonly unknown[] = Array.isArray(value) ? value : [value]
+    return split
+      ? values.flatMap((each) => (typeof each === 'string' ? each.split(',', LIST_ITEMS_MAX + 1) : [each]))
+      : values
+  }
+  return z.preprocess(read, z.array(item).max(LIST_ITEMS_MAX, `must have at most ${LIST_ITEMS_MAX} items`))
+}
+
+/** A time with its offset, as RFC 3339 writes it. */
+function date() {
+  const read = (value: unknown): unknown => (typeof value === 'string' ? value.toUpperCase() : value)
+  const schema = z.iso.datetime({ offset: true, error: 'must be a time such as 2026-01-31T12:00:00Z' })
+  return z
+    .preprocess(
+      read,
+      schema.transform((text) => new Date(text)),
+    )
+    .meta({ type: 'string', format: 'date-time' })
+}
+
+function uuid() {
+  return z.guid({ error: 'must be a UUID' })
+}
+
+/** One of the words. */
+function oneOf<const T extends readonly [string, ...string[]]>(...words: T) {
+  return z.enum(words, { error: `must be one of ${words.join(', ')}` })
+}
+
+/** Schemas for values that come as text (paths, queries, forms) or as JSON. */
+export const p = { int, number, bool, list, date, uuid, oneOf } as const
+
+function numberReader(grammar: RegExp): (value: unknown) => unknown {
+  return (value) => (typeof value === 'string' && grammar.test(value) ? Number(value) : value)
+}
+
+function numberError(otherwise: string, { min, max }: Bounds) {
+  return ({ code }: { readonly code: string }): string => {
+    if (code === 'too_small') return `must be at least ${min}`
+    return code === 'too_big' ? `must be at most ${max}` : otherwise
+  }
+}

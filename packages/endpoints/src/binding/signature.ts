@@ -1,0 +1,132 @@
+import { type AnyNode, type ObjectPattern, type Pattern, parseExpressionAt, type Token } from 'acorn'
+
+/** The parameter list of a handler, as written in its source. */
+export interface Signature {
+  /** How many positionals a call must have, and may have. */
+  readonly min: number
+  readonly max: number
+  /** Of the positionals; where any number is taken, the last is the name of the rest. */
+  readonly names: readonly string[]
+  readonly keywords: KeywordPattern | undefined
+}
+
+export interface KeywordPattern {
+  /** Where among the parameters the object pattern stands. */
+  readonly index: number
+  readonly required: readonly string[]
+  /** Every key that the pattern names. */
+  readonly known: ReadonlySet<string>
+  /** `{ a, ...rest }`: keys that it does not name are taken too. */
+  readonly open: boolean
+}
+
+type AnyFunction = (...args: never[]) => unknown
+
+/**
+ * Reads the signature of a handler from its own source text.
+ * @throws Error when the text is not to be had, or its shape says nothing about a request.
+ */
+export function reflectSignature(handler: AnyFunction): Signature {
+  const parsed = parseFunction(handler)
+  if (parsed === undefined) throw new Error('has no readable source')
+  if (parsed.words.some((word) => traces.has(word))) {
+    throw new Error('was compiled to JavaScript older than ES2022, which hides its parameters')
+  }
+  let min = 0
+  let max = 0
+  const names: string[] = []
+  let keywords: KeywordPattern | undefined
+  for (const [index, parameter] of parsed.parameters.entries()) {
+    const [pattern, optional] = parameter.type === 'AssignmentPattern' ? [parameter.left, true] : [parameter, false]
+    if (pattern.type === 'ObjectPattern') {
+      if (keywords !== undefined) throw new Error('has two object patterns; one receives all keywords')
+      keywords = readKeywords(pattern, index)
+    } else if (pattern.type === 'RestElement' && pattern.argument.type === 'Identifier') {
+      max = Number.POSITIVE_INFINITY
+      names.push(pattern.argument.name)
+    } else if (pattern.type === 'Identifier') {
+      if (!optional && min < max) throw new Error('has a required positional after an optional one')
+      names.push(pattern.name)
+      max += 1
+      if (!optional) min += 1
+    } else {
+      throw new Error('has an array pattern among its parameters')
+    }
+  }
+  return { min, max, names, keywords }
+}
+
+/**
+ * What the parameters of a declared handler are called, for documents: `(id, { limit })` or `(...[id, { limit }])`.
+ * Fewer than there are, or none, where the source does not say.
+ */
+export function parameterNames(handler: AnyFunction): readonly string[] {
+  const [first, ...more] = parseFunction(handler)?.parameters ?? []
+  const spread = first?.type === 'RestElement' && first.argument.type === 'ArrayPattern' ? first.argument : undefined
+  const patterns = spread?.elements ?? [first, ...more]
+  const names: string[] = []
+  for (const pattern of patterns) {
+    const target = pattern?.type === 'AssignmentPattern' ? pattern.left : pattern
+    if (target?.type !== 'Identifier') break
+    names.push(target.name)
+  }
+  return names
+}
+
+interface ParsedFunction {
+  readonly parameters: readonly Pattern[]
+  /** Every name and keyword of the text. */
+  readonly words: readonly string[]
+}
+
+function parseFunction(handler: AnyFunction): ParsedFunction | undefined {
+  const source = Function.prototype.toString.call(handler)
+  // The text of a method is no expression by itself; that of a function or an arrow is.
+  return tryParse(`(class extends Object { ${source} })`) ?? tryParse(`(${source})`)
+}
+
+function tryParse(text: string): ParsedFunction | undefined {
+  const words: string[] = []
+  const onToken = ({ start, end }: Token): void => void words.push(text.slice(start, end))
+  try {
+    const node = parseExpressionAt(text, 0, { ecmaVersion: 'latest', checkPrivateFields: false, onToken })
+    const parameters = functionIn(node)
+    return parameters && { parameters, words }
+  } catch {
+    return undefined
+  }
+}
+
+function functionIn(node: AnyNode): readonly Pattern[] | undefined {
+  if (node.type === 'FunctionExpression' || node.type === 'ArrowFunctionExpression') return node.params
+  if (node.type !== 'ClassExpression') return undefined
+  const [member] = node.body.body
+  return member?.type === 'MethodDefinition' ? member.value.params : undefined
+}
+
+/** Names by which compilers to old JavaScript give away that parameters are not where they were written. */
+const traces = new Set([
+  'arguments',
+  ...['__awaiter', '__generator', '__rest', '__asyncGenerator', '__async', '__objRest'],
+  ...['_asyncToGenerator', '_wrapAsyncGenerator', '_objectWithoutProperties', '_objectWithoutPropertiesLoose'],
+])
+
+function readKeywords(pattern: ObjectPattern, index: number): KeywordPattern {
+  const required: string[] = []
+  const known = new Set<string>()
+  let open = false
+  for (const property of pattern.properties) {
+    if (property.type === 'RestElement') {
+      open = true
+      continue
+    }
+    const { key, computed, value } = property
+    if (computed || (key.type !== 'Identifier' && key.type !== 'Literal')) {
+      throw new Error('has a computed key in its object pattern')
+    }
+    const name = key.type === 'Identifier' ? key.name : String(key.value)
+    known.add(name)
+    if (value.type !== 'AssignmentPattern') required.push(name)
+  }
+  return { index, required, known, open }
+}

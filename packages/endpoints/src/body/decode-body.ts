@@ -1,0 +1,81 @@
+import { KEYWORDS_MAX, type Keywords, parseUrlEncoded, tooManyKeywords } from '../binding/keywords.ts'
+import { CallError } from '../errors.ts'
+import { type BodySource, tooLarge } from './body-source.ts'
+import { type JsonCodec, parseJson } from './json.ts'
+import { isJsonType, type MediaType, parseMediaType } from './media-type.ts'
+import { parseMultipart } from './multipart.ts'
+
+/** What a body gives to a call. */
+export interface DecodedBody {
+  readonly keywords?: Keywords
+  readonly positionals?: readonly unknown[]
+}
+
+export interface DecodeOptions {
+  readonly use: 'keywords' | 'positionals'
+  readonly limit: number
+  readonly json: JsonCodec
+  readonly contentType: string | undefined
+  readonly contentEncoding: string | undefined
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/**
+ * Reads a body by its media type. What is refused for its head is refused before a byte is read.
+ * @throws CallError 400 malformed, 413 too large, 415 not supported.
+ */
+export async function decodeBody(source: BodySource, options: DecodeOptions): Promise<DecodedBody> {
+  if (source.length === 0) return {}
+  if (source.length !== undefined && source.length > options.limit) throw tooLarge(options.limit)
+  const decode = decoderOf(options)
+  // Only a body without a length can turn out to be none.
+  if (decode === undefined && source.length !== undefined) throw new CallError(415)
+  const bytes = await source.read(options.limit)
+  if (bytes.byteLength === 0) return {}
+  if (decode === undefined) throw new CallError(415)
+  return decode(bytes)
+}
+
+type Decoder = (bytes: Uint8Array) => DecodedBody | Promise<DecodedBody>
+
+function decoderOf({ use, json, contentType = '', contentEncoding = 'identity' }: DecodeOptions): Decoder | undefined {
+  const media = parseMediaType(contentType)
+  if (media === undefined || contentEncoding.trim().toLowerCase() !== 'identity' || !isUtf8(media)) return undefined
+  if (isJsonType(media.type)) return (bytes) => fromJson(parseJson(decodeText(bytes), json), use)
+  switch (media.type) {
+    case 'application/x-www-form-urlencoded':
+      return (bytes) => ({ keywords: parseUrlEncoded(decodeText(bytes)) })
+    case 'multipart/form-data':
+      return async (bytes) => ({ keywords: await parseMultipart(new Uint8Array(bytes), contentType) })
+    case 'text/plain':
+      return use === 'positionals' ? (bytes) => ({ positionals: [decodeText(bytes)] }) : undefined
+    default:
+      return undefined
+  }
+}
+
+function isUtf8({ parameters }: MediaType): boolean {
+  return /^utf-?8$/i.test(parameters.get('charset') ?? 'utf-8')
+}
+
+function decodeText(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes)
+  } catch (cause) {
+    throw new CallError(400, 'The body is not UTF-8', { cause })
+  }
+}
+
+function fromJson(value: unknown, use: DecodeOptions['use']): DecodedBody {
+  if (isRecord(value)) {
+    if (Object.keys(value).length > KEYWORDS_MAX) throw tooManyKeywords()
+    return { keywords: value }
+  }
+  if (use === 'positionals') return { positionals: Array.isArray(value) ? value : [value] }
+  throw new CallError(400, 'The body must be a JSON object')
+}
+
+function isRecord(value: unknown): value is Keywords {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

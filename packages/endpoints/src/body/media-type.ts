@@ -1,0 +1,71 @@
+/** `text/html; charset=utf-8`, taken apart. Type and parameter names are lower-case. */
+export interface MediaType {
+  readonly type: string
+  readonly parameters: ReadonlyMap<string, string>
+}
+
+/** Reads `Content-Type` or one range of `Accept`; undefined for what is no media type. */
+export function parseMediaType(text: string): MediaType | undefined {
+  const [type = '', ...rest] = text.split(';')
+  const essence = type.trim().toLowerCase()
+  if (!/^[\w.+*!#$&^-]+\/[\w.+*!#$&^-]+$/.test(essence)) return undefined
+  const parameters = new Map<string, string>()
+  for (const parameter of rest) {
+    const equals = parameter.indexOf('=')
+    if (equals === -1) continue
+    const value = parameter.slice(equals + 1).trim()
+    parameters.set(parameter.slice(0, equals).trim().toLowerCase(), value.replace(/^"(.*)"$/, '$1'))
+  }
+  return { type: essence, parameters }
+}
+
+export function isJsonType(type: string): boolean {
+  const [essence = ''] = type.split(';', 1)
+  return /^application\/json$|\+json$/i.test(essence.trim())
+}
+
+const byExtension: Readonly<Record<string, string>> = {
+  avif: 'image/avif',
+  css: 'text/css',
+  csv: 'text/csv',
+  gif: 'image/gif',
+  gz: 'application/gzip',
+  htm: 'text/html',
+  html: 'text/html',
+  ico: 'image/x-icon',
+  ics: 'text/calendar',
+  jpeg: 'image/jpeg',
+  jpg: 'image/jpeg',
+  js: 'text/javascript',
+  json: 'application/json',
+  jsonl: 'application/x-ndjson',
+  md: 'text/markdown',
+  mjs: 'text/javascript',
+  mp3: 'audio/mpeg',
+  mp4: 'video/mp4',
+  ndjson: 'application/x-ndjson',
+  pdf: 'application/pdf',
+  png: 'image/png',
+  svg: 'image/svg+xml',
+  txt: 'text/plain',
+  wasm: 'application/wasm',
+  webm: 'video/webm',
+  webmanifest: 'application/manifest+json',
+  webp: 'image/webp',
+  woff2: 'font/woff2',
+  xml: 'application/xml',
+  yaml: 'application/yaml',
+  zip: 'application/zip',
+}
+
+/** The media type of a file, by what follows the last dot of its name; undefined where that is not known. */
+export function typeOfFileName(name: string): string | undefined {
+  const extension = name.slice(name.lastIndexOf('.') + 1).toLowerCase()
+  return Object.hasOwn(byExtension, extension) ? byExtension[extension] : undefined
+}
+
+/** Adds the charset to a type of text that names none. */
+export function withCharset(type: string): string {
+  const textual = /^text\/|^application\/(?:json|javascript|xml|yaml|x-ndjson)\b|\+(?:json|xml)\b/i
+  return textual.test(type) && !/;\s*charset=/i.test(type) ? `${type}; charset=utf-8` : type
+}

@@ -1,0 +1,56 @@
+import type { Answer } from '../answers/answer.ts'
+import { errorBody, errorEnvelope, isFault, toCallError } from '../answers/error-answer.ts'
+import { ResponseState } from '../answers/response-state.ts'
+import type { Controller } from '../controller.ts'
+import { CallError, CallStop } from '../errors.ts'
+import { type Call, endpointOf, report } from './call.ts'
+import { encodeCall } from './encode-call.ts'
+
+/** The answer to whatever was thrown. It never rejects. */
+export async function answerThrown(call: Call, thrown: unknown): Promise<Answer> {
+  const { core, response } = call
+  response.reset()
+  try {
+    const answer = thrown instanceof CallStop ? await answerStop(call, thrown) : await answerError(call, thrown)
+    if (isFault(answer.status) && !(thrown instanceof CallStop)) report(call, thrown)
+    return answer
+  } catch (error) {
+    // The answer to the error failed: its class threw, or made what cannot be sent. Nothing of it is kept.
+    report(call, error)
+    const afresh = { ...call, response: new ResponseState() }
+    return encodeError(afresh, toCallError(error, core.settings.exposeErrors), errorEnvelope)
+  }
+}
+
+function answerStop(call: Call, { status, body, headers }: CallStop): Promise<Answer> {
+  setHeaders(call, headers)
+  call.response.status = status
+  return encodeCall(call, body)
+}
+
+async function answerError(call: Call, thrown: unknown): Promise<Answer> {
+  const { response, request, core } = call
+  response.status = thrown instanceof CallError ? thrown.status : 500
+  const value = (await controllerOf(call)?.onError(thrown)) ?? thrown
+  if (value instanceof CallStop) return answerStop(call, value)
+  if (value !== thrown && !(value instanceof Error)) return encodeCall(call, value)
+  const error = toCallError(value, core.settings.exposeErrors)
+  return encodeError(call, error, () => errorBody(error, request, core.settings))
+}
+
+function encodeError(call: Call, error: CallError, toBody: (error: CallError) => unknown): Promise<Answer> {
+  setHeaders(call, error.headers)
+  call.response.status = error.status
+  return encodeCall(call, toBody(error))
+}
+
+/** The controller that was to answer; made for this when the error came before it was. */
+function controllerOf(call: Call): Controller | undefined {
+  if (call.controller !== undefined) return call.controller
+  const controller = endpointOf(call.resolution)?.controller
+  return controller && new controller(call.request, call.response)
+}
+
+function setHeaders({ response }: Call, headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
+}

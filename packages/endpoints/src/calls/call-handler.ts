@@ -1,0 +1,52 @@
+import type { Answer } from '../answers/answer.ts'
+import { CallError, Forbidden } from '../errors.ts'
+import type { Guard, GuardContext } from '../guards/guard.ts'
+import type { Found } from '../routing/resolve.ts'
+import type { Route } from '../routing/table.ts'
+import { bindCall } from './bind-call.ts'
+import type { Call } from './call.ts'
+import { encodeCall } from './encode-call.ts'
+
+/** Guards, arguments, handler, in this order: who is refused costs no parsing and learns nothing of validation. */
+export async function callHandler(call: Call, found: Found): Promise<Answer> {
+  const { request, response } = call
+  const { route } = found
+  if (route.versions !== undefined) checkVersion(call, route.versions)
+  if (route.guards.early.length > 0) await runGuards(route.guards.early, { request, response, args: undefined })
+  const binding = bindCall(call, found)
+  const args = binding instanceof Promise ? await binding : binding
+  if (route.guards.bound.length > 0) await runGuards(route.guards.bound, { request, response, args })
+  const controller = new route.controller(request, response)
+  call.controller = controller
+  if (route.hooks.before) await controller.before()
+  let value = route.method.call(controller, ...args)
+  if (isThenable(value)) value = await value
+  if (route.hooks.after) value = await controller.after(value)
+  if (value instanceof Error) throw value
+  if (call.core.settings.checksReturns) await checkReturned(route, value)
+  return encodeCall(call, value, route)
+}
+
+async function runGuards(guards: readonly Guard[], context: GuardContext): Promise<void> {
+  for (const guard of guards) {
+    if ((await guard(context)) === false) throw new Forbidden()
+  }
+}
+
+function checkVersion({ request }: Call, versions: readonly string[]): void {
+  const version = request.version()
+  if (version !== '' && !versions.includes(version)) throw new CallError(406)
+}
+
+/** In development a handler that breaks its own declaration fails, so that the document stays true. */
+async function checkReturned({ returns, className, handler }: Route, value: unknown): Promise<void> {
+  if (returns === undefined || value instanceof Response) return
+  const { error } = await returns.safeParseAsync(value)
+  if (error === undefined) return
+  const faults = error.issues.map(({ path, message }) => `${path.map(String).join('.') || 'the value'}: ${message}`)
+  throw new TypeError(`${className}.${handler} returned what it does not declare: ${faults.join('; ')}`)
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
+}

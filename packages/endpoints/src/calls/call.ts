@@ -1,0 +1,32 @@
+import type { ResponseState } from '../answers/response-state.ts'
+import type { Controller } from '../controller.ts'
+import type { Core } from '../core.ts'
+import type { EndpointRequest } from '../request/endpoint-request.ts'
+import type { Incoming } from '../request/incoming.ts'
+import type { Resolution } from '../routing/resolve.ts'
+import type { Endpoint } from '../routing/table.ts'
+import type { Target } from '../routing/target.ts'
+
+/** One request on its way to an answer. */
+export interface Call {
+  readonly core: Core
+  readonly incoming: Incoming
+  readonly target: Target
+  readonly resolution: Resolution | undefined
+  readonly request: EndpointRequest
+  readonly response: ResponseState
+  /** Made when the handler is called, or an error wants to be told to its class. */
+  controller: Controller | undefined
+}
+
+/** Where the path leads, also when the verb is not taken there. */
+export function endpointOf(resolution: Resolution | undefined): Endpoint | undefined {
+  return resolution !== undefined && 'endpoint' in resolution ? resolution.endpoint : undefined
+}
+
+/** Logs a defect or an outage: with the server that took the request, else with the application. */
+export function report({ core, incoming, request }: Call, error: unknown): void {
+  const log = incoming.log ?? core.log
+  log(error, `${request.method} ${request.path} failed (request ${request.id})`)
+  core.listeners.tell('error', error, request)
+}

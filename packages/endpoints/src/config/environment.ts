@@ -1,0 +1,25 @@
+import type { delimiter as pathDelimiter } from 'node:path'
+
+/** What the framework reads of its surroundings; empty where the runtime has no environment. */
+function variable(name: string): string | undefined {
+  return globalThis.process?.env?.[name]
+}
+
+/** `NODE_ENV`: nothing that shows internals is allowed in production, or where nothing is known. */
+export function isProduction(): boolean {
+  return globalThis.process?.env === undefined || variable('NODE_ENV') === 'production'
+}
+
+/** `ENDPOINTS_PREFIX`, split like `PATH`, then `ENDPOINTS_PREFIX_1`, `_2`, … up to the first gap. */
+export function prefixesFromEnvironment(delimiter: typeof pathDelimiter): readonly string[] {
+  const prefixes = (variable('ENDPOINTS_PREFIX') ?? '').split(delimiter)
+  for (let n = 1, next = variable('ENDPOINTS_PREFIX_1'); next; n += 1, next = variable(`ENDPOINTS_PREFIX_${n}`)) {
+    prefixes.push(next)
+  }
+  return prefixes.filter((prefix) => prefix !== '')
+}
+
+/** Milliseconds since 1970. */
+export function systemClock(): number {
+  return Date.now()
+}

@@ -1,0 +1,86 @@
+import { builtInJson, type JsonCodec } from '../body/json.ts'
+import { urlName } from '../discovery/url-name.ts'
+import type { CallError } from '../errors.ts'
+import { type CorsOptions, corsPolicy } from '../guards/cors.ts'
+import type { Guard } from '../guards/guard.ts'
+import type { EndpointRequest } from '../request/endpoint-request.ts'
+import { isProduction } from './environment.ts'
+import type { Settings } from './settings.ts'
+
+/** Modules by their path: `{ 'index': m0, './foo/bar.ts': () => import('./controllers/foo/bar.ts') }`. */
+export type ModuleMap = Readonly<Record<string, object | (() => Promise<object>)>>
+
+export interface ApplicationOptions<Context = unknown> {
+  /** Folder or file of the controllers, or several. */
+  readonly controllerPrefix?: string | URL | readonly (string | URL)[]
+  /** Where relative prefixes begin; the working directory where absent. */
+  readonly dir?: string
+  /** Modules that are imported already, or can be; they come before those of the prefixes. */
+  readonly modules?: ModuleMap
+  /** What controllers need, as `this.application.context`: a database, a clock. */
+  readonly context?: Context
+  /** Guards of every handler. */
+  readonly use?: readonly Guard[]
+  readonly cors?: boolean | CorsOptions
+  /** Largest body in bytes; 1 MiB where absent. */
+  readonly bodyLimit?: number
+  /** How many proxies stand before the server, and may say who the client is; `true` is one. */
+  readonly trustProxy?: boolean | number
+  /** `X-Request-Id` where absent. */
+  readonly requestIdHeader?: string
+  /** Replaces the body of errors. */
+  readonly errorBody?: (error: CallError, request: EndpointRequest) => unknown
+  /** Shows messages and stacks of unexpected errors; refused in production. */
+  readonly exposeErrors?: boolean
+  /** Replaces the built-in JSON. */
+  readonly json?: Partial<JsonCodec>
+  /** Whatever is warned of makes the start fail. */
+  readonly strict?: boolean
+  /** Takes `/che_baz` and `/CHE-BAZ` for `/che-baz`. */
+  readonly looseNames?: boolean
+  /** Takes `%2F` and `\` inside a positional. */
+  readonly allowEncodedSlash?: boolean
+  /** `false` demands that every handler be declared with `accepts`. */
+  readonly signatures?: boolean
+  /** Loads the controllers anew when they change; refused in production. */
+  readonly watch?: boolean
+  /** Title and version of the OpenAPI document; those of the nearest package.json where absent. */
+  readonly info?: { readonly title: string; readonly version: string; readonly description?: string }
+  /** Takes warnings and unexpected errors; the console where absent. */
+  readonly log?: Log
+}
+
+export interface Log {
+  readonly warn: (message: string) => void
+  readonly error: (error: unknown, message: string) => void
+}
+
+export const consoleLog: Log = {
+  warn: (message) => console.warn(message),
+  error: (error, message) => console.error(message, error),
+}
+
+const BODY_BYTES_MAX = 1024 * 1024
+
+/** Completes the options. @throws Error for those that do not go together. */
+export function readOptions(options: ApplicationOptions): Settings {
+  const production = isProduction()
+  for (const name of ['exposeErrors', 'watch'] as const) {
+    if (options[name] && production) throw new Error(`${name} is for development: NODE_ENV is production`)
+  }
+  return {
+    strict: options.strict ?? false,
+    canonicalPart: options.looseNames ? urlName : undefined,
+    allowEncodedSlash: options.allowEncodedSlash ?? false,
+    signatures: options.signatures ?? true,
+    bodyLimit: options.bodyLimit ?? BODY_BYTES_MAX,
+    use: options.use ?? [],
+    cors: corsPolicy(options.cors),
+    trustedProxies: Number(options.trustProxy ?? 0),
+    requestIdHeader: (options.requestIdHeader ?? 'x-request-id').toLowerCase(),
+    exposeErrors: options.exposeErrors ?? false,
+    checksReturns: !production,
+    json: { ...builtInJson, ...options.json },
+    errorBody: options.errorBody,
+  }
+}

@@ -1,0 +1,188 @@
+import { Accepts } from '../binding/accepts.ts'
+import type { Settings } from '../config/settings.ts'
+import { Controller } from '../controller.ts'
+import { corsPolicy } from '../guards/cors.ts'
+import type { ClassNode, ControllerClass, Endpoint, ModuleNode, Route, RouteTable } from '../routing/table.ts'
+import { buildRoute, type ClassPlace } from './build-route.ts'
+import { dropUnreachable } from './reachability.ts'
+import { handlersOf, isController, isPrivate, lineage, nestedControllers, reservedHandlers } from './read-controller.ts'
+import { classUrlName } from './url-name.ts'
+
+/** A module of controllers, imported. */
+export interface LoadedModule {
+  /** URL names from the root; empty for the root itself. */
+  readonly path: readonly string[]
+  /** Where it was found, for messages. */
+  readonly source: string
+  readonly exports: Readonly<Record<string, unknown>>
+}
+
+/** Before anything is loaded. */
+export const emptyTable: RouteTable = { root: newModule(), routes: [], warnings: [] }
+
+/** The tree while it grows. */
+export interface GrowingModule extends ModuleNode {
+  readonly modules: Map<string, GrowingModule>
+  readonly classes: Map<string, GrowingClass>
+  fallback: GrowingClass | undefined
+}
+
+export interface GrowingClass extends ClassNode {
+  readonly source: string
+  readonly className: string
+  readonly classes: Map<string, GrowingClass>
+  readonly suffixes: Map<string, Endpoint>
+}
+
+/**
+ * Every URL of the modules, those of an earlier prefix first.
+ * @throws Error that names the module when two things of it claim one name, or a handler cannot be called from a URL.
+ */
+export function buildTable(modules: readonly LoadedModule[], settings: Settings): RouteTable {
+  const root = newModule()
+  const warnings: string[] = []
+  for (const module of modules) addModule(root, module, { settings, warnings })
+  warnings.push(...dropUnreachable(root))
+  if (settings.strict && warnings.length > 0) throw new Error(warnings.join('\n'))
+  return { root, routes: routesOf(root), warnings }
+}
+
+interface Building {
+  readonly settings: Settings
+  readonly warnings: string[]
+}
+
+function newModule(): GrowingModule {
+  return { modules: new Map(), classes: new Map(), fallback: undefined }
+}
+
+function addModule(root: GrowingModule, module: LoadedModule, building: Building): void {
+  let node = root
+  for (const name of module.path) {
+    const next = node.modules.get(name) ?? newModule()
+    node.modules.set(name, next)
+    node = next
+  }
+  if ('default' in module.exports && 'Default' in module.exports) {
+    throw new Error(`${module.source}: exports both default and Default`)
+  }
+  for (const [exportName, value] of Object.entries(module.exports)) {
+    const name = exportName === 'default' ? 'Default' : exportName
+    if (typeof value !== 'function' || value === Controller || isPrivate(name, value)) continue
+    const place = { className: name, source: module.source, modulePath: module.path }
+    if (name === 'Default' && isController(value)) {
+      const fallback = buildClass(value, { ...place, classPath: [], extension: undefined }, building)
+      if (node.fallback === undefined) node.fallback = fallback
+      else refuseTwin(node.fallback, fallback, building)
+    } else {
+      addClass(node.classes, value, { ...place, classPath: [] }, building)
+    }
+  }
+}
+
+/** Adds a class under its URL name, where it is a controller or holds some. */
+function addClass(
+  classes: Map<string, GrowingClass>,
+  value: object,
+  place: Omit<ClassPlace, 'extension' | 'controller'>,
+  building: Building,
+): void {
+  if (!isController(value) && nestedControllers(value).length === 0) return
+  const { name, extension } = named(place)
+  const node = buildClass(value, { ...place, classPath: [...place.classPath, name], extension }, building)
+  const twin = classes.get(name)
+  if (twin === undefined) classes.set(name, node)
+  else refuseTwin(twin, node, building)
+}
+
+function named({ source, className }: Pick<ClassPlace, 'source' | 'className'>) {
+  try {
+    return classUrlName(className.slice(className.lastIndexOf('.') + 1))
+  } catch (error) {
+    throw new Error(`${source}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+  }
+}
+
+/** Within one module two of a name are a mistake; of two prefixes the earlier wins. */
+function refuseTwin(first: GrowingClass, second: GrowingClass, { warnings }: Building): void {
+  const both = `${first.className} of ${first.source} and ${second.className} of ${second.source}`
+  if (first.source === second.source) throw new Error(`${both} have one URL name`)
+  warnings.push(`${both} have one URL; the first answers`)
+}
+
+function buildClass(value: object, place: Omit<ClassPlace, 'controller'>, building: Building): GrowingClass {
+  const { className, source } = place
+  const classes = new Map<string, GrowingClass>()
+  for (const [name, nested] of nestedControllers(value)) {
+    if (isPrivate(name, nested)) continue
+    addClass(classes, nested, { ...place, className: `${className}.${name}` }, building)
+  }
+  if (!isController(value)) {
+    return {
+      className,
+      source,
+      classes,
+      suffixes: new Map(),
+      routes: new Map(),
+      controller: undefined,
+      cors: undefined,
+    }
+  }
+  const endpoint = { controller: value, cors: corsOf(value, building.settings) }
+  const routes = buildRoutes({ ...place, controller: value }, building)
+  const suffixes = new Map<string, Endpoint>()
+  for (const [suffix, ofSuffix] of routes)
+    if (suffix !== undefined) suffixes.set(suffix, { ...endpoint, routes: ofSuffix })
+  return { className, source, classes, suffixes, ...endpoint, routes: routes.get(undefined) ?? new Map() }
+}
+
+function corsOf(controller: ControllerClass, settings: Settings) {
+  return controller.cors === undefined ? settings.cors : corsPolicy(controller.cors)
+}
+
+/** The routes of a class by suffix and verb. */
+function buildRoutes(
+  place: ClassPlace,
+  { settings, warnings }: Building,
+): Map<string | undefined, Map<Route['verb'], Route>> {
+  const { controller, source, className } = place
+  const handlers = handlersOf(controller)
+  checkDeclarations(place, new Set(handlers.map(({ name }) => name)))
+  if (handlers.length === 0) warnings.push(`${source}: ${className} has no handler, so its URL answers 404`)
+  for (const name of reservedHandlers(controller)) warnings.push(`${source}: ${className}.${name} is never called`)
+  const routes = new Map<string | undefined, Map<Route['verb'], Route>>()
+  for (const handler of handlers) {
+    const ofSuffix = routes.get(handler.suffix) ?? new Map<Route['verb'], Route>()
+    const twin = ofSuffix.get(handler.verb)
+    if (twin !== undefined) throw new Error(`${source}: ${className}.${twin.handler} and ${handler.name} have one URL`)
+    routes.set(handler.suffix, ofSuffix.set(handler.verb, buildRoute(place, handler, settings)))
+  }
+  return routes
+}
+
+function checkDeclarations({ controller, source, className }: ClassPlace, handlers: ReadonlySet<string>): void {
+  for (const [name, { value }] of lineage(controller).flatMap((each) =>
+    Object.entries(Object.getOwnPropertyDescriptors(each)),
+  )) {
+    if (value instanceof Accepts && !handlers.has(name)) {
+      throw new Error(`${source}: ${className} declares ${name} with accepts, but has no such handler`)
+    }
+  }
+}
+
+/** In the order of their URLs. */
+function routesOf(root: ModuleNode): readonly Route[] {
+  const ofEndpoint = ({ routes }: Endpoint): Route[] => [...routes.values()]
+  const ofClass = (node: ClassNode): Route[] => [
+    ...ofEndpoint(node),
+    ...[...node.suffixes.values()].flatMap(ofEndpoint),
+    ...[...node.classes.values()].flatMap(ofClass),
+  ]
+  const ofModule = (node: ModuleNode): Route[] => [
+    ...(node.fallback === undefined ? [] : ofClass(node.fallback)),
+    ...[...node.classes.values()].flatMap(ofClass),
+    ...[...node.modules.values()].flatMap(ofModule),
+  ]
+  const url = ({ modulePath, classPath }: Route): string => [...modulePath, ...classPath].join('/')
+  return ofModule(root).sort((a, b) => (url(a) < url(b) ? -1 : url(a) > url(b) ? 1 : 0))
+}

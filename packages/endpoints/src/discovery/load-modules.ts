@@ -1,0 +1,75 @@
+import { prefixesFromEnvironment } from '../config/environment.ts'
+import type { ApplicationOptions, ModuleMap } from '../config/options.ts'
+import type { LoadedModule } from './build-table.ts'
+import { findModules, hasPrefix, locatePrefix } from './find-modules.ts'
+import { urlName } from './url-name.ts'
+
+type Sources = Pick<ApplicationOptions, 'controllerPrefix' | 'dir' | 'modules'>
+
+/**
+ * Imports every module of an application.
+ * @param version sets apart what is imported anew
+ * @throws Error that names the file when one cannot be imported, or when there is nothing to load.
+ */
+export async function loadModules(sources: Sources, version = 0): Promise<readonly LoadedModule[]> {
+  const fromMap = await Promise.all(Object.entries(sources.modules ?? {}).map(loadEntry))
+  refuseTwins(fromMap)
+  const files = prefixesOf(sources).flatMap(findModules)
+  const { pathToFileURL } = files.length === 0 ? { pathToFileURL: undefined } : process.getBuiltinModule('node:url')
+  const fromFiles = files.map(async ({ path, file }): Promise<LoadedModule> => {
+    const url = `${pathToFileURL?.(file).href}${version === 0 ? '' : `?endpoints=${version}`}`
+    return { path, source: file, exports: await importModule(file, () => import(url)) }
+  })
+  return [...fromMap, ...(await Promise.all(fromFiles))]
+}
+
+/** The folders and files of the controllers. */
+function prefixesOf({ controllerPrefix = [], dir, modules }: Sources): readonly string[] {
+  const given = [controllerPrefix].flat()
+  if (given.length === 0 && modules !== undefined) return []
+  if (typeof process === 'undefined' || process.getBuiltinModule === undefined) {
+    throw new Error('controllers are found by prefix on Node.js 20.16 and newer; elsewhere pass { modules }')
+  }
+  const { delimiter, resolve } = process.getBuiltinModule('node:path')
+  const base = resolve(dir ?? '.')
+  const prefixes = given.length > 0 ? given : prefixesFromEnvironment(delimiter)
+  if (prefixes.length > 0) return prefixes.map((prefix) => locatePrefix(prefix, base))
+  if (hasPrefix('controllers', base)) return [locatePrefix('controllers', base)]
+  throw new Error(`there are no controllers: name a prefix, set ENDPOINTS_PREFIX, or make ${base}/controllers`)
+}
+
+async function loadEntry([key, value]: [string, ModuleMap[string]]): Promise<LoadedModule> {
+  const parts = key
+    .replace(/^\.?\//, '')
+    .replace(/\.[cm]?[jt]s$/, '')
+    .split('/')
+  const bad = parts.find((part) => !/^[A-Za-z0-9_-]+$/.test(part))
+  if (bad !== undefined) throw new Error(`module ${key}: a name may hold letters, digits, "_" and "-"`)
+  const path = (parts.at(-1) === 'index' ? parts.slice(0, -1) : parts).map(urlName)
+  const exports = typeof value === 'function' ? await importModule(key, async () => value()) : value
+  return { path, source: key, exports: { ...exports } }
+}
+
+async function importModule(source: string, load: () => Promise<object>): Promise<Readonly<Record<string, unknown>>> {
+  try {
+    return { ...(await load()) }
+  } catch (cause) {
+    const old = cause instanceof Error && 'code' in cause && cause.code === 'ERR_UNKNOWN_FILE_EXTENSION'
+    const reason = old
+      ? 'TypeScript needs Node.js 22.18 or newer'
+      : cause instanceof Error
+        ? cause.message
+        : String(cause)
+    throw new Error(`${source} cannot be imported: ${reason}`, { cause })
+  }
+}
+
+function refuseTwins(modules: readonly LoadedModule[]): void {
+  const sources = new Map<string, string>()
+  for (const { path, source } of modules) {
+    const url = `/${path.join('/')}`
+    const twin = sources.get(url)
+    if (twin !== undefined) throw new Error(`${twin} and ${source} are both ${url}`)
+    sources.set(url, source)
+  }
+}

@@ -1,0 +1,74 @@
+import { Controller } from '../controller.ts'
+import type { ControllerClass } from '../routing/table.ts'
+import { VERBS, type Verb } from '../routing/verbs.ts'
+import { urlName } from './url-name.ts'
+
+/** A method that answers requests, as its class has it. */
+export interface HandlerMethod {
+  /** `GET_stats` */
+  readonly name: string
+  readonly verb: Verb | 'ANY'
+  /** URL name of what follows the verb; undefined when nothing does. */
+  readonly suffix: string | undefined
+  // biome-ignore lint/suspicious/noExplicitAny: its parameters are read later, from its source or declaration
+  readonly method: (this: Controller, ...args: any[]) => unknown
+}
+
+const handlerName = new RegExp(`^(${[...VERBS, 'ANY'].join('|')})(?:_(.+))?$`)
+
+export function isController(value: unknown): value is ControllerClass {
+  return typeof value === 'function' && value.prototype instanceof Controller
+}
+
+/**
+ * The handlers of a class: methods of the prototypes below `Controller`, the nearest of a name first. What a getter, a
+ * symbol or a field holds is none.
+ */
+export function handlersOf(controller: ControllerClass): readonly HandlerMethod[] {
+  const handlers: HandlerMethod[] = []
+  const seen = new Set<string>()
+  for (
+    let prototype = controller.prototype;
+    prototype !== Controller.prototype;
+    prototype = Object.getPrototypeOf(prototype)
+  ) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
+      const [, verb, suffix] = handlerName.exec(name) ?? []
+      if (verb === undefined || seen.has(name)) continue
+      seen.add(name)
+      if (typeof value !== 'function') continue
+      handlers.push({ name, verb: verb as Verb | 'ANY', suffix: suffix && urlName(suffix), method: value })
+    }
+  }
+  return handlers
+}
+
+/** Methods that look like handlers of verbs that are not served. */
+export function reservedHandlers(controller: ControllerClass): readonly string[] {
+  return Object.getOwnPropertyNames(controller.prototype).filter((name) =>
+    /^(?:CONNECT|DISCONNECT|SOCKET|TRACE)(?:_|$)/.test(name),
+  )
+}
+
+/** The class and those it derives from, base first, without `Controller` itself. */
+export function lineage(controller: ControllerClass): readonly ControllerClass[] {
+  const classes: ControllerClass[] = []
+  for (let each: unknown = controller; isController(each); each = Object.getPrototypeOf(each)) classes.unshift(each)
+  return classes
+}
+
+/** Classes that are static properties of a class: further parts of its URL. */
+export function nestedControllers(outer: object): readonly (readonly [string, ControllerClass])[] {
+  return Object.entries(Object.getOwnPropertyDescriptors(outer)).flatMap(([name, { value }]) =>
+    isController(value) ? [[name, value] as const] : [],
+  )
+}
+
+/** Whether a class is kept from the URLs, by its name or by itself. */
+export function isPrivate(name: string, value: object): boolean {
+  return name.startsWith('_') || name.endsWith('Controller') || ownPrivate(value)
+}
+
+function ownPrivate(value: object): boolean {
+  return Object.getOwnPropertyDescriptor(value, 'private')?.value === true
+}

@@ -1,0 +1,166 @@
+/** The stable type of each status in the error envelope. */
+const types: Readonly<Record<number, string>> = {
+  400: 'BAD_REQUEST',
+  401: 'UNAUTHENTICATED',
+  403: 'INSUFFICIENT_PRIVILEGES',
+  404: 'RESOURCE_NOT_FOUND',
+  405: 'NOT_ALLOWED',
+  406: 'NOT_ACCEPTABLE',
+  409: 'CONFLICT',
+  413: 'PAYLOAD_TOO_LARGE',
+  414: 'URI_TOO_LONG',
+  415: 'UNSUPPORTED_MEDIA_TYPE',
+  429: 'TOO_MANY_REQUESTS',
+  501: 'NOT_IMPLEMENTED',
+}
+
+const texts: Readonly<Record<number, string>> = {
+  400: 'The request is malformed',
+  401: 'Authentication is required',
+  403: 'Access is refused',
+  404: 'There is nothing at this URL',
+  405: 'This URL does not take this method',
+  406: 'No version of this resource is acceptable to the client',
+  409: 'The request conflicts with the present state',
+  413: 'The body is too large',
+  414: 'The URL is too long',
+  415: 'The media type, charset or encoding of the body is not supported',
+  429: 'Too many requests',
+  501: 'This method is not implemented',
+}
+
+/** What a client reads where nothing better is known. */
+export const UNEXPECTED = 'An unexpected error occurred'
+
+export interface CallErrorOptions {
+  /** Replaces the type that belongs to the status. */
+  readonly type?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Replaces the envelope: encoded as if a handler had returned it. */
+  readonly body?: unknown
+  /** For the log only. */
+  readonly cause?: unknown
+}
+
+/**
+ * An error that a client sees, message included.
+ * @throws RangeError when `status` is not a status of an error.
+ */
+export class CallError extends Error {
+  readonly status: number
+  readonly type: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: unknown
+
+  constructor(status = 500, message?: string, options: CallErrorOptions = {}) {
+    super(message ?? texts[status] ?? UNEXPECTED, options.cause === undefined ? undefined : { cause: options.cause })
+    if (!Number.isInteger(status) || status < 400 || status > 599) throw new RangeError(`${status} is no error status`)
+    this.name = new.target.name
+    this.status = status
+    this.type = options.type ?? types[status] ?? (status < 500 ? 'BAD_REQUEST' : 'SERVER_ERROR')
+    this.headers = options.headers ?? {}
+    this.body = options.body
+  }
+}
+
+/** One value of a request that its schema or signature refuses. */
+export interface Issue {
+  /** Keys joined with dots, `limit` or `items.0.sku`; a positional is `path[0]`. */
+  readonly path: string
+  readonly message: string
+}
+
+const ISSUES_MAX = 20
+
+/** 400 over at least one issue: the description names the first. Values are not echoed. */
+export class ValidationError extends CallError {
+  readonly issues: readonly Issue[]
+
+  constructor(issues: readonly Issue[]) {
+    const [first] = issues
+    super(400, first && `${first.path === '' ? 'The request' : first.path}: ${first.message}`, {
+      type: 'VALIDATION_ERROR',
+    })
+    this.issues = issues.slice(0, ISSUES_MAX)
+  }
+}
+
+export interface AccessDeniedOptions {
+  readonly scheme?: string
+  readonly realm?: string
+  readonly cause?: unknown
+}
+
+/** 401 with the challenge `WWW-Authenticate: Scheme realm="…"`. */
+export class AccessDenied extends CallError {
+  constructor(message?: string, { scheme = 'Auth', realm = 'endpoints', cause }: AccessDeniedOptions = {}) {
+    const quoted = realm.replaceAll(/["\\]/g, '\\$&')
+    super(401, message, { headers: { 'www-authenticate': `${scheme} realm="${quoted}"` }, cause })
+  }
+}
+
+/** 403 */
+export class Forbidden extends CallError {
+  constructor(message?: string, options?: CallErrorOptions) {
+    super(403, message, options)
+  }
+}
+
+/** 404 */
+export class NotFound extends CallError {
+  constructor(message?: string, options?: CallErrorOptions) {
+    super(404, message, options)
+  }
+}
+
+/** 405 with `Allow`. */
+export class MethodNotAllowed extends CallError {
+  constructor(allow: readonly string[], message?: string) {
+    super(405, message, { headers: { allow: allow.join(', ') } })
+  }
+}
+
+/** 409 */
+export class Conflict extends CallError {
+  constructor(message?: string, options?: CallErrorOptions) {
+    super(409, message, options)
+  }
+}
+
+/** 429; `retryAfter` in seconds. */
+export class TooManyRequests extends CallError {
+  constructor(retryAfter?: number, message?: string) {
+    super(429, message, retryAfter === undefined ? {} : { headers: { 'retry-after': String(Math.ceil(retryAfter)) } })
+  }
+}
+
+/** 501 */
+export class NotImplemented extends CallError {
+  constructor(message?: string, options?: CallErrorOptions) {
+    super(501, message, options)
+  }
+}
+
+/** Ends a call with an answer from anywhere below the handler; no error, so nothing is logged. */
+export class CallStop extends Error {
+  readonly status: number
+  readonly body: unknown
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(status: number, body?: unknown, headers: Readonly<Record<string, string>> = {}) {
+    super(`stopped with ${status}`)
+    this.name = new.target.name
+    this.status = status
+    this.body = body
+    this.headers = headers
+  }
+}
+
+/** Sends the client elsewhere. */
+export class Redirect extends CallStop {
+  constructor(location: string | URL, status: 301 | 302 | 303 | 307 | 308 = 302) {
+    // What no header can hold is percent-encoded; a line break is left for the header to refuse.
+    const target = String(location).replaceAll(/[^\r\n\0\x21-\x7e]+/g, encodeURIComponent)
+    super(status, undefined, { location: target })
+  }
+}

@@ -1,0 +1,32 @@
+import type { EndpointRequest } from './request/endpoint-request.ts'
+
+/** What an application tells, and what it tells with it. */
+export interface ApplicationEvents {
+  /** The controllers are loaded, for the first time or anew. */
+  ready: []
+  close: []
+  /** A defect or an outage came up in a call. */
+  error: [error: unknown, request: EndpointRequest]
+  /** A request has its answer, though a stream may only have begun. */
+  route: [request: EndpointRequest, status: number]
+}
+
+export type Listener<E extends keyof ApplicationEvents> = (...told: ApplicationEvents[E]) => void
+
+/** Who listens to an application. */
+export class Listeners {
+  readonly #of: { readonly [E in keyof ApplicationEvents]: Listener<E>[] } = {
+    ready: [],
+    close: [],
+    error: [],
+    route: [],
+  }
+
+  add<E extends keyof ApplicationEvents>(event: E, listener: Listener<E>): void {
+    this.#of[event].push(listener)
+  }
+
+  tell<E extends keyof ApplicationEvents>(event: E, ...told: ApplicationEvents[E]): void {
+    for (const listener of this.#of[event]) listener(...told)
+  }
+}

@@ -1,0 +1,71 @@
+import type { ResponseState } from '../answers/response-state.ts'
+import { Forbidden } from '../errors.ts'
+
+/** Which pages of other origins may call. */
+export interface CorsOptions {
+  /** Origins such as `https://example.com`; any where absent. */
+  readonly origins?: readonly string[]
+  /** Cookies and `Authorization` too; needs a list of origins. */
+  readonly credentials?: boolean
+  /** Request headers that are allowed; those that the client asks for where absent. */
+  readonly headers?: readonly string[]
+  /** Response headers that a page may read. */
+  readonly expose?: readonly string[]
+  /** Those of the URL where absent. */
+  readonly methods?: readonly string[]
+  /** How long a browser may keep the answer to a preflight, in seconds. */
+  readonly maxAge?: number
+}
+
+export interface CorsPolicy {
+  /** Notes on an answer which origin may read it. */
+  readonly apply: (origin: string | undefined, response: ResponseState) => void
+  /** Completes the answer to a preflight. @throws Forbidden for a foreign origin. */
+  readonly preflight: (request: Preflight, response: ResponseState) => void
+}
+
+export interface Preflight {
+  readonly origin: string
+  readonly requestedHeaders: string | undefined
+  readonly allow: readonly string[]
+}
+
+const MAX_AGE_SECONDS = 3_600
+
+/**
+ * Undefined where no page of another origin may call.
+ * @throws Error when credentials are allowed to any origin.
+ */
+export function corsPolicy(options: boolean | CorsOptions | undefined): CorsPolicy | undefined {
+  if (options === undefined || options === false) return undefined
+  const {
+    origins,
+    credentials = false,
+    headers,
+    expose = [],
+    methods,
+    maxAge = MAX_AGE_SECONDS,
+  } = options === true ? {} : options
+  if (credentials && (origins === undefined || origins.includes('*'))) {
+    throw new Error('CORS with credentials needs a list of origins')
+  }
+  const listed = origins === undefined || origins.includes('*') ? undefined : new Set(origins)
+  const isAllowed = (origin: string): boolean => listed === undefined || listed.has(origin)
+
+  const apply = (origin: string | undefined, response: ResponseState): void => {
+    if (listed !== undefined) response.vary('Origin')
+    if (origin === undefined || !isAllowed(origin)) return
+    response.headers.set('access-control-allow-origin', listed === undefined ? '*' : origin)
+    if (credentials) response.headers.set('access-control-allow-credentials', 'true')
+    if (expose.length > 0) response.headers.set('access-control-expose-headers', expose.join(', '))
+  }
+  const preflight = ({ origin, requestedHeaders, allow }: Preflight, response: ResponseState): void => {
+    if (!isAllowed(origin)) throw new Forbidden('This origin is not allowed')
+    response.headers.set('access-control-allow-methods', (methods ?? allow).join(', '))
+    const allowed = headers?.join(', ') ?? requestedHeaders
+    if (allowed !== undefined) response.headers.set('access-control-allow-headers', allowed)
+    if (headers === undefined) response.vary('Access-Control-Request-Headers')
+    response.headers.set('access-control-max-age', String(maxAge))
+  }
+  return { apply, preflight }
+}

@@ -1,0 +1,31 @@
+import type { ResponseState } from '../answers/response-state.ts'
+import type { Arguments } from '../binding/binding.ts'
+import type { EndpointRequest } from '../request/endpoint-request.ts'
+
+/** What a guard may look at. */
+export interface GuardContext {
+  readonly request: EndpointRequest
+  readonly response: ResponseState
+  /** The arguments of the call; undefined in the phase `early`. */
+  readonly args: Arguments | undefined
+}
+
+/** An entry of the OpenAPI document: how a client proves who it is. */
+export interface GuardSecurity {
+  /** Name of the scheme in the document. */
+  readonly name: string
+  /** A security scheme object. */
+  readonly scheme: Readonly<Record<string, unknown>>
+  readonly scopes?: readonly string[]
+}
+
+/** Decides whether a call goes on: it throws to refuse, or returns `false` for 403. */
+export interface Guard {
+  // biome-ignore lint/suspicious/noConfusingVoidType: a guard that only looks returns nothing
+  (context: GuardContext): void | boolean | Promise<void | boolean>
+  readonly security?: GuardSecurity
+  /** Statuses that it may answer with, and what they mean. */
+  readonly responses?: Readonly<Record<number, string>>
+  /** `early` (default): before the body is read. `bound`: with the arguments of the call. */
+  readonly phase?: 'early' | 'bound'
+}

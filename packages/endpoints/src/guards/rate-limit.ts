@@ -1,0 +1,74 @@
+import { systemClock } from '../config/environment.ts'
+import { TooManyRequests } from '../errors.ts'
+import type { Guard, GuardContext } from './guard.ts'
+
+/** What a store knows of a key after a hit. */
+export interface Window {
+  /** Hits in this window, this one included. */
+  readonly count: number
+  /** When it ends, in milliseconds since 1970. */
+  readonly endsAt: number
+}
+
+/** Where hits are counted: in the process, or shared between several. */
+export interface RateLimitStore {
+  /** Counts a hit. A window begins with the first hit after the last one ended, and lasts `ttl` seconds. */
+  readonly hit: (key: string, ttl: number, now: number) => Window | Promise<Window>
+}
+
+export interface RateLimitOptions {
+  /** Hits that a window takes. */
+  readonly limit: number
+  /** How long a window lasts, in seconds. */
+  readonly ttl: number
+  /** Who is counted; the client's address where absent. Empty: nobody. */
+  readonly key?: (context: GuardContext) => string
+  readonly store?: RateLimitStore
+  /** Milliseconds since 1970. */
+  readonly now?: () => number
+}
+
+const KEYS_MAX = 5_000
+
+/** Counts in memory, for at most 5,000 keys; the one that was not seen for the longest time is forgotten first. */
+export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
+  const windows = new Map<string, Window>()
+  return {
+    hit(key, ttl, now) {
+      const known = windows.get(key)
+      const window =
+        known === undefined || known.endsAt <= now
+          ? { count: 1, endsAt: now + ttl * 1_000 }
+          : { count: known.count + 1, endsAt: known.endsAt }
+      // A map keeps the order of insertion: the first is the one that was not seen for the longest time.
+      windows.delete(key)
+      windows.set(key, window)
+      const [oldest] = windows.keys()
+      if (windows.size > keysMax && oldest !== undefined) windows.delete(oldest)
+      return window
+    },
+  }
+}
+
+/** Refuses with 429 whoever comes more often than `limit` times in a fixed window; a refused hit does not move it. */
+export function rateLimit(options: RateLimitOptions): Guard {
+  const { limit, ttl, key = ({ request }) => request.ip, store = memoryStore(), now = systemClock } = options
+  let warned = false
+  const guard = async (context: GuardContext): Promise<void> => {
+    const name = key(context)
+    if (name === '') {
+      if (!warned) context.request.application.log.warn('rateLimit: the key is empty, so nobody is counted')
+      warned = true
+      return
+    }
+    const time = now()
+    const { count, endsAt } = await store.hit(name, ttl, time)
+    const reset = Math.max(1, Math.ceil((endsAt - time) / 1_000))
+    const { headers } = context.response
+    headers.set('ratelimit-limit', String(limit))
+    headers.set('ratelimit-remaining', String(Math.max(0, limit - count)))
+    headers.set('ratelimit-reset', String(reset))
+    if (count > limit) throw new TooManyRequests(reset)
+  }
+  return Object.assign(guard, { responses: { 429: `More than ${limit} requests in ${ttl} seconds` } })
+}

@@ -1,0 +1,155 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type Answer, isStream } from '../answers/answer.ts'
+import { toWebStream } from '../answers/byte-stream.ts'
+import type { BodySource } from '../body/body-source.ts'
+import { CallError } from '../errors.ts'
+import type { ErrorLog, Incoming, RawRequest } from '../request/incoming.ts'
+import { VERBS } from '../routing/verbs.ts'
+import { NodeIncoming, nodeBody } from './node.ts'
+
+/** As much of an application as Fastify needs. */
+interface Answering {
+  readonly ready: () => Promise<unknown>
+  readonly answer: (incoming: Incoming) => Promise<Answer>
+}
+
+/** A plugin of Fastify 5. Its types name no more of Fastify than this, so that those without it can compile. */
+export type FastifyPlugin = (instance: { readonly prefix: string }) => Promise<void>
+
+/** Options for the constructor of Fastify. */
+export interface FastifyOptions {
+  readonly frameworkErrors: (error: Error, request: object, reply: object) => void
+  readonly clientErrorHandler: (error: Error, socket: ErrorSocket) => void
+}
+
+interface ErrorSocket {
+  readonly writable: boolean
+  end(text: string): unknown
+  destroy(): unknown
+}
+
+/** A request that Fastify has taken: its id, log and address are used, its parameters are not. */
+class FastifyIncoming extends NodeIncoming {
+  override readonly mountDepth: number
+  override readonly id: string
+  override readonly log: ErrorLog
+  override readonly refusal: CallError | undefined
+  readonly reply: FastifyReply
+  readonly #request: FastifyRequest
+
+  constructor(request: FastifyRequest, reply: FastifyReply, mountDepth: number, refusal?: CallError) {
+    super(request.raw, reply.raw)
+    this.mountDepth = mountDepth
+    this.refusal = refusal
+    this.id = request.id
+    this.log = (error, message) => request.log.error({ err: error }, message)
+    this.#request = request
+    this.reply = reply
+  }
+
+  override get raw(): RawRequest {
+    return { request: this.#request, extra: [this.reply] }
+  }
+
+  override get body(): BodySource | undefined {
+    const payload = payloadOf(this.#request)
+    // A hook of the host may have put another stream in place of the body, one that decompresses for instance.
+    return payload === undefined || payload === this.#request.raw ? super.body : nodeBody(payload, undefined)
+  }
+
+  override address(): string {
+    return this.#request.ip
+  }
+
+  override origin(): string {
+    return `${this.#request.protocol}://${this.#request.host}`
+  }
+}
+
+/** What the content type parser below left in place of the body. */
+function payloadOf({ body }: FastifyRequest): FastifyRequest['raw'] | undefined {
+  return body as FastifyRequest['raw'] | undefined
+}
+
+/**
+ * Serves every verb below the prefix of the plugin. Paths are resolved from the raw URL; bodies are read by the
+ * application, since only it knows what a handler takes.
+ */
+export function fastifyPlugin(app: Answering): FastifyPlugin {
+  return async (host) => {
+    await app.ready()
+    const instance = host as FastifyInstance
+    const depth = instance.prefix.split('/').filter((part) => part !== '').length
+    const handle: FastifyHandler = (request, reply) =>
+      answerWithFastify(app, new FastifyIncoming(request, reply, depth))
+    instance.removeAllContentTypeParsers()
+    instance.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
+    const route = { method: [...VERBS], exposeHeadRoute: false, handler: handle }
+    instance.route({ ...route, url: '/*' })
+    if (depth > 0) instance.route({ ...route, url: '/' })
+    setNotFoundHandler(instance, handle)
+    instance.setErrorHandler((error, request, reply) => {
+      // Errors of the host's hooks are the host's. Only a Content-Type that Fastify cannot read is refused here.
+      if (!isInvalidMediaType(error)) throw error
+      return answerWithFastify(app, new FastifyIncoming(request, reply, depth, new CallError(415)))
+    })
+  }
+}
+
+type FastifyHandler = (request: FastifyRequest, reply: FastifyReply) => FastifyReply
+
+/** Takes the verbs that Fastify's router does not know, unless the host has a handler of its own for them. */
+function setNotFoundHandler(instance: FastifyInstance, handle: FastifyHandler): void {
+  try {
+    instance.setNotFoundHandler(handle)
+  } catch (error) {
+    if (!(error instanceof Error && error.message.includes('already set'))) throw error
+  }
+}
+
+function isInvalidMediaType(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE'
+}
+
+/**
+ * What Fastify refuses before any plugin runs, refused as the application does: `Fastify({ ...fastifyOptions(app) })`.
+ * What is no HTTP gets the answer that `node:http` gives.
+ */
+export function fastifyOptions(app: Answering): FastifyOptions {
+  return {
+    frameworkErrors(_error, request, reply) {
+      const refusal = new CallError(400, 'The URL is malformed')
+      const incoming = new FastifyIncoming(request as FastifyRequest, reply as FastifyReply, 0, refusal)
+      answerWithFastify(app, incoming)
+    },
+    clientErrorHandler(error, socket) {
+      const code = 'code' in error ? error.code : undefined
+      const status = (typeof code === 'string' && clientErrors[code]) || '400 Bad Request'
+      if (socket.writable && code !== 'ECONNRESET') socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`)
+      else socket.destroy()
+    },
+  }
+}
+
+const clientErrors: Readonly<Record<string, string>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+}
+
+function answerWithFastify(app: Answering, incoming: FastifyIncoming): FastifyReply {
+  const { reply } = incoming
+  void app.answer(incoming).then((complete) => send(reply, complete))
+  return reply
+}
+
+function send(reply: FastifyReply, { status, headers, body }: Answer): void {
+  if (reply.sent || reply.raw.destroyed) {
+    if (isStream(body)) body.close()
+    return
+  }
+  reply.code(status)
+  for (let i = 1; i < headers.length; i += 2) reply.header(headers[i - 1] ?? '', headers[i])
+  if (status === 413) reply.header('connection', 'close')
+  reply.send(isStream(body) ? toWebStream(body) : body)
+}

@@ -1,0 +1,48 @@
+import { webBody } from '../body/body-source.ts'
+import type { Incoming } from '../request/incoming.ts'
+
+/** A request for `app.inject`. */
+export interface InjectedRequest {
+  readonly method?: string
+  /** The raw target, as a client would send it: path and query. */
+  readonly path: string
+  readonly headers?: ConstructorParameters<typeof Headers>[0]
+  /** Anything that a web `Response` takes as a body, or a plain value, which is sent as JSON. */
+  readonly body?: unknown
+  readonly signal?: AbortSignal
+}
+
+/** A request that was never on a wire. Its path is taken as it is, so that what a URL parser would mend can be tried. */
+export async function injectedRequest(injected: InjectedRequest): Promise<Incoming> {
+  const headers = new Headers(injected.headers)
+  const carrier = injected.body === undefined ? undefined : carry(injected.body)
+  const bytes = new Uint8Array((await carrier?.arrayBuffer()) ?? [])
+  const type = carrier?.headers.get('content-type')
+  if (type && !headers.has('content-type')) headers.set('content-type', type)
+  if (carrier !== undefined && !headers.has('content-length')) headers.set('content-length', String(bytes.byteLength))
+  const abort = new AbortController()
+  const host = headers.get('host') ?? 'localhost'
+  return {
+    method: injected.method ?? 'GET',
+    target: injected.path,
+    mountDepth: 0,
+    header: (name) => headers.get(name) ?? undefined,
+    headers: () => headers,
+    body: carrier && webBody(new Blob([bytes]).stream(), headers.get('content-length')),
+    signal: () => injected.signal ?? abort.signal,
+    address: () => '127.0.0.1',
+    origin: () => `http://${host}`,
+    id: undefined,
+    raw: { request: injected, extra: [] },
+    refusal: undefined,
+    log: undefined,
+  }
+}
+
+function carry(body: unknown): Response {
+  const isBody =
+    typeof body === 'string' ||
+    [Blob, ArrayBuffer, FormData, URLSearchParams, ReadableStream].some((type) => body instanceof type) ||
+    ArrayBuffer.isView(body)
+  return isBody ? new Response(body as ConstructorParameters<typeof Response>[0]) : Response.json(body)
+}

@@ -1,0 +1,137 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Answer, isStream } from '../answers/answer.ts'
+import { type ByteStream, toWebStream } from '../answers/byte-stream.ts'
+import { type BodySource, concatenate, tooLarge } from '../body/body-source.ts'
+import { CallError } from '../errors.ts'
+import type { ErrorLog, Incoming, RawRequest } from '../request/incoming.ts'
+
+/** A request of `node:http`. */
+export class NodeIncoming implements Incoming {
+  readonly method: string
+  readonly target: string
+  readonly mountDepth: number = 0
+  readonly id: string | undefined
+  readonly refusal: CallError | undefined
+  readonly log: ErrorLog | undefined
+  readonly #request: IncomingMessage
+  readonly #response: ServerResponse
+  #abort: AbortController | undefined
+
+  constructor(request: IncomingMessage, response: ServerResponse) {
+    this.method = request.method ?? ''
+    this.target = request.url ?? ''
+    this.#request = request
+    this.#response = response
+  }
+
+  get raw(): RawRequest {
+    return { request: this.#request, extra: [this.#response] }
+  }
+
+  get body(): BodySource | undefined {
+    const { 'content-length': length, 'transfer-encoding': encoding } = this.#request.headers
+    return length === undefined && encoding === undefined ? undefined : nodeBody(this.#request, length)
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#request.headers[name]
+    return Array.isArray(value) ? value.join(', ') : value
+  }
+
+  headers(): Headers {
+    const headers = new Headers()
+    const { rawHeaders } = this.#request
+    for (let i = 1; i < rawHeaders.length; i += 2) headers.append(rawHeaders[i - 1] ?? '', rawHeaders[i] ?? '')
+    return headers
+  }
+
+  signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      const abort = new AbortController()
+      const end = (): void => {
+        if (!this.#response.writableFinished) abort.abort()
+      }
+      if (this.#response.closed) end()
+      else this.#response.once('close', end)
+      this.#abort = abort
+    }
+    return this.#abort.signal
+  }
+
+  address(): string {
+    return this.#request.socket.remoteAddress ?? ''
+  }
+
+  origin(): string {
+    const secure = 'encrypted' in this.#request.socket && this.#request.socket.encrypted === true
+    return `${secure ? 'https' : 'http'}://${this.header('host') ?? 'localhost'}`
+  }
+}
+
+/** A body that comes over a stream of Node.js. */
+export function nodeBody(stream: IncomingMessage, contentLength: string | undefined): BodySource {
+  return {
+    length: contentLength === undefined ? undefined : Number(contentLength),
+    read: (limit) => readStream(stream, limit),
+    stream() {
+      const iterator: AsyncIterator<Buffer> = stream.iterator({ destroyOnReturn: false })
+      const next = async (): Promise<Uint8Array | undefined> => (await iterator.next()).value
+      return toWebStream({ next, close: () => void iterator.return?.() })
+    },
+  }
+}
+
+function readStream(stream: IncomingMessage, limit: number): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const stop = (error: Error): void => {
+      stream.off('data', take).pause()
+      reject(error)
+    }
+    const take = (chunk: Buffer): void => {
+      size += chunk.length
+      chunks.push(chunk)
+      if (size > limit) stop(tooLarge(limit))
+    }
+    stream.on('data', take)
+    stream.once('end', () => resolve(concatenate(chunks, size)))
+    stream.once('error', (cause) => stop(new CallError(400, 'The body ended early', { cause })))
+    stream.once('close', () => stop(new CallError(400, 'The body ended early')))
+  })
+}
+
+/** Writes an answer. What is larger than allowed is not read to its end: the connection closes. */
+export function sendToNode(response: ServerResponse, { status, headers, body }: Answer): void {
+  if (response.destroyed) {
+    if (isStream(body)) body.close()
+    return
+  }
+  response.writeHead(status, status === 413 ? [...headers, 'connection', 'close'] : [...headers])
+  if (isStream(body)) void pump(body, response)
+  else response.end(body)
+}
+
+/** Copies a stream no faster than the client reads; breaks the connection when it fails. */
+async function pump(stream: ByteStream, response: ServerResponse): Promise<void> {
+  response.once('close', stream.close)
+  try {
+    for (let bytes = await stream.next(); bytes !== undefined; bytes = await stream.next()) {
+      if (response.destroyed) return
+      if (!response.write(bytes)) await writable(response)
+    }
+    response.end()
+  } catch {
+    response.destroy()
+  }
+}
+
+function writable(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done).off('close', done)
+      resolve()
+    }
+    response.on('drain', done).on('close', done)
+  })
+}

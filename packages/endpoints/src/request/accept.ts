@@ -1,0 +1,42 @@
+import { type MediaType, parseMediaType } from '../body/media-type.ts'
+
+/** One range of an `Accept` header. */
+interface AcceptRange extends MediaType {
+  readonly q: number
+}
+
+/** The ranges in the order of preference: q, then how specific, then how many parameters; else as written. */
+function parseAccept(header: string): readonly AcceptRange[] {
+  const ranges = header.split(',').flatMap((text): AcceptRange[] => {
+    const media = parseMediaType(text)
+    if (media === undefined) return []
+    const parameters = new Map(media.parameters)
+    const q = Number(parameters.get('q') ?? 1)
+    parameters.delete('q')
+    return q >= 0 && q <= 1 ? [{ type: media.type, parameters, q }] : []
+  })
+  const specificity = ({ type }: AcceptRange): number => (type === '*/*' ? 0 : type.endsWith('/*') ? 1 : 2)
+  return ranges.sort((a, b) => b.q - a.q || specificity(b) - specificity(a) || b.parameters.size - a.parameters.size)
+}
+
+/** The first of the client's ranges that this type, or range of types, meets. */
+export function preferredRange(header: string, mediaType: string): AcceptRange | undefined {
+  return parseAccept(header).find(({ type, q }) => q > 0 && meets(type, mediaType))
+}
+
+/** The one of `types` that the client likes best; undefined when it takes none. No header takes anything. */
+export function preferredType(header: string, types: readonly string[]): string | undefined {
+  if (header.trim() === '') return types[0]
+  for (const { type, q } of parseAccept(header)) {
+    const found = q > 0 ? types.find((candidate) => meets(type, candidate)) : undefined
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+function meets(one: string, other: string): boolean {
+  const [a = '', b = ''] = one.split('/')
+  const [c = '', d = ''] = other.split('/')
+  const alike = (x: string, y: string): boolean => x === '*' || y === '*' || x === y
+  return alike(a, c) && alike(b, d)
+}

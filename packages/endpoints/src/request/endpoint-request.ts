@@ -1,0 +1,187 @@
+import type { ResponseState } from '../answers/response-state.ts'
+import type { Application } from '../application.ts'
+import { type Keywords, parseUrlEncoded } from '../binding/keywords.ts'
+import { parseJson } from '../body/json.ts'
+import type { Core } from '../core.ts'
+import { allowedVerbs, type Resolution } from '../routing/resolve.ts'
+import type { Route } from '../routing/table.ts'
+import type { Target } from '../routing/target.ts'
+import { preferredRange, preferredType } from './accept.ts'
+import { type Credentials, parseCredentials } from './credentials.ts'
+import type { Incoming, RawRequest } from './incoming.ts'
+import { RequestUrl } from './request-url.ts'
+
+/** What answers a request. */
+export interface RouteInfo {
+  /** Modules on the way, joined with dots: `foo.baz`; empty for the root. */
+  readonly module: string
+  /** As exported, nested classes joined with dots: `Admin.Users`. */
+  readonly className: string
+  /** Name of the method: `GET_stats`. */
+  readonly handler: string
+  /** The URL, without positionals: `/foo/bar/stats`. */
+  readonly pattern: string
+  /** The verbs of this URL. */
+  readonly allow: readonly string[]
+}
+
+type ResolvedTarget = readonly [Target, Resolution | undefined]
+
+/** Schemes that mean the same to a client: `client` is Basic, `token` and `access` are Bearer. */
+const kinds: Readonly<Record<string, string>> = { client: 'basic', token: 'bearer', access: 'bearer' }
+
+/** The request that a controller answers, as `this.request`. */
+export class EndpointRequest {
+  readonly method: string
+  /** As it came, without the query. */
+  readonly path: string
+  /** Id of the request: the client's where it gave a good one. */
+  readonly id: string
+  readonly raw: RawRequest
+  /** Who asks: what the check of `authBasic` or `authBearer` returned. */
+  identity: unknown
+  readonly #incoming: Incoming
+  readonly #core: Core
+  readonly #response: ResponseState
+  readonly #queryText: string
+  readonly #resolution: Resolution | undefined
+  #query: Keywords | undefined
+  #url: RequestUrl | undefined
+  #headers: Headers | undefined
+
+  constructor(core: Core, incoming: Incoming, response: ResponseState, [target, resolution]: ResolvedTarget) {
+    this.method = incoming.method
+    this.path = target.path
+    this.id = requestId(incoming, core.settings.requestIdHeader)
+    this.raw = incoming.raw
+    this.#core = core
+    this.#incoming = incoming
+    this.#response = response
+    this.#queryText = target.query
+    this.#resolution = resolution
+  }
+
+  get application(): Application {
+    return this.#core.application
+  }
+
+  /** What answers; undefined where the path or the verb leads nowhere. */
+  get route(): RouteInfo | undefined {
+    if (this.#resolution?.verdict !== 'found') return undefined
+    const { route, endpoint, positionals } = this.#resolution
+    return { ...describeRoute(route), allow: allowedVerbs(endpoint, positionals.length) }
+  }
+
+  /** The query by name; a repeated name has a list. @throws CallError 400 when it is malformed. */
+  get query(): Readonly<Keywords> {
+    this.#query ??= parseUrlEncoded(this.#queryText)
+    return this.#query
+  }
+
+  get headers(): Headers {
+    this.#headers ??= this.#incoming.headers()
+    return this.#headers
+  }
+
+  /** One header by its lower-case name, without making all of them. */
+  header(name: string): string | undefined {
+    return this.#incoming.header(name)
+  }
+
+  get url(): RequestUrl {
+    this.#url ??= this.#buildUrl()
+    return this.#url
+  }
+
+  /** Address of the client; of the last proxy where none is trusted. */
+  get ip(): string {
+    const trusted = this.#core.settings.trustedProxies
+    if (trusted === 0) return this.#incoming.address()
+    const forwarded = this.header('x-forwarded-for')?.split(',') ?? []
+    const hops = [...forwarded.map((hop) => hop.trim()), this.#incoming.address()]
+    return hops[Math.max(0, hops.length - 1 - trusted)] ?? ''
+  }
+
+  /** Aborted when the client goes away. */
+  get signal(): AbortSignal {
+    return this.#incoming.signal()
+  }
+
+  /**
+   * The version that the client asks for: parameter `version` of the range of `Accept` that it likes best among those
+   * that meet `mediaType`; empty where there is none. The answer then varies by `Accept`.
+   */
+  version(mediaType = '*/*'): string {
+    this.#response.vary('Accept')
+    return preferredRange(this.header('accept') ?? '', mediaType)?.parameters.get('version') ?? ''
+  }
+
+  /** The one of `types` that the client likes best; undefined when it takes none of them. */
+  accepts(...types: readonly string[]): string | undefined {
+    this.#response.vary('Accept')
+    return preferredType(this.header('accept') ?? '', types)
+  }
+
+  /** What `Authorization` holds; undefined when it is absent or malformed. */
+  auth(): Credentials | undefined {
+    return parseCredentials(this.header('authorization'))
+  }
+
+  /** Whether the client came with this scheme: `basic` (or `client`), `bearer` (or `token`, `access`), or another. */
+  isAuth(scheme: string): boolean {
+    const name = scheme.toLowerCase()
+    return this.auth()?.scheme === (kinds[name] ?? name)
+  }
+
+  /** The body as it comes, without a limit. Only for handlers that declare `body: 'raw'`, and only once. */
+  stream(): ReadableStream<Uint8Array> {
+    return this.#incoming.body?.stream() ?? new ReadableStream({ start: (controller) => controller.close() })
+  }
+
+  /** The whole body, with the same conditions. @throws CallError 413 when it is larger than the limit. */
+  async bytes(limit = this.#core.settings.bodyLimit): Promise<Uint8Array> {
+    return (await this.#incoming.body?.read(limit)) ?? new Uint8Array()
+  }
+
+  async text(limit?: number): Promise<string> {
+    return new TextDecoder().decode(await this.bytes(limit))
+  }
+
+  /** @throws CallError 400 when the body is no JSON. */
+  async json(limit?: number): Promise<unknown> {
+    return parseJson(await this.text(limit), this.#core.settings.json)
+  }
+
+  #buildUrl(): RequestUrl {
+    const trusted = this.#core.settings.trustedProxies
+    const forwarded = (name: string): string | undefined =>
+      trusted === 0 ? undefined : this.header(name)?.split(',').at(-trusted)?.trim()
+    const [ownScheme, ownHost] = this.#incoming.origin().split('://')
+    const called = `${forwarded('x-forwarded-proto') ?? ownScheme}://${forwarded('x-forwarded-host') ?? ownHost}`
+    const origin = URL.canParse(called) ? called : 'http://localhost'
+    const path = this.path.replace(/^https?:\/\/[^/]*/i, '')
+    const mount = path
+      .split('/')
+      .filter((part) => part !== '')
+      .slice(0, this.#incoming.mountDepth)
+    const { modulePath = [], classPath = [] } = this.#resolution?.verdict === 'found' ? this.#resolution.route : {}
+    const query = this.#queryText === '' ? '' : `?${this.#queryText}`
+    return new RequestUrl(
+      `${origin}${path}${query}`,
+      [...mount, ...modulePath],
+      [...mount, ...modulePath, ...classPath],
+    )
+  }
+}
+
+function describeRoute(route: Route): Omit<RouteInfo, 'allow'> {
+  const { modulePath, classPath, className, handler } = route
+  return { module: modulePath.join('.'), className, handler, pattern: `/${[...modulePath, ...classPath].join('/')}` }
+}
+
+const goodId = /^[A-Za-z0-9._-]{1,64}$/
+
+function requestId(incoming: Incoming, headerName: string): string {
+  const given = incoming.header(headerName)
+  return given !== undefined && goodId.test(given) ? given : (incoming.id ?? crypto.randomUUID())
+}

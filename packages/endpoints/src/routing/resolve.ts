@@ -1,0 +1,70 @@
+import type { Endpoint, ModuleNode, Route } from './table.ts'
+import { isVerb, VERBS, type Verb } from './verbs.ts'
+
+export interface Found {
+  readonly verdict: 'found'
+  readonly endpoint: Endpoint
+  readonly route: Route
+  readonly positionals: readonly string[]
+}
+
+/** What a method and a path lead to. */
+export type Resolution =
+  | Found
+  | {
+      readonly verdict: 'options' | 'not-allowed'
+      readonly endpoint: Endpoint
+      readonly positionals: readonly string[]
+    }
+  | { readonly verdict: 'not-found'; readonly endpoint: Endpoint | undefined }
+  | { readonly verdict: 'not-implemented' }
+
+/**
+ * Walks the table: modules as far as they go, then classes, then a suffix; what remains are the positional arguments.
+ * Nothing is tried twice: a module that was entered is not left again.
+ * @param canonical spells a part as the table does; given where other spellings are taken
+ */
+export function resolve(
+  root: ModuleNode,
+  method: string,
+  parts: readonly string[],
+  canonical?: (part: string) => string,
+): Resolution {
+  if (!isVerb(method)) return { verdict: 'not-implemented' }
+  let at = 0
+  const look = <T>(children: ReadonlyMap<string, T>): T | undefined => {
+    const part = parts[at]
+    if (part === undefined) return undefined
+    const child = children.get(canonical === undefined ? part : canonical(part))
+    if (child !== undefined) at += 1
+    return child
+  }
+  let module = root
+  for (let next = look(module.modules); next !== undefined; next = look(module.modules)) module = next
+  let node = look(module.classes) ?? module.fallback
+  if (node === undefined) return { verdict: 'not-found', endpoint: undefined }
+  for (let next = look(node.classes); next !== undefined; next = look(node.classes)) node = next
+  const endpoint = look(node.suffixes) ?? node
+  return choose(endpoint, method, parts.slice(at))
+}
+
+function choose(endpoint: Endpoint, verb: Verb, positionals: readonly string[]): Resolution {
+  const route = routeFor(endpoint, verb, positionals.length)
+  if (route !== undefined) return { verdict: 'found', endpoint, route, positionals }
+  if (allowedVerbs(endpoint, positionals.length).length === 0) return { verdict: 'not-found', endpoint }
+  return { verdict: verb === 'OPTIONS' ? 'options' : 'not-allowed', endpoint, positionals }
+}
+
+/** The route of a verb, when it takes this many positionals. HEAD falls back to GET, and all but OPTIONS to ANY. */
+function routeFor(endpoint: Endpoint, verb: Verb, count: number): Route | undefined {
+  const any = verb === 'OPTIONS' || verb === 'HEAD' ? undefined : endpoint.routes.get('ANY')
+  const route = endpoint.routes.get(verb) ?? any
+  if (route !== undefined && count >= route.binding.min && count <= route.binding.max) return route
+  return verb === 'HEAD' ? routeFor(endpoint, 'GET', count) : undefined
+}
+
+/** The verbs that take this many positionals, in the order of `Allow`; empty where the URL does not exist. */
+export function allowedVerbs(endpoint: Endpoint, count: number): readonly Verb[] {
+  const allowed = VERBS.filter((verb) => routeFor(endpoint, verb, count) !== undefined)
+  return allowed.length === 0 || allowed.includes('OPTIONS') ? allowed : [...allowed, 'OPTIONS']
+}

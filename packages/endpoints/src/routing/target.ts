@@ -1,0 +1,71 @@
+import { CallError } from '../errors.ts'
+
+/** The target of a request line, read. */
+export interface Target {
+  /** As it came, without the query. */
+  readonly path: string
+  /** Decoded; empty parts are dropped, so `//foo/` is `/foo`. */
+  readonly parts: readonly string[]
+  /** What follows the first `?`, as it came. */
+  readonly query: string
+}
+
+const PATH_BYTES_MAX = 8_192
+const PARTS_MAX = 128
+
+/** What makes a path need a second look: an escape, a dot part, or a character that no URL holds. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are characters to refuse
+const suspicious = /[%\\\x00-\x20\x7f-\uffff]|\/\.\.?(?:\/|$)/
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are characters to refuse
+const notInUrl = /[\x00-\x20\x7f-\uffff]/
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are characters to refuse
+const control = /[\x00-\x1f\x7f]/
+
+/**
+ * Splits a raw request target. The path is taken as it was sent: nothing is collapsed or decoded twice.
+ * @throws CallError 400 when it is malformed, or means something else than it seems; 414 when it is too long.
+ */
+export function parseTarget(target: string, allowEncodedSlash: boolean): Target {
+  if (target.includes('#')) throw malformed()
+  const local = target.startsWith('/') ? target : withoutOrigin(target)
+  const mark = local.indexOf('?')
+  const path = mark === -1 ? local : local.slice(0, mark)
+  const query = mark === -1 ? '' : local.slice(mark + 1)
+  if (path.length > PATH_BYTES_MAX) throw new CallError(414)
+  const parts = path.length > 1 ? path.split('/').filter((part) => part !== '') : []
+  if (parts.length > PARTS_MAX) throw new CallError(414)
+  return { path, query, parts: suspicious.test(path) ? parts.map((part) => decode(part, allowEncodedSlash)) : parts }
+}
+
+/** The rest of an absolute-form target: `http://host/path` is `/path`. The host plays no part in routing. */
+function withoutOrigin(target: string): string {
+  const origin = /^https?:\/\/[^/?]+/i.exec(target)
+  if (origin === null) throw malformed()
+  const rest = target.slice(origin[0].length)
+  return rest.startsWith('/') ? rest : `/${rest}`
+}
+
+function decode(part: string, allowEncodedSlash: boolean): string {
+  if (notInUrl.test(part)) throw malformed()
+  const decoded = decodePercent(part)
+  if (decoded === '.' || decoded === '..' || control.test(decoded)) throw malformed()
+  if (!allowEncodedSlash && /[/\\]/.test(decoded)) throw malformed()
+  return decoded
+}
+
+/**
+ * One round of percent-decoding as UTF-8.
+ * @throws CallError 400 for a broken sequence, overlong or not UTF-8.
+ */
+export function decodePercent(text: string): string {
+  if (!text.includes('%')) return text
+  try {
+    return decodeURIComponent(text)
+  } catch (cause) {
+    throw malformed(cause)
+  }
+}
+
+function malformed(cause?: unknown): CallError {
+  return new CallError(400, 'The URL is malformed', { cause })
+}

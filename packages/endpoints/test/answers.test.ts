@@ -1,0 +1,348 @@
+import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { accepts, CallStop, Controller, NotFound, Redirect } from '../src/endpoints.ts'
+import { type EveryInterface, everyInterface } from './every-interface.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'endpoints-'))
+writeFileSync(join(folder, 'page.html'), '<p>é</p>')
+
+async function* items(): AsyncGenerator<unknown> {
+  yield 1
+  yield { a: 'é' }
+}
+
+/** What is returned, by the name under which it is asked for. */
+const values: Readonly<Record<string, () => unknown>> = {
+  undefined: () => undefined,
+  null: () => null,
+  text: () => 'say "é"',
+  number: () => 1.5,
+  'not-a-number': () => Number.NaN,
+  boolean: () => false,
+  bigint: () => 2n ** 70n,
+  'bigint-inside': () => ({ big: [-(2n ** 70n)], text: '1n' }),
+  object: () => ({ a: [1, null] }),
+  array: () => [1, 'a'],
+  'to-json': () => ({ toJSON: () => 'made' }),
+  date: () => new Date(0),
+  map: () =>
+    new Map<string, unknown>([
+      ['a', 1],
+      ['b', new Set([2])],
+    ]),
+  set: () => new Set([1, 'a']),
+  generator: () =>
+    (function* () {
+      yield 1
+      yield 2
+    })(),
+  promises: async () => Promise.resolve(Promise.resolve('unwound')),
+  // biome-ignore lint/suspicious/noThenProperty: what is like a promise is awaited too
+  'promise-like': () => ({ then: (resolve: (value: unknown) => void) => resolve('unwound') }),
+  bytes: () => new Uint8Array([104, 105]),
+  buffer: () => Buffer.from('hi'),
+  'array-buffer': () => new Uint8Array([104, 105]).buffer,
+  blob: () => new Blob(['hi'], { type: 'text/x-hi' }),
+  file: () => new File(['a,b'], 'table.csv'),
+  'blob-without-type': () => new Blob(['hi']),
+  'web-stream': () => new Blob(['hi']).stream(),
+  'node-stream': () => Readable.from([Buffer.from('h'), Buffer.from('i')]),
+  'file-stream': () => createReadStream(join(folder, 'page.html')),
+  'file-range': () => createReadStream(join(folder, 'page.html'), { start: 1, end: 2 }),
+  items,
+  'no-items': () => (async function* () {})(),
+  response: () => new Response('made', { status: 201, headers: { 'content-type': 'text/x-made', 'x-a': 'response' } }),
+  'response-without-body': () => new Response(null, { status: 202 }),
+}
+
+class Values extends Controller {
+  GET(name: string) {
+    return values[name]?.()
+  }
+}
+
+let all: EveryInterface
+beforeAll(async () => {
+  all = await everyInterface({
+    modules: { values: { Default: Values }, index: { Settled, Thrown, Page_html, Data_json } },
+  })
+})
+afterAll(async () => {
+  await all.close()
+  rmSync(folder, { recursive: true })
+})
+
+const json = 'application/json; charset=utf-8'
+const bytes = 'application/octet-stream'
+
+describe('what is returned', () => {
+  it.each([
+    ['null', json, 'null'],
+    ['text', json, '"say \\"é\\""'],
+    ['number', json, '1.5'],
+    ['not-a-number', json, 'null'],
+    ['boolean', json, 'false'],
+    ['bigint', json, '1180591620717411303424'],
+    ['bigint-inside', json, '{"big":[-1180591620717411303424],"text":"1n"}'],
+    ['object', json, '{"a":[1,null]}'],
+    ['array', json, '[1,"a"]'],
+    ['to-json', json, '"made"'],
+    ['date', json, '"1970-01-01T00:00:00.000Z"'],
+    ['map', json, '{"a":1,"b":[2]}'],
+    ['set', json, '[1,"a"]'],
+    ['generator', json, '[1,2]'],
+    ['promises', json, '"unwound"'],
+    ['promise-like', json, '"unwound"'],
+    ['bytes', bytes, 'hi'],
+    ['buffer', bytes, 'hi'],
+    ['array-buffer', bytes, 'hi'],
+    ['blob', 'text/x-hi', 'hi'],
+    ['file', 'text/csv', 'a,b'],
+    ['blob-without-type', bytes, 'hi'],
+    ['file-stream', 'text/html; charset=utf-8', '<p>é</p>'],
+    ['file-range', 'text/html; charset=utf-8', 'p>'],
+  ])('200: %s as %s, with its length', async (name, type, body) => {
+    const headers = { 'content-type': type, 'content-length': String(Buffer.byteLength(body)), 'x-request-id': 'test' }
+    expect(await all.ask({ path: `/values/${name}` })).toEqual({ status: 200, headers, body })
+    expect(await all.ask({ method: 'HEAD', path: `/values/${name}` })).toEqual({ status: 200, headers, body: '' })
+  })
+
+  it.each([
+    ['web-stream', bytes, 'hi'],
+    ['node-stream', bytes, 'hi'],
+    ['items', json, '[1,{"a":"é"}]'],
+    ['no-items', json, '[]'],
+  ])('200: %s as %s, of unknown length', async (name, type, body) => {
+    const headers = { 'content-type': type, 'x-request-id': 'test' }
+    expect(await all.ask({ path: `/values/${name}` })).toEqual({ status: 200, headers, body })
+    expect(await all.ask({ method: 'HEAD', path: `/values/${name}` })).toEqual({ status: 200, headers, body: '' })
+  })
+
+  it('204: nothing', async () => {
+    const nothing = { status: 204, headers: { 'x-request-id': 'test' }, body: '' }
+    expect(await all.ask({ path: '/values/undefined' })).toEqual(nothing)
+  })
+
+  it('passes a web Response through', async () => {
+    expect(await all.ask({ path: '/values/response' })).toEqual({
+      status: 201,
+      headers: { 'content-type': 'text/x-made', 'x-a': 'response', 'x-request-id': 'test' },
+      body: 'made',
+    })
+    expect(await all.ask({ path: '/values/response-without-body' })).toMatchObject({ status: 202, body: '' })
+  })
+})
+
+class Settled extends Controller {
+  GET_status() {
+    this.response.status = 201
+    return { a: 1 }
+  }
+
+  GET_bare(status: string) {
+    this.response.status = Number(status)
+    this.response.type = 'text/plain'
+    return 'not sent'
+  }
+
+  GET_type() {
+    this.response.type = 'text/plain'
+    return 'raw é'
+  }
+
+  GET_problem() {
+    this.response.type = 'application/problem+json'
+    return 'a JSON text'
+  }
+
+  GET_headers() {
+    this.response.headers.append('set-cookie', 'a=1')
+    this.response.headers.append('set-cookie', 'b=2')
+    this.response.headers.set('x-a', 'controller')
+    this.response.headers.set('x-b', 'controller')
+    return new Response('made', { headers: { 'content-type': 'text/x-made', 'x-a': 'response', 'set-cookie': 'c=3' } })
+  }
+
+  static GET_declared = accepts({ type: 'text/csv', status: 202 })
+  GET_declared() {
+    return 'a,b'
+  }
+
+  static GET_lines = accepts({ type: 'application/x-ndjson' })
+  GET_lines() {
+    return items()
+  }
+
+  static GET_events = accepts({ type: 'text/event-stream' })
+  async *GET_events() {
+    yield 'one\ntwo'
+    yield { a: 1 }
+    yield { event: 'e\nvil: 1', id: 7, data: { a: 1 } }
+  }
+
+  static GET_binary = accepts({ type: 'image/png' })
+  async *GET_binary() {
+    yield new Uint8Array([1, 2])
+    yield 'text'
+  }
+
+  static GET_returns = accepts({ returns: z.object({ a: z.int() }) })
+  GET_returns() {
+    return { a: 'not declared so' }
+  }
+}
+
+class Page_html extends Controller {
+  GET() {
+    return '<p>'
+  }
+  GET_object() {
+    return { a: 1 }
+  }
+  GET_bytes() {
+    return new Uint8Array([60])
+  }
+}
+
+class Data_json extends Controller {
+  GET() {
+    return 'text'
+  }
+}
+
+describe('what is settled beside it', () => {
+  it.each([
+    ['/settled/status', 201, json, '{"a":1}'],
+    ['/settled/type', 200, 'text/plain; charset=utf-8', 'raw é'],
+    ['/settled/problem', 200, 'application/problem+json; charset=utf-8', '"a JSON text"'],
+    ['/settled/declared', 202, 'text/csv; charset=utf-8', 'a,b'],
+    ['/settled/lines', 200, 'application/x-ndjson; charset=utf-8', '1\n{"a":"é"}\n'],
+    ['/settled/binary', 200, 'image/png', '\u0001\u0002text'],
+    ['/page.html', 200, 'text/html; charset=utf-8', '<p>'],
+    ['/page.html/object', 200, json, '{"a":1}'],
+    ['/page.html/bytes', 200, 'text/html', '<'],
+    ['/data.json', 200, json, '"text"'],
+  ])('%s is %i %s', async (path, ...[status, type, body]) => {
+    expect(await all.ask({ path })).toMatchObject({ status, headers: { 'content-type': type }, body })
+  })
+
+  it('sends events whose fields hold no line breaks', async () => {
+    const { body } = await all.ask({ path: '/settled/events' })
+    expect(body).toBe('data: one\ndata: two\n\ndata: {"a":1}\n\nevent: evil: 1\nid: 7\ndata: {"a":1}\n\n')
+  })
+
+  it.each([
+    ['204', {}],
+    ['205', { 'content-length': '0' }],
+    ['304', {}],
+  ])('%s never has a body', async (status, headers) => {
+    expect(await all.ask({ path: `/settled/bare/${status}` })).toEqual({
+      status: Number(status),
+      headers: { ...headers, 'x-request-id': 'test' },
+      body: '',
+    })
+  })
+
+  it('merges headers of the controller below those of a Response', async () => {
+    const { headers } = await all.ask({ path: '/settled/headers' })
+    expect(headers).toMatchObject({ 'x-a': 'response', 'x-b': 'controller', 'content-type': 'text/x-made' })
+    expect(headers['set-cookie']).toBe('a=1,b=2,c=3')
+  })
+
+  it('500: what is returned is not what is declared', async () => {
+    expect(await all.ask({ path: '/settled/returns' })).toMatchObject({ status: 500 })
+  })
+})
+
+const circular: Record<string, unknown> = {}
+circular.self = circular
+
+class Thrown extends Controller {
+  GET_stop() {
+    this.response.status = 201
+    throw new CallStop(202, { a: 1 }, { 'x-stop': 'yes' })
+  }
+  GET_returned() {
+    return new NotFound('as if thrown')
+  }
+  GET_redirect(status = '302') {
+    const location = '/é there?a=%20b'
+    throw status === '302' ? new Redirect(location) : new Redirect(location, 308)
+  }
+  GET_split() {
+    throw new Redirect('/a\r\nset-cookie: evil=1')
+  }
+  GET_split_type() {
+    this.response.type = 'text/plain\r\nx: y'
+    return 'text'
+  }
+  GET_control() {
+    this.response.headers.set('x-a', '\u0001')
+    return 'text'
+  }
+  GET_status(status: string) {
+    this.response.status = Number(status)
+    return 'text'
+  }
+  GET_function() {
+    return () => 1
+  }
+  GET_symbol() {
+    return Symbol('a')
+  }
+  GET_circular() {
+    return circular
+  }
+  async *GET_early() {
+    yield await Promise.reject(new NotFound('before the first chunk'))
+  }
+  GET_no_file() {
+    return createReadStream(join(folder, 'not-there'))
+  }
+}
+
+describe('what is thrown', () => {
+  it('CallStop ends a call with its own answer', async () => {
+    expect(await all.ask({ path: '/thrown/stop' })).toMatchObject({
+      status: 202,
+      headers: { 'x-stop': 'yes' },
+      body: '{"a":1}',
+    })
+  })
+
+  it.each([
+    ['/thrown/redirect', 302],
+    ['/thrown/redirect/308', 308],
+  ])('%s is %i', async (path, status) => {
+    const headers = { location: '/%C3%A9%20there?a=%20b', 'content-length': '0', 'x-request-id': 'test' }
+    expect(await all.ask({ path })).toEqual({ status, headers, body: '' })
+  })
+
+  it.each([['/thrown/returned'], ['/thrown/early']])('404: %s', async (path) => {
+    expect(await all.ask({ path })).toMatchObject({ status: 404 })
+  })
+
+  it.each([
+    ['split'],
+    ['split-type'],
+    ['control'],
+    ['status/100'],
+    ['status/600'],
+    ['status/x'],
+    ['function'],
+    ['symbol'],
+    ['circular'],
+    ['no-file'],
+  ])('500: /thrown/%s', async (name) => {
+    const error = { type: 'SERVER_ERROR', description: 'An unexpected error occurred' }
+    expect(await all.ask({ path: `/thrown/${name}` })).toEqual({
+      status: 500,
+      headers: { 'content-type': json, 'content-length': '95', 'x-request-id': 'test' },
+      body: JSON.stringify({ statusCode: 500, error }),
+    })
+  })
+})

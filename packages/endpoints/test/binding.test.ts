@@ -1,0 +1,313 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { type Args, accepts, Controller, p } from '../src/endpoints.ts'
+import { type Ask, type EveryInterface, everyInterface } from './every-interface.ts'
+
+const reflected = {
+  None: class extends Controller {
+    GET() {
+      return []
+    }
+  },
+  Required: class extends Controller {
+    GET(a: string, b: string) {
+      return [a, b]
+    }
+  },
+  Optional: class extends Controller {
+    GET(a: string, b = 'B') {
+      return [a, b]
+    }
+  },
+  Rest: class extends Controller {
+    GET(a: string, ...more: string[]) {
+      return [a, more]
+    }
+  },
+  Keywords: class extends Controller {
+    POST({ a, b = 'B' }: { a: string; b?: string }) {
+      return { a, b }
+    }
+  },
+  Open: class extends Controller {
+    ANY({ a = 'A', ...more }) {
+      return { a, more }
+    }
+  },
+  Middle: class extends Controller {
+    GET(a = 'A', { k = 'K' } = {}, ...more: string[]) {
+      return [a, k, more]
+    }
+  },
+  Renamed: class extends Controller {
+    GET({ 'a-b': c = 'C', d: { e } = { e: 'E' } }) {
+      return [c, e]
+    }
+  },
+}
+
+class Declared extends Controller {
+  static GET = accepts({
+    path: [p.int({ min: 1 }).optional()],
+    keywords: z.object({ limit: p.int({ min: 1, max: 500 }).default(50), tags: p.list(z.string()).optional() }),
+  })
+  GET(...[id, { limit, tags }]: Args<typeof Declared.GET>) {
+    return { id: id ?? null, limit, tags: tags ?? null }
+  }
+
+  static GET_rest = accepts({ path: [p.int()], rest: p.bool() })
+  GET_rest(...[first, rest, keywords]: Args<typeof Declared.GET_rest>) {
+    return [first, rest, keywords]
+  }
+
+  static GET_loose = accepts({ keywords: z.looseObject({ a: p.int() }) })
+  GET_loose(...[keywords]: Args<typeof Declared.GET_loose>) {
+    return keywords
+  }
+
+  static GET_alias = accepts({
+    keywords: z.object({ user_ids: p.list(p.int()).optional() }),
+    aliases: { 'user_ids[]': 'user_ids' },
+  })
+  GET_alias(...[{ user_ids }]: Args<typeof Declared.GET_alias>) {
+    return user_ids ?? null
+  }
+
+  static POST_items = accepts({ path: [p.int()], rest: p.int(), body: 'positionals' })
+  POST_items(...[first, rest]: Args<typeof Declared.POST_items>) {
+    return [first, ...rest]
+  }
+
+  static POST_text = accepts({ path: [z.string()], body: 'positionals' })
+  POST_text(...[text]: Args<typeof Declared.POST_text>) {
+    return text
+  }
+
+  static POST_raw = accepts({ body: 'raw', keywords: z.object({ q: z.string().optional() }) })
+  async POST_raw(...[{ q }]: Args<typeof Declared.POST_raw>) {
+    return [q ?? null, await this.request.text()]
+  }
+
+  static POST_lookup = accepts({
+    keywords: z.object({ name: z.string().refine(async (name) => name !== 'taken', 'is taken') }),
+  })
+  POST_lookup(...[{ name }]: Args<typeof Declared.POST_lookup>) {
+    return name
+  }
+
+  static POST_small = accepts({ keywords: z.object({ a: z.string() }), bodyLimit: 10 })
+  POST_small(...[{ a }]: Args<typeof Declared.POST_small>) {
+    return a
+  }
+}
+
+let all: EveryInterface
+beforeAll(async () => {
+  all = await everyInterface({ modules: { index: { ...reflected, Declared } } })
+})
+afterAll(() => all.close())
+
+async function ask(ask: Ask): Promise<readonly [number, unknown]> {
+  const { status, body } = await all.ask(ask)
+  return [status, body === '' ? undefined : JSON.parse(body)]
+}
+
+const json = (body: unknown, type = 'application/json') => ({
+  method: 'POST',
+  headers: { 'content-type': type },
+  body: typeof body === 'string' ? body : JSON.stringify(body),
+})
+const form = (body: string) => json(body, 'application/x-www-form-urlencoded')
+
+describe('undeclared handlers', () => {
+  it.each([
+    ['/none', []],
+    ['/required/1/2', ['1', '2']],
+    ['/optional/1', ['1', 'B']],
+    ['/optional/1/2', ['1', '2']],
+    ['/rest/1', ['1', []]],
+    ['/rest/1/2/3', ['1', ['2', '3']]],
+    ['/middle', ['A', 'K', []]],
+    ['/middle/1?k=2', ['1', '2', []]],
+    ['/middle/1/2/3?k=4', ['1', '4', ['2', '3']]],
+    ['/open?a=1&b=2&b=3', { a: '1', more: { b: ['2', '3'] } }],
+    ['/open?a&b=&=c', { a: '', more: { b: '', '': 'c' } }],
+    ['/open?b=%C3%A9+%2B', { a: 'A', more: { b: 'é +' } }],
+    ['/renamed?a-b=1', ['1', 'E']],
+  ])('200: GET %s', async (path, body) => {
+    expect(await ask({ path })).toEqual([200, body])
+  })
+
+  it.each([
+    ['/none/1'],
+    ['/required/1'],
+    ['/required/1/2/3'],
+    ['/optional'],
+    ['/optional/1/2/3'],
+    ['/rest'],
+    ['/none/1?x=1'],
+  ])('404: GET %s has a number of positionals that nothing takes', async (path) => {
+    expect((await ask({ path }))[0]).toBe(404)
+  })
+
+  it.each([
+    ['/none?x=1', [{ path: 'x', message: 'is not known here' }]],
+    ['/renamed?c=1', [{ path: 'c', message: 'is not known here' }]],
+  ])('400: GET %s has a keyword that it does not take', async (path, issues) => {
+    const description = `${issues[0]?.path}: ${issues[0]?.message}`
+    const error = { type: 'VALIDATION_ERROR', description, issues }
+    expect(await ask({ path })).toEqual([400, { statusCode: 400, error }])
+  })
+
+  it('400: without a required keyword', async () => {
+    const issues = [{ path: 'a', message: 'is required' }]
+    const error = { type: 'VALIDATION_ERROR', description: 'a: is required', issues }
+    expect(await ask({ method: 'POST', path: '/keywords' })).toEqual([400, { statusCode: 400, error }])
+  })
+
+  it('400: names at most 20 issues, and none at full length', async () => {
+    const names = Array.from({ length: 30 }, (_, i) => `${'x'.repeat(80)}${i}`)
+    const [, body] = await ask({ path: `/none?${names.join('&')}` })
+    expect(body).toMatchObject({ error: { issues: Array.from({ length: 20 }, () => ({ path: 'x'.repeat(64) })) } })
+  })
+})
+
+describe('bodies', () => {
+  it.each([
+    ['a form', form('a=1&b=2'), { a: '1', b: '2' }],
+    ['JSON, values as they are', json({ a: { deep: [1, true] }, b: null }), { a: { deep: [1, true] }, b: null }],
+    ['+json', json({ a: 1 }, 'application/vnd.x+json'), { a: 1, b: 'B' }],
+    ['a charset that is UTF-8', json({ a: 'é' }, 'application/json; charset="UTF-8"'), { a: 'é', b: 'B' }],
+  ])('200: %s', async (_case, request, body) => {
+    expect(await ask({ ...request, path: '/keywords' })).toEqual([200, body])
+  })
+
+  it('200: the body wins over the query, key by key', async () => {
+    const answer = await ask({ ...form('a=body'), path: '/keywords?a=query&b=query' })
+    expect(answer).toEqual([200, { a: 'body', b: 'query' }])
+  })
+
+  it('200: the body of GET means nothing, that of DELETE is read', async () => {
+    const body = { headers: { 'content-type': 'application/json' }, body: '{"a":"body"}' }
+    expect(await ask({ path: '/open', ...body, withoutFetch: true })).toEqual([200, { a: 'A', more: {} }])
+    expect(await ask({ method: 'DELETE', path: '/open', ...body })).toEqual([200, { a: 'body', more: {} }])
+  })
+
+  it.each([
+    ['no media type', { method: 'POST', body: 'a=1', headers: { 'content-type': '' } }],
+    ['another media type', json('<a/>', 'application/xml')],
+    ['plain text', json('a', 'text/plain')],
+    ['another charset', json({ a: 1 }, 'application/json; charset=latin1')],
+    ['an encoding', { ...json({ a: 1 }), headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' } }],
+    ['a broken media type', json({ a: 1 }, 'json')],
+  ])('415: %s', async (_case, request) => {
+    expect((await ask({ ...request, path: '/keywords' }))[0]).toBe(415)
+  })
+
+  const deep = (levels: number): string => `{"a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
+
+  it.each([
+    ['broken JSON', json('{"a":1')],
+    ['JSON that is no object', json('[1]')],
+    ['a JSON text', json('"a"')],
+    ['JSON that is not UTF-8', { ...json(''), body: new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x7d]) }],
+    ['__proto__ in JSON', json('{"a":1,"__proto__":{"x":1}}')],
+    ['__proto__ far inside', json('{"a":[{"b":{"__proto__":1}}]}')],
+    ['__proto__ with escapes', json('{"a":{"\\u005f_proto__":1}}')],
+    ['constructor.prototype', json('{"a":{"constructor":{"prototype":{}}}}')],
+    ['65 levels', json(deep(65))],
+    ['200,000 levels', json(deep(200_000))],
+    ['a broken form', form('a=%zz')],
+    ['__proto__ in a form', form('a=1&__proto__=1')],
+    ['too many keys in a form', form('a=1&'.repeat(1_001))],
+    ['broken multipart', json('--x', 'multipart/form-data; boundary=y')],
+    ['multipart without a boundary', json('--x', 'multipart/form-data')],
+  ])('400: %s', async (_case, request) => {
+    expect((await ask({ ...request, path: '/keywords' }))[0]).toBe(400)
+  })
+
+  it('200: 64 levels; constructor with anything else', async () => {
+    expect((await ask({ ...json(deep(64)), path: '/keywords' }))[0]).toBe(200)
+    const harmless = { a: { constructor: 'x' }, b: { constructor: { name: 'y' } } }
+    expect(await ask({ ...json(harmless), path: '/keywords' })).toEqual([200, harmless])
+  })
+
+  it('413: a body over the limit, and the connection closes', async () => {
+    const limit = 1024 * 1024
+    const small = json(JSON.stringify({ a: 'x'.repeat(limit - 8) }))
+    expect(small.body.length).toBe(limit)
+    expect((await ask({ ...small, path: '/keywords' }))[0]).toBe(200)
+    const answer = await ask({ ...json(`${small.body} `), path: '/keywords' })
+    expect(answer).toMatchObject([413, { error: { type: 'PAYLOAD_TOO_LARGE' } }])
+    expect((await ask({ ...json({ a: 'abc' }), path: '/declared/small' }))[0]).toBe(413)
+    expect(await ask({ ...json({ a: 'ab' }), path: '/declared/small' })).toEqual([200, 'ab'])
+  })
+
+  it('200: fields and files of a multipart form', async () => {
+    const parts = [
+      '--X\r\nContent-Disposition: form-data; name="a"\r\n\r\ntext\r\n',
+      '--X\r\nContent-Disposition: form-data; name="f"; filename="n.txt"\r\nContent-Type: text/plain\r\n\r\nfile\r\n--X--\r\n',
+    ]
+    const request = json(parts.join(''), 'multipart/form-data; boundary=X')
+    expect(await ask({ ...request, path: '/open' })).toMatchObject([200, { a: 'text', more: { f: {} } }])
+  })
+})
+
+describe('declared handlers', () => {
+  it.each([
+    ['/declared', { id: null, limit: 50, tags: null }],
+    ['/declared/7?limit=500&tags=a,b&tags=c', { id: 7, limit: 500, tags: ['a', 'b', 'c'] }],
+    ['/declared/rest/1', [1, [], {}]],
+    ['/declared/rest/-1/yes/off', [-1, [true, false], {}]],
+    ['/declared/loose?a=1&b=2', { a: 1, b: '2' }],
+    ['/declared/alias?user_ids[]=1&user_ids[]=2', [1, 2]],
+    ['/declared/alias?user_ids[]=1&user_ids=2', [2]],
+    ['/declared/alias', null],
+  ])('200: GET %s', async (path, body) => {
+    expect(await ask({ path })).toEqual([200, body])
+  })
+
+  it.each([
+    ['/declared/0', 'path[0]: must be at least 1'],
+    ['/declared/x', 'path[0]: must be a whole number'],
+    ['/declared?limit=501', 'limit: must be at most 500'],
+    ['/declared?limit=1&limit=2', 'limit: must be a whole number'],
+    ['/declared?other=1', 'other: is not known here'],
+    ['/declared/rest/1/yes/maybe', 'path[2]: must be true or false'],
+    ['/declared/loose?b=1', 'a: is required'],
+    ['/declared/alias?user_ids=1,x', 'user_ids.1: must be a whole number'],
+  ])('400: GET %s says %s', async (path, description) => {
+    expect(await ask({ path })).toMatchObject([400, { error: { type: 'VALIDATION_ERROR', description } }])
+  })
+
+  it.each([['/declared/7/8'], ['/declared/rest'], ['/declared/loose/1']])('404: GET %s', async (path) => {
+    expect((await ask({ path }))[0]).toBe(404)
+  })
+
+  it.each([
+    ['/declared/items', json('[1,2,3]'), 200, [1, 2, 3]],
+    ['/declared/items/0', json('[1]'), 200, [0, 1]],
+    ['/declared/items', json('4'), 200, [4]],
+    ['/declared/items', json('[]'), 400, { error: { description: 'path[0]: is required' } }],
+    ['/declared/items', json('["x"]'), 400, { error: { description: 'path[0]: must be a whole number' } }],
+    ['/declared/text', json('plain', 'text/plain'), 200, 'plain'],
+    ['/declared/text', json('["a","b"]'), 400, { error: { description: 'path[1]: is not expected' } }],
+    ['/declared/text/a/b', json('[]'), 404, {}],
+  ])('POST %s with %j: %i', async (path, request, status, body) => {
+    const [actual, answer] = await ask({ ...request, path })
+    expect(actual).toBe(status)
+    if (typeof body === 'object' && !Array.isArray(body)) expect(answer).toMatchObject(body)
+    else expect(answer).toEqual(body)
+  })
+
+  it('200: a raw body is left to the handler', async () => {
+    const request = json('{"a":', 'application/json')
+    expect(await ask({ ...request, path: '/declared/raw?q=1' })).toEqual([200, ['1', '{"a":']])
+  })
+
+  it('a schema may ask elsewhere', async () => {
+    expect(await ask({ ...json({ name: 'free' }), path: '/declared/lookup' })).toEqual([200, 'free'])
+    const answer = await ask({ ...json({ name: 'taken' }), path: '/declared/lookup' })
+    expect(answer).toMatchObject([400, { error: { description: 'name: is taken' } }])
+  })
+})

@@ -1,0 +1,230 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  AccessDenied,
+  CallError,
+  CallStop,
+  Conflict,
+  Controller,
+  Forbidden,
+  MethodNotAllowed,
+  NotFound,
+  NotImplemented,
+  TooManyRequests,
+  ValidationError,
+} from '../src/endpoints.ts'
+import { type EveryInterface, everyInterface } from './every-interface.ts'
+
+const thrown: Readonly<Record<string, () => unknown>> = {
+  default: () => new CallError(),
+  gone: () => new CallError(410, 'gone', { type: 'GONE', headers: { 'x-a': 'b' }, cause: 'secret' }),
+  body: () => new CallError(422, 'own body', { body: { own: true } }),
+  bad: () => new CallError(400),
+  invalid: () => new ValidationError([{ path: '', message: 'is wrong' }]),
+  'denied-bare': () => new AccessDenied(),
+  denied: () => new AccessDenied('no', { scheme: 'Bearer', realm: 'a "b"' }),
+  forbidden: () => new Forbidden(),
+  'not-found': () => new NotFound('no such thing'),
+  'not-allowed': () => new MethodNotAllowed(['GET', 'HEAD']),
+  conflict: () => new Conflict(),
+  'too-many': () => new TooManyRequests(1.2),
+  'not-implemented': () => new NotImplemented(),
+  unavailable: () => new CallError(503, 'later'),
+  error: () => new Error('secret'),
+  'type-error': () => new TypeError('Cannot read properties of undefined'),
+  text: () => 'secret',
+  nothing: () => undefined,
+}
+
+class Errors extends Controller {
+  GET(name: string) {
+    this.response.status = 201
+    this.response.type = 'text/plain'
+    this.response.headers.set('etag', '"1"')
+    this.response.headers.set('cache-control', 'max-age=60')
+    this.response.headers.set('x-kept', 'yes')
+    throw thrown[name]?.()
+  }
+}
+
+/** Translates what is thrown below it. */
+class Translated extends Controller {
+  GET(how: string) {
+    throw how === 'stop' ? new CallStop(202) : new Error(how)
+  }
+  override onError(error: unknown): unknown {
+    const how = error instanceof Error ? error.message : ''
+    if (how === 'value') return { translated: how }
+    if (how === 'status') {
+      this.response.status = 409
+      return { translated: how }
+    }
+    if (how === 'error') return new NotFound(how)
+    if (how === 'throws') throw new Conflict(how)
+    if (how === 'stops') return new CallStop(203, how)
+    if (how === 'async') return Promise.resolve({ translated: how })
+    return undefined
+  }
+}
+
+const logged: unknown[] = []
+let all: EveryInterface
+beforeAll(async () => {
+  const log = { warn: () => {}, error: (error: unknown) => logged.push(error) }
+  all = await everyInterface({ modules: { index: { Errors, Translated } }, log })
+})
+afterAll(() => all.close())
+
+describe('the envelope', () => {
+  it.each([
+    ['default', 500, 'SERVER_ERROR', 'An unexpected error occurred'],
+    ['gone', 410, 'GONE', 'gone'],
+    ['bad', 400, 'BAD_REQUEST', 'The request is malformed'],
+    ['denied-bare', 401, 'UNAUTHENTICATED', 'Authentication is required'],
+    ['forbidden', 403, 'INSUFFICIENT_PRIVILEGES', 'Access is refused'],
+    ['not-found', 404, 'RESOURCE_NOT_FOUND', 'no such thing'],
+    ['not-allowed', 405, 'NOT_ALLOWED', 'This URL does not take this method'],
+    ['conflict', 409, 'CONFLICT', 'The request conflicts with the present state'],
+    ['too-many', 429, 'TOO_MANY_REQUESTS', 'Too many requests'],
+    ['not-implemented', 501, 'NOT_IMPLEMENTED', 'This method is not implemented'],
+    ['unavailable', 503, 'SERVER_ERROR', 'later'],
+    ['error', 500, 'SERVER_ERROR', 'An unexpected error occurred'],
+    ['type-error', 500, 'SERVER_ERROR', 'An unexpected error occurred'],
+    ['text', 500, 'SERVER_ERROR', 'An unexpected error occurred'],
+    ['nothing', 500, 'SERVER_ERROR', 'An unexpected error occurred'],
+  ])('%s is %i %s', async (name, ...[status, type, description]) => {
+    const answer = await all.ask({ path: `/errors/${name}` })
+    expect(JSON.parse(answer.body)).toEqual({ statusCode: status, error: { type, description } })
+    expect(answer).toMatchObject({ status, headers: { 'content-type': 'application/json; charset=utf-8' } })
+  })
+
+  it.each([
+    ['gone', { 'x-a': 'b' }],
+    ['denied-bare', { 'www-authenticate': 'Auth realm="endpoints"' }],
+    ['denied', { 'www-authenticate': 'Bearer realm="a \\"b\\""' }],
+    ['not-allowed', { allow: 'GET, HEAD' }],
+    ['too-many', { 'retry-after': '2' }],
+  ])('%s has the headers %j', async (name, headers) => {
+    expect((await all.ask({ path: `/errors/${name}` })).headers).toMatchObject(headers)
+  })
+
+  it('has issues where values are wrong', async () => {
+    const { body } = await all.ask({ path: '/errors/invalid' })
+    const issues = [{ path: '', message: 'is wrong' }]
+    const error = { type: 'VALIDATION_ERROR', description: 'The request: is wrong', issues }
+    expect(JSON.parse(body)).toEqual({ statusCode: 400, error })
+  })
+
+  it('gives way to the body of the error', async () => {
+    expect(await all.ask({ path: '/errors/body' })).toMatchObject({ status: 422, body: '{"own":true}' })
+  })
+
+  it('forgets what described another answer', async () => {
+    const { headers } = await all.ask({ path: '/errors/not-found' })
+    expect(headers).toEqual({
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': '86',
+      'x-kept': 'yes',
+      'x-request-id': 'test',
+    })
+  })
+
+  it('refuses a status that is none of an error', () => {
+    expect(() => new CallError(200)).toThrow(RangeError)
+  })
+})
+
+describe('onError', () => {
+  it.each([
+    ['value', 500, '{"translated":"value"}'],
+    ['status', 409, '{"translated":"status"}'],
+    ['async', 500, '{"translated":"async"}'],
+    ['stops', 203, '"stops"'],
+    ['stop', 202, ''],
+  ])('%s is %i %s', async (how, ...[status, body]) => {
+    expect(await all.ask({ path: `/translated/${how}` })).toMatchObject({ status, body })
+  })
+
+  it.each([
+    ['error', 404, 'error'],
+    ['throws', 409, 'throws'],
+    ['nothing', 500, 'An unexpected error occurred'],
+  ])('%s is the error %i', async (how, ...[status, description]) => {
+    const { body } = await all.ask({ path: `/translated/${how}` })
+    expect(JSON.parse(body)).toMatchObject({ statusCode: status, error: { description } })
+  })
+
+  it('hears of what comes before the handler too', async () => {
+    class Early extends Controller {
+      static override use = [() => false]
+      GET() {
+        return 'not called'
+      }
+      override onError(): unknown {
+        return { heard: this.response.status }
+      }
+    }
+    const early = await everyInterface({ modules: { index: { Early } } })
+    expect(await early.ask({ path: '/early' })).toMatchObject({ status: 403, body: '{"heard":403}' })
+    expect(await early.ask({ method: 'POST', path: '/early' })).toMatchObject({ status: 405, body: '{"heard":405}' })
+    await early.close()
+  })
+})
+
+describe('the log', () => {
+  const heard = async (path: string): Promise<readonly unknown[]> => {
+    logged.length = 0
+    await all.app.inject({ path })
+    return logged
+  }
+
+  it.each([['error'], ['text'], ['default'], ['unavailable']])('has %s', async (name) => {
+    expect(await heard(`/errors/${name}`)).toHaveLength(1)
+  })
+
+  it.each([['not-found'], ['not-implemented'], ['gone']])('does not have %s', async (name) => {
+    expect(await heard(`/errors/${name}`)).toEqual([])
+  })
+
+  it('tells who listens', async () => {
+    const events: unknown[] = []
+    all.app.on('error', (error, request) => events.push(['error', String(error), request.path]))
+    all.app.on('route', (request, status) => events.push(['route', request.route?.handler, status]))
+    await all.app.inject({ path: '/errors/error' })
+    await all.app.inject({ path: '/nowhere' })
+    expect(events).toEqual([
+      ['error', 'Error: secret', '/errors/error'],
+      ['route', 'GET', 500],
+      ['route', undefined, 404],
+    ])
+  })
+})
+
+describe('options', () => {
+  it('errorBody replaces the envelope, also where no controller was found', async () => {
+    const problems = await everyInterface({
+      modules: { index: { Errors } },
+      errorBody: ({ status, message }, request) => ({ status, title: message, instance: request.path }),
+    })
+    const body = '{"status":404,"title":"There is nothing at this URL","instance":"/x/y"}'
+    // A mount would be part of the path.
+    expect(await problems.ask({ path: '/x/y', withoutMount: true })).toMatchObject({ status: 404, body })
+    await problems.close()
+  })
+
+  it('an errorBody that fails is 500 in the envelope', async () => {
+    const errorBody = (): never => {
+      throw new Error('secret')
+    }
+    const failing = await everyInterface({ modules: { index: { Errors } }, errorBody })
+    const { status, body } = await failing.ask({ path: '/nowhere' })
+    expect([status, JSON.parse(body)]).toMatchObject([500, { error: { type: 'SERVER_ERROR' } }])
+    await failing.close()
+  })
+
+  it('exposeErrors shows the stack', async () => {
+    const exposing = await everyInterface({ modules: { index: { Errors } }, exposeErrors: true })
+    const { body } = await exposing.app.inject({ path: '/errors/error' })
+    expect(await new Response(body).text()).toContain('Error: secret\\n    at ')
+    await exposing.close()
+  })
+})

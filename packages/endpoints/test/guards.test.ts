@@ -1,0 +1,264 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import {
+  type Args,
+  accepts,
+  authBasic,
+  authBearer,
+  CallError,
+  Controller,
+  type GuardContext,
+  httpCache,
+  memoryStore,
+  NotFound,
+  noHttpCache,
+  rateLimit,
+  requireScopes,
+} from '../src/endpoints.ts'
+import { type Ask, type EveryInterface, everyInterface } from './every-interface.ts'
+
+let order: string[] = []
+const noting = (name: string) => () => void order.push(name)
+
+class Base extends Controller {
+  static override use = [noting('base')]
+}
+
+class Ordered extends Base {
+  static override use = [noting('class')]
+
+  static POST = accepts({
+    path: [z.string().optional()],
+    keywords: z.object({ a: z.string() }),
+    use: [
+      Object.assign(({ args }: GuardContext) => void order.push(`bound ${JSON.stringify(args)}`), {
+        phase: 'bound' as const,
+      }),
+      noting('handler guard'),
+    ],
+  })
+  POST(...[, { a }]: Args<typeof Ordered.POST>) {
+    order.push(`handler ${a}`)
+    return a
+  }
+
+  override before() {
+    order.push('before')
+  }
+  override after(value: unknown) {
+    order.push('after')
+    return { after: value }
+  }
+}
+
+class Refused extends Controller {
+  static GET_false = accepts({ use: [() => false] })
+  GET_false() {}
+
+  static GET_async = accepts({ use: [async () => false] })
+  GET_async() {}
+
+  static POST_unread = accepts({ keywords: z.object({ a: z.string() }), use: [() => false] })
+  POST_unread() {}
+}
+
+const fail = (error: Error) => () => {
+  throw error
+}
+
+class Auth extends Controller {
+  static GET_basic = accepts({
+    use: [authBasic((name, password) => name === 'ada' && password === 'pass:é' && { name }, { realm: 'r' })],
+  })
+  GET_basic() {
+    return this.request.identity
+  }
+
+  static GET_bearer = accepts({ use: [authBearer(async (token) => token === 't0k.en' && { scope: 'read write' })] })
+  GET_bearer() {
+    return [this.request.isAuth('bearer'), this.request.isAuth('token'), this.request.isAuth('client')]
+  }
+
+  static GET_scopes = accepts({
+    use: [authBearer((token) => ({ scopes: token.split(',') })), requireScopes('read', 'write')],
+  })
+  GET_scopes() {
+    return 'in'
+  }
+
+  static GET_scope = accepts({ use: [authBearer((scope) => ({ scope })), requireScopes('read')] })
+  GET_scope() {
+    return 'in'
+  }
+
+  static GET_error = accepts({ use: [authBearer(fail(new Error('the directory is away')))] })
+  GET_error() {}
+
+  static GET_call_error = accepts({ use: [authBearer(fail(new CallError(503)))] })
+  GET_call_error() {}
+
+  static GET_handler_fault = accepts({ use: [authBearer(() => true)] })
+  GET_handler_fault() {
+    throw new TypeError('a fault of the handler')
+  }
+}
+
+class Cached extends Controller {
+  static GET = accepts({ path: [z.string().optional()], use: [httpCache(60)] })
+  GET(...[missing]: Args<typeof Cached.GET>) {
+    if (missing) throw new NotFound()
+    return 'kept'
+  }
+
+  static GET_never = accepts({ path: [z.string().optional()], use: [noHttpCache()] })
+  GET_never(...[missing]: Args<typeof Cached.GET_never>) {
+    if (missing) throw new NotFound()
+    return 'not kept'
+  }
+}
+
+let all: EveryInterface
+beforeAll(async () => {
+  all = await everyInterface({ modules: { index: { Ordered, Refused, Auth, Cached } }, use: [noting('application')] })
+})
+afterAll(() => all.close())
+
+const json = { 'content-type': 'application/json' }
+
+describe('order', () => {
+  it('guards, body, bound guards, before, handler, after', async () => {
+    order = []
+    const response = await all.app.inject({ method: 'POST', path: '/ordered', headers: json, body: '{"a":"x"}' })
+    expect(await response.json()).toEqual({ after: 'x' })
+    expect(order).toEqual([
+      ...['application', 'base', 'class', 'handler guard'],
+      ...['bound [null,{"a":"x"}]', 'before', 'handler x', 'after'],
+    ])
+  })
+
+  it.each([
+    ['/refused/false', {}],
+    ['/refused/async', {}],
+    ['/refused/unread', { method: 'POST', headers: json, body: '{"broken' }],
+  ])('403: %s refuses before the body is read', async (path, request: Partial<Ask>) => {
+    const { status, body } = await all.ask({ ...request, path })
+    expect([status, JSON.parse(body)]).toMatchObject([403, { error: { type: 'INSUFFICIENT_PRIVILEGES' } }])
+  })
+
+  it('404 and 405 come before guards', async () => {
+    order = []
+    expect((await all.app.inject({ path: '/nowhere' })).status).toBe(404)
+    expect((await all.app.inject({ path: '/ordered' })).status).toBe(405)
+    expect(order).toEqual([])
+  })
+})
+
+const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
+
+describe('authentication', () => {
+  it.each([
+    ['/auth/basic', basic('ada:pass:é'), '{"name":"ada"}'],
+    ['/auth/bearer', 'Bearer t0k.en', '[true,true,false]'],
+    ['/auth/bearer', 'bearer  t0k.en', '[true,true,false]'],
+    ['/auth/scopes', 'Bearer read,write,more', '"in"'],
+    ['/auth/scope', 'Bearer read', '"in"'],
+  ])('200: %s with %s', async (path, authorization, body) => {
+    expect(await all.ask({ path, headers: { authorization } })).toMatchObject({ status: 200, body })
+  })
+
+  const challenges: Readonly<Record<string, string>> = {
+    '/auth/basic': 'Basic realm="r"',
+    '/auth/bearer': 'Bearer realm="endpoints"',
+    '/auth/error': 'Bearer realm="endpoints"',
+  }
+
+  it.each([
+    ['/auth/basic', ''],
+    ['/auth/basic', 'Basic'],
+    ['/auth/basic', 'Basic ?'],
+    ['/auth/basic', 'Basic /w=='],
+    ['/auth/basic', basic('no colon')],
+    ['/auth/basic', basic('ada:wrong')],
+    ['/auth/basic', 'Bearer t0k.en'],
+    ['/auth/bearer', ''],
+    ['/auth/bearer', 'Bearer wrong'],
+    ['/auth/bearer', basic('ada:pass')],
+    ['/auth/error', 'Bearer any'],
+  ])('401: %s with "%s"', async (path, authorization) => {
+    const answer = await all.ask({ path, headers: authorization === '' ? {} : { authorization } })
+    expect(answer).toMatchObject({ status: 401, headers: { 'www-authenticate': challenges[path] } })
+  })
+
+  it.each([
+    ['/auth/scopes', 'Bearer read', 403],
+    ['/auth/scope', 'Bearer ready', 403],
+    ['/auth/call-error', 'Bearer any', 503],
+    ['/auth/handler-fault', 'Bearer any', 500],
+  ])('%s with "%s" is %i', async (path, authorization, status) => {
+    expect(await all.ask({ path, headers: { authorization } })).toMatchObject({ status })
+  })
+})
+
+describe('caching', () => {
+  it.each([
+    ['/cached', 'max-age=60'],
+    ['/cached/never', 'no-cache, no-store, must-revalidate'],
+    ['/cached/never/missing', 'no-cache, no-store, must-revalidate'],
+  ])('%s: %s', async (path, expected) => {
+    expect((await all.ask({ path })).headers['cache-control']).toBe(expected)
+  })
+
+  it('an error is not kept', async () => {
+    expect((await all.ask({ path: '/cached/missing' })).headers).not.toHaveProperty('cache-control')
+    expect((await all.ask({ path: '/cached/never/missing' })).headers).toMatchObject({
+      pragma: 'no-cache',
+      expires: '0',
+    })
+  })
+})
+
+describe('rate limits', () => {
+  let time = 1_000
+  class Limited extends Controller {
+    static override use = [
+      rateLimit({ limit: 2, ttl: 10, key: ({ request }) => request.header('x-key') ?? '', now: () => time }),
+    ]
+    GET() {
+      return 'in'
+    }
+  }
+  const hit = async (app: EveryInterface['app'], key: string) => {
+    const { status, headers } = await app.inject({ path: '/limited', headers: { 'x-key': key } })
+    const names = ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'retry-after']
+    return [status, ...names.map((name) => headers.get(name))]
+  }
+
+  it('429: beyond the limit, until the window that began with the first hit ends', async () => {
+    const { app, close } = await everyInterface({ modules: { index: { Limited } } })
+    expect(await hit(app, 'a')).toEqual([200, '2', '1', '10', null])
+    time = 5_500
+    expect(await hit(app, 'a')).toEqual([200, '2', '0', '6', null])
+    expect(await hit(app, 'a')).toEqual([429, '2', '0', '6', '6'])
+    expect(await hit(app, 'b')).toEqual([200, '2', '1', '10', null])
+    time = 10_999
+    expect(await hit(app, 'a')).toEqual([429, '2', '0', '1', '1'])
+    time = 11_000
+    expect(await hit(app, 'a')).toEqual([200, '2', '1', '10', null])
+    await close()
+  })
+
+  it('counts nobody without a key, and warns of it once', async () => {
+    const warnings: string[] = []
+    const log = { warn: (message: string) => warnings.push(message), error: () => {} }
+    const { app, close } = await everyInterface({ modules: { index: { Limited } }, log })
+    for (let i = 0; i < 4; i += 1) expect(await hit(app, '')).toEqual([200, null, null, null, null])
+    expect(warnings).toEqual(['rateLimit: the key is empty, so nobody is counted'])
+    await close()
+  })
+
+  it('forgets the key that was not seen for the longest time', () => {
+    const store = memoryStore(2)
+    const hits = ['a', 'b', 'a', 'c', 'a', 'b'].map((key) => store.hit(key, 10, 0))
+    expect(hits).toMatchObject([1, 1, 2, 1, 3, 1].map((count) => ({ count })))
+  })
+})

@@ -1,0 +1,31 @@
+import { expect, it } from 'vitest'
+import * as endpoints from '../src/endpoints.ts'
+
+it('offers no more than is documented', () => {
+  expect(Object.keys(endpoints).sort()).toEqual([
+    'AccessDenied',
+    'Application',
+    'CallError',
+    'CallStop',
+    'Conflict',
+    'Controller',
+    'Forbidden',
+    'MethodNotAllowed',
+    'NotFound',
+    'NotImplemented',
+    'Redirect',
+    'TooManyRequests',
+    'UNEXPECTED',
+    'ValidationError',
+    'accepts',
+    'authBasic',
+    'authBearer',
+    'fastifyOptions',
+    'httpCache',
+    'memoryStore',
+    'noHttpCache',
+    'p',
+    'rateLimit',
+    'requireScopes',
+  ])
+})
