@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { isOutdatedHash, loadArgon2, loadNodeArgon2, loadRustArgon2 } from './argon2.ts'
+import { isOutdated, loadArgon2, loadNodeArgon2, loadRustArgon2 } from './argon2.ts'
+import { parsePasswordHash } from './password-form.ts'
+
+const isOutdatedHash = (hash: string) => {
+  const form = parsePasswordHash(hash)
+  return form && isOutdated(form)
+}
 
 const FORM = /^\$argon2id\$v=19\$(m=19456,t=2,p=1|m=19456,p=1,t=2)\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/
 
@@ -31,14 +37,15 @@ describe.each([
   })
 })
 
-describe('isOutdatedHash', () => {
+describe('isOutdated', () => {
   const tail = '$GJKc8fEj4AoR/PTojbIYew$4FW369TfP4mverPz47iy55cXe0b7kDmsq3By5PqRzWk'
   it.each([
     ['$argon2id$v=19$m=19456,t=2,p=1', false],
     ['$argon2id$v=19$m=19456,p=1,t=2', false],
     ['$argon2id$v=19$m=19456,t=3,p=1', true],
     ['$argon2i$v=19$m=19456,t=2,p=1', true],
-    ['$argon2d$v=19$m=19456,t=2,p=1', true],
+    ['$argon2id$v=19$m=19457,t=2,p=1', true],
+    ['$argon2id$v=19$m=19456,t=2,p=2', true],
   ])('%s: %s', (head, expected) => {
     expect(isOutdatedHash(head + tail)).toBe(expected)
   })

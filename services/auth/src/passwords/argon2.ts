@@ -1,9 +1,7 @@
+import type { PasswordForm } from './password-form.ts'
+
 /** The work of one password hash: memory in KiB, passes, lanes (OWASP's first choice for argon2id). */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
-
-/** PHC form of argon2id and argon2i. Libraries disagree about the order of the parameters. */
-const PHC = /^\$(argon2id?)\$v=19\$([mtp]=\d+,[mtp]=\d+,[mtp]=\d+)\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$/
-const CURRENT_PARAMETERS = [`m=${COST.memoryCost}`, `p=${COST.parallelism}`, `t=${COST.timeCost}`].join()
 
 /** The two functions that this service needs of an argon2 library. Both run on threads of their own. */
 export interface Argon2 {
@@ -34,13 +32,9 @@ export async function loadNodeArgon2(): Promise<Argon2> {
   return { hash: (password) => hash(password, { type: argon2id, ...COST }), verify }
 }
 
-/** Whether `verify` can read a stored hash. */
-export function isArgon2Hash(hash: string): boolean {
-  return PHC.test(hash)
-}
-
 /** Whether a hash was made with another algorithm or other costs than today's. */
-export function isOutdatedHash(hash: string): boolean {
-  const [, variant, parameters] = PHC.exec(hash) ?? []
-  return variant !== 'argon2id' || parameters?.split(',').sort().join() !== CURRENT_PARAMETERS
+export function isOutdated(form: PasswordForm): boolean {
+  if (form.alg !== 'argon2id') return true
+  const { m, t, p } = form.cost
+  return m !== COST.memoryCost || t !== COST.timeCost || p !== COST.parallelism
 }

@@ -2,7 +2,8 @@ import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { argon2i, hash as hashByReference } from 'argon2'
 import { describe, expect, it } from 'vitest'
 import { type Argon2, loadArgon2 } from './argon2.ts'
-import { createPasswordHasher } from './password-hash.ts'
+import { toStoredFirebaseHash } from './firebase-scrypt.ts'
+import { createPasswordHasher, type HashWork } from './password-hash.ts'
 
 const real = await loadArgon2()
 
@@ -23,6 +24,26 @@ function countWork() {
   return { argon2, verified }
 }
 
+// Published examples of each form, and one of argon2's own reference.
+const firebase =
+  '$fbscrypt$v=1,n=14,r=8,p=1,ss=Bw==,sk=jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==$42xEC+ixf3L2lw==$lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ=='
+const OLDER: readonly (readonly [HashWork['alg'], string, string])[] = [
+  [
+    'argon2i',
+    'older',
+    await hashByReference('older', { type: argon2i, memoryCost: 4096, timeCost: 3, parallelism: 1 }),
+  ],
+  ['bcrypt', 'U*U', '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'],
+  ['bcrypt', 'U*U', '$2y$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'],
+  ['scrypt', 'password', '$scrypt$ln=16,r=8,p=1$aM15713r3Xsvxbi31lqr1Q$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD+iCs5E'],
+  [
+    'pbkdf2',
+    'toomanysecrets',
+    '$pbkdf2-sha256$29000$N2YMIWQsBWBMae09x1jrPQ$1t8iyB2A.WF/Z5JZv.lfCIhXXN33N23OSgQYThBYRfk',
+  ],
+  ['firebase-scrypt', 'user1password', toStoredFirebaseHash(firebase, undefined)],
+]
+
 describe('verify', () => {
   it('knows the password of a hash', async () => {
     const hasher = createHasher()
@@ -31,14 +52,40 @@ describe('verify', () => {
     expect(await hasher.verify(hash, 'Secret')).toEqual({ matches: false, outdated: false })
   })
 
-  it('tells when a hash that matches should be made anew', async () => {
-    const hash = await hashByReference('older', { type: argon2i, memoryCost: 4096, timeCost: 3, parallelism: 1 })
-    expect(await createHasher().verify(hash, 'older')).toEqual({ matches: true, outdated: true })
+  it.each(OLDER)('knows %s, and tells that it should be made anew', async (alg, password, hash) => {
+    const algorithms: string[] = []
+    const hasher = createPasswordHasher({
+      argon2: real,
+      concurrency: 2,
+      clock: () => 0,
+      onWork: (work, stage) => algorithms.push(`${work.kind} ${work.alg} ${stage}`),
+    })
+    expect(await hasher.verify(hash, password)).toEqual({ matches: true, outdated: true })
+    expect(await hasher.verify(hash, `${password}.`)).toEqual({ matches: false, outdated: false })
+    expect(await hasher.verify(hash, '')).toEqual({ matches: false, outdated: false })
+    expect(algorithms).toEqual(
+      Array(3)
+        .fill([`compare ${alg} submitted`, `compare ${alg} completed`])
+        .flat(),
+    )
+  })
+
+  it.each(OLDER)('leaves the event loop free while it computes %s', async (_alg, password, hash) => {
+    const hasher = createHasher()
+    // The first time it may load a library.
+    await hasher.verify(hash, password)
+    const order: string[] = []
+    const comparison = hasher.verify(hash, password).then(() => order.push('compared'))
+    await new Promise((resolve) => setImmediate(resolve))
+    order.push('next turn')
+    await comparison
+    expect(order).toEqual(['next turn', 'compared'])
   })
 
   it.each([
     ['nobody', null],
-    ['an algorithm that is not known', '$2b$10$abcdefghijklmnopqrstuuAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'],
+    ['an algorithm that is not known', '$1$abcdefgh$abcdefghijklmnopqrstuu'],
+    ['a hash that would take seconds', '$2b$31$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'],
     ['a damaged hash', '$argon2id$v=19$m=19456,t=2,p=1$zzz'],
     ['no hash at all', ''],
   ])('does the same work for %s as for a user, and always refuses', async (_case, hash) => {
@@ -58,7 +105,7 @@ describe('a flood', () => {
       argon2: { hash: () => promise, verify: () => Promise.resolve(true) },
       concurrency: 2,
       clock: () => 0,
-      onWork: (work, stage) => events.push(`${work} ${stage}`),
+      onWork: ({ kind }, stage) => events.push(`${kind} ${stage}`),
     })
     // 50 ms each and two at a time: 80 wait 2 s.
     const taken = Array.from({ length: 82 }, () => hasher.hash('x'))
@@ -69,5 +116,14 @@ describe('a flood', () => {
     expect(await Promise.all(taken)).toHaveLength(82)
     expect(events.filter((event) => event === 'hash submitted')).toHaveLength(83)
     expect(events.filter((event) => event === 'hash completed')).toHaveLength(82)
+  })
+
+  it('503: refuses imported forms by the same queue', async () => {
+    const hasher = createPasswordHasher({ argon2: real, concurrency: 1, clock: () => 0 })
+    const bcrypt = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
+    const answers = await Promise.allSettled(Array.from({ length: 50 }, () => hasher.verify(bcrypt, 'U*U')))
+    // 50 ms each and one at a time: one runs and 40 wait.
+    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(41)
+    expect(answers.at(-1)).toMatchObject({ status: 'rejected', reason: { status: 503, code: 'server_busy' } })
   })
 })

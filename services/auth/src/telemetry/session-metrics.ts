@@ -13,5 +13,5 @@ export function countHashing(meter: Meter): NonNullable<PasswordHasherOptions['o
     hash: { submitted: count('hash_submitted'), completed: count('hash_completed') },
     compare: { submitted: count('compare_submitted'), completed: count('compare_completed') },
   }
-  return (work, stage) => counters[work][stage].add(1, { alg: 'argon2id' })
+  return ({ kind, alg }, stage) => counters[kind][stage].add(1, { alg })
 }

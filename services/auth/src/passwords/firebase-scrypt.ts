@@ -1,0 +1,46 @@
+import { decodeBase64 } from './password-form.ts'
+
+/** What a Firebase project gives beside its users' hashes ("Password hash parameters" in its console). */
+export interface FirebaseParameters {
+  readonly signerKey: Buffer
+  readonly saltSeparator: Buffer
+  /** scrypt's block size. */
+  readonly rounds: number
+  /** log2 of scrypt's cost. */
+  readonly memCost: number
+}
+
+/**
+ * Turns a hash of Firebase into the form `$firebase-scrypt$ln=…,r=…,p=1$<salt>$<key stream>` that is stored.
+ *
+ * Firebase derives a key from password and salt by scrypt, and keeps the project's signer key encrypted with it. That is an
+ * addition of key stream and signer key; taken apart here, a login needs the key stream alone, and the signer key is kept
+ * nowhere.
+ * @param text `$fbscrypt$<salt>$<hash>`, or `$fbscrypt$v=1,n=…,r=…,p=1,ss=<salt separator>,sk=<signer key>$<salt>$<hash>`
+ * @param usual of hashes that do not carry their own
+ * @throws Error with what is wrong
+ */
+export function toStoredFirebaseHash(text: string, usual: FirebaseParameters | undefined): string {
+  const [, , ...parts] = text.split('$')
+  const own = parts.length === 3 ? readParameters(parts[0] ?? '') : undefined
+  const [salt, hash] = parts.slice(-2).map(decodeBase64)
+  if (parts.length < 2 || parts.length > 3 || !salt || !hash) throw new Error('is no hash of Firebase')
+  const parameters = own ?? usual
+  if (!parameters) throw new Error('needs the parameters of its Firebase project')
+  const { signerKey, saltSeparator, rounds, memCost } = parameters
+  if (hash.length !== signerKey.length) throw new Error('does not fit the signer key')
+  const stream = hash.map((byte, i) => byte ^ (signerKey[i] ?? 0))
+  const bytes = [Buffer.concat([salt, saltSeparator]), Buffer.from(stream)].map((part) => part.toString('base64url'))
+  return `$firebase-scrypt$ln=${memCost},r=${rounds},p=1$${bytes.join('$')}`
+}
+
+function readParameters(text: string): FirebaseParameters {
+  const values = new Map(
+    text.split(',').map((part) => [part.slice(0, part.indexOf('=')), part.slice(part.indexOf('=') + 1)]),
+  )
+  const read = (name: string) => values.get(name) ?? ''
+  const [saltSeparator, signerKey] = [read('ss'), read('sk')].map(decodeBase64)
+  const isKnown = read('v') === '1' && read('p') === '1' && /^\d{1,2}$/.test(read('n')) && /^\d{1,3}$/.test(read('r'))
+  if (!isKnown || !saltSeparator || !signerKey) throw new Error('has parameters that are not those of Firebase')
+  return { signerKey, saltSeparator, rounds: Number(read('r')), memCost: Number(read('n')) }
+}
