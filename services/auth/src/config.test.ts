@@ -37,6 +37,17 @@ describe('loadAuthConfig', () => {
   it.each([
     [{ AUTH_SITE_URL: '/home' }, 'AUTH_SITE_URL must be an absolute URI with scheme and host (got "/home")'],
     [{ AUTH_JWT_EXP: 'x' }, 'AUTH_JWT_EXP must be a positive integer (got "x")'],
+    [
+      { AUTH_JWT_VALID_METHODS: 'HS256, none' },
+      'AUTH_JWT_VALID_METHODS must be a list of ES256, EdDSA, RS256, HS256, ES512, RS512 (got "HS256, none")',
+    ],
+    [
+      {
+        AUTH_JWT_KEYS: `[{"kty":"oct","k":"${'A'.repeat(43)}","kid":"x","key_ops":["sign"]}]`,
+        AUTH_JWT_KEY_ID: 'x',
+      },
+      'AUTH_JWT_KEY_ID must not be the kid of a key in AUTH_JWT_KEYS',
+    ],
     [{ AUTH_JWT_EXP: '0' }, 'AUTH_JWT_EXP must be a positive integer (got "0")'],
     [{ AUTH_API_PORT: '70000' }, 'AUTH_API_PORT must be a port between 0 and 65535 (got "70000")'],
     [{ PORT: 'x' }, 'PORT must be a port between 0 and 65535 (got "x")'],
@@ -146,6 +157,7 @@ describe('loadAuthConfig', () => {
       loadAuthConfig({
         ...required,
         AUTH_JWT_SECRET: 'short',
+        AUTH_JWT_DEFAULT_GROUP_NAME: 'member',
         AUTH_OPERATOR_TOKEN: 'x',
         AUTH_DB_MAX_POOL_SIZE: '64',
         AUTH_SMS_PROVIDER: 'textlocal',
@@ -154,6 +166,7 @@ describe('loadAuthConfig', () => {
     ).toEqual([
       'AUTH_OPERATOR_TOKEN is deprecated and has no effect',
       'AUTH_DB_MAX_POOL_SIZE above 32 makes the database slower, not faster',
+      'AUTH_JWT_DEFAULT_GROUP_NAME is a deprecated name: it sets the role of new users, tokens have no groups',
       'AUTH_JWT_SECRET is shorter than 32 bytes: tokens that it signs can be forged by guessing it',
       'mail is dropped, because AUTH_SMTP_HOST, AUTH_SMTP_PORT, AUTH_SMTP_ADMIN_EMAIL is not set',
       'no SMS can be sent, because AUTH_SMS_TEXTLOCAL_API_KEY is not set',

@@ -1,6 +1,6 @@
 import { loadConfig, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { externalProblems, externalSettings, externalWarnings, toExternalConfig } from './config/external.ts'
-import { jwtSettings, jwtWarnings, toJwtConfig } from './config/jwt.ts'
+import { jwtProblems, jwtSettings, jwtWarnings, toJwtConfig } from './config/jwt.ts'
 import { mailProblems, mailSettings, mailWarnings, toMailConfig } from './config/mail.ts'
 import { mfaSettings, toMfaConfig } from './config/mfa.ts'
 import { securityProblems, securitySettings, toRateLimitConfig, toSecurityConfig } from './config/security.ts'
@@ -67,7 +67,12 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): LoadedCon
     env,
     file,
     aliases: serverAliases,
-    check: (candidate) => [...mailProblems(candidate), ...securityProblems(candidate), ...externalProblems(candidate)],
+    check: (candidate) => [
+      ...jwtProblems(candidate),
+      ...mailProblems(candidate),
+      ...securityProblems(candidate),
+      ...externalProblems(candidate),
+    ],
   })
   return {
     config: toAuthConfig(values),

@@ -79,20 +79,11 @@ export interface Telemetry {
 /** Makes the real dependencies. The jobs are not opened yet, nor the signing keys read: `serve` does both. */
 export async function createDeps(config: AuthConfig, telemetry: Telemetry): Promise<OpenDeps> {
   const { logger, meter } = telemetry
-  const names = authNames(config)
   const onError = (error: Error) => logger.warn({ err: error }, 'connection lost')
-  const database = openDatabase<AuthDatabase>({
-    ...config.database,
-    names,
-    applicationName: 'trestle-auth',
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-    lockTimeoutMs: LOCK_TIMEOUT_MS,
-    timestamps: 'rfc3339',
-    onConnectionError: onError,
-  })
-  const encryptionKey = config.security.encryptionKey ?? deriveEncryptionKey(config.jwt.secret)
-  const encryptionKeys = createEncryptionKeys(encryptionKey, config.security.decryptionKeys)
-  const serverKeys = deriveServerKeys(encryptionKey)
+  const database = openAuthDatabase(config, onError)
+  const { names } = database
+  const encryptionKeys = encryptionKeysOf(config)
+  const serverKeys = deriveServerKeys(encryptionKeys.current.key)
   const limiters = await openLimiterStore(config.rateLimits, database, onError)
   const outbound = createOutbound(config.security.outboundAllowedHosts)
   const templates = createTemplateLoader(config.mail, outbound, logger)
@@ -138,6 +129,40 @@ export async function createDeps(config: AuthConfig, telemetry: Telemetry): Prom
       await database.close()
     },
   }
+}
+
+/** What a command needs that serves nobody: neither jobs nor limits nor mail. */
+export type CommandDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'randomBytes' | 'encryptionKeys'>
+
+/** Runs a command with a database of its own. */
+export async function withCommandDeps<Result>(
+  config: AuthConfig,
+  run: (deps: CommandDeps) => Promise<Result>,
+): Promise<Result> {
+  // A lost connection fails the statement that uses it; there is nobody else to tell.
+  const { db, names, close } = openAuthDatabase(config, () => {})
+  try {
+    return await run({ config, db, names, randomBytes, encryptionKeys: encryptionKeysOf(config) })
+  } finally {
+    await close()
+  }
+}
+
+function openAuthDatabase(config: AuthConfig, onError: (error: Error) => void): Database<AuthDatabase> {
+  return openDatabase<AuthDatabase>({
+    ...config.database,
+    names: authNames(config),
+    applicationName: 'trestle-auth',
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    lockTimeoutMs: LOCK_TIMEOUT_MS,
+    timestamps: 'rfc3339',
+    onConnectionError: onError,
+  })
+}
+
+/** The keys that seal secrets in the database. */
+function encryptionKeysOf({ security, jwt }: AuthConfig): EncryptionKeys {
+  return createEncryptionKeys(security.encryptionKey ?? deriveEncryptionKey(jwt.secret), security.decryptionKeys)
 }
 
 function connectJobs(

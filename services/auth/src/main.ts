@@ -1,10 +1,13 @@
 #!/usr/bin/env node
+import { setTimeout as pause } from 'node:timers/promises'
 import { runCommandLine } from '@trestle/common/server/command-line.ts'
 import { migrateCommand } from '@trestle/service/migrate-command.ts'
 import { Command } from 'commander'
 import { doctor } from './commands/doctor.ts'
+import { keysCommand } from './commands/keys.ts'
 import { serve } from './commands/serve.ts'
 import { loadAuthConfig } from './config.ts'
+import { type CommandDeps, withCommandDeps } from './deps.ts'
 import { migrateOptions } from './migrations.ts'
 import { VERSION } from './version.ts'
 
@@ -14,6 +17,7 @@ const program = new Command('auth')
   .version(VERSION)
 
 const load = () => loadAuthConfig(process.env, program.opts<{ config?: string }>().config)
+const withDeps = (run: (deps: CommandDeps) => Promise<void>) => withCommandDeps(load().config, run)
 const print = (line: string) => process.stdout.write(`${line}\n`)
 
 program
@@ -21,6 +25,7 @@ program
   .description('run the HTTP service (also without a command)')
   .action(() => serve(load(), process))
 program.addCommand(migrateCommand(() => migrateOptions(load().config), print))
+program.addCommand(keysCommand({ withDeps, print, pause }))
 program
   .command('doctor')
   .description('try settings, database, mail server, keys, clock and URLs, and say what to do')

@@ -1,7 +1,7 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, integer, secret, text } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
-import { importSigningKey, type PrivateJwk } from '../sessions/signing-key.ts'
+import { importSigningKey, type PrivateJwk, SIGNING_ALGORITHMS } from '../sessions/signing-key.ts'
 
 /** Contract 1.3. */
 export const jwtSettings = {
@@ -9,11 +9,11 @@ export const jwtSettings = {
   JWT_EXP: integer(1).default(3_600),
   JWT_AUD: text().default('authenticated'),
   JWT_ADMIN_ROLES: commaList().default(['service_role', 'supabase_admin']),
-  JWT_DEFAULT_GROUP_NAME: text().default('authenticated'),
+  JWT_DEFAULT_GROUP_NAME: text().optional(),
   JWT_ISSUER: text().optional(),
   JWT_KEY_ID: text().optional(),
   JWT_KEYS: privateKeys().default([]),
-  JWT_VALID_METHODS: commaList().optional(),
+  JWT_VALID_METHODS: algorithmList().optional(),
 } as const
 
 type Values = SettingValues<typeof jwtSettings>
@@ -32,7 +32,7 @@ export function toJwtConfig(values: Values & { readonly API_EXTERNAL_URL: string
     /** Values of the `role` claim that make an admin; the first is the service's role. */
     adminRoles: values.JWT_ADMIN_ROLES,
     /** Role of new users. */
-    defaultRole: values.JWT_DEFAULT_GROUP_NAME,
+    defaultRole: values.JWT_DEFAULT_GROUP_NAME ?? 'authenticated',
     issuer: values.JWT_ISSUER ?? values.API_EXTERNAL_URL,
     /** `kid` of tokens that JWT_SECRET signs. */
     secretKeyId: values.JWT_KEY_ID,
@@ -44,15 +44,26 @@ export function toJwtConfig(values: Values & { readonly API_EXTERNAL_URL: string
 }
 
 export function jwtWarnings(values: Values): string[] {
-  if (Buffer.byteLength(values.JWT_SECRET) >= SECRET_BYTES_MIN) return []
+  const isShort = Buffer.byteLength(values.JWT_SECRET) < SECRET_BYTES_MIN
   return [
-    `AUTH_JWT_SECRET is shorter than ${SECRET_BYTES_MIN} bytes: tokens that it signs can be forged by guessing it`,
+    ...(values.JWT_DEFAULT_GROUP_NAME === undefined
+      ? []
+      : ['AUTH_JWT_DEFAULT_GROUP_NAME is a deprecated name: it sets the role of new users, tokens have no groups']),
+    ...(isShort
+      ? [`AUTH_JWT_SECRET is shorter than ${SECRET_BYTES_MIN} bytes: tokens that it signs can be forged by guessing it`]
+      : []),
   ]
+}
+
+/** Problems of several settings at once. */
+export function jwtProblems(values: Values): string[] {
+  if (!values.JWT_KEYS.some(({ kid }) => kid === values.JWT_KEY_ID)) return []
+  return ['AUTH_JWT_KEY_ID must not be the kid of a key in AUTH_JWT_KEYS']
 }
 
 const jwk = z.looseObject({
   kty: z.string(),
-  kid: z.string().min(1),
+  kid: z.string().min(1).max(128),
   alg: z.string().optional(),
   key_ops: z.array(z.string()).optional(),
 })
@@ -69,6 +80,12 @@ function privateKeys(): z.ZodType<readonly PrivateJwk[], string> {
       context.addIssue({ code: 'custom', message: problem ?? 'is not valid' })
       return z.NEVER
     })
+}
+
+function algorithmList(): z.ZodType<readonly string[], string> {
+  return commaList().refine((list) => list.every((alg) => SIGNING_ALGORITHMS.some((known) => known === alg)), {
+    error: `must be a list of ${SIGNING_ALGORITHMS.join(', ')}`,
+  })
 }
 
 function parseKeys(value: string): PrivateJwk[] | undefined {

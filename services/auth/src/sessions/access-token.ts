@@ -59,7 +59,8 @@ export function verifyAccessToken(findKey: FindKey, token: string, now: Date): V
   const key = findKey(kid, alg)
   // The algorithm is the key's to say, never the token's: `none` and mixed-up algorithms end here.
   if (key === undefined || key.alg !== alg) return invalid('token is unverifiable: unrecognized key or algorithm')
-  if (!isBase64Url(signature) || !key.verify(`${header}.${payload}`, Buffer.from(signature, 'base64url'))) {
+  const signatureBytes = decodePart(signature)
+  if (signatureBytes === undefined || !key.verify(`${header}.${payload}`, signatureBytes)) {
     return invalid('token signature is invalid: signature is invalid')
   }
   const claims = parsePart(payload)
@@ -74,9 +75,14 @@ export function isCurrent(claims: VerifiedClaims, now: Date): boolean {
 }
 
 function timeProblem({ exp, nbf }: VerifiedClaims, nowSeconds: number): string | undefined {
-  if (exp !== undefined && !(typeof exp === 'number' && nowSeconds < exp)) return 'token is expired'
-  if (nbf !== undefined && !(typeof nbf === 'number' && nowSeconds >= nbf)) return 'token is not valid yet'
+  if (exp !== undefined && !(isTime(exp) && nowSeconds < exp)) return 'token is expired'
+  if (nbf !== undefined && !(isTime(nbf) && nowSeconds >= nbf)) return 'token is not valid yet'
   return undefined
+}
+
+/** JSON can spell numbers that are none: 1e999 would be a token without end. */
+function isTime(value: unknown): value is number {
+  return Number.isFinite(value)
 }
 
 function invalid(reason: string): Verification {
@@ -85,9 +91,10 @@ function invalid(reason: string): Verification {
 
 /** The JSON object of one part of a token; undefined when it is none. */
 function parsePart(part: string): Readonly<Record<string, unknown>> | undefined {
-  if (!isBase64Url(part)) return undefined
+  const bytes = decodePart(part)
+  if (bytes === undefined) return undefined
   try {
-    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'))
+    const value: unknown = JSON.parse(bytes.toString('utf8'))
     return isObject(value) ? value : undefined
   } catch {
     return undefined
@@ -98,7 +105,11 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Node decodes what is no base64url by guessing: it skips foreign characters and takes those of plain base64. */
-function isBase64Url(text: string): boolean {
-  return /^[A-Za-z0-9_-]+$/.test(text)
+/**
+ * The bytes of one part of a token. Undefined for anything but their one spelling in base64url: Node decodes by guessing,
+ * it skips foreign characters, takes those of plain base64 and ignores bits that are left over.
+ */
+function decodePart(part: string): Buffer | undefined {
+  const bytes = Buffer.from(part, 'base64url')
+  return bytes.length > 0 && bytes.toString('base64url') === part ? bytes : undefined
 }

@@ -115,6 +115,28 @@ describe('JWT_KEYS', () => {
     expect(await states()).toEqual(['first ES256 active', 'second ES256 next'])
   })
 
+  it('makes one key active when processes with different signers start together', async () => {
+    const keys = [first, ...Array.from({ length: 5 }, (_, i) => ecKey(`other ${i}`, 'sign'))]
+    await Promise.all(keys.map((key) => createRing({ keys: [key] }).load()))
+    const found = await states()
+    expect(found).toHaveLength(6)
+    expect(found.filter((line) => line.endsWith(' active'))).toHaveLength(1)
+  })
+
+  it('refuses to start with another key under a kid that the table has', async () => {
+    await createRing({ keys: [first] }).load()
+    await expect(createRing({ keys: [ecKey('first', 'sign')] }).load()).rejects.toThrow(
+      'AUTH_JWT_KEYS has another key under the kid "first" than the database: give it a new kid',
+    )
+  })
+
+  it('refuses to start where its own tokens would not be accepted', async () => {
+    const settings = { JWT_VALID_METHODS: 'HS256' }
+    await expect(createRing({ keys: [first], settings }).load()).rejects.toThrow(
+      'AUTH_JWT_VALID_METHODS must contain ES256',
+    )
+  })
+
   it('stores no private key in the clear', async () => {
     await createRing({ keys: [first] }).load()
     const rows = await database.db.selectFrom('signing_keys').selectAll().execute()

@@ -2,7 +2,6 @@ import type { Kysely } from 'kysely'
 import { LRUCache } from 'lru-cache'
 import { isSigner, type JwtConfig } from '../config/jwt.ts'
 import type { AuthDatabase } from '../database.ts'
-import { type EncryptionKeys, openSecret, sealSecret } from '../secrets/sealed-secret.ts'
 import {
   type AccessTokenClaims,
   isCurrent,
@@ -12,11 +11,13 @@ import {
   verifyAccessToken,
 } from './access-token.ts'
 import { createKeySet, type KeySet } from './key-set.ts'
+import { openSigningKey, type Sealing, sealSigningKey } from './sealed-signing-key.ts'
 import { importSigningKey, type PrivateJwk, type PublicJwk, secretSigningKey } from './signing-key.ts'
 import {
-  insertMissingSigningKeys,
+  findActiveKid,
+  insertSigningKey,
   listSigningKeys,
-  type NewSigningKey,
+  lockSigningKeys,
   type StoredSigningKey,
 } from './signing-key-repository.ts'
 
@@ -26,29 +27,32 @@ export interface KeyRing {
   verify(token: string, now: Date): Verification
   /** The keys of /.well-known/jwks.json. */
   publicJwks(): readonly PublicJwk[]
-  /** Fills the table from JWT_KEYS and reads it. Throws when a key cannot be opened. */
+  /**
+   * Fills the table from JWT_KEYS and reads it.
+   * @throws Error when a key cannot be opened, when the table has another key under a kid of JWT_KEYS, or when
+   * JWT_VALID_METHODS refuses what is signed here
+   */
   load(): Promise<void>
   /** Reads the table every 5 s, so that a rotation reaches all processes. A failure leaves the keys as they are. */
   startPolling(onError: (error: Error) => void): void
   stopPolling(): void
 }
 
-export interface KeyRingOptions {
+export interface KeyRingOptions extends Sealing {
   readonly db: Kysely<AuthDatabase>
   readonly jwt: JwtConfig
-  readonly encryptionKeys: EncryptionKeys
-  readonly randomBytes: (size: number) => Buffer
 }
 
-const POLL_MS = 5_000
+/** How soon every process knows of a change. */
+export const POLL_MS = 5_000
 const VERIFIED_TOKENS_MAX = 10_000
 const VERIFIED_CHARACTERS_MAX = 16 * 1024 * 1024
-const NONCE_BYTES = 12
 
-export function createKeyRing({ db, jwt, encryptionKeys, randomBytes }: KeyRingOptions): KeyRing {
+export function createKeyRing(options: KeyRingOptions): KeyRing {
+  const { db, jwt, encryptionKeys } = options
   const secretKey = secretSigningKey(jwt.secret, jwt.secretKeyId)
   const toKeySet = (rows: readonly StoredSigningKey[]): KeySet => {
-    const stored = rows.map(({ kid, state, sealed }) => ({ key: openKey(encryptionKeys, kid, sealed), state }))
+    const stored = rows.map((row) => ({ key: openSigningKey(encryptionKeys, row), state: row.state }))
     return createKeySet({ secretKey, stored, validMethods: jwt.validMethods })
   }
   // What has verified once need not be verified again until it expires or the keys change.
@@ -83,9 +87,11 @@ export function createKeyRing({ db, jwt, encryptionKeys, randomBytes }: KeyRingO
     verify,
     publicJwks: () => keys.publicJwks,
     load: async () => {
-      const seeds = jwt.seedKeys.map((jwk) => toNewKey(jwk, encryptionKeys, randomBytes(NONCE_BYTES)))
-      await insertMissingSigningKeys(db, seeds)
+      await seed(options)
       await read()
+      for (const jwk of jwt.seedKeys) expectSameKey(jwk, keys)
+      const { alg } = keys.signer
+      if (jwt.validMethods?.includes(alg) === false) throw new Error(`AUTH_JWT_VALID_METHODS must contain ${alg}`)
     },
     startPolling: (onError) => {
       timer = setInterval(() => void read().catch(onError), POLL_MS)
@@ -94,19 +100,21 @@ export function createKeyRing({ db, jwt, encryptionKeys, randomBytes }: KeyRingO
   }
 }
 
-function openKey(encryptionKeys: EncryptionKeys, kid: string, sealed: StoredSigningKey['sealed']) {
-  try {
-    // Only this service writes the column, and the seal proves it.
-    return importSigningKey(JSON.parse(openSecret(encryptionKeys, kid, sealed)) as PrivateJwk)
-  } catch (cause) {
-    throw new Error(`signing key "${kid}" cannot be opened: is AUTH_SECURITY_DATABASE_ENCRYPTION_KEY the right one?`, {
-      cause,
-    })
-  }
+/** Adds the keys of JWT_KEYS that the table lacks. The one that is to sign does so at once only where none does. */
+async function seed({ db, jwt, ...sealing }: KeyRingOptions): Promise<void> {
+  if (jwt.seedKeys.length === 0) return
+  await lockSigningKeys(db, async (trx) => {
+    const isSigned = (await findActiveKid(trx)) !== undefined
+    for (const jwk of jwt.seedKeys) {
+      await insertSigningKey(trx, sealSigningKey(sealing, jwk), isSigner(jwk) && !isSigned ? 'active' : 'next')
+    }
+  })
 }
 
-function toNewKey(jwk: PrivateJwk, encryptionKeys: EncryptionKeys, nonce: Buffer): NewSigningKey {
-  const { alg, publicJwk } = importSigningKey(jwk)
-  const sealed = sealSecret(encryptionKeys, jwk.kid, JSON.stringify({ ...jwk, alg }), nonce)
-  return { kid: jwk.kid, alg, sealed, publicJwk, signs: isSigner(jwk) }
+/** A key that was exchanged under its old kid would leave this service and the verifiers of its tokens at odds. */
+function expectSameKey(jwk: PrivateJwk, { find }: KeySet): void {
+  const given = importSigningKey(jwk)
+  const known = find(jwk.kid, given.alg)
+  if (known?.kid !== jwk.kid || known.verify('', Buffer.from(given.sign(''), 'base64url'))) return
+  throw new Error(`AUTH_JWT_KEYS has another key under the kid "${jwk.kid}" than the database: give it a new kid`)
 }

@@ -2,6 +2,9 @@ import type { FindKey } from './access-token.ts'
 import type { PublicJwk, SigningKey } from './signing-key.ts'
 import type { SigningKeyState } from './signing-key-repository.ts'
 
+/** How long others may keep the key set that they have read. */
+export const JWKS_MAX_AGE_SECONDS = 600
+
 /** The keys of access tokens at one moment. */
 export interface KeySet {
   /** Signs new tokens. */

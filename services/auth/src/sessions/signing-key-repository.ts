@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, sql, type Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
 import type { PublicJwk, SigningAlgorithm } from './signing-key.ts'
@@ -13,18 +13,57 @@ export interface StoredSigningKey {
   readonly sealed: SealedSecret
 }
 
+const stillVerifies = sql<boolean>`coalesce(retire_at > clock_timestamp(), true)`
+
 /** Every key that signs or verifies now, oldest first. */
 export async function listSigningKeys(db: Kysely<AuthDatabase>): Promise<StoredSigningKey[]> {
   const rows = await db
     .selectFrom('signing_keys')
     .select(['kid', 'state', 'private_sealed'])
-    .where((eb) => eb.or([eb('retire_at', 'is', null), eb('retire_at', '>', sql<string>`now()`)]))
+    .where(stillVerifies)
     .orderBy('created_at')
     .orderBy('kid')
     .limit(100)
     .execute()
-  // The table's CHECK constraint allows no other state.
-  return rows.map(({ kid, state, private_sealed: sealed }) => ({ kid, state: state as SigningKeyState, sealed }))
+  return rows.map(({ kid, state, private_sealed: sealed }) => ({ kid, state: toState(state), sealed }))
+}
+
+/** A key as the operator sees it. */
+export interface SigningKeyStatus {
+  readonly kid: string
+  readonly alg: string
+  readonly state: SigningKeyState
+  readonly createdAt: string
+  readonly ageSeconds: number
+  /** When a retired key stops to verify. */
+  readonly retireAt: string | null
+  /** False for a retired key whose time is over. */
+  readonly verifies: boolean
+}
+
+/** Every key there has been, newest first. */
+export async function listSigningKeyStatus(db: Kysely<AuthDatabase>): Promise<SigningKeyStatus[]> {
+  const rows = await selectStatus(db).orderBy('created_at', 'desc').orderBy('kid').limit(1_000).execute()
+  return rows.map(toStatus)
+}
+
+export async function findSigningKeyStatus(
+  db: Kysely<AuthDatabase>,
+  kid: string,
+): Promise<SigningKeyStatus | undefined> {
+  const row = await selectStatus(db).where('kid', '=', kid).executeTakeFirst()
+  return row && toStatus(row)
+}
+
+/** Makes changes to the keys one after the other, whichever processes want them. Readers are not kept waiting. */
+export async function lockSigningKeys<Result>(
+  db: Kysely<AuthDatabase>,
+  change: (trx: Transaction<AuthDatabase>) => Promise<Result>,
+): Promise<Result> {
+  return db.transaction().execute(async (trx) => {
+    await sql`LOCK TABLE ${sql.table('signing_keys')} IN SHARE ROW EXCLUSIVE MODE`.execute(trx)
+    return change(trx)
+  })
 }
 
 export interface NewSigningKey {
@@ -32,27 +71,61 @@ export interface NewSigningKey {
   readonly alg: SigningAlgorithm
   readonly sealed: SealedSecret
   readonly publicJwk: PublicJwk | null
-  /** Whether it becomes the active key when there is none. */
-  readonly signs: boolean
 }
 
-/** Adds keys that the table lacks. Processes that start together do it once. */
-export async function insertMissingSigningKeys(
-  db: Kysely<AuthDatabase>,
-  keys: readonly NewSigningKey[],
-): Promise<void> {
-  for (const { kid, alg, sealed, publicJwk, signs } of keys) {
-    const hasActive = sql<boolean>`EXISTS (SELECT FROM ${sql.table('signing_keys')} k WHERE k.state = 'active')`
-    await db
-      .insertInto('signing_keys')
-      .values({
-        kid,
-        alg,
-        state: signs ? sql<string>`CASE WHEN ${hasActive} THEN 'next' ELSE 'active' END` : 'next',
-        private_sealed: sealed,
-        public_jwk: publicJwk,
-      })
-      .onConflict((conflict) => conflict.doNothing())
-      .execute()
-  }
+/** Adds a key. False when there is one of that kid, whatever its state: a kid never comes again. */
+export async function insertSigningKey(
+  trx: Transaction<AuthDatabase>,
+  { kid, alg, sealed, publicJwk }: NewSigningKey,
+  state: 'next' | 'active',
+): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await trx
+    .insertInto('signing_keys')
+    .values({ kid, alg, state, private_sealed: sealed, public_jwk: publicJwk })
+    .onConflict((conflict) => conflict.column('kid').doNothing())
+    .executeTakeFirst()
+  return (numInsertedOrUpdatedRows ?? 0n) > 0n
+}
+
+/** The kid of the key that signs; undefined when that is JWT_SECRET. */
+export async function findActiveKid(trx: Transaction<AuthDatabase>): Promise<string | undefined> {
+  const row = await trx.selectFrom('signing_keys').select('kid').where('state', '=', 'active').executeTakeFirst()
+  return row?.kid
+}
+
+/** Lets a key sign. No other may be active. */
+export async function updateKeyToActive(trx: Transaction<AuthDatabase>, kid: string): Promise<void> {
+  await trx.updateTable('signing_keys').set({ state: 'active', retire_at: null }).where('kid', '=', kid).execute()
+}
+
+/** Keeps a key from signing, and lets it verify for some more seconds. Returns until when. */
+export async function updateKeyToRetired(
+  trx: Transaction<AuthDatabase>,
+  kid: string,
+  verifySeconds: number,
+): Promise<string> {
+  const { until } = await trx
+    .updateTable('signing_keys')
+    .set({ state: 'retired', retire_at: sql`clock_timestamp() + make_interval(secs => ${verifySeconds})` })
+    .where('kid', '=', kid)
+    .returning(sql<string>`retire_at`.as('until'))
+    .executeTakeFirstOrThrow()
+  return until
+}
+
+function selectStatus(db: Kysely<AuthDatabase>) {
+  const ageSeconds = sql<number>`extract(epoch FROM clock_timestamp() - created_at)::float8`
+  return db
+    .selectFrom('signing_keys')
+    .select(['kid', 'alg', 'state', 'created_at as createdAt', 'retire_at as retireAt'])
+    .select([stillVerifies.as('verifies'), ageSeconds.as('ageSeconds')])
+}
+
+function toStatus(row: Omit<SigningKeyStatus, 'state'> & { readonly state: string }): SigningKeyStatus {
+  return { ...row, state: toState(row.state) }
+}
+
+/** The table's CHECK constraint allows no other. */
+function toState(text: string): SigningKeyState {
+  return text as SigningKeyState
 }

@@ -11,7 +11,8 @@ import {
 } from 'node:crypto'
 
 /** The algorithms that this service signs with (RFC 7518 section 3.1, RFC 8037). */
-export type SigningAlgorithm = 'HS256' | 'RS256' | 'RS512' | 'ES256' | 'ES512' | 'EdDSA'
+export const SIGNING_ALGORITHMS = ['ES256', 'EdDSA', 'RS256', 'HS256', 'ES512', 'RS512'] as const
+export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number]
 
 /** A private JWK as JWT_KEYS and the table hold it. */
 export interface PrivateJwk extends JsonWebKey {
@@ -45,12 +46,9 @@ export interface SigningKey {
 const HASHES = { RS256: 'sha256', RS512: 'sha512', ES256: 'sha256', ES512: 'sha512', EdDSA: null } as const
 type AsymmetricAlgorithm = keyof typeof HASHES
 
-/** The members that make up a public key, by key type (RFC 7638 section 3.2): nothing else of a JWK is shown. */
-const PUBLIC_MEMBERS: Readonly<Record<string, readonly (keyof JsonWebKey)[]>> = {
-  RSA: ['kty', 'n', 'e'],
-  EC: ['kty', 'crv', 'x', 'y'],
-  OKP: ['kty', 'crv', 'x'],
-}
+/** What RFC 7518 asks for at least (sections 3.2 and 3.3). */
+const SECRET_BYTES_MIN = 32
+const MODULUS_BITS_MIN = 2_048
 
 /** HS256 with the bytes of JWT_SECRET. */
 export function secretSigningKey(secret: string, kid: string | undefined): SigningKey {
@@ -59,24 +57,35 @@ export function secretSigningKey(secret: string, kid: string | undefined): Signi
 
 /**
  * The key of a private JWK.
- * @throws when it is no key, or one whose algorithm is not supported
+ * @throws Error when it is no private key, a weak one, or one whose algorithm is not supported
  */
 export function importSigningKey(jwk: PrivateJwk): SigningKey {
   const alg = algorithmOf(jwk)
-  if (alg === 'HS256') return symmetricKey(createSecretKey(Buffer.from(jwk.k ?? '', 'base64url')), jwk.kid)
+  if (alg === 'HS256') return symmetricKey(importSecret(jwk), jwk.kid)
   const privateKey = createPrivateKey({ key: jwk, format: 'jwk' })
   const publicKey = createPublicKey(privateKey)
+  const { modulusLength = MODULUS_BITS_MIN } = publicKey.asymmetricKeyDetails ?? {}
+  if (modulusLength < MODULUS_BITS_MIN) throw new Error(`key ${jwk.kid} is shorter than ${MODULUS_BITS_MIN} bits`)
   const hash = HASHES[alg]
   // JWS has the two halves of an ECDSA signature side by side, not in ASN.1. Other keys ignore the setting.
   const dsaEncoding = 'ieee-p1363'
-  return {
+  const key: SigningKey = {
     kid: jwk.kid,
     alg,
     header: headerPart(alg, jwk.kid),
-    publicJwk: publicPart(jwk, alg),
+    publicJwk: { ...publicKey.export({ format: 'jwk' }), kid: jwk.kid, alg, use: 'sig', key_ops: ['verify'] },
     sign: (data) => sign(hash, Buffer.from(data), { key: privateKey, dsaEncoding }).toString('base64url'),
     verify: (data, signature) => verify(hash, Buffer.from(data), { key: publicKey, dsaEncoding }, signature),
   }
+  // The parts of a JWK need not belong together, and node:crypto does not ask.
+  if (!key.verify('', Buffer.from(key.sign(''), 'base64url'))) throw new Error(`key ${jwk.kid} does not fit together`)
+  return key
+}
+
+function importSecret({ kid, k = '' }: PrivateJwk): KeyObject {
+  const bytes = Buffer.from(k, 'base64url')
+  if (bytes.length < SECRET_BYTES_MIN) throw new Error(`key ${kid} is shorter than ${SECRET_BYTES_MIN} bytes`)
+  return createSecretKey(bytes)
 }
 
 function symmetricKey(key: KeyObject, kid: string | undefined): SigningKey {
@@ -103,19 +112,14 @@ function algorithmOf(jwk: PrivateJwk): AsymmetricAlgorithm | 'HS256' {
   return named
 }
 
-function allowedAlgorithms({ kty, crv, k }: PrivateJwk): readonly (AsymmetricAlgorithm | 'HS256')[] {
+function allowedAlgorithms({ kty, crv }: PrivateJwk): readonly (AsymmetricAlgorithm | 'HS256')[] {
   if (kty === 'RSA') return ['RS256', 'RS512']
   if (kty === 'EC' && crv === 'P-256') return ['ES256']
   if (kty === 'EC' && crv === 'P-521') return ['ES512']
   if (kty === 'OKP' && crv === 'Ed25519') return ['EdDSA']
-  return kty === 'oct' && k ? ['HS256'] : []
+  return kty === 'oct' ? ['HS256'] : []
 }
 
 function headerPart(alg: SigningAlgorithm, kid: string | undefined): string {
   return Buffer.from(JSON.stringify({ alg, typ: 'JWT', kid })).toString('base64url')
-}
-
-function publicPart(jwk: PrivateJwk, alg: SigningAlgorithm): PublicJwk {
-  const members = (PUBLIC_MEMBERS[jwk.kty ?? ''] ?? []).map((name) => [name, jwk[name]])
-  return { ...Object.fromEntries(members), kid: jwk.kid, alg, use: 'sig', key_ops: ['verify'] }
 }

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { JWKS_MAX_AGE_SECONDS } from '../../sessions/key-set.ts'
 
 const jwksSchema = z.object({ keys: z.array(z.looseObject({ kid: z.string(), alg: z.string() })) })
 
@@ -9,7 +10,7 @@ export const jwksRoutes: FastifyPluginAsyncZod = async (app) => {
     '/.well-known/jwks.json',
     { schema: { summary: 'The public keys that verify tokens', security: [], response: { 200: jwksSchema } } },
     async (_request, reply) => {
-      reply.header('cache-control', 'public, max-age=600')
+      reply.header('cache-control', `public, max-age=${JWKS_MAX_AGE_SECONDS}`)
       return { keys: [...app.deps.signingKeys.publicJwks()] }
     },
   )

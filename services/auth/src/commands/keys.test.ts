@@ -1,0 +1,232 @@
+import { Command } from 'commander'
+import { sql } from 'kysely'
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { openTestApp } from '../../test/auth-app.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
+import { buildApp } from '../app.ts'
+import { createKeyRing, POLL_MS } from '../sessions/key-ring.ts'
+import { keysCommand } from './keys.ts'
+
+const test = await openTestApp({ settings: { AUTH_JWT_KEY_ID: 'secret' } })
+const { deps } = test
+const person = await createSignedUp(deps)
+
+/** Processes of one service: each reads the table for itself. */
+const replicas = await Promise.all(
+  [1, 2].map(async () => {
+    const signingKeys = createKeyRing({ ...deps, jwt: deps.config.jwt })
+    return { signingKeys, app: await buildApp({ ...deps, signingKeys }) }
+  }),
+)
+const [first, second] = replicas
+type Replica = (typeof replicas)[number] | undefined
+
+beforeEach(async () => {
+  await deps.db.deleteFrom('signing_keys').execute()
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  for (const { signingKeys } of replicas) {
+    await signingKeys.load()
+    signingKeys.startPolling(() => {})
+  }
+})
+afterEach(() => {
+  for (const { signingKeys } of replicas) signingKeys.stopPolling()
+  vi.useRealTimers()
+})
+afterAll(async () => {
+  for (const { app } of replicas) await app.close()
+  await test.close()
+})
+
+const pauses: number[] = []
+
+/** Runs `auth keys …` and returns what it prints. A pause makes the keys older. */
+async function keys(...words: readonly string[]): Promise<readonly string[]> {
+  const lines: string[] = []
+  const command = keysCommand({
+    withDeps: (run) => run(deps),
+    print: (line) => lines.push(line),
+    pause: async (ms) => {
+      pauses.push(ms)
+      await age(ms / 1_000)
+    },
+  })
+  await new Command()
+    .exitOverride()
+    .addCommand(command)
+    .parseAsync(['keys', ...words], { from: 'user' })
+  return lines
+}
+
+/** Lets time pass for the keys. */
+async function age(seconds: number): Promise<void> {
+  const interval = sql`make_interval(secs => ${seconds})`
+  await deps.db
+    .updateTable('signing_keys')
+    .set({ created_at: sql`created_at - ${interval}`, retire_at: sql`retire_at - ${interval}` })
+    .execute()
+}
+
+async function kidsOf(replica: Replica): Promise<readonly string[]> {
+  const answer = await replica?.app.inject('/.well-known/jwks.json')
+  return answer?.json().keys.map(({ kid }: { kid: string }) => kid)
+}
+
+/** Lets the interval of polling pass, until every process shows these keys. */
+async function poll(...kids: readonly string[]): Promise<void> {
+  await vi.advanceTimersByTimeAsync(POLL_MS)
+  for (const replica of replicas) await expect.poll(() => kidsOf(replica)).toEqual(kids)
+}
+
+async function signIn(replica: Replica): Promise<{ readonly token: string; readonly header: unknown }> {
+  const payload = { email: person.email, password: person.password }
+  const answer = await replica?.app.inject({ method: 'POST', url: '/token?grant_type=password', payload })
+  const token: string = answer?.json().access_token
+  return { token, header: JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) }
+}
+
+/** The status that each process answers to a token. */
+async function answersTo(token: string): Promise<readonly number[]> {
+  const headers = { authorization: `Bearer ${token}` }
+  return Promise.all(replicas.map(async ({ app }) => (await app.inject({ url: '/user', headers })).statusCode))
+}
+
+describe('auth keys', () => {
+  it('rotates over several running processes, and no token fails on the way', async () => {
+    expect(await keys()).toEqual(['AUTH_JWT_SECRET signs (HS256)'])
+    const bySecret = await signIn(first)
+    expect(bySecret.header).toEqual({ alg: 'HS256', typ: 'JWT', kid: 'secret' })
+
+    expect(await keys('add', '--kid', 'a')).toEqual(['added a (ES256); in 10 minutes: auth keys promote a'])
+    await poll('a')
+    expect((await signIn(first)).header).toMatchObject({ kid: 'secret' })
+
+    await age(600)
+    expect(await keys('promote', 'a')).toEqual(['a signs'])
+    // Only the first process has read the table again; the second has known the key since it was added.
+    await first?.signingKeys.load()
+    const byA = await signIn(first)
+    expect(byA.header).toEqual({ alg: 'ES256', typ: 'JWT', kid: 'a' })
+    expect((await signIn(second)).header).toMatchObject({ kid: 'secret' })
+    expect(await answersTo(byA.token)).toEqual([200, 200])
+    expect(await answersTo(bySecret.token)).toEqual([200, 200])
+
+    await keys('add', '--kid', 'b', '--alg', 'EdDSA')
+    await poll('a', 'b')
+    await age(600)
+    expect(await keys('promote', 'b')).toEqual(['b signs', expect.stringMatching(/^a verifies until 20\d\d-/)])
+    await poll('a', 'b')
+    await Promise.all(replicas.map((replica) => replica.signingKeys.load()))
+    expect((await signIn(second)).header).toEqual({ alg: 'EdDSA', typ: 'JWT', kid: 'b' })
+    expect(await answersTo(byA.token)).toEqual([200, 200])
+
+    // JWT_EXP, and a minute for processes that were late to read.
+    await age(3_659)
+    await first?.signingKeys.load()
+    expect(await kidsOf(first)).toEqual(['a', 'b'])
+    await age(1)
+    await poll('b')
+    expect(await answersTo(byA.token)).toEqual([403, 403])
+    expect(await keys('list')).toEqual([
+      expect.stringMatching(/^active {2}EdDSA b made 20\S+$/),
+      expect.stringMatching(/^retired ES256 a made 20\S+ over since 20\S+$/),
+    ])
+  })
+
+  it('promote waits until those who verify our tokens have read the key', async () => {
+    await keys('add', '--kid', 'a')
+    await age(599)
+    await expect(keys('promote', 'a')).rejects.toThrow('others may not have read a yet: wait 1 s')
+    await age(1)
+    expect(await keys('promote', 'a')).toEqual(['a signs'])
+  })
+
+  it('promote --now waits until every process of this service knows the key', async () => {
+    await keys('add', '--kid', 'a')
+    expect(await keys('promote', 'a', '--now')).toEqual(['waiting 10 s, until every process knows a', 'a signs'])
+    expect(pauses).toEqual([10_000])
+    expect(await keys('promote', 'a', '--now')).toEqual(['a signs already'])
+  })
+
+  it('promote brings a retired key back while it still verifies', async () => {
+    await keys('add', '--kid', 'a')
+    await keys('add', '--kid', 'b')
+    await age(600)
+    for (const kid of ['a', 'b', 'a']) await keys('promote', kid)
+    expect(await keys()).toEqual([
+      expect.stringMatching(/^retired ES256 b made \S+ verifies until /),
+      expect.stringMatching(/^active {2}ES256 a made \S+$/),
+    ])
+  })
+
+  it('retire --now refuses the tokens of a key that others know', async () => {
+    await keys('add', '--kid', 'a')
+    await keys('promote', 'a', '--now')
+    await poll('a')
+    await first?.signingKeys.load()
+    const { token } = await signIn(first)
+    expect(await answersTo(token)).toEqual([200, 200])
+    expect(await keys('retire', 'a', '--now')).toEqual([
+      'a is over',
+      'AUTH_JWT_SECRET signs (HS256) until a key is promoted',
+    ])
+    await poll()
+    expect(await answersTo(token)).toEqual([403, 403])
+    expect(await keys('retire', 'a', '--now')).toEqual(['a is retired already'])
+    await expect(keys('promote', 'a')).rejects.toThrow('a is over: add another key')
+  })
+
+  it('retire lets the tokens of a key expire, and ends one that has signed nothing', async () => {
+    await keys('add', '--kid', 'a')
+    await keys('add', '--kid', 'b')
+    await keys('promote', 'a', '--now')
+    const [line] = await keys('retire', 'a')
+    const until = Date.parse(/^a verifies until (\S+)$/.exec(line ?? '')?.[1] ?? '')
+    expect(Math.abs(until - Date.now() - 3_660_000)).toBeLessThan(20_000)
+    expect(await keys('retire', 'b')).toEqual(['b is over'])
+    await poll('a')
+  })
+
+  it('two promotions at once leave one key that signs', async () => {
+    for (const kid of ['a', 'b', 'c']) await keys('add', '--kid', kid)
+    await age(600)
+    await Promise.all(['a', 'b', 'c'].map((kid) => keys('promote', kid)))
+    expect((await keys()).map((line) => line.split(' ')[0]).sort()).toEqual(['active', 'retired', 'retired'])
+  })
+
+  it('never gives a key id again', async () => {
+    await keys('add', '--kid', 'a')
+    await expect(keys('add', '--kid', 'a')).rejects.toThrow('the key id a is taken, and never given again')
+    await keys('retire', 'a')
+    await expect(keys('add', '--kid', 'a')).rejects.toThrow('is taken')
+    await expect(keys('add', '--kid', 'secret')).rejects.toThrow('is taken')
+    expect(await keys('add')).toEqual([expect.stringMatching(/^added [0-9a-f-]{36} \(ES256\); /)])
+  })
+
+  it('keeps no private key in the clear, and prints none', async () => {
+    const lines = await Promise.all(['HS256', 'RS256', 'RS512', 'ES512'].map((alg) => keys('add', '--alg', alg)))
+    const rows = await deps.db.selectFrom('signing_keys').selectAll().execute()
+    expect(JSON.stringify([rows, lines])).not.toMatch(/"(d|k|p|q|dp|dq|qi)":/)
+    expect(rows.map(({ alg, public_jwk }) => [alg, public_jwk === null]).sort()).toEqual([
+      ['ES512', false],
+      ['HS256', true],
+      ['RS256', false],
+      ['RS512', false],
+    ])
+    expect(await kidsOf(first)).toEqual([])
+    await first?.signingKeys.load()
+    expect(await kidsOf(first)).toHaveLength(3)
+  })
+
+  it.each([
+    [['promote', 'x'], 'there is no key x'],
+    [['retire', 'x'], 'there is no key x'],
+    [['add', '--kid', 'a b'], '--kid takes 1 to 128 letters'],
+    [['add', '--alg', 'none'], "argument 'none' is invalid"],
+    [['promote'], "missing required argument 'kid'"],
+  ])('refuses %j', async (words, message) => {
+    vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+    await expect(keys(...words)).rejects.toThrow(message)
+    vi.restoreAllMocks()
+  })
+})

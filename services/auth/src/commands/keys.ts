@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto'
+import { Command, Option } from 'commander'
+import type { CommandDeps } from '../deps.ts'
+import { POLL_MS } from '../sessions/key-ring.ts'
+import { JWKS_MAX_AGE_SECONDS } from '../sessions/key-set.ts'
+import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../sessions/signing-key.ts'
+import { listSigningKeyStatus, type SigningKeyStatus } from '../sessions/signing-key-repository.ts'
+import { addSigningKey } from '../use-cases/add-signing-key.ts'
+import { type Promotion, promoteSigningKey } from '../use-cases/promote-signing-key.ts'
+import { retireSigningKey, type TokensOfRetired } from '../use-cases/retire-signing-key.ts'
+
+type Print = (line: string) => void
+
+export interface KeysCommandOptions {
+  /** Runs an action with an open database. */
+  readonly withDeps: (run: (deps: CommandDeps) => Promise<void>) => Promise<void>
+  readonly print: Print
+  readonly pause: (ms: number) => Promise<unknown>
+}
+
+/** Two readings: after them every process of the service knows a new key. */
+const KNOWN_AFTER_SECONDS = (2 * POLL_MS) / 1_000
+
+/** The command `keys list|add|promote|retire`. Running processes follow within seconds. */
+export function keysCommand(options: KeysCommandOptions): Command {
+  const { withDeps, print } = options
+  // Before the commands below, which take it over: wrong words are told from failures by the exit code.
+  const command = new Command('keys').exitOverride().description('list, add and rotate the keys of access tokens')
+  command
+    .command('list', { isDefault: true })
+    .description('list every key, newest first (also without a word)')
+    .action(() => withDeps((deps) => list(deps, print)))
+  command
+    .command('add')
+    .description('make a new key that waits: published, not signing')
+    .addOption(new Option('--alg <name>', 'algorithm').choices(SIGNING_ALGORITHMS).default('ES256'))
+    .option('--kid <kid>', 'key id, in every token that the key signs; default: a random one')
+    .action((given: { readonly alg: SigningAlgorithm; readonly kid?: string }) =>
+      withDeps((deps) => add(deps, given, print)),
+    )
+  command
+    .command('promote <kid>')
+    .description('sign with a waiting key; the one before verifies until its last token has expired')
+    .option('--now', 'do not wait until everybody has read the key set anew')
+    .action((kid: string, { now }: { readonly now?: true }) =>
+      withDeps((deps) => (now ? promoteNow(deps, kid, options) : promote(deps, kid, print))),
+    )
+  command
+    .command('retire <kid>')
+    .description('never sign with a key again; its tokens hold until they expire')
+    .option('--now', 'refuse its tokens at once: the key is known to others')
+    .action((kid: string, { now }: { readonly now?: true }) =>
+      withDeps((deps) => retire(deps, { kid, tokens: now ? 'refused' : 'hold' }, print)),
+    )
+  return command
+}
+
+async function list({ db }: CommandDeps, print: Print): Promise<void> {
+  const keys = await listSigningKeyStatus(db)
+  if (!keys.some(({ state }) => state === 'active')) print('AUTH_JWT_SECRET signs (HS256)')
+  for (const key of keys) print(describeKey(key))
+}
+
+function describeKey({ kid, alg, state, createdAt, retireAt, verifies }: SigningKeyStatus): string {
+  const until = retireAt === null ? '' : ` ${verifies ? 'verifies until' : 'over since'} ${retireAt}`
+  return `${state.padEnd(7)} ${alg} ${kid} made ${createdAt}${until}`
+}
+
+async function add(
+  deps: CommandDeps,
+  { alg, kid = randomUUID() }: { readonly alg: SigningAlgorithm; readonly kid?: string },
+  print: Print,
+): Promise<void> {
+  if (!/^[\w.:-]{1,128}$/.test(kid)) throw new Error('--kid takes 1 to 128 letters, digits, dots, colons, _ and -')
+  if (!(await addSigningKey(deps, { alg, kid }))) throw new Error(`the key id ${kid} is taken, and never given again`)
+  print(`added ${kid} (${alg}); in ${JWKS_MAX_AGE_SECONDS / 60} minutes: auth keys promote ${kid}`)
+}
+
+async function promote(deps: CommandDeps, kid: string, print: Print): Promise<void> {
+  for (const line of describePromotion(kid, await promoteSigningKey(deps, kid, JWKS_MAX_AGE_SECONDS))) print(line)
+}
+
+async function promoteNow(deps: CommandDeps, kid: string, { print, pause }: KeysCommandOptions): Promise<void> {
+  let result = await promoteSigningKey(deps, kid, KNOWN_AFTER_SECONDS)
+  if (result.verdict === 'too-young') {
+    print(`waiting ${result.waitSeconds} s, until every process knows ${kid}`)
+    await pause(result.waitSeconds * 1_000)
+    result = await promoteSigningKey(deps, kid, KNOWN_AFTER_SECONDS)
+  }
+  for (const line of describePromotion(kid, result)) print(line)
+}
+
+function describePromotion(kid: string, result: Promotion): readonly string[] {
+  switch (result.verdict) {
+    case 'promoted':
+      return [
+        `${kid} signs`,
+        ...(result.retired ? [`${result.retired.kid} verifies until ${result.retired.until}`] : []),
+      ]
+    case 'active-already':
+      return [`${kid} signs already`]
+    case 'unknown':
+      throw unknownKey(kid)
+    case 'over':
+      throw new Error(`${kid} is over: add another key`)
+    case 'too-young':
+      throw new Error(
+        `others may not have read ${kid} yet: wait ${result.waitSeconds} s, or let them refuse its tokens until then (--now)`,
+      )
+  }
+}
+
+async function retire(
+  deps: CommandDeps,
+  { kid, tokens }: { readonly kid: string; readonly tokens: TokensOfRetired },
+  print: Print,
+): Promise<void> {
+  const result = await retireSigningKey(deps, kid, tokens)
+  if (result.verdict === 'unknown') throw unknownKey(kid)
+  if (result.verdict === 'retired-already') return print(`${kid} is retired already`)
+  print(result.until === undefined ? `${kid} is over` : `${kid} verifies until ${result.until}`)
+  if (result.wasActive) print('AUTH_JWT_SECRET signs (HS256) until a key is promoted')
+}
+
+function unknownKey(kid: string): Error {
+  return new Error(`there is no key ${kid}`)
+}

@@ -1,0 +1,32 @@
+import { type EncryptionKeys, openSecret, sealSecret } from '../secrets/sealed-secret.ts'
+import { importSigningKey, type PrivateJwk, type SigningKey } from './signing-key.ts'
+import type { NewSigningKey, StoredSigningKey } from './signing-key-repository.ts'
+
+export interface Sealing {
+  readonly encryptionKeys: EncryptionKeys
+  readonly randomBytes: (size: number) => Buffer
+}
+
+const NONCE_BYTES = 12
+
+/** A private key as its row holds it. @throws Error when it is no key that can sign */
+export function sealSigningKey({ encryptionKeys, randomBytes }: Sealing, jwk: PrivateJwk): NewSigningKey {
+  const { alg, publicJwk } = importSigningKey(jwk)
+  const text = JSON.stringify({ ...jwk, alg })
+  return { kid: jwk.kid, alg, sealed: sealSecret(encryptionKeys, jwk.kid, text, randomBytes(NONCE_BYTES)), publicJwk }
+}
+
+/** The key of a row. @throws Error that names the setting which must be wrong */
+export function openSigningKey(
+  encryptionKeys: EncryptionKeys,
+  { kid, sealed }: Pick<StoredSigningKey, 'kid' | 'sealed'>,
+): SigningKey {
+  try {
+    // Only this service writes the column, and the seal proves it.
+    return importSigningKey(JSON.parse(openSecret(encryptionKeys, kid, sealed)) as PrivateJwk)
+  } catch (cause) {
+    throw new Error(`signing key "${kid}" cannot be opened: is AUTH_SECURITY_DATABASE_ENCRYPTION_KEY the right one?`, {
+      cause,
+    })
+  }
+}

@@ -1,0 +1,39 @@
+import type { CommandDeps } from '../deps.ts'
+import {
+  findActiveKid,
+  findSigningKeyStatus,
+  lockSigningKeys,
+  updateKeyToActive,
+  updateKeyToRetired,
+} from '../sessions/signing-key-repository.ts'
+import { verifySecondsOfRetired } from './retire-signing-key.ts'
+
+export type Promotion =
+  /** `retired` is the key that signed before; undefined when that was JWT_SECRET. */
+  | { readonly verdict: 'promoted'; readonly retired: { readonly kid: string; readonly until: string } | undefined }
+  | { readonly verdict: 'active-already' | 'unknown' | 'over' }
+  | { readonly verdict: 'too-young'; readonly waitSeconds: number }
+
+/**
+ * Lets a key sign from now on. The one that signed before verifies until its last token has expired. A retired key may
+ * come back while it still verifies.
+ * @param ageSecondsMin how long a key must have been published: others must know it before they see its signatures
+ */
+export async function promoteSigningKey(
+  { db, config }: CommandDeps,
+  kid: string,
+  ageSecondsMin: number,
+): Promise<Promotion> {
+  return lockSigningKeys(db, async (trx): Promise<Promotion> => {
+    const key = await findSigningKeyStatus(trx, kid)
+    if (key === undefined) return { verdict: 'unknown' }
+    if (key.state === 'active') return { verdict: 'active-already' }
+    if (!key.verifies) return { verdict: 'over' }
+    const waitSeconds = Math.ceil(ageSecondsMin - key.ageSeconds)
+    if (waitSeconds > 0) return { verdict: 'too-young', waitSeconds }
+    const old = await findActiveKid(trx)
+    const until = old === undefined ? '' : await updateKeyToRetired(trx, old, verifySecondsOfRetired(config.jwt))
+    await updateKeyToActive(trx, kid)
+    return { verdict: 'promoted', retired: old === undefined ? undefined : { kid: old, until } }
+  })
+}
