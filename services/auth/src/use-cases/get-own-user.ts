@@ -23,6 +23,8 @@ export async function getOwnUser(
   if (!found) throw tokenUserNotFound()
   if (found.isBanned) throw userBanned()
   if (!found.isSessionLive) throw sessionNotFound()
-  if (!caller.audiences.includes(callerAudience(caller, audience, config.jwt.audience))) throw audienceMismatch()
+  const wanted = callerAudience(caller, audience, config.jwt.audience)
+  // The second half refuses a token for another service that shares the secret.
+  if (!caller.audiences.includes(wanted) || found.user.aud !== wanted) throw audienceMismatch()
   return toUserView(found.user, found.identities, found.factors)
 }
