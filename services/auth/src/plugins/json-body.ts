@@ -1,9 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { badJson, validationFailed } from '../errors.ts'
-
-const DEPTH_MAX = 64
-const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
+import { checkStrings, decodeUtf8, parseJson } from '../json/parse-json.ts'
 
 /**
  * Bodies are JSON whatever the content type says; an empty one is none. Routes that list `forms: true` in their config
@@ -19,7 +16,7 @@ export const jsonBody = fp(
       }
     })
     app.addContentTypeParser('*', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
-      const text = decode(body)
+      const text = decodeUtf8(body)
       return isForm(request) ? checkStrings(Object.fromEntries(new URLSearchParams(text))) : parseJson(text)
     })
     app.addHook('preValidation', async (request) => {
@@ -34,83 +31,6 @@ export const jsonBody = fp(
 export function isForm(request: FastifyRequest): boolean {
   if (!request.routeOptions.config.forms) return false
   return /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
-}
-
-/** @returns the object of a body without members that are null, or undefined for an empty body */
-export function parseJson(text: string): Record<string, unknown> | undefined {
-  if (text.trim() === '') return undefined
-  if (exceedsDepth(text)) throw notJson(`nesting deeper than ${DEPTH_MAX} levels`)
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (cause) {
-    throw badJson({ message: `Could not parse request body as JSON: ${reasonOf(cause)}`, cause })
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notJson('the body is not an object')
-  checkStrings(value)
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
-}
-
-function decode(body: Buffer): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(body)
-  } catch (cause) {
-    throw badJson({ message: 'Could not parse request body as JSON: the body is not UTF-8', cause })
-  }
-}
-
-function notJson(reason: string) {
-  return badJson({ message: `Could not parse request body as JSON: ${reason}` })
-}
-
-/** The parser's own words, without the piece of the body that it quotes. */
-function reasonOf(cause: unknown): string {
-  const message = cause instanceof Error ? cause.message : 'not valid'
-  return message.replace(/, ".*$|, \.\.\..*$/s, '')
-}
-
-/** Counts brackets outside of strings, before the parser sees them. */
-function exceedsDepth(text: string): boolean {
-  let depth = 0
-  let inString = false
-  for (let index = 0; index < text.length; index += 1) {
-    const character = text.charCodeAt(index)
-    if (inString) {
-      if (character === BACKSLASH) index += 1
-      else if (character === QUOTE) inString = false
-    } else if (character === QUOTE) inString = true
-    else if (character === OPEN_BRACE || character === OPEN_BRACKET) {
-      depth += 1
-      if (depth > DEPTH_MAX) return true
-    } else if (character === CLOSE_BRACE || character === CLOSE_BRACKET) depth -= 1
-  }
-  return false
-}
-
-const QUOTE = 0x22
-const OPEN_BRACKET = 0x5b
-const BACKSLASH = 0x5c
-const CLOSE_BRACKET = 0x5d
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
-
-/** Refuses NUL and lone surrogates, which PostgreSQL cannot store, and drops keys that could reach a prototype. */
-function checkStrings<T>(value: T): T {
-  if (typeof value === 'string') checkString(value)
-  else if (typeof value === 'object' && value !== null) {
-    for (const key of Object.keys(value)) {
-      checkString(key)
-      if (FORBIDDEN_KEYS.has(key)) Reflect.deleteProperty(value, key)
-      else checkStrings(Reflect.get(value, key))
-    }
-  }
-  return value
-}
-
-function checkString(text: string): void {
-  if (text.includes('\0') || !text.isWellFormed()) {
-    throw validationFailed({ message: 'Text may not contain NUL characters or lone surrogates' })
-  }
 }
 
 /** Of a parameter that is given twice the first counts; an empty one counts as absent. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseJson } from './json-body.ts'
+import { parseJson } from './parse-json.ts'
 
 describe('parseJson', () => {
   it.each([
