@@ -36,3 +36,8 @@ export function isDatabaseUnavailable(error: unknown): boolean {
 export function isLockTimeout(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '55P03'
 }
+
+/** Whether two transactions waited for each other, and this one was ended (40P01): tried again, it may go through. */
+export function isDeadlock(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '40P01'
+}

@@ -140,11 +140,13 @@ export async function withCommandDeps<Result>(
   run: (deps: CommandDeps) => Promise<Result>,
 ): Promise<Result> {
   // A lost connection fails the statement that uses it; there is nobody else to tell.
-  const { db, names, close } = openAuthDatabase(config, () => {})
+  const database = openAuthDatabase(config, () => {})
+  const { db, names } = database
   try {
+    await expectMigrations(database)
     return await run({ config, db, names, randomBytes, encryptionKeys: encryptionKeysOf(config) })
   } finally {
-    await close()
+    await database.close()
   }
 }
 
@@ -180,5 +182,6 @@ function connectJobs(
 }
 
 async function expectMigrations({ db, names }: Database<AuthDatabase>): Promise<void> {
-  if (!(await isMigrated(db, { names, sources: authMigrations }))) throw new Error('migrations are pending')
+  if (!(await isMigrated(db, { names, sources: authMigrations })))
+    throw new Error('migrations are pending: run auth migrate')
 }

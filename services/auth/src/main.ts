@@ -6,6 +6,7 @@ import { Command } from 'commander'
 import { doctor } from './commands/doctor.ts'
 import { keysCommand } from './commands/keys.ts'
 import { serve } from './commands/serve.ts'
+import { usersCommand } from './commands/users.ts'
 import { loadAuthConfig } from './config.ts'
 import { type CommandDeps, withCommandDeps } from './deps.ts'
 import { migrateOptions } from './migrations.ts'
@@ -26,6 +27,15 @@ program
   .action(() => serve(load(), process))
 program.addCommand(migrateCommand(() => migrateOptions(load().config), print))
 program.addCommand(keysCommand({ withDeps, print, pause }))
+program.addCommand(
+  usersCommand({
+    withDeps,
+    now: () => new Date(),
+    stdin: process.stdin,
+    stdout: process.stdout,
+    report: (line) => process.stderr.write(`${line}\n`),
+  }),
+)
 program
   .command('doctor')
   .description('try settings, database, mail server, keys, clock and URLs, and say what to do')

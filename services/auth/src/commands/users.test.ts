@@ -1,0 +1,318 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable, Writable } from 'node:stream'
+import { argon2i, hash as hashByReference } from 'argon2'
+import { Command } from 'commander'
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { openTestApp } from '../../test/auth-app.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
+import { usersCommand } from './users.ts'
+
+const test = await openTestApp({ settings: { AUTH_EXTERNAL_PHONE_ENABLED: 'true' } })
+const { app, deps, clock } = test
+const folder = mkdtempSync(join(tmpdir(), 'users-'))
+afterAll(async () => {
+  rmSync(folder, { recursive: true })
+  await test.close()
+})
+beforeEach(() => deps.db.deleteFrom('users').execute())
+
+const ARGON2I = await hashByReference('older', { type: argon2i, memoryCost: 4096, timeCost: 3, parallelism: 1 })
+const SIGNER_KEY = 'jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA=='
+
+/** Runs `auth users …`: what it prints, what it reports, and why it fails. */
+async function users(words: readonly string[], input: string | Buffer = '') {
+  const chunks: Buffer[] = []
+  const reports: string[] = []
+  const command = usersCommand({
+    withDeps: (run) => run(deps),
+    now: clock.now,
+    stdin: Readable.from([Buffer.from(input)]),
+    stdout: new Writable({
+      write: (chunk, _encoding, done) => {
+        chunks.push(chunk)
+        done()
+      },
+    }),
+    report: (line) => reports.push(line),
+  })
+  const program = new Command().exitOverride().addCommand(command)
+  const failure = await program.parseAsync(['users', ...words], { from: 'user' }).then(
+    () => undefined,
+    (error: unknown) => (error instanceof Error ? error.message : error),
+  )
+  return { output: Buffer.concat(chunks.map((chunk) => Buffer.from(chunk))).toString(), reports, failure }
+}
+
+const ndjson = (...lines: readonly object[]) => lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+const importLines = (...lines: readonly object[]) => users(['import'], ndjson(...lines))
+const added = (created: number, present = 0, refused = 0) =>
+  `${created} added, ${present} there already, ${refused} refused\n`
+
+async function signIn(identifier: object, password: string): Promise<number> {
+  const payload = { ...identifier, password }
+  return (await app.inject({ method: 'POST', url: '/token?grant_type=password', payload })).statusCode
+}
+
+async function hashOf(email: string): Promise<string> {
+  const row = await deps.db
+    .selectFrom('users')
+    .select('encrypted_password')
+    .where('email', '=', email)
+    .executeTakeFirstOrThrow()
+  return row.encrypted_password ?? ''
+}
+
+describe('auth users import', () => {
+  it.each([
+    ['bcrypt', 'U*U', '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'],
+    ['scrypt', 'password', '$scrypt$ln=16,r=8,p=1$aM15713r3Xsvxbi31lqr1Q$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD+iCs5E'],
+    [
+      'PBKDF2',
+      'toomanysecrets',
+      '$pbkdf2-sha256$29000$N2YMIWQsBWBMae09x1jrPQ$1t8iyB2A.WF/Z5JZv.lfCIhXXN33N23OSgQYThBYRfk',
+    ],
+    [
+      'Firebase',
+      'user1password',
+      '$fbscrypt$42xEC+ixf3L2lw==$lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ==',
+    ],
+    ['argon2i', 'older', ARGON2I],
+  ])('lets people in with their password of %s, and hashes it anew', async (_form, password, password_hash) => {
+    const flags = ['--firebase-signer-key', SIGNER_KEY, '--firebase-salt-separator', 'Bw==']
+    const line = { email: 'ada@example.com', email_confirm: true, password_hash }
+    expect((await users(['import', ...flags], ndjson(line))).output).toBe(added(1))
+    const imported = await hashOf('ada@example.com')
+    expect(await signIn({ email: 'ada@example.com' }, `${password}.`)).toBe(400)
+    expect(await hashOf('ada@example.com')).toBe(imported)
+    expect(await signIn({ email: 'ada@example.com' }, password)).toBe(200)
+    expect(await hashOf('ada@example.com')).toMatch(/^\$argon2id\$v=19\$m=19456,(t=2,p=1|p=1,t=2)\$/)
+    expect(await signIn({ email: 'ada@example.com' }, password)).toBe(200)
+    expect(JSON.stringify(await deps.db.selectFrom('users').selectAll().execute())).not.toContain(SIGNER_KEY)
+  })
+
+  it('takes phones, bans, and users without a password', async () => {
+    const hash = await deps.passwords.hash('correct horse')
+    await importLines(
+      { phone: '+1 415 555 0100', phone_confirm: true, password_hash: hash },
+      { email: 'bad@example.com', email_confirm: true, password_hash: hash, banned_until: '2100-01-01T00:00:00Z' },
+      { email: 'none@example.com', email_confirm: true },
+      { email: 'new@example.com', password_hash: hash },
+    )
+    expect(await signIn({ phone: '14155550100' }, 'correct horse')).toBe(200)
+    const refusal = async (email: string) => {
+      const payload = { email, password: 'correct horse' }
+      return (await app.inject({ method: 'POST', url: '/token?grant_type=password', payload })).json().error_code
+    }
+    expect(await refusal('bad@example.com')).toBe('user_banned')
+    expect(await refusal('none@example.com')).toBe('invalid_credentials')
+    expect(await refusal('new@example.com')).toBe('email_not_confirmed')
+  })
+
+  it('changes nothing when it runs again', async () => {
+    const lines = [{ email: 'a@example.com' }, { id: randomUUID(), email: 'b@example.com' }, { phone: '1415' }]
+    expect((await importLines(...lines)).output).toBe(added(3))
+    const before = await deps.db.selectFrom('users').selectAll().orderBy('id').execute()
+    clock.advance(1_000)
+    expect(await importLines(...lines)).toEqual({ output: added(0, 3), reports: [], failure: undefined })
+    expect(await deps.db.selectFrom('users').selectAll().orderBy('id').execute()).toEqual(before)
+    expect(await deps.db.selectFrom('identities').selectAll().execute()).toHaveLength(3)
+  })
+
+  it('names each line that it refuses, and takes the others', async () => {
+    const person = await createSignedUp(deps)
+    const input = Buffer.concat([
+      Buffer.from('\ufeff{"email":"first@example.com","favourite":"tea"}\r\n\n'),
+      Buffer.from('{"email":"nobody"}\n{"email":\n'),
+      Buffer.from([0x7b, 0xff, 0x7d, 0x0a]),
+      Buffer.from(`{"email":"${'x'.repeat(1_048_576)}"}\n`),
+      Buffer.from(ndjson({ id: randomUUID(), email: person.email }, { email: 'last@example.com' })),
+    ])
+    expect(await users(['import', '-'], input)).toEqual({
+      output: added(2, 0, 5),
+      reports: [
+        'line 3: email: Unable to validate email address: invalid format',
+        'line 4: Could not parse the line as JSON: Unexpected end of JSON input',
+        'line 5: Could not parse the line as JSON: the body is not UTF-8',
+        'line 6: is longer than a mebibyte',
+        'line 7: the email belongs to another user',
+        'members that mean nothing here: favourite',
+      ],
+      failure: '5 lines were refused',
+    })
+  })
+
+  it('--dry-run says the same of each line, and changes nothing', async () => {
+    const person = await createSignedUp(deps)
+    const lines = [
+      { email: 'a@example.com' },
+      { email: 'a@example.com' },
+      { email: person.email },
+      { id: randomUUID(), email: 'a@example.com' },
+      { email: 'nobody' },
+      { email: 'b@example.com', identities: [{ provider: 'google', id: '1' }] },
+      { email: 'c@example.com', identities: [{ provider: 'google', id: '1' }] },
+    ]
+    const dry = await users(['import', '--dry-run'], ndjson(...lines))
+    expect(dry.output).toBe(`nothing changed; would be: ${added(2, 2, 3)}`)
+    expect(await deps.db.selectFrom('users').selectAll().execute()).toHaveLength(1)
+    const real = await importLines(...lines)
+    expect(real).toEqual({ ...dry, output: added(2, 2, 3) })
+  })
+
+  it('reports how far it is, and judges across its batches', async () => {
+    const lines = Array.from({ length: 1_100 }, (_, i) => ({ email: `person${i % 1_050}@example.com` }))
+    const dry = await users(['import', '--dry-run'], ndjson(...lines))
+    const real = await importLines(...lines)
+    expect(dry.output).toBe(`nothing changed; would be: ${added(1_050, 50)}`)
+    expect(real.output).toBe(added(1_050, 50))
+    expect(real.reports).toEqual([
+      'line 500: 500 added, 0 there already, 0 refused',
+      'line 1000: 1000 added, 0 there already, 0 refused',
+    ])
+  })
+
+  it('takes the place of somebody who only waits for a first code', async () => {
+    const staged = { aud: 'authenticated', role: 'authenticated', staged_at: new Date() }
+    await deps.db
+      .insertInto('users')
+      .values({ ...staged, email: 'a@example.com' })
+      .execute()
+    await deps.db
+      .insertInto('users')
+      .values({ ...staged, email: 'other@example.com' })
+      .execute()
+    expect((await importLines({ email: 'a@example.com', user_metadata: { name: 'Ada' } })).output).toBe(added(1))
+    const rows = await deps.db
+      .selectFrom('users')
+      .select(['email', 'staged_at', 'raw_user_meta_data'])
+      .orderBy('email')
+      .execute()
+    expect(rows).toEqual([
+      { email: 'a@example.com', staged_at: null, raw_user_meta_data: { name: 'Ada' } },
+      { email: 'other@example.com', staged_at: expect.any(String), raw_user_meta_data: {} },
+    ])
+  })
+
+  it('two that run at once add everybody once', async () => {
+    const lines = Array.from({ length: 1_200 }, (_, i) => ({ email: `person${i}@example.com`, phone: `1${i + 10}` }))
+    const runs = await Promise.all([importLines(...lines), importLines(...lines), importLines(...lines.toReversed())])
+    expect(runs.map(({ failure }) => failure)).toEqual([undefined, undefined, undefined])
+    const counts = runs.map(({ output }) => Number(output.split(' ')[0]))
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(1_200)
+    expect(await deps.db.selectFrom('identities').select('id').execute()).toHaveLength(2_400)
+  })
+
+  it('reads a file, and says when there is none', async () => {
+    const file = join(folder, 'in.ndjson')
+    writeFileSync(file, ndjson({ email: 'a@example.com' }))
+    expect((await users(['import', file])).output).toBe(added(1))
+    expect((await users(['import', join(folder, 'none')])).failure).toMatch(/^ENOENT/)
+  })
+})
+
+describe('auth users export', () => {
+  it('writes what import reads: out, in and out again gives the same', async () => {
+    const person = await createSignedUp(deps, { raw_user_meta_data: { é: [1, { x: null }] }, phone: '1415' })
+    await deps.db
+      .insertInto('identities')
+      .values({
+        user_id: person.user.id,
+        provider: 'google',
+        provider_id: '7',
+        identity_data: { sub: '7', email: 'G@x.y' },
+      })
+      .execute()
+    await importLines(
+      {
+        id: randomUUID(),
+        is_anonymous: true,
+        banned_until: '2100-01-01T00:00:00.000001Z',
+        role: 'guest',
+        aud: 'other',
+      },
+      {
+        email: 'b@example.com',
+        email_confirm: true,
+        password_hash: await hashOf(person.email),
+        invited_at: '2020-01-01T00:00:00Z',
+      },
+    )
+    const { output } = await users(['export'])
+    expect(output.split('\n')).toHaveLength(4)
+    const own = output.split('\n').find((line) => line.includes(person.email)) ?? ''
+    expect(JSON.parse(own)).toEqual({
+      id: person.user.id,
+      aud: 'authenticated',
+      role: 'authenticated',
+      email: person.email,
+      phone: '1415',
+      password_hash: await hashOf(person.email),
+      email_confirmed_at: '2026-01-01T00:00:00.000001+00:00',
+      confirmation_sent_at: '2026-01-01T00:00:00.000000+00:00',
+      app_metadata: { provider: 'email', providers: ['email'] },
+      user_metadata: { é: [1, { x: null }] },
+      identities: [
+        {
+          provider: 'email',
+          provider_id: person.user.id,
+          identity_data: { sub: person.user.id, email: person.email, email_verified: true, phone_verified: false },
+          created_at: expect.any(String),
+          updated_at: expect.any(String),
+        },
+        {
+          provider: 'google',
+          provider_id: '7',
+          identity_data: { sub: '7', email: 'G@x.y' },
+          created_at: expect.any(String),
+          updated_at: expect.any(String),
+        },
+      ],
+      is_anonymous: false,
+      is_sso_user: false,
+      created_at: person.user.createdAt,
+      updated_at: person.user.updatedAt,
+    })
+    await deps.db.deleteFrom('users').execute()
+    expect((await users(['import'], output)).output).toBe(added(3))
+    expect((await users(['export'])).output).toBe(output)
+    expect(await signIn({ email: person.email }, person.password)).toBe(200)
+  })
+
+  it('leaves out who is no user yet or no longer', async () => {
+    const row = { aud: 'authenticated', role: 'authenticated' }
+    await deps.db
+      .insertInto('users')
+      .values({ ...row, email: 'a@example.com', staged_at: new Date() })
+      .execute()
+    await deps.db
+      .insertInto('users')
+      .values({ ...row, email: 'b@example.com', deleted_at: new Date() })
+      .execute()
+    expect(await users(['export'])).toEqual({ output: '', reports: [], failure: undefined })
+  })
+
+  it('goes through all pages', async () => {
+    await importLines(...Array.from({ length: 1_001 }, (_, i) => ({ email: `person${i}@example.com` })))
+    const { output } = await users(['export'])
+    expect(
+      new Set(
+        output
+          .trimEnd()
+          .split('\n')
+          .map((line) => JSON.parse(line).email),
+      ).size,
+    ).toBe(1_001)
+  })
+
+  it('writes a file that nobody else may read, and never over another', async () => {
+    const file = join(folder, 'out.ndjson')
+    await importLines({ email: 'a@example.com' })
+    expect(await users(['export', file])).toEqual({ output: '', reports: [], failure: undefined })
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ email: 'a@example.com' })
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect((await users(['export', file])).failure).toMatch(/^EEXIST/)
+  })
+})

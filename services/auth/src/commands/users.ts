@@ -1,0 +1,104 @@
+import { createReadStream, createWriteStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { Command, InvalidArgumentError } from 'commander'
+import type { CommandDeps } from '../deps.ts'
+import type { FirebaseParameters } from '../passwords/firebase-scrypt.ts'
+import { decodeBase64 } from '../passwords/password-form.ts'
+import { exportUsers } from '../use-cases/export-users.ts'
+import { type ImportSummary, importUsers } from '../use-cases/import-users.ts'
+import { readLines } from '../users/read-lines.ts'
+
+export interface UsersCommandOptions {
+  /** Runs an action with an open database. */
+  readonly withDeps: (run: (deps: CommandDeps) => Promise<void>) => Promise<void>
+  readonly now: () => Date
+  readonly stdin: AsyncIterable<Buffer>
+  readonly stdout: NodeJS.WritableStream
+  /** Tells the operator what is no part of the result. */
+  readonly report: (line: string) => void
+}
+
+interface ImportFlags {
+  readonly dryRun?: true
+  readonly firebaseSignerKey?: Buffer
+  readonly firebaseSaltSeparator?: Buffer
+  readonly firebaseRounds: number
+  readonly firebaseMemCost: number
+}
+
+/** The command `users import|export`. */
+export function usersCommand(options: UsersCommandOptions): Command {
+  const { withDeps, stdout } = options
+  // Before the commands below, which take it over: wrong words are told from failures by the exit code.
+  const command = new Command('users').exitOverride().description('move users in and out, a line of JSON each')
+  command
+    .command('import [file]')
+    .description('add the users of a file (or of standard input) who are not there yet; may be run again at any time')
+    .option('--dry-run', 'say what would happen, and change nothing')
+    .option('--firebase-signer-key <base64>', 'of the project that Firebase hashes come from', base64)
+    .option('--firebase-salt-separator <base64>', '″', base64)
+    .option('--firebase-rounds <number>', '″', integer, 8)
+    .option('--firebase-mem-cost <number>', '″', integer, 14)
+    .action((file: string | undefined, flags: ImportFlags) =>
+      withDeps((deps) => runImport(deps, { file, flags }, options)),
+    )
+  command
+    .command('export [file]')
+    .description('write all users, with the hashes of their passwords, to a new file (or to standard output)')
+    .action((file: string | undefined) =>
+      withDeps((deps) => {
+        // Hashes are nobody else's business, and an older export is not to be lost.
+        const target = isNamed(file) ? createWriteStream(file, { flags: 'wx', mode: 0o600 }) : stdout
+        return pipeline(exportUsers(deps), target, { end: target !== stdout })
+      }),
+    )
+  return command
+}
+
+async function runImport(
+  deps: CommandDeps,
+  { file, flags }: { readonly file: string | undefined; readonly flags: ImportFlags },
+  { now, stdin, stdout, report }: UsersCommandOptions,
+): Promise<void> {
+  const summary = await importUsers(deps, {
+    lines: readLines(isNamed(file) ? createReadStream(file) : stdin),
+    mode: flags.dryRun ? 'judge' : 'store',
+    firebase: toFirebaseParameters(flags),
+    now: now(),
+    onRefused: (number, reason) => report(`line ${number}: ${reason}`),
+    onProgress: (soFar, number) => report(`line ${number}: ${describe(soFar)}`),
+  })
+  if (summary.ignored.length > 0) report(`members that mean nothing here: ${summary.ignored.join(', ')}`)
+  stdout.write(`${flags.dryRun ? 'nothing changed; would be: ' : ''}${describe(summary)}\n`)
+  if (summary.refused > 0) throw new Error(`${summary.refused} lines were refused`)
+}
+
+function describe({ created, present, refused }: ImportSummary): string {
+  return `${created} added, ${present} there already, ${refused} refused`
+}
+
+function isNamed(file: string | undefined): file is string {
+  return file !== undefined && file !== '-'
+}
+
+function toFirebaseParameters(flags: ImportFlags): FirebaseParameters | undefined {
+  const { firebaseSignerKey, firebaseSaltSeparator = Buffer.alloc(0), firebaseRounds, firebaseMemCost } = flags
+  if (!firebaseSignerKey) return undefined
+  return {
+    signerKey: firebaseSignerKey,
+    saltSeparator: firebaseSaltSeparator,
+    rounds: firebaseRounds,
+    memCost: firebaseMemCost,
+  }
+}
+
+function base64(text: string): Buffer {
+  const bytes = decodeBase64(text)
+  if (!bytes) throw new InvalidArgumentError('It must be base64.')
+  return bytes
+}
+
+function integer(text: string): number {
+  if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError('It must be a number.')
+  return Number(text)
+}

@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto'
+import { isDeadlock, isLockTimeout } from '@trestle/database/unavailable.ts'
+import { violatedConstraint } from '@trestle/database/violations.ts'
+import type { CommandDeps } from '../deps.ts'
+import { decodeUtf8 } from '../json/parse-json.ts'
+import { type Holders, judgeLine, type LineVerdict, noHolders } from '../users/import-plan.ts'
+import { findHolders, insertImportedUsers } from '../users/import-repository.ts'
+import { type ImportDefaults, type ImportedUser, toImportedUser } from '../users/imported-user.ts'
+import type { Line } from '../users/read-lines.ts'
+import { readUserLine } from '../users/user-line.ts'
+
+export interface ImportUsersInput extends Pick<ImportDefaults, 'firebase' | 'now'> {
+  readonly lines: AsyncIterable<Line>
+  /** `judge` says of every line what `store` would do with it, and changes nothing. */
+  readonly mode: 'store' | 'judge'
+  /** Told of each line that is refused. The reason quotes nothing of the line. */
+  readonly onRefused: (number: number, reason: string) => void
+  /** Told after every batch: so far, up to that line, everything is stored. */
+  readonly onProgress: (summary: ImportSummary, number: number) => void
+}
+
+export interface ImportSummary {
+  readonly created: number
+  readonly present: number
+  readonly refused: number
+  /** Names of members that mean nothing here. */
+  readonly ignored: readonly string[]
+}
+
+interface Candidate {
+  readonly number: number
+  readonly user: ImportedUser
+}
+
+const BATCH = 500
+const ATTEMPTS_MAX = 5
+
+/**
+ * Stores the users of a file, a batch in a transaction. Who is there already is left as they are, so a run that was cut
+ * short is simply started again.
+ */
+export async function importUsers(deps: CommandDeps, input: ImportUsersInput): Promise<ImportSummary> {
+  const counts = { created: 0, present: 0, refused: 0 }
+  const ignored = new Set<string>()
+  const refuse = (number: number, reason: string): void => {
+    counts.refused += 1
+    input.onRefused(number, reason)
+  }
+  const everybody = noHolders()
+  let batch: Candidate[] = []
+  const finishBatch = async (): Promise<void> => {
+    const verdicts = await (input.mode === 'store' ? storeBatch(deps, batch) : judgeBatch(deps, batch, everybody))
+    for (const [i, verdict] of verdicts.entries()) {
+      if (verdict.verdict === 'refused') refuse(batch[i]?.number ?? 0, verdict.reason)
+      else counts[verdict.verdict === 'new' ? 'created' : 'present'] += 1
+    }
+    batch = []
+  }
+  const summary = (): ImportSummary => ({ ...counts, ignored: [...ignored] })
+  const { audience, defaultRole: role } = deps.config.jwt
+  const defaults = { ...input, audience, role, newId: randomUUID }
+  for await (const line of input.lines) {
+    try {
+      const read = readUserLine(textOf(line))
+      for (const name of read.ignored) ignored.add(name)
+      batch.push({ number: line.number, user: toImportedUser(read.line, defaults) })
+    } catch (error) {
+      refuse(line.number, reasonOf(error))
+    }
+    if (batch.length < BATCH) continue
+    await finishBatch()
+    input.onProgress(summary(), line.number)
+  }
+  await finishBatch()
+  return summary()
+}
+
+/** What reads bodies speaks of them. */
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message.replace('request body', 'the line') : String(error)
+}
+
+/** A file may begin with a byte order mark. */
+function textOf({ bytes }: Line): string {
+  if (bytes === null) throw new Error('is longer than a mebibyte')
+  return decodeUtf8(bytes)
+}
+
+/** Tries again when somebody else adds one of the users meanwhile: the next judgement sees them. */
+async function storeBatch(deps: CommandDeps, batch: readonly Candidate[]): Promise<readonly LineVerdict[]> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await deps.db.transaction().execute(async (trx) => {
+        const verdicts = await judgeBatch({ ...deps, db: trx }, batch, noHolders())
+        const fresh = batch.filter((_candidate, i) => verdicts[i]?.verdict === 'new').map(({ user }) => user)
+        // In one order everywhere, so that two imports of the same people wait for each other one way only.
+        await insertImportedUsers(trx, fresh.sort(byEmail))
+        return verdicts
+      })
+    } catch (error) {
+      const isTaken = violatedConstraint(error, deps.names) !== undefined
+      const isRace = isTaken || isDeadlock(error) || isLockTimeout(error)
+      if (attempt === ATTEMPTS_MAX || !isRace) throw error
+    }
+  }
+}
+
+function byEmail(a: ImportedUser, b: ImportedUser): number {
+  return (a.row.email ?? '') < (b.row.email ?? '') ? -1 : 1
+}
+
+async function judgeBatch(
+  { db }: Pick<CommandDeps, 'db'>,
+  batch: readonly Candidate[],
+  holders: Holders,
+): Promise<readonly LineVerdict[]> {
+  const users = batch.map(({ user }) => user)
+  await findHolders(db, users, holders)
+  return users.map((user) => judgeLine(holders, user))
+}

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest'
+import { judgeLine, noHolders } from './import-plan.ts'
+import { type ImportedUser, toImportedUser } from './imported-user.ts'
+
+let count = 0
+const defaults = { audience: 'a', role: 'r', firebase: undefined, now: new Date(0), newId: () => `new-${++count}` }
+const user = (line: Parameters<typeof toImportedUser>[0]): ImportedUser => toImportedUser(line, defaults)
+const google = (id: string) => [{ provider: 'google', id }]
+
+/** Ann has an id, an email and a phone; Bob has an email and an account at Google. */
+function someHolders() {
+  const holders = noHolders()
+  judgeLine(holders, user({ id: 'ann', email: 'ann@x.y', phone: '111' }))
+  judgeLine(holders, user({ id: 'bob', email: 'bob@x.y', identities: google('1') }))
+  return holders
+}
+
+describe('judgeLine', () => {
+  it.each([
+    ['somebody new', { email: 'new@x.y' }, { verdict: 'new' }],
+    ['somebody new who has nothing but an id', { id: 'new' }, { verdict: 'new' }],
+    ['the same id', { id: 'ann', email: 'other@x.y' }, { verdict: 'present' }],
+    ['the same email without an id', { email: 'ann@x.y' }, { verdict: 'present' }],
+    ['the same phone without an id', { phone: '111' }, { verdict: 'present' }],
+    ['the same person by email and phone', { email: 'ann@x.y', phone: '111' }, { verdict: 'present' }],
+    ['the same email and a new phone', { email: 'ann@x.y', phone: '222' }, { verdict: 'present' }],
+    [
+      'the email of one and the phone of another',
+      { email: 'bob@x.y', phone: '111' },
+      { verdict: 'refused', reason: 'the email belongs to another user' },
+    ],
+    [
+      'another id under a known email',
+      { id: 'x', email: 'ann@x.y' },
+      { verdict: 'refused', reason: 'the email belongs to another user' },
+    ],
+    [
+      'another id under a known phone',
+      { id: 'x', phone: '111' },
+      { verdict: 'refused', reason: 'the phone belongs to another user' },
+    ],
+    [
+      'an account that is linked already',
+      { id: 'x', email: 'new@x.y', identities: google('1') },
+      { verdict: 'refused', reason: 'the identity of google belongs to another user' },
+    ],
+    ['another account there', { email: 'new@x.y', identities: google('2') }, { verdict: 'new' }],
+  ])('%s', (_case, line, expected) => {
+    expect(judgeLine(someHolders(), user(line))).toEqual(expected)
+  })
+
+  it('counts those who are new for the next line', () => {
+    const holders = noHolders()
+    const verdicts = [{ email: 'a@x.y' }, { email: 'a@x.y' }, { id: 'x', email: 'a@x.y' }, { id: 'x', phone: '11' }]
+    expect(verdicts.map((line) => judgeLine(holders, user(line)).verdict)).toEqual(['new', 'present', 'refused', 'new'])
+  })
+})

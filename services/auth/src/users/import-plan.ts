@@ -1,0 +1,45 @@
+import { type ImportedUser, identityKey } from './imported-user.ts'
+
+/** Who has what of the things that no two users share. Each map leads to the user's id. */
+export interface Holders {
+  readonly ids: Set<string>
+  readonly emails: Map<string, string>
+  readonly phones: Map<string, string>
+  /** By `identityKey`. */
+  readonly identities: Map<string, string>
+}
+
+/** What becomes of one line. */
+export type LineVerdict =
+  | { readonly verdict: 'new' }
+  /** The user is there already: a run that was cut short, or the same line again. */
+  | { readonly verdict: 'present' }
+  | { readonly verdict: 'refused'; readonly reason: string }
+
+export function noHolders(): Holders {
+  return { ids: new Set(), emails: new Map(), phones: new Map(), identities: new Map() }
+}
+
+/** Judges a user against those that are there; one that is new counts as there for the next. */
+export function judgeLine(holders: Holders, user: ImportedUser): LineVerdict {
+  const { row, identities, hasOwnId } = user
+  if (holders.ids.has(row.id)) return { verdict: 'present' }
+  const byEmail = row.email === null ? undefined : holders.emails.get(row.email)
+  const byPhone = row.phone === null ? undefined : holders.phones.get(row.phone)
+  const found = byEmail ?? byPhone
+  // A line without an id is known by its identifiers; all of them must lead to the same user.
+  if (!hasOwnId && found !== undefined && (byEmail ?? found) === (byPhone ?? found)) return { verdict: 'present' }
+  if (byEmail !== undefined) return { verdict: 'refused', reason: 'the email belongs to another user' }
+  if (byPhone !== undefined) return { verdict: 'refused', reason: 'the phone belongs to another user' }
+  const taken = identities.find((identity) => holders.identities.has(identityKey(identity)))
+  if (taken) return { verdict: 'refused', reason: `the identity of ${taken.provider} belongs to another user` }
+  hold(holders, user)
+  return { verdict: 'new' }
+}
+
+function hold(holders: Holders, { row, identities }: ImportedUser): void {
+  holders.ids.add(row.id)
+  if (row.email !== null) holders.emails.set(row.email, row.id)
+  if (row.phone !== null) holders.phones.set(row.phone, row.id)
+  for (const identity of identities) holders.identities.set(identityKey(identity), row.id)
+}

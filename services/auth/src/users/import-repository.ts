@@ -1,0 +1,62 @@
+import { type Kysely, sql, type Transaction } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import type { Holders } from './import-plan.ts'
+import { type ImportedUser, identityKey } from './imported-user.ts'
+
+/** Adds to `holders` who has the ids, emails, phones and identities of these users. Staged rows are no users. */
+export async function findHolders(
+  db: Kysely<AuthDatabase>,
+  users: readonly ImportedUser[],
+  holders: Holders,
+): Promise<void> {
+  const rows = await db
+    .selectFrom('users')
+    .select(['id', 'email', 'phone'])
+    .where('staged_at', 'is', null)
+    .where(hasAnyOf(users))
+    .execute()
+  for (const { id, email, phone } of rows) {
+    holders.ids.add(id)
+    if (email !== null) holders.emails.set(email, id)
+    if (phone !== null) holders.phones.set(phone, id)
+  }
+  const identities = users.flatMap((user) => user.identities)
+  const wanted = sql`unnest(${identities.map(({ provider }) => provider)}::text[], ${identities.map(({ provider_id }) => provider_id)}::text[])`
+  const taken = await db
+    .selectFrom('identities')
+    .select(['provider', 'provider_id', 'user_id'])
+    .where(sql<boolean>`(provider, provider_id) IN (SELECT * FROM ${wanted})`)
+    .execute()
+  for (const identity of taken) holders.identities.set(identityKey(identity), identity.user_id)
+}
+
+/** Inserts users with their identities. Rows that only wait for a one-time code make room. */
+export async function insertImportedUsers(
+  trx: Transaction<AuthDatabase>,
+  users: readonly ImportedUser[],
+): Promise<void> {
+  if (users.length === 0) return
+  await trx.deleteFrom('users').where('staged_at', 'is not', null).where(hasAnyOf(users)).execute()
+  // One parameter each: a thousand users would have more than a statement may carry.
+  await sql`
+    INSERT INTO ${sql.table('users')} (${sql.raw(USER_COLUMNS)})
+    SELECT ${sql.raw(USER_COLUMNS)} FROM jsonb_populate_recordset(
+      NULL::${sql.table('users')}, ${JSON.stringify(users.map(({ row }) => row))}::jsonb)`.execute(trx)
+  const identities = users.flatMap((user) => user.identities.map((identity) => ({ ...identity, user_id: user.row.id })))
+  await sql`
+    INSERT INTO ${sql.table('identities')} (${sql.raw(IDENTITY_COLUMNS)})
+    SELECT ${sql.raw(IDENTITY_COLUMNS)} FROM jsonb_populate_recordset(
+      NULL::${sql.table('identities')}, ${JSON.stringify(identities)}::jsonb)`.execute(trx)
+}
+
+const USER_COLUMNS = `id, aud, role, email, phone, encrypted_password, email_confirmed_at, phone_confirmed_at, invited_at,
+  confirmation_sent_at, recovery_sent_at, last_sign_in_at, raw_app_meta_data, raw_user_meta_data, banned_until,
+  is_anonymous, is_sso_user, created_at, updated_at`
+const IDENTITY_COLUMNS = 'user_id, provider, provider_id, identity_data, last_sign_in_at, created_at, updated_at'
+
+function hasAnyOf(users: readonly ImportedUser[]) {
+  const ids = users.map(({ row }) => row.id)
+  const emails = users.flatMap(({ row }) => row.email ?? [])
+  const phones = users.flatMap(({ row }) => row.phone ?? [])
+  return sql<boolean>`(id = ANY (${ids}::uuid[]) OR email = ANY (${emails}::text[]) OR phone = ANY (${phones}::text[]))`
+}

@@ -1,0 +1,143 @@
+import type { Insertable } from 'kysely'
+import type { IdentitiesTable, UsersTable } from '../database.ts'
+import { type FirebaseParameters, toStoredFirebaseHash } from '../passwords/firebase-scrypt.ts'
+import { parsePasswordHash } from '../passwords/password-form.ts'
+import { emailProblem, normaliseEmail } from './email-address.ts'
+import { requireMetadata } from './metadata.ts'
+import { normalisePhone } from './phone-number.ts'
+import type { IdentityLine, UserLine } from './user-line.ts'
+
+/** A user as the import stores one. Columns that are not named are those of a new user. */
+export interface ImportedUser {
+  readonly row: Insertable<UsersTable> & {
+    readonly id: string
+    readonly email: string | null
+    readonly phone: string | null
+  }
+  readonly identities: readonly ImportedIdentity[]
+  /** Whether the line brought the id: another user under its email is then another person. */
+  readonly hasOwnId: boolean
+}
+
+export type ImportedIdentity = Omit<Insertable<IdentitiesTable>, 'user_id'>
+
+export interface ImportDefaults {
+  readonly audience: string
+  readonly role: string
+  /** Of Firebase hashes that do not carry their own. */
+  readonly firebase: FirebaseParameters | undefined
+  readonly now: Date
+  /** The id of a user whose line has none. */
+  readonly newId: () => string
+}
+
+/** What no two identities share. */
+export function identityKey({ provider, provider_id }: Pick<ImportedIdentity, 'provider' | 'provider_id'>): string {
+  return `${provider}/${provider_id}`
+}
+
+/** Turns a line into what is stored. @throws Error with what is wrong */
+export function toImportedUser(line: UserLine, defaults: ImportDefaults): ImportedUser {
+  const row = toRow(line, defaults)
+  if (row.email === null && row.phone === null && line.id === undefined) {
+    throw new Error('needs an id, an email or a phone')
+  }
+  const identities = line.identities?.map((identity) => toIdentity(row, identity)) ?? ownIdentities(row)
+  const keys = identities.map(identityKey)
+  if (new Set(keys).size < keys.length) throw new Error('identities: one of them is there twice')
+  const providers = [...new Set(identities.map(({ provider }) => provider))]
+  const own = providers.length === 0 ? {} : { provider: providers[0], providers }
+  const appMetadata = { ...own, ...requireMetadata(line.app_metadata) }
+  return { row: { ...row, raw_app_meta_data: appMetadata }, identities, hasOwnId: line.id !== undefined }
+}
+
+type Row = ReturnType<typeof toRow>
+
+function toRow(line: UserLine, defaults: ImportDefaults) {
+  const email = toEmail(line.email)
+  const phone = toPhone(line.phone)
+  const createdAt = line.created_at ?? defaults.now
+  const confirmed = (at: string | undefined, isConfirmed: boolean | undefined) => at ?? (isConfirmed ? createdAt : null)
+  return {
+    id: line.id ?? defaults.newId(),
+    aud: line.aud ?? defaults.audience,
+    role: line.role ?? defaults.role,
+    email,
+    phone,
+    encrypted_password: toStoredHash(line.password_hash, defaults.firebase),
+    email_confirmed_at: email === null ? null : confirmed(line.email_confirmed_at, line.email_confirm),
+    phone_confirmed_at: phone === null ? null : confirmed(line.phone_confirmed_at, line.phone_confirm),
+    invited_at: line.invited_at ?? null,
+    confirmation_sent_at: line.confirmation_sent_at ?? null,
+    recovery_sent_at: line.recovery_sent_at ?? null,
+    last_sign_in_at: line.last_sign_in_at ?? null,
+    raw_user_meta_data: { ...requireMetadata(line.user_metadata) },
+    banned_until: line.banned_until ?? null,
+    is_anonymous: line.is_anonymous ?? false,
+    is_sso_user: line.is_sso_user ?? false,
+    created_at: createdAt,
+    updated_at: line.updated_at ?? defaults.now,
+  }
+}
+
+function toEmail(email: string | undefined): string | null {
+  if (email === undefined) return null
+  const problem = emailProblem(email)
+  if (problem !== undefined) throw new Error(`email: ${problem}`)
+  return normaliseEmail(email)
+}
+
+function toPhone(phone: string | undefined): string | null {
+  if (phone === undefined) return null
+  const digits = normalisePhone(phone)
+  if (digits === undefined) throw new Error('phone: Invalid phone number format (E.164 required)')
+  return digits
+}
+
+function toStoredHash(hash: string | undefined, firebase: FirebaseParameters | undefined): string | null {
+  if (hash === undefined) return null
+  const stored = hash.startsWith('$fbscrypt$') ? toFirebaseHash(hash, firebase) : hash
+  if (parsePasswordHash(stored)) return stored
+  throw new Error('password_hash is of an unknown form, damaged, or costs too much to compare')
+}
+
+function toFirebaseHash(hash: string, firebase: FirebaseParameters | undefined): string {
+  try {
+    return toStoredFirebaseHash(hash, firebase)
+  } catch (error) {
+    throw new Error(`password_hash ${error instanceof Error ? error.message : ''}`)
+  }
+}
+
+/** What a user who is made here has: one identity for each identifier. */
+function ownIdentities(row: Row): readonly ImportedIdentity[] {
+  const times = { last_sign_in_at: row.last_sign_in_at, created_at: row.created_at, updated_at: row.updated_at }
+  return (['email', 'phone'] as const)
+    .filter((provider) => row[provider] !== null)
+    .map((provider) => ({
+      provider,
+      provider_id: row.id,
+      identity_data: {
+        sub: row.id,
+        [provider]: row[provider],
+        email_verified: row.email_confirmed_at !== null && provider === 'email',
+        phone_verified: row.phone_confirmed_at !== null && provider === 'phone',
+      },
+      ...times,
+    }))
+}
+
+/** An identity of a line: as the API shows it, with the subject as `id`, or as a row, with the subject as `provider_id`. */
+function toIdentity(row: Row, line: IdentityLine): ImportedIdentity {
+  const isOwn = line.provider === 'email' || line.provider === 'phone'
+  const subject = isOwn ? row.id : (line.provider_id ?? line.id)
+  if (!subject) throw new Error(`identities: ${line.provider} needs the id of the account there`)
+  return {
+    provider: line.provider,
+    provider_id: subject,
+    identity_data: { ...requireMetadata(line.identity_data ?? {}), sub: subject },
+    last_sign_in_at: line.last_sign_in_at ?? null,
+    created_at: line.created_at ?? row.created_at,
+    updated_at: line.updated_at ?? row.updated_at,
+  }
+}

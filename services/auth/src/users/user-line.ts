@@ -1,0 +1,125 @@
+import { z } from 'zod'
+import type { Identity } from '../identities/identity.ts'
+import { parseJson } from '../json/parse-json.ts'
+import type { User } from './user.ts'
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+const NIL_UUID = '00000000-0000-0000-0000-000000000000'
+
+const uuid = z
+  .string()
+  .regex(UUID, { error: 'must be a UUID' })
+  .refine((id) => id !== NIL_UUID, { error: 'must not be the nil UUID' })
+  .transform((id) => id.toLowerCase())
+const time = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time with an offset' })
+const name = z.string().trim().min(1).max(255)
+const object = z.record(z.string(), z.unknown())
+
+const identity = z.object({
+  provider: name,
+  provider_id: name.nullish(),
+  id: name.nullish(),
+  identity_data: object.nullish(),
+  last_sign_in_at: time.nullish(),
+  created_at: time.nullish(),
+  updated_at: time.nullish(),
+})
+
+/** One line of `users import|export`: the user record of the API, with the password's hash. */
+const userLineSchema = z.object({
+  id: uuid.optional(),
+  aud: name.optional(),
+  role: name.optional(),
+  email: z.string().optional(),
+  phone: z.string().optional(),
+  password_hash: z.string().optional(),
+  email_confirm: z.boolean().optional(),
+  phone_confirm: z.boolean().optional(),
+  email_confirmed_at: time.optional(),
+  phone_confirmed_at: time.optional(),
+  invited_at: time.optional(),
+  confirmation_sent_at: time.optional(),
+  recovery_sent_at: time.optional(),
+  last_sign_in_at: time.optional(),
+  app_metadata: object.optional(),
+  user_metadata: object.optional(),
+  identities: z.array(identity).max(100).optional(),
+  banned_until: time.optional(),
+  is_anonymous: z.boolean().optional(),
+  is_sso_user: z.boolean().optional(),
+  created_at: time.optional(),
+  updated_at: time.optional(),
+})
+
+export type UserLine = z.output<typeof userLineSchema>
+export type IdentityLine = z.output<typeof identity>
+
+/** Names under which a row of GoTrue's own table has the same. */
+const OTHER_NAMES: Readonly<Record<string, keyof UserLine>> = {
+  encrypted_password: 'password_hash',
+  raw_app_meta_data: 'app_metadata',
+  raw_user_meta_data: 'user_metadata',
+}
+
+/** A line that can be read, with the names of its members that mean nothing here. */
+export interface ReadUserLine {
+  readonly line: UserLine
+  readonly ignored: readonly string[]
+}
+
+/**
+ * Reads one line. Members that are null or empty count as absent.
+ * @throws Error with the reason
+ */
+export function readUserLine(text: string): ReadUserLine {
+  const given = Object.entries(parseJson(text) ?? {}).filter(([, value]) => value !== '')
+  const members = Object.fromEntries(given.map(([key, value]) => [OTHER_NAMES[key] ?? key, value]))
+  const { data, error } = userLineSchema.safeParse(members)
+  const [issue] = error?.issues ?? []
+  if (data === undefined) throw new Error(`${issue?.path.join('.')} ${issue?.message}`)
+  const ignored = Object.keys(members).filter((key) => !Object.hasOwn(userLineSchema.shape, key))
+  return { line: data, ignored }
+}
+
+/** Writes one line. What has not happened is left out. */
+export function writeUserLine(user: User, identities: readonly Identity[]): string {
+  const line: { readonly [Name in keyof UserLine]: unknown } = {
+    id: user.id,
+    aud: user.aud,
+    role: user.role,
+    email: user.email,
+    phone: user.phone,
+    password_hash: user.passwordHash,
+    email_confirmed_at: user.emailConfirmedAt,
+    phone_confirmed_at: user.phoneConfirmedAt,
+    invited_at: user.invitedAt,
+    confirmation_sent_at: user.confirmationSentAt,
+    recovery_sent_at: user.recoverySentAt,
+    last_sign_in_at: user.lastSignInAt,
+    app_metadata: user.appMetadata,
+    user_metadata: user.userMetadata,
+    identities: identities.map(toIdentityLine),
+    banned_until: user.bannedUntil,
+    is_anonymous: user.isAnonymous,
+    is_sso_user: user.isSsoUser,
+    created_at: user.createdAt,
+    updated_at: user.updatedAt,
+  }
+  return JSON.stringify(withoutNulls(line))
+}
+
+function toIdentityLine(identity: Identity): object {
+  return withoutNulls({
+    provider: identity.provider,
+    provider_id: identity.providerId,
+    identity_data: identity.data,
+    last_sign_in_at: identity.lastSignInAt,
+    created_at: identity.createdAt,
+    updated_at: identity.updatedAt,
+  })
+}
+
+/** Nulls inside of metadata stay: they are the user's. */
+function withoutNulls(members: object): object {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null))
+}

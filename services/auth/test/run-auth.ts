@@ -1,0 +1,53 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+
+/** The binary as a process of its own. */
+export interface AuthProcess {
+  readonly stdout: () => string
+  /** Resolves once standard error holds it; rejects when the process ends before. */
+  readonly waitForReport: (pattern: RegExp) => Promise<void>
+  /** `kill -9`. */
+  readonly kill: () => void
+  /** Exit code, or the signal that ended it. */
+  readonly exited: Promise<number | string | null>
+}
+
+export function runAuth(args: readonly string[], databaseUrl: string): AuthProcess {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    // Away from any .env.
+    cwd: tmpdir(),
+    env: {
+      PATH: process.env.PATH,
+      AUTH_DATABASE_URL: databaseUrl,
+      AUTH_DB_DRIVER: 'postgres',
+      AUTH_DB_ROLE: 'auth_service',
+      AUTH_SITE_URL: 'http://localhost:3000',
+      AUTH_API_EXTERNAL_URL: 'http://localhost:8081',
+      AUTH_JWT_SECRET: 'a secret of at least 32 bytes, for tests',
+      AUTH_MAILER_AUTOCONFIRM: 'true',
+    },
+  })
+  let [stdout, stderr] = ['', '']
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk
+  })
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk
+  })
+  const exited = once(child, 'close').then(([code, signal]) => code ?? signal)
+  return {
+    stdout: () => stdout,
+    waitForReport: async (pattern) => {
+      while (!pattern.test(stderr)) {
+        const ended = await Promise.race([once(child.stderr, 'data').then(() => false), exited.then(() => true)])
+        if (ended && !pattern.test(stderr)) throw new Error(`ended without ${pattern}: ${stderr}`)
+      }
+    },
+    kill: () => child.kill('SIGKILL'),
+    exited,
+  }
+}
