@@ -33,6 +33,7 @@ describe('isVersioned', () => {
     ['2023-12-31', false],
     ['2024-01-01', true],
     ['2024-13-01', false],
+    ['2025-02-30', false],
     ['2024-01-01 ', false],
     ['3000-01-01', true],
     ['latest', false],

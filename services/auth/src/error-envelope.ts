@@ -13,6 +13,8 @@ export interface EnvelopeContext {
 /** The version from which errors carry their code as a string. Also what the answer's header says. */
 export const API_VERSION = '2024-01-01'
 
+const date = z.iso.date()
+
 /** An error body of either version, for the API document. */
 export const errorSchema = z
   .looseObject({
@@ -22,10 +24,9 @@ export const errorSchema = z
   })
   .meta({ description: '`{code, error_code, msg}`, or with X-Supabase-Api-Version `{code, message}`' })
 
-/** Whether a client has asked for the newer error bodies. */
+/** Whether a client has asked for the newer error bodies. A date that no calendar has is none. */
 export function isVersioned(apiVersion: string | undefined): boolean {
-  if (apiVersion === undefined || !/^\d{4}-\d{2}-\d{2}$/.test(apiVersion)) return false
-  return !Number.isNaN(Date.parse(apiVersion)) && apiVersion >= API_VERSION
+  return date.safeParse(apiVersion).success && (apiVersion ?? '') >= API_VERSION
 }
 
 /** The body of an error (contract 2.1), its members in the contract's order. */
