@@ -162,6 +162,15 @@ describe('answers', () => {
     expect((await post('{}', { [name]: '2023-01-01' })).json().code).toBe(422)
   })
 
+  it('errors of the newer version also where no route has seen the request', async () => {
+    const headers = { 'x-supabase-api-version': '2024-01-01' }
+    for (const url of ['/%zz', `/${'x'.repeat(8_192)}`]) {
+      const answer = await app.inject({ url, headers })
+      expect(answer.json()).toEqual({ code: 'validation_failed', message: 'Malformed request' })
+      expect(answer.headers).toMatchObject({ ...headers, 'x-frame-options': 'DENY' })
+    }
+  })
+
   it('429: an empty bucket, before the body is looked at', async () => {
     const ask = (ip: string) => app.inject({ url: '/verify', headers: { 'x-real-ip': ip } })
     for (let i = 0; i < 30; i += 1) expect((await ask('1.1.1.1, 8.8.8.8')).statusCode).toBe(400)

@@ -7,7 +7,7 @@ import { vocabulary } from './error-vocabulary.ts'
 import { serviceUnavailable } from './errors.ts'
 import { captcha } from './plugins/captcha.ts'
 import { clientAddress } from './plugins/client-address.ts'
-import { headers, noStore } from './plugins/headers.ts'
+import { commonHeaders, headers, noStore } from './plugins/headers.ts'
 import { jsonBody } from './plugins/json-body.ts'
 import { rateLimit } from './plugins/rate-limit.ts'
 import { requireAdmin } from './plugins/require-admin.ts'
@@ -34,7 +34,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     bodyLimit: BODY_BYTES,
     handlerTimeoutMs: config.server.maxRequestDurationMs,
     ignoreTrailingSlash: true,
-    brokenRequestHeaders: { 'x-content-type-options': 'nosniff' },
+    brokenRequestHeaders: commonHeaders,
   })
   app.decorate('deps', deps)
   await deps.tracing.instrument(app)

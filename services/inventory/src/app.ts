@@ -28,7 +28,7 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
     trustProxy: config.trustProxy,
     ignoreTrailingSlash: true,
     ignoreDuplicateSlashes: true,
-    brokenRequestHeaders: RESPONSE_HEADERS,
+    brokenRequestHeaders: () => RESPONSE_HEADERS,
   })
   app.decorate('deps', deps)
   await tracing.instrument(app)

@@ -34,7 +34,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     handlerTimeoutMs: HANDLER_TIMEOUT_MS,
     trustProxy: deps.trustProxy,
     ignoreTrailingSlash: true,
-    brokenRequestHeaders: ANSWER_HEADERS,
+    brokenRequestHeaders: () => ANSWER_HEADERS,
   })
   app.decorate('deps', deps)
   await deps.tracing.instrument(app)

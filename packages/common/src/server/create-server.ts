@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { STATUS_CODES } from 'node:http'
+import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
@@ -26,8 +26,8 @@ export interface ServerOptions {
   readonly ignoreDuplicateSlashes?: boolean
   /** Whether GET routes answer HEAD too. */
   readonly exposeHeadRoutes?: boolean
-  /** Headers of the answers to requests so broken that no route sees them. */
-  readonly brokenRequestHeaders?: Readonly<Record<string, string>>
+  /** Headers of the answers to requests so broken that no route sees them; their own headers may be gone too. */
+  readonly brokenRequestHeaders?: (headers: IncomingHttpHeaders) => Readonly<Record<string, string>>
 }
 
 const HEADER_BYTES = 16_384
@@ -70,7 +70,7 @@ export function createServer(options: ServerOptions) {
       requireHostHeader: false,
     },
     frameworkErrors: (error, request, reply) => {
-      for (const [name, value] of Object.entries(options.brokenRequestHeaders ?? {})) reply.header(name, value)
+      reply.headers({ ...options.brokenRequestHeaders?.(request.headers) })
       // No hook runs for these: their log line is written here.
       const known = toHttpError(vocabulary, error, request)
       const line = { request_id: request.id, method: request.method, route: 'noroute', status: known.status }
@@ -86,7 +86,7 @@ export function createServer(options: ServerOptions) {
     reply.header('x-request-id', request.id)
     const isTooLong = request.url.length > URL_BYTES
     if (!isTooLong && (request.headers.host !== undefined || request.raw.httpVersion !== '1.1')) return done()
-    reply.headers(options.brokenRequestHeaders ?? {})
+    reply.headers({ ...options.brokenRequestHeaders?.(request.headers) })
     const cause = new Error(isTooLong ? 'URL longer than 8 KiB' : 'no Host header')
     return done((isTooLong ? vocabulary.uriTooLong?.(cause) : undefined) ?? vocabulary.malformed(cause))
   })
@@ -117,7 +117,7 @@ function answerBrokenRequest(
   const known = new HttpError(status, code, { message, details, headers: own, cause: error })
   const body = JSON.stringify(vocabulary.envelope(known, undefined))
   const headers = {
-    ...brokenRequestHeaders,
+    ...brokenRequestHeaders?.({}),
     ...known.headers,
     'content-type': 'application/json; charset=utf-8',
     'content-length': String(Buffer.byteLength(body)),

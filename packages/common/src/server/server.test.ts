@@ -60,7 +60,7 @@ beforeAll(async () => {
     requestIdHeader: 'x-request-id',
     bodyLimit: 100,
     handlerTimeoutMs: 300,
-    brokenRequestHeaders: { 'x-content-type-options': 'nosniff' },
+    brokenRequestHeaders: () => ({ 'x-content-type-options': 'nosniff' }),
   })
   await app.register(httpTelemetry, { meter: metrics.meter })
   await app.register(readyRoute, { readiness, unavailable: (message) => errors.away({ message }) })

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import cors from '@fastify/cors'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
@@ -15,14 +16,21 @@ const ALLOWED = [
   'apikey',
 ] as const
 
-/** Headers of every answer: any page may call this service, no browser may guess types or frame it (contract 3.1, 9.4). */
+/** Of every answer, also to requests that no route sees: no browser may guess types or frame it (contract 2.1, 9.4). */
+export function commonHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const version = headers['x-supabase-api-version'] ?? headers['x-auth-api-version']
+  return {
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    ...(typeof version === 'string' && isVersioned(version) ? { 'x-supabase-api-version': API_VERSION } : {}),
+  }
+}
+
+/** Headers of every answer: those above, and any page may call this service (contract 3.1). */
 export const headers = fp<{ readonly corsAllowedHeaders: readonly string[] }>(
   async (app: FastifyInstance, { corsAllowedHeaders }) => {
     app.addHook('onRequest', (request, reply, done) => {
-      reply.header('x-content-type-options', 'nosniff')
-      reply.header('x-frame-options', 'DENY')
-      const version = request.headers['x-supabase-api-version'] ?? request.headers['x-auth-api-version']
-      if (typeof version === 'string' && isVersioned(version)) reply.header('x-supabase-api-version', API_VERSION)
+      reply.headers(commonHeaders(request.headers))
       done()
     })
     await app.register(cors, {
