@@ -16,6 +16,7 @@ import { createFinishLogin } from './auth/0016-create-finish-login.ts'
 import { createRefreshSession } from './auth/0017-create-refresh-session.ts'
 import { createLogOut } from './auth/0018-create-log-out.ts'
 import { keepPlans } from './auth/0019-keep-plans.ts'
+import { createOutbox } from './auth/0020-create-outbox.ts'
 import { indexCleanUp } from './auth/0030-index-clean-up.ts'
 import { createUserDirectory } from './auth/0040-create-user-directory.ts'
 import type { MigrationSources } from './migration.ts'
@@ -40,6 +41,7 @@ export const authMigrations: MigrationSources = {
   '0017-create-refresh-session': createRefreshSession,
   '0018-create-log-out': createLogOut,
   '0019-keep-plans': keepPlans,
+  '0020-create-outbox': createOutbox,
   '0030-index-clean-up': indexCleanUp,
   '0040-create-user-directory': createUserDirectory,
 }

@@ -192,6 +192,13 @@ export interface SigningKeysTable {
   retire_at: Timestamp | null
 }
 
+/** A job that a function has written, until it is moved on to the queue. */
+export interface OutboxTable {
+  id: Generated<bigint>
+  task: string
+  data: JsonObject
+}
+
 /** Every table of the auth service. Names are without the prefix of DB_NAMESPACE. */
 export interface AuthDatabase {
   users: UsersTable
@@ -206,4 +213,5 @@ export interface AuthDatabase {
   mfa_amr_claims: AmrClaimsTable
   mfa_factors: MfaFactorsTable
   signing_keys: SigningKeysTable
+  outbox: OutboxTable
 }

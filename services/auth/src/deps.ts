@@ -10,6 +10,7 @@ import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { isMigrated } from '@trestle/database/migrate.ts'
 import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
+import { createOutbox, type Outbox } from '@trestle/jobs/outbox.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { openLimiterStore } from '@trestle/service/limiter-store.ts'
@@ -53,6 +54,8 @@ export interface AuthDeps {
   readonly tokenReuse: Counter
   readonly rateLimits: RateLimits
   readonly jobs: Jobs
+  /** Moves the jobs that functions of the database have written on to the queue. */
+  readonly outbox: Outbox
   readonly mailer: Mailer
   /** Undefined where no gateway is set. */
   readonly sms: SmsGateway | undefined
@@ -116,6 +119,7 @@ export async function createDeps(config: AuthConfig, telemetry: Telemetry): Prom
     tokenReuse: createTokenReuseCounter(meter),
     rateLimits: createRateLimits(config.rateLimits, limiters.store),
     jobs,
+    outbox: createOutbox({ db: database.db, jobs, onError: onJobError }),
     mailer,
     sms: config.sms.gateway && createSmsGateway(config.sms.gateway, outbound),
     outbound,

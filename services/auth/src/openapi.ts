@@ -69,6 +69,7 @@ function createDocumentDeps(): AuthDeps {
       check: unused,
       close: unused,
     },
+    outbox: { wake: unused, start: unused, stop: unused },
     mailer: { send: unused, check: unused, close: unused },
     sms: undefined,
     outbound: { send: unused },

@@ -38,6 +38,7 @@ export async function openMailApp(
   })
   const { app, deps } = testApp
   await deps.jobs.open()
+  deps.outbox.start()
   await workOnMails(deps)
   await workOnSms(deps)
   return {
@@ -50,6 +51,7 @@ export async function openMailApp(
     recipients: () => sink.mails.map(recipient),
     post: (url, payload, headers = {}) => app.inject({ method: 'POST', url, payload, headers }),
     close: async () => {
+      await deps.outbox.stop()
       await deps.jobs.close()
       await testApp.close()
       await Promise.all([sink.close(), sms.close()])

@@ -77,6 +77,7 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
     },
     stop: async (remainingMs) => {
       deps.signingKeys.stopPolling()
+      await deps.outbox.stop()
       await deps.jobs.close(remainingMs - CLOSE_MS)
       await Promise.all([metrics.close(), tracing.close()])
       await open.close()
@@ -86,6 +87,7 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
 }
 
 async function startJobs(deps: AuthDeps): Promise<void> {
+  deps.outbox.start()
   await workOnMails(deps)
   await workOnSms(deps)
   if (!deps.config.database.cleanupEnabled) return
