@@ -14,6 +14,10 @@ import { requireAdmin } from './plugins/require-admin.ts'
 import { adminUsersRoutes } from './routes/admin/users.ts'
 import { healthRoutes } from './routes/health.ts'
 import { logoutRoutes } from './routes/logout.ts'
+import { magiclinkRoutes } from './routes/magiclink.ts'
+import { otpRoutes } from './routes/otp.ts'
+import { recoverRoutes } from './routes/recover.ts'
+import { resendRoutes } from './routes/resend.ts'
 import { settingsRoutes } from './routes/settings.ts'
 import { signupRoutes } from './routes/signup.ts'
 import { tokenRoutes } from './routes/token.ts'
@@ -64,6 +68,10 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
   })
   await app.register(async (answers) => {
     await answers.register(noStore)
+    await answers.register(magiclinkRoutes)
+    await answers.register(otpRoutes)
+    await answers.register(recoverRoutes)
+    await answers.register(resendRoutes)
     await answers.register(signupRoutes)
     await answers.register(verifyRoutes)
   })

@@ -8,10 +8,11 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { cleanUpTask } from './clean-up/clean-up.ts'
 import type { DatabaseSettings } from './config/server.ts'
 import { mailTask } from './mail/mail-job.ts'
+import { messageRequestTask } from './message-requests/message-request.ts'
 import { smsTask } from './sms/sms-job.ts'
 
 /** Every kind of background work of the service. */
-export const tasks: readonly AnyTask[] = [mailTask, smsTask, cleanUpTask]
+export const tasks: readonly AnyTask[] = [messageRequestTask, mailTask, smsTask, cleanUpTask]
 
 interface DatabaseConfig {
   readonly database: Pick<DatabaseSettings, 'migrationUrl' | 'namespace' | 'role' | 'url'>

@@ -1,6 +1,8 @@
 import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
-import { workOnMails } from '../src/mail/mail-job.ts'
-import { workOnSms } from '../src/sms/sms-job.ts'
+import { sql } from 'kysely'
+import { expect } from 'vitest'
+import { tasks } from '../src/migrations.ts'
+import { startWorkers } from '../src/workers.ts'
 import { openTestApp, type TestApp, type TestAppOptions } from './auth-app.ts'
 import { type SmsStub, startSmsStub } from './sms-stub.ts'
 
@@ -20,6 +22,8 @@ export interface MailApp extends TestApp {
   readonly sms: SmsStub
   /** Waits for the next mail to an address. */
   readMail(to: string): Promise<ReadMail>
+  /** Waits until nothing is left to do of what requests have left behind: what has not been sent by then never will be. */
+  idle(): Promise<void>
   /** While true the mail server takes nothing. */
   refuseMails(refuse: boolean): void
   /** Addresses of all mails that have come. */
@@ -38,13 +42,12 @@ export async function openMailApp(
   })
   const { app, deps } = testApp
   await deps.jobs.open()
-  deps.outbox.start()
-  await workOnMails(deps)
-  await workOnSms(deps)
+  await startWorkers(deps)
   return {
     ...testApp,
     sms,
     readMail: async (to) => readMail(await sink.take((mail) => recipient(mail) === to)),
+    idle: () => expect.poll(() => countJobs(testApp), { timeout: 10_000 }).toBe(0),
     refuseMails: (refuse) => {
       sink.refuse = refuse
     },
@@ -57,6 +60,14 @@ export async function openMailApp(
       await Promise.all([sink.close(), sms.close()])
     },
   }
+}
+
+async function countJobs({ deps }: TestApp): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    SELECT ((SELECT count(*) FROM ${sql.table('outbox')}) + (SELECT count(*) FROM ${sql.id(deps.names.jobSchema, 'job')}
+      WHERE state IN ('created', 'retry', 'active') AND name IN (${sql.join(tasks.map(({ name }) => name))})))::int AS count
+  `.execute(deps.db)
+  return rows[0]?.count ?? 0
 }
 
 function recipient(mail: Email): string | undefined {

@@ -1,8 +1,9 @@
 import type { AuthDeps } from '../deps.ts'
+import type { AuditAction } from './audit-log.ts'
 
 /** An event that a function of the database records, for where that is switched off. */
 export interface LoggedEvent {
-  readonly action: 'login' | 'logout' | 'token_refreshed' | 'token_revoked'
+  readonly action: AuditAction
   readonly actorId: string
   readonly ip: string
 }

@@ -9,11 +9,10 @@ import { buildApp } from '../app.ts'
 import { CLEAN_UP_CRON, cleanUpTask, createCleanUp, createCleanUpCounter } from '../clean-up/clean-up.ts'
 import type { AuthConfig, LoadedConfig } from '../config.ts'
 import { type AuthDeps, createDeps, type OpenDeps } from '../deps.ts'
-import { workOnMails } from '../mail/mail-job.ts'
 import { migrateToLatest, tasks } from '../migrations.ts'
 import { lowerHashThreads } from '../passwords/hash-threads.ts'
-import { workOnSms } from '../sms/sms-job.ts'
 import { VERSION } from '../version.ts'
+import { startWorkers } from '../workers.ts'
 
 /** What telemetry and the database may take at the end, after the jobs, in milliseconds. */
 const CLOSE_MS = 3_000
@@ -87,9 +86,7 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
 }
 
 async function startJobs(deps: AuthDeps): Promise<void> {
-  deps.outbox.start()
-  await workOnMails(deps)
-  await workOnSms(deps)
+  await startWorkers(deps)
   if (!deps.config.database.cleanupEnabled) return
   await deps.jobs.work(cleanUpTask, createCleanUp(deps, createCleanUpCounter(deps)))
   await deps.jobs.schedule(cleanUpTask, CLEAN_UP_CRON)

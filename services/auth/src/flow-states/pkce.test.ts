@@ -20,7 +20,8 @@ describe('parsePkce', () => {
     ],
     [challenge, 'md5', 'unsupported code_challenge_method "md5"'],
   ])('%s, %s', (given, method, expected) => {
-    if (typeof expected === 'string') expect(() => parsePkce(given, method)).toThrow(expected)
-    else expect(parsePkce(given, method)).toEqual(expected)
+    const body = { code_challenge: given, code_challenge_method: method }
+    if (typeof expected === 'string') expect(() => parsePkce(body)).toThrow(expected)
+    else expect(parsePkce(body)).toEqual(expected)
   })
 })

@@ -1,9 +1,18 @@
+import { z } from 'zod'
 import { validationFailed } from '../errors.ts'
+
+/** The members of a body that begin a PKCE flow. */
+export const pkceFields = { code_challenge: z.string().optional(), code_challenge_method: z.string().optional() }
 
 /** The challenge of a PKCE flow (RFC 7636). */
 export interface PkceChallenge {
   readonly challenge: string
   readonly method: 's256' | 'plain'
+}
+
+interface PkceFields {
+  readonly code_challenge?: string | undefined
+  readonly code_challenge_method?: string | undefined
 }
 
 const LENGTH_MIN = 43
@@ -14,7 +23,8 @@ const LENGTH_MAX = 128
  * @returns undefined when the request is no PKCE flow
  * @throws validationFailed
  */
-export function parsePkce(challenge: string | undefined, method: string | undefined): PkceChallenge | undefined {
+export function parsePkce(body: PkceFields): PkceChallenge | undefined {
+  const { code_challenge: challenge, code_challenge_method: method } = body
   if (!challenge && !method) return undefined
   if (!challenge || !method) throw refuse('PKCE flow requires code_challenge_method and code_challenge')
   if (challenge.length < LENGTH_MIN || challenge.length > LENGTH_MAX) {

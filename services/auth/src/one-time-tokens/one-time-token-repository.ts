@@ -19,16 +19,20 @@ export interface OneTimeToken {
   readonly expiresAt: Timestamp
 }
 
-export interface NewOneTimeToken {
-  readonly userId: string
+/** The secrets of a new message, hashed. */
+export interface MessageSecrets {
   readonly kind: TokenKind
   readonly relatesTo: string
   readonly linkHash: Buffer | null
   readonly codeHash: Buffer
   readonly codeSalt: Buffer
-  readonly flowStateId: string | null
   readonly sentAt: Date
   readonly expiresAt: Date
+}
+
+export interface NewOneTimeToken extends MessageSecrets {
+  readonly userId: string
+  readonly flowStateId: string | null
 }
 
 /** Stores the secrets of a new message in place of those of the last one of its kind. */

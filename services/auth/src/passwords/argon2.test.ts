@@ -1,5 +1,6 @@
+import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { isOutdated, loadArgon2, loadNodeArgon2, loadRustArgon2 } from './argon2.ts'
+import { hashOfUnknownPassword, isOutdated, loadArgon2, loadNodeArgon2, loadRustArgon2 } from './argon2.ts'
 import { parsePasswordHash } from './password-form.ts'
 
 const isOutdatedHash = (hash: string) => {
@@ -48,6 +49,17 @@ describe('isOutdated', () => {
     ['$argon2id$v=19$m=19456,t=2,p=2', true],
   ])('%s: %s', (head, expected) => {
     expect(isOutdatedHash(head + tail)).toBe(expected)
+  })
+})
+
+describe('hashOfUnknownPassword', () => {
+  it('is a current hash that no password matches, another one each time', async () => {
+    const hash = hashOfUnknownPassword(randomBytes)
+    expect(hash).toMatch(FORM)
+    expect(isOutdatedHash(hash)).toBe(false)
+    expect(hashOfUnknownPassword(randomBytes)).not.toBe(hash)
+    const argon2 = await loadArgon2()
+    expect(await argon2.verify(hash, '')).toBe(false)
   })
 })
 

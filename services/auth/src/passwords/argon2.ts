@@ -32,6 +32,16 @@ export async function loadNodeArgon2(): Promise<Argon2> {
   return { hash: (password) => hash(password, { type: argon2id, ...COST }), verify }
 }
 
+/**
+ * The hash of a password that nobody knows, not even this process: random bytes stand where salt and digest do. It costs
+ * no work, and makes a user who has a password but cannot sign in by one until they have set their own.
+ */
+export function hashOfUnknownPassword(randomBytes: (size: number) => Buffer): string {
+  const { memoryCost, timeCost, parallelism } = COST
+  const random = (bytes: number) => randomBytes(bytes).toString('base64').replace(/=+$/, '')
+  return `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${random(16)}$${random(32)}`
+}
+
 /** Whether a hash was made with another algorithm or other costs than today's. */
 export function isOutdated(form: PasswordForm): boolean {
   if (form.alg !== 'argon2id') return true

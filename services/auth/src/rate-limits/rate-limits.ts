@@ -36,8 +36,8 @@ export interface Allowance {
 export interface MessageLimit {
   /** Counts a message. @throws the 429 of its kind */
   take(): Promise<Allowance>
-  /** Refuses as `take` would, but counts nothing: for sends that are dropped unseen. */
-  check(): Promise<void>
+  /** Takes a message back that another part of the service has counted, and that is not sent after all. */
+  giveBack(): Promise<void>
 }
 
 export interface RateLimits {
@@ -88,13 +88,14 @@ function createMessageLimit(
   store: LimiterStore,
   refuse: typeof overEmailRateLimit,
 ): MessageLimit {
-  if (rate === 'off') return { take: async () => ({ giveBack: async () => {} }), check: async () => {} }
+  const nothing = async () => {}
+  if (rate === 'off') return { take: async () => ({ giveBack: nothing }), giveBack: nothing }
   const window = toWindow(rate.points, rate.windowMs / 1_000, rate.points)
   if (rate.points === 0 || !window) {
     const never = async () => {
       throw refuse(retryAfter(HOUR_SECONDS * 1_000))
     }
-    return { take: never, check: never }
+    return { take: never, giveBack: nothing }
   }
   const limiter = store(`message:${name}`, { ...window, returnable: true })
   return {
@@ -105,10 +106,7 @@ function createMessageLimit(
       await limiter.reward(ALL)
       throw refuse(retryAfter(waitMs))
     },
-    check: async () => {
-      const waitMs = await limiter.waitMs(ALL)
-      if (waitMs !== undefined) throw refuse(retryAfter(waitMs))
-    },
+    giveBack: () => limiter.reward(ALL),
   }
 }
 

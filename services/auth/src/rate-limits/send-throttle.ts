@@ -23,7 +23,7 @@ export async function touchThrottle(
   hmacKey: Buffer,
   { kind, identifier, intervalMs, now }: Throttled,
 ): Promise<number | undefined> {
-  const keyHash = createHmac('sha256', hmacKey).update(`throttle\0${kind}\0${identifier}`).digest()
+  const keyHash = hashThrottleKey(hmacKey, { kind, identifier })
   const dueBefore = new Date(now.getTime() - intervalMs)
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('send_throttle')
@@ -43,4 +43,9 @@ export async function touchThrottle(
     .where('kind', '=', kind)
     .executeTakeFirst()
   return row ? Math.max(0, Date.parse(row.sent_at) - dueBefore.getTime()) : undefined
+}
+
+/** How an identifier lies in the table: a keyed hash, so that it lists nobody. */
+export function hashThrottleKey(hmacKey: Buffer, { kind, identifier }: Pick<Throttled, 'kind' | 'identifier'>): Buffer {
+  return createHmac('sha256', hmacKey).update(`throttle\0${kind}\0${identifier}`).digest()
 }

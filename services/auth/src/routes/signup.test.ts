@@ -297,32 +297,11 @@ describe('POST /signup under settings', () => {
     await open.close()
   })
 
-  it('400: email signups may be off; 500: phone signups need a gateway', async () => {
-    const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false', AUTH_EXTERNAL_PHONE_ENABLED: 'true' })
+  it('400: email signups may be off', async () => {
+    const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
     expect((await open.post('/signup', { email: 'x@example.com', password })).json()).toEqual(
       refused(400, 'email_provider_disabled', 'Email signups are disabled'),
     )
-    const phone = await open.post('/signup', { phone: '+1 415 555 0100', password })
-    expect(phone.json()).toEqual({
-      ...refused(500, 'unexpected_failure', 'Unable to get SMS provider'),
-      error_id: phone.headers['x-request-id'],
-    })
-    expect((await open.post('/signup', { phone: '0415', password })).json()).toEqual(
-      refused(400, 'validation_failed', 'Invalid phone number format (E.164 required)'),
-    )
-    await open.close()
-  })
-
-  it('200: a phone number that needs no confirmation', async () => {
-    const open = await openMailApp({ AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_SMS_AUTOCONFIRM: 'true' })
-    const answer = await open.post('/signup', { phone: '+1 415 555 0100', password, data: { email: 'x@example.com' } })
-    expect(answer.json()).toMatchObject({
-      phone: '14155550100',
-      email: '',
-      app_metadata: { provider: 'phone', providers: ['phone'] },
-      identities: [{ provider: 'phone', identity_data: { phone: '14155550100', phone_verified: true } }],
-    })
-    expect(answer.json().identities[0].identity_data.email).toBeUndefined()
     await open.close()
   })
 

@@ -10,11 +10,13 @@ import {
   signupDisabled,
   validationFailed,
 } from '../errors.ts'
-import { type PkceChallenge, parsePkce } from '../flow-states/pkce.ts'
+import { type PkceChallenge, parsePkce, pkceFields } from '../flow-states/pkce.ts'
 import { requireSignupPassword } from '../passwords/require-password.ts'
 import { readContext } from '../plugins/request-context.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { sessionViewSchema, toSessionView } from '../sessions/session-view.ts'
+import type { SmsChannel } from '../sms/gateway-protocol.ts'
+import { requireChannel } from '../sms/require-channel.ts'
 import { signInAnonymously } from '../use-cases/sign-in-anonymously.ts'
 import { signUp } from '../use-cases/sign-up.ts'
 import { requireMetadata } from '../users/metadata.ts'
@@ -28,8 +30,7 @@ const signUpBody = z.looseObject({
   password: z.string().optional(),
   data: z.record(z.string(), z.unknown()).optional(),
   channel: z.string().optional(),
-  code_challenge: z.string().optional(),
-  code_challenge_method: z.string().optional(),
+  ...pkceFields,
 })
 
 type SignUpBody = z.output<typeof signUpBody>
@@ -79,6 +80,7 @@ interface CheckedSignUp {
   readonly identifier: UserIdentifier
   readonly password: string
   readonly pkce: PkceChallenge | undefined
+  readonly channel: SmsChannel
 }
 
 /** The checks of contract 4.2, in its order. */
@@ -88,21 +90,13 @@ function checkSignUp({ config }: AuthDeps, body: SignUpBody): CheckedSignUp {
   if (body.email && body.phone) {
     throw validationFailed({ message: 'Only an email address or phone number should be provided on signup.' })
   }
-  if (body.phone) requireChannel(config.sms.provider, body.channel)
+  const channel = body.phone ? requireChannel(config.sms.provider, body.channel) : 'sms'
   const hasPkce = Boolean(body.code_challenge || body.code_challenge_method)
   if (body.phone && hasPkce) throw validationFailed({ message: 'PKCE not supported for phone signups' })
-  const pkce = parsePkce(body.code_challenge, body.code_challenge_method)
+  const pkce = parsePkce(body)
   if (body.email && !config.signup.emailEnabled) throw emailSignupsDisabled()
   if (body.phone && !config.signup.phoneEnabled) throw phoneSignupsDisabled()
-  return { identifier: requireIdentifier(body), password, pkce }
-}
-
-function requireChannel(provider: string | undefined, channel: string | undefined): void {
-  if (!channel || channel === 'sms' || (channel === 'whatsapp' && provider === 'twilio')) return
-  throw validationFailed({
-    message:
-      "Invalid channel, supported values are 'sms' or 'whatsapp'. 'whatsapp' is only supported if Twilio or Twilio Verify is used as the provider.",
-  })
+  return { identifier: requireIdentifier(body), password, pkce, channel }
 }
 
 function toSignedIn(deps: AuthDeps, session: IssuedSession): z.output<typeof signedInSchema> {

@@ -15,7 +15,7 @@ export interface SessionOrigin {
 }
 
 /** What the database's functions about sessions answer. All but the verdict is null in a refusal. */
-interface SessionRow {
+export interface SessionRow {
   readonly verdict: string
   readonly session_id: string
   readonly aal: string
@@ -27,7 +27,7 @@ interface SessionRow {
 /** A session without its clear refresh token. */
 export type StoredSession = Omit<IssuedSession, 'refreshToken'>
 
-const sessionColumns = sql`r.verdict, r.session_id, r.aal, r.started_at, r.amr, r.profile`
+export const sessionColumns = sql`r.verdict, r.session_id, r.aal, r.started_at, r.amr, r.profile`
 
 interface NewSession extends SessionOrigin {
   readonly userId: string
@@ -158,7 +158,8 @@ export async function callLogOut(lanes: Lanes, input: LogOut): Promise<(typeof L
   return toVerdict((await lanes.write.one(logOut, input)).verdict, LOG_OUT_VERDICTS)
 }
 
-function toStoredSession(row: SessionRow): StoredSession {
+/** Maps the row of a session that was opened or refreshed. */
+export function toStoredSession(row: SessionRow): StoredSession {
   return {
     ...toProfileOfJson(row.profile),
     sessionId: row.session_id,
@@ -169,7 +170,7 @@ function toStoredSession(row: SessionRow): StoredSession {
 }
 
 /** A verdict that the database has sent, if it is one that this version of the service knows. */
-function toVerdict<const Verdict extends string>(text: string, known: readonly Verdict[]): Verdict {
+export function toVerdict<const Verdict extends string>(text: string, known: readonly Verdict[]): Verdict {
   const verdict = known.find((candidate) => candidate === text)
   if (verdict === undefined) throw new Error(`the database answered "${text}"`)
   return verdict

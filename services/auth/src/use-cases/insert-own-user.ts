@@ -1,48 +1,51 @@
-import type { Transaction } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import type { Insertable, Transaction } from 'kysely'
+import type { AuthDatabase, UsersTable } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { type Identity, ownIdentityData } from '../identities/identity.ts'
+import { ownIdentityData } from '../identities/identity.ts'
 import { insertIdentity } from '../identities/identity-repository.ts'
 import type { User } from '../users/user.ts'
-import { insertUser, type UserIdentifier } from '../users/user-repository.ts'
+import { insertUnlessTaken, type UserIdentifier } from '../users/user-repository.ts'
 
 export interface OwnUser {
   readonly identifier: UserIdentifier
   readonly aud: string
-  readonly passwordHash: string
+  /** Null for a user without a password. */
+  readonly passwordHash: string | null
   readonly data: Readonly<Record<string, unknown>>
-  /** Whether the identifier counts as confirmed at once; else a confirmation is on its way. */
-  readonly isConfirmed: boolean
+  /** What is asked of the user next. */
+  readonly since: Pick<Insertable<UsersTable>, 'staged_at' | 'invited_at' | 'confirmation_sent_at'>
 }
 
-/** Adds a user who signs in by an own email or phone, with the identity that goes with it. */
+/**
+ * Adds an unconfirmed user who signs in by an own email or phone, with the identity that goes with it.
+ * @returns undefined when another request has just taken the identifier
+ */
 export async function insertOwnUser(
   trx: Transaction<AuthDatabase>,
   { config, now }: Pick<AuthDeps, 'config' | 'now'>,
-  { identifier, aud, passwordHash, data, isConfirmed }: OwnUser,
-): Promise<{ readonly user: User; readonly identity: Identity }> {
+  { identifier, aud, passwordHash, data, since }: OwnUser,
+): Promise<User | undefined> {
   const at = now()
   const { kind, value } = identifier
-  const user = await insertUser(trx, {
+  const user = await insertUnlessTaken(trx, {
+    ...since,
     aud,
     role: config.jwt.defaultRole,
     [kind]: value,
     encrypted_password: passwordHash,
-    [`${kind}_confirmed_at`]: isConfirmed ? at : null,
-    confirmation_sent_at: isConfirmed ? null : at,
     raw_app_meta_data: { provider: kind, providers: [kind] },
     raw_user_meta_data: { ...data },
     created_at: at,
     updated_at: at,
   })
-  const identityData = ownIdentityData(kind, { userId: user.id, value }, data)
-  const identity = await insertIdentity(trx, {
+  if (!user) return undefined
+  await insertIdentity(trx, {
     user_id: user.id,
     provider: kind,
     provider_id: user.id,
-    identity_data: isConfirmed ? { ...identityData, [`${kind}_verified`]: true } : identityData,
+    identity_data: ownIdentityData(kind, { userId: user.id, value }, data),
     created_at: at,
     updated_at: at,
   })
-  return { user, identity }
+  return user
 }

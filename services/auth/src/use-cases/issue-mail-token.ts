@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
@@ -5,7 +6,7 @@ import { type FlowMethod, insertMailFlow } from '../flow-states/flow-state-repos
 import type { PkceChallenge } from '../flow-states/pkce.ts'
 import { confirmationUrl } from '../mail/confirmation-url.ts'
 import type { MailKind } from '../mail/default-templates.ts'
-import { queueMail } from '../mail/mail-job.ts'
+import { type MailJob, queueMail } from '../mail/mail-job.ts'
 import {
   hashCode,
   hashLinkToken,
@@ -14,13 +15,13 @@ import {
   makeSalt,
   type TokenKind,
 } from '../one-time-tokens/one-time-token.ts'
-import { replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
+import { type MessageSecrets, replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
 import type { User } from '../users/user.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** A mail with a link and a code. */
 export interface MailToken {
-  readonly user: Pick<User, 'id' | 'userMetadata'>
+  readonly user: Pick<User, 'userMetadata'>
   /** The address that it goes to, normalised. */
   readonly email: string
   readonly tokenKind: TokenKind
@@ -30,41 +31,63 @@ export interface MailToken {
   readonly linkPath: string
   readonly flow: { readonly method: FlowMethod; readonly pkce: PkceChallenge | undefined }
   readonly context: Pick<RequestContext, 'linkBase' | 'redirectTo'>
+  /** Our id of the message, where an answer has told it. */
+  readonly messageId?: string
   /** The two addresses of a change that this mail, to one of them, confirms. */
   readonly change?: { readonly oldEmail: string; readonly newEmail: string }
 }
 
 type Deps = Pick<AuthDeps, 'config' | 'jobs' | 'now' | 'randomBytes' | 'serverKeys'>
 
-/**
- * Stores the secrets of a mail in place of the last one's of its kind, and queues the mail; both in the transaction of
- * their cause. Link and code are independent secrets (ruling R15).
- */
-export async function issueMailToken(trx: Transaction<AuthDatabase>, deps: Deps, mail: MailToken): Promise<void> {
+/** The secrets of a mail as they are to be stored, and the mail itself. */
+export interface PreparedMailToken {
+  readonly secrets: MessageSecrets
+  readonly mail: MailJob
+}
+
+/** Makes the secrets of a mail. Link and code are independent of each other (ruling R15). */
+export function prepareMailToken(deps: Omit<Deps, 'jobs'>, mail: MailToken): PreparedMailToken {
   const { config, now, randomBytes, serverKeys } = deps
-  const { user, email, flow } = mail
+  const { email, flow } = mail
   const sentAt = now()
   const expiresAt = new Date(sentAt.getTime() + config.mail.codeLifetimeSeconds * 1_000)
   const link = makeLinkToken(randomBytes, flow.pkce ? 'pkce' : 'implicit')
   const code = makeCode(randomBytes, config.mail.codeLength)
   const codeSalt = makeSalt(randomBytes)
-  await replaceToken(trx, {
-    userId: user.id,
-    kind: mail.tokenKind,
-    relatesTo: email,
-    linkHash: hashLinkToken(link),
-    codeHash: hashCode(serverKeys.hmac, codeSalt, email, code),
-    codeSalt,
-    flowStateId: flow.pkce ? await insertMailFlow(trx, user.id, flow.method, flow.pkce) : null,
-    sentAt,
-    expiresAt,
-  })
-  await queueMail(trx, deps, {
-    kind: mail.mailKind,
-    to: email,
-    expiresAt: expiresAt.toISOString(),
-    variables: toVariables(config.signup.redirects.siteUrl, mail, { link, code }),
-  })
+  return {
+    secrets: {
+      kind: mail.tokenKind,
+      relatesTo: email,
+      linkHash: hashLinkToken(link),
+      codeHash: hashCode(serverKeys.hmac, codeSalt, email, code),
+      codeSalt,
+      sentAt,
+      expiresAt,
+    },
+    mail: {
+      messageId: mail.messageId ?? randomUUID(),
+      kind: mail.mailKind,
+      to: email,
+      expiresAt: expiresAt.toISOString(),
+      variables: toVariables(config.signup.redirects.siteUrl, mail, { link, code }),
+    },
+  }
+}
+
+/**
+ * Stores the secrets of a mail in place of the last one's of its kind, and queues the mail; both in the transaction of
+ * their cause.
+ */
+export async function issueMailToken(
+  trx: Transaction<AuthDatabase>,
+  deps: Deps,
+  message: MailToken & { readonly user: Pick<User, 'id'> },
+): Promise<void> {
+  const { user, flow } = message
+  const { secrets, mail } = prepareMailToken(deps, message)
+  const flowStateId = flow.pkce ? await insertMailFlow(trx, user.id, flow.method, flow.pkce) : null
+  await replaceToken(trx, { ...secrets, userId: user.id, flowStateId })
+  await queueMail(trx, deps, mail)
 }
 
 function toVariables(siteUrl: string, mail: MailToken, secrets: { readonly link: string; readonly code: string }) {

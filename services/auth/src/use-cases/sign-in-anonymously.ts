@@ -1,8 +1,9 @@
-import { recordAudit } from '../audit/audit-log.ts'
+import { randomUUID } from 'node:crypto'
+import { auditToLog } from '../audit/audit-to-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { createSession } from '../sessions/create-session.ts'
+import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { IssuedSession } from '../sessions/session.ts'
-import { insertUser } from '../users/user-repository.ts'
+import { callSignUp } from '../users/sign-up-repository.ts'
 import type { RequestContext } from './request-context.ts'
 
 export interface AnonymousSignIn {
@@ -11,23 +12,26 @@ export interface AnonymousSignIn {
 }
 
 /** Makes a user without identifier and signs them in (contract 7.5). */
-export function signInAnonymously(deps: AuthDeps, { data, context }: AnonymousSignIn): Promise<IssuedSession> {
-  const at = deps.now()
-  return deps.db.transaction().execute(async (trx) => {
-    const user = await insertUser(trx, {
-      aud: context.audience,
-      role: deps.config.jwt.defaultRole,
-      raw_user_meta_data: { ...data },
-      is_anonymous: true,
-      created_at: at,
-      updated_at: at,
-    })
-    await recordAudit(trx, deps, {
-      action: 'user_signedup',
-      actor: user,
-      ip: context.ip,
-      traits: { provider: 'anonymous' },
-    })
-    return createSession(trx, deps, user, { ...context, method: 'anonymous' })
+export async function signInAnonymously(deps: AuthDeps, { data, context }: AnonymousSignIn): Promise<IssuedSession> {
+  const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))
+  const outcome = await callSignUp(deps.lanes, {
+    userId: randomUUID(),
+    identityId: randomUUID(),
+    email: null,
+    phone: null,
+    aud: context.audience,
+    role: deps.config.jwt.defaultRole,
+    passwordHash: null,
+    data,
+    identityData: {},
+    now: deps.now(),
+    confirmation: undefined,
+    tokenHash: hashRefreshToken(refreshToken),
+    userAgent: context.userAgent,
+    ip: context.ip,
+    audit: deps.config.database.auditInPostgres,
   })
+  if (outcome.verdict !== 'signed-in') throw new Error('somebody else was anonymous')
+  auditToLog(deps, { action: 'user_signedup', actorId: outcome.actorId, ip: context.ip })
+  return { ...outcome.session, refreshToken }
 }

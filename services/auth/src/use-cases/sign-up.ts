@@ -1,21 +1,28 @@
 import { randomUUID } from 'node:crypto'
-import { violatedConstraint } from '@trestle/database/violations.ts'
-import type { Transaction } from 'kysely'
-import { recordAudit } from '../audit/audit-log.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { OutboxEntry } from '@trestle/jobs/outbox.ts'
+import { auditToLog } from '../audit/audit-to-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { smsProviderMissing, userAlreadyExists } from '../errors.ts'
+import { userAlreadyExists } from '../errors.ts'
 import type { PkceChallenge } from '../flow-states/pkce.ts'
-import type { Identity } from '../identities/identity.ts'
-import { touchThrottle } from '../rate-limits/send-throttle.ts'
-import { createSession } from '../sessions/create-session.ts'
+import { ownIdentityData } from '../identities/identity.ts'
+import { mailTask } from '../mail/mail-job.ts'
+import { messageRequestTask } from '../message-requests/message-request.ts'
+import type { MessageSecrets } from '../one-time-tokens/one-time-token-repository.ts'
+import type { Allowance } from '../rate-limits/rate-limits.ts'
+import { intervalMs } from '../rate-limits/send-interval.ts'
+import { hashThrottleKey } from '../rate-limits/send-throttle.ts'
+import { takeSms } from '../rate-limits/sms-allowance.ts'
+import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { IssuedSession } from '../sessions/session.ts'
-import { createFauxUser } from '../users/faux-user.ts'
-import { isStaged, type User } from '../users/user.ts'
-import { deleteUser, lockUserByIdentifier, type UserIdentifier, updateUser } from '../users/user-repository.ts'
-import { insertOwnUser } from './insert-own-user.ts'
-import { issueMailToken } from './issue-mail-token.ts'
+import type { SmsChannel } from '../sms/gateway-protocol.ts'
+import { smsTask } from '../sms/sms-job.ts'
+import { callSignUp, type SignUpConfirmation } from '../users/sign-up-repository.ts'
+import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
+import type { UserIdentifier } from '../users/user-repository.ts'
+import { prepareMailToken } from './issue-mail-token.ts'
+import { prepareSmsCode } from './issue-sms-code.ts'
 import type { RequestContext } from './request-context.ts'
+import { toMessageRequest } from './request-message.ts'
 
 export interface SignUpInput {
   readonly identifier: UserIdentifier
@@ -23,111 +30,109 @@ export interface SignUpInput {
   readonly password: string
   readonly data: Readonly<Record<string, unknown>>
   readonly pkce: PkceChallenge | undefined
+  readonly channel: SmsChannel
   readonly context: RequestContext
 }
 
 /** A session where no confirmation is needed, else a user record that tells nothing about an older account. */
 export type SignUpResult =
   | { readonly verdict: 'signed-in'; readonly session: IssuedSession }
-  | { readonly verdict: 'confirm'; readonly user: User; readonly identities: readonly Identity[] }
+  | ({ readonly verdict: 'confirm' } & UnconfirmedUser)
 
-/** What the transaction decided. Each of these is committed, also the refusal. */
-type Outcome = SignUpResult | { readonly verdict: 'taken' } | { readonly verdict: 'repeated'; readonly resent: boolean }
-
-interface HashedSignUp extends SignUpInput {
-  readonly passwordHash: string
-}
+const ACTIONS = {
+  'signed-in': 'user_signedup',
+  sent: 'user_confirmation_requested',
+  'sent-again': 'user_repeated_signup',
+  repeated: 'user_repeated_signup',
+  taken: 'user_repeated_signup',
+} as const
 
 /**
- * Signs a user up by email or phone (contract 4.2). Whether the identifier is taken shows in nothing: the password is
- * hashed, one audit entry written and the mail queued on every path (contract 3.4).
+ * Signs a user up by email or phone (contract 4.2). Whether the identifier is taken shows in nothing (contract 3.4): every
+ * path hashes the password, prepares the message and is one call of the database, and the answer is made without it.
  */
 export async function signUp(deps: AuthDeps, input: SignUpInput): Promise<SignUpResult> {
-  const { config } = deps
-  const isConfirmed = isAutoconfirmed(deps, input.identifier)
-  // Until the gateways of contract 7.11 are built, no phone number can be asked to confirm itself.
-  if (input.identifier.kind === 'phone' && !isConfirmed) throw smsProviderMissing()
-  const allowance = await deps.rateLimits[input.identifier.kind === 'email' ? 'email' : 'sms'].take()
-  let isSent = false
+  const { identifier, data, context } = input
+  const isConfirmed = isAutoconfirmed(deps, identifier)
+  const allowance = await takeAllowance(deps, identifier, isConfirmed)
+  let isCounted = false
   try {
     const passwordHash = await deps.passwords.hash(input.password)
-    const outcome = await signUpOnce(deps, { ...input, passwordHash })
-    isSent = outcome.verdict === 'repeated' ? outcome.resent : outcome.verdict !== 'taken'
-    if (outcome.verdict === 'taken') throw userAlreadyExists()
-    if (outcome.verdict !== 'repeated') return outcome
+    const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))
+    const fresh = {
+      userId: randomUUID(),
+      identityId: randomUUID(),
+      aud: context.audience,
+      role: deps.config.jwt.defaultRole,
+      data,
+      now: deps.now(),
+    }
+    const outcome = await callSignUp(deps.lanes, {
+      ...fresh,
+      email: identifier.kind === 'email' ? identifier.value : null,
+      phone: identifier.kind === 'phone' ? identifier.value : null,
+      passwordHash,
+      identityData: {
+        ...ownIdentityData(identifier.kind, { userId: fresh.userId, value: identifier.value }, data),
+        [`${identifier.kind}_verified`]: isConfirmed,
+      },
+      confirmation: isConfirmed ? undefined : await prepareConfirmation(deps, input),
+      tokenHash: hashRefreshToken(refreshToken),
+      userAgent: context.userAgent,
+      ip: context.ip,
+      audit: deps.config.database.auditInPostgres,
+    })
+    deps.outbox.wake()
+    const { verdict, actorId } = outcome
+    isCounted = verdict === 'signed-in' || verdict === 'sent' || verdict === 'sent-again'
+    auditToLog(deps, { action: ACTIONS[verdict], actorId, ip: context.ip })
+    if (verdict === 'taken') throw userAlreadyExists()
+    if (verdict === 'signed-in') return { verdict, session: { ...outcome.session, refreshToken } }
+    return { verdict: 'confirm', ...createUnconfirmedUser({ ...fresh, identifier }) }
   } finally {
-    if (!isSent) await allowance.giveBack()
+    if (!isCounted) await allowance.giveBack()
   }
-  const { audience: aud } = input.context
-  const ids = { userId: randomUUID(), identityId: randomUUID() }
+}
+
+/** Counts the message that the signup sends, or would send without autoconfirm (contract 7.12). */
+function takeAllowance(deps: AuthDeps, identifier: UserIdentifier, isConfirmed: boolean): Promise<Allowance> {
+  if (identifier.kind === 'email') return deps.rateLimits.email.take()
+  return isConfirmed ? deps.rateLimits.sms.take() : takeSms(deps, identifier.value)
+}
+
+async function prepareConfirmation(deps: AuthDeps, input: SignUpInput): Promise<SignUpConfirmation> {
+  const { identifier, pkce, context, channel } = input
+  const interval = { kind: identifier.kind === 'email' ? 'confirmation' : 'sms', identifier: identifier.value } as const
+  const dueBefore = new Date(deps.now().getTime() - intervalMs(deps.config, interval.kind))
+  const { secrets, message } = await prepareMessage(deps, input)
+  const again = toMessageRequest(deps, { purpose: 'confirmation', identifier, pkce, channel, context })
   return {
-    verdict: 'confirm',
-    ...createFauxUser({ ...input, ...ids, aud, role: config.jwt.defaultRole, now: deps.now() }),
+    interval: { kind: interval.kind, key: hashThrottleKey(deps.serverKeys.hmac, interval), dueBefore },
+    secrets,
+    pkce,
+    message,
+    messageAgain: await deps.jobs.prepare(messageRequestTask, again),
   }
 }
 
-/** Two requests with one identifier: the unique index lets one of them in, the other finds the first one's user. */
-async function signUpOnce(deps: AuthDeps, input: HashedSignUp): Promise<Outcome> {
-  const attempt = () => deps.db.transaction().execute((trx) => decide(trx, deps, input))
-  try {
-    return await attempt()
-  } catch (error) {
-    const constraint = violatedConstraint(error, deps.names)
-    if (constraint !== 'users_email_key' && constraint !== 'users_phone_key') throw error
-    return attempt()
+interface PreparedMessage {
+  readonly secrets: MessageSecrets
+  readonly message: OutboxEntry | undefined
+}
+
+async function prepareMessage(deps: AuthDeps, input: SignUpInput): Promise<PreparedMessage> {
+  const { identifier, channel, data, pkce, context } = input
+  if (identifier.kind === 'phone') {
+    const { secrets, sms } = prepareSmsCode(deps, {
+      phone: identifier.value,
+      tokenKind: 'sms',
+      channel,
+      messageId: randomUUID(),
+    })
+    return { secrets, message: sms && (await deps.jobs.prepare(smsTask, sms)) }
   }
-}
-
-async function decide(trx: Transaction<AuthDatabase>, deps: AuthDeps, input: HashedSignUp): Promise<Outcome> {
-  const holder = await lockUserByIdentifier(trx, input.identifier)
-  if (holder && !isStaged(holder)) return repeat(trx, deps, input, holder)
-  if (holder) await deleteUser(trx, holder.id)
-  return create(trx, deps, input)
-}
-
-async function create(trx: Transaction<AuthDatabase>, deps: AuthDeps, input: HashedSignUp): Promise<Outcome> {
-  const { identifier, context } = input
-  const isConfirmed = isAutoconfirmed(deps, identifier)
-  const { user, identity } = await insertOwnUser(trx, deps, { ...input, aud: context.audience, isConfirmed })
-  const traits = { provider: identifier.kind }
-  if (!isConfirmed) {
-    await touch(trx, deps, identifier)
-    await sendConfirmation(trx, deps, input, user)
-    await recordAudit(trx, deps, { action: 'user_confirmation_requested', actor: user, ip: context.ip, traits })
-    return { verdict: 'confirm', user, identities: [identity] }
-  }
-  await recordAudit(trx, deps, { action: 'user_signedup', actor: user, ip: context.ip, traits })
-  const session = await createSession(trx, deps, user, { ...context, method: 'password' })
-  return { verdict: 'signed-in', session }
-}
-
-/** Somebody has the identifier already: at most their pending confirmation is sent again. */
-async function repeat(
-  trx: Transaction<AuthDatabase>,
-  deps: AuthDeps,
-  input: HashedSignUp,
-  holder: User,
-): Promise<Outcome> {
-  const { identifier, context } = input
-  const traits = { provider: identifier.kind }
-  await recordAudit(trx, deps, { action: 'user_repeated_signup', actor: holder, ip: context.ip, traits })
-  if (isAutoconfirmed(deps, identifier)) return { verdict: 'taken' }
-  const waitMs = await touch(trx, deps, identifier)
-  const isPending = identifier.kind === 'email' && holder.emailConfirmedAt === null
-  if (!isPending || waitMs !== undefined) return { verdict: 'repeated', resent: false }
-  await updateUser(trx, holder.id, { confirmation_sent_at: deps.now() })
-  await sendConfirmation(trx, deps, input, holder)
-  return { verdict: 'repeated', resent: true }
-}
-
-async function sendConfirmation(
-  trx: Transaction<AuthDatabase>,
-  deps: AuthDeps,
-  { identifier, pkce, context }: SignUpInput,
-  user: User,
-): Promise<void> {
-  await issueMailToken(trx, deps, {
-    user,
+  const { secrets, mail } = prepareMailToken(deps, {
+    user: { userMetadata: data },
     email: identifier.value,
     tokenKind: 'confirmation',
     mailKind: 'CONFIRMATION',
@@ -136,16 +141,7 @@ async function sendConfirmation(
     flow: { method: 'email/signup', pkce },
     context,
   })
-}
-
-/** The interval is noted on every path, so that POST /resend tells nothing either; a fresh signup does not wait for it. */
-function touch(trx: Transaction<AuthDatabase>, deps: AuthDeps, identifier: UserIdentifier) {
-  return touchThrottle(trx, deps.serverKeys.hmac, {
-    kind: 'confirmation',
-    identifier: identifier.value,
-    intervalMs: deps.config.mail.intervalMs.confirmation,
-    now: deps.now(),
-  })
+  return { secrets, message: await deps.jobs.prepare(mailTask, mail) }
 }
 
 function isAutoconfirmed({ config }: Pick<AuthDeps, 'config'>, { kind }: UserIdentifier): boolean {

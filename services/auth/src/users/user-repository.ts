@@ -55,6 +55,16 @@ export async function insertUser(trx: Database, values: Insertable<UsersTable>):
   return toUser(await trx.insertInto('users').values(values).returningAll().executeTakeFirstOrThrow())
 }
 
+/** Inserts a user, unless somebody has taken the email or phone at this very moment. */
+export async function insertUnlessTaken(trx: Database, values: Insertable<UsersTable>): Promise<User | undefined> {
+  const insert = trx
+    .insertInto('users')
+    .values(values)
+    .onConflict((conflict) => conflict.doNothing())
+  const row = await insert.returningAll().executeTakeFirst()
+  return row && toUser(row)
+}
+
 /** Changes the given columns of a user; `updated_at` is the caller's to give. */
 export async function updateUser(trx: Database, id: string, changes: Updateable<UsersTable>): Promise<User> {
   return toUser(

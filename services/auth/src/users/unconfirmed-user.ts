@@ -1,29 +1,31 @@
 import type { Identity } from '../identities/identity.ts'
 import { ownIdentityData } from '../identities/identity.ts'
-import { toJsonbOrder } from './jsonb-order.ts'
 import { toTimestamp } from './timestamp.ts'
 import type { User } from './user.ts'
 import type { UserIdentifier } from './user-repository.ts'
 
-export interface FauxUserInput {
+export interface UnconfirmedUserInput {
   readonly identifier: UserIdentifier
   readonly data: Readonly<Record<string, unknown>>
   readonly aud: string
   readonly role: string
-  /** Two random UUIDs v4. */
+  /** Random UUIDs v4, stored or not. */
   readonly userId: string
   readonly identityId: string
   readonly now: Date
 }
 
-/** A user who does not exist, and their one identity. */
-export interface FauxUser {
+/** A user who has just signed up, or who seems to have, and their one identity. */
+export interface UnconfirmedUser {
   readonly user: User
   readonly identities: readonly Identity[]
 }
 
-/** What a signup for a taken identifier answers: nothing in it tells it from a fresh, unconfirmed user (contract 3.4). */
-export function createFauxUser(input: FauxUserInput): FauxUser {
+/**
+ * What a signup that waits for its confirmation answers. One for a taken identifier is answered by the same function, with
+ * ids that nobody has: so nothing tells it from a fresh one (contract 3.4).
+ */
+export function createUnconfirmedUser(input: UnconfirmedUserInput): UnconfirmedUser {
   const { identifier, now, userId } = input
   const at = toTimestamp(now)
   const provider = identifier.kind
@@ -35,12 +37,12 @@ export function createFauxUser(input: FauxUserInput): FauxUser {
     email: provider === 'email' ? identifier.value : null,
     phone: provider === 'phone' ? identifier.value : null,
     confirmationSentAt: at,
-    appMetadata: toJsonbOrder({ provider, providers: [provider] }),
-    userMetadata: toJsonbOrder(input.data),
+    appMetadata: { provider, providers: [provider] },
+    userMetadata: input.data,
     createdAt: at,
     updatedAt: at,
   }
-  const data = toJsonbOrder(ownIdentityData(provider, { userId, value: identifier.value }, input.data))
+  const data = ownIdentityData(provider, { userId, value: identifier.value }, input.data)
   const identity: Identity = {
     id: input.identityId,
     userId,

@@ -1,0 +1,38 @@
+import type { Kysely } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import { overEmailRateLimit, overSmsRateLimit } from '../errors.ts'
+import { type ThrottleKind, touchThrottle } from './send-throttle.ts'
+import { retryAfterSeconds } from './windows.ts'
+
+/** A kind of message to a normalised email or phone. */
+export interface IntervalOf {
+  readonly kind: ThrottleKind
+  readonly identifier: string
+}
+
+/** Least time between two messages of a kind to one identifier (ruling R9, SMS_MAX_FREQUENCY), in milliseconds. */
+export function intervalMs({ mail, sms }: Pick<AuthDeps['config'], 'mail' | 'sms'>, kind: ThrottleKind): number {
+  if (kind === 'sms') return sms.intervalMs
+  return kind === 'confirmation' ? mail.intervalMs.confirmation : mail.intervalMs.other
+}
+
+/**
+ * Notes that a message goes out, in the transaction of its cause. @throws overEmailRateLimit or overSmsRateLimit when the
+ * last one was too short a time ago (contract 7.12)
+ */
+export async function requireInterval(
+  trx: Kysely<AuthDatabase>,
+  { config, now, serverKeys }: Pick<AuthDeps, 'config' | 'now' | 'serverKeys'>,
+  { kind, identifier }: IntervalOf,
+): Promise<void> {
+  const interval = { kind, identifier, intervalMs: intervalMs(config, kind), now: now() }
+  const waitMs = await touchThrottle(trx, serverKeys.hmac, interval)
+  if (waitMs === undefined) return
+  const seconds = retryAfterSeconds(waitMs)
+  const refuse = kind === 'sms' ? overSmsRateLimit : overEmailRateLimit
+  throw refuse({
+    message: `For security purposes, you can only request this after ${seconds} seconds.`,
+    headers: { 'retry-after': String(seconds) },
+  })
+}

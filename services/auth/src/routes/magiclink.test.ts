@@ -1,0 +1,126 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { openMailApp } from '../../test/mail-app.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
+
+const main = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: 'off' })
+const { clock, deps } = main
+
+afterAll(() => main.close())
+
+const refused = (status: number, code: string, msg: string) => ({ code: status, error_code: code, msg })
+const ask = (body: object) => main.post('/magiclink', body)
+const verify = (body: object) => main.post('/verify', body)
+const rowsOf = (email: string) => deps.db.selectFrom('users').selectAll().where('email', '=', email).execute()
+const timestamp = (date: Date) => date.toISOString().replace('Z', '000+00:00')
+
+describe('POST /magiclink', () => {
+  it('200: mails a link and a code to a user', async () => {
+    const { user, email, password } = await createSignedUp(deps)
+    const answer = await ask({ email, data: { name: 'Mallory' } })
+    expect([answer.statusCode, answer.json()]).toEqual([200, {}])
+    const { mail, link, token, code } = await main.readMail(email)
+    expect(mail.subject).toBe('Your sign-in link')
+    expect(link.href).toBe(
+      `http://localhost:8081/verify?token=${token}&type=magiclink&redirect_to=http://localhost:3000`,
+    )
+    expect((await verify({ type: 'magiclink', token: code, email })).json()).toMatchObject({
+      type: 'magiclink',
+      user: { id: user.id, user_metadata: { name: 'Ann' } },
+    })
+    expect((await main.post('/token?grant_type=password', { email, password })).statusCode).toBe(200)
+  })
+
+  it('200: an unknown address becomes a user when its link is used, and none before', async () => {
+    const email = 'new@example.com'
+    await ask({ email, data: { name: 'Grace' } })
+    const { token } = await main.readMail(email)
+    expect(await rowsOf(email)).toMatchObject([{ staged_at: timestamp(clock.now()), email_confirmed_at: null }])
+    expect((await main.post('/token?grant_type=password', { email, password: 'x' })).json()).toMatchObject({
+      error_code: 'invalid_credentials',
+    })
+    clock.advance(5_000)
+    const at = timestamp(clock.now())
+    const answer = await verify({ type: 'magiclink', token_hash: token })
+    expect(answer.json()).toMatchObject({
+      type: 'magiclink',
+      user: {
+        email,
+        email_confirmed_at: at,
+        created_at: at,
+        user_metadata: { name: 'Grace' },
+        app_metadata: { provider: 'email', providers: ['email'] },
+        identities: [{ provider: 'email', identity_data: { email, email_verified: true, name: 'Grace' } }],
+      },
+    })
+    expect(await rowsOf(email)).toMatchObject([{ staged_at: null }])
+  })
+
+  it('200: verified as a signup, a staged user is asked for no password', async () => {
+    const email = 'staged@example.com'
+    await ask({ email })
+    const { code } = await main.readMail(email)
+    expect((await verify({ type: 'signup', token: code, email })).json()).toMatchObject({ type: 'signup' })
+  })
+
+  it('200: asking again renews the stage, and keeps metadata that is not sent anew', async () => {
+    const email = 'again@example.com'
+    await ask({ email, data: { name: 'Grace' } })
+    const old = await main.readMail(email)
+    clock.advance(60_000)
+    await ask({ email })
+    const { token } = await main.readMail(email)
+    expect(await rowsOf(email)).toMatchObject([{ staged_at: timestamp(clock.now()) }])
+    expect((await verify({ type: 'magiclink', token_hash: old.token })).statusCode).toBe(403)
+    expect((await verify({ type: 'magiclink', token_hash: token })).json()).toMatchObject({
+      user: { user_metadata: { name: 'Grace' } },
+    })
+  })
+
+  it('200: a staged address does not block a signup', async () => {
+    const email = 'signup@example.com'
+    await ask({ email, data: { name: 'Mallory' } })
+    const magic = await main.readMail(email)
+    const [staged] = await rowsOf(email)
+    await main.post('/signup', { email, password: 'correct horse' })
+    const { token } = await main.readMail(email)
+    expect((await verify({ type: 'magiclink', token_hash: magic.token })).statusCode).toBe(403)
+    const answer = await verify({ type: 'signup', token_hash: token })
+    expect(answer.json()).toMatchObject({ user: { email, user_metadata: {} } })
+    expect(answer.json().user.id).not.toBe(staged?.id)
+  })
+
+  it('200: sends nothing where another audience has the address', async () => {
+    const { email } = await createSignedUp(deps, { aud: 'other' })
+    expect((await ask({ email })).statusCode).toBe(200)
+    await main.idle()
+    expect(main.recipients()).not.toContain(email)
+  })
+
+  it('422: without an email; 400: with one that is none', async () => {
+    expect((await ask({})).json()).toEqual(refused(422, 'validation_failed', 'Magic link requires an email'))
+    expect((await ask({ email: 'nobody' })).json()).toEqual(
+      refused(400, 'validation_failed', 'Unable to validate email address: invalid format'),
+    )
+  })
+})
+
+describe('POST /magiclink under settings', () => {
+  it('422: email logins may be off', async () => {
+    const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
+    expect((await open.post('/magiclink', { email: 'a@example.com' })).json()).toEqual(
+      refused(422, 'email_provider_disabled', 'Email logins are disabled'),
+    )
+    await open.close()
+  })
+
+  it('422: nobody new where signups are disabled', async () => {
+    const open = await openMailApp({ AUTH_DISABLE_SIGNUP: 'true' })
+    const { email } = await createSignedUp(open.deps)
+    expect((await open.post('/magiclink', { email: 'a@example.com' })).json()).toEqual(
+      refused(422, 'signup_disabled', 'Signups not allowed for this instance'),
+    )
+    expect((await open.post('/magiclink', { email })).statusCode).toBe(200)
+    await open.readMail(email)
+    await open.close()
+  })
+})

@@ -1,0 +1,45 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorSchema } from '../error-envelope.ts'
+import { emailLoginsDisabled, magicLinkWithoutEmail } from '../errors.ts'
+import { parsePkce, pkceFields } from '../flow-states/pkce.ts'
+import { readContext } from '../plugins/request-context.ts'
+import { requestMagicLink } from '../use-cases/request-one-time-code.ts'
+import { requireMetadata } from '../users/metadata.ts'
+import { requireIdentifier } from '../users/require-identifier.ts'
+
+const magicLinkBody = z.looseObject({
+  email: z.string().optional(),
+  data: z.record(z.string(), z.unknown()).optional(),
+  ...pkceFields,
+})
+
+/** `POST /magiclink`: what `POST /otp` does with an email. */
+export const magiclinkRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  app.post(
+    '/magiclink',
+    {
+      config: { captcha: true, rateBucket: 'magiclink' },
+      schema: {
+        summary: 'Ask for a mail with a link to sign in',
+        security: [],
+        body: magicLinkBody,
+        response: { 200: z.object({}), '4xx': errorSchema, '5xx': errorSchema },
+      },
+    },
+    async (request) => {
+      const { body } = request
+      if (!body.email) throw magicLinkWithoutEmail()
+      if (!deps.config.signup.emailEnabled) throw emailLoginsDisabled()
+      await requestMagicLink(deps, {
+        identifier: requireIdentifier(body),
+        createUser: true,
+        data: requireMetadata(body.data),
+        pkce: parsePkce(body),
+        context: readContext(deps, request),
+      })
+      return {}
+    },
+  )
+}

@@ -1,0 +1,194 @@
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { openMailApp } from '../../test/mail-app.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
+import { SMS_TAKEN } from '../../test/sms-stub.ts'
+
+const main = await openMailApp({
+  AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+  AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+  AUTH_RATE_LIMIT_SMS_SENT: 'off',
+  AUTH_SMS_TEST_OTP: '15005550006:123456',
+})
+const { clock, deps, sms } = main
+
+beforeEach(() => {
+  sms.answer = SMS_TAKEN
+})
+afterAll(() => main.close())
+
+let count = 0
+const newPhone = () => `1415555${String(++count).padStart(4, '0')}`
+const refused = (status: number, code: string, msg: string) => ({ code: status, error_code: code, msg })
+const ask = (body: object) => main.post('/otp', body)
+const verify = (body: object) => main.post('/verify', body)
+const rowsOf = (kind: 'email' | 'phone', value: string) =>
+  deps.db.selectFrom('users').selectAll().where(kind, '=', value).execute()
+const timestamp = (date: Date) => date.toISOString().replace('Z', '000+00:00')
+
+describe('POST /otp with an email', () => {
+  it('200: is a magic link', async () => {
+    const { user, email } = await createSignedUp(deps)
+    expect((await ask({ email, create_user: false })).json()).toEqual({})
+    const { mail, link, code } = await main.readMail(email)
+    expect([mail.subject, link.searchParams.get('type')]).toEqual(['Your sign-in link', 'magiclink'])
+    expect((await verify({ type: 'email', token: code, email })).json()).toMatchObject({
+      type: 'magiclink',
+      user: { id: user.id },
+    })
+  })
+
+  it('200: parallel requests for an unknown address make one staged user', async () => {
+    const answers = await Promise.all(Array.from({ length: 5 }, () => ask({ email: 'race@example.com' })))
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 429, 429, 429, 429])
+    await main.readMail('race@example.com')
+    expect(await rowsOf('email', 'race@example.com')).toHaveLength(1)
+  })
+
+  it('422: an unknown or staged address where none may be made', async () => {
+    const disabled = refused(422, 'otp_disabled', 'Signups not allowed for otp')
+    expect((await ask({ email: 'unknown@example.com', create_user: false })).json()).toEqual(disabled)
+    await ask({ email: 'unknown@example.com' })
+    expect((await ask({ email: 'unknown@example.com', create_user: false })).json()).toEqual(disabled)
+  })
+})
+
+describe('POST /otp with a phone', () => {
+  it('200: sends a code to a user, which signs in once', async () => {
+    const phone = newPhone()
+    const { user } = await createSignedUp(deps, { phone, phone_confirmed_at: clock.now() })
+    const answer = await ask({ phone: `+${phone}` })
+    expect([answer.statusCode, answer.json()]).toEqual([200, {}])
+    // The request has sent it itself.
+    const { code } = await sms.read(phone)
+    const verified = await verify({ type: 'sms', phone, token: code })
+    expect(verified.json()).toMatchObject({ user: { id: user.id } })
+    expect((await verify({ type: 'sms', phone, token: code })).json()).toEqual(
+      refused(403, 'otp_expired', 'Token has expired or is invalid'),
+    )
+  })
+
+  it('200: an unknown number becomes a user when its code is entered', async () => {
+    const phone = newPhone()
+    await ask({ phone, data: { name: 'Grace' } })
+    expect(await rowsOf('phone', phone)).toMatchObject([{ staged_at: timestamp(clock.now()) }])
+    const { code } = await sms.read(phone)
+    expect((await verify({ type: 'sms', phone, token: code })).json()).toMatchObject({
+      user: {
+        phone,
+        phone_confirmed_at: timestamp(clock.now()),
+        user_metadata: { name: 'Grace' },
+        identities: [{ provider: 'phone', identity_data: { phone, phone_verified: true } }],
+      },
+    })
+    expect(await rowsOf('phone', phone)).toMatchObject([{ staged_at: null }])
+  })
+
+  it('200: parallel first requests for a number make one staged user and send one code', async () => {
+    const phone = newPhone()
+    const answers = await Promise.all(Array.from({ length: 5 }, () => ask({ phone })))
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 429, 429, 429, 429])
+    expect(await rowsOf('phone', phone)).toHaveLength(1)
+    expect(sms.messages.filter(({ to }) => to === phone)).toHaveLength(1)
+  })
+
+  it('200: a test number has its fixed code', async () => {
+    const phone = '15005550006'
+    await ask({ phone })
+    expect((await verify({ type: 'sms', phone, token: '123456' })).statusCode).toBe(200)
+    expect(sms.messages.filter(({ to }) => to === phone)).toEqual([])
+  })
+
+  it('200: sends nothing where another audience has the number', async () => {
+    const phone = newPhone()
+    await createSignedUp(deps, { phone, aud: 'other' })
+    expect((await ask({ phone })).json()).toEqual({})
+    await main.idle()
+    expect(sms.messages.filter(({ to }) => to === phone)).toEqual([])
+  })
+
+  it('429: once in an interval, for known and unknown numbers alike', async () => {
+    const [known, unknown] = [newPhone(), newPhone()]
+    await createSignedUp(deps, { phone: known })
+    for (const phone of [known, unknown]) {
+      expect((await ask({ phone })).statusCode).toBe(200)
+      clock.advance(1_000)
+      expect((await ask({ phone })).json()).toEqual(
+        refused(429, 'over_sms_send_rate_limit', 'For security purposes, you can only request this after 59 seconds.'),
+      )
+    }
+  })
+
+  it('422: tells what the gateway refuses at once, and does not try again', async () => {
+    const phone = newPhone()
+    sms.answer = { status: 400, body: { code: 21_211, message: 'Invalid number' } }
+    expect((await ask({ phone })).json()).toEqual(
+      refused(422, 'sms_send_failed', 'Error sending confirmation OTP to provider: Invalid number'),
+    )
+    await main.idle()
+    expect(sms.messages.filter(({ to }) => to === phone)).toHaveLength(1)
+  })
+
+  it.each([
+    [{}, 400, 'validation_failed', 'One of email or phone must be set'],
+    [
+      { email: 'a@example.com', phone: '14155550100' },
+      400,
+      'validation_failed',
+      'Only an email address or phone number should be provided',
+    ],
+    [
+      { email: 'a@example.com', channel: 'sms' },
+      400,
+      'validation_failed',
+      'Channel should only be specified with Phone OTP',
+    ],
+    [{ phone: '14155550100', channel: 'pigeon' }, 400, 'validation_failed', expect.stringContaining('Invalid channel')],
+    [{ phone: '0415' }, 400, 'validation_failed', 'Invalid phone number format (E.164 required)'],
+    [{ email: 'x' }, 400, 'validation_failed', 'Unable to validate email address: invalid format'],
+    [{ phone: '14155559999', create_user: false }, 422, 'otp_disabled', 'Signups not allowed for otp'],
+    [
+      { email: 'a@example.com', create_user: 'no' },
+      400,
+      'bad_json',
+      expect.stringContaining('create_user: Invalid input'),
+    ],
+  ])('refuses %j', async (body, status, code, msg) => {
+    const answer = await ask(body)
+    expect(answer.statusCode).toBe(status)
+    expect(answer.json()).toEqual({ ...refused(status, code, ''), msg })
+  })
+})
+
+describe('POST /otp under settings', () => {
+  it('422 and 400: emails and phones may be off', async () => {
+    const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
+    expect((await open.post('/otp', { email: 'a@example.com' })).json()).toEqual(
+      refused(422, 'email_provider_disabled', 'Email logins are disabled'),
+    )
+    expect((await open.post('/otp', { phone: '14155550100' })).json()).toEqual(
+      refused(400, 'phone_provider_disabled', 'Unsupported phone provider'),
+    )
+    await open.close()
+  })
+
+  it('422: nobody new where signups are disabled; 429: no SMS is left; 500: no gateway', async () => {
+    const settings = { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_DISABLE_SIGNUP: 'true', AUTH_RATE_LIMIT_SMS_SENT: '1' }
+    const open = await openMailApp(settings)
+    const signups = refused(422, 'signup_disabled', 'Signups not allowed for this instance')
+    for (const body of [{ phone: '14155550100' }, { email: 'a@example.com' }]) {
+      expect((await open.post('/otp', body)).json()).toEqual(signups)
+    }
+    await createSignedUp(open.deps, { phone: '14155550101' })
+    await createSignedUp(open.deps, { phone: '14155550102' })
+    expect((await open.post('/otp', { phone: '14155550101' })).statusCode).toBe(200)
+    expect((await open.post('/otp', { phone: '14155550102' })).json()).toEqual(
+      refused(429, 'over_sms_send_rate_limit', 'SMS rate limit exceeded'),
+    )
+    await open.close()
+    const mute = await openMailApp({ AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_SMS_PROVIDER: '' })
+    expect((await mute.post('/otp', { phone: '14155550100' })).json()).toMatchObject(
+      refused(500, 'unexpected_failure', 'Unable to get SMS provider'),
+    )
+    await mute.close()
+  })
+})

@@ -1,0 +1,65 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorSchema } from '../error-envelope.ts'
+import { emailLoginsDisabled, phoneCodesDisabled, validationFailed } from '../errors.ts'
+import { parsePkce, pkceFields } from '../flow-states/pkce.ts'
+import { readContext } from '../plugins/request-context.ts'
+import { requireChannel } from '../sms/require-channel.ts'
+import { requestMagicLink, sendPhoneCode } from '../use-cases/request-one-time-code.ts'
+import { requireMetadata } from '../users/metadata.ts'
+import { requireIdentifier } from '../users/require-identifier.ts'
+
+const otpBody = z.looseObject({
+  email: z.string().optional(),
+  phone: z.string().optional(),
+  create_user: z.boolean().optional().meta({ description: 'default true' }),
+  data: z.record(z.string(), z.unknown()).optional(),
+  channel: z.string().optional(),
+  ...pkceFields,
+})
+
+type OtpBody = z.output<typeof otpBody>
+
+/** `POST /otp`: a code to sign in with, by mail (together with a link) or by SMS. */
+export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  app.post(
+    '/otp',
+    {
+      config: { captcha: true, rateBucket: 'otp' },
+      schema: {
+        summary: 'Ask for a one-time code by mail or SMS',
+        security: [],
+        body: otpBody,
+        response: { 200: z.object({}), '4xx': errorSchema, '5xx': errorSchema },
+      },
+    },
+    async (request) => {
+      const { body } = request
+      requireOneIdentifier(body)
+      const wish = {
+        createUser: body.create_user ?? true,
+        data: requireMetadata(body.data),
+        context: readContext(deps, request),
+      }
+      const { emailEnabled, phoneEnabled } = deps.config.signup
+      if (body.email) {
+        if (!emailEnabled) throw emailLoginsDisabled()
+        await requestMagicLink(deps, { ...wish, identifier: requireIdentifier(body), pkce: parsePkce(body) })
+        return {}
+      }
+      const channel = requireChannel(deps.config.sms.provider, body.channel)
+      if (!phoneEnabled) throw phoneCodesDisabled()
+      await sendPhoneCode(deps, { ...wish, identifier: requireIdentifier(body), channel })
+      return {}
+    },
+  )
+}
+
+function requireOneIdentifier({ email, phone, channel }: OtpBody): void {
+  if (email && phone) {
+    throw validationFailed({ message: 'Only an email address or phone number should be provided' })
+  }
+  if (email && channel) throw validationFailed({ message: 'Channel should only be specified with Phone OTP' })
+  if (!email && !phone) throw validationFailed({ message: 'One of email or phone must be set' })
+}

@@ -1,0 +1,134 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { openMailApp } from '../../test/mail-app.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
+
+const main = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: 'off' })
+const { clock, deps } = main
+
+afterAll(() => main.close())
+
+const refused = (status: number, code: string, msg: string) => ({ code: status, error_code: code, msg })
+const recover = (body: object, headers = {}) => main.post('/recover', body, headers)
+const userOf = (id: string) => deps.db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+const timestamp = (date: Date) => date.toISOString().replace('Z', '000+00:00')
+const verify = (body: object) => main.post('/verify', body)
+
+describe('POST /recover', () => {
+  it('200: mails a link and a code, each of which signs in once', async () => {
+    const { user, email } = await createSignedUp(deps)
+    const answer = await recover({ email: email.toUpperCase() })
+    expect([answer.statusCode, answer.json()]).toEqual([200, {}])
+    const { mail, link, token, code } = await main.readMail(email)
+    expect(mail.subject).toBe('Reset your password')
+    expect(link.href).toBe(
+      `http://localhost:8081/verify?token=${token}&type=recovery&redirect_to=http://localhost:3000`,
+    )
+    expect((await userOf(user.id)).recovery_sent_at).toBe(timestamp(clock.now()))
+    expect((await verify({ type: 'recovery', token: code, email })).json()).toMatchObject({
+      type: 'recovery',
+      user: { id: user.id },
+    })
+    expect((await verify({ type: 'recovery', token_hash: token })).statusCode).toBe(403)
+    const actions = await deps.db
+      .selectFrom('audit_log_entries')
+      .select('action')
+      .where('actor_id', '=', user.id)
+      .execute()
+    expect(actions.map(({ action }) => action)).toEqual(['user_recovery_requested', 'login'])
+  })
+
+  it('200: confirms a user who had not confirmed yet', async () => {
+    const { user, email } = await createSignedUp(deps, { email_confirmed_at: null })
+    await recover({ email })
+    const { token } = await main.readMail(email)
+    expect((await verify({ type: 'recovery', token_hash: token })).statusCode).toBe(200)
+    expect((await userOf(user.id)).email_confirmed_at).toBe(timestamp(clock.now()))
+  })
+
+  it('200: a new mail takes the place of the last one', async () => {
+    const { email } = await createSignedUp(deps)
+    await recover({ email })
+    const old = await main.readMail(email)
+    clock.advance(60_000)
+    await recover({ email })
+    const renewed = await main.readMail(email)
+    expect((await verify({ type: 'recovery', token_hash: old.token })).statusCode).toBe(403)
+    expect((await verify({ type: 'recovery', token_hash: renewed.token })).statusCode).toBe(200)
+  })
+
+  it('200: sends nothing to an address that nobody has, that only waits, or that another audience has', async () => {
+    await deps.db
+      .insertInto('users')
+      .values({ aud: 'authenticated', role: 'authenticated', email: 'staged@example.com', staged_at: clock.now() })
+      .execute()
+    const { email } = await createSignedUp(deps, { aud: 'other' })
+    for (const address of ['nobody@example.com', 'staged@example.com', email]) {
+      const answer = await recover({ email: address })
+      expect([answer.statusCode, answer.json()]).toEqual([200, {}])
+    }
+    await main.idle()
+    expect(main.recipients().filter((to) => to === email || to?.match(/^(nobody|staged)@/))).toEqual([])
+  })
+
+  it('429: once in an interval, for known and unknown addresses alike; a magic link counts', async () => {
+    const { email } = await createSignedUp(deps)
+    for (const address of [email, 'unknown@example.com']) {
+      expect((await recover({ email: address })).statusCode).toBe(200)
+      clock.advance(500)
+      const again = await recover({ email: address })
+      expect(again.json()).toEqual(
+        refused(
+          429,
+          'over_email_send_rate_limit',
+          'For security purposes, you can only request this after 60 seconds.',
+        ),
+      )
+      expect(again.headers['retry-after']).toBe('60')
+      const magicLink = await main.post('/magiclink', { email: address })
+      expect(magicLink.statusCode).toBe(429)
+    }
+  })
+
+  it.each([
+    [{}, 'Password recovery requires an email'],
+    [{ email: '' }, 'Password recovery requires an email'],
+    [{ email: 'nobody' }, 'Unable to validate email address: invalid format'],
+    [{ email: 'a@example.com', code_challenge: 'x' }, 'PKCE flow requires code_challenge_method and code_challenge'],
+  ])('400: refuses %j', async (body, message) => {
+    expect((await recover(body)).json()).toEqual(refused(400, 'validation_failed', message))
+  })
+})
+
+describe('POST /recover under settings', () => {
+  it('400: email logins may be off', async () => {
+    const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
+    expect((await open.post('/recover', { email: 'a@example.com' })).json()).toEqual(
+      refused(400, 'email_provider_disabled', 'Email logins are disabled'),
+    )
+    await open.close()
+  })
+
+  it('429: no mail is left, for nobody; what is not sent is given back', async () => {
+    const open = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
+    const { email } = await createSignedUp(open.deps)
+    for (const name of ['a', 'b', 'c']) {
+      expect((await open.post('/recover', { email: `${name}@example.com` })).statusCode).toBe(200)
+      await open.idle()
+    }
+    expect((await open.post('/recover', { email })).statusCode).toBe(200)
+    await open.readMail(email)
+    const exhausted = refused(429, 'over_email_send_rate_limit', 'email rate limit exceeded')
+    expect((await open.post('/recover', { email: 'd@example.com' })).json()).toEqual(exhausted)
+    open.clock.advance(60_000)
+    expect((await open.post('/recover', { email })).json()).toEqual(exhausted)
+    await open.close()
+  })
+
+  it('429: so many requests of a client', async () => {
+    const open = await openMailApp({ AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip', AUTH_RATE_LIMIT_EMAIL_SENT: 'off' })
+    const ask = (index: number) => open.post('/recover', { email: `${index}@example.com` }, { 'x-real-ip': '1.1.1.1' })
+    for (let index = 0; index < 30; index += 1) expect((await ask(index)).statusCode).toBe(200)
+    expect((await ask(30)).json()).toEqual(refused(429, 'over_request_rate_limit', 'Request rate limit reached'))
+    await open.close()
+  })
+})

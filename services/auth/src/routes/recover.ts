@@ -1,0 +1,39 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorSchema } from '../error-envelope.ts'
+import { emailMessagesDisabled, validationFailed } from '../errors.ts'
+import { parsePkce, pkceFields } from '../flow-states/pkce.ts'
+import { readContext } from '../plugins/request-context.ts'
+import { requestMessage } from '../use-cases/request-message.ts'
+import { requireIdentifier } from '../users/require-identifier.ts'
+
+const recoverBody = z.looseObject({ email: z.string().optional(), ...pkceFields })
+
+/** `POST /recover`: mails a link by which a user may set a new password. */
+export const recoverRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  app.post(
+    '/recover',
+    {
+      config: { captcha: true, rateBucket: 'recover' },
+      schema: {
+        summary: 'Ask for a mail to recover an account',
+        security: [],
+        body: recoverBody,
+        response: { 200: z.object({}), '4xx': errorSchema, '5xx': errorSchema },
+      },
+    },
+    async (request) => {
+      const { body } = request
+      if (!body.email) throw validationFailed({ message: 'Password recovery requires an email' })
+      if (!deps.config.signup.emailEnabled) throw emailMessagesDisabled()
+      await requestMessage(deps, {
+        purpose: 'recovery',
+        identifier: requireIdentifier(body),
+        pkce: parsePkce(body),
+        context: readContext(deps, request),
+      })
+      return {}
+    },
+  )
+}

@@ -1,0 +1,138 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { openMailApp } from '../../test/mail-app.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
+
+const main = await openMailApp({
+  AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+  AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+  AUTH_RATE_LIMIT_SMS_SENT: 'off',
+})
+const { clock, deps, sms } = main
+const password = 'correct horse'
+const MESSAGE_ID = {
+  message_id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/),
+}
+
+afterAll(() => main.close())
+
+const refused = (status: number, code: string, msg: string) => ({ code: status, error_code: code, msg })
+const resend = (body: object) => main.post('/resend', body)
+const verify = (body: object) => main.post('/verify', body)
+const timestamp = (date: Date) => date.toISOString().replace('Z', '000+00:00')
+
+describe('POST /resend', () => {
+  it('200: mails the confirmation of a signup again, with new secrets', async () => {
+    const email = 'again@example.com'
+    await main.post('/signup', { email, password, data: { name: 'Ada' } })
+    const old = await main.readMail(email)
+    clock.advance(900_000)
+    const answer = await resend({ type: 'signup', email })
+    expect([answer.statusCode, answer.json()]).toEqual([200, MESSAGE_ID])
+    const { mail, link, token } = await main.readMail(email)
+    expect([mail.subject, link.searchParams.get('type')]).toEqual(['Confirm your email address', 'signup'])
+    expect((await verify({ type: 'signup', token_hash: old.token })).statusCode).toBe(403)
+    const verified = await verify({ type: 'signup', token_hash: token })
+    expect(verified.json()).toMatchObject({
+      user: { confirmation_sent_at: timestamp(clock.now()), user_metadata: { name: 'Ada' } },
+    })
+  })
+
+  it('200: sends the code of a signup by phone again', async () => {
+    const phone = '14155550100'
+    await main.post('/signup', { phone, password })
+    await sms.read(phone)
+    clock.advance(60_000)
+    expect((await resend({ type: 'sms', phone: `+${phone}` })).json()).toEqual(MESSAGE_ID)
+    const { code } = await sms.read(phone)
+    expect((await verify({ type: 'sms', phone, token: code })).statusCode).toBe(200)
+  })
+
+  it('200: sends the code of a staged user again', async () => {
+    const [email, phone] = ['staged@example.com', '14155550101']
+    await main.post('/otp', { email, data: { name: 'Grace' } })
+    await main.post('/otp', { phone })
+    await Promise.all([main.readMail(email), sms.read(phone)])
+    clock.advance(60_000)
+    expect((await resend({ type: 'signup', email })).statusCode).toBe(200)
+    expect((await resend({ type: 'sms', phone })).statusCode).toBe(200)
+    const { token, link } = await main.readMail(email)
+    expect(link.searchParams.get('type')).toBe('magiclink')
+    expect((await verify({ type: 'magiclink', token_hash: token })).json()).toMatchObject({
+      user: { user_metadata: { name: 'Grace' } },
+    })
+    const { code } = await sms.read(phone)
+    expect((await verify({ type: 'sms', phone, token: code })).statusCode).toBe(200)
+  })
+
+  it('200: answers alike where nothing is pending, and sends nothing', async () => {
+    const { email } = await createSignedUp(deps, { phone: '14155550102', phone_confirmed_at: clock.now() })
+    const bodies = [
+      { type: 'signup', email: 'unknown@example.com' },
+      { type: 'signup', email },
+      { type: 'sms', phone: '14155550102' },
+      { type: 'sms', phone: '14155550103' },
+      { type: 'email_change', email },
+      { type: 'email_change', phone: '14155550104' },
+      { type: 'phone_change', email: 'unknown@example.com' },
+      { type: 'phone_change', phone: '14155550105' },
+    ]
+    const ids = new Set()
+    for (const body of bodies) {
+      const answer = await resend(body)
+      expect([answer.statusCode, answer.json()]).toEqual([200, MESSAGE_ID])
+      ids.add(answer.json().message_id)
+    }
+    expect(ids.size).toBe(bodies.length)
+    await main.idle()
+    const [mails, messages] = [main.recipients().length, sms.messages.length]
+    clock.advance(1_000)
+    for (const body of bodies) expect((await resend(body)).statusCode).toBe(429)
+    await main.idle()
+    expect([main.recipients().length, sms.messages.length]).toEqual([mails, messages])
+  })
+
+  it('429: the interval counts from the signup, for known and unknown addresses alike', async () => {
+    await main.post('/signup', { email: 'known@example.com', password })
+    clock.advance(1_000)
+    expect((await resend({ type: 'signup', email: 'known@example.com' })).json()).toEqual(
+      refused(429, 'over_email_send_rate_limit', 'For security purposes, you can only request this after 899 seconds.'),
+    )
+    const { email } = await createSignedUp(deps)
+    await main.post('/signup', { email, password })
+    clock.advance(1_000)
+    expect((await resend({ type: 'signup', email })).json()).toMatchObject({
+      msg: 'For security purposes, you can only request this after 899 seconds.',
+    })
+  })
+
+  const missing = 'Missing one of these types: signup, email_change, sms, phone_change'
+  it.each([
+    [{}, missing],
+    [{ type: 'recovery', email: 'a@example.com' }, missing],
+    [{ type: 'toString', email: 'a@example.com' }, missing],
+    [{ type: 'signup', phone: '14155550100' }, 'Type provided requires an email address'],
+    [{ type: 'sms', email: 'a@example.com' }, 'Type provided requires a phone number'],
+    [
+      { type: 'email_change', email: 'a@example.com', phone: '14155550100' },
+      'Only an email address or phone number should be provided.',
+    ],
+    [{ type: 'phone_change' }, 'Missing email address or phone number'],
+    [{ type: 'signup', email: 'nobody' }, 'Unable to validate email address: invalid format'],
+    [{ type: 'sms', phone: '0415' }, 'Invalid phone number format (E.164 required)'],
+  ])('400: refuses %j', async (body, message) => {
+    expect((await resend(body)).json()).toEqual(refused(400, 'validation_failed', message))
+  })
+})
+
+describe('POST /resend under settings', () => {
+  it('400: emails and phones may be off', async () => {
+    const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
+    expect((await open.post('/resend', { type: 'signup', email: 'a@example.com' })).json()).toEqual(
+      refused(400, 'email_provider_disabled', 'Email logins are disabled'),
+    )
+    expect((await open.post('/resend', { type: 'sms', phone: '14155550100' })).json()).toEqual(
+      refused(400, 'phone_provider_disabled', 'Phone logins are disabled'),
+    )
+    await open.close()
+  })
+})

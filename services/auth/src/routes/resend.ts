@@ -1,0 +1,78 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorSchema } from '../error-envelope.ts'
+import { emailMessagesDisabled, phoneMessagesDisabled, validationFailed } from '../errors.ts'
+import { parsePkce, pkceFields } from '../flow-states/pkce.ts'
+import type { MessagePurpose } from '../message-requests/message-request.ts'
+import { readContext } from '../plugins/request-context.ts'
+import { requestMessage } from '../use-cases/request-message.ts'
+import { requireIdentifier } from '../users/require-identifier.ts'
+
+const PURPOSES = {
+  signup: 'confirmation',
+  email_change: 'email_change',
+  sms: 'confirmation',
+  phone_change: 'phone_change',
+} as const satisfies Record<string, MessagePurpose>
+
+const resendBody = z.looseObject({
+  type: z
+    .string()
+    .optional()
+    .meta({ description: Object.keys(PURPOSES).join(', ') }),
+  email: z.string().optional(),
+  phone: z.string().optional(),
+  ...pkceFields,
+})
+
+type ResendBody = z.output<typeof resendBody>
+
+/** `POST /resend`: sends once more what waits for its confirmation. */
+export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  app.post(
+    '/resend',
+    {
+      config: { captcha: true, rateBucket: 'resend' },
+      schema: {
+        summary: 'Ask for a message once more',
+        security: [],
+        body: resendBody,
+        response: { 200: z.object({ message_id: z.guid() }), '4xx': errorSchema, '5xx': errorSchema },
+      },
+    },
+    async (request) => {
+      const { body } = request
+      const purpose = requirePurpose(body)
+      const { emailEnabled, phoneEnabled } = deps.config.signup
+      if (body.email && !emailEnabled) throw emailMessagesDisabled()
+      if (body.phone && !phoneEnabled) throw phoneMessagesDisabled()
+      const messageId = await requestMessage(deps, {
+        purpose,
+        identifier: requireIdentifier(body),
+        pkce: parsePkce(body),
+        context: readContext(deps, request),
+      })
+      request.logFields = { ...request.logFields, message_id: messageId }
+      return { message_id: messageId }
+    },
+  )
+}
+
+/** The checks of contract 4.3, in its order. */
+function requirePurpose({ type, email, phone }: ResendBody): MessagePurpose {
+  if (!isResendType(type)) throw refuse(`Missing one of these types: ${Object.keys(PURPOSES).join(', ')}`)
+  if (type === 'signup' && !email) throw refuse('Type provided requires an email address')
+  if (type === 'sms' && !phone) throw refuse('Type provided requires a phone number')
+  if (email && phone) throw refuse('Only an email address or phone number should be provided.')
+  if (!email && !phone) throw refuse('Missing email address or phone number')
+  return PURPOSES[type]
+}
+
+function isResendType(type: string | undefined): type is keyof typeof PURPOSES {
+  return type !== undefined && Object.hasOwn(PURPOSES, type)
+}
+
+function refuse(message: string) {
+  return validationFailed({ message })
+}

@@ -1,0 +1,156 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { openMailApp } from '../../test/mail-app.ts'
+
+const main = await openMailApp({
+  AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+  AUTH_SMS_TEST_OTP: '15005550006:123456',
+  AUTH_RATE_LIMIT_SMS_SENT: 'off',
+})
+const { clock, deps, sms } = main
+const password = 'correct horse'
+const UUID = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+
+afterAll(() => main.close())
+
+const refused = (status: number, code: string, msg: string) => ({ code: status, error_code: code, msg })
+const signUp = (phone: string, body = {}) => main.post('/signup', { phone, password, ...body })
+const verify = (phone: string, token: string) => main.post('/verify', { type: 'sms', phone, token })
+const rowsOf = (phone: string) => deps.db.selectFrom('users').selectAll().where('phone', '=', phone).execute()
+const timestamp = (date: Date) => date.toISOString().replace('Z', '000+00:00')
+
+describe('POST /signup by phone', () => {
+  it('200: stores the user and sends a code, which confirms the phone and signs in', async () => {
+    const at = timestamp(clock.now())
+    const answer = await signUp('+1 415 555 0100', { data: { email: 'x@example.com' } })
+    expect(answer.statusCode).toBe(200)
+    expect(answer.json()).toEqual({
+      id: UUID,
+      aud: 'authenticated',
+      role: 'authenticated',
+      email: '',
+      phone: '14155550100',
+      confirmation_sent_at: at,
+      app_metadata: { provider: 'phone', providers: ['phone'] },
+      user_metadata: { email: 'x@example.com' },
+      identities: [
+        {
+          identity_id: UUID,
+          id: answer.json().id,
+          user_id: answer.json().id,
+          identity_data: {
+            sub: answer.json().id,
+            phone: '14155550100',
+            email_verified: false,
+            phone_verified: false,
+          },
+          provider: 'phone',
+          created_at: at,
+          updated_at: at,
+        },
+      ],
+      created_at: at,
+      updated_at: at,
+      is_anonymous: false,
+    })
+    const { code, text } = await sms.read('14155550100')
+    expect(text).toBe(`Your code is ${code}`)
+    const verified = await verify('+14155550100', code)
+    expect(verified.json()).toMatchObject({
+      user: {
+        id: answer.json().id,
+        phone_confirmed_at: at,
+        confirmed_at: at,
+        identities: [{ identity_data: { phone_verified: true } }],
+      },
+    })
+    expect(verified.json()).not.toHaveProperty('type')
+    expect((await verify('+14155550100', code)).statusCode).toBe(403)
+  })
+
+  it('200: answers a duplicate alike, and sends an unconfirmed one another code when its interval has passed', async () => {
+    const shape = (text: string) => text.replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'id')
+    const fresh = await signUp('14155550101')
+    const { code: old } = await sms.read('14155550101')
+    expect(shape((await signUp('14155550101')).body)).toBe(shape(fresh.body))
+    clock.advance(60_000)
+    await signUp('14155550101', { password: 'another one' })
+    const { code } = await sms.read('14155550101')
+    expect(sms.messages.filter(({ to }) => to === '14155550101')).toHaveLength(2)
+    if (old !== code) expect((await verify('14155550101', old)).statusCode).toBe(403)
+    expect((await verify('14155550101', code)).statusCode).toBe(200)
+    const login = { phone: '14155550101', password }
+    expect((await main.post('/token?grant_type=password', login)).statusCode).toBe(200)
+    clock.advance(60_000)
+    const repeated = await signUp('14155550101')
+    expect(Object.keys(repeated.json())).toEqual(Object.keys(fresh.json()))
+    expect(await rowsOf('14155550101')).toHaveLength(1)
+  })
+
+  it('200: a test number has its fixed code, and nothing is sent to it', async () => {
+    await signUp('15005550006')
+    expect((await verify('15005550006', '123456')).statusCode).toBe(200)
+    expect(sms.messages.filter(({ to }) => to === '15005550006')).toEqual([])
+  })
+
+  it('200: by WhatsApp where the gateway is Twilio', async () => {
+    await signUp('14155550102', { channel: 'whatsapp' })
+    expect(await sms.read('14155550102')).toMatchObject({ channel: 'whatsapp' })
+  })
+
+  it('400: a number that is none', async () => {
+    expect((await signUp('0415')).json()).toEqual(
+      refused(400, 'validation_failed', 'Invalid phone number format (E.164 required)'),
+    )
+  })
+})
+
+describe('POST /signup by phone under settings', () => {
+  it('500: without a gateway, unless the number is a test number', async () => {
+    const open = await openMailApp({
+      AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+      AUTH_SMS_PROVIDER: '',
+      AUTH_SMS_TEST_OTP: '15005550006:123456',
+    })
+    const answer = await open.post('/signup', { phone: '14155550100', password })
+    expect(answer.json()).toEqual({
+      ...refused(500, 'unexpected_failure', 'Unable to get SMS provider'),
+      error_id: answer.headers['x-request-id'],
+    })
+    expect((await open.post('/signup', { phone: '15005550006', password })).statusCode).toBe(200)
+    await open.close()
+  })
+
+  it('200: signs in at once with SMS_AUTOCONFIRM, without a gateway; 400: tells of a duplicate', async () => {
+    const open = await openMailApp({
+      AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+      AUTH_SMS_AUTOCONFIRM: 'true',
+      AUTH_SMS_PROVIDER: '',
+    })
+    const answer = await open.post('/signup', { phone: '+1 415 555 0100', password, data: { email: 'x@example.com' } })
+    expect(answer.json()).toMatchObject({
+      token_type: 'bearer',
+      phone: '14155550100',
+      email: '',
+      app_metadata: { provider: 'phone', providers: ['phone'] },
+      identities: [{ provider: 'phone', identity_data: { phone: '14155550100', phone_verified: true } }],
+    })
+    expect(answer.json().identities[0].identity_data.email).toBeUndefined()
+    expect((await open.post('/signup', { phone: '14155550100', password })).json()).toEqual(
+      refused(400, 'user_already_exists', 'User already registered'),
+    )
+    await open.close()
+  })
+
+  it('429: no SMS is left, and nothing is stored; a dropped duplicate takes nothing', async () => {
+    const open = await openMailApp({ AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_RATE_LIMIT_SMS_SENT: '2' })
+    const signUpWith = (phone: string) => open.post('/signup', { phone, password })
+    for (let i = 0; i < 3; i += 1) expect((await signUpWith('14155550100')).statusCode).toBe(200)
+    expect((await signUpWith('14155550101')).statusCode).toBe(200)
+    expect((await signUpWith('14155550102')).json()).toEqual(
+      refused(429, 'over_sms_send_rate_limit', 'SMS rate limit exceeded'),
+    )
+    const users = await open.deps.db.selectFrom('users').select('phone').orderBy('phone').execute()
+    expect(users).toEqual([{ phone: '14155550100' }, { phone: '14155550101' }])
+    await open.close()
+  })
+})

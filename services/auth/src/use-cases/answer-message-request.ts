@@ -1,0 +1,49 @@
+import type { Outcome } from '@trestle/jobs/jobs.ts'
+import type { Transaction } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import {
+  type MessagePurpose,
+  type MessageRequest,
+  mediumOf,
+  messageRequestTask,
+} from '../message-requests/message-request.ts'
+import { findTestCode } from '../sms/test-code.ts'
+import { resendConfirmation } from './resend-confirmation.ts'
+import { sendMagicLink } from './send-magic-link.ts'
+import { sendRecovery } from './send-recovery.ts'
+
+/** Does what a purpose asks for. @returns whether a message is sent */
+type Answer = (trx: Transaction<AuthDatabase>, deps: AuthDeps, request: MessageRequest) => Promise<boolean>
+
+const ANSWERS: Readonly<Record<MessagePurpose, Answer>> = {
+  magiclink: sendMagicLink,
+  recovery: sendRecovery,
+  confirmation: resendConfirmation,
+  email_change: async () => false,
+  phone_change: async () => false,
+}
+
+/** Takes requests for messages from the queue. */
+export async function workOnMessageRequests(deps: AuthDeps): Promise<void> {
+  await deps.jobs.work(messageRequestTask, (request) => answerMessageRequest(deps, request))
+}
+
+/** Sends what somebody has asked for, if there is a user whom it concerns; else the message counts as not sent. */
+async function answerMessageRequest(deps: AuthDeps, request: MessageRequest): Promise<Outcome> {
+  const answer = (trx: Transaction<AuthDatabase>) => ANSWERS[request.purpose](trx, deps, request)
+  if (!isOver(deps, request) && (await deps.db.transaction().execute(answer))) return 'done'
+  if (isCounted(deps, request)) await deps.rateLimits[mediumOf(request)].giveBack()
+  return 'dropped'
+}
+
+/** Nobody waits any more for a message that was asked for longer ago than a code lives. */
+function isOver({ config, now }: AuthDeps, request: MessageRequest): boolean {
+  const { codeLifetimeSeconds } = mediumOf(request) === 'email' ? config.mail : config.sms
+  return now().getTime() >= Date.parse(request.askedAt) + codeLifetimeSeconds * 1_000
+}
+
+/** Phones of SMS_TEST_OTP take nothing from the limit. */
+function isCounted({ config, now }: AuthDeps, { identifier: { kind, value } }: MessageRequest): boolean {
+  return kind === 'email' || findTestCode(config.sms, value, now()) === undefined
+}

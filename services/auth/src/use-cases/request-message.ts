@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto'
+import type { AuthDeps } from '../deps.ts'
+import {
+  type MessagePurpose,
+  type MessageRequest,
+  mediumOf,
+  messageRequestTask,
+} from '../message-requests/message-request.ts'
+import { requireInterval } from '../rate-limits/send-interval.ts'
+import type { ThrottleKind } from '../rate-limits/send-throttle.ts'
+import { takeSms } from '../rate-limits/sms-allowance.ts'
+import type { UserIdentifier } from '../users/user-repository.ts'
+import type { RequestContext } from './request-context.ts'
+
+export interface MessageWish extends Pick<MessageRequest, 'purpose' | 'identifier' | 'pkce' | 'stage' | 'channel'> {
+  readonly context: Pick<RequestContext, 'audience' | 'redirectTo' | 'linkBase' | 'ip'>
+}
+
+/**
+ * Takes a request for a message. Whether there is a user is not looked at here: for an address that nobody has the same
+ * limits are judged and the same is queued (contract 9.1).
+ * @returns our id of the message
+ * @throws overEmailRateLimit, overSmsRateLimit, smsProviderMissing
+ */
+export async function requestMessage(deps: AuthDeps, wish: MessageWish): Promise<string> {
+  const { purpose, identifier } = wish
+  const request = toMessageRequest(deps, wish)
+  const allowance = await takeAllowance(deps, request)
+  try {
+    await deps.db.transaction().execute(async (trx) => {
+      await requireInterval(trx, deps, { kind: intervalKind(purpose, identifier), identifier: identifier.value })
+      await deps.jobs.send(trx, messageRequestTask, request)
+    })
+  } catch (error) {
+    await allowance.giveBack()
+    throw error
+  }
+  return request.messageId
+}
+
+/** The request as it is queued. */
+export function toMessageRequest({ now }: Pick<AuthDeps, 'now'>, { context, ...wish }: MessageWish): MessageRequest {
+  const { audience, redirectTo, linkBase, ip } = context
+  return { ...wish, audience, redirectTo, linkBase, ip, messageId: randomUUID(), askedAt: now().toISOString() }
+}
+
+function takeAllowance(deps: AuthDeps, request: MessageRequest) {
+  if (mediumOf(request) === 'email') return deps.rateLimits.email.take()
+  // A change of phone goes to a number that only the user's row knows.
+  return takeSms(deps, request.identifier.kind === 'phone' ? request.identifier.value : '')
+}
+
+function intervalKind(purpose: MessagePurpose, { kind }: UserIdentifier): ThrottleKind {
+  if (purpose === 'magiclink') return 'recovery'
+  if (purpose === 'phone_change') return 'sms'
+  if (purpose === 'confirmation') return kind === 'email' ? 'confirmation' : 'sms'
+  return purpose
+}

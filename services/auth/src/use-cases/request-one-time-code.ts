@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto'
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDeps } from '../deps.ts'
+import { otpDisabled, signupDisabled } from '../errors.ts'
+import type { PkceChallenge } from '../flow-states/pkce.ts'
+import { requireInterval } from '../rate-limits/send-interval.ts'
+import { takeSms } from '../rate-limits/sms-allowance.ts'
+import type { SmsChannel } from '../sms/gateway-protocol.ts'
+import { type HeldSms, holdSms, sendHeldSms } from '../sms/sms-job.ts'
+import { isStaged } from '../users/user.ts'
+import { findUserByIdentifier, type UserIdentifier, updateUser } from '../users/user-repository.ts'
+import { issueSmsCode } from './issue-sms-code.ts'
+import type { RequestContext } from './request-context.ts'
+import { requestMessage } from './request-message.ts'
+import { lockOrStageUser } from './stage-user.ts'
+
+export interface OneTimeCodeWish {
+  readonly identifier: UserIdentifier
+  /** Whether an identifier that nobody has may become a user, once its code is entered. */
+  readonly createUser: boolean
+  /** Metadata of such a user. */
+  readonly data: Readonly<Record<string, unknown>>
+  readonly context: RequestContext
+}
+
+/** Takes a request for a mail with a link and a code to sign in with. @throws otpDisabled, signupDisabled */
+export async function requestMagicLink(
+  deps: AuthDeps,
+  { pkce, ...wish }: OneTimeCodeWish & { readonly pkce: PkceChallenge | undefined },
+): Promise<void> {
+  const { identifier, context } = wish
+  await requestMessage(deps, { purpose: 'magiclink', identifier, stage: await judgeUnknown(deps, wish), pkce, context })
+}
+
+/**
+ * Sends a code to sign in with by SMS, and waits a moment for what the gateway says of the number (contract 7.4).
+ * @throws otpDisabled, signupDisabled, smsSendFailed, overSmsRateLimit
+ */
+export async function sendPhoneCode(
+  deps: AuthDeps,
+  { channel, ...wish }: OneTimeCodeWish & { readonly channel: SmsChannel },
+): Promise<void> {
+  const stage = await judgeUnknown(deps, wish)
+  const allowance = await takeSms(deps, wish.identifier.value)
+  let held: HeldSms | undefined
+  try {
+    held = await storeCode(deps, { ...wish, channel, stage })
+  } finally {
+    if (!held) await allowance.giveBack()
+  }
+  if (held) await sendHeldSms(deps, held)
+}
+
+type Stage = { readonly data: Readonly<Record<string, unknown>> } | undefined
+
+/** What an unknown identifier becomes. Only where it may become nothing is it looked at, and the answer tells. */
+async function judgeUnknown(
+  { config, db }: AuthDeps,
+  { identifier, createUser, data, context }: OneTimeCodeWish,
+): Promise<Stage> {
+  if (createUser && !config.signup.disabled) return { data }
+  const user = await findUserByIdentifier(db, context.audience, identifier)
+  if (user && !isStaged(user)) return undefined
+  throw createUser ? signupDisabled() : otpDisabled()
+}
+
+interface PhoneCode extends OneTimeCodeWish {
+  readonly channel: SmsChannel
+  readonly stage: Stage
+}
+
+/** @returns the SMS; undefined for a phone of SMS_TEST_OTP, and where there is nobody to send one to */
+function storeCode(deps: AuthDeps, { identifier, stage, channel, context }: PhoneCode): Promise<HeldSms | undefined> {
+  const { value: phone } = identifier
+  return deps.db.transaction().execute(async (trx) => {
+    await requireInterval(trx, deps, { kind: 'sms', identifier: phone })
+    const user = await lockOrStageUser(trx, deps, { identifier, audience: context.audience, stage })
+    if (!user) return undefined
+    await updateUser(trx, user.id, { confirmation_sent_at: deps.now() })
+    const sms = await issueSmsCode(trx, deps, { user, phone, tokenKind: 'sms', channel, messageId: randomUUID() })
+    const action = isStaged(user) ? 'user_confirmation_requested' : 'user_recovery_requested'
+    await recordAudit(trx, deps, { action, actor: user, ip: context.ip })
+    return sms && holdSms(trx, deps, sms)
+  })
+}

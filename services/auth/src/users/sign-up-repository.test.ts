@@ -1,0 +1,216 @@
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
+import { callSignUp, type SignUp } from './sign-up-repository.ts'
+import { type Holder, judgeSignUp } from './sign-up-rules.ts'
+
+const INTERVAL_MS = 60_000
+const start = Date.parse('2026-01-02T03:04:05.678Z')
+let database: TestDatabase
+
+// With a namespace, so that the function is tried under its longest names.
+beforeAll(async () => {
+  database = await openTestDatabase('app')
+})
+afterAll(() => database.drop())
+
+/** Somebody who signs up. */
+interface Person {
+  readonly kind: 'email' | 'phone'
+  readonly value: string
+}
+
+let count = 0
+const newPerson = (kind: 'email' | 'phone'): Person => ({ kind, value: `${++count}` })
+
+function toSignUp({ kind, value }: Person, nowMs: number, autoconfirm: boolean): SignUp {
+  const now = new Date(nowMs)
+  const userId = randomUUID()
+  const message = (name: string) => ({ task: name, data: { to: value } })
+  return {
+    userId,
+    identityId: randomUUID(),
+    email: kind === 'email' ? value : null,
+    phone: kind === 'phone' ? value : null,
+    aud: 'authenticated',
+    role: 'authenticated',
+    passwordHash: `hash of ${userId}`,
+    data: { full_name: 'A Person' },
+    identityData: { sub: userId, [kind]: value },
+    now,
+    confirmation: autoconfirm
+      ? undefined
+      : {
+          interval: {
+            key: Buffer.from(value),
+            kind: kind === 'email' ? 'confirmation' : 'sms',
+            dueBefore: new Date(nowMs - INTERVAL_MS),
+          },
+          secrets: {
+            kind: kind === 'email' ? 'confirmation' : 'sms',
+            relatesTo: value,
+            linkHash: Buffer.from(userId),
+            codeHash: Buffer.from('code'),
+            codeSalt: Buffer.from('salt'),
+            sentAt: now,
+            expiresAt: new Date(nowMs + INTERVAL_MS),
+          },
+          pkce: kind === 'email' ? { challenge: 'c'.repeat(43), method: 's256' } : undefined,
+          message: message('first'),
+          messageAgain: message('again'),
+        },
+    tokenHash: Buffer.from(randomUUID()),
+    userAgent: 'test',
+    ip: '192.0.2.1',
+    audit: true,
+  }
+}
+
+const signUp = (person: Person, nowMs = start, autoconfirm = false) =>
+  callSignUp(database.lanes, toSignUp(person, nowMs, autoconfirm))
+const change = ({ kind, value }: Person, changes: object) =>
+  database.db.updateTable('users').set(changes).where(kind, '=', value).execute()
+const rowsOf = ({ kind, value }: Person) =>
+  database.db.selectFrom('users').selectAll().where(kind, '=', value).execute()
+const tasksFor = async ({ value }: Person) => {
+  const rows = await database.db.selectFrom('outbox').selectAll().orderBy('id').execute()
+  return rows.filter(({ data }) => data.to === value).map(({ task }) => task)
+}
+const auditOf = async (actorId: string) => {
+  const entries = database.db.selectFrom('audit_log_entries').selectAll().where('actor_id', '=', actorId)
+  return (await entries.orderBy('id').execute()).map(({ action, payload }) => [action, payload])
+}
+
+describe('callSignUp', () => {
+  it('stores a user with identity, secrets, flow, message and audit entry', async () => {
+    const person = newPerson('email')
+    const input = toSignUp(person, start, false)
+    expect(await callSignUp(database.lanes, input)).toEqual({ verdict: 'sent', actorId: input.userId })
+    const at = '2026-01-02T03:04:05.678000+00:00'
+    expect(await rowsOf(person)).toMatchObject([
+      {
+        id: input.userId,
+        email: person.value,
+        phone: null,
+        encrypted_password: input.passwordHash,
+        confirmation_sent_at: at,
+        email_confirmed_at: null,
+        raw_app_meta_data: { provider: 'email', providers: ['email'] },
+        raw_user_meta_data: { full_name: 'A Person' },
+        is_anonymous: false,
+        created_at: at,
+        updated_at: at,
+      },
+    ])
+    const ofUser = (table: 'identities' | 'one_time_tokens' | 'flow_state') =>
+      database.db.selectFrom(table).selectAll().where('user_id', '=', input.userId).execute()
+    expect(await ofUser('identities')).toMatchObject([
+      { id: input.identityId, provider: 'email', provider_id: input.userId, identity_data: input.identityData },
+    ])
+    const [flow] = await ofUser('flow_state')
+    expect(flow).toMatchObject({ authentication_method: 'email/signup', code_challenge_method: 's256' })
+    expect(await ofUser('one_time_tokens')).toMatchObject([
+      { kind: 'confirmation', relates_to: person.value, flow_state_id: flow?.id, attempts: 0, sent_at: at },
+    ])
+    expect(await tasksFor(person)).toEqual(['first'])
+    const log = { log_type: 'user', actor_via_sso: false, actor_username: person.value, traits: { provider: 'email' } }
+    expect(await auditOf(input.userId)).toEqual([
+      [
+        'user_confirmation_requested',
+        { ...log, action: 'user_confirmation_requested', actor_id: input.userId, actor_name: 'A Person' },
+      ],
+    ])
+  })
+
+  it('signs in at once where nothing is to be confirmed, and an anonymous user', async () => {
+    const person = newPerson('phone')
+    const outcome = await signUp(person, start, true)
+    if (outcome.verdict !== 'signed-in') throw new Error(outcome.verdict)
+    expect(outcome.session).toMatchObject({
+      amr: [{ method: 'password' }],
+      user: { phone: person.value, phoneConfirmedAt: '2026-01-02T03:04:05.678000+00:00', confirmationSentAt: null },
+      identities: [{ provider: 'phone' }],
+    })
+    const nobody = { ...toSignUp(person, start, true), email: null, phone: null, passwordHash: null }
+    const anonymous = await callSignUp(database.lanes, nobody)
+    if (anonymous.verdict !== 'signed-in') throw new Error(anonymous.verdict)
+    expect(anonymous.session).toMatchObject({
+      amr: [{ method: 'anonymous' }],
+      user: { isAnonymous: true, confirmedAt: null, appMetadata: {} },
+      identities: [],
+    })
+    expect(await auditOf(nobody.userId)).toMatchObject([['user_signedup', { traits: { provider: 'anonymous' } }]])
+  })
+
+  it('makes one user of parallel signups, also over a staged one', async () => {
+    const person = newPerson('email')
+    await database.db
+      .insertInto('users')
+      .values({ aud: 'authenticated', role: 'authenticated', email: person.value, staged_at: new Date(start) })
+      .execute()
+    const outcomes = await Promise.all(Array.from({ length: 16 }, () => signUp(person)))
+    expect(outcomes.map(({ verdict }) => verdict).sort()).toEqual([...Array(15).fill('repeated'), 'sent'])
+    const [user, ...others] = await rowsOf(person)
+    expect(others).toEqual([])
+    expect(user?.staged_at).toBeNull()
+    expect(new Set(outcomes.map(({ actorId }) => actorId))).toEqual(new Set([user?.id]))
+    expect(await tasksFor(person)).toEqual(['first'])
+  })
+
+  it('decides as its model does', async () => {
+    const who = fc.constantFrom(0, 1, 2)
+    const step = fc.oneof(
+      { weight: 5, arbitrary: fc.record({ do: fc.constant('sign-up' as const), who, autoconfirm: fc.boolean() }) },
+      fc.record({ do: fc.constant('confirm' as const), who }),
+      fc.record({ do: fc.constant('stage' as const), who }),
+      fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(1, INTERVAL_MS - 1, INTERVAL_MS) }),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+        const people = [newPerson('email'), newPerson('phone'), newPerson('email')].map((person) => ({
+          person,
+          holder: 'nobody' as Holder,
+          notedAt: Number.NEGATIVE_INFINITY,
+          passwordHash: null as string | null,
+          tasks: [] as string[],
+        }))
+        let now = start
+        for (const action of steps) {
+          if (action.do === 'wait') {
+            now += action.ms
+            continue
+          }
+          const one = people[action.who]
+          if (!one) throw new Error('nobody')
+          if (action.do === 'sign-up') {
+            const { autoconfirm } = action
+            const isDue = one.notedAt <= now - INTERVAL_MS
+            const verdict = judgeSignUp(one.holder, { autoconfirm, isDue })
+            if (!autoconfirm && isDue) one.notedAt = now
+            const input = toSignUp(one.person, now, autoconfirm)
+            expect((await callSignUp(database.lanes, input)).verdict).toBe(verdict)
+            if (verdict === 'sent') one.tasks.push('first')
+            if (verdict === 'sent-again') one.tasks.push('again')
+            if (verdict === 'sent' || verdict === 'signed-in') {
+              one.holder = verdict === 'sent' ? 'unconfirmed' : 'confirmed'
+              one.passwordHash = input.passwordHash
+            }
+          } else if (one.holder === 'unconfirmed' && action.do === 'confirm') {
+            await change(one.person, { [`${one.person.kind}_confirmed_at`]: new Date(now) })
+            one.holder = 'confirmed'
+          } else if (one.holder !== 'nobody' && action.do === 'stage') {
+            await change(one.person, { staged_at: new Date(now) })
+            one.holder = 'staged'
+          }
+        }
+        for (const { person, holder, passwordHash, tasks } of people) {
+          const rows = await rowsOf(person)
+          expect(rows.map((row) => row.encrypted_password)).toEqual(holder === 'nobody' ? [] : [passwordHash])
+          expect(await tasksFor(person)).toEqual(tasks)
+        }
+      }),
+      { numRuns: 60 },
+    )
+  })
+})

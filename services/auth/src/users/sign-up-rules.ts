@@ -1,0 +1,25 @@
+/** Who has an identifier when somebody signs up with it. `staged` only waits for a first one-time code. */
+export type Holder = 'nobody' | 'staged' | 'unconfirmed' | 'confirmed'
+
+export const SIGN_UP_VERDICTS = ['signed-in', 'sent', 'sent-again', 'repeated', 'taken'] as const
+
+/** `sent-again`: the holder's confirmation is on its way once more. `repeated`: nothing is. Both look like `sent`. */
+export type SignUpVerdict = (typeof SIGN_UP_VERDICTS)[number]
+
+export interface SignUpRules {
+  /** Whether identifiers count as confirmed at once. */
+  readonly autoconfirm: boolean
+  /** Whether the last message to the identifier is long enough ago. */
+  readonly isDue: boolean
+}
+
+/**
+ * The model of a signup (contract 4.2, 3.4). The database's function `sign_up` decides the same under its locks; a property
+ * test drives both through the same steps.
+ */
+export function judgeSignUp(holder: Holder, { autoconfirm, isDue }: SignUpRules): SignUpVerdict {
+  const isNew = holder === 'nobody' || holder === 'staged'
+  if (autoconfirm) return isNew ? 'signed-in' : 'taken'
+  if (isNew) return 'sent'
+  return holder === 'unconfirmed' && isDue ? 'sent-again' : 'repeated'
+}

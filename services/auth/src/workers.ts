@@ -1,0 +1,12 @@
+import type { AuthDeps } from './deps.ts'
+import { workOnMails } from './mail/mail-job.ts'
+import { workOnSms } from './sms/sms-job.ts'
+import { workOnMessageRequests } from './use-cases/answer-message-request.ts'
+
+/** Begins to work on what requests leave behind: the outbox, requests for messages, mails and SMS. */
+export async function startWorkers(deps: AuthDeps): Promise<void> {
+  deps.outbox.start()
+  await workOnMessageRequests(deps)
+  await workOnMails(deps)
+  await workOnSms(deps)
+}
