@@ -75,6 +75,17 @@ export const tooManyRefreshes = defineError(
   'conflict',
   'Too many concurrent token refresh requests on the same session or refresh token',
 )
+export const flowStateNotFound = defineError(
+  404,
+  'flow_state_not_found',
+  'invalid flow state, no valid flow state found',
+)
+export const flowStateExpired = defineError(422, 'flow_state_expired', 'invalid flow state, flow state has expired')
+export const badCodeVerifier = defineError(
+  400,
+  'bad_code_verifier',
+  'code challenge does not match previously saved code verifier',
+)
 export const web3Disabled = defineError(422, 'web3_provider_disabled', 'Web3 provider is disabled')
 
 export const overRequestRateLimit = defineError(429, 'over_request_rate_limit', 'Request rate limit reached')

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
+import type { Timestamp } from '../users/timestamp.ts'
 import type { PkceChallenge } from './pkce.ts'
 
 /** How the user will have signed in when the code is exchanged: the `amr` of the session (contract 5.1). */
@@ -39,6 +40,48 @@ export async function issueAuthCode(
     .where('id', '=', flowStateId)
     .executeTakeFirst()
   return numUpdatedRows > 0n
+}
+
+/** A flow that has ended in a code, which waits for its exchange. */
+export interface FinishedFlow {
+  readonly id: string
+  readonly codeHash: Buffer
+  readonly codeIssuedAt: Timestamp
+  readonly userId: string
+  /** `email`, or the name of an external provider. */
+  readonly provider: string
+  readonly method: FlowMethod
+  readonly pkce: PkceChallenge
+}
+
+/** Finds the flow of an auth code, where it has a user. */
+export async function findFlowByCode(db: Kysely<AuthDatabase>, code: string): Promise<FinishedFlow | undefined> {
+  const row = await db
+    .selectFrom('flow_state')
+    .select(['id', 'auth_code_hash as codeHash', 'auth_code_issued_at as codeIssuedAt', 'user_id as userId'])
+    .select(['provider_type as provider', 'authentication_method', 'code_challenge', 'code_challenge_method'])
+    .where('auth_code_hash', '=', hashAuthCode(code))
+    .executeTakeFirst()
+  if (!row) return undefined
+  const { id, codeHash, codeIssuedAt, userId, provider } = row
+  const { authentication_method: method, code_challenge: challenge, code_challenge_method: challengeMethod } = row
+  if (codeHash === null || codeIssuedAt === null || userId === null || challenge === null) return undefined
+  // Both columns are written by this file alone; the table's check allows no other method of a challenge.
+  const pkce = { challenge, method: challengeMethod as PkceChallenge['method'] }
+  return { id, codeHash, codeIssuedAt, userId, provider, method: method as FlowMethod, pkce }
+}
+
+/** Ends a flow. False when another request was first, or the flow has ended in a newer code. */
+export async function deleteFlow(
+  trx: Transaction<AuthDatabase>,
+  { id, codeHash }: Pick<FinishedFlow, 'id' | 'codeHash'>,
+): Promise<boolean> {
+  const { numDeletedRows } = await trx
+    .deleteFrom('flow_state')
+    .where('id', '=', id)
+    .where('auth_code_hash', '=', codeHash)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
 }
 
 /** How an auth code lies in its row. */

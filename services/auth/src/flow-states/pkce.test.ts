@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parsePkce } from './pkce.ts'
+import { matchesChallenge, parsePkce } from './pkce.ts'
 
 const challenge = 'a'.repeat(43)
 
@@ -23,5 +23,22 @@ describe('parsePkce', () => {
     const body = { code_challenge: given, code_challenge_method: method }
     if (typeof expected === 'string') expect(() => parsePkce(body)).toThrow(expected)
     else expect(parsePkce(body)).toEqual(expected)
+  })
+})
+
+describe('matchesChallenge', () => {
+  // The example of RFC 7636, appendix B.
+  const verifier = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'
+  const s256 = { challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', method: 's256' } as const
+  const plain = { challenge: verifier, method: 'plain' } as const
+  it.each([
+    [s256, verifier, true],
+    [s256, `${verifier}x`, false],
+    [s256, s256.challenge, false],
+    [s256, '', false],
+    [plain, verifier, true],
+    [plain, s256.challenge, false],
+  ])('%o, %s: %s', (pkce, given, expected) => {
+    expect(matchesChallenge(pkce, given)).toBe(expected)
   })
 })

@@ -1,3 +1,4 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { validationFailed } from '../errors.ts'
 
@@ -36,6 +37,16 @@ export function parsePkce(body: PkceFields): PkceChallenge | undefined {
   const name = method.toLowerCase()
   if (name !== 's256' && name !== 'plain') throw refuse(`unsupported code_challenge_method ${JSON.stringify(method)}`)
   return { challenge, method: name }
+}
+
+/** Whether a verifier is the one that a challenge was made of (RFC 7636, section 4.6). Compares in constant time. */
+export function matchesChallenge({ challenge, method }: PkceChallenge, verifier: string): boolean {
+  const made = method === 's256' ? digest(verifier).toString('base64url') : verifier
+  return timingSafeEqual(digest(made), digest(challenge))
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
 }
 
 function refuse(message: string) {

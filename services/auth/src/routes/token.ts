@@ -8,11 +8,12 @@ import { plainJson } from '../plugins/plain-json.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { readSessionOrigin } from '../plugins/session-origin.ts'
 import { sessionViewSchema } from '../sessions/session-view.ts'
+import { grantAuthCode } from '../use-cases/grant-auth-code.ts'
 import { grantPassword } from '../use-cases/grant-password.ts'
 import { grantRefreshToken } from '../use-cases/grant-refresh-token.ts'
 
 const TokenQuery = z.object({
-  grant_type: z.string().optional().meta({ description: 'password or refresh_token; may stand in a form body' }),
+  grant_type: z.string().optional().meta({ description: 'password, refresh_token or pkce; may stand in a form body' }),
 })
 
 const TokenBody = z
@@ -22,6 +23,8 @@ const TokenBody = z
     phone: z.string().optional(),
     password: z.string().optional(),
     refresh_token: z.string().optional(),
+    auth_code: z.string().optional(),
+    code_verifier: z.string().optional(),
   })
   .optional()
 
@@ -33,7 +36,7 @@ const TokenAnswer = sessionViewSchema.extend({
 })
 
 /** What a log line may say: any other text is the client's, of any length, and perhaps a secret. */
-const GRANTS: ReadonlySet<string> = new Set(['password', 'refresh_token', 'web3'])
+const GRANTS: ReadonlySet<string> = new Set(['password', 'refresh_token', 'pkce', 'web3'])
 
 /** `POST /token` */
 export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -44,13 +47,14 @@ export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       config: { rateBucket: 'token', forms: true, oauthNames: true },
       schema: {
-        summary: 'Sign in by password, or exchange a refresh token',
+        summary: 'Sign in by password, or exchange a refresh token or the code of a PKCE flow',
         security: [],
         querystring: TokenQuery,
         body: TokenBody,
         response: {
           200: TokenAnswer,
           400: errorSchema,
+          404: errorSchema,
           409: errorSchema,
           422: errorSchema,
           429: errorSchema,
@@ -77,6 +81,10 @@ export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
         }
         case 'refresh_token':
           return grantRefreshToken(app.deps, { ...origin, refreshToken: requireBody(body).refresh_token })
+        case 'pkce': {
+          const { auth_code: authCode, code_verifier: codeVerifier } = requireBody(body)
+          return grantAuthCode(app.deps, { ...origin, authCode, codeVerifier })
+        }
         case 'web3':
           throw web3Disabled()
         default:

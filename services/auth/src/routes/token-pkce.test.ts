@@ -1,0 +1,157 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { afterAll, describe, expect, it } from 'vitest'
+import { openMailApp } from '../../test/mail-app.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
+
+const main = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: 'off', AUTH_SECURITY_FAILED_ATTEMPTS: 'off' })
+const { app, clock, deps } = main
+const VERSIONED = { 'x-supabase-api-version': '2024-01-01' }
+
+afterAll(() => main.close())
+
+const exchange = (body: object, headers = {}) => main.post('/token?grant_type=pkce', body, headers)
+const claimsOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+
+/** A verifier and what begins its flow. */
+function newPair() {
+  const verifier = randomBytes(32).toString('base64url')
+  const challenge = createHash('sha256').update(verifier).digest('base64url')
+  return { verifier, pair: { code_challenge: challenge, code_challenge_method: 's256' } }
+}
+
+/** Follows the link of the next mail to an address. @returns the auth code that it ends in */
+async function followMail(email: string): Promise<string> {
+  const { link } = await main.readMail(email)
+  const answer = await app.inject({ method: 'GET', url: `/verify${link.search}` })
+  expect(answer.statusCode).toBe(303)
+  return new URL(answer.headers.location ?? '').searchParams.get('code') ?? ''
+}
+
+async function newCode() {
+  const { user, email } = await createSignedUp(deps)
+  const { verifier, pair } = newPair()
+  await main.post('/magiclink', { email, ...pair })
+  return { user, email, verifier, code: await followMail(email) }
+}
+
+/** Both bodies of an error of /token. */
+async function expectFailure(body: object, status: number, code: string, text: string) {
+  const error = code === 'validation_failed' ? 'invalid_request' : 'invalid_grant'
+  const plain = await exchange(body)
+  expect(plain.json()).toEqual({ code: status, error_code: code, msg: text, error, error_description: text })
+  expect(plain.statusCode).toBe(status)
+  expect((await exchange(body, VERSIONED)).json()).toEqual({ code, message: text, error, error_description: text })
+}
+
+describe('POST /token?grant_type=pkce', () => {
+  it('200: a session for code and verifier, once', async () => {
+    const { user, email, code, verifier } = await newCode()
+    const answer = await exchange({ auth_code: code, code_verifier: verifier })
+    expect(answer.statusCode).toBe(200)
+    expect(answer.json()).toEqual({
+      access_token: expect.any(String),
+      token_type: 'bearer',
+      expires_in: 3600,
+      expires_at: Math.floor(clock.now().getTime() / 1_000) + 3600,
+      refresh_token: expect.stringMatching(/^[\w-]{32}$/),
+      user: answer.json().user,
+    })
+    expect(answer.json().user).toMatchObject({ id: user.id, email })
+    expect(answer.headers).toMatchObject({ 'cache-control': 'no-store' })
+    await expectFailure(
+      { auth_code: code, code_verifier: verifier },
+      404,
+      'flow_state_not_found',
+      'invalid flow state, no valid flow state found',
+    )
+    const flows = await deps.db.selectFrom('flow_state').select('id').where('user_id', '=', user.id).execute()
+    expect(flows).toEqual([])
+  })
+
+  it('200: the method of the flow is that of the session', async () => {
+    const methodOf = async (email: string, ask: (pair: object) => Promise<unknown>) => {
+      const { verifier, pair } = newPair()
+      await ask(pair)
+      const answer = await exchange({ auth_code: await followMail(email), code_verifier: verifier })
+      return claimsOf(answer.json().access_token).amr.map(({ method }: { method: string }) => method)
+    }
+    const signup = (pair: object) =>
+      main.post('/signup', { email: 'new@example.com', password: 'correct horse', ...pair })
+    expect(await methodOf('new@example.com', signup)).toEqual(['email/signup'])
+    const { email } = await createSignedUp(deps)
+    expect(await methodOf(email, (pair) => main.post('/recover', { email, ...pair }))).toEqual(['recovery'])
+    const otp = (pair: object) => main.post('/otp', { email: 'staged@example.com', ...pair })
+    expect(await methodOf('staged@example.com', otp)).toEqual(['magiclink'])
+  })
+
+  it('200: a plain challenge is its own verifier', async () => {
+    const { email } = await createSignedUp(deps)
+    const verifier = 'v'.repeat(43)
+    await main.post('/recover', { email, code_challenge: verifier, code_challenge_method: 'plain' })
+    const answer = await exchange({ auth_code: await followMail(email), code_verifier: verifier })
+    expect(answer.statusCode).toBe(200)
+  })
+
+  it('200: one of parallel exchanges', async () => {
+    const { user, code, verifier } = await newCode()
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => exchange({ auth_code: code, code_verifier: verifier })),
+    )
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, ...Array(9).fill(404)])
+    const sessions = await deps.db.selectFrom('sessions').select('id').where('user_id', '=', user.id).execute()
+    expect(sessions).toHaveLength(1)
+  })
+
+  it('400: a wrong verifier, and the right one is still good', async () => {
+    const { code, verifier } = await newCode()
+    await expectFailure(
+      { auth_code: code, code_verifier: `${verifier}x` },
+      400,
+      'bad_code_verifier',
+      'code challenge does not match previously saved code verifier',
+    )
+    expect((await exchange({ auth_code: code, code_verifier: verifier })).statusCode).toBe(200)
+  })
+
+  it('422: an expired code', async () => {
+    const { code, verifier } = await newCode()
+    clock.advance(300_000)
+    await expectFailure(
+      { auth_code: code, code_verifier: verifier },
+      422,
+      'flow_state_expired',
+      'invalid flow state, flow state has expired',
+    )
+  })
+
+  it('200: the code lives from the moment the link is followed, however old the mail is', async () => {
+    const { email } = await createSignedUp(deps)
+    const { verifier, pair } = newPair()
+    await main.post('/recover', { email, ...pair })
+    clock.advance(3_600_000)
+    const code = await followMail(email)
+    clock.advance(299_999)
+    expect((await exchange({ auth_code: code, code_verifier: verifier })).statusCode).toBe(200)
+  })
+
+  it('404: an unknown code; 400: a banned user; 400: an empty member', async () => {
+    const unknown = { auth_code: '0197f7a1-0000-4000-8000-000000000000', code_verifier: 'v'.repeat(43) }
+    await expectFailure(unknown, 404, 'flow_state_not_found', 'invalid flow state, no valid flow state found')
+    const { user, code, verifier } = await newCode()
+    const until = new Date(clock.now().getTime() + 1_000)
+    await deps.db.updateTable('users').set({ banned_until: until }).where('id', '=', user.id).execute()
+    await expectFailure({ auth_code: code, code_verifier: verifier }, 400, 'user_banned', 'User is banned')
+    const empty = 'invalid request: both auth code and code verifier should be non-empty'
+    for (const body of [{ auth_code: code }, { code_verifier: verifier }, { auth_code: '', code_verifier: verifier }]) {
+      await expectFailure(body, 400, 'validation_failed', empty)
+    }
+  })
+
+  it('403: the code of the mail is used up together with its link', async () => {
+    const { email } = await createSignedUp(deps)
+    await main.post('/magiclink', { email, ...newPair().pair })
+    const { link, code } = await main.readMail(email)
+    await app.inject({ method: 'GET', url: `/verify${link.search}` })
+    expect((await main.post('/verify', { type: 'magiclink', email, token: code })).statusCode).toBe(403)
+  })
+})

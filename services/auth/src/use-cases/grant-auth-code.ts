@@ -1,0 +1,48 @@
+import type { Transaction } from 'kysely'
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import { badCodeVerifier, flowStateExpired, flowStateNotFound, loginUserBanned, validationFailed } from '../errors.ts'
+import { deleteFlow, type FinishedFlow, findFlowByCode } from '../flow-states/flow-state-repository.ts'
+import { matchesChallenge } from '../flow-states/pkce.ts'
+import { createSession } from '../sessions/create-session.ts'
+import type { IssuedSession } from '../sessions/session.ts'
+import type { SessionOrigin } from '../sessions/session-repository.ts'
+import { type SessionView, toSessionView } from '../sessions/session-view.ts'
+import { isBanned } from '../users/user.ts'
+import { lockUserById } from '../users/user-repository.ts'
+
+export interface AuthCodeGrant extends SessionOrigin {
+  readonly authCode: string | undefined
+  readonly codeVerifier: string | undefined
+}
+
+/**
+ * Exchanges the code that a PKCE flow ended in for a session (contract 7.6). Once: of parallel requests one deletes the
+ * flow. A wrong verifier leaves it as it was.
+ */
+export async function grantAuthCode(deps: AuthDeps, grant: AuthCodeGrant): Promise<SessionView> {
+  const { authCode, codeVerifier } = grant
+  if (!authCode || !codeVerifier) {
+    throw validationFailed({ message: 'invalid request: both auth code and code verifier should be non-empty' })
+  }
+  const flow = await findFlowByCode(deps.db, authCode)
+  if (!flow) throw flowStateNotFound()
+  const { flowStateLifetimeMs } = deps.config.external
+  if (deps.now().getTime() >= Date.parse(flow.codeIssuedAt) + flowStateLifetimeMs) throw flowStateExpired()
+  if (!matchesChallenge(flow.pkce, codeVerifier)) throw badCodeVerifier()
+  return toSessionView(deps, await deps.db.transaction().execute((trx) => openSession(trx, deps, { ...grant, flow })))
+}
+
+async function openSession(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  { flow, userAgent, ip }: SessionOrigin & { readonly flow: FinishedFlow },
+): Promise<IssuedSession> {
+  const user = await lockUserById(trx, flow.userId)
+  if (!user || user.deletedAt !== null) throw flowStateNotFound()
+  if (isBanned(user, deps.now())) throw loginUserBanned()
+  if (!(await deleteFlow(trx, flow))) throw flowStateNotFound()
+  await recordAudit(trx, deps, { action: 'login', actor: user, ip, traits: { provider: flow.provider } })
+  return createSession(trx, deps, user, { userAgent, ip, method: flow.method })
+}
