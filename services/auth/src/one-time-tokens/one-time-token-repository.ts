@@ -70,29 +70,35 @@ export async function findTokenByLink(
   return row && toToken(row)
 }
 
+/** A code that somebody types: the address that it went to, and the kinds of message that it may be from. */
+export interface Guess {
+  readonly audience: string
+  readonly relatesTo: string
+  readonly kinds: readonly TokenKind[]
+}
+
 /**
  * Takes one of the guesses that each code has, and returns the codes of an address to compare with. Each guess is
- * counted before its comparison, so that parallel guesses cannot have more than `attemptsMax` between them.
+ * counted before its comparison, so that parallel guesses cannot have more than `attemptsMax` between them. An address
+ * that several users want to change to has a code of each.
  */
 export async function claimGuess(
   db: Database,
-  {
-    userId,
-    relatesTo,
-    kinds,
-  }: { readonly userId: string; readonly relatesTo: string; readonly kinds: readonly TokenKind[] },
+  { audience, relatesTo, kinds }: Guess,
   attemptsMax: number,
 ): Promise<OneTimeToken[]> {
   if (kinds.length === 0) return []
   const rows = await db
-    .updateTable('one_time_tokens')
-    .set({ attempts: sql`attempts + 1` })
-    .where('user_id', '=', userId)
-    .where('relates_to', '=', relatesTo)
-    .where('kind', 'in', kinds)
-    .where('otp_hash', 'is not', null)
-    .where('attempts', '<', attemptsMax)
-    .returningAll()
+    .updateTable('one_time_tokens as t')
+    .from('users as u')
+    .set({ attempts: sql`t.attempts + 1` })
+    .whereRef('u.id', '=', 't.user_id')
+    .where('u.aud', '=', audience)
+    .where('t.relates_to', '=', relatesTo)
+    .where('t.kind', 'in', kinds)
+    .where('t.otp_hash', 'is not', null)
+    .where('t.attempts', '<', attemptsMax)
+    .returningAll('t')
     .execute()
   return rows.map(toToken)
 }

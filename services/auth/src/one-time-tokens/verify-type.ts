@@ -36,10 +36,29 @@ export function isPhoneType(type: VerifyType): boolean {
   return type === 'sms' || type === 'phone_change'
 }
 
-/** Whether a message of a kind answers a type for this very user. */
-export function isAccepted(type: VerifyType, kind: TokenKind, user: Pick<User, 'invitedAt' | 'stagedAt'>): boolean {
-  if (type === 'invite') return user.invitedAt !== null
-  return !(type === 'signup' && kind === 'recovery') || user.stagedAt !== null
+/**
+ * Whether a message answers a type.
+ * @param owner who has the address now: nobody yet for the new address of a change
+ */
+export function isAccepted(
+  type: VerifyType,
+  { kind, userId }: { readonly kind: TokenKind; readonly userId: string },
+  owner: Pick<User, 'id' | 'invitedAt' | 'stagedAt'> | undefined,
+): boolean {
+  if (type === 'email_change' || type === 'phone_change') return true
+  if (owner?.id !== userId) return false
+  if (type === 'invite') return owner.invitedAt !== null
+  return !(type === 'signup' && kind === 'recovery') || owner.stagedAt !== null
+}
+
+/** Where a message of a kind goes, as things stand now. One that went elsewhere was overtaken by a change of address. */
+export function addressFor(
+  kind: TokenKind,
+  user: Pick<User, 'email' | 'phone' | 'emailChange' | 'phoneChange'>,
+): string | null {
+  if (kind === 'email_change_new') return user.emailChange
+  if (kind === 'phone_change') return user.phoneChange
+  return kind === 'sms' ? user.phone : user.email
 }
 
 /** The `type` of the answer: email-type flows alone have one (ruling R5). */

@@ -8,7 +8,7 @@ import { userBanned, validationFailed } from '../errors.ts'
 import { issueAuthCode } from '../flow-states/flow-state-repository.ts'
 import { listIdentities, mergeIdentityData } from '../identities/identity-repository.ts'
 import { consumeToken, deleteTokensOfUser, type OneTimeToken } from '../one-time-tokens/one-time-token-repository.ts'
-import { answeredType, type VerifyType } from '../one-time-tokens/verify-type.ts'
+import { addressFor, answeredType, type VerifyType } from '../one-time-tokens/verify-type.ts'
 import { requirePassword } from '../passwords/require-password.ts'
 import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
@@ -46,6 +46,7 @@ export async function redeemToken(deps: AuthDeps, redemption: Redemption): Promi
     const user = await lockUserById(trx, redemption.user.id)
     if (!user || user.deletedAt !== null) throw redemption.expired()
     if (isBanned(user, deps.now())) throw userBanned()
+    if (addressFor(redemption.token.kind, user) !== redemption.token.relatesTo) throw redemption.expired()
     if (!(await consumeToken(trx, redemption.token, redemption.secret))) throw redemption.expired()
     await deleteTokensOfUser(trx, user.id)
     await confirm(trx, deps, user, { kind: addressKind(redemption.token), passwordHash })

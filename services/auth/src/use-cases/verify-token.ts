@@ -16,6 +16,7 @@ import type { RequestContext } from './request-context.ts'
 
 export interface VerifyCode {
   readonly type: VerifyType
+  /** Where the code went: for a change of email or phone that is not yet the user's own. */
   readonly identifier: UserIdentifier
   readonly code: string
   readonly password: string | undefined
@@ -27,18 +28,20 @@ export async function verifyCode(deps: AuthDeps, input: VerifyCode): Promise<Red
   const { type, identifier, context } = input
   const attempt = { identifier: identifier.value, address: context.address }
   const blocked = await isBlocked(deps, attempt)
-  const user = await findUserByIdentifier(deps.db, context.audience, identifier)
-  if (user && !blocked && isBanned(user, deps.now())) throw userBanned()
+  const owner = await findUserByIdentifier(deps.db, context.audience, identifier)
+  if (owner && !blocked && isBanned(owner, deps.now())) throw userBanned()
   const candidates = await claimGuess(
     deps.db,
-    { userId: user?.id ?? NOBODY, relatesTo: identifier.value, kinds: ACCEPTED_KINDS[type] },
+    { audience: context.audience, relatesTo: identifier.value, kinds: ACCEPTED_KINDS[type] },
     deps.config.security.codeAttemptsMax,
   )
-  const token = matchCode(deps, input, user, candidates)
-  if (!user || !token || blocked) {
+  const token = matchCode(deps, input, owner, candidates)
+  if (!token || blocked) {
     await recordFailure(deps, attempt)
     throw otpExpired()
   }
+  const user = owner?.id === token.userId ? owner : await findUserById(deps.db, token.userId)
+  if (!user) throw otpExpired()
   const secret = { codeHash: token.codeHash }
   return redeemToken(deps, { ...input, user, token, secret, flow: 'implicit', expired: otpExpired }).catch(
     async (error) => {
@@ -48,15 +51,13 @@ export async function verifyCode(deps: AuthDeps, input: VerifyCode): Promise<Red
   )
 }
 
-const NOBODY = '00000000-0000-0000-0000-000000000000'
-
 type Guessed = OneTimeToken & { readonly codeHash: Buffer }
 
 /** Compares with every candidate, or with nothing in particular, so that the same is computed for any address. */
 function matchCode(
   { serverKeys, now }: Pick<AuthDeps, 'serverKeys' | 'now'>,
   { type, identifier, code }: VerifyCode,
-  user: User | undefined,
+  owner: User | undefined,
   candidates: readonly OneTimeToken[],
 ): Guessed | undefined {
   let found: Guessed | undefined
@@ -64,7 +65,7 @@ function matchCode(
     const hash = hashCode(serverKeys.hmac, token?.codeSalt ?? Buffer.alloc(16), identifier.value, code)
     const matches = codeMatches(token?.codeHash ?? Buffer.alloc(hash.length), hash)
     const isAlive = token !== undefined && Date.parse(token.expiresAt) > now().getTime()
-    if (matches && isAlive && token.codeHash && user && isAccepted(type, token.kind, user)) {
+    if (matches && isAlive && token.codeHash && isAccepted(type, token, owner)) {
       found = { ...token, codeHash: token.codeHash }
     }
   }
@@ -86,7 +87,7 @@ export async function verifyLink(deps: AuthDeps, input: VerifyLink): Promise<Red
   const linkHash = hashLinkToken(input.token)
   const token = await findTokenByLink(deps.db, linkHash, ACCEPTED_KINDS[type])
   const user = token && (await findUserById(deps.db, token.userId))
-  if (!token || !user || user.aud !== context.audience || !isAccepted(type, token.kind, user)) throw linkExpired()
+  if (!token || !user || user.aud !== context.audience || !isAccepted(type, token, user)) throw linkExpired()
   if (isBanned(user, deps.now())) throw userBanned()
   if (Date.parse(token.expiresAt) <= deps.now().getTime()) throw linkExpired()
   const flow = via === 'redirect' && token.flowStateId !== null ? 'pkce' : 'implicit'

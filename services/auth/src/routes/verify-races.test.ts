@@ -1,0 +1,111 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { openMailApp } from '../../test/mail-app.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
+import { claimGuess } from '../one-time-tokens/one-time-token-repository.ts'
+
+const main = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: 'off' })
+const { app, deps } = main
+const OTP_EXPIRED = { code: 403, error_code: 'otp_expired', msg: 'Token has expired or is invalid' }
+const ATTEMPTS_MAX = 10
+
+afterAll(() => main.close())
+
+/** A user who has been sent a link and a code. */
+async function newMail(pkce = {}) {
+  const { user, email } = await createSignedUp(deps)
+  await main.post('/recover', { email, ...pkce })
+  return { user, email, ...(await main.readMail(email)) }
+}
+
+/** @param index of the client; each has an address of its own */
+const guess = (email: string, token: string, index: number) =>
+  app.inject({
+    method: 'POST',
+    url: '/verify',
+    payload: { type: 'recovery', email, token },
+    remoteAddress: `10.0.${index >> 8}.${index & 255}`,
+  })
+const wrongCodes = (code: string, count: number) =>
+  Array.from({ length: count + 1 }, (_, index) => String(index).padStart(6, '0'))
+    .filter((wrong) => wrong !== code)
+    .slice(0, count)
+
+describe('POST /verify under attack', () => {
+  it('403: of a thousand guesses of parallel clients ten are compared, then the right code is dead', async () => {
+    const { user, email, code, token } = await newMail()
+    const statuses = new Set<number>()
+    const client = async (codes: readonly string[], address: number) => {
+      for (const wrong of codes) statuses.add((await guess(email, wrong, address)).statusCode)
+    }
+    const codes = wrongCodes(code, 1_000)
+    const clients = Array.from({ length: 100 }, (_, index) => client(codes.slice(index * 10, index * 10 + 10), index))
+    await Promise.all(clients)
+    expect(statuses).toEqual(new Set([403]))
+    const row = await deps.db
+      .selectFrom('one_time_tokens')
+      .select('attempts')
+      .where('user_id', '=', user.id)
+      .executeTakeFirst()
+    expect(row).toEqual({ attempts: ATTEMPTS_MAX })
+    expect((await guess(email, code, 100)).json()).toEqual(OTP_EXPIRED)
+    expect((await main.post('/verify', { type: 'recovery', token_hash: token })).statusCode).toBe(200)
+  })
+
+  it('403: the claims of parallel guesses are counted before they are compared', async () => {
+    const { email } = await newMail()
+    const claim = { audience: 'authenticated', relatesTo: email, kinds: ['recovery'] as const }
+    const claims = await Promise.all(Array.from({ length: 1_000 }, () => claimGuess(deps.db, claim, ATTEMPTS_MAX)))
+    expect(claims.filter(({ length }) => length > 0)).toHaveLength(ATTEMPTS_MAX)
+  })
+
+  it('403: twenty failures of one client with one address, and even the right code is wrong', async () => {
+    const { email, code } = await newMail()
+    for (const wrong of wrongCodes(code, 9)) await guess(email, wrong, 1)
+    const renewed = await deps.db.updateTable('one_time_tokens').set({ attempts: 0 }).where('relates_to', '=', email)
+    await renewed.execute()
+    for (const wrong of wrongCodes(code, 9)) await guess(email, wrong, 1)
+    await renewed.execute()
+    for (const wrong of wrongCodes(code, 2)) await guess(email, wrong, 1)
+    expect((await guess(email, code, 1)).json()).toEqual(OTP_EXPIRED)
+    expect((await guess(email, code, 2)).statusCode).toBe(200)
+  })
+})
+
+describe('GET /verify, many at once', () => {
+  it('303: a link gives one session', async () => {
+    const { user, link } = await newMail()
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => app.inject({ method: 'GET', url: `/verify${link.search}` })),
+    )
+    const locations = answers.map(({ headers }) => headers.location ?? '')
+    expect(locations.filter((location) => location.includes('#access_token='))).toHaveLength(1)
+    expect(locations.filter((location) => location.includes('error_code=otp_expired'))).toHaveLength(9)
+    const sessions = await deps.db.selectFrom('sessions').select('id').where('user_id', '=', user.id).execute()
+    expect(sessions).toHaveLength(1)
+  })
+
+  it('303: a link of a PKCE flow gives one code', async () => {
+    const { link } = await newMail({ code_challenge: 'c'.repeat(43), code_challenge_method: 's256' })
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => app.inject({ method: 'GET', url: `/verify${link.search}` })),
+    )
+    expect(answers.filter(({ headers }) => headers.location?.includes('?code='))).toHaveLength(1)
+  })
+})
+
+describe('POST /verify after a change of address', () => {
+  it('403: a message to the former address is worth nothing', async () => {
+    const { user, email, code, token } = await newMail()
+    await deps.db
+      .updateTable('users')
+      .set({ email: `new-${email}` })
+      .where('id', '=', user.id)
+      .execute()
+    expect((await guess(email, code, 1)).json()).toEqual(OTP_EXPIRED)
+    expect((await main.post('/verify', { type: 'recovery', token_hash: token })).json()).toMatchObject({
+      error_code: 'otp_expired',
+    })
+    const left = await deps.db.selectFrom('sessions').select('id').where('user_id', '=', user.id).execute()
+    expect(left).toEqual([])
+  })
+})
