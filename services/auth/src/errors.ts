@@ -51,6 +51,11 @@ export const magicLinkWithoutEmail = defineError(422, 'validation_failed', 'Magi
 export const anonymousDisabled = defineError(422, 'anonymous_provider_disabled', 'Anonymous sign-ins are disabled')
 export const otpExpired = defineError(403, 'otp_expired', 'Token has expired or is invalid')
 export const linkExpired = defineError(403, 'otp_expired', 'Email link is invalid or has expired')
+export const linkFetchedAhead = defineError(
+  400,
+  'validation_failed',
+  'Links of mails are not to be fetched before somebody opens them',
+)
 export const weakPassword = defineError(422, 'weak_password', 'Password is too weak')
 
 export const invalidCredentials = defineError(400, 'invalid_credentials', 'Invalid login credentials')

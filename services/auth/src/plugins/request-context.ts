@@ -1,36 +1,56 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AuthConfig } from '../config.ts'
 import type { AuthDeps } from '../deps.ts'
-import { resolveRedirect } from '../redirects/redirect-allow-list.ts'
+import { type RedirectCandidate, type RefusedRedirect, resolveRedirect } from '../redirects/redirect-allow-list.ts'
 import { isAdmin } from '../sessions/caller.ts'
 import { findBearer } from '../sessions/find-bearer.ts'
 import type { RequestContext } from '../use-cases/request-context.ts'
 
-/** Reads the context of a request to an endpoint that needs no bearer. @param bodyTarget the target of a form body, where it is one */
+type Deps = Pick<AuthDeps, 'config' | 'now' | 'signingKeys'>
+
+/**
+ * Reads the context of a request to an endpoint that needs no bearer. Where the request asks for a redirect that is refused,
+ * answer and log name the rule.
+ * @param formTarget the target of a form body, where it is one
+ */
 export function readContext(
-  deps: Pick<AuthDeps, 'config' | 'now' | 'signingKeys'>,
+  deps: Deps,
   request: FastifyRequest,
-  bodyTarget?: string,
+  reply: FastifyReply,
+  formTarget?: string,
 ): RequestContext {
   const { config } = deps
+  const candidates: readonly RedirectCandidate[] = [
+    { source: 'header', target: header(request, 'redirect_to') },
+    { source: 'query', target: queryTarget(request.query) },
+    { source: 'form', target: formTarget },
+    { source: 'referer', target: header(request, 'referer') },
+  ]
+  const { target, refused } = resolveRedirect(candidates, config.signup.redirects)
+  if (refused) explainRefusal(request, reply, refused)
   return {
-    audience: header(request, 'x-jwt-aud') ?? bearerAudience(deps, request) ?? config.jwt.audience,
+    audience: readAudience(deps, request),
     ip: request.clientAddress.audit,
     address: request.clientAddress.trusted,
     userAgent: header(request, 'user-agent') ?? '',
-    redirectTo: resolveRedirect(
-      [header(request, 'redirect_to'), queryTarget(request.query), bodyTarget, header(request, 'referer')],
-      config.signup.redirects,
-    ),
+    redirectTo: target,
     linkBase: linkBase(config, request),
   }
 }
 
+/** The audience of a request (contract 3.1): of the users whom it makes, and among whom it looks. */
+export function readAudience(deps: Deps, request: FastifyRequest): string {
+  return header(request, 'x-jwt-aud') ?? bearerAudience(deps, request) ?? deps.config.jwt.audience
+}
+
+/** Whoever wonders why their users land on SITE_URL finds the rule here. The target itself may carry secrets. */
+function explainRefusal(request: FastifyRequest, reply: FastifyReply, { source, rule, host }: RefusedRedirect): void {
+  reply.header('x-redirect-refused', `${rule}; source=${source}`)
+  request.logFields = { ...request.logFields, redirect_refused: rule, redirect_source: source, redirect_host: host }
+}
+
 /** The audience of a bearer that the request happens to carry; a bad one counts as none, and an admin's names nobody. */
-function bearerAudience(
-  deps: Pick<AuthDeps, 'config' | 'now' | 'signingKeys'>,
-  { headers }: FastifyRequest,
-): string | undefined {
+function bearerAudience(deps: Deps, { headers }: FastifyRequest): string | undefined {
   const claims = findBearer(deps, headers.authorization)
   if (!claims || isAdmin(claims, deps.config.jwt.adminRoles)) return undefined
   return typeof claims.aud === 'string' && claims.aud !== '' ? claims.aud : undefined

@@ -1,30 +1,99 @@
-/** What the page's form carries on. */
+import { createHash } from 'node:crypto'
+
+/** What the page's form carries on, and where it ends. */
 export interface ConfirmationForm {
   readonly type: string
   readonly token: string
-  readonly redirectTo: string | undefined
+  /** A permitted target. */
+  readonly redirectTo: string
 }
+
+/** A page, and the Content-Security-Policy that it is sent with. */
+export interface ConfirmationPage {
+  readonly html: string
+  readonly policy: string
+}
+
+const TEXTS: Readonly<Record<string, readonly [title: string, button: string]>> = {
+  signup: ['Confirm your email address', 'Confirm'],
+  invite: ['Accept the invitation', 'Accept'],
+  recovery: ['Reset your password', 'Continue'],
+  magiclink: ['Sign in', 'Sign in'],
+  email: ['Sign in', 'Sign in'],
+  email_change: ['Confirm the change of your email address', 'Confirm'],
+}
+const OTHER_TEXT = ['Confirm that it is you', 'Continue'] as const
+
+const STYLE = `
+:root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif }
+body { display: grid; min-height: 100vh; margin: 0; place-items: center; background: light-dark(#f4f5f7, #16181d) }
+main { box-sizing: border-box; width: min(26rem, 100vw - 2rem); padding: 2rem; border-radius: .75rem; text-align: center;
+  background: light-dark(#fff, #22252c); box-shadow: 0 1px 3px rgb(0 0 0 / .2) }
+h1 { margin: 0 0 .5rem; font-size: 1.375rem; line-height: 1.25 }
+p { margin: 0 0 1.5rem; color: light-dark(#4a4f59, #b6bcc8); overflow-wrap: anywhere }
+button { width: 100%; padding: .75rem; border: 0; border-radius: .5rem; font: inherit; font-weight: 600; cursor: pointer;
+  color: #fff; background: #1f5fbf }
+button:hover { background: #184c99 }
+button:focus-visible { outline: 3px solid light-dark(#16181d, #fff); outline-offset: 3px }
+`
+const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
 
 /**
  * The page that MAILER_LINK_MODE `confirm` puts between a mail's link and its effect: programs that look at links in
- * mails open the page, but only a person presses the button.
+ * mails open the page, but only a person presses the button. It works without scripts, and by keyboard.
  */
-export function confirmationPage({ type, token, redirectTo }: ConfirmationForm): string {
-  const fields = { token, type, ...(redirectTo === undefined ? {} : { redirect_to: redirectTo }) }
-  const inputs = Object.entries(fields).map(
-    ([name, value]) => `<input type="hidden" name="${name}" value="${escapeAttribute(value)}">`,
+export function confirmationPage(form: ConfirmationForm): ConfirmationPage {
+  const target = new URL(form.redirectTo)
+  const [title, button] = (Object.hasOwn(TEXTS, form.type) ? TEXTS[form.type] : undefined) ?? OTHER_TEXT
+  return { html: toHtml({ title, button, host: target.host, form }), policy: toPolicy(target) }
+}
+
+interface PageParts {
+  readonly title: string
+  readonly button: string
+  /** Where the form leads in the end; empty for targets without host. */
+  readonly host: string
+  readonly form: ConfirmationForm
+}
+
+function toHtml({ title, button, host, form: { type, token, redirectTo } }: PageParts): string {
+  const inputs = Object.entries({ token, type, redirect_to: redirectTo }).map(
+    ([name, value]) => `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`,
   )
   return `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="robots" content="noindex">
-<title>Confirm</title></head>
-<body><main><h1>Confirm that it is you</h1>
-<form method="post" action="?">${inputs.join('')}<button type="submit">Continue</button></form>
-</main></body>
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>${title}</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<main>
+<h1>${title}</h1>
+<p>${host === '' ? 'Press the button to continue.' : `You will continue to ${escapeHtml(host)}.`}</p>
+<form method="post" action="?">${inputs.join('')}<button type="submit" autofocus>${button}</button></form>
+</main>
+</body>
 </html>
 `
 }
 
-function escapeAttribute(text: string): string {
+/** Browsers hold redirects of a form against `form-action` too, so it names where the form ends. */
+function toPolicy(target: URL): string {
+  const isHttp = target.protocol === 'https:' || target.protocol === 'http:'
+  // A policy cannot write the address of an IPv6 host.
+  const source = isHttp && !target.hostname.startsWith('[') ? target.origin : target.protocol
+  return [
+    "default-src 'none'",
+    `style-src 'sha256-${STYLE_HASH}'`,
+    `form-action 'self' ${source}`,
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+}
+
+function escapeHtml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('"', '&#34;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }

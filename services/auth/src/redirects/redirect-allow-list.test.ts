@@ -1,13 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compileGlob } from './glob.ts'
-import { isRedirectPermitted, resolveRedirect } from './redirect-allow-list.ts'
+import { refusedBy, resolveRedirect } from './redirect-allow-list.ts'
 
 const policy = (siteUrl: string, ...globs: string[]) => ({ siteUrl, allowList: globs.map(compileGlob) })
 const site = policy('https://app.example.com/start')
 const everything = policy('https://app.example.com', '**')
+const isPermitted = (...given: Parameters<typeof refusedBy>) => refusedBy(...given) === undefined
 
-describe('isRedirectPermitted', () => {
+describe('refusedBy', () => {
   it.each([
     ['https://app.example.com', true],
     ['https://app.example.com/deep?x=1#y', true],
@@ -30,14 +31,14 @@ describe('isRedirectPermitted', () => {
     ['not a url', false],
     ['', false],
   ])('site host: %s is %s', (target, expected) => {
-    expect(isRedirectPermitted(target, site)).toBe(expected)
+    expect(isPermitted(target, site)).toBe(expected)
   })
 
   it('lets http pass when SITE_URL is http', () => {
     const local = policy('http://localhost:3000')
-    expect(isRedirectPermitted('http://localhost:5173/cb', local)).toBe(true)
-    expect(isRedirectPermitted('https://localhost', local)).toBe(true)
-    expect(isRedirectPermitted('myapp://localhost', local)).toBe(false)
+    expect(isPermitted('http://localhost:5173/cb', local)).toBe(true)
+    expect(isPermitted('https://localhost', local)).toBe(true)
+    expect(isPermitted('myapp://localhost', local)).toBe(false)
   })
 
   it.each([
@@ -68,20 +69,35 @@ describe('isRedirectPermitted', () => {
     ['com.example.app:/callback', true],
     ['myapp://2130706433', false],
   ])('with everything listed: %s is %s', (target, expected) => {
-    expect(isRedirectPermitted(target, everything)).toBe(expected)
+    expect(isPermitted(target, everything)).toBe(expected)
+  })
+
+  it.each([
+    ['not-absolute', ''],
+    ['not-absolute', '//evil.test'],
+    ['too-long', 'https://app.example.com/'.padEnd(8_193, 'x')],
+    ['unsafe-characters', 'https://app.example.com\\@evil.test'],
+    ['forbidden-scheme', 'javascript:alert(1)'],
+    ['userinfo', 'https://app.example.com@evil.test'],
+    ['ip-address', 'https://10.0.0.1/'],
+    ['disguised-host', 'https://evil。test/'],
+    ['not-listed', 'https://evil.test/'],
+    [undefined, 'https://app.example.com/'],
+  ])('names the rule: %s', (rule, target) => {
+    expect(refusedBy(target, site)).toBe(rule)
   })
 
   it('permits 8 KiB, no more', () => {
     const ofLength = (length: number) => 'https://app.example.com/'.padEnd(length, 'a')
-    expect(isRedirectPermitted(ofLength(8_192), site)).toBe(true)
-    expect(isRedirectPermitted(ofLength(8_193), site)).toBe(false)
-    expect(isRedirectPermitted(ofLength(8_193), everything)).toBe(false)
+    expect(isPermitted(ofLength(8_192), site)).toBe(true)
+    expect(isPermitted(ofLength(8_193), site)).toBe(false)
+    expect(isPermitted(ofLength(8_193), everything)).toBe(false)
   })
 
   it('compares with the list without the fragment', () => {
     const listed = policy('https://app.example.com', 'https://*.preview.test/cb')
-    expect(isRedirectPermitted('https://a.preview.test/cb#x', listed)).toBe(true)
-    expect(isRedirectPermitted('https://evil.test/#.preview.test/cb', listed)).toBe(false)
+    expect(isPermitted('https://a.preview.test/cb#x', listed)).toBe(true)
+    expect(isPermitted('https://evil.test/#.preview.test/cb', listed)).toBe(false)
   })
 
   it('never permits a host that the URL parser reads as another than the list does', () => {
@@ -89,7 +105,7 @@ describe('isRedirectPermitted', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'ab.。/?#@\\:%2e[]_-0'.split('')), maxLength: 12 }), (text) => {
         const target = `https://${text}.safe.test/`
-        return !isRedirectPermitted(target, listed) || new URL(target).hostname.endsWith('.safe.test')
+        return !isPermitted(target, listed) || new URL(target).hostname.endsWith('.safe.test')
       }),
       { numRuns: 2000 },
     )
@@ -97,9 +113,36 @@ describe('isRedirectPermitted', () => {
 })
 
 describe('resolveRedirect', () => {
+  const resolve = (header?: string, query?: string, referer?: string) =>
+    resolveRedirect(
+      [
+        { source: 'header', target: header },
+        { source: 'query', target: query },
+        { source: 'referer', target: referer },
+      ],
+      site,
+    )
+
   it('takes the first permitted candidate, else SITE_URL', () => {
-    const candidates = [undefined, 'https://evil.test', 'https://app.example.com/a', 'https://app.example.com/b']
-    expect(resolveRedirect(candidates, site)).toBe('https://app.example.com/a')
-    expect(resolveRedirect(['https://evil.test'], site)).toBe('https://app.example.com/start')
+    const [a, b] = ['https://app.example.com/a', 'https://app.example.com/b']
+    expect(resolve(undefined, a, b)).toEqual({ target: a, refused: undefined })
+    expect(resolve('', '', b)).toEqual({ target: b, refused: undefined })
+    expect(resolve()).toEqual({ target: 'https://app.example.com/start', refused: undefined })
+  })
+
+  it('tells of the first that was refused, unless nobody has asked for it', () => {
+    const refused = { source: 'header', rule: 'not-listed', host: 'evil.test:8080' }
+    expect(resolve('https://evil.test:8080/x?token=1', 'javascript:x', 'https://app.example.com/b')).toEqual({
+      target: 'https://app.example.com/b',
+      refused,
+    })
+    expect(resolve(undefined, 'javascript:x')).toEqual({
+      target: 'https://app.example.com/start',
+      refused: { source: 'query', rule: 'forbidden-scheme', host: undefined },
+    })
+    expect(resolve(undefined, undefined, 'https://evil.test')).toEqual({
+      target: 'https://app.example.com/start',
+      refused: undefined,
+    })
   })
 })

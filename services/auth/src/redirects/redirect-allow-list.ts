@@ -7,6 +7,17 @@ export interface RedirectPolicy {
   readonly allowList: readonly Glob[]
 }
 
+/** The rule of contract 7.2 that refuses a target, as log and answer name it. */
+export type RedirectRule =
+  | 'not-absolute'
+  | 'too-long'
+  | 'unsafe-characters'
+  | 'forbidden-scheme'
+  | 'userinfo'
+  | 'ip-address'
+  | 'disguised-host'
+  | 'not-listed'
+
 const FORBIDDEN_SCHEMES: ReadonlySet<string> = new Set([
   'javascript:',
   'data:',
@@ -22,22 +33,56 @@ const UNSAFE = /[\u0000-\u001f\u007f-\u009f\\]|^\s|\s$/u
 /** The longest URL of contract 9.2. A form body could bring one of 1 MiB, and matching it would hold up everybody else. */
 const LENGTH_MAX = 8_192
 
-/** Whether a client may be sent to `target` (contract 7.2). Anything that browsers read in two ways is refused. */
-export function isRedirectPermitted(target: string, policy: RedirectPolicy): boolean {
-  if (target === '' || target.length > LENGTH_MAX || UNSAFE.test(target) || !URL.canParse(target)) return false
-  const url = new URL(target)
+/**
+ * Why a client may not be sent to `target` (contract 7.2); undefined when it may. Anything that browsers read in two ways is
+ * refused.
+ */
+export function refusedBy(target: string, policy: RedirectPolicy): RedirectRule | undefined {
+  if (target.length > LENGTH_MAX) return 'too-long'
+  if (UNSAFE.test(target)) return 'unsafe-characters'
+  const url = URL.parse(target)
+  if (!url) return 'not-absolute'
+  if (FORBIDDEN_SCHEMES.has(url.protocol)) return 'forbidden-scheme'
   const authority = rawAuthority(target)
   // Both readings count: the parser finds a user in `https:user@host`, the text alone shows the empty one of `//@host`.
-  if (FORBIDDEN_SCHEMES.has(url.protocol) || url.username || url.password || authority?.includes('@')) return false
-  if (sharesHost(url, new URL(policy.siteUrl))) return true
-  if (!isPlainHost(url, authority)) return false
+  if (url.username || url.password || authority?.includes('@')) return 'userinfo'
+  if (sharesHost(url, new URL(policy.siteUrl))) return undefined
+  const rule = hostRefusedBy(url, authority)
+  if (rule) return rule
   const withoutFragment = target.split('#', 1)[0] ?? ''
-  return policy.allowList.some((glob) => glob.matches(withoutFragment))
+  return policy.allowList.some((glob) => glob.matches(withoutFragment)) ? undefined : 'not-listed'
 }
 
-/** The first permitted candidate, else SITE_URL. */
-export function resolveRedirect(candidates: readonly (string | undefined)[], policy: RedirectPolicy): string {
-  return candidates.find((target) => target !== undefined && isRedirectPermitted(target, policy)) ?? policy.siteUrl
+/** A target that a request asks for, and where in the request. */
+export interface RedirectCandidate {
+  readonly source: 'header' | 'query' | 'form' | 'referer'
+  readonly target: string | undefined
+}
+
+/** A target that was asked for and refused. */
+export interface RefusedRedirect {
+  readonly source: RedirectCandidate['source']
+  readonly rule: RedirectRule
+  /** Its host, where it has one: the target itself may carry secrets. */
+  readonly host: string | undefined
+}
+
+/**
+ * The first permitted candidate, else SITE_URL; and the first that was refused. A Referer that is refused was not asked
+ * for: browsers send one anyway.
+ */
+export function resolveRedirect(
+  candidates: readonly RedirectCandidate[],
+  policy: RedirectPolicy,
+): { readonly target: string; readonly refused: RefusedRedirect | undefined } {
+  let refused: RefusedRedirect | undefined
+  for (const { source, target } of candidates) {
+    if (!target) continue
+    const rule = refusedBy(target, policy)
+    if (!rule) return { target, refused }
+    if (source !== 'referer') refused ??= { source, rule, host: URL.parse(target)?.host || undefined }
+  }
+  return { target: policy.siteUrl, refused }
 }
 
 /** The text between `//` and the path; undefined for a URI without authority. */
@@ -52,15 +97,15 @@ function sharesHost(url: URL, site: URL): boolean {
 }
 
 /**
- * False for hosts that may not even be compared with the list: numbers, disguised addresses, addresses other than
+ * The rule for hosts that may not even be compared with the list: numbers, disguised addresses, addresses other than
  * loopback, and for http(s) whatever the URL parser would rewrite (full-width dots, percent-encoding, `https:host`).
  */
-function isPlainHost(url: URL, authority: string | undefined): boolean {
+function hostRefusedBy(url: URL, authority: string | undefined): RedirectRule | undefined {
   const host = (authority ?? '').replace(/:\d*$/, '')
-  if (host.startsWith('[')) return url.hostname === '[::1]'
-  if (isNumeric(host) || isNumeric(url.hostname)) return isLoopback(host)
-  if (url.protocol !== 'https:' && url.protocol !== 'http:') return true
-  return /^[a-z0-9.-]+$/i.test(host) && host.toLowerCase() === url.hostname
+  if (host.startsWith('[')) return url.hostname === '[::1]' ? undefined : 'ip-address'
+  if (isNumeric(host) || isNumeric(url.hostname)) return isLoopback(host) ? undefined : 'ip-address'
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return undefined
+  return /^[a-z0-9.-]+$/i.test(host) && host.toLowerCase() === url.hostname ? undefined : 'disguised-host'
 }
 
 /** Labels that are all decimal, octal or hexadecimal numbers: an IPv4 address in some notation. */

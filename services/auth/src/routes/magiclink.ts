@@ -28,7 +28,7 @@ export const magiclinkRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: z.object({}), '4xx': errorSchema, '5xx': errorSchema },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { body } = request
       if (!body.email) throw magicLinkWithoutEmail()
       if (!deps.config.signup.emailEnabled) throw emailLoginsDisabled()
@@ -37,7 +37,7 @@ export const magiclinkRoutes: FastifyPluginAsyncZod = async (app) => {
         createUser: true,
         data: requireMetadata(body.data),
         pkce: parsePkce(body),
-        context: readContext(deps, request),
+        context: readContext(deps, request, reply),
       })
       return {}
     },

@@ -34,13 +34,13 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: z.object({}), '4xx': errorSchema, '5xx': errorSchema },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { body } = request
       requireOneIdentifier(body)
       const wish = {
         createUser: body.create_user ?? true,
         data: requireMetadata(body.data),
-        context: readContext(deps, request),
+        context: readContext(deps, request, reply),
       }
       const { emailEnabled, phoneEnabled } = deps.config.signup
       if (body.email) {

@@ -23,7 +23,7 @@ export const recoverRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: z.object({}), '4xx': errorSchema, '5xx': errorSchema },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { body } = request
       if (!body.email) throw validationFailed({ message: 'Password recovery requires an email' })
       if (!deps.config.signup.emailEnabled) throw emailMessagesDisabled()
@@ -31,7 +31,7 @@ export const recoverRoutes: FastifyPluginAsyncZod = async (app) => {
         purpose: 'recovery',
         identifier: requireIdentifier(body),
         pkce: parsePkce(body),
-        context: readContext(deps, request),
+        context: readContext(deps, request, reply),
       })
       return {}
     },

@@ -41,7 +41,7 @@ export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: z.object({ message_id: z.guid() }), '4xx': errorSchema, '5xx': errorSchema },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { body } = request
       const purpose = requirePurpose(body)
       const { emailEnabled, phoneEnabled } = deps.config.signup
@@ -51,7 +51,7 @@ export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
         purpose,
         identifier: requireIdentifier(body),
         pkce: parsePkce(body),
-        context: readContext(deps, request),
+        context: readContext(deps, request, reply),
       })
       request.logFields = { ...request.logFields, message_id: messageId }
       return { message_id: messageId }

@@ -52,14 +52,18 @@ export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: z.union([signedInSchema, userViewSchema]), '4xx': errorSchema, '5xx': errorSchema },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { body } = request
-      if (!body.email && !body.phone) return toSignedIn(deps, await anonymous(deps, request, body))
+      if (!body.email && !body.phone) {
+        await admitAnonymous(deps, request)
+        const context = readContext(deps, request, reply)
+        return toSignedIn(deps, await signInAnonymously(deps, { data: requireMetadata(body.data), context }))
+      }
       await deps.rateLimits.consume('signup', request.clientAddress.limitKey)
       const result = await signUp(deps, {
         ...checkSignUp(deps, body),
         data: requireMetadata(body.data),
-        context: readContext(deps, request),
+        context: readContext(deps, request, reply),
       })
       return result.verdict === 'signed-in'
         ? toSignedIn(deps, result.session)
@@ -68,12 +72,10 @@ export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-async function anonymous(deps: AuthDeps, request: FastifyRequest, body: SignUpBody): Promise<IssuedSession> {
-  const { config } = deps
+async function admitAnonymous({ config, rateLimits }: AuthDeps, request: FastifyRequest): Promise<void> {
   if (!config.signup.anonymousEnabled) throw anonymousDisabled()
-  await deps.rateLimits.consume('anonymous', request.clientAddress.limitKey)
+  await rateLimits.consume('anonymous', request.clientAddress.limitKey)
   if (config.signup.disabled) throw signupDisabled()
-  return signInAnonymously(deps, { data: requireMetadata(body.data), context: readContext(deps, request) })
 }
 
 interface CheckedSignUp {

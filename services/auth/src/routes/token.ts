@@ -5,7 +5,7 @@ import { badJson, unsupportedGrantType, web3Disabled } from '../errors.ts'
 import { requireCaptcha } from '../plugins/captcha.ts'
 import { noStore } from '../plugins/headers.ts'
 import { plainJson } from '../plugins/plain-json.ts'
-import { readContext } from '../plugins/request-context.ts'
+import { readAudience } from '../plugins/request-context.ts'
 import { readSessionOrigin } from '../plugins/session-origin.ts'
 import { sessionViewSchema } from '../sessions/session-view.ts'
 import { grantAuthCode } from '../use-cases/grant-auth-code.ts'
@@ -76,7 +76,8 @@ export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
       switch (grantType) {
         case 'password': {
           const { email, phone, password } = requireBody(body)
-          const { audience, address } = readContext(app.deps, request)
+          const audience = readAudience(app.deps, request)
+          const address = request.clientAddress.trusted
           return grantPassword(app.deps, { ...origin, email, phone, password, audience, address })
         }
         case 'refresh_token':

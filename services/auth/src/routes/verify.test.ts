@@ -258,36 +258,27 @@ describe('GET /verify', () => {
     })
   })
 
+  it.each([
+    ['sec-purpose', 'prefetch;prerender'],
+    ['purpose', 'prefetch'],
+    ['x-purpose', 'preview'],
+    ['x-moz', 'prefetch'],
+  ])('400: fetching ahead uses nothing up: %s: %s', async (name, value) => {
+    const { link } = await signUp()
+    const ahead = await follow(link.search.slice(1), { [name]: value })
+    expect(ahead.json()).toEqual({
+      code: 400,
+      error_code: 'validation_failed',
+      msg: 'Links of mails are not to be fetched before somebody opens them',
+    })
+    expect(ahead.headers['cache-control']).toBe('no-store')
+    expect((await follow(link.search.slice(1))).headers.location).toContain('#access_token=')
+  })
+
   it('405: HEAD uses nothing up', async () => {
     const { link, token } = await signUp()
     const head = await app.inject({ method: 'HEAD', url: `/verify${link.search}` })
     expect([head.statusCode, head.headers.allow]).toEqual([405, 'GET, POST'])
     expect((await verify({ type: 'signup', token_hash: token })).statusCode).toBe(200)
-  })
-})
-
-describe('GET /verify with MAILER_LINK_MODE confirm', () => {
-  it('200: shows a form and uses nothing up; its POST redirects as the link would', async () => {
-    const confirm = await openMailApp({ AUTH_MAILER_LINK_MODE: 'confirm' })
-    await confirm.post('/signup?redirect_to=http://localhost:5173/a"b', { email: 'a@example.com', password })
-    const { link, token } = await confirm.readMail('a@example.com')
-    const page = await confirm.app.inject({ method: 'GET', url: `/verify${link.search}` })
-    expect(page.statusCode).toBe(200)
-    expect(page.headers).toMatchObject({
-      'content-type': 'text/html; charset=utf-8',
-      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-      'referrer-policy': 'no-referrer',
-    })
-    expect(page.body).toContain(`<input type="hidden" name="token" value="${token}">`)
-    expect(page.body).toContain('<input type="hidden" name="redirect_to" value="http://localhost:5173/a&#34;b">')
-    const form = new URLSearchParams({ token, type: 'signup', redirect_to: 'http://localhost:5173/a' }).toString()
-    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-    const answer = await confirm.post('/verify', form, headers)
-    expect(answer.statusCode).toBe(303)
-    expect(answer.headers.location).toMatch(/^http:\/\/localhost:5173\/a#access_token=/)
-    expect((await confirm.post('/verify', form, headers)).headers.location).toBe(
-      `http://localhost:5173/a${LINK_EXPIRED_FRAGMENT}`,
-    )
-    await confirm.close()
   })
 })

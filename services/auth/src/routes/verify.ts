@@ -5,14 +5,17 @@ import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
 import { errorSchema } from '../error-envelope.ts'
 import { vocabulary } from '../error-vocabulary.ts'
+import { linkFetchedAhead } from '../errors.ts'
 import { isPkceToken } from '../one-time-tokens/one-time-token.ts'
 import { parseLink, parseVerifyBody, requireLinkType, type VerifyFields } from '../one-time-tokens/verify-request.ts'
 import { isForm } from '../plugins/json-body.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { confirmationPage } from '../redirects/confirmation-page.ts'
+import { isPrefetch } from '../redirects/prefetch.ts'
 import { codeRedirect, failureRedirect, sessionRedirect } from '../redirects/verify-redirect.ts'
 import { sessionViewSchema, toSessionView } from '../sessions/session-view.ts'
 import type { Redeemed } from '../use-cases/redeem-token.ts'
+import type { RequestContext } from '../use-cases/request-context.ts'
 import { verifyCode, verifyLink } from '../use-cases/verify-token.ts'
 
 const verifyQuery = z.object({
@@ -48,13 +51,9 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      if (linkMode === 'direct') return followLink(deps, request, reply, request.query)
-      const page = confirmationPage({ ...parseLink(request.query), redirectTo: request.query.redirect_to })
-      return reply
-        .header('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
-        .header('referrer-policy', 'no-referrer')
-        .type('text/html; charset=utf-8')
-        .send(page)
+      if (linkMode === 'confirm') return showPage(deps, request, reply, request.query)
+      if (isPrefetch(request.headers)) throw linkFetchedAhead()
+      return followLink(deps, request, reply, request.query)
     },
   )
   app.post(
@@ -70,7 +69,7 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       if (isForm(request)) return followLink(deps, request, reply, request.body)
-      const verified = await verifyBodyToken(deps, request, request.body)
+      const verified = await verifyBodyToken(deps, request.body, readContext(deps, request, reply))
       if (verified.verdict === 'auth-code') throw new Error('a flow without redirect ended in an auth code')
       const { session, type } = verified
       return { ...toSessionView(deps, session), ...(type === undefined ? {} : { type }) }
@@ -80,12 +79,22 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
 
 function verifyBodyToken(
   deps: AuthDeps,
-  request: FastifyRequest,
   body: z.output<typeof verifyBody>,
+  context: RequestContext,
 ): Promise<Redeemed> {
-  const parsed = parseVerifyBody(body)
-  const input = { ...parsed, password: body.password, context: readContext(deps, request) }
+  const input = { ...parseVerifyBody(body), password: body.password, context }
   return input.kind === 'code' ? verifyCode(deps, input) : verifyLink(deps, { ...input, via: 'body' })
+}
+
+/** Shows the page whose button uses the link. Looking at it uses nothing up. */
+function showPage(deps: AuthDeps, request: FastifyRequest, reply: FastifyReply, fields: VerifyFields): FastifyReply {
+  const { redirectTo } = readContext(deps, request, reply)
+  const { html, policy } = confirmationPage({ ...parseLink(fields), redirectTo })
+  return reply
+    .header('content-security-policy', policy)
+    .header('referrer-policy', 'no-referrer')
+    .type('text/html; charset=utf-8')
+    .send(html)
 }
 
 /** Uses a link and sends the browser on: with the session, with an auth code, or with what went wrong. */
@@ -96,7 +105,7 @@ async function followLink(
   fields: VerifyFields,
 ): Promise<FastifyReply> {
   const { type, token } = parseLink(fields)
-  const context = readContext(deps, request, fields.redirect_to)
+  const context = readContext(deps, request, reply, fields.redirect_to)
   const go = (address: string) => reply.header('referrer-policy', 'no-referrer').redirect(address, 303)
   try {
     const link = requireLinkType(type, token)

@@ -6,7 +6,7 @@ import { userNotFound, validationFailed } from '../../errors.ts'
 import { cursorLink, pageLinks } from '../../pagination/page-links.ts'
 import { formatCursor } from '../../pagination/page-query.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
-import { readContext } from '../../plugins/request-context.ts'
+import { readAudience, readContext } from '../../plugins/request-context.ts'
 import { createUser } from '../../use-cases/create-user.ts'
 import { deleteUserAsAdmin } from '../../use-cases/delete-user.ts'
 import { type ListedUsers, listUsers } from '../../use-cases/list-users.ts'
@@ -66,7 +66,7 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       const { query } = request
-      const { audience } = readContext(deps, request)
+      const audience = readAudience(deps, request)
       const list = parseUserList(query, hasParameter(request.url, 'cursor'))
       const listed = await listUsers(deps, audience, list)
       const { filter, sort } = query
@@ -78,10 +78,10 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/admin/users',
     { schema: { summary: 'Make a user', body: AdminUserBody, ...userAnswer }, serializerCompiler: plainJson },
-    async (request) => {
+    async (request, reply) => {
       const { admin, body } = request
       const id = body.id ? requireNewId(body.id) : undefined
-      const context = readContext(deps, request)
+      const context = readContext(deps, request, reply)
       return toView(await createUser(deps, { admin, id, wanted: parseAdminUser(body), context }))
     },
   )
@@ -98,13 +98,13 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: { summary: 'Make a user with that id', params: UserPath, body: AdminUserBody, ...userAnswer },
       serializerCompiler: plainJson,
     },
-    async (request) => {
+    async (request, reply) => {
       const { admin, body } = request
       const id = requireNewId(request.params.userId)
       if (body.id && body.id.toLowerCase() !== id) {
         throw validationFailed({ message: 'id of the body is another one than that of the path' })
       }
-      const context = readContext(deps, request)
+      const context = readContext(deps, request, reply)
       return toView(await createUser(deps, { admin, id, wanted: parseAdminUser(body), context }))
     },
   )

@@ -1,0 +1,12 @@
+/** Headers by which browsers and previews say that nobody has opened the page yet. */
+const MARKS: readonly (readonly [name: string, mark: RegExp])[] = [
+  ['sec-purpose', /\bprefetch\b/i],
+  ['purpose', /\b(prefetch|preview)\b/i],
+  ['x-purpose', /\b(prefetch|preview)\b/i],
+  ['x-moz', /\bprefetch\b/i],
+]
+
+/** Whether a request only fetches ahead what somebody may open later. */
+export function isPrefetch(headers: Readonly<Record<string, string | string[] | undefined>>): boolean {
+  return MARKS.some(([name, mark]) => mark.test(String(headers[name] ?? '')))
+}

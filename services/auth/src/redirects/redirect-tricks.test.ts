@@ -1,0 +1,67 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { openTestApp } from '../../test/auth-app.ts'
+import { REDIRECT_TRICKS, SITE_HOST } from '../../test/redirect-tricks.ts'
+
+const GOOD_HOSTS = new RegExp(
+  `^(${SITE_HOST.replaceAll('.', '\\.')}|[a-z0-9-]+\\.preview\\.example\\.com|docs\\.example\\.com)$`,
+)
+
+const test = await openTestApp({
+  settings: {
+    AUTH_SITE_URL: `https://${SITE_HOST}/start`,
+    AUTH_URI_ALLOW_LIST:
+      'https://*.preview.example.com,https://*.preview.example.com/*,https://docs.example.com/*,myapp://callback',
+  },
+})
+let logFields: unknown
+test.app.addHook('onResponse', async (request) => {
+  logFields = request.logFields
+})
+afterAll(() => test.close())
+
+/** Where a browser goes that is sent to `redirect_to` by a link that fails. */
+async function follow(trick: string) {
+  const url = `/verify?type=signup&token=x&redirect_to=${encodeURIComponent(trick)}`
+  const { statusCode, headers } = await test.app.inject({ method: 'GET', url })
+  return { statusCode, location: headers.location ?? '', refused: headers['x-redirect-refused'] }
+}
+
+describe('GET /verify with a trick as redirect_to', () => {
+  it('has some hundred to try', () => {
+    expect(REDIRECT_TRICKS.length).toBeGreaterThan(300)
+  })
+
+  it.each(REDIRECT_TRICKS.map((trick) => [JSON.stringify(trick), trick]))(
+    'stays on permitted hosts: %s',
+    async (_name, trick) => {
+      const { statusCode, location, refused } = await follow(trick)
+      if (trick.includes('\0')) {
+        expect([statusCode, location]).toEqual([400, ''])
+        return
+      }
+      expect(statusCode).toBe(303)
+      // What a header may hold, and nothing that two parsers read differently.
+      expect(location).toMatch(/^[!-[\]-~]+$/)
+      const target = new URL(location)
+      expect(location.startsWith(`${target.protocol}//${target.host}`)).toBe(true)
+      if (target.protocol === 'myapp:') expect(target.host).toBe('callback')
+      else {
+        expect(target.protocol).toBe('https:')
+        expect(target.hostname).toMatch(GOOD_HOSTS)
+        expect(target.username + target.password).toBe('')
+      }
+      const start = `https://${SITE_HOST}/start`
+      if (refused !== undefined) expect(location.slice(0, start.length)).toBe(start)
+    },
+  )
+
+  it('303: answer and log name the rule that refuses', async () => {
+    expect((await follow('https://evil.test:8443/?token=secret')).refused).toBe('not-listed; source=query')
+    expect(logFields).toEqual({
+      remote_addr: '127.0.0.1',
+      redirect_refused: 'not-listed',
+      redirect_source: 'query',
+      redirect_host: 'evil.test:8443',
+    })
+  })
+})
