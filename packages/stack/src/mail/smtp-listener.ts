@@ -16,7 +16,7 @@ const CLOSE_TIMEOUT_MS = 200
  * Accepts every mail on 127.0.0.1, from anyone and for anyone, and delivers none. Without TLS, which it could offer
  * only under a certificate that no client trusts; any name and password will do.
  */
-export async function startSmtpListener(store: MailStore, port: number): Promise<Listener> {
+export async function startSmtpListener(store: Pick<MailStore, 'add'>, port: number): Promise<Listener> {
   const server = new SMTPServer({
     name: 'localhost',
     banner: 'Trestle mail catcher',
