@@ -35,13 +35,13 @@ describe('createLineBuffer', () => {
     ])
   })
 
-  it('hands on at 16 KiB without waiting, and nothing twice', () => {
+  it('hands on at 64 KiB without waiting, and nothing twice', () => {
     const { texts, sink } = createSink()
     const buffer = createLineBuffer([sink])
-    buffer.write('x'.repeat(16_383))
+    buffer.write('x'.repeat(65_535))
     expect(texts).toEqual([])
     buffer.write('y')
-    expect(texts).toEqual([`${'x'.repeat(16_383)}y`])
+    expect(texts).toEqual([`${'x'.repeat(65_535)}y`])
     vi.advanceTimersByTime(1_000)
     expect(texts).toHaveLength(1)
   })
