@@ -29,6 +29,7 @@ import { repeatMerchants } from './payments/0045-repeat-merchants.ts'
 import { tellMerchantChanges } from './payments/0046-tell-merchant-changes.ts'
 import { createAppMembers } from './payments/0047-create-app-members.ts'
 import { createUserMembers } from './payments/0048-create-user-members.ts'
+import { createWebhookFunctions } from './payments/0049-create-webhook-functions.ts'
 
 /** The migrations of the payments service, in the order in which they run. */
 export const paymentsMigrations: MigrationSources = {
@@ -62,4 +63,5 @@ export const paymentsMigrations: MigrationSources = {
   '0046-tell-merchant-changes': tellMerchantChanges,
   '0047-create-app-members': createAppMembers,
   '0048-create-user-members': createUserMembers,
+  '0049-create-webhook-functions': createWebhookFunctions,
 }

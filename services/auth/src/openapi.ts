@@ -72,7 +72,7 @@ function createDocumentDeps(): AuthDeps {
     outbox: { wake: unused, start: unused, stop: unused },
     mailer: { send: unused, check: unused, close: unused },
     sms: undefined,
-    outbound: { send: unused },
+    outbound: { mayCall: unused, send: unused },
   }
 }
 

@@ -17,6 +17,8 @@ import { keysRoutes } from './routes/me/keys.ts'
 import { meRoutes } from './routes/me.ts'
 import { merchantAppsRoutes } from './routes/merchants/apps.ts'
 import { merchantUsersRoutes } from './routes/merchants/users.ts'
+import { webhookSecretsRoutes } from './routes/merchants/webhooks/secrets.ts'
+import { merchantWebhooksRoutes } from './routes/merchants/webhooks.ts'
 import { merchantsRoutes } from './routes/merchants.ts'
 import { serviceVersion } from './version.ts'
 
@@ -65,6 +67,8 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     await guarded.register(merchantsRoutes)
     await guarded.register(merchantAppsRoutes)
     await guarded.register(merchantUsersRoutes)
+    await guarded.register(merchantWebhooksRoutes)
+    await guarded.register(webhookSecretsRoutes)
   })
   return app
 }

@@ -41,6 +41,8 @@ describe('loadPaymentsConfig', () => {
       pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
       rateLimitStore: 'memory',
       redisUrl: undefined,
+      smtp: undefined,
+      webhooks: { allowHttp: false, allowedHosts: [] },
       rateLimits: { requestsPerSecond: 500, appsPerMinute: 600, failuresPerMinute: 300 },
     })
   })
@@ -75,6 +77,18 @@ describe('loadPaymentsConfig', () => {
   it('wants the address of Redis where counters are kept there', () => {
     expect(problems({ ...complete, PAYMENTS_RATE_LIMIT_STORE: 'redis' })).toEqual([
       'config: PAYMENTS_REDIS_URL is required when PAYMENTS_RATE_LIMIT_STORE is redis',
+    ])
+  })
+
+  it('wants a sender where there is a mail server, and shows no password of it', () => {
+    const smtp = { ...complete, PAYMENTS_SMTP_URL: 'smtp://user:secret@mail.example:587' }
+    expect(problems(smtp)).toEqual(['config: PAYMENTS_MAIL_FROM is required when PAYMENTS_SMTP_URL is set'])
+    expect(loadPaymentsConfig({ ...smtp, PAYMENTS_MAIL_FROM: 'a@example.com' }).smtp).toEqual({
+      url: 'smtp://user:secret@mail.example:587',
+      from: 'a@example.com',
+    })
+    expect(problems({ ...complete, PAYMENTS_SMTP_URL: 'mail:secret' })).toEqual([
+      'config: PAYMENTS_SMTP_URL must be an absolute URL (smtp:// or smtps://)',
     ])
   })
 

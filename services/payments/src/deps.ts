@@ -1,5 +1,6 @@
 import { createSecretKey, type KeyObject, randomBytes, randomUUID } from 'node:crypto'
 import type { Meter } from '@opentelemetry/api'
+import { createOutbound, type Outbound } from '@trestle/common/outbound/outbound.ts'
 import { createReadiness, type Readiness } from '@trestle/common/server/readiness.ts'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
@@ -24,6 +25,7 @@ import { countWaiting, takeRows } from './outbox/take-rows.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/limits.ts'
 import { deriveKey } from './vault/derive-key.ts'
 import { serviceVersion } from './version.ts'
+import { createWebhookSecrets, type WebhookSecrets } from './webhooks/webhook-secret.ts'
 
 /** What the routes and use cases of payments work with. */
 export interface PaymentsDeps {
@@ -40,6 +42,7 @@ export interface PaymentsDeps {
   readonly randomBytes: (size: number) => Buffer
   readonly jobs: Jobs
   readonly outbox: Outbox
+  readonly webhooks: WebhookDeps
   /** The service's own public address. */
   readonly baseUrl: string
   readonly trustProxy: boolean
@@ -47,6 +50,14 @@ export interface PaymentsDeps {
   readonly meter: Meter
   readonly tracing: Pick<Tracing, 'instrument'>
   readonly readiness: Readiness
+}
+
+/** What events are sent with. */
+export interface WebhookDeps {
+  readonly outbound: Outbound
+  readonly secrets: WebhookSecrets
+  /** Whether those of test merchants may travel in the clear. */
+  readonly allowHttp: boolean
 }
 
 /** The dependencies of a serving process, and what starts and ends them. */
@@ -104,6 +115,11 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
       take: mailer ? takeRows : countWaitingMails(metrics.meter),
       onError: (error) => logger.warn({ err: error }, 'the outbox could not be emptied'),
     }),
+    webhooks: {
+      outbound: createOutbound(config.webhooks.allowedHosts),
+      secrets: createWebhookSecrets(config.pepper),
+      allowHttp: config.webhooks.allowHttp,
+    },
     baseUrl: config.baseUrl,
     trustProxy: config.trustProxy,
     ...{ logger, meter: metrics.meter, metrics, tracing },

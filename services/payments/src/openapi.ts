@@ -36,6 +36,11 @@ const documentDeps: PaymentsDeps = {
     close: unused,
   },
   outbox: { wake: unused, start: unused, stop: unused },
+  webhooks: {
+    outbound: { mayCall: unused, send: unused },
+    secrets: { seal: unused, open: unused },
+    allowHttp: false,
+  },
   baseUrl: '',
   trustProxy: false,
   logger: pino({ enabled: false }),

@@ -1,5 +1,6 @@
 import { createSecretKey, randomBytes, randomUUID } from 'node:crypto'
 import { createNoopMeter } from '@opentelemetry/api'
+import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { createReadiness } from '@trestle/common/server/readiness.ts'
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import { createNames } from '@trestle/database/names.ts'
@@ -18,6 +19,7 @@ import { createMailer } from '../src/mail/mailer.ts'
 import { migrateToLatest } from '../src/migrations.ts'
 import { takeRows } from '../src/outbox/take-rows.ts'
 import { createRateLimits, type RateLimitConfig } from '../src/rate-limits/limits.ts'
+import { createWebhookSecrets } from '../src/webhooks/webhook-secret.ts'
 import { startWork, stopWork } from '../src/work.ts'
 
 const ROLE = 'payments_service'
@@ -31,6 +33,8 @@ export interface TestOptions {
   /** The mail server; with it, or with `work`, background work is done. */
   readonly smtp?: MailSink
   readonly work?: boolean
+  /** Hosts inside the own network that events may be sent to. */
+  readonly webhookHosts?: readonly string[]
   /** Told every log line. */
   readonly onLog?: (line: Record<string, unknown>) => void
 }
@@ -96,6 +100,12 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
     createKey: () => randomUUID(),
     ...{ randomBytes, jobs, outbox, baseUrl: 'https://payments.example' },
+    webhooks: {
+      // Tests listen on loopback.
+      outbound: createOutbound(options.webhookHosts ?? []),
+      secrets: createWebhookSecrets(Buffer.alloc(32, 7)),
+      allowHttp: true,
+    },
     trustProxy: false,
     logger: onLog ? pino({ base: {} }, { write: (line) => onLog(JSON.parse(line)) }) : pino({ enabled: false }),
     meter: createNoopMeter(),

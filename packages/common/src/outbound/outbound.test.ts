@@ -55,6 +55,17 @@ describe('send', () => {
     await expect(send('data')).rejects.toThrow('is not one that this service may call')
   })
 
+  it('tells from the URL alone what would be refused', () => {
+    const may = (url: string) => outbound.mayCall({ url, origin: 'data' })
+    expect(['https://example.com/', 'http://93.184.216.34/', 'http://localhost/'].map(may)).toEqual([true, true, true])
+    expect(['http://127.0.0.1/', 'https://[::1]/', 'http://0x7f000001/', 'file:///x'].map(may)).toEqual([
+      false,
+      false,
+      false,
+      false,
+    ])
+  })
+
   it('refuses loopback that no operator has named', async () => {
     await expect(get('/', { origin: 'data' })).rejects.toThrow('is not one that this service may call')
     await expect(

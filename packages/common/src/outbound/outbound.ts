@@ -23,6 +23,8 @@ export interface OutboundAnswer {
 
 /** Calls to other servers, which never reach what is inside the own network. */
 export interface Outbound {
+  /** False when the URL itself tells that a call would be refused: its scheme, or an address in the place of a name. */
+  mayCall(request: Pick<OutboundRequest, 'url' | 'origin'>): boolean
   /** Redirects are not followed. @throws Error when the target is refused, silent, or answers too much */
   send(request: OutboundRequest): Promise<OutboundAnswer>
 }
@@ -51,17 +53,22 @@ export function createOutbound(allowedHosts: readonly string[], resolve: Resolve
     agents.set(origin, agent)
     return agent
   }
+  // Nothing is looked up for an address that stands in the URL itself.
+  const mayCall: Outbound['mayCall'] = ({ url, origin }) => {
+    const host = hostOf(url)
+    return /^https?:/i.test(url) && (isIP(host) === 0 || isAllowed(host, { host, origin }))
+  }
   return {
+    mayCall,
     send: async (request) => {
-      const url = new URL(request.url)
-      const { origin } = request
-      const host = url.hostname.replace(/^\[|\]$/g, '')
-      // Nothing is looked up for an address that stands in the URL itself.
-      if (isIP(host) !== 0 && !isAllowed(host, { host, origin })) throw refused(host)
-      if (url.protocol !== 'https:' && url.protocol !== 'http:') throw refused(url.protocol)
-      return exchange(await agentFor(origin), request)
+      if (!mayCall(request)) throw refused(hostOf(request.url))
+      return exchange(await agentFor(request.origin), request)
     },
   }
+}
+
+function hostOf(url: string): string {
+  return new URL(url).hostname.replace(/^\[|\]$/g, '')
 }
 
 /** Resolves a name and hands over only addresses that were checked, so the connection goes to what was judged. */

@@ -10,6 +10,18 @@ import type { Caller } from './caller.ts'
  */
 export type Verdict = 'unauthorized' | 'not-found' | 'forbidden' | 'key-mismatch' | 'key-running' | 'replayed' | 'done'
 
+/**
+ * Tells the verdicts that a function has besides those of access: the first member is `done` for each of them, the second is
+ * the refusal.
+ */
+export function splitVerdict<const Refusal extends string>(
+  verdict: Verdict | Refusal,
+  refusals: readonly Refusal[],
+): readonly [Verdict, Refusal | undefined] {
+  const refusal = refusals.find((candidate) => candidate === verdict)
+  return refusal === undefined ? [verdict as Verdict, undefined] : ['done', refusal]
+}
+
 /** What every statement that serves a request answers. */
 export interface Judged {
   readonly verdict: Verdict

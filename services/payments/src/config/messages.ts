@@ -1,24 +1,35 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
-import { text, url } from '@trestle/common/config/setting.ts'
+import { commaList, flag, text, url } from '@trestle/common/config/setting.ts'
 
 /** Settings of what the service sends by itself. */
 export const messageSettings = {
   SMTP_URL: url('smtp', 'smtps').meta({ secret: true }).optional(),
   MAIL_FROM: text().optional(),
+  WEBHOOK_ALLOW_HTTP: flag().default(false),
+  WEBHOOK_ALLOWED_HOSTS: commaList().default([]),
 } as const
 
 type Values = SettingValues<typeof messageSettings>
 
 /** What is wrong with the settings together. */
-export function messageProblems({ SMTP_URL, MAIL_FROM }: Values, prefix: string): readonly string[] {
+export function messageProblems(
+  { SMTP_URL, MAIL_FROM }: Pick<Values, 'SMTP_URL' | 'MAIL_FROM'>,
+  prefix: string,
+): readonly string[] {
   return SMTP_URL !== undefined && MAIL_FROM === undefined
     ? [`${prefix}MAIL_FROM is required when ${prefix}SMTP_URL is set`]
     : []
 }
 
-export function toMessageConfig({ SMTP_URL, MAIL_FROM }: Values) {
+export function toMessageConfig({ SMTP_URL, MAIL_FROM, ...values }: Values) {
   return {
     /** Undefined: mails wait in the queue. */
     smtp: SMTP_URL === undefined || MAIL_FROM === undefined ? undefined : { url: SMTP_URL, from: MAIL_FROM },
+    webhooks: {
+      /** For test merchants. */
+      allowHttp: values.WEBHOOK_ALLOW_HTTP,
+      /** Hosts, addresses and networks inside the own network that events may be sent to. */
+      allowedHosts: values.WEBHOOK_ALLOWED_HOSTS,
+    },
   } as const
 }

@@ -1,0 +1,28 @@
+/** What happens at a merchant and is told to whoever listens. @see contract 20.2 */
+export const EVENT_TYPES = [
+  'transaction.created',
+  'transaction.failed',
+  'transaction.captured',
+  'transaction.refunded',
+  'transaction.voided',
+  'dispute.opened',
+  'dispute.won',
+  'dispute.lost',
+  'fraud.created',
+  'payout.created',
+  'payout.settled',
+  'payout.failed',
+  'merchant.updated',
+  'app.added',
+  'app.revoked',
+  'user.invited',
+  'user.revoked',
+  'webhook.disabled',
+] as const
+
+export type EventType = (typeof EVENT_TYPES)[number]
+
+/** Whether a text names a type of event. */
+export function isEventType(text: string): text is EventType {
+  return EVENT_TYPES.some((type) => type === text)
+}

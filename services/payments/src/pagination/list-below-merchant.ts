@@ -1,0 +1,88 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
+import { type RawBuilder, sql } from 'kysely'
+import type { Judged, Verdict } from '../access/admit.ts'
+import type { Credentials } from '../access/caller.ts'
+import type { PageBounds } from './cursor.ts'
+
+/** The columns that every row below a merchant has. */
+interface BelowColumns {
+  readonly id: string
+}
+
+/** A verdict beside the columns of a row, which are null where there is none. */
+export type JudgedRow<Columns extends BelowColumns> = {
+  readonly verdict: Verdict
+  readonly identity_id: string | null
+} & (Columns | { readonly id: null })
+
+/** A page of one merchant's rows; `merchantId` is null when the request names none, `limit` 0 when access alone is checked. */
+export interface BelowListInput extends Credentials, Omit<PageBounds, 'order'> {
+  readonly merchantId: string | null
+  /** Only rows of test merchants, or only of live ones. */
+  readonly test: boolean | undefined
+}
+
+/** Where rows lie, and what is selected of a row that is called `r` and of what is joined to it. */
+export interface BelowSource {
+  readonly table: string
+  readonly columns: RawBuilder<unknown>
+  readonly join?: RawBuilder<unknown>
+}
+
+/** The queries of a list, by its order. */
+export interface BelowList<Input extends BelowListInput, Columns extends BelowColumns> {
+  readonly 'newest-first': PreparedQuery<Input, JudgedRow<Columns>>
+  readonly 'oldest-first': PreparedQuery<Input, JudgedRow<Columns>>
+}
+
+/**
+ * Declares a list of rows below a merchant, for its members. One statement judges and reads; the primary key bounds it.
+ * @param condition what else must hold of a row, from the members of the input
+ */
+export function listBelowMerchant<Input extends BelowListInput, Columns extends BelowColumns>(
+  name: string,
+  { table, columns, join = sql`` }: BelowSource,
+  condition: (p: Input) => RawBuilder<unknown> = () => sql`true`,
+): BelowList<Input, Columns> {
+  const query = (suffix: string, order: RawBuilder<unknown>) =>
+    prepare(
+      `${name}${suffix}`,
+      (p: Input) => sql<JudgedRow<Columns>>`
+    SELECT CASE
+        WHEN c.identity_id IS NULL THEN 'unauthorized'
+        WHEN ${p.merchantId}::text IS NULL THEN 'done'
+        WHEN m.id IS NULL THEN 'not-found'
+        WHEN a.merchant_id IS NULL THEN 'forbidden'
+        ELSE 'done'
+      END AS verdict, c.identity_id, ${columns}
+    FROM (SELECT 1) one
+    LEFT JOIN ${sql.table('identify')}(${p.keyMac}, ${p.person}) c ON true
+    LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
+    LEFT JOIN LATERAL ${sql.table('membership')}(m.id, c.identity_id) a ON true
+    LEFT JOIN LATERAL (
+      SELECT * FROM ${sql.table(table)} r
+      WHERE r.merchant_id = a.merchant_id AND r.id > ${p.above} AND r.id < ${p.below}
+        AND (${p.test}::boolean IS NULL OR m.test = ${p.test}::boolean) AND ${condition(p)}
+      ORDER BY r.id ${order} LIMIT ${p.limit}
+    ) r ON true
+    ${join}
+    ORDER BY r.id ${order}`,
+    )
+  return { 'newest-first': query('', sql`DESC`), 'oldest-first': query('_reversed', sql`ASC`) }
+}
+
+/** The verdict of a list and its rows. */
+export async function readBelow<Input extends BelowListInput, Columns extends BelowColumns>(
+  lanes: Lanes,
+  list: BelowList<Input, Columns>,
+  { order, ...input }: Input & Pick<PageBounds, 'order'>,
+): Promise<Judged & { readonly rows: readonly Columns[] }> {
+  const rows = await lanes.read.all(list[order], input as unknown as Input)
+  const { verdict = 'unauthorized', identity_id = null } = rows[0] ?? {}
+  return { verdict, identityId: identity_id, rows: rows.filter(isFound) }
+}
+
+function isFound<Columns extends BelowColumns>(row: JudgedRow<Columns>): row is JudgedRow<Columns> & Columns {
+  return row.id !== null
+}

@@ -1,0 +1,248 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import {
+  basic,
+  createdOf,
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../../test/payments-app.ts'
+
+let payments: TestPayments
+let member: TestApp
+let stranger: TestApp
+let merchantId: string
+beforeAll(async () => {
+  payments = await startPayments()
+  member = await createTestApp(payments)
+  stranger = await createTestApp(payments)
+})
+afterAll(() => payments.close())
+beforeEach(async () => {
+  merchantId = (await createTestMerchant(payments, member, { test: true })).id
+})
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+const URL = 'https://shop.example/hooks'
+const SECRET = expect.stringMatching(/^[\w-]{43}$/)
+const unauthorized = { code: 'UNAUTHORIZED', message: 'The API key is missing, malformed, unknown or revoked' }
+const forbidden = { code: 'FORBIDDEN', message: 'The API key has no access to this resource' }
+const notFound = { code: 'NOT_FOUND', message: 'There is no such resource' }
+
+interface CreatedWebhook {
+  readonly id: string
+  readonly secret: string
+}
+
+const send = (method: 'POST' | 'DELETE' | 'GET', path: string, headers: object = {}, payload?: object | string) =>
+  payments.app.inject({
+    method,
+    url: `/merchants/${path}`,
+    headers: { ...member.headers, ...headers },
+    ...(payload === undefined ? {} : { payload }),
+  })
+const create = (payload: object | string = { url: URL }, headers: object = {}, id = merchantId) =>
+  send('POST', `${id}/webhooks`, headers, payload)
+const list = (query = 'limit=20', headers: object = {}, id = merchantId) =>
+  send('GET', `${id}/webhooks?${query}`, headers)
+const remove = (webhookId: string, headers: object = {}, id = merchantId) =>
+  send('DELETE', `${id}/webhooks/${webhookId}`, headers)
+const rotate = (webhookId: string, headers: object = {}, id = merchantId) =>
+  send('POST', `${id}/webhooks/${webhookId}/secrets`, headers)
+const made = async (payload?: object) => (await create(payload)).json<{ webhook: CreatedWebhook }>().webhook
+const rowOf = (id: string) =>
+  payments.database.db.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+const auditOf = async () =>
+  (await payments.database.db.selectFrom('audit').select('action').where('merchant_id', '=', merchantId).execute()).map(
+    ({ action }) => action,
+  )
+
+describe('POST /merchants/:merchantId/webhooks', () => {
+  it.each([
+    ['JSON', { url: ` ${URL} `, events: ['app.added', 'merchant.updated'] }, {}],
+    ['form', `url=${encodeURIComponent(URL)}&events[]=app.added&events[]=merchant.updated`, FORM],
+  ])('201: makes a webhook and shows its secret, as %s', async (_, payload, headers) => {
+    const response = await create(payload, headers)
+    expect(response.statusCode).toBe(201)
+    const { webhook } = response.json<{ webhook: CreatedWebhook }>()
+    const events = ['app.added', 'merchant.updated']
+    expect(webhook).toEqual({ id: webhook.id, url: URL, events, secret: SECRET, created: createdOf(webhook.id) })
+    expect(JSON.stringify(await rowOf(webhook.id))).not.toContain(webhook.secret)
+    expect((await rowOf(webhook.id)).secret_sealed.toString('latin1')).not.toContain(webhook.secret)
+    expect(await auditOf()).toEqual(['app.added', 'webhook.created'])
+  })
+
+  it.each([[{ url: URL }], [{ url: URL, events: [] }], [{ url: URL, events: null }]])(
+    '201: sends all events for %j',
+    async (payload) => {
+      expect((await create(payload)).json()).toMatchObject({ webhook: { events: [] } })
+    },
+  )
+
+  it('201: lets test merchants take events over http, and no live ones', async () => {
+    const url = 'http://shop.example:8080/'
+    expect((await create({ url })).statusCode).toBe(201)
+    const live = (await createTestMerchant(payments, member)).id
+    const refused = await create({ url }, {}, live)
+    expect([refused.statusCode, refused.json()]).toEqual([
+      400,
+      [{ field: 'url', message: 'must be an https URL', code: 'FORMAT' }],
+    ])
+  })
+
+  it('201: repeats with an Idempotency-Key, its secret included, also after a change', async () => {
+    const key = { 'idempotency-key': 'k' }
+    const first = await create({ url: URL }, key)
+    const { id, secret } = first.json<{ webhook: CreatedWebhook }>().webhook
+    await rotate(id)
+    const second = await create({ url: URL }, key)
+    expect([second.statusCode, second.body, second.headers['idempotent-replayed']]).toEqual([201, first.body, 'true'])
+    expect((await create({ url: `${URL}/2` }, key)).json()).toEqual([
+      { field: 'Idempotency-Key', message: 'was used with another body', code: 'MISMATCH' },
+    ])
+    const rows = await payments.database.db.selectFrom('idempotency').selectAll().execute()
+    expect(JSON.stringify(rows)).not.toContain(secret)
+    expect((await list()).json()).toHaveLength(1)
+  })
+
+  const badUrl = 'must be an https URL on port 443, 8443 or above 1023, without credentials'
+  it.each([
+    [{}, 'url', 'is required', 'REQUIRED'],
+    [{ url: 5 }, 'url', 'must be a string', 'TYPE'],
+    [{ url: 'http://shop.example/' }, 'url', badUrl, 'FORMAT'],
+    [{ url: 'https://a:b@shop.example/' }, 'url', badUrl, 'FORMAT'],
+    [{ url: 'https://shop.example:22/' }, 'url', badUrl, 'FORMAT'],
+    [{ url: 'https://127.0.0.1/' }, 'url', 'must not be an address inside a network', 'FORMAT'],
+    [{ url: 'https://[fd00::1]/' }, 'url', 'must not be an address inside a network', 'FORMAT'],
+    [{ url: 'https://169.254.169.254/' }, 'url', 'must not be an address inside a network', 'FORMAT'],
+    [{ url: `https://shop.example/${'x'.repeat(2048)}` }, 'url', 'must be at most 2048 characters', 'RANGE'],
+    [{ url: URL, events: 'app.added' }, 'events', 'must be an array', 'TYPE'],
+    [{ url: URL, events: ['app.gone'] }, 'events.0', 'is no type of event', 'UNKNOWN'],
+    [{ url: URL, events: [5] }, 'events.0', 'must be a string', 'TYPE'],
+  ])('400: refuses %j', async (payload, field, message, code) => {
+    const response = await create(payload)
+    expect([response.statusCode, response.json()]).toEqual([400, [{ field, message, code }]])
+    expect((await list()).json()).toEqual([])
+  })
+
+  it('400: keeps to ten, however many requests come at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 14 }, () => create()))
+    const refused = answers.filter(({ statusCode }) => statusCode !== 201)
+    expect(refused.map((response) => response.json())).toEqual(
+      Array.from({ length: 4 }, () => [
+        { field: 'body', message: 'a merchant has at most 10 webhooks', code: 'LIMIT_EXCEEDED' },
+      ]),
+    )
+    const all = (await list()).json<{ id: string }[]>()
+    expect(all).toHaveLength(10)
+    await remove(all[0]?.id ?? '')
+    expect((await create()).statusCode).toBe(201)
+  })
+
+  it('401, 404, 403: judges key, merchant and access in this order, before the body', async () => {
+    expect((await create({}, basic('x'), UNKNOWN_ID)).json()).toEqual(unauthorized)
+    expect((await create({}, {}, UNKNOWN_ID)).json()).toEqual(notFound)
+    expect((await create({}, stranger.headers)).json()).toEqual(forbidden)
+    expect((await create({ url: 'https://127.0.0.1/' }, stranger.headers)).json()).toEqual(forbidden)
+    expect((await list()).json()).toEqual([])
+  })
+})
+
+describe('GET /merchants/:merchantId/webhooks', () => {
+  it('200: shows no secret, and since when sending is given up', async () => {
+    const [a, b] = [await made({ url: URL }), await made({ url: URL, events: ['user.invited'] })]
+    await payments.database.db
+      .updateTable('webhooks')
+      .set({ disabled: new Date('2026-03-01') })
+      .where('id', '=', a.id)
+      .execute()
+    const response = await list()
+    expect([response.statusCode, response.json()]).toEqual([
+      200,
+      [
+        { id: b.id, url: URL, events: ['user.invited'], created: createdOf(b.id) },
+        { id: a.id, url: URL, events: [], disabled: '2026-03-01T00:00:00.000Z', created: createdOf(a.id) },
+      ],
+    ])
+    expect((await list(`limit=1&before=${b.id}`)).json()).toMatchObject([{ id: a.id }])
+    expect((await list(`limit=1&after=${a.id}`)).json()).toMatchObject([{ id: b.id }])
+    expect((await list('limit=9&filter[test]=n')).json()).toEqual([])
+  })
+
+  it('401, 404, 403, 400: judges key, merchant and access before the page', async () => {
+    expect((await list('', basic('x'), UNKNOWN_ID)).json()).toEqual(unauthorized)
+    expect((await list('', {}, UNKNOWN_ID)).json()).toEqual(notFound)
+    expect((await list('', stranger.headers)).json()).toEqual(forbidden)
+    expect((await list('')).json()).toEqual([{ field: 'limit', message: 'is required', code: 'REQUIRED' }])
+  })
+})
+
+describe('DELETE /merchants/:merchantId/webhooks/:webhookId', () => {
+  it('204: deletes it', async () => {
+    const { id } = await made()
+    const response = await remove(id.toUpperCase())
+    expect([response.statusCode, response.body]).toEqual([204, ''])
+    expect((await list()).json()).toEqual([])
+    expect((await remove(id)).json()).toEqual(notFound)
+    expect(await auditOf()).toEqual(['app.added', 'webhook.created', 'webhook.deleted'])
+  })
+
+  it('401, 404, 403: judges key, merchant and access in this order', async () => {
+    const { id } = await made()
+    const other = (await createTestMerchant(payments, member)).id
+    expect((await remove(id, basic('x'))).json()).toEqual(unauthorized)
+    expect((await remove(id, {}, UNKNOWN_ID)).json()).toEqual(notFound)
+    expect((await remove(id, {}, other)).json()).toEqual(notFound)
+    expect((await remove('x')).json()).toEqual(notFound)
+    expect((await remove(id, stranger.headers)).json()).toEqual(forbidden)
+    expect((await list()).json()).toHaveLength(1)
+  })
+})
+
+describe('POST /merchants/:merchantId/webhooks/:webhookId/secrets', () => {
+  it('201: answers a new secret; the one before is kept for a day', async () => {
+    const { id, secret } = await made()
+    const before = await rowOf(id)
+    const response = await rotate(id)
+    expect(response.statusCode).toBe(201)
+    const { webhook } = response.json<{ webhook: CreatedWebhook }>()
+    expect(webhook).toEqual({ id, url: URL, events: [], secret: SECRET, created: createdOf(id) })
+    expect(webhook.secret).not.toBe(secret)
+    const row = await rowOf(id)
+    expect(row.previous_sealed).toEqual(before.secret_sealed)
+    const hours = ((row.previous_until?.getTime() ?? 0) - Date.now()) / 3_600_000
+    expect(hours).toBeGreaterThan(23.9)
+    expect(hours).toBeLessThanOrEqual(24)
+    expect(await auditOf()).toEqual(['app.added', 'webhook.created', 'webhook.secret-rotated'])
+  })
+
+  it('201: repeats with an Idempotency-Key, and rotates once', async () => {
+    const { id } = await made()
+    const key = { 'idempotency-key': 'k' }
+    const answers = await Promise.all(Array.from({ length: 5 }, () => rotate(id, key)))
+    expect(new Set(answers.map(({ statusCode, body }) => `${statusCode} ${body}`)).size).toBe(1)
+    await rotate(id)
+    expect((await rotate(id, key)).body).toBe(answers[0]?.body)
+  })
+
+  it('401, 404, 403: judges key, merchant and access in this order', async () => {
+    const { id } = await made()
+    const before = await rowOf(id)
+    const other = (await createTestMerchant(payments, member)).id
+    expect((await rotate(id, basic('x'))).json()).toEqual(unauthorized)
+    expect((await rotate(id, {}, UNKNOWN_ID)).json()).toEqual(notFound)
+    expect((await rotate(id, {}, other)).json()).toEqual(notFound)
+    expect((await rotate(UNKNOWN_ID)).json()).toEqual(notFound)
+    expect((await rotate(id, stranger.headers)).json()).toEqual(forbidden)
+    const unreadable = await send(
+      'POST',
+      `${merchantId}/webhooks/${id}/secrets`,
+      { 'content-type': 'text/xml' },
+      '<a/>',
+    )
+    expect(unreadable.statusCode).toBe(415)
+    expect(await rowOf(id)).toEqual(before)
+  })
+})

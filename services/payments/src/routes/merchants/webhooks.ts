@@ -1,0 +1,81 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { admit } from '../../access/admit.ts'
+import { ListQuery, pathId, text } from '../../bodies/fields.ts'
+import { errorResponses } from '../../error-view.ts'
+import { EVENT_TYPES, isEventType } from '../../events/event-type.ts'
+import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
+import { replyCreated } from '../../plugins/idempotency-key.ts'
+import { createWebhook } from '../../use-cases/create-webhook.ts'
+import { isWebhookUrl } from '../../webhooks/webhook.ts'
+import { callDeleteWebhook, listWebhooks } from '../../webhooks/webhook-repository.ts'
+import { viewWebhook, viewWebhookSecret, WebhookSecretView, WebhookView } from '../../webhooks/webhook-view.ts'
+
+const MerchantParams = z.object({ merchantId: pathId() })
+const WebhookParams = z.object({ merchantId: pathId(), webhookId: pathId() })
+
+const url = text()
+  .trim()
+  .max(2048)
+  .refine(isWebhookUrl, { error: 'must be an https URL on port 443, 8443 or above 1023, without credentials' })
+const eventType = z
+  .string()
+  .refine(isEventType, { error: 'is no type of event', params: { code: 'UNKNOWN' } })
+  .pipe(z.enum(EVENT_TYPES))
+const WebhookBody = z.object({ url, events: z.array(eventType).max(EVENT_TYPES.length).default([]) })
+
+/** Where events are sent. @see contract 20.2 */
+export const merchantWebhooksRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/merchants/:merchantId/webhooks',
+    {
+      schema: {
+        summary: 'List the webhooks of a merchant',
+        params: MerchantParams,
+        querystring: ListQuery,
+        response: { 200: z.array(WebhookView), ...errorResponses(400, 401, 403, 404) },
+      },
+    },
+    async ({ caller, flaw, params: { merchantId }, query }) => {
+      const page = pageBounds(flaw ? NO_PAGE : query)
+      const test = flaw ? undefined : query.filter?.test
+      const result = await listWebhooks(app.deps.lanes, { ...caller, merchantId, test, ...page })
+      return admit(caller, result, flaw).webhooks.map(viewWebhook)
+    },
+  )
+  app.post(
+    '/merchants/:merchantId/webhooks',
+    {
+      schema: {
+        summary: 'Have events sent to a URL',
+        params: MerchantParams,
+        body: WebhookBody,
+        response: {
+          201: z.object({ webhook: WebhookSecretView }),
+          ...errorResponses(400, 401, 403, 404, 409, 413, 415),
+        },
+      },
+    },
+    async ({ caller, flaw, params: { merchantId }, body }, reply) => {
+      const input = { caller, flaw, merchantId, webhook: flaw ? null : body }
+      const { webhook, secret, replayed } = await createWebhook(app.deps, input)
+      replyCreated(reply, replayed)
+      return { webhook: viewWebhookSecret(webhook, secret) }
+    },
+  )
+  app.delete(
+    '/merchants/:merchantId/webhooks/:webhookId',
+    {
+      schema: {
+        summary: 'Delete a webhook',
+        params: WebhookParams,
+        response: { 204: z.undefined().describe('Deleted'), ...errorResponses(400, 401, 403, 404, 409) },
+      },
+    },
+    async ({ caller, flaw, params: { merchantId, webhookId } }, reply) => {
+      const input = { caller, merchantId, webhookId: flaw ? null : webhookId }
+      admit(caller, await callDeleteWebhook(app.deps.lanes, input), flaw)
+      return reply.code(204).send()
+    },
+  )
+}

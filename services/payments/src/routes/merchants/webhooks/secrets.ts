@@ -1,0 +1,29 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { pathId } from '../../../bodies/fields.ts'
+import { errorResponses } from '../../../error-view.ts'
+import { replyCreated } from '../../../plugins/idempotency-key.ts'
+import { rotateWebhookSecret } from '../../../use-cases/rotate-webhook-secret.ts'
+import { viewWebhookSecret, WebhookSecretView } from '../../../webhooks/webhook-view.ts'
+
+/** The secret under which deliveries to a webhook are signed. @see contract 20.2 */
+export const webhookSecretsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.post(
+    '/merchants/:merchantId/webhooks/:webhookId/secrets',
+    {
+      schema: {
+        summary: 'Give a webhook a new secret; the one before signs for another 24 hours',
+        params: z.object({ merchantId: pathId(), webhookId: pathId() }),
+        response: {
+          201: z.object({ webhook: WebhookSecretView }),
+          ...errorResponses(400, 401, 403, 404, 409, 413, 415),
+        },
+      },
+    },
+    async ({ caller, flaw, params }, reply) => {
+      const { webhook, secret, replayed } = await rotateWebhookSecret(app.deps, { caller, flaw, ...params })
+      replyCreated(reply, replayed)
+      return { webhook: viewWebhookSecret(webhook, secret) }
+    },
+  )
+}

@@ -1,0 +1,43 @@
+import { admit, type Flaw } from '../access/admit.ts'
+import type { Caller } from '../access/caller.ts'
+import type { FieldError } from '../bodies/field-error.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { invalidFields } from '../error-view.ts'
+import type { EventType } from '../events/event-type.ts'
+import type { Webhook } from '../webhooks/webhook.ts'
+import { callCreateWebhook } from '../webhooks/webhook-repository.ts'
+import { drawWebhookSecret } from '../webhooks/webhook-secret.ts'
+
+/** Where events are to be sent; null when the body was refused. */
+export interface CreateWebhookRequest {
+  readonly caller: Caller
+  readonly flaw: Flaw | undefined
+  readonly merchantId: string
+  readonly webhook: { readonly url: string; readonly events: readonly EventType[] } | null
+}
+
+type CreateWebhookDeps = Pick<PaymentsDeps, 'lanes' | 'repeats' | 'randomBytes' | 'webhooks'>
+
+const refusals: Readonly<Record<'not-https' | 'too-many' | 'internal', FieldError>> = {
+  'not-https': { field: 'url', message: 'must be an https URL', code: 'FORMAT' },
+  internal: { field: 'url', message: 'must not be an address inside a network', code: 'FORMAT' },
+  'too-many': { field: 'body', message: 'a merchant has at most 10 webhooks', code: 'LIMIT_EXCEEDED' },
+}
+
+/** Makes a webhook. Its secret is answered here, and by a repeat of the same request, and never again. */
+export async function createWebhook(
+  { lanes, repeats, randomBytes, webhooks }: CreateWebhookDeps,
+  { caller, flaw: given, merchantId, webhook: values }: CreateWebhookRequest,
+): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
+  const isInternal = values !== null && !webhooks.outbound.mayCall({ url: values.url, origin: 'data' })
+  const flaw = given ?? (isInternal ? { stage: 'validation', error: invalidFields([refusals.internal]) } : undefined)
+  return repeats.run(caller, async () => {
+    const secretSealed = webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
+    const input = { caller, merchantId, webhook: flaw ? null : values, secretSealed, allowHttp: webhooks.allowHttp }
+    const { webhook, refusal, verdict } = admit(caller, await callCreateWebhook(lanes, input), flaw)
+    if (refusal) throw invalidFields([refusals[refusal]])
+    if (!webhook) throw new Error(`create_webhook answered ${verdict} without a webhook`)
+    const secret = webhooks.secrets.open(webhook.secrets.current, merchantId)
+    return { webhook, secret, replayed: verdict === 'replayed' }
+  })
+}

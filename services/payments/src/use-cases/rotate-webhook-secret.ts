@@ -1,0 +1,29 @@
+import { admit, type Flaw } from '../access/admit.ts'
+import type { Caller } from '../access/caller.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import type { Webhook } from '../webhooks/webhook.ts'
+import { callRotateSecret } from '../webhooks/webhook-repository.ts'
+import { drawWebhookSecret } from '../webhooks/webhook-secret.ts'
+
+/** Which webhook is to get a new secret. */
+export interface RotateSecretRequest {
+  readonly caller: Caller
+  readonly flaw: Flaw | undefined
+  readonly merchantId: string
+  readonly webhookId: string
+}
+
+/** Gives a webhook a new secret, which is answered here alone. For 24 h the one before signs beside it. */
+export async function rotateWebhookSecret(
+  { lanes, repeats, randomBytes, webhooks }: Pick<PaymentsDeps, 'lanes' | 'repeats' | 'randomBytes' | 'webhooks'>,
+  { caller, flaw, merchantId, webhookId }: RotateSecretRequest,
+): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
+  return repeats.run(caller, async () => {
+    const sealed = flaw ? null : webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
+    const result = await callRotateSecret(lanes, { caller, merchantId, webhookId, secretSealed: sealed })
+    const { webhook, verdict } = admit(caller, result, flaw)
+    if (!webhook) throw new Error(`rotate_webhook_secret answered ${verdict} without a webhook`)
+    const secret = webhooks.secrets.open(webhook.secrets.current, merchantId)
+    return { webhook, secret, replayed: verdict === 'replayed' }
+  })
+}

@@ -1,0 +1,131 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { sql } from 'kysely'
+import { type Judged, splitVerdict, type Verdict } from '../access/admit.ts'
+import { type Caller, type CallerColumns, callerColumns, callerRow } from '../access/caller.ts'
+import type { EventType } from '../events/event-type.ts'
+import type { PageBounds } from '../pagination/cursor.ts'
+import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
+import type { Webhook } from './webhook.ts'
+
+interface WebhookColumns {
+  id: string
+  merchant_id: string
+  url: string
+  events: EventType[]
+  secret_sealed: Buffer
+  previous_sealed: Buffer | null
+  previous_until: Date | null
+  disabled: Date | null
+  created: Date
+}
+
+const columns = sql`r.id, r.merchant_id, r.url, r.events, r.secret_sealed, r.previous_sealed, r.previous_until, r.disabled,
+  r.created`
+
+const listQueries = listBelowMerchant<BelowListInput, WebhookColumns>('list_webhooks', { table: 'webhooks', columns })
+
+/** A page of a merchant's webhooks. */
+export async function listWebhooks(
+  lanes: Lanes,
+  input: BelowListInput & Pick<PageBounds, 'order'>,
+): Promise<Judged & { readonly webhooks: readonly Webhook[] }> {
+  const { rows, ...judged } = await readBelow(lanes, listQueries, input)
+  return { ...judged, webhooks: rows.map(toWebhook) }
+}
+
+/** The webhook as a function has left it, also long ago. */
+type ChangedRow<Refusal extends string> = { verdict: Verdict | Refusal; identity_id: string | null } & (
+  | WebhookColumns
+  | { id: null }
+)
+
+export interface ChangedWebhook extends Judged {
+  readonly webhook: Webhook | undefined
+}
+
+/** `webhook` is null when only access is to be checked. */
+export interface CreateWebhookInput {
+  readonly caller: Caller
+  readonly merchantId: string
+  readonly webhook: { readonly url: string; readonly events: readonly EventType[] } | null
+  readonly secretSealed: Buffer
+  /** Whether a test merchant may have events sent in the clear. */
+  readonly allowHttp: boolean
+}
+
+interface CreateColumns extends CallerColumns, Omit<CreateWebhookInput, 'caller' | 'webhook'> {
+  readonly url: string | null
+  readonly events: readonly EventType[] | null
+}
+
+const REFUSALS = ['not-https', 'too-many'] as const
+type Refusal = (typeof REFUSALS)[number]
+
+const createQuery = prepare(
+  'create_webhook',
+  (p: CreateColumns) => sql<ChangedRow<Refusal>>`
+    SELECT f.verdict, f.identity_id, ${columns}
+    FROM ${sql.table('create_webhook')}(
+      ${callerRow(p)}, ${p.merchantId}, ${p.url}, ${p.events}, ${p.secretSealed}, ${p.allowHttp}
+    ) f
+    CROSS JOIN LATERAL (SELECT (f.webhook).*) r`,
+)
+
+/** Makes a webhook, unless the merchant has as many as it may or its events would travel in the clear. */
+export async function callCreateWebhook(
+  lanes: Lanes,
+  { caller, webhook, ...input }: CreateWebhookInput,
+): Promise<ChangedWebhook & { readonly refusal: Refusal | undefined }> {
+  const { url = null, events = null } = webhook ?? {}
+  const row = await lanes.write.one(createQuery, { ...callerColumns(caller), ...input, url, events })
+  const [verdict, refusal] = splitVerdict(row.verdict, REFUSALS)
+  return { verdict, refusal, identityId: row.identity_id, webhook: row.id === null ? undefined : toWebhook(row) }
+}
+
+/** `secretSealed` is null when only access is to be checked. */
+export interface RotateSecretInput {
+  readonly caller: Caller
+  readonly merchantId: string
+  readonly webhookId: string
+  readonly secretSealed: Buffer | null
+}
+
+const rotateQuery = prepare(
+  'rotate_webhook_secret',
+  (p: CallerColumns & Omit<RotateSecretInput, 'caller'>) => sql<ChangedRow<never>>`
+    SELECT f.verdict, f.identity_id, ${columns}
+    FROM ${sql.table('rotate_webhook_secret')}(${callerRow(p)}, ${p.merchantId}, ${p.webhookId}, ${p.secretSealed}) f
+    CROSS JOIN LATERAL (SELECT (f.webhook).*) r`,
+)
+
+/** Gives a webhook a new secret; the one before goes on signing for a day. */
+export async function callRotateSecret(lanes: Lanes, { caller, ...input }: RotateSecretInput): Promise<ChangedWebhook> {
+  const row = await lanes.write.one(rotateQuery, { ...callerColumns(caller), ...input })
+  return { verdict: row.verdict, identityId: row.identity_id, webhook: row.id === null ? undefined : toWebhook(row) }
+}
+
+/** `webhookId` is null when only access is to be checked. */
+export interface DeleteWebhookInput {
+  readonly caller: Caller
+  readonly merchantId: string
+  readonly webhookId: string | null
+}
+
+const deleteQuery = prepare(
+  'delete_webhook',
+  (p: CallerColumns & Omit<DeleteWebhookInput, 'caller'>) => sql<{ verdict: Verdict; identity_id: string | null }>`
+    SELECT verdict, identity_id FROM ${sql.table('delete_webhook')}(${callerRow(p)}, ${p.merchantId}, ${p.webhookId})`,
+)
+
+/** Deletes a webhook; what waits to be sent to it is dropped. */
+export async function callDeleteWebhook(lanes: Lanes, { caller, ...input }: DeleteWebhookInput): Promise<Judged> {
+  const { verdict, identity_id } = await lanes.write.one(deleteQuery, { ...callerColumns(caller), ...input })
+  return { verdict, identityId: identity_id }
+}
+
+function toWebhook(row: WebhookColumns): Webhook {
+  const { id, merchant_id, url, events, secret_sealed, previous_sealed, previous_until, disabled, created } = row
+  const secrets = { current: secret_sealed, previous: previous_sealed, previousUntil: previous_until }
+  return { id, merchantId: merchant_id, url, events, secrets, disabled, created }
+}

@@ -1,0 +1,40 @@
+import { z } from 'zod'
+import { EVENT_TYPES } from '../events/event-type.ts'
+import type { Webhook } from './webhook.ts'
+
+/** A webhook on the wire. */
+export const WebhookView = z.object({
+  id: z.string(),
+  url: z.string(),
+  events: z.array(z.enum(EVENT_TYPES)).describe('The types that are sent; empty: all'),
+  disabled: z.iso.datetime().optional().describe('When sending was given up'),
+  created: z.iso.datetime(),
+})
+
+/** A webhook with its new secret, once: no other answer ever carries it. */
+export const WebhookSecretView = z.object({
+  id: z.string(),
+  url: z.string(),
+  events: z.array(z.enum(EVENT_TYPES)),
+  secret: z.string(),
+  created: z.iso.datetime(),
+})
+
+/** Fills the view of a webhook. */
+export function viewWebhook({ id, url, events, disabled, created }: Webhook): z.infer<typeof WebhookView> {
+  return {
+    id,
+    url,
+    events: [...events],
+    ...(disabled === null ? {} : { disabled: disabled.toISOString() }),
+    created: created.toISOString(),
+  }
+}
+
+/** Fills the view of a webhook whose secret is shown. */
+export function viewWebhookSecret(
+  { id, url, events, created }: Webhook,
+  secret: string,
+): z.infer<typeof WebhookSecretView> {
+  return { id, url, events: [...events], secret, created: created.toISOString() }
+}
