@@ -17,7 +17,7 @@ import { ROLE_PATTERN } from '@trestle/database/roles.ts'
 import { z } from 'zod'
 import { messageProblems, messageSettings, toMessageConfig } from './config/messages.ts'
 import type { Money } from './merchants/merchant.ts'
-import { isCurrency } from './money/currencies.ts'
+import { readMoney } from './money/minor-units.ts'
 import { readVaultKeys } from './vault/vault-keys.ts'
 
 const PREFIX = 'PAYMENTS_'
@@ -173,8 +173,8 @@ function vaultKeys() {
 /** `EUR:25`: an amount in minor units. */
 function money() {
   return z.string().transform((value, context): Money => {
-    const [, currency, amount] = /^([A-Z]{3}):(\d{1,12})$/.exec(value) ?? []
-    if (currency !== undefined && isCurrency(currency)) return { currency, amount: Number(amount) }
+    const read = readMoney(value)
+    if (read) return read
     context.addIssue({ code: 'custom', message: 'must be a currency and minor units, such as EUR:25' })
     return z.NEVER
   })

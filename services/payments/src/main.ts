@@ -5,6 +5,7 @@ import { Command } from 'commander'
 import { appCommand } from './commands/app.ts'
 import { doctor } from './commands/doctor.ts'
 import { fxCommand } from './commands/fx.ts'
+import { merchantCommand } from './commands/merchant.ts'
 import { serve } from './commands/serve.ts'
 import { loadPaymentsConfig } from './config.ts'
 import { openOperatorDeps } from './deps.ts'
@@ -24,7 +25,7 @@ program
   .description('run the HTTP service (also without a command)')
   .action(() => serve(loadConfig(), process))
 program.addCommand(migrateCommand(() => migrateOptions(loadConfig()), print))
-for (const command of [appCommand, fxCommand]) program.addCommand(command(operator))
+for (const command of [appCommand, merchantCommand, fxCommand]) program.addCommand(command(operator))
 program
   .command('doctor')
   .description('try settings, database and migrations, and say what to do')

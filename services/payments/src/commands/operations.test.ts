@@ -4,9 +4,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { basic, createTestApp, startPayments, type TestPayments, UNKNOWN_ID } from '../../test/payments-app.ts'
+import {
+  basic,
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../test/payments-app.ts'
 import { appCommand } from './app.ts'
 import { fxCommand } from './fx.ts'
+import { merchantCommand } from './merchant.ts'
 
 let payments: TestPayments
 let folder: string
@@ -32,7 +40,7 @@ async function run(...words: string[]): Promise<string[]> {
     print: (line: string) => lines.push(line),
   }
   const program = new Command().exitOverride()
-  for (const command of [appCommand(operator), fxCommand(operator)]) program.addCommand(command)
+  for (const command of [appCommand, merchantCommand, fxCommand]) program.addCommand(command(operator))
   await program.parseAsync(words, { from: 'user' })
   return lines
 }
@@ -75,6 +83,55 @@ describe('payments app', () => {
     }
     await expect(run('app', 'hide')).rejects.toMatchObject({ code: 'commander.missingArgument' })
     await expect(run('app', 'none')).rejects.toMatchObject({ code: 'commander.unknownCommand' })
+  })
+})
+
+describe('payments merchant', () => {
+  const claim = { canChargeCard: true, canSaveCard: true, canCapture: true, canRefund: true, canVoid: true }
+
+  it('pricing, claim, tds, acquirer: change what was named, tell it as an event and write it down', async () => {
+    const app = await createTestApp(payments)
+    const { id } = await createTestMerchant(payments, app)
+    const shown = async () =>
+      (await payments.app.inject({ url: `/merchants/${id}`, headers: app.headers })).json<{ merchant: object }>()
+        .merchant
+    await run('merchant', 'pricing', id, '--rate', '90', '--dispute', 'DKK:10000')
+    await run('merchant', 'claim', id, 'canRefund=no', 'canVoid=no')
+    await run('merchant', 'claim', id, 'canVoid=yes')
+    await run('merchant', 'tds', id, 'full')
+    const [line = ''] = await run('merchant', 'acquirer', id, 'nordic-1', '--json')
+    const pricing = { rate: 90, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'DKK', amount: 10000 } }
+    const changed = { ...claim, canTransferToCard: false, canRefund: false }
+    expect(JSON.parse(line)).toEqual({ id, claim: changed, pricing, tdsMode: 'full', acquirer: 'nordic-1' })
+    expect(await shown()).toMatchObject({ pricing, claim: changed, tds: { mode: 'full' } })
+    expect(JSON.parse((await run('merchant', 'acquirer', id, 'none', '--json'))[0] ?? '')).toMatchObject({
+      acquirer: null,
+    })
+    const { db } = payments.database
+    const events = await db.selectFrom('events').selectAll().where('merchant_id', '=', id).orderBy('id').execute()
+    expect(events.map(({ type }) => type)).toEqual(Array.from({ length: 6 }, () => 'merchant.updated'))
+    expect(events[0]?.data).toMatchObject({ id, pricing, tds_mode: 'attempt', balance: 0 })
+    const audit = await db.selectFrom('audit').selectAll().where('merchant_id', '=', id).orderBy('id').execute()
+    expect(audit[1]).toMatchObject({
+      action: 'merchant.changed',
+      identity_id: null,
+      payload: { pricing: { rate: 90, dispute: { currency: 'DKK', amount: 10000 } } },
+    })
+  })
+
+  it.each([
+    [['pricing', '--rate', '10001'], '--rate is 0 to 10000 basis points'],
+    [['pricing', '--rate', '1.5'], '--rate is 0 to 10000 basis points'],
+    [['pricing', '--flat', 'EUR'], '--flat is a currency and minor units'],
+    [['pricing', '--refund', 'XXX:1'], '--refund is a currency and minor units'],
+    [['claim', 'canFly=yes'], 'canFly=yes is no permission'],
+    [['claim', 'canTransferToCard=yes'], 'canTransferToCard=yes is no permission'],
+    [['claim', 'canVoid=maybe'], 'canVoid=maybe is no permission'],
+    [['tds', 'none'], 'the mode is attempt or full'],
+    [['acquirer', 'Nordic 1'], 'a name has lower-case letters'],
+    [['tds', 'full'], `there is no merchant ${UNKNOWN_ID}`],
+  ])('fails on %j', async ([word = '', ...rest], message) => {
+    await expect(run('merchant', word, UNKNOWN_ID, ...rest)).rejects.toThrow(message)
   })
 })
 

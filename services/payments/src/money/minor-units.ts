@@ -1,4 +1,5 @@
-import { currencyExponent } from './currencies.ts'
+import type { Money } from '../merchants/merchant.ts'
+import { currencyExponent, isCurrency } from './currencies.ts'
 
 /** `EUR 3.00`: code and major units with exactly the decimals of the currency, no grouping. @see contract 4.2 */
 export function formatMoney(currency: string, amount: bigint): string {
@@ -6,4 +7,10 @@ export function formatMoney(currency: string, amount: bigint): string {
   const digits = amount.toString().padStart(exponent + 1, '0')
   const whole = digits.slice(0, digits.length - exponent)
   return `${currency} ${exponent === 0 ? whole : `${whole}.${digits.slice(-exponent)}`}`
+}
+
+/** Reads `EUR:25`, a listed currency and minor units. */
+export function readMoney(text: string): Money | undefined {
+  const [, currency, amount] = /^([A-Z]{3}):(\d{1,12})$/.exec(text) ?? []
+  return currency !== undefined && isCurrency(currency) ? { currency, amount: Number(amount) } : undefined
 }

@@ -1,0 +1,86 @@
+import type { Command } from 'commander'
+import { type Claim, DEFAULT_CLAIM, type Money, type Pricing } from '../merchants/merchant.ts'
+import { changeMerchant } from '../merchants/merchant-operations.ts'
+import { readMoney } from '../money/minor-units.ts'
+import { type Operation, type OperationInput, type Operator, operationGroup } from './operation.ts'
+
+/** `payments merchant …`: what an operator settles with a merchant. */
+export function merchantCommand(operator: Operator): Command {
+  return operationGroup(
+    operator,
+    'merchant',
+    'settle fees, permissions, 3-D Secure and acquirer of a merchant',
+    operations,
+  )
+}
+
+const operations: readonly Operation[] = [
+  {
+    usage: 'pricing <id>',
+    description: 'change the fees of future captures, refunds and lost disputes',
+    options: [
+      ['--rate <basis-points>', 'share of each capture'],
+      ['--flat <money>', 'for each capture, as EUR:25'],
+      ['--refund <money>', 'for each refund'],
+      ['--dispute <money>', 'for each lost dispute'],
+    ],
+    run: ({ database }, { words: [id = ''], options }) =>
+      changeMerchant(database.db, id, { pricing: readPricing(options) }),
+  },
+  {
+    usage: 'claim <id> <permissions...>',
+    description: 'grant or withhold permissions, as canRefund=no canCapture=yes',
+    run: ({ database }, { words: [id = '', ...words] }) => changeMerchant(database.db, id, { claim: readClaim(words) }),
+  },
+  {
+    usage: 'tds <id> <mode>',
+    description: 'attempt: charge also where 3-D Secure is not to be had; full: never without',
+    run: ({ database }, { words: [id = '', mode] }) => {
+      if (mode !== 'attempt' && mode !== 'full') throw new Error('the mode is attempt or full')
+      return changeMerchant(database.db, id, { tdsMode: mode })
+    },
+  },
+  {
+    usage: 'acquirer <id> <name>',
+    description: 'the acquirer of a live merchant, by its name in PAYMENTS_ACQUIRERS; none for no longer any',
+    run: ({ database }, { words: [id = '', name = ''] }) => {
+      if (!/^[a-z][a-z0-9-]{0,62}$/.test(name)) throw new Error('a name has lower-case letters, digits and -')
+      return changeMerchant(database.db, id, { acquirer: name === 'none' ? null : name })
+    },
+  },
+]
+
+function readPricing(options: OperationInput['options']): Partial<Pricing & { refund: Money }> {
+  const { rate, ...flats } = options
+  const fees = Object.entries(flats).map(([kind, text]) => [kind, readFee(kind, String(text))])
+  return { ...(rate === undefined ? {} : { rate: readRate(String(rate)) }), ...Object.fromEntries(fees) }
+}
+
+function readRate(text: string): number {
+  const rate = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
+  if (rate <= 10_000) return rate
+  throw new Error('--rate is 0 to 10000 basis points')
+}
+
+function readFee(kind: string, text: string): Money {
+  const money = readMoney(text)
+  if (money) return money
+  throw new Error(`--${kind} is a currency and minor units, such as EUR:25`)
+}
+
+const WORDS: ReadonlyMap<string | undefined, boolean> = new Map([
+  ['yes', true],
+  ['no', false],
+])
+
+function readClaim(words: readonly string[]): Partial<Claim> {
+  return Object.fromEntries(
+    words.map((word) => {
+      const [name = '', value] = word.split('=')
+      const granted = WORDS.get(value)
+      const known = Object.hasOwn(DEFAULT_CLAIM, name) && name !== 'canTransferToCard'
+      if (known && granted !== undefined) return [name, granted]
+      throw new Error(`${word} is no permission, such as canRefund=no`)
+    }),
+  )
+}
