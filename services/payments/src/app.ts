@@ -6,7 +6,7 @@ import type { PaymentsDeps } from './deps.ts'
 import { errorVocabulary } from './error-view.ts'
 import { serviceUnavailable } from './errors.ts'
 import { ANSWER_HEADERS, answers } from './plugins/answers.ts'
-import { authenticateApp } from './plugins/authenticate-app.ts'
+import { authenticate } from './plugins/authenticate.ts'
 import { idempotencyKey } from './plugins/idempotency-key.ts'
 import { requestInput } from './plugins/request-input.ts'
 import { appsRoutes } from './routes/apps.ts'
@@ -49,6 +49,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     description: 'Merchants, card payments and a ledger.',
     securitySchemes: {
       key: { type: 'http', scheme: 'basic', description: 'An empty user name, and the API key as password' },
+      person: { type: 'http', scheme: 'bearer', description: 'An access token of a person, where that is switched on' },
     },
   })
   await app.register(healthRoutes)
@@ -59,7 +60,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
   await app.register(appsRoutes)
   await app.register(invitationsRoutes)
   await app.register(async (guarded) => {
-    await guarded.register(authenticateApp)
+    await guarded.register(authenticate)
     await guarded.register(idempotencyKey)
     await guarded.register(identityMerchantsRoutes)
     await guarded.register(meRoutes)

@@ -41,6 +41,7 @@ describe('loadPaymentsConfig', () => {
       pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
       rateLimitStore: 'memory',
       redisUrl: undefined,
+      signIn: undefined,
       smtp: undefined,
       webhooks: { allowHttp: false, allowedHosts: [] },
       rateLimits: { requestsPerSecond: 500, appsPerMinute: 600, failuresPerMinute: 300 },
@@ -90,6 +91,17 @@ describe('loadPaymentsConfig', () => {
     expect(problems({ ...complete, PAYMENTS_SMTP_URL: 'mail:secret' })).toEqual([
       'config: PAYMENTS_SMTP_URL must be an absolute URL (smtp:// or smtps://)',
     ])
+  })
+
+  it('wants keys and issuer of persons together', () => {
+    const jwks = { ...complete, PAYMENTS_USER_JWKS_URL: 'http://localhost:8081/.well-known/jwks.json' }
+    const problem = ['config: PAYMENTS_USER_JWKS_URL and PAYMENTS_USER_ISSUER are set together']
+    expect(problems(jwks)).toEqual(problem)
+    expect(problems({ ...complete, PAYMENTS_USER_ISSUER: 'x' })).toEqual(problem)
+    expect(loadPaymentsConfig({ ...jwks, PAYMENTS_USER_ISSUER: 'x' }).signIn).toEqual({
+      jwksUrl: jwks.PAYMENTS_USER_JWKS_URL,
+      issuer: 'x',
+    })
   })
 
   it('makes keys for the run in development only, and says which', () => {

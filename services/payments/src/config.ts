@@ -60,6 +60,8 @@ export const settings = {
   RATE_APPS: integer(0, 1_000_000).default(600),
   RATE_FAILURES: integer(0, 1_000_000).default(300),
   ...messageSettings,
+  USER_JWKS_URL: url().optional(),
+  USER_ISSUER: text().optional(),
   DEV: flag().default(false),
 } as const
 
@@ -117,6 +119,11 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
     ],
     pricing: { rate: values.FEE_RATE_BPS, flat: values.FEE_FLAT, dispute: values.FEE_DISPUTE },
     ...toMessageConfig(values),
+    /** Where tokens of persons come from; undefined: nobody signs in. */
+    signIn:
+      values.USER_JWKS_URL === undefined || values.USER_ISSUER === undefined
+        ? undefined
+        : { jwksUrl: values.USER_JWKS_URL, issuer: values.USER_ISSUER },
     rateLimitStore: values.RATE_LIMIT_STORE,
     redisUrl: values.REDIS_URL,
     rateLimits: {
@@ -129,13 +136,19 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
 
 /** What is wrong with the settings together. */
 function findProblems(
-  values: Pick<SettingValues<typeof settings>, 'RATE_LIMIT_STORE' | 'REDIS_URL' | 'SMTP_URL' | 'MAIL_FROM'>,
+  values: Pick<
+    SettingValues<typeof settings>,
+    'RATE_LIMIT_STORE' | 'REDIS_URL' | 'SMTP_URL' | 'MAIL_FROM' | 'USER_JWKS_URL' | 'USER_ISSUER'
+  >,
 ): readonly string[] {
-  const { RATE_LIMIT_STORE, REDIS_URL } = values
+  const { RATE_LIMIT_STORE, REDIS_URL, USER_JWKS_URL, USER_ISSUER } = values
   return [
     ...(RATE_LIMIT_STORE === 'redis' && REDIS_URL === undefined
       ? [`${PREFIX}REDIS_URL is required when ${PREFIX}RATE_LIMIT_STORE is redis`]
       : []),
+    ...((USER_JWKS_URL === undefined) === (USER_ISSUER === undefined)
+      ? []
+      : [`${PREFIX}USER_JWKS_URL and ${PREFIX}USER_ISSUER are set together`]),
     ...messageProblems(values, PREFIX),
   ]
 }

@@ -22,6 +22,8 @@ import { countMails, createMailer, type Mailer } from './mail/mailer.ts'
 import type { Pricing } from './merchants/merchant.ts'
 import { paymentsNames } from './migrations.ts'
 import { countWaiting, takeRows } from './outbox/take-rows.ts'
+import { createPersonTokenVerifier } from './persons/person-token.ts'
+import { createPersons, type Persons } from './persons/persons.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/limits.ts'
 import { deriveKey } from './vault/derive-key.ts'
 import { serviceVersion } from './version.ts'
@@ -43,6 +45,8 @@ export interface PaymentsDeps {
   readonly jobs: Jobs
   readonly outbox: Outbox
   readonly webhooks: WebhookDeps
+  /** Undefined unless persons may sign in. */
+  readonly persons: Persons | undefined
   /** The service's own public address. */
   readonly baseUrl: string
   readonly trustProxy: boolean
@@ -120,6 +124,9 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
       secrets: createWebhookSecrets(config.pepper),
       allowHttp: config.webhooks.allowHttp,
     },
+    persons:
+      config.signIn &&
+      createPersons(database.lanes, createPersonTokenVerifier({ ...config.signIn, now: () => new Date() })),
     baseUrl: config.baseUrl,
     trustProxy: config.trustProxy,
     ...{ logger, meter: metrics.meter, metrics, tracing },

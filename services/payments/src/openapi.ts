@@ -41,6 +41,7 @@ const documentDeps: PaymentsDeps = {
     secrets: { seal: unused, open: unused },
     allowHttp: false,
   },
+  persons: undefined,
   baseUrl: '',
   trustProxy: false,
   logger: pino({ enabled: false }),

@@ -18,6 +18,8 @@ import { createRepeats } from '../src/idempotency/repeats.ts'
 import { createMailer } from '../src/mail/mailer.ts'
 import { migrateToLatest } from '../src/migrations.ts'
 import { takeRows } from '../src/outbox/take-rows.ts'
+import type { VerifyPersonToken } from '../src/persons/person-token.ts'
+import { createPersons } from '../src/persons/persons.ts'
 import { createRateLimits, type RateLimitConfig } from '../src/rate-limits/limits.ts'
 import { createWebhookSecrets } from '../src/webhooks/webhook-secret.ts'
 import { startWork, stopWork } from '../src/work.ts'
@@ -33,6 +35,8 @@ export interface TestOptions {
   /** The mail server; with it, or with `work`, background work is done. */
   readonly smtp?: MailSink
   readonly work?: boolean
+  /** Checks tokens of persons; without it they cannot sign in. */
+  readonly verifyPerson?: VerifyPersonToken
   /** Hosts inside the own network that events may be sent to. */
   readonly webhookHosts?: readonly string[]
   /** Told every log line. */
@@ -106,6 +110,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
       secrets: createWebhookSecrets(Buffer.alloc(32, 7)),
       allowHttp: true,
     },
+    persons: options.verifyPerson && createPersons(database.lanes, options.verifyPerson),
     trustProxy: false,
     logger: onLog ? pino({ base: {} }, { write: (line) => onLog(JSON.parse(line)) }) : pino({ enabled: false }),
     meter: createNoopMeter(),

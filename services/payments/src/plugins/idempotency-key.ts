@@ -16,7 +16,7 @@ export const idempotencyKey = fp(
       done()
     })
   },
-  { name: 'idempotency-key', dependencies: ['request-input', 'authenticate-app'] },
+  { name: 'idempotency-key', dependencies: ['request-input', 'authenticate'] },
 )
 
 function readKey(request: FastifyRequest, key: string | string[]): void {

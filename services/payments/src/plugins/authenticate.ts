@@ -7,22 +7,31 @@ import { unauthorized } from '../errors.ts'
 import { refuseBeyond } from './refuse-beyond.ts'
 
 /**
- * Guards the routes of its context: an app key must be given, and be within its rate. Whether the key is known is decided by
- * the statement that serves the request. Keys that are not good count against the caller's address.
+ * Guards the routes of its context: an app key, or where persons may sign in a token of theirs, must be given, and be within
+ * its rate. Whether a key is known is decided by the statement that serves the request. What is not good counts against the
+ * caller's address.
  */
-export const authenticateApp = fp(
+export const authenticate = fp(
   async (app: FastifyInstance) => {
-    const { pepper, limits, meter } = app.deps
+    const { pepper, persons, limits, meter } = app.deps
     const failures = meter.createCounter('payments_auth_failures_total', { description: 'Requests without a good key' })
     const refuseRequest = refuseBeyond(app, 'key', limits.requests)
     const refuseFailure = refuseBeyond(app, 'failure', limits.failures)
     app.decorateRequest('caller')
     app.addHook('onRequest', async (request) => {
-      const key = readBasicKey(request.headers.authorization)
-      if (key === undefined) throw unauthorized()
-      const mac = keyMac(pepper, key)
-      await refuseRequest(mac.toString('base64url'))
-      request.caller = { keyMac: mac, person: null, identityId: undefined, repeat: undefined }
+      const { authorization } = request.headers
+      const key = readBasicKey(authorization)
+      if (key !== undefined) {
+        const mac = keyMac(pepper, key)
+        await refuseRequest(mac.toString('base64url'))
+        request.caller = { keyMac: mac, person: null, identityId: undefined, repeat: undefined }
+        return
+      }
+      const person = await persons?.verify(BEARER.exec(authorization ?? '')?.[1] ?? '')
+      if (!persons || person === undefined) throw unauthorized()
+      await refuseRequest(`person ${person.toLowerCase()}`)
+      await persons.register(person)
+      request.caller = { keyMac: null, person, identityId: undefined, repeat: undefined }
     })
     app.setErrorHandler(async (error, request) => {
       if (error instanceof Error && 'code' in error && error.code === UNAUTHORIZED) {
@@ -41,10 +50,11 @@ export const authenticateApp = fp(
       done(null, payload)
     })
   },
-  { name: 'authenticate-app' },
+  { name: 'authenticate' },
 )
 
 const UNAUTHORIZED = unauthorized.code
+const BEARER = /^bearer +([\w.-]+) *$/i
 
 function merchantIdOf(params: unknown): string | undefined {
   if (typeof params !== 'object' || params === null || !('merchantId' in params)) return undefined

@@ -8,7 +8,7 @@ import {
   type TestPayments,
 } from '../../test/payments-app.ts'
 
-describe('authenticateApp', () => {
+describe('authenticate', () => {
   const lines: Record<string, unknown>[] = []
   let payments: TestPayments
   let app: TestApp

@@ -1,0 +1,69 @@
+import { startStubProvider } from '@trestle/testing/stub-provider.ts'
+import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { createPersonTokenVerifier } from './person-token.ts'
+
+const NOW = new Date('2026-03-01T12:00:00Z')
+const ISSUER = 'https://auth.example'
+const { publicKey, privateKey } = await generateKeyPair('ES256')
+const stranger = await generateKeyPair('ES256')
+const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256', use: 'sig' }] }
+let status = 200
+const provider = await startStubProvider(() => ({ status, body: status === 200 ? jwks : {} }))
+let verify: ReturnType<typeof createPersonTokenVerifier>
+
+afterAll(() => provider.close())
+beforeEach(() => {
+  status = 200
+  verify = createPersonTokenVerifier({ jwksUrl: provider.url, issuer: ISSUER, now: () => NOW })
+})
+
+const seconds = NOW.getTime() / 1_000
+const claims: JWTPayload = { iss: ISSUER, sub: 'u1', exp: seconds + 60, email: 'John@example.com' }
+
+function sign(payload: JWTPayload, { key = privateKey, alg = 'ES256', kid = 'k1' } = {}): Promise<string> {
+  return new SignJWT(payload).setProtectedHeader({ alg, kid }).sign(key)
+}
+
+describe('createPersonTokenVerifier', () => {
+  it.each<[object]>([[{}], [{ email_verified: true }], [{ is_anonymous: false }], [{ exp: seconds - 4 }]])(
+    'takes a token with %j',
+    async (changes) => {
+      expect(await verify(await sign({ ...claims, ...changes }))).toBe('John@example.com')
+    },
+  )
+
+  it.each<[string, object]>([
+    ['another issuer', { iss: 'https://other.example' }],
+    ['no issuer', { iss: undefined }],
+    ['no subject', { sub: undefined }],
+    ['no end', { exp: undefined }],
+    ['an end that is over', { exp: seconds - 6 }],
+    ['a beginning to come', { nbf: seconds + 6 }],
+    ['no address', { email: undefined }],
+    ['an empty address', { email: '' }],
+    ['no text for an address', { email: ['john@example.com'] }],
+    ['an address that is not verified', { email_verified: false }],
+    ['nobody behind it', { is_anonymous: true }],
+  ])('refuses a token with %s', async (_, changes) => {
+    expect(await verify(await sign({ ...claims, ...changes }))).toBeUndefined()
+  })
+
+  it('refuses a token that another key has signed, none has, or a secret', async () => {
+    expect(await verify(await sign(claims, { key: stranger.privateKey }))).toBeUndefined()
+    expect(await verify(await sign(claims, { kid: 'k2' }))).toBeUndefined()
+    const secret = new TextEncoder().encode(JSON.stringify(jwks.keys[0]))
+    const shared = await new SignJWT(claims).setProtectedHeader({ alg: 'HS256', kid: 'k1' }).sign(secret)
+    expect(await verify(shared)).toBeUndefined()
+    const parts = (await sign(claims)).split('.')
+    const unsigned = Buffer.from('{"alg":"none"}').toString('base64url')
+    for (const token of ['', 'x', `${unsigned}.${parts[1]}.`, `${parts[0]}.${parts[1]}.`]) {
+      expect(await verify(token)).toBeUndefined()
+    }
+  })
+
+  it('503: answers where the keys cannot be had, since the token may be good', async () => {
+    status = 500
+    await expect(verify(await sign(claims))).rejects.toMatchObject({ status: 503, code: 'SERVICE_UNAVAILABLE' })
+  })
+})

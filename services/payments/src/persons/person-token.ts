@@ -1,0 +1,64 @@
+import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose'
+import { z } from 'zod'
+import { email } from '../bodies/fields.ts'
+import { serviceUnavailable } from '../errors.ts'
+
+export interface PersonTokenOptions {
+  /** `https://auth.example.com/.well-known/jwks.json`. */
+  readonly jwksUrl: string
+  /** The `iss` of its tokens. It gives nobody an address that is not verified. */
+  readonly issuer: string
+  /** The only clock. */
+  readonly now: () => Date
+}
+
+/** The verified e-mail address of the person that a token speaks for; undefined when the token is not good. */
+export type VerifyPersonToken = (token: string) => Promise<string | undefined>
+
+/** Asymmetric only: with a shared secret, whoever could check tokens could make them. */
+const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
+/** What jose says when the keys cannot be fetched or read; all else is wrong with the token. */
+const KEYS_ARE_AWAY: ReadonlySet<string> = new Set(['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID'])
+const CLOCK_TOLERANCE_SECONDS = 5
+const FETCH_MS = 5_000
+
+/**
+ * Checks access tokens of a sign-in service. @throws 503 when its keys cannot be had: the token may be good
+ * @see contract 2.8; RFC 7519, RFC 8725
+ */
+export function createPersonTokenVerifier({ jwksUrl, issuer, now }: PersonTokenOptions): VerifyPersonToken {
+  const keys = createRemoteJWKSet(new URL(jwksUrl), { timeoutDuration: FETCH_MS })
+  return async (token) => {
+    const claims = await readClaims(token, keys, { issuer, currentDate: now() })
+    return claims && verifiedEmail(claims)
+  }
+}
+
+async function readClaims(
+  token: string,
+  keys: JWTVerifyGetKey,
+  options: { readonly issuer: string; readonly currentDate: Date },
+): Promise<JWTPayload | undefined> {
+  try {
+    const { payload } = await jwtVerify(token, keys, {
+      ...options,
+      algorithms: ALGORITHMS,
+      clockTolerance: CLOCK_TOLERANCE_SECONDS,
+      requiredClaims: ['sub', 'exp'],
+    })
+    return payload
+  } catch (error) {
+    if (error instanceof errors.JOSEError && !KEYS_ARE_AWAY.has(error.code)) return undefined
+    throw serviceUnavailable({ cause: error })
+  }
+}
+
+const Claims = z.object({
+  email: email(),
+  email_verified: z.literal(true).optional(),
+  is_anonymous: z.literal(false).optional(),
+})
+
+function verifiedEmail(claims: JWTPayload): string | undefined {
+  return Claims.safeParse(claims).data?.email
+}

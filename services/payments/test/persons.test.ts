@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  createdOf,
+  createTestApp,
+  createTestMerchant,
+  merchantBody,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from './payments-app.ts'
+
+const unauthorized = { code: 'UNAUTHORIZED', message: 'The API key is missing, malformed, unknown or revoked' }
+const forbidden = { code: 'FORBIDDEN', message: 'The API key has no access to this resource' }
+
+describe('a person with a token', () => {
+  let payments: TestPayments
+  let app: TestApp
+  beforeAll(async () => {
+    // The token is the address.
+    payments = await startPayments({
+      verifyPerson: async (token) => (token.includes('bad') || token === '' ? undefined : `${token}@example.com`),
+    })
+    app = await createTestApp(payments)
+  })
+  afterAll(() => payments.close())
+
+  const as = (name: string) => ({ authorization: `Bearer ${name}` })
+  const get = (url: string, headers: object) => payments.app.inject({ url, headers: { ...headers } })
+  const identityOf = async (name: string) =>
+    (await get('/me', as(name))).json<{ identity: { id: string; email: string } }>().identity
+
+  it('is known by the address, invited or not', async () => {
+    const response = await get('/me', as('ada'))
+    const { id } = response.json<{ identity: { id: string } }>().identity
+    expect([response.statusCode, response.body]).toEqual([
+      200,
+      `{"identity":{"id":"${id}","email":"ada@example.com","created":"${createdOf(id)}"}}\n`,
+    ])
+    const all = await Promise.all(['ada', 'ADA', 'Grace', 'grace', 'grace'].map(identityOf))
+    expect(new Set(all.map((identity) => identity.id)).size).toBe(2)
+  })
+
+  it('looks after a merchant once the invitation is accepted, and no longer than that', async () => {
+    const { id } = await createTestMerchant(payments, app)
+    const user = await identityOf('edsger')
+    expect((await get(`/merchants/${id}`, as('edsger'))).json()).toEqual(forbidden)
+    await payments.app.inject({
+      method: 'POST',
+      url: `/merchants/${id}/users`,
+      headers: app.headers,
+      payload: { email: 'Edsger@example.com' },
+    })
+    expect((await get(`/merchants/${id}`, as('edsger'))).json()).toEqual(forbidden)
+    const { db } = payments.database
+    await db.updateTable('merchant_users').set({ pending: false }).where('merchant_id', '=', id).execute()
+    expect((await get(`/merchants/${id}`, as('edsger'))).statusCode).toBe(200)
+    const mine = await get(`/identities/${user.id}/merchants?limit=5`, as('edsger'))
+    expect(mine.json<{ id: string }[]>().map((merchant) => merchant.id)).toEqual([id])
+    expect((await get(`/identities/${app.id}/merchants?limit=5`, as('edsger'))).json()).toEqual(forbidden)
+    const invite = { method: 'POST', url: `/merchants/${id}/users`, headers: as('edsger') } as const
+    expect((await payments.app.inject({ ...invite, payload: { email: 'x@example.com' } })).statusCode).toBe(201)
+    await payments.app.inject({ method: 'DELETE', url: `/merchants/${id}/users/${user.id}`, headers: app.headers })
+    expect((await get(`/merchants/${id}`, as('edsger'))).json()).toEqual(forbidden)
+  })
+
+  it('makes merchants, repeats that by key, and is their first member', async () => {
+    const user = await identityOf('barbara')
+    const create = () =>
+      payments.app.inject({
+        method: 'POST',
+        url: '/merchants',
+        headers: { ...as('barbara'), 'idempotency-key': 'k' },
+        payload: merchantBody,
+      })
+    const [first, second] = [await create(), await create()]
+    expect([first.statusCode, second.body]).toEqual([201, first.body])
+    const { id } = first.json<{ merchant: { id: string } }>().merchant
+    const users = await get(`/merchants/${id}/users?limit=5`, as('barbara'))
+    expect(users.json()).toEqual([
+      { id: user.id, email: 'barbara@example.com', created: createdOf(user.id), pending: false },
+    ])
+    expect((await get(`/merchants/${id}/apps?limit=5`, as('barbara'))).json()).toEqual([])
+    expect((await get(`/merchants/${id}`, app.headers)).json()).toEqual(forbidden)
+  })
+
+  it('has no keys', async () => {
+    for (const [method, url] of [
+      ['GET', '/me/keys?limit=5'],
+      ['POST', '/me/keys'],
+      ['DELETE', `/me/keys/${app.id}`],
+    ] as const) {
+      const response = await payments.app.inject({ method, url, headers: as('ada') })
+      expect([response.statusCode, response.json()]).toEqual([403, forbidden])
+    }
+  })
+
+  it('401: is nobody with a token that is not good, or in another form', async () => {
+    for (const authorization of ['Bearer bad', 'Bearer', 'Bearer a b', 'Token ada', 'Bearer a/b']) {
+      const response = await get('/me', { authorization })
+      expect([response.statusCode, response.json()]).toEqual([401, unauthorized])
+    }
+  })
+})
+
+describe('without persons', () => {
+  it('401: takes no token', async () => {
+    const payments = await startPayments()
+    const response = await payments.app.inject({ url: '/me', headers: { authorization: 'Bearer ada' } })
+    expect([response.statusCode, response.json()]).toEqual([401, unauthorized])
+    await payments.close()
+  })
+})
