@@ -5,11 +5,15 @@ import { type ApplicationOptions, consoleLog, type Log, readOptions } from './co
 import type { Core } from './core.ts'
 import { buildTable, emptyTable } from './discovery/build-table.ts'
 import { loadModules } from './discovery/load-modules.ts'
+import { reloadImports, watchPrefixes } from './discovery/watch.ts'
 import { type ApplicationEvents, type Listener, Listeners } from './events.ts'
 import { type FastifyPlugin, fastifyPlugin } from './interfaces/fastify.ts'
 import { FetchIncoming } from './interfaces/fetch.ts'
 import { type InjectedRequest, injectedRequest } from './interfaces/inject.ts'
 import { NodeIncoming, sendToNode } from './interfaces/node.ts'
+import { buildDocument, type OpenApiDocument } from './openapi/document.ts'
+import { packageInfo } from './openapi/package-info.ts'
+import { type ListedRoute, listRoutes, type ResolvedPath, resolvePath } from './reflection.ts'
 import type { Incoming } from './request/incoming.ts'
 
 type Prefixes = NonNullable<ApplicationOptions['controllerPrefix']>
@@ -25,6 +29,7 @@ export class Application<Context = unknown> {
   readonly #listeners = new Listeners()
   #loading: Promise<void> | undefined
   #loaded = false
+  #unwatch: (() => void) | undefined
 
   /** @throws Error for options that do not go together. */
   constructor(given: Prefixes | ApplicationOptions<Context> = {}) {
@@ -46,8 +51,19 @@ export class Application<Context = unknown> {
    * @throws Error when one cannot be imported, or says what cannot be served; nothing is then served.
    */
   ready(): Promise<this> {
-    this.#loading ??= this.#load(0)
+    this.#loading ??= this.#start()
     return this.#loading.then(() => this)
+  }
+
+  async #start(): Promise<void> {
+    await this.#load(0)
+    if (!this.#options.watch) return
+    let version = 0
+    reloadImports()
+    this.#unwatch = watchPrefixes(this.#options, async () => {
+      version += 1
+      await this.#load(version).catch((error) => this.log.error(error, 'the controllers stay as they were'))
+    })
   }
 
   async #load(version: number): Promise<void> {
@@ -90,6 +106,26 @@ export class Application<Context = unknown> {
     return toResponse(await this.answer(await injectedRequest(request)))
   }
 
+  /** Every handler, in the order of the URLs. @throws Error before `ready`. */
+  routes(): readonly ListedRoute[] {
+    return listRoutes(this.#reflected())
+  }
+
+  /** Where a request would go. @throws Error before `ready`. */
+  resolve(method: string, path: string): ResolvedPath {
+    return resolvePath(this.#reflected(), method, path)
+  }
+
+  /** The OpenAPI 3.1 document of all handlers that are not hidden. @throws Error before `ready`. */
+  openapi(): OpenApiDocument {
+    return buildDocument(this.#reflected(), this.#options.info ?? packageInfo(this.#options.dir))
+  }
+
+  #reflected(): Core {
+    if (!this.#loaded) throw new Error('nothing is loaded yet: await app.ready() first')
+    return this.#core
+  }
+
   /** Calls `listener` at each such event. */
   on<E extends keyof ApplicationEvents>(event: E, listener: Listener<E>): this {
     this.#listeners.add(event, listener)
@@ -98,6 +134,7 @@ export class Application<Context = unknown> {
 
   /** Tells those who listen that the application ends. Servers are closed by who made them. */
   async close(): Promise<void> {
+    this.#unwatch?.()
     this.#listeners.tell('close')
   }
 }

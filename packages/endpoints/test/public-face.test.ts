@@ -20,6 +20,7 @@ it('offers no more than is documented', () => {
     'accepts',
     'authBasic',
     'authBearer',
+    'docsController',
     'fastifyOptions',
     'httpCache',
     'memoryStore',

@@ -46,11 +46,12 @@ export function bindDeclaration(spec: AcceptsSpec): Binding {
     }
     return Promise.all(checks.map((check) => check.schema.safeParseAsync(check.value))).then(finish)
   }
-  return { min: body === 'positionals' ? 0 : required, max, body, bind }
+  const places = path.length + (rest === undefined ? 0 : 1)
+  return { min: body === 'positionals' ? 0 : required, max, places, keywords: undefined, body, bind }
 }
 
 /** Whether a schema takes a value that is not there: optional, or with a default. */
-function isOptional(schema: ZodType): boolean {
+export function isOptional(schema: ZodType): boolean {
   return schema.safeParse(undefined).success
 }
 
@@ -61,7 +62,7 @@ function knownNames(schema: ZodType): ReadonlySet<string> | undefined {
 }
 
 /** The object schema inside a schema: of `z.object({…}).transform(…)`, what it transforms. */
-function objectOf(schema: unknown): z.ZodObject | undefined {
+export function objectOf(schema: unknown): z.ZodObject | undefined {
   if (schema instanceof z.ZodObject) return schema
   if (schema instanceof z.ZodPipe) return objectOf(schema.def.in)
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodReadonly) {

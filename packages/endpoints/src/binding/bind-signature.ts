@@ -4,7 +4,7 @@ import type { Keywords } from './keywords.ts'
 import type { KeywordPattern, Signature } from './signature.ts'
 
 /** Binds by the shape of the parameter list; values stay what they are. */
-export function bindSignature({ min, max, keywords: pattern }: Signature): Binding {
+export function bindSignature({ min, max, names, keywords: pattern }: Signature): Binding {
   const bind = (positionals: Arguments, keywords: Keywords): Arguments => {
     checkNames(keywords, pattern)
     if (pattern === undefined) return positionals
@@ -14,7 +14,7 @@ export function bindSignature({ min, max, keywords: pattern }: Signature): Bindi
     const before = Array.from({ length: index }, (_, i) => positionals[i])
     return [...before, keywords, ...positionals.slice(index)]
   }
-  return { min, max, body: 'keywords', bind }
+  return { min, max, places: names.length, keywords: pattern, body: 'keywords', bind }
 }
 
 function checkNames(keywords: Keywords, pattern: KeywordPattern | undefined): void {

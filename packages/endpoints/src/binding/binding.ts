@@ -1,11 +1,16 @@
 import type { BodyUse } from './accepts.ts'
 import type { Keywords } from './keywords.ts'
+import type { KeywordPattern } from './signature.ts'
 
 /** How the arguments of one handler are made. */
 export interface Binding {
   /** How many positionals a path must give, and may give. */
   readonly min: number
   readonly max: number
+  /** How many of them have a name of their own; all that the rest takes are one. */
+  readonly places: number
+  /** The keywords by name, where no schema tells them. */
+  readonly keywords: KeywordPattern | undefined
   readonly body: BodyUse
   /**
    * The arguments of the call.

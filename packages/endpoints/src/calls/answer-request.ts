@@ -76,8 +76,8 @@ function answerOptions(call: Call, allow: readonly string[]): Promise<Answer> {
 }
 
 /** The verbs that some URL takes. */
-function verbsOf({ routes }: RouteTable): readonly string[] {
-  const taken = new Set<string>(routes.map(({ verb }) => verb))
+function verbsOf({ endpoints }: RouteTable): readonly string[] {
+  const taken = new Set<string>(endpoints.flatMap(({ routes }) => [...routes.keys()]))
   if (taken.has('ANY')) return VERBS
   return VERBS.filter((verb) => taken.has(verb) || verb === 'OPTIONS' || (verb === 'HEAD' && taken.has('GET')))
 }

@@ -1,8 +1,10 @@
+import type { ZodType } from 'zod'
 import { builtInJson, type JsonCodec } from '../body/json.ts'
 import { urlName } from '../discovery/url-name.ts'
 import type { CallError } from '../errors.ts'
 import { type CorsOptions, corsPolicy } from '../guards/cors.ts'
 import type { Guard } from '../guards/guard.ts'
+import type { DocumentInfo } from '../openapi/document.ts'
 import type { EndpointRequest } from '../request/endpoint-request.ts'
 import { isProduction } from './environment.ts'
 import type { Settings } from './settings.ts'
@@ -30,6 +32,8 @@ export interface ApplicationOptions<Context = unknown> {
   readonly requestIdHeader?: string
   /** Replaces the body of errors. */
   readonly errorBody?: (error: CallError, request: EndpointRequest) => unknown
+  /** The schema of what `errorBody` makes, for the OpenAPI document. */
+  readonly errorSchema?: ZodType
   /** Shows messages and stacks of unexpected errors; refused in production. */
   readonly exposeErrors?: boolean
   /** Replaces the built-in JSON. */
@@ -45,7 +49,7 @@ export interface ApplicationOptions<Context = unknown> {
   /** Loads the controllers anew when they change; refused in production. */
   readonly watch?: boolean
   /** Title and version of the OpenAPI document; those of the nearest package.json where absent. */
-  readonly info?: { readonly title: string; readonly version: string; readonly description?: string }
+  readonly info?: DocumentInfo
   /** Takes warnings and unexpected errors; the console where absent. */
   readonly log?: Log
 }
@@ -82,5 +86,6 @@ export function readOptions(options: ApplicationOptions): Settings {
     checksReturns: !production,
     json: { ...builtInJson, ...options.json },
     errorBody: options.errorBody,
+    errorSchema: options.errorSchema,
   }
 }

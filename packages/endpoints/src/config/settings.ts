@@ -1,3 +1,4 @@
+import type { ZodType } from 'zod'
 import type { JsonCodec } from '../body/json.ts'
 import type { CallError } from '../errors.ts'
 import type { CorsPolicy } from '../guards/cors.ts'
@@ -23,5 +24,7 @@ export interface Settings {
   /** What is returned is compared with its declaration. */
   readonly checksReturns: boolean
   readonly json: JsonCodec
+  /** Of what `errorBody` makes, for the OpenAPI document. */
+  readonly errorSchema: ZodType | undefined
   readonly errorBody: ((error: CallError, request: EndpointRequest) => unknown) | undefined
 }

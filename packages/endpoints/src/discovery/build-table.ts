@@ -2,6 +2,7 @@ import { Accepts } from '../binding/accepts.ts'
 import type { Settings } from '../config/settings.ts'
 import { Controller } from '../controller.ts'
 import { corsPolicy } from '../guards/cors.ts'
+import { basePath } from '../routing/pattern.ts'
 import type { ClassNode, ControllerClass, Endpoint, ModuleNode, Route, RouteTable } from '../routing/table.ts'
 import { buildRoute, type ClassPlace } from './build-route.ts'
 import { dropUnreachable } from './reachability.ts'
@@ -18,7 +19,7 @@ export interface LoadedModule {
 }
 
 /** Before anything is loaded. */
-export const emptyTable: RouteTable = { root: newModule(), routes: [], warnings: [] }
+export const emptyTable: RouteTable = { root: newModule(), endpoints: [], warnings: [] }
 
 /** The tree while it grows. */
 export interface GrowingModule extends ModuleNode {
@@ -44,7 +45,7 @@ export function buildTable(modules: readonly LoadedModule[], settings: Settings)
   for (const module of modules) addModule(root, module, { settings, warnings })
   warnings.push(...dropUnreachable(root))
   if (settings.strict && warnings.length > 0) throw new Error(warnings.join('\n'))
-  return { root, routes: routesOf(root), warnings }
+  return { root, endpoints: endpointsOf(root), warnings }
 }
 
 interface Building {
@@ -111,29 +112,22 @@ function refuseTwin(first: GrowingClass, second: GrowingClass, { warnings }: Bui
 }
 
 function buildClass(value: object, place: Omit<ClassPlace, 'controller'>, building: Building): GrowingClass {
-  const { className, source } = place
+  const { className, source, modulePath, classPath } = place
   const classes = new Map<string, GrowingClass>()
   for (const [name, nested] of nestedControllers(value)) {
     if (isPrivate(name, nested)) continue
     addClass(classes, nested, { ...place, className: `${className}.${name}` }, building)
   }
-  if (!isController(value)) {
-    return {
-      className,
-      source,
-      classes,
-      suffixes: new Map(),
-      routes: new Map(),
-      controller: undefined,
-      cors: undefined,
-    }
-  }
-  const endpoint = { controller: value, cors: corsOf(value, building.settings) }
-  const routes = buildRoutes({ ...place, controller: value }, building)
   const suffixes = new Map<string, Endpoint>()
-  for (const [suffix, ofSuffix] of routes)
-    if (suffix !== undefined) suffixes.set(suffix, { ...endpoint, routes: ofSuffix })
-  return { className, source, classes, suffixes, ...endpoint, routes: routes.get(undefined) ?? new Map() }
+  const own = { className, source, modulePath, classPath, classes, suffixes }
+  if (!isController(value)) return { ...own, routes: new Map(), controller: undefined, cors: building.settings.cors }
+  const shared = { controller: value, cors: corsOf(value, building.settings) }
+  const routes = buildRoutes({ ...place, controller: value }, building)
+  for (const [suffix, ofSuffix] of routes) {
+    if (suffix === undefined) continue
+    suffixes.set(suffix, { ...shared, modulePath, classPath: [...classPath, suffix], routes: ofSuffix })
+  }
+  return { ...own, ...shared, routes: routes.get(undefined) ?? new Map() }
 }
 
 function corsOf(controller: ControllerClass, settings: Settings) {
@@ -171,18 +165,17 @@ function checkDeclarations({ controller, source, className }: ClassPlace, handle
 }
 
 /** In the order of their URLs. */
-function routesOf(root: ModuleNode): readonly Route[] {
-  const ofEndpoint = ({ routes }: Endpoint): Route[] => [...routes.values()]
-  const ofClass = (node: ClassNode): Route[] => [
-    ...ofEndpoint(node),
-    ...[...node.suffixes.values()].flatMap(ofEndpoint),
+function endpointsOf(root: ModuleNode): readonly Endpoint[] {
+  const ofClass = (node: ClassNode): Endpoint[] => [
+    node,
+    ...node.suffixes.values(),
     ...[...node.classes.values()].flatMap(ofClass),
   ]
-  const ofModule = (node: ModuleNode): Route[] => [
+  const ofModule = (node: ModuleNode): Endpoint[] => [
     ...(node.fallback === undefined ? [] : ofClass(node.fallback)),
     ...[...node.classes.values()].flatMap(ofClass),
     ...[...node.modules.values()].flatMap(ofModule),
   ]
-  const url = ({ modulePath, classPath }: Route): string => [...modulePath, ...classPath].join('/')
-  return ofModule(root).sort((a, b) => (url(a) < url(b) ? -1 : url(a) > url(b) ? 1 : 0))
+  const byPath = (a: Endpoint, b: Endpoint): number => (basePath(a) < basePath(b) ? -1 : 1)
+  return ofModule(root).sort(byPath)
 }

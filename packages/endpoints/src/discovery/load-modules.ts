@@ -24,7 +24,7 @@ export async function loadModules(sources: Sources, version = 0): Promise<readon
 }
 
 /** The folders and files of the controllers. */
-function prefixesOf({ controllerPrefix = [], dir, modules }: Sources): readonly string[] {
+export function prefixesOf({ controllerPrefix = [], dir, modules }: Sources): readonly string[] {
   const given = [controllerPrefix].flat()
   if (given.length === 0 && modules !== undefined) return []
   if (typeof process === 'undefined' || process.getBuiltinModule === undefined) {

@@ -3,8 +3,8 @@ import type { Application } from '../application.ts'
 import { type Keywords, parseUrlEncoded } from '../binding/keywords.ts'
 import { parseJson } from '../body/json.ts'
 import type { Core } from '../core.ts'
+import { patternOf } from '../routing/pattern.ts'
 import { allowedVerbs, type Resolution } from '../routing/resolve.ts'
-import type { Route } from '../routing/table.ts'
 import type { Target } from '../routing/target.ts'
 import { preferredRange, preferredType } from './accept.ts'
 import { type Credentials, parseCredentials } from './credentials.ts'
@@ -19,7 +19,7 @@ export interface RouteInfo {
   readonly className: string
   /** Name of the method: `GET_stats`. */
   readonly handler: string
-  /** The URL, without positionals: `/foo/bar/stats`. */
+  /** The URL, with names for the positionals: `/foo/bar/{che}`. */
   readonly pattern: string
   /** The verbs of this URL. */
   readonly allow: readonly string[]
@@ -69,7 +69,15 @@ export class EndpointRequest {
   get route(): RouteInfo | undefined {
     if (this.#resolution?.verdict !== 'found') return undefined
     const { route, endpoint, positionals } = this.#resolution
-    return { ...describeRoute(route), allow: allowedVerbs(endpoint, positionals.length) }
+    const { modulePath, className, handler } = route
+    const pattern = patternOf(route, positionals.length)
+    return {
+      module: modulePath.join('.'),
+      className,
+      handler,
+      pattern,
+      allow: allowedVerbs(endpoint, positionals.length),
+    }
   }
 
   /** The query by name; a repeated name has a list. @throws CallError 400 when it is malformed. */
@@ -172,11 +180,6 @@ export class EndpointRequest {
       [...mount, ...modulePath, ...classPath],
     )
   }
-}
-
-function describeRoute(route: Route): Omit<RouteInfo, 'allow'> {
-  const { modulePath, classPath, className, handler } = route
-  return { module: modulePath.join('.'), className, handler, pattern: `/${[...modulePath, ...classPath].join('/')}` }
 }
 
 const goodId = /^[A-Za-z0-9._-]{1,64}$/

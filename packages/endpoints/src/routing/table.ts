@@ -48,6 +48,9 @@ export interface Route {
 
 /** Where a path can end: a class, or a suffix of its methods. */
 export interface Endpoint {
+  /** URL names of the modules, then of the classes and the suffix. */
+  readonly modulePath: readonly string[]
+  readonly classPath: readonly string[]
   readonly routes: ReadonlyMap<Verb | 'ANY', Route>
   /** Undefined for a class that is no controller and only holds others. */
   readonly controller: ControllerClass | undefined
@@ -69,7 +72,7 @@ export interface ModuleNode {
 /** Every URL of an application. It never changes: a reload makes a new one. */
 export interface RouteTable {
   readonly root: ModuleNode
-  /** In the order of their patterns. */
-  readonly routes: readonly Route[]
+  /** All of them, in the order of their URLs. */
+  readonly endpoints: readonly Endpoint[]
   readonly warnings: readonly string[]
 }

@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest'
+import { parameterNames, reflectSignature } from './signature.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: any function has a signature
+type AnyFunction = (...args: any[]) => unknown
+
+/** A method with this parameter list, as a program would have it. */
+function method(parameters: string, { prefix = '', body = '' } = {}): AnyFunction {
+  return new Function(`return { ${prefix} GET(${parameters}) { ${body} } }`)().GET
+}
+
+describe('reflectSignature', () => {
+  it.each([
+    ['', 0, 0, []],
+    ['a', 1, 1, ['a']],
+    ['a, b = 1', 1, 2, ['a', 'b']],
+    ['a = undefined', 0, 1, ['a']],
+    ['a, ...more', 1, Number.POSITIVE_INFINITY, ['a', 'more']],
+    ['a = { b: [1] }, ...c', 0, Number.POSITIVE_INFINITY, ['a', 'c']],
+    ['/* a, b */ c /* ) */', 1, 1, ['c']],
+  ])('(%s) takes %i to %i', (parameters, ...[min, max, names]) => {
+    expect(reflectSignature(method(parameters))).toEqual({ min, max, names, keywords: undefined })
+  })
+
+  it.each([
+    ['{ a }', { index: 0, required: ['a'], known: new Set(['a']), open: false }],
+    ['{ a, b = 1 }', { index: 0, required: ['a'], known: new Set(['a', 'b']), open: false }],
+    ['{ a, ...rest }', { index: 0, required: ['a'], known: new Set(['a']), open: true }],
+    ['{ ...kw } = {}', { index: 0, required: [], known: new Set(), open: true }],
+    ['x, { a: { deep }, "b-c": d = 1 } = {}', { index: 1, required: ['a'], known: new Set(['a', 'b-c']), open: false }],
+    ['{}', { index: 0, required: [], known: new Set(), open: false }],
+  ])('(%s) has keywords', (parameters, keywords) => {
+    expect(reflectSignature(method(parameters)).keywords).toEqual(keywords)
+  })
+
+  it.each([
+    ['an async method', method('a', { prefix: 'async' })],
+    ['a generator', method('a', { prefix: 'async *' })],
+    ['a method that calls super', method('a', { body: 'return super.GET(a)' })],
+    [
+      'a method with a private name',
+      class {
+        #x = 1
+        GET(a: string) {
+          return a + this.#x
+        }
+      }.prototype.GET,
+    ],
+    [
+      'a function',
+      function GET(a: string) {
+        return a
+      },
+    ],
+    ['an arrow', (a: string) => a],
+  ])('reads %s', (_name, handler) => {
+    expect(reflectSignature(handler)).toMatchObject({ min: 1, max: 1, names: ['a'] })
+  })
+
+  it.each([
+    ['[a]', 'array pattern'],
+    ['...[a]', 'array pattern'],
+    ['{ a }, { b }', 'two object patterns'],
+    ['a = 1, b', 'required positional after an optional one'],
+    ['{ [a]: b }', 'computed key'],
+  ])('refuses (%s)', (parameters, message) => {
+    expect(() => reflectSignature(method(parameters))).toThrow(message)
+  })
+
+  it.each([
+    ['a bound function', (() => {}).bind(undefined), 'no readable source'],
+    ['a native function', Math.max, 'no readable source'],
+    ['a class', class {}, 'no readable source'],
+    [
+      'defaults moved into the body',
+      method('a', { body: 'var b = arguments.length > 1 ? arguments[1] : 2' }),
+      'older than ES2022',
+    ],
+    [
+      'an awaiter',
+      method('a', { body: 'return __awaiter(this, void 0, void 0, function* () {})' }),
+      'older than ES2022',
+    ],
+    ['an object rest', method('_a', { body: 'var b = __rest(_a, [])' }), 'older than ES2022'],
+  ])('refuses %s', (_name, handler, message) => {
+    expect(() => reflectSignature(handler as AnyFunction)).toThrow(message)
+  })
+})
+
+it.each([
+  ['id, { limit }', ['id']],
+  ['...[id, name, { limit }]', ['id', 'name']],
+  ['...[, { limit }]', []],
+  ['id = 1, ...more', ['id']],
+  ['{ limit }', []],
+])('parameterNames of (%s)', (parameters, names) => {
+  expect(parameterNames(method(parameters))).toEqual(names)
+})
+
+it('has no names where there is no source', () => {
+  expect(parameterNames(Math.max)).toEqual([])
+})

@@ -1,0 +1,96 @@
+import { parseArgs } from 'node:util'
+import { type Address, parseAddress } from './address.ts'
+
+/** What the command line asks for. */
+export type Command =
+  | { readonly run: 'help' | 'version' }
+  | { readonly run: 'build-map'; readonly folder: string; readonly file: string }
+  | ({ readonly run: 'serve' | 'routes' } & ServeOptions)
+  | ({ readonly run: 'openapi'; readonly file: string | undefined } & ServeOptions)
+
+export interface ServeOptions {
+  readonly prefixes: readonly string[]
+  readonly dir: string
+  /** `module:export`, in place of prefixes. */
+  readonly app: string | undefined
+  readonly form: 'node' | 'fetch'
+  readonly address: Address
+  readonly watch: boolean
+  readonly quiet: boolean
+}
+
+/** A command line that means nothing. */
+export class UsageError extends Error {}
+
+export const usage = `Usage: endpoints [options]
+       endpoints build-map FOLDER FILE
+
+Serves the controllers of a folder or module: a URL names a module, a class and a method.
+
+  -P, --prefix PREFIX      folder or module of the controllers; may be repeated (default: controllers)
+  -H, --host HOST:PORT     where to listen; port 0 takes a free one (default: 127.0.0.1:8000)
+  -D, --dir FOLDER         where prefixes begin (default: the working directory)
+      --app MODULE:EXPORT  an application of your own in place of prefixes (export: default)
+      --interface FORM     node, or fetch to serve through the web standard's form
+      --watch              load the controllers anew when they change
+      --quiet              print errors only
+      --routes             print every URL and end
+      --openapi [FILE]     print or write the OpenAPI document and end
+  -v, --version            print the version and end
+      --help               print this and end
+
+build-map writes a module that imports every controller of FOLDER, for runtimes without files.
+
+Environment: ENDPOINTS_PREFIX, ENDPOINTS_PREFIX_1, …, ENDPOINTS_HOST; options win.`
+
+/**
+ * Reads a command line.
+ * @throws UsageError
+ */
+export function parseCommand(args: readonly string[], hostFromEnvironment: string | undefined): Command {
+  const { values, positionals } = parse(args)
+  if (values.help) return { run: 'help' }
+  if (values.version) return { run: 'version' }
+  const [name, folder, file, ...more] = positionals
+  if (name === 'build-map' && folder !== undefined && file !== undefined && more.length === 0) {
+    return { run: 'build-map', folder, file }
+  }
+  if (name !== undefined) throw new UsageError(`unknown command: ${positionals.join(' ')}`)
+  const prefixes = [...(values.prefix ?? []), ...(values['controller-prefix'] ?? [])]
+  if (values.app !== undefined && prefixes.length > 0) throw new UsageError('--app takes the place of --prefix')
+  if (values.app !== undefined && values.watch) throw new UsageError('--watch reloads what --prefix names')
+  const form = values.interface ?? 'node'
+  if (form !== 'node' && form !== 'fetch') throw new UsageError(`--interface is node or fetch, not ${form}`)
+  const address = parseAddress(values.host ?? hostFromEnvironment ?? '')
+  if (address === undefined) throw new UsageError(`${values.host ?? hostFromEnvironment} is no host:port`)
+  const { dir = '.', app, watch = false, quiet = false } = values
+  const options = { prefixes, dir, app, form, address, watch, quiet } as const
+  if (values.openapi !== undefined) return { run: 'openapi', file: values.openapi || undefined, ...options }
+  return { run: values.routes ? 'routes' : 'serve', ...options }
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      // The only option whose value may be left out.
+      args: args.map((arg, i) => (arg === '--openapi' && /^$|^-/.test(args[i + 1] ?? '') ? '--openapi=' : arg)),
+      allowPositionals: true,
+      options: {
+        prefix: { type: 'string', short: 'P', multiple: true },
+        'controller-prefix': { type: 'string', multiple: true },
+        host: { type: 'string', short: 'H' },
+        dir: { type: 'string', short: 'D' },
+        app: { type: 'string' },
+        interface: { type: 'string' },
+        watch: { type: 'boolean' },
+        quiet: { type: 'boolean' },
+        routes: { type: 'boolean' },
+        openapi: { type: 'string' },
+        version: { type: 'boolean', short: 'v' },
+        help: { type: 'boolean' },
+      },
+    })
+  } catch (cause) {
+    throw new UsageError(cause instanceof Error ? cause.message : String(cause), { cause })
+  }
+}

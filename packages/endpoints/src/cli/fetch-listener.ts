@@ -1,0 +1,39 @@
+import type { RequestListener } from 'node:http'
+import { fromWebStream } from '../answers/byte-stream.ts'
+import { NodeIncoming, sendToNode } from '../interfaces/node.ts'
+
+export type FetchHandler = (request: Request, ...extra: readonly unknown[]) => Response | Promise<Response>
+
+/** Serves a fetch handler with `node:http`. */
+export function fetchListener(handler: FetchHandler): RequestListener {
+  return (request, response) => {
+    const incoming = new NodeIncoming(request, response)
+    const fail = (status: number): void =>
+      sendToNode(response, { status, headers: ['content-length', '0'], body: undefined })
+    let web: Request
+    try {
+      web = toRequest(incoming)
+    } catch {
+      // A target that is no URL, such as `*`, or a verb that a fetch server may not take.
+      return fail(400)
+    }
+    const answer = async (): Promise<Response> => handler(web)
+    answer().then(
+      ({ status, headers, body }) => {
+        sendToNode(response, {
+          status,
+          headers: [...headers].flat(),
+          body: body === null ? undefined : fromWebStream(body),
+        })
+      },
+      () => fail(500),
+    )
+  }
+}
+
+function toRequest(incoming: NodeIncoming): Request {
+  const { method, target } = incoming
+  const url = target.startsWith('/') ? `${incoming.origin()}${target}` : target
+  const body = method === 'GET' || method === 'HEAD' ? null : (incoming.body?.stream() ?? null)
+  return new Request(url, { method, headers: incoming.headers(), signal: incoming.signal(), body, duplex: 'half' })
+}

@@ -1,0 +1,71 @@
+#!/usr/bin/env node
+// The program `endpoints`: serves the controllers of a folder, or says what it would serve.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { Application } from './application.ts'
+import { buildMap } from './cli/build-map.ts'
+import { parseCommand, type ServeOptions, UsageError, usage } from './cli/command.ts'
+import { fetchListener } from './cli/fetch-listener.ts'
+import { loadServed } from './cli/load-app.ts'
+import { drain, listen } from './cli/serve.ts'
+
+async function main(args: readonly string[]): Promise<void> {
+  const command = parseCommand(args, process.env.ENDPOINTS_HOST || undefined)
+  switch (command.run) {
+    case 'help':
+      return console.log(usage)
+    case 'version':
+      return console.log(packageVersion())
+    case 'build-map':
+      return console.log(`${command.file}: ${buildMap(command.folder, command.file)} modules`)
+    case 'routes':
+      return printRoutes(await loadApplication(command))
+    case 'openapi':
+      return writeDocument(await loadApplication(command), command.file)
+    case 'serve':
+      return serve(command)
+  }
+}
+
+async function serve(options: ServeOptions): Promise<void> {
+  const served = await loadServed(options)
+  const handler = served instanceof Application ? served.fetch : served
+  const listener = served instanceof Application && options.form === 'node' ? served.listener : fetchListener(handler)
+  const [server, url] = await listen(listener, options.address)
+  if (!options.quiet) console.log(`Listening on ${url}`)
+  const stop = async (): Promise<void> => {
+    await drain(server)
+    if (served instanceof Application) await served.close()
+    process.exit(0)
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop)
+}
+
+async function loadApplication(options: ServeOptions): Promise<Application> {
+  const served = await loadServed({ ...options, watch: false })
+  if (served instanceof Application) return served
+  throw new Error('what --app names is no Application')
+}
+
+function printRoutes(app: Application): void {
+  const rows = app
+    .routes()
+    .map(({ verb, pattern, className, handler, source }) => [verb, pattern, `${className}.${handler}`, source])
+  const widths = [0, 1, 2].map((column) => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0)))
+  for (const row of rows) console.log(row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  '))
+}
+
+function writeDocument(app: Application, file: string | undefined): void {
+  const text = `${JSON.stringify(app.openapi(), null, 2)}\n`
+  if (file === undefined) process.stdout.write(text)
+  else writeFileSync(file, text)
+}
+
+function packageVersion(): string {
+  const { version }: { version: string } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  return version
+}
+
+main(process.argv.slice(2)).catch((error: unknown) => {
+  console.error(`endpoints: ${error instanceof Error ? error.message : String(error)}`)
+  process.exit(error instanceof UsageError ? 2 : 1)
+})

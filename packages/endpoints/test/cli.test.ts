@@ -1,0 +1,225 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { controllers, framework, moduleFolder } from './module-folder.ts'
+
+const main = join(import.meta.dirname, '../src/main.ts')
+
+interface Ended {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+function start(cwd: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
+  return spawn(process.execPath, [main, ...args], {
+    cwd,
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+}
+
+async function finish(child: ChildProcess): Promise<Ended> {
+  const chunks = { out: '', err: '' }
+  child.stdout?.on('data', (data) => {
+    chunks.out += data
+  })
+  child.stderr?.on('data', (data) => {
+    chunks.err += data
+  })
+  const [code] = await once(child, 'close')
+  return { code, ...chunks }
+}
+
+const run = (cwd: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> =>
+  finish(start(cwd, args, env))
+
+/** The first line that a program prints, once it matches. */
+function printed(child: ChildProcess, pattern: RegExp, stream: 'stdout' | 'stderr' = 'stdout'): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    child[stream]?.on('data', (data) => {
+      text += data
+      const found = pattern.exec(text)
+      if (found) resolve(found[1] ?? found[0])
+    })
+    child.once('close', () => reject(new Error(`it ended after: ${text}`)))
+  })
+}
+
+const listening = (child: ChildProcess): Promise<string> => printed(child, /^Listening on (.*)$/m)
+
+async function stop(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+  const closed = once(child, 'close')
+  child.kill(signal)
+  return (await closed)[0]
+}
+
+const quickStart = controllers(['Default', 'Foo'])
+
+describe('serving', () => {
+  it.each([
+    ['--prefix', ['--prefix=controllers', '--host=localhost:0'], {}],
+    ['-P, -H, -D', ['-P', 'controllers', '-H', '0', '-D', '.'], {}],
+    ['the environment', [], { ENDPOINTS_PREFIX: 'controllers', ENDPOINTS_HOST: ':0' }],
+    ['nothing but a port', ['--host', '127.0.0.1:0'], {}],
+    ['IPv6', ['--host', '[::1]:0'], {}],
+    ['fetch', ['--host', '0', '--interface', 'fetch'], {}],
+  ])('by %s, until SIGTERM', async (_name, args, env) => {
+    using folder = moduleFolder({ 'controllers.ts': quickStart })
+    const child = start(folder.path, args, env)
+    const url = await listening(child)
+    expect(url).toMatch(/^http:\/\/(localhost|127\.0\.0\.1|\[::1\]):[1-9]\d*$/)
+    expect(await (await fetch(`${url}/foo`)).text()).toBe('"Foo"')
+    expect((await fetch(`${url}/foo`, { method: 'POST', body: 'x' })).status).toBe(405)
+    expect(await stop(child)).toBe(0)
+  })
+
+  it.each([['SIGINT'], ['SIGTERM']] as const)('finishes what was begun before %s ends it', async (signal) => {
+    const slow = `import { Controller } from ${JSON.stringify(framework)}
+      export class Default extends Controller {
+        async GET() {
+          console.log('begun')
+          await new Promise((resolve) => process.once('${signal}', () => setTimeout(resolve, 50)))
+          return 'finished'
+        }
+      }`
+    using folder = moduleFolder({ 'controllers.ts': slow })
+    const child = start(folder.path, ['--host', '0'])
+    const url = await listening(child)
+    const begun = printed(child, /begun/)
+    const answer = fetch(url)
+    await begun
+    const ended = stop(child, signal)
+    expect(await (await answer).text()).toBe('"finished"')
+    expect(await ended).toBe(0)
+  })
+
+  it('an application of its own, through either form', async () => {
+    const app = `import { Application, Controller } from ${JSON.stringify(framework)}
+      class Default extends Controller { GET() { return 'own' } }
+      export const app = new Application({ modules: { index: { Default } } })
+      export default { fetch: (request) => new Response('fetched ' + new URL(request.url).pathname) }
+      export const value = 1`
+    using folder = moduleFolder({ 'src/app.ts': app })
+    for (const [args, body] of [
+      [['--app', 'src/app:app'], '"own"'],
+      [['--app', 'src/app.ts:app', '--interface', 'fetch'], '"own"'],
+      [['--app', 'src/app'], 'fetched /x'],
+    ] as const) {
+      const child = start(folder.path, [...args, '--host', '0'])
+      const url = await listening(child)
+      expect(await (await fetch(body === '"own"' ? url : `${url}/x`)).text()).toBe(body)
+      await stop(child)
+    }
+    expect(await run(folder.path, ['--app', 'src/app:value'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('exports no application'),
+    })
+    expect(await run(folder.path, ['--app', 'src/app', '--routes'])).toMatchObject({ code: 1 })
+  })
+})
+
+describe('watching', () => {
+  it('keeps the old table while an edit is broken, and takes what a controller imports', async () => {
+    const controller = (answer: string) => `import { Controller } from ${JSON.stringify(framework)}
+      import { word } from './_word.ts'
+      export class Default extends Controller { GET() { return ${answer} } }`
+    using folder = moduleFolder({
+      'controllers/index.ts': controller('word'),
+      'controllers/_word.ts': 'export const word = "one"',
+    })
+    const child = start(folder.path, ['--host', '0', '--watch'], { NODE_ENV: 'development' })
+    const url = await listening(child)
+    const answered = async (expected: string) => {
+      // The change is noticed by the file system in its own time.
+      for (let body = ''; body !== expected; ) body = await (await fetch(url)).text()
+    }
+    await answered('"one"')
+    const failed = printed(child, /stay as they were/, 'stderr')
+    writeFileSync(join(folder.path, 'controllers/index.ts'), 'this is no module')
+    await failed
+    await answered('"one"')
+    writeFileSync(join(folder.path, 'controllers/_word.ts'), 'export const word = "two"')
+    writeFileSync(join(folder.path, 'controllers/index.ts'), controller('word'))
+    await answered('"two"')
+    expect(await stop(child)).toBe(0)
+  })
+
+  it('is refused in production', async () => {
+    using folder = moduleFolder({ 'controllers.ts': quickStart })
+    const ended = await run(folder.path, ['--watch'], { NODE_ENV: 'production' })
+    expect(ended).toMatchObject({ code: 1, err: expect.stringContaining('watch is for development') })
+  })
+})
+
+describe('printing', () => {
+  it('routes, the document, help and version', async () => {
+    using folder = moduleFolder({
+      'controllers.ts': quickStart,
+      'package.json': '{"name":"shop","version":"3.2.1","type":"module"}',
+    })
+    const [routes, printedDocument, written, help, version] = await Promise.all([
+      run(folder.path, ['--routes']),
+      run(folder.path, ['--openapi']),
+      run(folder.path, ['--openapi', 'api.json', '--quiet']),
+      run(folder.path, ['--help']),
+      run(folder.path, ['-v']),
+    ])
+    expect(routes.out).toMatch(/^GET {2}\/ +Default\.GET {2}.*controllers\.ts\nGET {2}\/foo +Foo\.GET/)
+    expect(JSON.parse(printedDocument.out)).toMatchObject({ info: { title: 'shop', version: '3.2.1' } })
+    expect(written).toEqual({ code: 0, out: '', err: '' })
+    expect(readFileSync(join(folder.path, 'api.json'), 'utf8')).toBe(printedDocument.out)
+    expect(help.out).toContain('Usage: endpoints')
+    expect(version.out).toMatch(/^\d+\.\d+\.\d+\n$/)
+  })
+
+  it('a module map that gives the same URLs', async () => {
+    using folder = moduleFolder({
+      'controllers/index.ts': quickStart,
+      'controllers/a/b_c.ts': quickStart,
+      'src/x.txt': '',
+    })
+    expect(await run(folder.path, ['build-map', 'controllers', 'src/map.ts'])).toMatchObject({
+      code: 0,
+      out: 'src/map.ts: 2 modules\n',
+    })
+    const { modules } = await import(join(folder.path, 'src/map.ts'))
+    expect(Object.keys(modules)).toEqual(['a/b_c', 'index'])
+  })
+})
+
+describe('refusing', () => {
+  it.each([
+    ['an unknown option', ['--nope'], 2],
+    ['an unknown command', ['nope'], 2],
+    ['a wrong host', ['--host', 'a:b'], 2],
+    ['a port beyond the last', ['--host', ':65536'], 2],
+    ['an unknown interface', ['--interface', 'wsgi'], 2],
+    ['both --app and --prefix', ['--app', 'a', '--prefix', 'b'], 2],
+    ['--watch with --app', ['--app', 'a', '--watch'], 2],
+    ['a prefix that leads nowhere', ['--prefix', 'nope'], 1],
+    ['a prefix outside the folder', ['--prefix', '../controllers'], 1],
+    ['a map of nothing', ['build-map', 'nope', 'map.ts'], 1],
+  ])('%s', async (_name, args, code) => {
+    using folder = moduleFolder({ 'dir/controllers.ts': quickStart, 'controllers.ts': quickStart })
+    const ended = await run(join(folder.path, 'dir'), args)
+    expect(ended).toMatchObject({ code, out: '' })
+    expect(ended.err).toMatch(/^endpoints: .+\n$/)
+    expect(existsSync(join(folder.path, 'dir/map.ts'))).toBe(false)
+  })
+
+  it('a port in use', async () => {
+    using folder = moduleFolder({ 'controllers.ts': quickStart })
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const { port } = taken.address() as AddressInfo
+    const ended = await run(folder.path, ['--host', `127.0.0.1:${port}`])
+    expect(ended).toMatchObject({ code: 1, err: expect.stringContaining('EADDRINUSE') })
+    taken.close()
+  })
+})

@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Application, Controller, Forbidden } from '../src/endpoints.ts'
+import { type EveryInterface, everyInterface } from './every-interface.ts'
+
+class Open extends Controller {
+  static override cors = true
+  GET() {
+    return 'open'
+  }
+  POST(_id: string) {}
+}
+
+class Listed extends Controller {
+  static override cors = {
+    origins: ['https://a.example', 'https://b.example'],
+    credentials: true,
+    headers: ['X-A'],
+    expose: ['X-B', 'X-C'],
+    methods: ['GET'],
+    maxAge: 60,
+  }
+  static override use = [
+    ({ request }: { request: { method: string } }) => {
+      if (request.method === 'POST') throw new Forbidden()
+    },
+  ]
+  GET() {
+    return 'listed'
+  }
+  POST() {}
+  OPTIONS() {
+    return 'its own'
+  }
+}
+
+class Closed extends Controller {
+  static override cors = false
+  GET() {
+    return 'closed'
+  }
+}
+
+class Plain extends Controller {
+  GET() {
+    return 'plain'
+  }
+}
+
+class Inherited extends Listed {}
+
+let own: EveryInterface
+let everywhere: EveryInterface
+beforeAll(async () => {
+  own = await everyInterface({ modules: { index: { Open, Listed, Closed, Inherited } } })
+  everywhere = await everyInterface({ modules: { index: { Closed, Plain } }, cors: true })
+})
+afterAll(async () => {
+  await own.close()
+  await everywhere.close()
+})
+
+const a = { origin: 'https://a.example' }
+const preflight = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'x-any' }
+
+/** The headers of an answer that CORS is about. */
+function corsHeaders(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => /^access-control|^vary$|^allow$/.test(name)))
+}
+
+describe('simple requests', () => {
+  it.each([
+    ['/open', a, { 'access-control-allow-origin': '*' }],
+    ['/open', {}, {}],
+    ['/closed', a, {}],
+    [
+      '/listed',
+      a,
+      {
+        'access-control-allow-origin': 'https://a.example',
+        'access-control-allow-credentials': 'true',
+        'access-control-expose-headers': 'X-B, X-C',
+        vary: 'Origin',
+      },
+    ],
+    ['/listed', { origin: 'https://evil.example' }, { vary: 'Origin' }],
+    ['/listed', {}, { vary: 'Origin' }],
+    ['/inherited', { origin: 'null' }, { vary: 'Origin' }],
+  ])('200: GET %s with %j', async (path, headers, expected) => {
+    const answer = await own.ask({ path, headers: { ...headers } })
+    expect(answer.status).toBe(200)
+    expect(corsHeaders(answer.headers)).toEqual(expected)
+  })
+
+  it('403: errors can be read by the page too', async () => {
+    const answer = await own.ask({ method: 'POST', path: '/listed', headers: a })
+    expect(answer).toMatchObject({
+      status: 403,
+      headers: { 'access-control-allow-origin': 'https://a.example', vary: 'Origin' },
+    })
+  })
+
+  it.each([['/nowhere'], ['/plain/x'], ['/%zz']])(
+    'an error without a controller obeys the application: %s',
+    async (path) => {
+      const { status, headers } = await everywhere.ask({ path, headers: a })
+      expect(status).toBeGreaterThanOrEqual(400)
+      expect(corsHeaders(headers)).toEqual({ 'access-control-allow-origin': '*' })
+    },
+  )
+
+  it('a class may close what the application opens', async () => {
+    expect(corsHeaders((await everywhere.ask({ path: '/plain', headers: a })).headers)).not.toEqual({})
+    expect(corsHeaders((await everywhere.ask({ path: '/closed', headers: a })).headers)).toEqual({})
+  })
+})
+
+describe('preflight', () => {
+  it('204: what the URL allows', async () => {
+    const answer = await own.ask({ method: 'OPTIONS', path: '/open/7', headers: { ...a, ...preflight } })
+    expect([answer.status, corsHeaders(answer.headers)]).toEqual([
+      204,
+      {
+        allow: 'POST, OPTIONS',
+        'access-control-allow-origin': '*',
+        'access-control-allow-methods': 'POST, OPTIONS',
+        'access-control-allow-headers': 'x-any',
+        'access-control-max-age': '3600',
+        vary: 'Access-Control-Request-Headers',
+      },
+    ])
+  })
+
+  it('204: what is configured, before guards and before an own OPTIONS', async () => {
+    const answer = await own.ask({ method: 'OPTIONS', path: '/listed', headers: { ...a, ...preflight } })
+    expect([answer.status, corsHeaders(answer.headers)]).toEqual([
+      204,
+      {
+        allow: 'GET, HEAD, POST, OPTIONS',
+        'access-control-allow-origin': 'https://a.example',
+        'access-control-allow-credentials': 'true',
+        'access-control-allow-methods': 'GET',
+        'access-control-allow-headers': 'X-A',
+        'access-control-expose-headers': 'X-B, X-C',
+        'access-control-max-age': '60',
+        vary: 'Origin',
+      },
+    ])
+  })
+
+  it('403: for a foreign origin', async () => {
+    const headers = { origin: 'https://evil.example', ...preflight }
+    const answer = await own.ask({ method: 'OPTIONS', path: '/listed', headers })
+    expect([answer.status, corsHeaders(answer.headers)]).toEqual([403, { vary: 'Origin' }])
+  })
+
+  it.each([
+    ['/open', a, 204, ''],
+    ['/open', preflight, 204, ''],
+    ['/listed', a, 200, '"its own"'],
+    ['/closed', { ...a, ...preflight }, 204, ''],
+  ])('OPTIONS %s with %j is no preflight', async (path, headers, ...[status, body]) => {
+    const answer = await own.ask({ method: 'OPTIONS', path, headers: { ...headers } })
+    expect(answer).toMatchObject({ status, body })
+    expect(answer.headers).not.toHaveProperty('access-control-allow-methods')
+  })
+
+  it('404: where there is nothing', async () => {
+    const answer = await everywhere.ask({ method: 'OPTIONS', path: '/nowhere', headers: { ...a, ...preflight } })
+    expect(answer.status).toBe(404)
+  })
+})
+
+it.each([[{ credentials: true }], [{ origins: ['*'], credentials: true }]])('refuses %j', (cors) => {
+  expect(() => new Application({ modules: {}, cors })).toThrow('needs a list of origins')
+})

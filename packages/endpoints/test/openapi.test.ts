@@ -1,0 +1,255 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import {
+  Application,
+  type Args,
+  accepts,
+  authBearer,
+  Controller,
+  docsController,
+  type OpenApiDocument,
+  p,
+  rateLimit,
+  requireScopes,
+} from '../src/endpoints.ts'
+import { moduleFolder } from './module-folder.ts'
+
+const Product = z
+  .object({ id: z.int(), made: z.iso.datetime(), tags: z.array(z.string()).default([]) })
+  .meta({ id: 'Product' })
+
+class Default extends Controller {
+  GET() {
+    return null
+  }
+}
+
+class Products extends Controller {
+  static override use = [authBearer(() => ({ scopes: ['read'] })), requireScopes('read')]
+
+  static GET = accepts({
+    path: [p.int({ min: 1 }).optional()],
+    keywords: z.object({ limit: p.int({ max: 500 }).default(50), q: z.string() }),
+    returns: z.array(Product),
+    summary: 'List products',
+    description: 'All of them',
+    tags: ['stock'],
+    deprecated: true,
+    version: ['v1'],
+  })
+  GET(...[_id]: Args<typeof Products.GET>) {
+    return []
+  }
+
+  static POST = accepts({ keywords: Product, status: 201, use: [rateLimit({ limit: 1, ttl: 1 })] })
+  POST() {}
+
+  static PUT_file = accepts({ keywords: z.object({ file: z.file(), note: z.string().optional() }) })
+  PUT_file() {}
+
+  static POST_batch = accepts({ path: [z.string()], body: 'positionals' })
+  POST_batch() {}
+
+  static POST_raw = accepts({ keywords: z.object({ name: z.string() }), body: 'raw' })
+  POST_raw() {}
+
+  static DELETE_hidden = accepts({ hidden: true })
+  DELETE_hidden() {}
+}
+
+class Reflected extends Controller {
+  ANY(_a: string, _b = '', ..._rest: string[]) {}
+  GET_search({ q, page = '1' }: { q: string; page?: string }) {
+    return [q, page]
+  }
+  POST_search({ q, ...more }: { q: string }) {
+    return [q, more]
+  }
+}
+
+class Open extends Controller {
+  static override cors = true
+  GET(_id: string) {}
+  DELETE(_key: string) {}
+}
+
+const modules = {
+  index: { Default, Docs: docsController() },
+  'shop/stock': { Products },
+  foo: { Reflected, Open, Bar_ext: class extends Default {} },
+}
+
+let app: Application
+let document: OpenApiDocument
+beforeAll(async () => {
+  app = await new Application({ modules, info: { title: 'Shop', version: '1.2.3' } }).ready()
+  document = app.openapi()
+})
+
+/** The operations by id, with their verb and path. */
+function operations({ paths }: OpenApiDocument): Record<string, string> {
+  const entries = Object.entries(paths).flatMap(([path, verbs]) =>
+    Object.entries(verbs).map(([verb, { operationId }]) => [operationId, `${verb} ${path}`]),
+  )
+  return Object.fromEntries(entries)
+}
+
+it('is valid OpenAPI 3.1', async () => {
+  const result = await new Validator().validate({ ...structuredClone(document) })
+  expect(result).toMatchObject({ valid: true })
+  expect(document).toMatchObject({ openapi: '3.1.0', info: { title: 'Shop', version: '1.2.3' } })
+})
+
+it('has a path for each number of positionals, and an id for each operation', () => {
+  expect(operations(document)).toEqual({
+    get: 'get /',
+    getFooBarExt: 'get /foo/bar.ext',
+    getFooOpenWithId: 'get /foo/open/{id}',
+    deleteFooOpenWithId: 'delete /foo/open/{id}',
+    optionsFooOpenId: 'options /foo/open/{id}',
+    getFooReflectedSearch: 'get /foo/reflected/search',
+    postFooReflectedSearch: 'post /foo/reflected/search',
+    ...Object.fromEntries(
+      ['get', 'post', 'put', 'patch', 'delete'].flatMap((verb) => [
+        [`${verb}FooReflectedWithA`, `${verb} /foo/reflected/{a}`],
+        [`${verb}FooReflectedWithAB`, `${verb} /foo/reflected/{a}/{b}`],
+        [`${verb}FooReflectedWithABRest`, `${verb} /foo/reflected/{a}/{b}/{rest}`],
+      ]),
+    ),
+    getShopStockProducts: 'get /shop/stock/products',
+    getShopStockProductsWithId: 'get /shop/stock/products/{id}',
+    postShopStockProducts: 'post /shop/stock/products',
+    putShopStockProductsFile: 'put /shop/stock/products/file',
+    postShopStockProductsBatch: 'post /shop/stock/products/batch',
+    postShopStockProductsBatchWithArg1: 'post /shop/stock/products/batch/{arg1}',
+    postShopStockProductsRaw: 'post /shop/stock/products/raw',
+  })
+})
+
+describe('an operation', () => {
+  const operation = (verb: string, path: string) => document.paths[path]?.[verb] ?? { operationId: 'none' }
+
+  it('has what was declared', () => {
+    const listed = operation('get', '/shop/stock/products/{id}')
+    expect(listed).toMatchObject({
+      tags: ['stock'],
+      summary: 'List products',
+      description: 'All of them',
+      deprecated: true,
+      security: [{ bearer: [] }],
+      parameters: [
+        { name: 'id', in: 'path', required: true, schema: { type: 'integer', minimum: 1 } },
+        { name: 'limit', in: 'query', schema: { type: 'integer', maximum: 500, default: 50 } },
+        { name: 'q', in: 'query', required: true, schema: { type: 'string' } },
+      ],
+    })
+    expect(Object.keys(listed.responses ?? {})).toEqual(['200', '400', '401', '403', '404', '405', '406', '500'])
+    const items = { type: 'array', items: { $ref: '#/components/schemas/Product' } }
+    expect(listed.responses).toMatchObject({
+      200: { content: { 'application/json': { schema: items } } },
+      404: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } },
+    })
+  })
+
+  it('has the body of verbs with one', () => {
+    const created = operation('post', '/shop/stock/products')
+    const schema = { $ref: '#/components/schemas/ProductInput' }
+    expect(created.requestBody).toEqual({
+      required: false,
+      content: { 'application/json': { schema }, 'application/x-www-form-urlencoded': { schema } },
+    })
+    expect(Object.keys(created.responses ?? {})).toEqual([
+      '201',
+      '400',
+      '401',
+      '403',
+      '404',
+      '405',
+      '413',
+      '415',
+      '429',
+      '500',
+    ])
+    expect(operation('put', '/shop/stock/products/file').requestBody).toMatchObject({
+      content: { 'multipart/form-data': { schema: { required: ['file'], additionalProperties: false } } },
+    })
+    expect(operation('post', '/shop/stock/products/raw')).toMatchObject({
+      parameters: [{ name: 'name', in: 'query' }],
+      requestBody: { content: { '*/*': {} } },
+    })
+    expect(operation('post', '/foo/reflected/search').requestBody).toMatchObject({
+      content: {
+        'application/json': { schema: { properties: { q: {} }, required: ['q'], additionalProperties: true } },
+      },
+    })
+  })
+
+  it('has what was reflected', () => {
+    expect(operation('get', '/foo/reflected/search').parameters).toEqual([
+      { name: 'q', in: 'query', required: true, schema: { type: 'string' } },
+      { name: 'page', in: 'query', schema: { type: 'string' } },
+    ])
+    expect(operation('get', '/foo/reflected/{a}/{b}/{rest}').parameters).toMatchObject([
+      { name: 'a' },
+      { name: 'b' },
+      { name: 'rest', 'x-rest': true },
+    ])
+    expect(operation('get', '/').tags).toEqual(['root'])
+    expect(operation('get', '/foo/reflected/search').tags).toEqual(['foo'])
+  })
+
+  it('answers something other than 404', async () => {
+    for (const [path, verbs] of Object.entries(document.paths)) {
+      for (const verb of Object.keys(verbs)) {
+        const target = path.replaceAll(/\{\w+\}/g, '1')
+        const { status } = await app.inject({ method: verb.toUpperCase(), path: target })
+        expect(status, `${verb} ${target}`).not.toBe(404)
+        expect(status, `${verb} ${target}`).not.toBe(405)
+      }
+    }
+  })
+})
+
+it('fails where two operations would have one id', async () => {
+  class FooBar extends Default {}
+  class Bar extends Default {}
+  const clashing = await new Application({ modules: { index: { FooBar }, foo: { Bar } } }).ready()
+  expect(() => clashing.openapi()).toThrow('GET /foo/bar and GET /foo-bar would both be the operation getFooBar')
+})
+
+it('has the title of the nearest package.json', async () => {
+  using folder = moduleFolder({
+    'package.json': '{"name":"shop","version":"3.2.1","description":"sells"}',
+    'src/a.txt': '',
+  })
+  const shop = await new Application({ modules, dir: `${folder.path}/src` }).ready()
+  expect(shop.openapi().info).toEqual({ title: 'shop', version: '3.2.1', description: 'sells' })
+})
+
+it('shows the schema of own errors, or none', async () => {
+  const errorBody = () => ({})
+  const bare = await new Application({ modules, errorBody }).ready()
+  expect(bare.openapi().paths['/']?.get).toMatchObject({
+    responses: { 404: { description: 'There is nothing at this URL' } },
+  })
+  expect(JSON.stringify(bare.openapi())).not.toContain('#/components/schemas/Error')
+  const own = await new Application({
+    modules,
+    errorBody,
+    errorSchema: z.object({ title: z.string() }).meta({ id: 'Problem' }),
+  }).ready()
+  expect(own.openapi().components.schemas).toHaveProperty('Problem')
+})
+
+describe('docsController', () => {
+  it('200: the document and a page that loads nothing from elsewhere', async () => {
+    expect(await (await app.inject({ path: '/docs/openapi.json' })).json()).toEqual(document)
+    const page = await app.inject({ path: '/docs' })
+    const html = await page.text()
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'nonce-[\w-]+'/)
+    expect(html).toContain('data-document="/docs/openapi.json"')
+    expect(html).not.toMatch(/https?:|\/\/[a-z]|@import/)
+  })
+})

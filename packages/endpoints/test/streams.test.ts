@@ -1,0 +1,188 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request as nodeRequest, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import Fastify from 'fastify'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Application, accepts, Controller, fastifyOptions } from '../src/endpoints.ts'
+
+/** What happened to the source of each stream, by the name under which it was asked for. */
+const ends = new Map<string, PromiseWithResolvers<string>>()
+let produced = 0
+
+function ended(name: string): PromiseWithResolvers<string> {
+  const end = ends.get(name) ?? Promise.withResolvers<string>()
+  ends.set(name, end)
+  return end
+}
+
+const chunk = new Uint8Array(64 * 1024)
+
+class Streams extends Controller {
+  static GET_endless = accepts({ type: 'application/octet-stream' })
+  async *GET_endless() {
+    const { signal } = this.request
+    try {
+      for (produced = 0; ; produced += 1) yield chunk
+    } finally {
+      ended(this.request.header('x-name') ?? '').resolve(`closed, aborted ${signal.aborted}`)
+    }
+  }
+
+  GET_readable() {
+    const readable = new Readable({
+      read() {
+        this.push(chunk)
+      },
+    })
+    readable.once('close', () => ended(this.request.header('x-name') ?? '').resolve('destroyed'))
+    this.response.type = 'application/octet-stream'
+    return readable
+  }
+
+  GET_web() {
+    const end = ended(this.request.header('x-name') ?? '')
+    return new ReadableStream({
+      pull: (controller) => controller.enqueue(chunk),
+      cancel: () => end.resolve('cancelled'),
+    })
+  }
+
+  async *GET_late() {
+    yield 'first'
+    await ended('first-read').promise
+    throw new Error('after the first chunk')
+  }
+
+  async GET_waiting() {
+    const { signal } = this.request
+    ended('waiting-begun').resolve('begun')
+    await once(signal, 'abort')
+    ended('waiting').resolve('aborted')
+    return 'nobody hears'
+  }
+}
+
+const logged: string[] = []
+const ports = new Map<string, number>()
+let close: () => Promise<unknown>
+let app: Application
+
+beforeAll(async () => {
+  const log = { warn: () => {}, error: (error: unknown) => void logged.push(String(error)) }
+  app = await new Application({ modules: { index: { Default: Streams } }, log }).ready()
+  const listener = createServer(app.listener)
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
+  const fastify = Fastify({
+    ...fastifyOptions(app),
+    logger: { level: 'error', stream: { write: (line: string) => void logged.push(JSON.parse(line).err?.message) } },
+  })
+  await fastify.register(app.fastify)
+  await fastify.listen({ port: 0 })
+  ports.set('listener', portOf(listener)).set('fastify', portOf(fastify.server))
+  close = async () => {
+    listener.closeAllConnections()
+    await Promise.all([new Promise((resolve) => listener.close(resolve)), fastify.close()])
+  }
+})
+afterAll(() => close())
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port
+}
+
+interface Opened {
+  readonly response: IncomingMessage
+  readonly destroy: () => void
+}
+
+async function open(server: string, path: string, name = '', method = 'GET'): Promise<Opened> {
+  const port = ports.get(server)
+  const request = nodeRequest({ port, host: '127.0.0.1', path, method, headers: { 'x-name': name }, agent: false })
+  request.on('error', () => {})
+  request.end()
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  response.on('error', () => {})
+  return { response, destroy: () => void request.destroy() }
+}
+
+const cases = ['listener', 'fastify'].flatMap((server) =>
+  ['endless', 'readable', 'web'].map((path) => [server, path] as const),
+)
+
+describe.each(cases)('%s: /%s', (server, path) => {
+  it('closes its source when the client goes away', async () => {
+    const name = `${server} ${path} gone`
+    const { response, destroy } = await open(server, `/${path}`, name)
+    await once(response, 'data')
+    destroy()
+    expect(await ended(name).promise).toMatch(/^(closed, aborted true|destroyed|cancelled)$/)
+  })
+
+  it('is not begun for HEAD', async () => {
+    const name = `${server} ${path} head`
+    const { response } = await open(server, `/${path}`, name, 'HEAD')
+    expect([response.statusCode, response.headers['content-type']]).toEqual([200, 'application/octet-stream'])
+    // A generator that was never begun has no `finally` to run.
+    if (path !== 'endless') expect(await ended(name).promise).toMatch(/^(destroyed|cancelled)$/)
+  })
+})
+
+describe.each([['listener'], ['fastify']])('%s', (server) => {
+  it('asks for no more than the client reads', async () => {
+    const { response, destroy } = await open(server, '/endless', `${server} slow`)
+    await once(response, 'readable')
+    response.pause()
+    // Buffers of the kernel fill first; then nothing more is produced.
+    for (let turns = 0, before = -1; turns < 200; turns = before === produced ? turns + 1 : 0) {
+      before = produced
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    expect(produced * chunk.byteLength).toBeLessThan(64 * 1024 * 1024)
+    destroy()
+  })
+
+  it('breaks the connection when a stream fails after its beginning, and logs it', async () => {
+    logged.length = 0
+    ends.delete('first-read')
+    const { response } = await open(server, '/late')
+    const chunks: Buffer[] = []
+    response.on('data', (data) => {
+      chunks.push(data)
+      ended('first-read').resolve('read')
+    })
+    await new Promise((resolve) => response.once('close', resolve))
+    expect(response.complete).toBe(false)
+    expect(Buffer.concat(chunks).toString()).toBe('["first"')
+    expect(logged).toContainEqual(expect.stringContaining('after the first chunk'))
+  })
+
+  it('aborts the signal of a request whose client goes away', async () => {
+    ends.delete('waiting')
+    ends.delete('waiting-begun')
+    const request = nodeRequest({ port: ports.get(server), host: '127.0.0.1', path: '/waiting', agent: false })
+    request.on('error', () => {})
+    request.end()
+    await ended('waiting-begun').promise
+    request.destroy()
+    expect(await ended('waiting').promise).toBe('aborted')
+  })
+})
+
+describe('fetch', () => {
+  it.each([['endless'], ['readable'], ['web']])('cancelling the body of /%s closes its source', async (path) => {
+    const name = `fetch ${path}`
+    const response = await app.fetch(new Request(`http://localhost/${path}`, { headers: { 'x-name': name } }))
+    const reader = response.body?.getReader()
+    await reader?.read()
+    await reader?.cancel()
+    expect(await ended(name).promise).toMatch(/^(closed|destroyed|cancelled)/)
+  })
+
+  it('errors the body when a stream fails after its beginning', async () => {
+    ended('first-read').resolve('read')
+    const response = await app.fetch(new Request('http://localhost/late'))
+    expect(response.status).toBe(200)
+    await expect(response.text()).rejects.toThrow('after the first chunk')
+  })
+})
