@@ -11,6 +11,7 @@ import { commonHeaders, headers, noStore } from './plugins/headers.ts'
 import { jsonBody } from './plugins/json-body.ts'
 import { rateLimit } from './plugins/rate-limit.ts'
 import { requireAdmin } from './plugins/require-admin.ts'
+import { adminAuditRoutes } from './routes/admin/audit.ts'
 import { adminUsersRoutes } from './routes/admin/users.ts'
 import { healthRoutes } from './routes/health.ts'
 import { logoutRoutes } from './routes/logout.ts'
@@ -64,6 +65,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
   await app.register(async (admin) => {
     await admin.register(noStore)
     await admin.register(requireAdmin)
+    await admin.register(adminAuditRoutes)
     await admin.register(adminUsersRoutes)
   })
   await app.register(async (answers) => {

@@ -7,6 +7,7 @@ describe('buildOpenApi', () => {
     expect(document).toMatchObject({ openapi: '3.1.0', info: { title: 'Trestle auth' } })
     expect(Object.keys(document.paths).sort()).toEqual([
       '/.well-known/jwks.json',
+      '/admin/audit',
       '/admin/users',
       '/admin/users/{userId}',
       '/health',

@@ -1,0 +1,41 @@
+import { pathOf } from '@trestle/common/telemetry/path-of.ts'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { parseAuditQuery } from '../../audit/audit-query.ts'
+import { countAuditEntries, listAuditEntries } from '../../audit/audit-repository.ts'
+import { auditEntryViewSchema, toAuditEntryView } from '../../audit/audit-view.ts'
+import { errorSchema } from '../../error-envelope.ts'
+import { pageLinks } from '../../pagination/page-links.ts'
+import { parsePage } from '../../pagination/page-query.ts'
+import { plainJson } from '../../plugins/plain-json.ts'
+
+const AuditQuery = z.object({
+  page: z.string().optional().meta({ description: 'from 1' }),
+  per_page: z.string().optional().meta({ description: '1 to 1000, default 50' }),
+  query: z.string().optional().meta({ description: 'author:…, action:… or type:…, with a part of what is looked for' }),
+})
+
+/** `GET /admin/audit` */
+export const adminAuditRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/admin/audit',
+    {
+      schema: {
+        summary: 'What has happened, newest first',
+        querystring: AuditQuery,
+        response: { 200: z.array(auditEntryViewSchema), '4xx': errorSchema, '5xx': errorSchema },
+      },
+      serializerCompiler: plainJson,
+    },
+    async ({ query, url }, reply) => {
+      const { db } = app.deps
+      const { page, perPage } = parsePage(query)
+      const filter = parseAuditQuery(query.query)
+      const entries = await listAuditEntries(db, { filter, limit: perPage, offset: (page - 1) * perPage })
+      const total = await countAuditEntries(db, filter)
+      reply.header('x-total-count', total)
+      reply.header('link', pageLinks({ path: pathOf(url), page, perPage, total, query: { query: query.query } }))
+      return entries.map(toAuditEntryView)
+    },
+  )
+}
