@@ -12,6 +12,9 @@ import { jsonBody } from './plugins/json-body.ts'
 import { rateLimit } from './plugins/rate-limit.ts'
 import { requireAdmin } from './plugins/require-admin.ts'
 import { adminAuditRoutes } from './routes/admin/audit.ts'
+import { adminSsoProvidersRoutes } from './routes/admin/sso/providers.ts'
+import { adminFactorsRoutes } from './routes/admin/users/factors.ts'
+import { adminPasskeysRoutes } from './routes/admin/users/passkeys.ts'
 import { adminUsersRoutes } from './routes/admin/users.ts'
 import { healthRoutes } from './routes/health.ts'
 import { logoutRoutes } from './routes/logout.ts'
@@ -66,7 +69,10 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     await admin.register(noStore)
     await admin.register(requireAdmin)
     await admin.register(adminAuditRoutes)
+    await admin.register(adminSsoProvidersRoutes)
     await admin.register(adminUsersRoutes)
+    await admin.register(adminFactorsRoutes)
+    await admin.register(adminPasskeysRoutes)
   })
   await app.register(async (answers) => {
     await answers.register(noStore)

@@ -93,6 +93,15 @@ export const badCodeVerifier = defineError(
 )
 export const web3Disabled = defineError(422, 'web3_provider_disabled', 'Web3 provider is disabled')
 
+export const factorNotFound = defineError(404, 'mfa_factor_not_found', 'Factor not found')
+export const factorNameTaken = defineError(
+  422,
+  'mfa_factor_name_conflict',
+  'A factor with that friendly name for this user already exists',
+)
+export const passkeysDisabled = defineError(404, 'passkey_disabled', 'Passkeys are disabled')
+export const samlDisabled = defineError(404, 'saml_provider_disabled', 'SAML 2.0 is disabled')
+
 export const overRequestRateLimit = defineError(429, 'over_request_rate_limit', 'Request rate limit reached')
 export const overEmailRateLimit = defineError(429, 'over_email_send_rate_limit', 'email rate limit exceeded')
 export const overSmsRateLimit = defineError(429, 'over_sms_send_rate_limit', 'SMS rate limit exceeded')

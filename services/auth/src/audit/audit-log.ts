@@ -27,6 +27,8 @@ const LOG_TYPES = {
   user_updated_password: 'user',
   identity_linked: 'user',
   identity_unlinked: 'user',
+  factor_deleted: 'factor',
+  factor_updated: 'factor',
 } as const
 
 export type AuditAction = keyof typeof LOG_TYPES

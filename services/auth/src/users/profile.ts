@@ -1,7 +1,8 @@
 import { toRfc3339 } from '@trestle/database/timestamps.ts'
 import { type RawBuilder, type Selectable, sql } from 'kysely'
-import type { IdentitiesTable, MfaFactorsTable, UsersTable } from '../database.ts'
+import type { IdentitiesTable, UsersTable } from '../database.ts'
 import type { Factor } from '../factors/factor.ts'
+import { type FactorRow, toFactor } from '../factors/factor-repository.ts'
 import type { Identity } from '../identities/identity.ts'
 import { toIdentity } from '../identities/identity-repository.ts'
 import type { User } from './user.ts'
@@ -17,11 +18,6 @@ export interface Profile {
 }
 
 type UserRow = Omit<Selectable<UsersTable>, 'encrypted_password'>
-type FactorRow = Pick<
-  Selectable<MfaFactorsTable>,
-  'id' | 'friendly_name' | 'factor_type' | 'status' | 'phone' | 'last_challenged_at' | 'created_at' | 'updated_at'
->
-
 /** A profile as PostgreSQL writes it: rows, with timestamps in the form of its JSON functions. */
 export interface ProfileJson {
   readonly user: { -readonly [Column in keyof UserRow]: UserRow[Column] }
@@ -120,15 +116,10 @@ function toIdentityOfJson(row: Selectable<IdentitiesTable>): Identity {
 }
 
 function toFactorOfJson(row: FactorRow): Factor {
-  return {
-    id: row.id,
-    friendlyName: row.friendly_name,
-    // The table's CHECK constraints allow nothing else.
-    factorType: row.factor_type as Factor['factorType'],
-    status: row.status as Factor['status'],
-    phone: row.phone,
-    lastChallengedAt: row.last_challenged_at && toRfc3339(row.last_challenged_at),
-    createdAt: toRfc3339(row.created_at),
-    updatedAt: toRfc3339(row.updated_at),
-  }
+  return toFactor({
+    ...row,
+    last_challenged_at: row.last_challenged_at && toRfc3339(row.last_challenged_at),
+    created_at: toRfc3339(row.created_at),
+    updated_at: toRfc3339(row.updated_at),
+  })
 }

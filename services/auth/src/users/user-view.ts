@@ -117,7 +117,7 @@ function toIdentityView(identity: Identity): IdentityView {
 }
 
 /** The record of a factor. */
-function toFactorView(factor: Factor): FactorView {
+export function toFactorView(factor: Factor): FactorView {
   return {
     id: factor.id,
     created_at: factor.createdAt,

@@ -1,0 +1,83 @@
+import type { FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorSchema } from '../../../error-envelope.ts'
+import { userNotFound, validationFailed } from '../../../errors.ts'
+import { changeFactor, type FactorOfUser, removeFactor } from '../../../use-cases/change-factor.ts'
+import { requireId } from '../../../users/require-id.ts'
+import { requirePhone } from '../../../users/require-identifier.ts'
+import { findProfile } from '../../../users/user-profile-repository.ts'
+import { factorViewSchema, toFactorView } from '../../../users/user-view.ts'
+
+const UserPath = z.object({ userId: z.string() })
+const FactorPath = z.object({ userId: z.string(), factorId: z.string() })
+const FactorBody = z.object({ friendly_name: z.string().optional(), phone: z.string().optional() })
+const errors = { '4xx': errorSchema, '5xx': errorSchema } as const
+
+const NAME_LENGTH_MAX = 120
+
+/** `/admin/users/{user_id}/factors`: the second factors of a user. */
+export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+
+  app.get(
+    '/admin/users/:userId/factors',
+    {
+      schema: {
+        summary: 'Second factors of a user',
+        params: UserPath,
+        response: { 200: z.array(factorViewSchema), ...errors },
+      },
+    },
+    async ({ params }) => {
+      const profile = await findProfile(deps.lanes, requireId('user_id', params.userId))
+      if (!profile) throw userNotFound()
+      return profile.factors.map(toFactorView)
+    },
+  )
+
+  app.put(
+    '/admin/users/:userId/factors/:factorId',
+    {
+      schema: {
+        summary: 'Rename a second factor, or give it another phone',
+        params: FactorPath,
+        body: FactorBody,
+        response: { 200: factorViewSchema, ...errors },
+      },
+    },
+    async (request) => {
+      const owner = readOwner(request, request.params)
+      const { friendly_name: name, phone } = request.body
+      if (name && [...name].length > NAME_LENGTH_MAX) {
+        throw validationFailed({ message: `friendly_name may not be longer than ${NAME_LENGTH_MAX} characters` })
+      }
+      const changes = { friendlyName: name || undefined, phone: phone ? requirePhone(phone) : undefined }
+      return toFactorView(await changeFactor(deps, owner, changes))
+    },
+  )
+
+  app.delete(
+    '/admin/users/:userId/factors/:factorId',
+    {
+      schema: {
+        summary: 'Take a second factor from a user',
+        params: FactorPath,
+        response: { 200: factorViewSchema, ...errors },
+      },
+    },
+    async (request) => toFactorView(await removeFactor(deps, readOwner(request, request.params))),
+  )
+}
+
+function readOwner(
+  { admin, clientAddress }: FastifyRequest,
+  path: { readonly userId: string; readonly factorId: string },
+): FactorOfUser {
+  return {
+    admin,
+    userId: requireId('user_id', path.userId),
+    factorId: requireId('factor_id', path.factorId),
+    ip: clientAddress.audit,
+  }
+}

@@ -1,0 +1,71 @@
+import { violatedConstraint } from '@trestle/database/violations.ts'
+import type { Transaction } from 'kysely'
+import { type AuditAction, recordAudit } from '../audit/audit-log.ts'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import { factorNameTaken, factorNotFound, userNotFound } from '../errors.ts'
+import type { Factor } from '../factors/factor.ts'
+import { deleteFactor, lockFactor, updateFactor } from '../factors/factor-repository.ts'
+import type { Admin } from '../sessions/admin.ts'
+import { isStaged } from '../users/user.ts'
+import { lockUserById } from '../users/user-repository.ts'
+
+/** A second factor of a user, and the admin who changes it. */
+export interface FactorOfUser {
+  readonly admin: Admin
+  readonly userId: string
+  readonly factorId: string
+  /** For the audit trail. */
+  readonly ip: string
+}
+
+/** Undefined members stay as they are. */
+export interface FactorChanges {
+  readonly friendlyName: string | undefined
+  /** Normalised. Factors of other types have none, and get none. */
+  readonly phone: string | undefined
+}
+
+/** Renames a factor of a user, or gives it another phone. @throws userNotFound, factorNotFound, factorNameTaken */
+export async function changeFactor(deps: AuthDeps, owner: FactorOfUser, changes: FactorChanges): Promise<Factor> {
+  const { friendlyName, phone } = changes
+  try {
+    return await onFactor(deps, { ...owner, action: 'factor_updated' }, (trx, factor) =>
+      updateFactor(trx, factor.id, {
+        updated_at: deps.now(),
+        ...(friendlyName === undefined ? {} : { friendly_name: friendlyName }),
+        ...(phone === undefined || factor.factorType !== 'phone' ? {} : { phone }),
+      }),
+    )
+  } catch (error) {
+    if (violatedConstraint(error, deps.names) !== 'mfa_factors_name_key') throw error
+    throw factorNameTaken({
+      message: `A factor with the friendly name "${friendlyName}" for this user already exists`,
+    })
+  }
+}
+
+/** Takes a factor from a user. @returns the factor as it was @throws userNotFound, factorNotFound */
+export function removeFactor(deps: AuthDeps, owner: FactorOfUser): Promise<Factor> {
+  return onFactor(deps, { ...owner, action: 'factor_deleted' }, async (trx, factor) => {
+    await deleteFactor(trx, factor, deps.now())
+    return factor
+  })
+}
+
+async function onFactor(
+  deps: AuthDeps,
+  { admin, userId, factorId, ip, action }: FactorOfUser & { readonly action: AuditAction },
+  change: (trx: Transaction<AuthDatabase>, factor: Factor) => Promise<Factor>,
+): Promise<Factor> {
+  return deps.db.transaction().execute(async (trx) => {
+    const user = await lockUserById(trx, userId)
+    if (!user || isStaged(user)) throw userNotFound()
+    const factor = await lockFactor(trx, userId, factorId)
+    if (!factor) throw factorNotFound()
+    const changed = await change(trx, factor)
+    const traits = { user_id: userId, factor_id: factorId }
+    await recordAudit(trx, deps, { action, actor: admin.actor, target: user, ip, traits })
+    return changed
+  })
+}
