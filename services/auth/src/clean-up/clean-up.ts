@@ -1,7 +1,7 @@
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { defineTask } from '@trestle/jobs/task.ts'
 import type { AuthDeps } from '../deps.ts'
-import { type Cursor, listSweeps, runBatch, type Sweep } from './sweeps.ts'
+import { type Batch, type Cursor, listSweeps, runBatch, type Sweep } from './sweeps.ts'
 
 /** Removes what is of no more use (contract 8.3). Scheduled every minute, once among all processes. */
 export const cleanUpTask = defineTask<Record<string, never>>('clean-up', {
@@ -16,6 +16,8 @@ export const CLEAN_UP_CRON = '* * * * *'
 
 /** A run goes on as long as batches are full, so that it keeps up with any load, but not into the next one's minute. */
 const RUN_MS = 20_000
+/** Where a walk finds little, it looks at no more than so many thousand rows a minute. */
+const SPARSE_BATCHES_MAX = 20
 
 type CountRows = (table: string, rows: number) => void
 
@@ -25,22 +27,26 @@ export function createCleanUp(
   countRows: CountRows,
 ): () => Promise<Outcome> {
   const cursors = new Map<string, Cursor>()
-  const runOne = async (sweep: Sweep): Promise<boolean> => {
+  const runOne = async (sweep: Sweep): Promise<Batch> => {
     const place = `${sweep.by} ${sweep.table}`
-    const { removed, next } = await runBatch(deps.db, sweep, cursors.get(place))
-    countRows(sweep.table, removed)
-    if (next === undefined) cursors.delete(place)
-    else cursors.set(place, next)
-    return next !== undefined
+    const batch = await runBatch(deps.db, sweep, cursors.get(place))
+    countRows(sweep.table, batch.removed)
+    if (batch.next === undefined) cursors.delete(place)
+    else cursors.set(place, batch.next)
+    return batch
   }
   return async () => {
     const time = AbortSignal.timeout(RUN_MS)
-    let sweeps = listSweeps(deps)
+    let turns = listSweeps(deps).map((sweep) => ({ sweep, sparse: 0 }))
     // In turns, so that a table with much to remove does not keep the others waiting.
-    while (sweeps.length > 0 && !time.aborted) {
-      const unfinished: Sweep[] = []
-      for (const sweep of sweeps) if (await runOne(sweep)) unfinished.push(sweep)
-      sweeps = unfinished
+    while (turns.length > 0 && !time.aborted) {
+      const next: typeof turns = []
+      for (const { sweep, sparse } of turns) {
+        const batch = await runOne(sweep)
+        const sparseNow = batch.isFull ? sparse : sparse + 1
+        if (batch.next !== undefined && sparseNow < SPARSE_BATCHES_MAX) next.push({ sweep, sparse: sparseNow })
+      }
+      turns = next
     }
     return 'done'
   }

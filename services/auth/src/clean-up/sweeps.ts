@@ -27,11 +27,15 @@ export type Cursor = string
 
 export interface Batch {
   readonly removed: number
+  /** Whether it took as many rows as a batch may: there will be more. */
+  readonly isFull: boolean
   /** Undefined: nothing is left for now. */
   readonly next: Cursor | undefined
 }
 
 const ROWS_MAX = 100
+/** Rows that a batch of a walk looks at, to find those. */
+const SEEN_MAX = 1_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const ANONYMOUS_LIFETIME_MS = 30 * DAY_MS
@@ -63,7 +67,11 @@ export function listSweeps({ config, now }: Pick<AuthDeps, 'config' | 'now'>): r
     byIndex('flow_state', 'created_at', ago(flowMs)),
     byIndex('mfa_factors', 'created_at', yesterday, sql`status = 'unverified'`),
     byIndex('one_time_tokens', 'expires_at', yesterday),
-    byIndex('send_throttle', 'sent_at', yesterday),
+    byIndex(
+      'send_throttle',
+      'sent_at',
+      ago(Math.max(DAY_MS, ...Object.values(config.mail.intervalMs), config.sms.intervalMs)),
+    ),
     byIndex('users', 'staged_at', ago(stagedMs)),
     byIndex('users', 'created_at', ago(ANONYMOUS_LIFETIME_MS), sql`is_anonymous`),
   ]
@@ -87,30 +95,19 @@ function listSessionWalks(
 }
 
 /** Deletes at most 100 rows. Those that somebody is working on are left for the next time. */
-export function runBatch(db: Kysely<AuthDatabase>, sweep: Sweep, after: Cursor | undefined): Promise<Batch> {
-  return sweep.by === 'index' ? runIndexBatch(db, sweep) : runWalkBatch(db, sweep, after)
-}
-
-async function runIndexBatch(db: Kysely<AuthDatabase>, sweep: Sweep & { readonly by: 'index' }): Promise<Batch> {
+export async function runBatch(db: Kysely<AuthDatabase>, sweep: Sweep, after: Cursor | undefined): Promise<Batch> {
+  if (sweep.by === 'walk') return runWalkBatch(db, sweep, after)
   const { numAffectedRows } = await indexStatement(sweep).execute(db)
   const removed = Number(numAffectedRows ?? 0n)
-  return { removed, next: removed === ROWS_MAX ? FRONT : undefined }
+  const isFull = removed === ROWS_MAX
+  return { removed, isFull, next: isFull ? FRONT : undefined }
 }
 
-interface WalkRow {
-  readonly removed: number
-  readonly last_id: string
-  readonly goes_on: boolean
-}
-
-async function runWalkBatch(
-  db: Kysely<AuthDatabase>,
-  sweep: Sweep & { readonly by: 'walk' },
-  after: Cursor | undefined,
-): Promise<Batch> {
+async function runWalkBatch(db: Kysely<AuthDatabase>, sweep: Walk, after: Cursor | undefined): Promise<Batch> {
   const { rows } = await walkStatement(sweep, after ?? START[sweep.table]).execute(db)
   const [row] = rows
-  return row ? { removed: row.removed, next: row.goes_on ? row.last_id : undefined } : { removed: 0, next: undefined }
+  if (!row) return { removed: 0, isFull: false, next: undefined }
+  return { removed: row.removed, isFull: row.is_full, next: row.goes_on ? row.last_id : undefined }
 }
 
 /** The statement of a batch. */
@@ -118,22 +115,37 @@ export function batchStatement(sweep: Sweep): RawBuilder<unknown> {
   return sweep.by === 'index' ? indexStatement(sweep) : walkStatement(sweep, START[sweep.table])
 }
 
-function indexStatement({ table, column, stale }: Sweep & { readonly by: 'index' }): RawBuilder<unknown> {
+function indexStatement({ table, column, stale }: Extract<Sweep, { by: 'index' }>): RawBuilder<unknown> {
   return sql`DELETE FROM ${sql.table(table)} WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM ${sql.table(table)} WHERE ${stale}
     ORDER BY ${sql.ref(column)} LIMIT ${sql.lit(ROWS_MAX)} FOR UPDATE SKIP LOCKED))`
 }
 
-function walkStatement({ table, stale, until }: Sweep & { readonly by: 'walk' }, after: Cursor): RawBuilder<WalkRow> {
+type Walk = Extract<Sweep, { by: 'walk' }>
+
+interface WalkRow {
+  readonly removed: number
+  readonly is_full: boolean
+  readonly last_id: string
+  readonly goes_on: boolean
+}
+
+/** The next batch goes on behind the last row that this one took, or, where it was not full, behind all that it saw. */
+function walkStatement({ table, stale, until }: Walk, after: Cursor): RawBuilder<WalkRow> {
   return sql`
-    WITH page AS MATERIALIZED (
-      SELECT id, created_at FROM ${sql.table(table)} WHERE id > ${after} ORDER BY id LIMIT ${sql.lit(ROWS_MAX)}
+    WITH seen AS MATERIALIZED (
+      SELECT id, created_at, ${stale} AS is_stale FROM ${sql.table(table)}
+      WHERE id > ${after} ORDER BY id LIMIT ${sql.lit(SEEN_MAX)}
+    ), found AS MATERIALIZED (
+      SELECT id FROM seen WHERE is_stale ORDER BY id LIMIT ${sql.lit(ROWS_MAX)}
     ), gone AS (
       DELETE FROM ${sql.table(table)} WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM ${sql.table(table)} WHERE id = ANY (ARRAY(SELECT id FROM page)) AND ${stale}
+        SELECT ctid FROM ${sql.table(table)} WHERE id = ANY (ARRAY(SELECT id FROM found)) AND ${stale}
         FOR UPDATE SKIP LOCKED)) RETURNING 1
+    ), counts AS (
+      SELECT (SELECT count(*)::int FROM gone) AS removed, (SELECT count(*) FROM found) = ${sql.lit(ROWS_MAX)} AS is_full,
+        (SELECT count(*) FROM seen) = ${sql.lit(SEEN_MAX)} AS saw_all_it_may
     )
-    SELECT (SELECT count(*)::int FROM gone) AS removed, id::text AS last_id,
-      created_at < ${until} AND (SELECT count(*) FROM page) = ${sql.lit(ROWS_MAX)} AS goes_on
-    FROM page ORDER BY id DESC LIMIT 1`
+    SELECT removed, is_full, id::text AS last_id, is_full OR (saw_all_it_may AND created_at < ${until}) AS goes_on
+    FROM seen, counts WHERE NOT is_full OR id IN (SELECT id FROM found) ORDER BY id DESC LIMIT 1`
 }
