@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import type { Database } from '@trestle/database/connect.ts'
+import type { Redis } from 'ioredis'
 import { CompiledQuery } from 'kysely'
 import {
   RateLimiterMemory,
@@ -33,6 +35,8 @@ export type LimiterStore = (name: string, window: Window) => Limiter
 /** A store, and what ends its connection. */
 export interface OpenLimiterStore {
   readonly store: LimiterStore
+  /** Throws unless Redis answers; the other stores need nothing beside the service's own database. */
+  check(): Promise<void>
   close(): void
 }
 
@@ -44,6 +48,7 @@ export interface LimiterStoreSettings {
 }
 
 const REDIS_TIMEOUT_MS = 500
+const CONNECT_MS = 5_000
 
 /**
  * Opens the store that the settings name. While PostgreSQL or Redis does not answer, the process counts for itself: a limit
@@ -56,11 +61,11 @@ export async function openLimiterStore<Tables>(
   database: Pick<Database<Tables>, 'db' | 'names'>,
   onError: (error: Error) => void,
 ): Promise<OpenLimiterStore> {
-  if (store === 'postgres') return { store: postgresStore(database, onError), close: () => {} }
+  if (store === 'postgres') return { store: postgresStore(database, onError), check: async () => {}, close: () => {} }
   if (store === 'redis' && redisUrl !== undefined) {
-    const { Redis } = await import('ioredis')
+    const ioredis = await import('ioredis')
     // Without a queue, retries and patience a command fails soon, and the process's own memory counts instead.
-    const client = new Redis(redisUrl, {
+    const client = new ioredis.Redis(redisUrl, {
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       commandTimeout: REDIS_TIMEOUT_MS,
@@ -70,10 +75,17 @@ export async function openLimiterStore<Tables>(
     return {
       store: (name, window) =>
         toLimiter(new RateLimiterRedis({ ...shared(prefix + name, window), storeClient: client })),
+      check: () => ping(client),
       close: () => client.disconnect(),
     }
   }
-  return { store: memoryStore(), close: () => {} }
+  return { store: memoryStore(), check: async () => {}, close: () => {} }
+}
+
+/** The client connects in the background: a command that comes before that would fail. */
+async function ping(client: Redis): Promise<void> {
+  if (client.status !== 'ready') await once(client, 'ready', { signal: AbortSignal.timeout(CONNECT_MS) })
+  await client.ping()
 }
 
 /** Node's timers count milliseconds in 31 bits: 24.8 days. */

@@ -230,6 +230,33 @@ describe('loadAuthConfig', () => {
     expect(config.mail.smtp?.headers).toEqual({ 'X-Kind': ['$messageType'] })
   })
 
+  it.each([
+    ['TOKEN_REFRESH', 'token'],
+    ['VERIFY', 'verify'],
+    ['OTP', 'otp'],
+    ['SSO', 'sso'],
+    ['PASSKEY', 'passkey'],
+    ['ANONYMOUS_USERS', 'anonymousUsers'],
+  ] as const)('lets RATE_LIMIT_%s be switched off', (setting, limit) => {
+    for (const value of ['off', 'OFF', '0']) {
+      const { config } = load({ [`AUTH_RATE_LIMIT_${setting}`]: value })
+      expect(config.rateLimits[limit]).toBe('off')
+    }
+  })
+
+  it('lets the other limits be switched off, where 0 has no meaning of its own', () => {
+    const load0 = (value: string) =>
+      load({
+        AUTH_RATE_LIMIT_EMAIL_SENT: value,
+        AUTH_RATE_LIMIT_SMS_SENT: value,
+        AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: value,
+        AUTH_SECURITY_FAILED_ATTEMPTS: value,
+      }).config.rateLimits
+    expect(load0('off')).toMatchObject({ email: 'off', sms: 'off', factors: 'off', failures: 'off' })
+    const none = { points: 0, windowMs: 3_600_000 }
+    expect(load0('0')).toMatchObject({ email: none, sms: none, factors: 'off', failures: 'off' })
+  })
+
   it('prefers the prefixed name, and the environment over the file', () => {
     expect(load({ PORT: '1', AUTH_API_PORT: '2' }).config.server.port).toBe(2)
     expect(load({ PORT: '1' }).config.server.port).toBe(1)

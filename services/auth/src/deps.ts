@@ -13,7 +13,7 @@ import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
 import { createOutbox, type Outbox } from '@trestle/jobs/outbox.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
-import { openLimiterStore } from '@trestle/service/limiter-store.ts'
+import { type OpenLimiterStore, openLimiterStore } from '@trestle/service/limiter-store.ts'
 import type { Kysely } from 'kysely'
 import type { AuthConfig } from './config.ts'
 import type { AuthDatabase } from './database.ts'
@@ -66,6 +66,7 @@ export interface AuthDeps {
 export interface OpenDeps {
   readonly deps: AuthDeps
   readonly database: Database<AuthDatabase>
+  readonly limiters: Pick<OpenLimiterStore, 'check'>
   close(): Promise<void>
 }
 
@@ -127,6 +128,7 @@ export async function createDeps(config: AuthConfig, telemetry: Telemetry): Prom
   return {
     deps,
     database,
+    limiters,
     close: async () => {
       mailer.close()
       limiters.close()

@@ -73,6 +73,7 @@ describe('auth migrate and auth doctor', () => {
         'ok    URLs: http://localhost:8081',
         'ok    SMS: none',
         'ok    mail templates: built in',
+        'ok    rate limits: counted in memory',
         'ok    dead jobs: none',
       ],
     })
@@ -84,6 +85,8 @@ describe('auth migrate and auth doctor', () => {
       AUTH_SMTP_PORT: '1',
       AUTH_OPERATOR_TOKEN: 'x',
       AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+      AUTH_RATE_LIMIT_STORE: 'redis',
+      AUTH_REDIS_URL: 'redis://127.0.0.1:1',
       AUTH_MAILER_TEMPLATES_INVITE: 'http://169.254.169.254/latest/meta-data',
     })
     expect(isHealthy).toBe(false)
@@ -93,6 +96,7 @@ describe('auth migrate and auth doctor', () => {
       'wrong URLs: http://auth.example.com is not https; put the service behind a TLS proxy and set its https address as AUTH_API_EXTERNAL_URL',
       'wrong SMS: phones may sign in, and no gateway can be used; set AUTH_SMS_PROVIDER and the account of that gateway, or AUTH_EXTERNAL_PHONE_ENABLED=false',
       'wrong mail templates: the address of 169.254.169.254 is not one that this service may call; correct the address or the template; the built-in text is sent meanwhile',
+      'wrong rate limits: connect ECONNREFUSED 127.0.0.1:1; start Redis, or correct AUTH_REDIS_URL; each process counts for itself meanwhile',
     ])
     expect(await examine({ AUTH_SITE_URL: 'x' })).toEqual({
       isHealthy: false,

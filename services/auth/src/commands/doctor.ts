@@ -70,6 +70,14 @@ const checks: readonly Check<OpenDeps>[] = [
     },
   },
   {
+    name: 'rate limits',
+    advice: 'start Redis, or correct AUTH_REDIS_URL; each process counts for itself meanwhile',
+    run: async ({ deps, limiters }) => {
+      await limiters.check()
+      return `counted in ${deps.config.rateLimits.store}`
+    },
+  },
+  {
     name: 'dead jobs',
     advice: 'look at the log for more; they stay in the queue of the same name with _dead for 90 days',
     run: async ({ deps: { db, names } }) => {

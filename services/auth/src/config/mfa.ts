@@ -1,6 +1,7 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
-import { duration, flag, integer, text } from '@trestle/common/config/setting.ts'
-import { codeLength, limit } from './rules.ts'
+import { duration, flag, integer } from '@trestle/common/config/setting.ts'
+import { parseTemplate } from '../mail/mail-template.ts'
+import { codeLength, limit, templateText } from './rules.ts'
 
 /** Contract 1.4, second factors. */
 export const mfaSettings = {
@@ -14,7 +15,7 @@ export const mfaSettings = {
   MFA_PHONE_ENROLL_ENABLED: flag().default(false),
   MFA_PHONE_VERIFY_ENABLED: flag().default(false),
   MFA_PHONE_OTP_LENGTH: codeLength().default(6),
-  MFA_PHONE_TEMPLATE: text().default('Your code is {{ .Code }}'),
+  MFA_PHONE_TEMPLATE: templateText().default(parseTemplate('Your code is {{ .Code }}')),
   MFA_PHONE_MAX_FREQUENCY: duration().default(60_000),
 } as const
 

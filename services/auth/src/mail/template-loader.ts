@@ -68,7 +68,7 @@ async function fetchTemplate({ templates }: MailConfig, outbound: Outbound, url:
     bytesMax: templates.sizeMax,
     origin: 'operator',
   })
-  if (status !== 200) throw new Error(`${url} answered ${status}`)
+  if (status !== 200) throw new Error(`${new URL(url).host} answered ${status}`)
   return parseTemplate(body)
 }
 

@@ -1,0 +1,14 @@
+import { describe, expect, it } from 'vitest'
+import { RETRY_FOR_A_DAY } from './task.ts'
+
+describe('RETRY_FOR_A_DAY', () => {
+  it('tries for a day at least, and at once at first', () => {
+    const { retryLimit, firstDelaySeconds, longestDelaySeconds } = RETRY_FOR_A_DAY
+    // The queue waits between once and twice a delay that doubles, up to the longest.
+    const shortest = Array.from({ length: retryLimit }, (_, retry) =>
+      Math.min(longestDelaySeconds, firstDelaySeconds * 2 ** retry),
+    )
+    expect(shortest[0]).toBe(5)
+    expect(shortest.reduce((sum, seconds) => sum + seconds, 0)).toBeGreaterThan(86_400)
+  })
+})
