@@ -13,8 +13,11 @@ export interface MailJob extends Mail {
   readonly expiresAt: string | null
 }
 
-/** Mails outlive an outage of the server of more than a day. */
-export const mailTask = defineTask<MailJob>('mail', { ...RETRY_FOR_A_DAY, timeoutSeconds: 90, sealed: true })
+/**
+ * Mails outlive an outage of the server of more than a day. An attempt ends by itself, by the mailer's bounds on each step of
+ * the conversation: were it given up earlier, its mail might still go out beside that of the next.
+ */
+export const mailTask = defineTask<MailJob>('mail', { ...RETRY_FOR_A_DAY, timeoutSeconds: 240, sealed: true })
 
 /** Sends a mail after the transaction of its cause has been committed. @param mail without an id gets one */
 export async function queueMail(
