@@ -17,6 +17,7 @@ import { adminFactorsRoutes } from './routes/admin/users/factors.ts'
 import { adminPasskeysRoutes } from './routes/admin/users/passkeys.ts'
 import { adminUsersRoutes } from './routes/admin/users.ts'
 import { healthRoutes } from './routes/health.ts'
+import { inviteRoutes } from './routes/invite.ts'
 import { logoutRoutes } from './routes/logout.ts'
 import { magiclinkRoutes } from './routes/magiclink.ts'
 import { otpRoutes } from './routes/otp.ts'
@@ -73,6 +74,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     await admin.register(adminUsersRoutes)
     await admin.register(adminFactorsRoutes)
     await admin.register(adminPasskeysRoutes)
+    await admin.register(inviteRoutes)
   })
   await app.register(async (answers) => {
     await answers.register(noStore)

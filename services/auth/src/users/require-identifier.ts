@@ -8,12 +8,15 @@ export function requireIdentifier(body: {
   readonly email?: string | undefined
   readonly phone?: string | undefined
 }): UserIdentifier {
-  if (body.email) {
-    const message = emailProblem(body.email)
-    if (message !== undefined) throw validationFailed({ message })
-    return { kind: 'email', value: normaliseEmail(body.email) }
-  }
+  if (body.email) return { kind: 'email', value: requireEmail(body.email) }
   return { kind: 'phone', value: requirePhone(body.phone ?? '') }
+}
+
+/** A normalised email. @throws validationFailed */
+export function requireEmail(email: string): string {
+  const message = emailProblem(email)
+  if (message !== undefined) throw validationFailed({ message })
+  return normaliseEmail(email)
 }
 
 /** Digits of a phone number. @throws validationFailed */

@@ -1,0 +1,172 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { expectFailure, type Failure } from '../../test/expect-failure.ts'
+import { forgeBearer, OPERATOR } from '../../test/forged-token.ts'
+import { openMailApp } from '../../test/mail-app.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
+
+const main = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: 'off', AUTH_DISABLE_SIGNUP: 'true' })
+const { clock, deps } = main
+const TAKEN = [422, 'email_exists', 'A user with this email address has already been registered'] as const
+
+afterAll(() => main.close())
+
+const invite = (body: object, url = '/invite') => main.post(url, body, OPERATOR)
+const refuse = (payload: object, failure: Failure, headers: Record<string, string> = OPERATOR) =>
+  expectFailure(main, { method: 'POST', url: '/invite', payload, headers }, failure)
+const verify = (body: object) => main.post('/verify', body)
+const rowsOf = (email: string) => deps.db.selectFrom('users').selectAll().where('email', '=', email).execute()
+const timestamp = (date: Date) => date.toISOString().replace('Z', '000+00:00')
+
+describe('POST /invite', () => {
+  it('200: makes a user without password, also where signups are disabled, and mails them', async () => {
+    const email = 'ada@example.com'
+    const at = timestamp(clock.now())
+    const answer = await invite(
+      { email: 'Ada@Example.com', data: { name: 'Ada' } },
+      '/invite?redirect_to=http://localhost:5173/x',
+    )
+    expect(answer.statusCode).toBe(200)
+    const { id } = answer.json()
+    expect(answer.json()).toEqual({
+      id,
+      aud: 'authenticated',
+      role: 'authenticated',
+      email,
+      invited_at: at,
+      phone: '',
+      confirmation_sent_at: at,
+      app_metadata: { provider: 'email', providers: ['email'] },
+      user_metadata: { name: 'Ada' },
+      identities: [
+        {
+          identity_id: expect.any(String),
+          id,
+          user_id: id,
+          identity_data: { sub: id, email, email_verified: false, phone_verified: false, name: 'Ada' },
+          provider: 'email',
+          created_at: at,
+          updated_at: at,
+          email,
+        },
+      ],
+      created_at: at,
+      updated_at: at,
+      is_anonymous: false,
+    })
+    const { mail, link, token } = await main.readMail(email)
+    expect(mail.subject).toBe("You've been invited")
+    expect(link.href).toBe(
+      `http://localhost:8081/verify?token=${token}&type=invite&redirect_to=http://localhost:5173/x`,
+    )
+    expect(await rowsOf(email)).toMatchObject([{ encrypted_password: null }])
+    const entries = await deps.db.selectFrom('audit_log_entries').selectAll().where('target_user_id', '=', id).execute()
+    expect(entries).toMatchObject([
+      {
+        action: 'user_invited',
+        log_type: 'team',
+        actor_id: null,
+        payload: { traits: { user_id: id, user_email: email, user_phone: '' } },
+      },
+    ])
+  })
+
+  it('200: accepted with a password, which signs in from then on', async () => {
+    const email = 'grace@example.com'
+    await invite({ email })
+    const { code } = await main.readMail(email)
+    const weak = await verify({ type: 'invite', token: code, email, password: 'x' })
+    expect(weak.json()).toMatchObject({ error_code: 'weak_password' })
+    const password = 'correct horse'
+    const accepted = await verify({ type: 'invite', token: code, email, password })
+    expect(accepted.json()).toMatchObject({ type: 'invite', user: { email_confirmed_at: timestamp(clock.now()) } })
+    expect((await main.post('/token?grant_type=password', { email, password })).statusCode).toBe(200)
+  })
+
+  it('200: by a link, which asks for no password', async () => {
+    const email = 'link@example.com'
+    await invite({ email })
+    const { link } = await main.readMail(email)
+    const followed = await main.app.inject({ method: 'GET', url: `/verify${link.search}` })
+    expect(followed.headers.location).toMatch(/^http:\/\/localhost:3000\/#access_token=.*&type=invite&/)
+  })
+
+  it('200: invites an unconfirmed user again, whose password does not outlive it', async () => {
+    const { user, email, password } = await createSignedUp(deps, { email_confirmed_at: null })
+    const answer = await invite({ email, data: { team: 'x', name: null } })
+    expect(answer.json()).toMatchObject({
+      id: user.id,
+      invited_at: timestamp(clock.now()),
+      user_metadata: { team: 'x' },
+    })
+    expect(answer.json().user_metadata).toEqual({ team: 'x' })
+    const { token } = await main.readMail(email)
+    expect((await verify({ type: 'invite', token_hash: token })).statusCode).toBe(200)
+    expect((await main.post('/token?grant_type=password', { email, password })).statusCode).toBe(400)
+  })
+
+  it('200: keeps the password of a user who is confirmed by phone', async () => {
+    const { email, password } = await createSignedUp(deps, {
+      email_confirmed_at: null,
+      phone: '14155550100',
+      phone_confirmed_at: clock.now(),
+    })
+    await invite({ email })
+    const { token } = await main.readMail(email)
+    expect((await verify({ type: 'invite', token_hash: token })).statusCode).toBe(200)
+    expect((await main.post('/token?grant_type=password', { email, password })).statusCode).toBe(200)
+  })
+
+  it('200: a staged row makes way; parallel invitations make one user', async () => {
+    const email = 'staged@example.com'
+    const staged = await deps.db
+      .insertInto('users')
+      .values({
+        aud: 'authenticated',
+        role: 'authenticated',
+        email,
+        staged_at: clock.now(),
+        raw_user_meta_data: { a: 1 },
+      })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    const answers = await Promise.all(Array.from({ length: 5 }, () => invite({ email })))
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual(Array(5).fill(200))
+    const [row, ...others] = await rowsOf(email)
+    expect(others).toEqual([])
+    expect(row).toMatchObject({ staged_at: null, raw_user_meta_data: {} })
+    expect(new Set(answers.map((answer) => answer.json().id))).toEqual(new Set([row?.id]))
+    expect(row?.id).not.toBe(staged.id)
+  })
+
+  it('422: a confirmed user, and one of another audience', async () => {
+    const confirmed = await createSignedUp(deps)
+    const other = await createSignedUp(deps, { aud: 'other', email_confirmed_at: null })
+    await refuse({ email: confirmed.email }, TAKEN)
+    await refuse({ email: other.email }, TAKEN)
+    await main.idle()
+    expect(main.recipients()).not.toContain(confirmed.email)
+  })
+
+  it('400: an email that is none; 401 and 403: without the bearer of an admin', async () => {
+    await refuse({}, [400, 'validation_failed', 'An email address is required'])
+    await refuse({ email: 'x' }, [400, 'validation_failed', 'Unable to validate email address: invalid format'])
+    await refuse({}, [401, 'no_authorization', 'This endpoint requires a valid Bearer token'], {})
+    const user = { authorization: forgeBearer({ role: 'authenticated' }) }
+    await refuse({ email: 'a@example.com' }, [403, 'not_admin', 'User not allowed'], user)
+  })
+})
+
+describe('POST /invite under settings', () => {
+  it('429: no mail is left, and nothing is stored; a refusal takes nothing', async () => {
+    const open = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
+    const { email } = await createSignedUp(open.deps)
+    const ask = (payload: object) => open.post('/invite', payload, OPERATOR)
+    expect((await ask({ email })).statusCode).toBe(422)
+    expect((await ask({ email: 'a@example.com' })).statusCode).toBe(200)
+    const request = { method: 'POST', url: '/invite', payload: { email: 'b@example.com' }, headers: OPERATOR } as const
+    await expectFailure(open, request, [429, 'over_email_send_rate_limit', 'email rate limit exceeded'])
+    const rows = await open.deps.db.selectFrom('users').select('email').where('email', '=', 'b@example.com').execute()
+    expect(rows).toEqual([])
+    await open.close()
+  })
+})

@@ -1,0 +1,40 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorSchema } from '../error-envelope.ts'
+import { plainJson } from '../plugins/plain-json.ts'
+import { readContext } from '../plugins/request-context.ts'
+import { inviteUser } from '../use-cases/invite-user.ts'
+import { requireMetadata } from '../users/metadata.ts'
+import { requireEmail } from '../users/require-identifier.ts'
+import { toUserView, userViewSchema } from '../users/user-view.ts'
+
+const inviteBody = z.looseObject({
+  email: z.string().optional(),
+  data: z.record(z.string(), z.unknown()).optional(),
+})
+
+/** `POST /invite`: mails somebody an invitation. */
+export const inviteRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  app.post(
+    '/invite',
+    {
+      schema: {
+        summary: 'Invite somebody by mail',
+        body: inviteBody,
+        response: { 200: userViewSchema, '4xx': errorSchema, '5xx': errorSchema },
+      },
+      serializerCompiler: plainJson,
+    },
+    async (request, reply) => {
+      const { admin, body } = request
+      const { user, identities, factors } = await inviteUser(deps, {
+        admin,
+        email: requireEmail(body.email ?? ''),
+        data: requireMetadata(body.data),
+        context: readContext(deps, request, reply),
+      })
+      return toUserView(user, identities, factors)
+    },
+  )
+}

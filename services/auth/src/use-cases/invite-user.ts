@@ -1,0 +1,80 @@
+import type { Transaction } from 'kysely'
+import { adminTraits } from '../audit/admin-traits.ts'
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import { emailExists } from '../errors.ts'
+import type { Admin } from '../sessions/admin.ts'
+import { mergeMetadata } from '../users/metadata.ts'
+import type { Profile } from '../users/profile.ts'
+import { isStaged, type User } from '../users/user.ts'
+import { getProfile } from '../users/user-profile-repository.ts'
+import { deleteStagedUser, lockUserByIdentifier, updateUser } from '../users/user-repository.ts'
+import { insertOwnUser } from './insert-own-user.ts'
+import { issueMailToken } from './issue-mail-token.ts'
+import type { RequestContext } from './request-context.ts'
+
+export interface Invitation {
+  readonly admin: Admin
+  /** Normalised. */
+  readonly email: string
+  readonly data: Readonly<Record<string, unknown>>
+  readonly context: RequestContext
+}
+
+/**
+ * Mails an invitation, also where signups are disabled (contract 4.3). Who has not confirmed yet is invited again.
+ * @throws emailExists for a confirmed user, overEmailRateLimit
+ */
+export async function inviteUser(deps: AuthDeps, invitation: Invitation): Promise<Profile> {
+  const allowance = await deps.rateLimits.email.take()
+  try {
+    return await deps.db.transaction().execute((trx) => invite(trx, deps, invitation))
+  } catch (error) {
+    await allowance.giveBack()
+    throw error
+  }
+}
+
+async function invite(trx: Transaction<AuthDatabase>, deps: AuthDeps, invitation: Invitation): Promise<Profile> {
+  const { admin, email, context } = invitation
+  const user = await findOrMakeInvited(trx, deps, invitation)
+  await issueMailToken(trx, deps, {
+    user,
+    email,
+    tokenKind: 'confirmation',
+    mailKind: 'INVITE',
+    linkType: 'invite',
+    linkPath: deps.config.mail.linkPaths.invite,
+    flow: { method: 'invite', pkce: undefined },
+    context,
+  })
+  const traits = adminTraits(user)
+  await recordAudit(trx, deps, { action: 'user_invited', actor: admin.actor, target: user, ip: context.ip, traits })
+  return getProfile(trx, user.id)
+}
+
+async function findOrMakeInvited(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  invitation: Invitation,
+): Promise<User> {
+  const { email, data, context } = invitation
+  const identifier = { kind: 'email', value: email } as const
+  const at = deps.now()
+  const since = { invited_at: at, confirmation_sent_at: at }
+  const holder = await lockUserByIdentifier(trx, identifier)
+  if (holder && !isStaged(holder)) {
+    if (holder.emailConfirmedAt !== null || holder.aud !== context.audience) throw emailExists()
+    return updateUser(trx, holder.id, {
+      ...since,
+      // Whoever signed up with this address has never shown that it is theirs: their password must not outlive the invitation.
+      ...(holder.confirmedAt === null ? { encrypted_password: null } : {}),
+      raw_user_meta_data: mergeMetadata(holder.userMetadata, data),
+      updated_at: at,
+    })
+  }
+  if (holder) await deleteStagedUser(trx, holder.id)
+  const made = await insertOwnUser(trx, deps, { identifier, aud: context.audience, passwordHash: null, data, since })
+  return made ?? findOrMakeInvited(trx, deps, invitation)
+}
