@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { type Comparison, compare, type Rounds } from './compare.ts'
 import { type DatabaseServer, execute } from './database.ts'
-import { type Deployment, deploy } from './deployment.ts'
+import { type Deployment, deploy, threadsFor } from './deployment.ts'
 import type { LoadGenerator } from './load/load.ts'
 import { measurePasswords, type NeighbourResult, type PasswordResult } from './passwords.ts'
 import type { Cores } from './processes/cores.ts'
@@ -48,40 +48,55 @@ export async function measureService(scenario: Scenario, options: BenchOptions):
   const endpoints = await scenario.prepare({ url: ours.url, runCommand: deployment.runCommand })
   // Without statistics the planner guesses. Autovacuum would gather them a minute later, in the middle of a round.
   await execute(databaseUrl, 'VACUUM ANALYZE')
-  const reference = await startReference(scenario, deployment, { ...options, databaseUrl })
+  const reference = await startReference(scenario, deployment, { ...oneCore, databaseUrl })
   started.defer(reference.stop)
   const comparisons: Comparison[] = []
   for (const endpoint of endpoints) {
     comparisons.push(await compare({ ours, reference }, endpoint, options.generate, options.rounds))
   }
   const loadedMib = ours.residentMib()
-  const passwords = service === 'auth' ? await onAllCores(deployment, options) : undefined
+  const passwords = service === 'auth' ? await onAllCores(scenario, deployment, { ...options, databaseUrl }) : undefined
   return { service, comparisons, passwords, startUp, loadedMib }
 }
 
 async function startReference(
   { service, referenceEnv }: Scenario,
   { secrets }: Deployment,
-  { cores, databaseUrl }: BenchOptions & { readonly databaseUrl: string },
+  {
+    cores,
+    coreCount,
+    databaseUrl,
+  }: { readonly cores: string | undefined; readonly coreCount: number; readonly databaseUrl: string },
 ): Promise<Server> {
   const port = String(await freePort())
   return startServer({
     name: `reference of ${service}`,
     args: [join(import.meta.dirname, 'references', `${service}.ts`)],
-    env: { NODE_ENV: 'production', PORT: port, DATABASE_URL: databaseUrl, ...referenceEnv(secrets) },
+    env: {
+      NODE_ENV: 'production',
+      UV_THREADPOOL_SIZE: threadsFor(coreCount),
+      PORT: port,
+      DATABASE_URL: databaseUrl,
+      ...referenceEnv(secrets),
+    },
     cwd: import.meta.dirname,
-    cores: cores?.server,
+    cores,
     url: `http://127.0.0.1:${port}`,
     signs: ['/ready'],
   })
 }
 
-/** A second process: how many hashes run at a time is decided by the cores that a process has at its start. */
-async function onAllCores(deployment: Deployment, { cores, coreCount, generate, rounds }: BenchOptions) {
-  const server = await deployment.start({ cores: cores?.all, coreCount })
-  try {
-    return await measurePasswords({ server, generate, rounds, coreCount, cores: cores?.all })
-  } finally {
-    await server.stop()
-  }
+/** Further processes: how many hashes run at a time is decided by the cores that a process has at its start. */
+async function onAllCores(
+  scenario: Scenario,
+  deployment: Deployment,
+  { databaseUrl, ...options }: BenchOptions & { readonly databaseUrl: string },
+) {
+  const allCores = { cores: options.cores?.all, coreCount: options.coreCount }
+  await using started = new AsyncDisposableStack()
+  const ours = await deployment.start(allCores)
+  started.defer(ours.stop)
+  const reference = await startReference(scenario, deployment, { ...allCores, databaseUrl })
+  started.defer(reference.stop)
+  return measurePasswords({ ...options, ...allCores, servers: { ours, reference } })
 }

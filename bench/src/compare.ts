@@ -93,6 +93,7 @@ export function summarize(samples: readonly SideResult[]): SideResult {
   }
 }
 
-function rateOf({ requestsPerSecond }: LoadResult): number {
+/** Requests a second. */
+export function rateOf({ requestsPerSecond }: LoadResult): number {
   return requestsPerSecond
 }

@@ -36,6 +36,11 @@ export interface StartOptions {
 
 const EXTRA_THREADS = 4
 
+/** How many threads a process has for hashes and files, as its launching command sets it. */
+export function threadsFor(coreCount: number): string {
+  return String(coreCount + EXTRA_THREADS)
+}
+
 /** True when the checkout has this service. */
 export function hasService(checkout: string, name: string): boolean {
   return existsSync(entryOf(checkout, name))
@@ -67,7 +72,7 @@ export async function deploy(name: string, options: DeploymentOptions): Promise<
       return startServer({
         name,
         args: [...profiling(profileFolder), entry, 'serve'],
-        env: { ...env, UV_THREADPOOL_SIZE: String(coreCount + EXTRA_THREADS) },
+        env: { ...env, UV_THREADPOOL_SIZE: threadsFor(coreCount) },
         cwd: folder,
         cores,
         url: `http://127.0.0.1:${env[definition.portSetting]}`,

@@ -1,21 +1,19 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Rounds, type SideResult, sample, summarize } from './compare.ts'
+import { type Comparison, type Pair, type Rounds, rateOf, type SideResult, sample, summarize } from './compare.ts'
+import { threadsFor } from './deployment.ts'
 import type { Load, LoadGenerator } from './load/load.ts'
 import { tryLoad } from './load/load.ts'
 import { runProgram } from './processes/run-program.ts'
-import type { Server } from './processes/server.ts'
 import { PASSWORD, signUp } from './services/auth.ts'
-import { type Distribution, distributionOf, median } from './statistics.ts'
+import { type Distribution, distributionOf, median, pairedRatios } from './statistics.ts'
 
-/** Work on passwords against what the machine can do at all. */
-export interface PasswordResult {
-  readonly name: string
-  readonly goal: number
-  readonly ours: SideResult
+/** Work on passwords beside the reference, and against what the machine can hash at all. */
+export interface PasswordResult extends Comparison {
   /** Hashes a second of the library alone, on all cores. */
   readonly hashesPerSecond: number
-  readonly ratio: Distribution
+  /** Of the rate of hashes alone, which leaves nothing for requests, the database and the load. */
+  readonly ofHashes: { readonly goal: number; readonly ours: Distribution; readonly reference: Distribution }
 }
 
 /** What password work does to everybody else. */
@@ -31,8 +29,8 @@ export interface NeighbourResult {
 
 /** What the measurement works with. */
 export interface PasswordOptions {
-  /** The service on all cores: password work needs them. */
-  readonly server: Server
+  /** Both on all cores: password work needs them. */
+  readonly servers: Pair
   readonly generate: LoadGenerator
   readonly rounds: Rounds
   readonly coreCount: number
@@ -42,15 +40,39 @@ export interface PasswordOptions {
 
 const CONNECTIONS = 16
 const ACCOUNTS = 8
-const EXTRA_THREADS = 4
 const HASH_RATE = join(import.meta.dirname, 'hash-rate.ts')
 
-/** Log-ins and sign-ups beside the raw hash rate of the same round, and GET /user alone and during log-ins. */
+/** Log-ins and sign-ups beside the reference and the raw hash rate of the same round, and GET /user alone and during log-ins. */
 export async function measurePasswords(options: PasswordOptions) {
-  const { server, generate, rounds } = options
+  const { servers, generate, rounds } = options
+  const { ours, reference } = servers
+  const { logIns, signUps, users } = await createLoads(ours.url)
+  for (const load of [logIns, signUps]) {
+    for (const { url } of [ours, reference]) await tryLoad(url, load)
+  }
+  await tryLoad(ours.url, users)
+  const samples = emptySamples()
+  // The first round only warms up: a server of a second ago still compiles what it runs.
+  for (let round = 0; round <= rounds.count; round++) {
+    const target = round === 0 ? emptySamples() : samples
+    target.hashes.push(await hashRate(options))
+    for (const [load, pairs] of [
+      [logIns, target.logIns],
+      [signUps, target.signUps],
+    ] as const) {
+      pairs.ours.push(await sample(ours, load, generate, rounds.seconds))
+      pairs.reference.push(await sample(reference, load, generate, rounds.seconds))
+    }
+    target.alone.push(await sample(ours, users, generate, rounds.seconds))
+    target.meanwhile.push(await duringLogIns(options, logIns, users))
+  }
+  return toResults(samples)
+}
+
+async function createLoads(url: string) {
   const emails = Array.from({ length: ACCOUNTS }, (_, index) => `password${index}@bench.example`)
   const sessions = []
-  for (const email of emails) sessions.push(await signUp(server.url, email))
+  for (const email of emails) sessions.push(await signUp(url, email))
   const logIns: Load = {
     method: 'POST',
     path: '/token?grant_type=password',
@@ -73,38 +95,40 @@ export async function measurePasswords(options: PasswordOptions) {
     connections: 16,
     pauseMs: 20,
   }
-  for (const load of [logIns, signUps, users]) await tryLoad(server.url, load)
-  const samples: Samples = { hashes: [], logIns: [], signUps: [], alone: [], meanwhile: [] }
-  for (let round = 0; round < rounds.count; round++) {
-    samples.hashes.push(await hashRate(options))
-    samples.logIns.push(await sample(server, logIns, generate, rounds.seconds))
-    samples.signUps.push(await sample(server, signUps, generate, rounds.seconds))
-    samples.alone.push(await sample(server, users, generate, rounds.seconds))
-    samples.meanwhile.push(await duringLogIns(options, logIns, users))
-  }
-  return toResults(samples)
+  return { logIns, signUps, users }
+}
+
+interface Pairs {
+  readonly ours: SideResult[]
+  readonly reference: SideResult[]
 }
 
 interface Samples {
   readonly hashes: number[]
-  readonly logIns: SideResult[]
-  readonly signUps: SideResult[]
+  readonly logIns: Pairs
+  readonly signUps: Pairs
   readonly alone: SideResult[]
   readonly meanwhile: SideResult[]
+}
+
+function emptySamples(): Samples {
+  const none = (): Pairs => ({ ours: [], reference: [] })
+  return { hashes: [], logIns: none(), signUps: none(), alone: [], meanwhile: [] }
 }
 
 async function hashRate({ rounds, coreCount, cores }: PasswordOptions): Promise<number> {
   const output = await runProgram({
     program: process.execPath,
     args: [HASH_RATE, String(rounds.seconds)],
-    env: { UV_THREADPOOL_SIZE: String(coreCount + EXTRA_THREADS) },
+    env: { UV_THREADPOOL_SIZE: threadsFor(coreCount) },
     cores,
   })
   return Number(output)
 }
 
 /** The log-ins begin a second before the others and end a second after them. */
-async function duringLogIns({ server, generate, rounds }: PasswordOptions, logIns: Load, users: Load) {
+async function duringLogIns({ servers, generate, rounds }: PasswordOptions, logIns: Load, users: Load) {
+  const server = servers.ours
   const loggingIn = generate(server.url, logIns, rounds.seconds + 2)
   await delay(1_000)
   const result = await sample(server, users, generate, rounds.seconds)
@@ -113,13 +137,18 @@ async function duringLogIns({ server, generate, rounds }: PasswordOptions, logIn
 }
 
 function toResults({ hashes, logIns, signUps, alone, meanwhile }: Samples) {
-  const against = (name: string, side: readonly SideResult[]): PasswordResult => ({
-    name,
-    goal: 0.95,
-    ours: summarize(side),
-    hashesPerSecond: median(hashes),
-    ratio: distributionOf(side.map(({ requestsPerSecond }, round) => requestsPerSecond / (hashes[round] ?? 0))),
-  })
+  const against = (name: string, { ours, reference }: Pairs): PasswordResult => {
+    const ofHashes = (side: readonly SideResult[]) => distributionOf(pairedRatios(side.map(rateOf), hashes))
+    return {
+      name,
+      goal: 0.95,
+      ours: summarize(ours),
+      reference: summarize(reference),
+      ratio: distributionOf(pairedRatios(ours.map(rateOf), reference.map(rateOf))),
+      hashesPerSecond: median(hashes),
+      ofHashes: { goal: 0.95, ours: ofHashes(ours), reference: ofHashes(reference) },
+    }
+  }
   const neighbour: NeighbourResult = {
     name: 'GET /user during log-ins',
     goal: 1.5,

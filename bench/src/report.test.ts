@@ -19,9 +19,15 @@ const result: ServiceResult = {
       {
         name: 'POST /token password',
         goal: 0.95,
-        ours: { ...side, requestsPerSecond: 90 },
+        ours: { ...side, requestsPerSecond: 72 },
+        reference: { ...side, requestsPerSecond: 75 },
+        ratio: { median: 0.96, smallest: 0.9, largest: 0.99 },
         hashesPerSecond: 100,
-        ratio: { median: 0.9, smallest: 0.9, largest: 0.9 },
+        ofHashes: {
+          goal: 0.95,
+          ours: { median: 0.72, smallest: 0.7, largest: 0.8 },
+          reference: { median: 0.75, smallest: 0.7, largest: 0.8 },
+        },
       },
     ],
     neighbour: {
@@ -39,12 +45,13 @@ const result: ServiceResult = {
 describe('reportLines', () => {
   it('says of each goal whether it is met', () => {
     const verdicts = reportLines(result).flatMap((line) => {
-      const [, name, verdict] = /^ {2}(\S.*?) {2,}.*? {2}([<>]= \S+ .*)$/.exec(line) ?? []
+      const [, name, verdict] = /^ {2,4}(\S.*?) {2,}.*? {2}([<>]= \S+ .*)$/.exec(line) ?? []
       return name === undefined ? [] : [[name, verdict]]
     })
     expect(verdicts).toEqual([
       ['GET /user', '>= 0.8 met'],
-      ['POST /token password', '>= 0.95 NOT MET'],
+      ['POST /token password', '>= 0.95 met'],
+      ['of 100.0 hashes', '>= 0.95 NOT MET'],
       ['GET /user during log-ins', '<= 1.5 met'],
       ['start to first answer', '<= 500 NOT MET'],
       ['memory, loaded', '<= 300 met'],

@@ -1,10 +1,54 @@
-/** What a user record is made of, from a row `u` of users. */
-const PROFILE = `u.id, u.aud, u.role, u.email, u.phone, u.email_confirmed_at, u.phone_confirmed_at, u.confirmed_at,
+/** The columns of a user record, from a row `u` of users. */
+const COLUMNS = `u.id, u.aud, u.role, u.email, u.phone, u.email_confirmed_at, u.phone_confirmed_at, u.confirmed_at,
   u.invited_at, u.confirmation_sent_at, u.recovery_sent_at, u.email_change, u.email_change_sent_at, u.phone_change,
   u.phone_change_sent_at, u.reauthentication_sent_at, u.last_sign_in_at, u.raw_app_meta_data, u.raw_user_meta_data,
-  u.banned_until, u.deleted_at, u.is_anonymous, u.created_at, u.updated_at,
+  u.banned_until, u.deleted_at, u.is_anonymous, u.created_at, u.updated_at`
+
+/** What a user record is made of. */
+const PROFILE = `${COLUMNS},
   (SELECT json_agg(i ORDER BY i.created_at, i.id) FROM auth.identities i WHERE i.user_id = u.id) AS identities,
   (SELECT json_agg(f ORDER BY f.created_at, f.id) FROM auth.mfa_factors f WHERE f.user_id = u.id) AS factors`
+
+/** The same of a user whose identity the statement itself has inserted. */
+const PROFILE_OF_NEW = `${COLUMNS}, (SELECT json_agg(identity) FROM identity) AS identities, NULL AS factors`
+
+/** Who logs in: $1 the address. */
+export const LOGIN = `SELECT u.id, u.encrypted_password FROM auth.users u WHERE u.email = $1`
+
+/** A session for the row \`u\`: its refresh token ($1 the hash), how it was proven, and who asked ($2 user agent, $3 address). */
+const SESSION = `session AS (
+    INSERT INTO auth.sessions (user_id, user_agent, ip, last_ip)
+    SELECT u.id, $2, $3::text::inet, $3::text::inet FROM u RETURNING id, aal, user_id
+  ), token AS (
+    INSERT INTO auth.refresh_tokens (session_id, user_id, token_hash, counter) SELECT id, user_id, $1, 0 FROM session
+  ), amr AS (
+    INSERT INTO auth.mfa_amr_claims (session_id, authentication_method) SELECT id, 'password' FROM session
+    RETURNING json_build_array(json_build_object('method', authentication_method,
+      'timestamp', floor(extract(epoch FROM updated_at))::bigint)) AS amr
+  ), audit AS (
+    INSERT INTO auth.audit_log_entries (actor_id, target_user_id, action, log_type, ip_address, payload)
+    SELECT u.id, u.id, $4, $5, $3::text, jsonb_build_object('actor_id', u.id, 'actor_username', u.email,
+      'actor_via_sso', u.is_sso_user, 'action', $4::text, 'log_type', $5::text, 'traits', '{"provider": "email"}'::jsonb)
+    FROM u
+  )`
+
+/** A log-in whose password was right: $6 the user. The rows are those of the contract, section 4.5. */
+export const OPEN_SESSION = `
+  WITH u AS (UPDATE auth.users SET last_sign_in_at = now(), updated_at = now() WHERE id = $6 RETURNING users.*), ${SESSION}
+  SELECT session.id AS session_id, session.aal, amr.amr, ${PROFILE} FROM u, session, amr`
+
+/** A sign-up with a session at once: $6 the address, $7 the hash, $8 the user's new id. Section 4.2. */
+export const SIGN_UP = `
+  WITH u AS (
+    INSERT INTO auth.users (id, aud, role, email, encrypted_password, email_confirmed_at, raw_app_meta_data, last_sign_in_at)
+    VALUES ($8, 'authenticated', 'authenticated', $6, $7, now(), '{"provider": "email", "providers": ["email"]}', now())
+    ON CONFLICT DO NOTHING RETURNING users.*
+  ), identity AS (
+    INSERT INTO auth.identities AS i (user_id, provider, provider_id, identity_data)
+    SELECT u.id, 'email', u.id, jsonb_build_object('sub', u.id, 'email', u.email, 'email_verified', true,
+      'phone_verified', false) FROM u RETURNING i.*
+  ), ${SESSION}
+  SELECT session.id AS session_id, session.aal, amr.amr, ${PROFILE_OF_NEW} FROM u, session, amr`
 
 /** The user of an access token: $1 its subject. */
 export const USER = `SELECT ${PROFILE} FROM auth.users u WHERE u.id = $1 AND u.deleted_at IS NULL`

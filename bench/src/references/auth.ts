@@ -1,19 +1,29 @@
 // The least that a competent server of sessions does: one statement a request, over the tables of the auth service, writing
 // the rows that its contract asks for. No log, no hooks, no limits.
-import { hash, randomBytes } from 'node:crypto'
-import fastify from 'fastify'
+import { hash, randomBytes, randomUUID } from 'node:crypto'
+import { hash as hashPassword, verify as verifyPassword } from '@node-rs/argon2'
+import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { createSigner } from './access-token.ts'
-import { REFRESH, USER } from './auth-statements.ts'
+import { LOGIN, OPEN_SESSION, REFRESH, SIGN_UP, USER } from './auth-statements.ts'
 import { openLanes } from './lanes.ts'
 import { listen, setting } from './listen.ts'
 import { type UserRow, userView } from './user-view.ts'
+
+interface LoginRow {
+  readonly id: string
+  readonly encrypted_password: string
+}
 
 type SessionRow = UserRow & { readonly session_id: string; readonly aal: string; readonly amr: readonly unknown[] }
 
 const LIFETIME_SECONDS = 3_600
 const TOKEN_BYTES = 24
 
+/** OWASP's parameters, as in the contract. */
+const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
+
+const Credentials = z.object({ email: z.email(), password: z.string().min(6) })
 const Refresh = z.object({ refresh_token: z.string().regex(/^[\w-]{12,}$/) })
 
 const { read, write } = await openLanes(setting('DATABASE_URL'))
@@ -28,18 +38,53 @@ app.get('/user', async (request, reply) => {
   return user ? userView(user) : reply.code(403).send({ error_code: 'user_not_found' })
 })
 
-app.post('/token', async (request, reply) => {
+app.post<{ Querystring: { grant_type?: string } }>('/token', async (request, reply) =>
+  request.query.grant_type === 'password' ? logIn(request, reply) : refresh(request, reply),
+)
+
+app.post('/signup', async (request, reply) => {
+  const body = Credentials.safeParse(request.body)
+  if (!body.success) return reply.code(400).send({ error_code: 'validation_failed' })
+  const password = await hashPassword(body.data.password, COST)
+  const token = newToken()
+  const values = [...origin(token, request, 'user_signedup', 'team'), body.data.email, password, randomUUID()]
+  const [session] = await write<SessionRow>({ name: 'signup', text: SIGN_UP, values })
+  return session ? sessionView(session, token) : reply.code(422).send({ error_code: 'user_already_exists' })
+})
+
+async function logIn(request: FastifyRequest, reply: FastifyReply) {
+  const body = Credentials.safeParse(request.body)
+  if (!body.success) return reply.code(400).send({ error_code: 'validation_failed' })
+  const [user] = await read<LoginRow>({ name: 'login', text: LOGIN, values: [body.data.email] })
+  if (!user || !(await verifyPassword(user.encrypted_password, body.data.password))) {
+    return reply.code(400).send({ error_code: 'invalid_credentials' })
+  }
+  const token = newToken()
+  const values = [...origin(token, request, 'login', 'account'), user.id]
+  const [session] = await write<SessionRow>({ name: 'session', text: OPEN_SESSION, values })
+  return session ? sessionView(session, token) : reply.code(400).send({ error_code: 'invalid_credentials' })
+}
+
+async function refresh(request: FastifyRequest, reply: FastifyReply) {
   const body = Refresh.safeParse(request.body)
   if (!body.success) return reply.code(400).send({ error_code: 'validation_failed' })
-  const child = randomBytes(TOKEN_BYTES).toString('base64url')
-  const hashes = [body.data.refresh_token, child].map((token) => hash('sha256', token, 'buffer'))
-  const [session] = await write<SessionRow>({
-    name: 'refresh',
-    text: REFRESH,
-    values: [...hashes, request.headers['user-agent'], request.ip],
-  })
+  const child = newToken()
+  const values = [hashOf(body.data.refresh_token), hashOf(child), request.headers['user-agent'], request.ip]
+  const [session] = await write<SessionRow>({ name: 'refresh', text: REFRESH, values })
   return session ? sessionView(session, child) : reply.code(400).send({ error_code: 'refresh_token_not_found' })
-})
+}
+
+function origin(token: string, request: FastifyRequest, action: string, logType: string): readonly unknown[] {
+  return [hashOf(token), request.headers['user-agent'], request.ip, action, logType]
+}
+
+function newToken(): string {
+  return randomBytes(TOKEN_BYTES).toString('base64url')
+}
+
+function hashOf(token: string): Buffer {
+  return hash('sha256', token, 'buffer')
+}
 
 function sessionView(session: SessionRow, refreshToken: string) {
   const now = Math.floor(Date.now() / 1_000)
