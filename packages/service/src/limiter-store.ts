@@ -122,10 +122,15 @@ function postgresStore<Tables>(
       }
     },
   }
-  return (name, window) =>
-    toLimiter(
+  let isFirst = true
+  return (name, window) => {
+    // The table is one for all limiters: the first removes what has expired for the others.
+    const clearExpiredByTimeout = isFirst
+    isFirst = false
+    return toLimiter(
       new RateLimiterPostgres({
         ...shared(name, window),
+        clearExpiredByTimeout,
         storeClient: client,
         storeType: 'client',
         schemaName: names.schema,
@@ -133,6 +138,7 @@ function postgresStore<Tables>(
         tableCreated: true,
       }),
     )
+  }
 }
 
 interface CounterRow {
