@@ -1,6 +1,7 @@
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../test/auth-app.ts'
+import { OPERATOR } from '../test/forged-token.ts'
 import { openMailApp } from '../test/mail-app.ts'
 
 const { app, close } = await openTestApp({
@@ -218,5 +219,28 @@ describe('captcha', () => {
     await provider.close()
     expect((await signUp({ captcha_token: 'good' })).statusCode).toBe(500)
     await guarded.close()
+  })
+})
+
+describe('what is not built', () => {
+  it.each([
+    ['POST', '/sso', 'saml_provider_disabled', 'SAML 2.0 is disabled'],
+    ['GET', '/sso/saml/metadata', 'saml_provider_disabled', 'SAML 2.0 is disabled'],
+    ['POST', '/sso/saml/acs', 'saml_provider_disabled', 'SAML 2.0 is disabled'],
+    ['POST', '/passkeys/registration/options', 'passkey_disabled', 'Passkeys are disabled'],
+    ['GET', '/passkeys/', 'passkey_disabled', 'Passkeys are disabled'],
+    ['PATCH', '/passkeys/1', 'passkey_disabled', 'Passkeys are disabled'],
+    ['GET', '/oauth/authorize', 'feature_disabled', 'OAuth server is disabled'],
+    ['POST', '/oauth/token', 'feature_disabled', 'OAuth server is disabled'],
+    ['GET', '/user/oauth/grants', 'feature_disabled', 'OAuth server is disabled'],
+    ['GET', '/admin/sso/providers', 'saml_provider_disabled', 'SAML 2.0 is disabled'],
+    ['GET', '/admin/oauth/clients', 'feature_disabled', 'OAuth server is disabled'],
+    ['POST', '/admin/custom-providers', 'feature_disabled', 'Custom OAuth providers are disabled'],
+    ['GET', '/admin/users/1/passkeys', 'passkey_disabled', 'Passkeys are disabled'],
+  ] as const)('404: %s %s', async (method, url, code, msg) => {
+    const answer = await app.inject({ method, url, headers: OPERATOR, payload: '{' })
+    expect(answer.json()).toEqual({ code: 404, error_code: code, msg })
+    const anonymous = await app.inject({ method, url })
+    expect(anonymous.statusCode).toBe(url.startsWith('/admin/') ? 401 : 404)
   })
 })

@@ -9,12 +9,11 @@ import { captcha } from './plugins/captcha.ts'
 import { clientAddress } from './plugins/client-address.ts'
 import { commonHeaders, headers, noStore } from './plugins/headers.ts'
 import { jsonBody } from './plugins/json-body.ts'
+import { notBuilt, notBuiltForAdmins } from './plugins/not-built.ts'
 import { rateLimit } from './plugins/rate-limit.ts'
 import { requireAdmin } from './plugins/require-admin.ts'
 import { adminAuditRoutes } from './routes/admin/audit.ts'
-import { adminSsoProvidersRoutes } from './routes/admin/sso/providers.ts'
 import { adminFactorsRoutes } from './routes/admin/users/factors.ts'
-import { adminPasskeysRoutes } from './routes/admin/users/passkeys.ts'
 import { adminUsersRoutes } from './routes/admin/users.ts'
 import { healthRoutes } from './routes/health.ts'
 import { inviteRoutes } from './routes/invite.ts'
@@ -70,11 +69,10 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     await admin.register(noStore)
     await admin.register(requireAdmin)
     await admin.register(adminAuditRoutes)
-    await admin.register(adminSsoProvidersRoutes)
     await admin.register(adminUsersRoutes)
     await admin.register(adminFactorsRoutes)
-    await admin.register(adminPasskeysRoutes)
     await admin.register(inviteRoutes)
+    await admin.register(notBuiltForAdmins)
   })
   await app.register(async (answers) => {
     await answers.register(noStore)
@@ -88,6 +86,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
   await app.register(logoutRoutes)
   await app.register(tokenRoutes)
   await app.register(userRoutes)
+  await app.register(notBuilt)
   return app
 }
 

@@ -99,8 +99,10 @@ export const factorNameTaken = defineError(
   'mfa_factor_name_conflict',
   'A factor with that friendly name for this user already exists',
 )
-export const passkeysDisabled = defineError(404, 'passkey_disabled', 'Passkeys are disabled')
 export const samlDisabled = defineError(404, 'saml_provider_disabled', 'SAML 2.0 is disabled')
+export const passkeysDisabled = defineError(404, 'passkey_disabled', 'Passkeys are disabled')
+export const oauthServerDisabled = defineError(404, 'feature_disabled', 'OAuth server is disabled')
+export const customProvidersDisabled = defineError(404, 'feature_disabled', 'Custom OAuth providers are disabled')
 
 export const overRequestRateLimit = defineError(429, 'over_request_rate_limit', 'Request rate limit reached')
 export const overEmailRateLimit = defineError(429, 'over_email_send_rate_limit', 'email rate limit exceeded')

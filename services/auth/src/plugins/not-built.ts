@@ -1,0 +1,32 @@
+import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { customProvidersDisabled, oauthServerDisabled, passkeysDisabled, samlDisabled } from '../errors.ts'
+
+/** What clients may ask for though it is not built: whatever the method, and everything below (contract 4.11 to 4.14). */
+const NOT_BUILT: Readonly<Record<string, ErrorFactory>> = {
+  '/sso': samlDisabled,
+  '/passkeys': passkeysDisabled,
+  '/oauth': oauthServerDisabled,
+  '/user/oauth': oauthServerDisabled,
+}
+const NOT_BUILT_FOR_ADMINS: Readonly<Record<string, ErrorFactory>> = {
+  '/admin/sso': samlDisabled,
+  '/admin/oauth': oauthServerDisabled,
+  '/admin/custom-providers': customProvidersDisabled,
+  '/admin/users/:userId/passkeys': passkeysDisabled,
+}
+
+/** Says of features which a client may know that they are off, where an unknown path would say nothing. */
+export const notBuilt: FastifyPluginAsync = (app) => refuse(app, NOT_BUILT)
+
+/** The same in the context of admins. */
+export const notBuiltForAdmins: FastifyPluginAsync = (app) => refuse(app, NOT_BUILT_FOR_ADMINS)
+
+async function refuse(app: FastifyInstance, features: Readonly<Record<string, ErrorFactory>>): Promise<void> {
+  for (const [path, error] of Object.entries(features)) {
+    for (const url of [path, `${path}/*`]) {
+      // Before the body is read: it would be judged for nothing.
+      app.all(url, { schema: { hide: true }, onRequest: (_request, _reply, done) => done(error()) }, async () => {})
+    }
+  }
+}
