@@ -14,6 +14,7 @@ import { paymentsMigrations } from '@trestle/migrations/payments.ts'
 import { openLimiterStore } from '@trestle/service/limiter-store.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
 import type { FastifyBaseLogger } from 'fastify'
+import { createKeyUsage, type KeyUsage } from './apps/key-usage.ts'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
 import { createRepeats, type Repeats } from './idempotency/repeats.ts'
@@ -25,6 +26,7 @@ import { countWaiting, takeRows } from './outbox/take-rows.ts'
 import { createPersonTokenVerifier } from './persons/person-token.ts'
 import { createPersons, type Persons } from './persons/persons.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/limits.ts'
+import { scrub } from './telemetry/scrub.ts'
 import { deriveKey } from './vault/derive-key.ts'
 import { serviceVersion } from './version.ts'
 import { createWebhookSecrets, type WebhookSecrets } from './webhooks/webhook-secret.ts'
@@ -42,6 +44,7 @@ export interface PaymentsDeps {
   /** A new API key. */
   readonly createKey: () => string
   readonly randomBytes: (size: number) => Buffer
+  readonly keyUsage: KeyUsage
   readonly jobs: Jobs
   readonly outbox: Outbox
   readonly webhooks: WebhookDeps
@@ -79,6 +82,8 @@ export interface OperatorDeps extends Pick<PaymentsDeps, 'pepper' | 'createKey'>
   close(): Promise<void>
 }
 
+/** What the log redacts besides what every service does. */
+const SECRET_PATHS = ['value', 'card', 'hints', 'iban', 'email', '*.value', '*.card', '*.hints', '*.iban', '*.email']
 const STATEMENT_TIMEOUT_MS = 5_000
 const LOCK_TIMEOUT_MS = 5_000
 /** Two waits for locks, one after the other, end before it: the limit of the lock must speak first. */
@@ -86,7 +91,7 @@ const WRITE_TIMEOUT_MS = 12_000
 
 /** The log of a process. @throws Error naming the file when it cannot be written */
 export function createPaymentsLog(config: PaymentsConfig): ServiceLogger {
-  return createLogger({ level: config.logLevel, file: config.logFile })
+  return createLogger({ level: config.logLevel, file: config.logFile, redact: SECRET_PATHS, scrub })
 }
 
 /** Opens what a serving process needs. The database is expected to answer and to be migrated. */
@@ -94,7 +99,7 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
   const resource = { 'service.name': 'payments', 'service.version': serviceVersion }
   const [metrics, tracing] = await Promise.all([
     createMetrics({ ...config.metrics, resource }),
-    startTracing({ enabled: config.tracingEnabled, resource }),
+    startTracing({ enabled: config.tracingEnabled, resource, scrub }),
   ])
   const database = openPaymentsDatabase(config, (error) => logger.warn({ err: error }, 'database connection lost'))
   observeConnections(metrics.meter, database)
@@ -112,6 +117,7 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
     pricing: config.pricing,
     createKey: randomUUID,
     randomBytes,
+    keyUsage: createKeyUsage(database.lanes, (error) => logger.warn({ err: error }, 'use of keys was not written')),
     ...{ jobs, mailer },
     outbox: createOutbox({
       db: database.db,

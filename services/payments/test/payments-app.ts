@@ -12,6 +12,7 @@ import { createTemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { pino } from 'pino'
 import { expect } from 'vitest'
 import { buildApp } from '../src/app.ts'
+import { createKeyUsage } from '../src/apps/key-usage.ts'
 import type { PaymentsTables } from '../src/database.ts'
 import type { PaymentsDeps } from '../src/deps.ts'
 import { createRepeats } from '../src/idempotency/repeats.ts'
@@ -103,6 +104,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     pepper: testPepper,
     pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
     createKey: () => randomUUID(),
+    keyUsage: createKeyUsage(database.lanes, () => {}),
     ...{ randomBytes, jobs, outbox, baseUrl: 'https://payments.example' },
     webhooks: {
       // Tests listen on loopback.

@@ -1,8 +1,7 @@
 import type { Meter } from '@opentelemetry/api'
 import fp from 'fastify-plugin'
-import { pathOf } from './path-of.ts'
+import { braceRoute, shownPath } from './path-of.ts'
 import { CENSOR, REDACTED_MEMBERS } from './redaction.ts'
-import { braceRoute } from './tracing.ts'
 
 export interface HttpTelemetryOptions {
   readonly meter: Meter
@@ -42,7 +41,7 @@ export const httpTelemetry = fp<HttpTelemetryOptions>(
       const line = {
         request_id: request.id,
         method: request.method,
-        path: pathOf(request.url),
+        path: shownPath(request),
         route,
         status,
         duration_ms: Math.round(milliseconds * 1_000) / 1_000,

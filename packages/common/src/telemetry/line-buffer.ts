@@ -17,17 +17,20 @@ const WAIT_MS = 200
 
 /**
  * Collects lines up to 64 KiB, 200 ms at most, and gives each sink the same text. Pino's own buffer counts the bytes of all
- * it holds again with each line: at 16 KiB that took longer than making the line. What is held when the process ends by
+ * it holds again with each line: at 16 KiB that took longer than making the line. `scrub` sees whole lines. What is held when the process ends by
  * itself, or by an error, is still written.
  */
-export function createLineBuffer(sinks: readonly TextSink[]): LineBuffer {
+export function createLineBuffer(
+  sinks: readonly TextSink[],
+  scrub: (text: string) => string = (text) => text,
+): LineBuffer {
   let text = ''
   let timer: NodeJS.Timeout | undefined
   const handOn = () => {
     clearTimeout(timer)
     timer = undefined
     if (text === '') return
-    const held = text
+    const held = scrub(text)
     text = ''
     for (const sink of sinks) sink.write(held)
   }

@@ -15,6 +15,8 @@ export interface LoggerConfig {
   /** False keeps lines from standard output. */
   readonly stdout?: boolean
   readonly redact?: readonly string[]
+  /** Takes out of finished lines what no log must show. */
+  readonly scrub?: (text: string) => string
   /** Members of every line, for example `{ component: 'api' }`. */
   readonly base?: Readonly<Record<string, unknown>>
 }
@@ -38,7 +40,7 @@ export function createLogger(config: LoggerConfig): ServiceLogger {
       : [createLogDestination({ descriptor: STDOUT, onError: tell('standard output') })]),
     ...(config.file === undefined ? [] : [openFile(config.file)]),
   ]
-  const buffer = createLineBuffer(destinations)
+  const buffer = createLineBuffer(destinations, config.scrub)
   const logger = pino(
     {
       level: config.level === 'panic' ? 'fatal' : config.level,

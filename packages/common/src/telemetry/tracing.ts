@@ -1,11 +1,14 @@
 import { type Attributes, context, SpanStatusCode } from '@opentelemetry/api'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { pathOf } from './path-of.ts'
+import { braceRoute, shownPath, snakeCase } from './path-of.ts'
+import { CENSOR, REDACTED_MEMBERS } from './redaction.ts'
 
 export interface TracingConfig {
   readonly enabled: boolean
   /** OpenTelemetry resource attributes: `service.name`, `auth.version`. Those of OTEL_RESOURCE_ATTRIBUTES are merged in. */
   readonly resource: Attributes
+  /** Takes out of a path what a trace must not show. */
+  readonly scrub?: (text: string) => string
 }
 
 /** Tracing of a process: one span a request, queries and calls inside it, sent by OTLP. */
@@ -36,7 +39,7 @@ export async function startTracing(config: TracingConfig): Promise<Tracing> {
     instrumentHandler: false,
     // Their messages may quote what a client has sent; the log has them, without that.
     recordExceptions: false,
-    requestHook: (span, request) => span.setAttributes(requestAttributes(request)),
+    requestHook: (span, request) => span.setAttributes(requestAttributes(request, config.scrub)),
   })
   return {
     instrument: async (app) => {
@@ -62,27 +65,18 @@ export async function startTracing(config: TracingConfig): Promise<Tracing> {
 }
 
 /** The attributes that the specification names. Parameters are in braces and snake_case, as its example has them. */
-function requestAttributes(request: FastifyRequest): Attributes {
+function requestAttributes(request: FastifyRequest, scrub = (text: string) => text): Attributes {
   const attributes: Attributes = {
     'http.method': request.method,
     // Over the plugin's own value, which has the query and so may have tokens.
-    'url.path': pathOf(request.url),
+    'url.path': scrub(shownPath(request)),
     'http.route': braceRoute(request.is404 ? undefined : request.routeOptions.url),
   }
   if (!request.is404 && typeof request.params === 'object' && request.params !== null) {
     for (const [key, value] of Object.entries(request.params)) {
-      attributes[`http.route.params.${snakeCase(key)}`] = String(value)
+      const shown = REDACTED_MEMBERS.has(key) ? CENSOR : scrub(String(value))
+      attributes[`http.route.params.${snakeCase(key)}`] = shown
     }
   }
   return attributes
-}
-
-/** `/admin/users/:userId` → `/admin/users/{user_id}`; `noroute` where no route matched. */
-export function braceRoute(url: string | undefined): string {
-  if (url === undefined) return 'noroute'
-  return url.replace(/:([A-Za-z0-9]+)/g, (_match, name: string) => `{${snakeCase(name)}}`)
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }

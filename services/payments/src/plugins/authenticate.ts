@@ -13,7 +13,7 @@ import { refuseBeyond } from './refuse-beyond.ts'
  */
 export const authenticate = fp(
   async (app: FastifyInstance) => {
-    const { pepper, persons, limits, meter } = app.deps
+    const { pepper, persons, limits, meter, keyUsage } = app.deps
     const failures = meter.createCounter('payments_auth_failures_total', { description: 'Requests without a good key' })
     const refuseRequest = refuseBeyond(app, 'key', limits.requests)
     const refuseFailure = refuseBeyond(app, 'failure', limits.failures)
@@ -41,9 +41,11 @@ export const authenticate = fp(
       throw error
     })
     app.addHook('onSend', (request, _reply, payload, done) => {
+      const { keyMac: mac = null, identityId } = request.caller ?? {}
+      if (mac !== null && identityId !== undefined) keyUsage.note(mac)
       const merchantId = merchantIdOf(request.params)
       request.logFields = {
-        identity_id: request.caller?.identityId,
+        identity_id: identityId,
         ...(merchantId === undefined ? {} : { merchant_id: merchantId }),
         ...request.logFields,
       }

@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { basic, createTestApp, startPayments, type TestPayments } from '../../test/payments-app.ts'
+
+let payments: TestPayments
+beforeAll(async () => {
+  payments = await startPayments()
+})
+afterAll(() => payments.close())
+
+const lastUsed = async (appId: string) =>
+  (
+    await payments.database.db
+      .selectFrom('app_keys')
+      .select('last_used')
+      .where('app_id', '=', appId)
+      .executeTakeFirstOrThrow()
+  ).last_used
+
+describe('createKeyUsage', () => {
+  it('writes when keys were last good for a request, after the requests', async () => {
+    const { keyUsage } = payments.deps
+    const [used, refused, idle] = [
+      await createTestApp(payments),
+      await createTestApp(payments),
+      await createTestApp(payments),
+    ]
+    for (const _ of [1, 2]) await payments.app.inject({ url: '/me', headers: used.headers })
+    await payments.app.inject({ url: '/me', headers: basic('unknown') })
+    await payments.app.inject({ url: '/merchants/x', headers: refused.headers })
+    expect(await lastUsed(used.id)).toBeNull()
+    await keyUsage.stop()
+    expect(Math.abs(Date.now() - ((await lastUsed(used.id))?.getTime() ?? 0))).toBeLessThan(60_000)
+    expect(await lastUsed(refused.id)).not.toBeNull()
+    expect(await lastUsed(idle.id)).toBeNull()
+    const first = await lastUsed(used.id)
+    await keyUsage.stop()
+    expect(await lastUsed(used.id)).toEqual(first)
+  })
+})

@@ -1,0 +1,18 @@
+import { describe, expect, it } from 'vitest'
+import { hasCheckDigit } from './check-digit.ts'
+
+describe('hasCheckDigit', () => {
+  it.each([
+    ['4111111111111111', true],
+    ['5500005555555559', true],
+    ['378282246310005', true],
+    ['79927398713', true],
+    ['0', true],
+    ['4111111111111112', false],
+    ['4111111111111121', false],
+    ['1000000000000000', false],
+    ['9999999999999999', false],
+  ])('%s: %s', (digits, expected) => {
+    expect(hasCheckDigit(digits)).toBe(expected)
+  })
+})

@@ -1,0 +1,53 @@
+import { CENSOR } from '@trestle/common/telemetry/redaction.ts'
+import { hasCheckDigit } from '../cards/check-digit.ts'
+
+/**
+ * The last look at what leaves for a log or a trace: masks card numbers, what follows the word of their field, bank accounts
+ * and e-mail addresses, wherever they stand. Lines stay JSON. @see contract 24, "Logs"
+ */
+export function scrub(text: string): string {
+  let clean = text
+  for (const { worthLooking, pattern, mask } of rules) {
+    if (worthLooking.test(clean)) clean = clean.replace(pattern, mask)
+  }
+  return clean
+}
+
+interface Rule {
+  /** A cheap look: most lines hold nothing of the kind. */
+  readonly worthLooking: RegExp
+  readonly pattern: RegExp
+  readonly mask: (match: string, ...rest: readonly (string | number)[]) => string
+}
+
+const rules: readonly Rule[] = [
+  { worthLooking: /pcn/i, pattern: /(pcn\D{0,16})\d[\d -]*/gi, mask: (_match, word) => `${word}${CENSOR}` },
+  {
+    worthLooking: /[A-Z]{2}\d{2}[A-Z0-9]{11}/,
+    pattern: /\b[A-Z]{2}\d{2}[A-Z0-9]{7,26}([A-Z0-9]{4})\b/g,
+    mask: (_match, last4) => `${CENSOR}${last4}`,
+  },
+  {
+    // Digits in one run, or in groups of four. An id of this service is 24 hexadecimal digits and may hold a run of digits.
+    worthLooking: /\d{12}|\d{4}[ -]\d{4}[ -]\d{4}/,
+    pattern: /\b[0-9a-f]{24,}\b|\d{12,}|\b\d{4}(?:[ -]\d{4}){2,3}(?:[ -]\d{1,3})?\b/gi,
+    mask: (match) => (isCardNumber(match) ? maskDigits(match) : match),
+  },
+  {
+    worthLooking: /@/,
+    pattern: /([\w.!#$%&'*+/=?^`{|}~-])[\w.!#$%&'*+/=?^`{|}~-]{0,63}@([\w-]+(?:\.[\w-]+)+)/g,
+    mask: (_match, first, domain) => `${first}***@${domain}`,
+  },
+]
+
+/** 12 to 19 digits whose check digit is right (Luhn), whatever separates them. */
+function isCardNumber(text: string): boolean {
+  if (!/^[\d -]+$/.test(text)) return false
+  const digits = text.replaceAll(/\D/g, '')
+  return digits.length >= 12 && digits.length <= 19 && hasCheckDigit(digits)
+}
+
+/** Nines: as a number in JSON they are a number still, and a run of them has no right check digit. */
+function maskDigits(text: string): string {
+  return text.replaceAll(/\d/g, '9')
+}
