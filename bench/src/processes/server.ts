@@ -30,6 +30,8 @@ export interface Server {
   processorMs(): number | undefined
   /** SIGTERM, so that it ends as in a deployment. */
   stop(): Promise<void>
+  /** SIGKILL: it ends in the middle of whatever it does. */
+  kill(): Promise<void>
 }
 
 const POLL_MS = 2
@@ -72,6 +74,7 @@ export async function startServer(command: ServerCommand): Promise<Server> {
     residentMib: () => readResidentMib(child.pid),
     processorMs: () => readProcessorMs(child.pid),
     stop: () => stop(child),
+    kill: () => end(child, 'SIGKILL'),
   }
 }
 
@@ -91,12 +94,16 @@ function answers(url: string): Promise<boolean> {
 }
 
 async function stop(child: ChildProcess): Promise<void> {
+  const late = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
+  await end(child, 'SIGTERM')
+  clearTimeout(late)
+}
+
+async function end(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   if (hasEnded(child)) return
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
-  child.kill('SIGTERM')
-  const late = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
+  child.kill(signal)
   await ended
-  clearTimeout(late)
 }
 
 function readResidentMib(pid: number | undefined): number | undefined {

@@ -1,0 +1,168 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createMailStore } from '@trestle/stack/mail/mail-store.ts'
+import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
+import { execute, openDatabaseServer } from './database.ts'
+import { deploy } from './deployment.ts'
+import { median } from './statistics.ts'
+
+// Whether answers or their times tell who has an account: `node bench/src/enumeration.ts [pairs]`, 500 by default. Each
+// request is sent for a known and an unknown address in turn; status, headers and shape must be the same, and the median of
+// the differences in time below 5 ms. Exit status 1 when they are not. On a busy machine the times mean little.
+
+const GOAL_MS = 5
+/** Lets what an answer leaves to be done end before the next request, so that no request pays for another's. */
+const PAUSE_MS = 25
+const WARM_UP = 10
+
+/** A request about somebody. `known` is how the addresses of those begin who have an account. */
+interface Probe {
+  readonly name: string
+  readonly known: 'confirmed' | 'pending'
+  readonly path: string
+  readonly body: (email: string) => object
+}
+
+const probes: readonly Probe[] = [
+  { name: 'POST /signup, confirmed', known: 'confirmed', path: '/signup', body: (email) => ({ email, password }) },
+  { name: 'POST /signup, pending', known: 'pending', path: '/signup', body: (email) => ({ email, password }) },
+  { name: 'POST /recover', known: 'confirmed', path: '/recover', body: (email) => ({ email }) },
+  { name: 'POST /otp', known: 'confirmed', path: '/otp', body: (email) => ({ email }) },
+  { name: 'POST /magiclink', known: 'confirmed', path: '/magiclink', body: (email) => ({ email }) },
+  { name: 'POST /resend', known: 'pending', path: '/resend', body: (email) => ({ type: 'signup', email }) },
+  {
+    name: 'POST /token, wrong password',
+    known: 'confirmed',
+    path: '/token?grant_type=password',
+    body: (email) => ({ email, password }),
+  },
+  {
+    name: 'POST /verify, wrong code',
+    known: 'pending',
+    path: '/verify',
+    body: (email) => ({ type: 'signup', email, token: '000000' }),
+  },
+]
+
+const password = 'not the password of anybody'
+const pairs = Number(process.argv[2] ?? 500)
+if (!Number.isInteger(pairs) || pairs < 1) throw new Error('the number of pairs is a whole number above 0')
+const folder = mkdtempSync(join(tmpdir(), 'trestle-bench-'))
+// As root, PostgreSQL runs as another user, who must reach its data.
+chmodSync(folder, 0o711)
+let unknown = 0
+try {
+  await using started = new AsyncDisposableStack()
+  const database = await openDatabaseServer({
+    url: process.env.BENCH_DATABASE_URL,
+    folder: join(folder, 'postgres'),
+    cores: undefined,
+  })
+  started.defer(database.close)
+  const smtp = await startSmtpListener(
+    createMailStore(() => new Date()),
+    0,
+  )
+  started.defer(smtp.close)
+  const databaseUrl = await database.create('trestle_bench_enumeration')
+  const deployment = await deploy('auth', {
+    checkout: join(import.meta.dirname, '..', '..'),
+    folder,
+    databaseUrl,
+    env: {
+      AUTH_SMTP_PORT: String(smtp.port),
+      AUTH_SMTP_MAX_FREQUENCY: '0',
+      AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+      AUTH_SECURITY_FAILED_ATTEMPTS: 'off',
+    },
+  })
+  const server = await deployment.start({ cores: undefined, coreCount: availableParallelism() })
+  started.defer(server.stop)
+  say(`${pairs} pairs of requests each; medians in milliseconds`)
+  const verdicts: boolean[] = []
+  for (const probe of probes) {
+    // Each probe has people of its own: none has been sent anything yet.
+    await execute(databaseUrl, seed(probe.known, pairs + WARM_UP))
+    verdicts.push(await tryProbe(server.url, probe))
+    await execute(databaseUrl, 'TRUNCATE auth.users CASCADE')
+  }
+  if (verdicts.includes(false)) process.exitCode = 1
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function tryProbe(url: string, probe: Probe): Promise<boolean> {
+  const times = { known: [] as number[], unknown: [] as number[] }
+  const shapes = { known: new Set<string>(), unknown: new Set<string>() }
+  for (let round = 0; round < pairs + WARM_UP; round += 1) {
+    const emails = { known: `${probe.known}${round}@example.com`, unknown: `unknown${++unknown}@example.com` }
+    const order = round % 2 === 0 ? (['known', 'unknown'] as const) : (['unknown', 'known'] as const)
+    for (const side of order) {
+      const { ms, shape } = await ask(url + probe.path, probe.body(emails[side]))
+      shapes[side].add(shape)
+      if (round >= WARM_UP) times[side].push(ms)
+      await delay(PAUSE_MS)
+    }
+  }
+  // Of the same round: what slows the machine down for a moment hits both.
+  const gap = median(times.known.map((ms, round) => ms - (times.unknown[round] ?? Number.NaN)))
+  const isAlike = [...shapes.known].sort().join() === [...shapes.unknown].sort().join()
+  const isFine = isAlike && Math.abs(gap) < GOAL_MS
+  const columns = [median(times.known), median(times.unknown), gap].map((ms) => ms.toFixed(2).padStart(8))
+  const verdict = isAlike ? (isFine ? 'ok' : `above ${GOAL_MS} ms`) : 'the answers differ'
+  say(`${probe.name.padEnd(28)} known${columns[0]}  unknown${columns[1]}  gap${columns[2]}  ${verdict}`)
+  if (!isAlike) say(`  known: ${[...shapes.known].join(' | ')}\n  unknown: ${[...shapes.unknown].join(' | ')}`)
+  return isFine
+}
+
+/** Sends a request. The shape is everything of the answer but values that differ from request to request. */
+async function ask(url: string, body: object): Promise<{ readonly ms: number; readonly shape: string }> {
+  const startMs = performance.now()
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  const text = await response.text()
+  const ms = performance.now() - startMs
+  const headers = [...response.headers].map(([name, value]) => (isVarying(name) ? name : `${name}: ${value}`))
+  return { ms, shape: [response.status, ...headers, blank(text)].join('; ') }
+}
+
+function isVarying(header: string): boolean {
+  return header === 'date' || header === 'x-request-id' || header === 'content-length'
+}
+
+/** A body whose ids, times and addresses are left out. */
+function blank(text: string): string {
+  return text
+    .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'ID')
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+\+00:00/g, 'TIME')
+    .replaceAll(/[a-z]+\d+@example\.com/g, 'EMAIL')
+}
+
+/** Users with an identity, and those who are pending with a confirmation too. Their password is nobody's. */
+function seed(kind: Probe['known'], count: number): string {
+  const confirmedAt = kind === 'confirmed' ? 'now()' : 'NULL'
+  return `WITH people AS (
+      INSERT INTO auth.users (aud, role, email, encrypted_password, email_confirmed_at, confirmation_sent_at,
+          raw_app_meta_data)
+        SELECT 'authenticated', 'authenticated', '${kind}' || n || '@example.com',
+          '$argon2id$v=19$m=19456,t=2,p=1$GJKc8fEj4AoR/PTojbIYew$4FW369TfP4mverPz47iy55cXe0b7kDmsq3By5PqRzWk',
+          ${confirmedAt}, now(), '{"provider":"email","providers":["email"]}'
+        FROM generate_series(0, ${count - 1}) AS n RETURNING id, email),
+    tokens AS (
+      INSERT INTO auth.one_time_tokens (user_id, kind, relates_to, otp_hash, otp_salt, expires_at)
+        SELECT id, 'confirmation', email, sha256('x'), '\\x00000000000000000000000000000000', now() + interval '1 day'
+        FROM people WHERE '${kind}' = 'pending')
+    INSERT INTO auth.identities (user_id, provider, provider_id, identity_data)
+      SELECT id, 'email', id, jsonb_build_object('sub', id, 'email', email, 'email_verified', ${confirmedAt} IS NOT NULL,
+        'phone_verified', false)
+      FROM people`
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
