@@ -30,6 +30,8 @@ import { tellMerchantChanges } from './payments/0046-tell-merchant-changes.ts'
 import { createAppMembers } from './payments/0047-create-app-members.ts'
 import { createUserMembers } from './payments/0048-create-user-members.ts'
 import { createWebhookFunctions } from './payments/0049-create-webhook-functions.ts'
+import { createCharges } from './payments/0060-create-charges.ts'
+import { createCardFunction } from './payments/0061-create-card-function.ts'
 
 /** The migrations of the payments service, in the order in which they run. */
 export const paymentsMigrations: MigrationSources = {
@@ -64,4 +66,6 @@ export const paymentsMigrations: MigrationSources = {
   '0047-create-app-members': createAppMembers,
   '0048-create-user-members': createUserMembers,
   '0049-create-webhook-functions': createWebhookFunctions,
+  '0060-create-charges': createCharges,
+  '0061-create-card-function': createCardFunction,
 }

@@ -10,12 +10,15 @@ import { authenticate } from './plugins/authenticate.ts'
 import { idempotencyKey } from './plugins/idempotency-key.ts'
 import { requestInput } from './plugins/request-input.ts'
 import { appsRoutes } from './routes/apps.ts'
+import { cardsRoutes } from './routes/cards.ts'
 import { healthRoutes } from './routes/health.ts'
 import { identityMerchantsRoutes } from './routes/identities/merchants.ts'
 import { invitationsRoutes } from './routes/invitations.ts'
 import { keysRoutes } from './routes/me/keys.ts'
 import { meRoutes } from './routes/me.ts'
 import { merchantAppsRoutes } from './routes/merchants/apps.ts'
+import { merchantCardsRoutes } from './routes/merchants/cards.ts'
+import { merchantTransactionsRoutes } from './routes/merchants/transactions.ts'
 import { merchantUsersRoutes } from './routes/merchants/users.ts'
 import { webhookSecretsRoutes } from './routes/merchants/webhooks/secrets.ts'
 import { merchantWebhooksRoutes } from './routes/merchants/webhooks.ts'
@@ -62,6 +65,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
   await app.register(async (guarded) => {
     await guarded.register(authenticate)
     await guarded.register(idempotencyKey)
+    await guarded.register(cardsRoutes)
     await guarded.register(identityMerchantsRoutes)
     await guarded.register(meRoutes)
     await guarded.register(keysRoutes)
@@ -70,6 +74,8 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     await guarded.register(merchantUsersRoutes)
     await guarded.register(merchantWebhooksRoutes)
     await guarded.register(webhookSecretsRoutes)
+    await guarded.register(merchantCardsRoutes)
+    await guarded.register(merchantTransactionsRoutes)
   })
   return app
 }

@@ -39,6 +39,10 @@ describe('loadPaymentsConfig', () => {
       vaultKeys: [{ id: 1, key: Buffer.alloc(32, 1) }],
       throwAwayKeys: [],
       pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
+      acquirers: [],
+      authorizationExpiryDays: 0,
+      payouts: { schedule: 'off', minimum: 1, delayDays: { live: 2, test: 0 } },
+      seedAllowed: false,
       rateLimitStore: 'memory',
       redisUrl: undefined,
       signIn: undefined,
@@ -46,6 +50,34 @@ describe('loadPaymentsConfig', () => {
       webhooks: { allowHttp: false, allowedHosts: [] },
       rateLimits: { requestsPerSecond: 500, appsPerMinute: 600, failuresPerMinute: 300 },
     })
+  })
+
+  it('reads acquirers with their secrets apart, and a delay that holds for test merchants too', () => {
+    const read = loadPaymentsConfig({
+      ...complete,
+      PAYMENTS_ACQUIRERS: 'north=https://:s%2Fcret@north.example/cards, south=http://:x@127.0.0.1:9000',
+      PAYMENTS_PAYOUT_DELAY_DAYS: '7',
+    })
+    expect(read.acquirers).toEqual([
+      { name: 'north', url: 'https://north.example/cards', secret: 's/cret' },
+      { name: 'south', url: 'http://127.0.0.1:9000/', secret: 'x' },
+    ])
+    expect(read.payouts.delayDays).toEqual({ live: 7, test: 7 })
+  })
+
+  it.each([
+    'north',
+    'north=',
+    'north=ftp://:x@host',
+    'north=https://host/path',
+    'North=https://:x@host',
+    'simulator=https://:x@host',
+    'north=https://:x@host,north=https://:x@other',
+    'north=https://:x@host,',
+  ])('refuses the acquirers %j without showing them', (value) => {
+    expect(problems({ ...complete, PAYMENTS_ACQUIRERS: value })).toEqual([
+      'config: PAYMENTS_ACQUIRERS must be name=https://:secret@host/path,… with each name once',
+    ])
   })
 
   it('reads names without the prefix after those with it', () => {

@@ -15,6 +15,7 @@ import { LOG_LEVELS } from '@trestle/common/telemetry/logger.ts'
 import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
 import { ROLE_PATTERN } from '@trestle/database/roles.ts'
 import { z } from 'zod'
+import { acquiringSettings, toAcquiringConfig } from './config/acquiring.ts'
 import { messageProblems, messageSettings, toMessageConfig } from './config/messages.ts'
 import type { Money } from './merchants/merchant.ts'
 import { readMoney } from './money/minor-units.ts'
@@ -62,6 +63,7 @@ export const settings = {
   ...messageSettings,
   USER_JWKS_URL: url().optional(),
   USER_ISSUER: text().optional(),
+  ...acquiringSettings,
   DEV: flag().default(false),
 } as const
 
@@ -124,6 +126,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
       values.USER_JWKS_URL === undefined || values.USER_ISSUER === undefined
         ? undefined
         : { jwksUrl: values.USER_JWKS_URL, issuer: values.USER_ISSUER },
+    ...toAcquiringConfig(values),
     rateLimitStore: values.RATE_LIMIT_STORE,
     redisUrl: values.REDIS_URL,
     rateLimits: {

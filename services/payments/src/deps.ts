@@ -1,5 +1,6 @@
 import { createSecretKey, type KeyObject, randomBytes, randomUUID } from 'node:crypto'
-import type { Meter } from '@opentelemetry/api'
+import { setTimeout as wait } from 'node:timers/promises'
+import { createNoopMeter, type Meter } from '@opentelemetry/api'
 import { createOutbound, type Outbound } from '@trestle/common/outbound/outbound.ts'
 import { createReadiness, type Readiness } from '@trestle/common/server/readiness.ts'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
@@ -14,20 +15,26 @@ import { paymentsMigrations } from '@trestle/migrations/payments.ts'
 import { openLimiterStore } from '@trestle/service/limiter-store.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
 import type { FastifyBaseLogger } from 'fastify'
+import { pino } from 'pino'
+import { type Acquirers, createAcquirers } from './acquirers/acquirers.ts'
+import { createHttpAcquirer } from './acquirers/http-acquirer.ts'
+import { createSimulator } from './acquirers/simulator.ts'
 import { createKeyUsage, type KeyUsage } from './apps/key-usage.ts'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
 import { createRepeats, type Repeats } from './idempotency/repeats.ts'
 import { invitationMailTask } from './invitations/invitation-mail.ts'
 import { countMails, createMailer, type Mailer } from './mail/mailer.ts'
-import type { Pricing } from './merchants/merchant.ts'
+import type { Money, Pricing } from './merchants/merchant.ts'
 import { paymentsNames } from './migrations.ts'
+import { findExchanged } from './money/exchange-repository.ts'
 import { countWaiting, takeRows } from './outbox/take-rows.ts'
 import { createPersonTokenVerifier } from './persons/person-token.ts'
 import { createPersons, type Persons } from './persons/persons.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/limits.ts'
 import { scrub } from './telemetry/scrub.ts'
 import { deriveKey } from './vault/derive-key.ts'
+import { createPanVault, type PanVault } from './vault/pan-vault.ts'
 import { serviceVersion } from './version.ts'
 import { createWebhookSecrets, type WebhookSecrets } from './webhooks/webhook-secret.ts'
 
@@ -39,6 +46,12 @@ export interface PaymentsDeps {
   readonly repeats: Repeats
   /** Secret of the digests under which API keys are kept. At least 32 bytes; as a Buffer a digest would take five times as long. */
   readonly pepper: KeyObject
+  readonly acquirers: Acquirers
+  readonly vault: PanVault
+  /** When and how much is paid out. */
+  readonly payouts: PaymentsConfig['payouts']
+  /** Resolves after so many milliseconds, or is given up. */
+  readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>
   /** Fees of new merchants. */
   readonly pricing: Pricing
   /** A new API key. */
@@ -77,7 +90,8 @@ export interface ProcessDeps extends PaymentsDeps {
 }
 
 /** What an operator's command works with. */
-export interface OperatorDeps extends Pick<PaymentsDeps, 'pepper' | 'createKey'> {
+export interface OperatorDeps
+  extends Pick<PaymentsDeps, 'pepper' | 'createKey' | 'pricing' | 'vault' | 'acquirers' | 'payouts'> {
   readonly database: Database<PaymentsTables>
   close(): Promise<void>
 }
@@ -114,6 +128,10 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
     limits: createRateLimits(config.rateLimits, limiters.store),
     repeats: createRepeats(),
     pepper: createSecretKey(config.pepper),
+    acquirers: openAcquirers(config, { lanes: database.lanes, meter: metrics.meter, logger }),
+    vault: createPanVault(config.vaultKeys, metrics.meter),
+    payouts: config.payouts,
+    wait: waitFor,
     pricing: config.pricing,
     createKey: randomUUID,
     randomBytes,
@@ -177,7 +195,37 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
     await database.close()
     throw error
   }
-  return { database, pepper: createSecretKey(config.pepper), createKey: randomUUID, close: () => database.close() }
+  const meter = createNoopMeter()
+  return {
+    database,
+    ...{
+      pepper: createSecretKey(config.pepper),
+      createKey: randomUUID,
+      pricing: config.pricing,
+      payouts: config.payouts,
+    },
+    vault: createPanVault(config.vaultKeys, meter),
+    acquirers: openAcquirers(config, { lanes: database.lanes, meter, logger: pino({ enabled: false }) }),
+    close: () => database.close(),
+  }
+}
+
+function waitFor(ms: number, signal?: AbortSignal): Promise<void> {
+  return wait(ms, undefined, signal && { signal })
+}
+
+/** The simulator and the acquirers of the settings, which may stand inside the own network. */
+function openAcquirers(
+  { acquirers }: PaymentsConfig,
+  { lanes, meter, logger }: Pick<PaymentsDeps, 'lanes' | 'meter' | 'logger'>,
+): Acquirers {
+  const outbound = createOutbound(acquirers.map(({ url }) => new URL(url).hostname))
+  const convert = (money: Money, currency: string) => findExchanged(lanes, money, currency)
+  return createAcquirers({
+    simulator: createSimulator({ wait: waitFor, convert }),
+    others: new Map(acquirers.map((address) => [address.name, createHttpAcquirer({ ...address, outbound })])),
+    ...{ meter, logger, wait: waitFor },
+  })
 }
 
 function openPaymentsDatabase(config: PaymentsConfig, onConnectionError: (error: Error) => void) {

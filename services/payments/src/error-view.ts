@@ -1,10 +1,12 @@
 import { STATUS_CODES } from 'node:http'
-import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { ErrorVocabulary } from '@trestle/common/errors/error-handler.ts'
 import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavailable.ts'
 import { z } from 'zod'
 import type { FieldError } from './bodies/field-error.ts'
 import * as errors from './errors.ts'
+import { processingError } from './processing/processing-error.ts'
+import { statusCodeOf } from './processing/status-code.ts'
 
 /** The body of most errors. */
 const ErrorView = z.object({ code: z.string(), message: z.string() })
@@ -26,6 +28,25 @@ export function errorResponses<const Status extends ErrorStatus>(...statuses: re
   return Object.fromEntries(views) as ErrorResponses<Status>
 }
 
+/** The body of a 400 over a card payment that was refused. */
+const ProcessingErrorView = z.object({
+  code: z.int(),
+  message: z.string(),
+  text: z.string(),
+  client: z.boolean(),
+  merchant: z.boolean(),
+})
+
+/** The answers to 400 of a route that may also be refused by a card's issuer or the like. */
+export const chargeRefusal = { 400: z.union([FieldErrorsView, ProcessingErrorView]).describe('Bad Request') }
+
+/** 400 over a card payment that was refused. The error is named in the header alike, however often it is answered. */
+export function paymentRefused(errorCode: number, { replayed }: { readonly replayed: boolean }): HttpError {
+  const [body, statusCode] = [processingError(errorCode), statusCodeOf(errorCode)]
+  const headers = { 'x-status-code': statusCode, ...(replayed ? { 'idempotent-replayed': 'true' } : {}) }
+  return new HttpError(400, statusCode, { message: body.message, details: { body }, headers })
+}
+
 /** 400 over the fields that are wrong. */
 export function invalidFields(fields: readonly FieldError[], cause?: unknown): HttpError {
   return errors.requestInvalid({ details: { fields }, cause })
@@ -33,7 +54,7 @@ export function invalidFields(fields: readonly FieldError[], cause?: unknown): H
 
 /** What the shared error handler says in this service. */
 export const errorVocabulary: ErrorVocabulary = {
-  envelope: ({ code, message, details }) => details.fields ?? { code, message, ...details },
+  envelope: ({ code, message, details }) => details.fields ?? details.body ?? { code, message, ...details },
   // Bodies and queries are judged by the plugin `request-input`; nothing else has a schema that can refuse.
   invalid: ({ context }) => invalidFields([{ field: context, message: 'is not valid', code: 'FORMAT' }]),
   malformed,

@@ -22,6 +22,8 @@ export interface InstrumentsTable extends MerchantRow {
   /** What the simulator was told to do with this card. */
   scenario: Json<unknown> | null
   network_ref: string | null
+  /** Whether its first payment announced a plan. */
+  planned: Generated<boolean>
 }
 
 /** A transaction; amounts are minor units of `currency`. Of `disputed`, `lost` is gone for good. */
@@ -50,6 +52,8 @@ export interface TransactionsTable extends MerchantRow {
   code_present: boolean
   session_id: string | null
   acquirer_ref: string | null
+  /** Null: the simulator. */
+  acquirer: string | null
 }
 
 /** A link of the merchant's chain. */

@@ -1,4 +1,5 @@
 import { createSecretKey, randomBytes, randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import { createNoopMeter } from '@opentelemetry/api'
 import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { createReadiness } from '@trestle/common/server/readiness.ts'
@@ -11,17 +12,22 @@ import type { MailSink } from '@trestle/testing/mail-sink.ts'
 import { createTemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { pino } from 'pino'
 import { expect } from 'vitest'
+import type { Acquirer } from '../src/acquirers/acquirer.ts'
+import { createAcquirers } from '../src/acquirers/acquirers.ts'
+import { createSimulator } from '../src/acquirers/simulator.ts'
 import { buildApp } from '../src/app.ts'
 import { createKeyUsage } from '../src/apps/key-usage.ts'
 import type { PaymentsTables } from '../src/database.ts'
-import type { PaymentsDeps } from '../src/deps.ts'
+import type { OperatorDeps, PaymentsDeps } from '../src/deps.ts'
 import { createRepeats } from '../src/idempotency/repeats.ts'
 import { createMailer } from '../src/mail/mailer.ts'
 import { migrateToLatest } from '../src/migrations.ts'
+import { findExchanged } from '../src/money/exchange-repository.ts'
 import { takeRows } from '../src/outbox/take-rows.ts'
 import type { VerifyPersonToken } from '../src/persons/person-token.ts'
 import { createPersons } from '../src/persons/persons.ts'
 import { createRateLimits, type RateLimitConfig } from '../src/rate-limits/limits.ts'
+import { createPanVault } from '../src/vault/pan-vault.ts'
 import { createWebhookSecrets } from '../src/webhooks/webhook-secret.ts'
 import { startWork, stopWork } from '../src/work.ts'
 
@@ -40,6 +46,10 @@ export interface TestOptions {
   readonly verifyPerson?: VerifyPersonToken
   /** Hosts inside the own network that events may be sent to. */
   readonly webhookHosts?: readonly string[]
+  /** Acquirers that live merchants may have. */
+  readonly acquirers?: ReadonlyMap<string, Acquirer>
+  /** What waiting is; by default it takes its time. */
+  readonly wait?: PaymentsDeps['wait']
   /** Told every log line. */
   readonly onLog?: (line: Record<string, unknown>) => void
 }
@@ -81,9 +91,12 @@ export async function openTestDatabase() {
   }
 }
 
+/** Where the card numbers of tests lie. */
+const testVault = createPanVault([{ id: 1, key: Buffer.alloc(32, 1) }], createNoopMeter())
+
 /** The service over a database of its own, without rate limits unless some are given. */
 export async function startPayments(options: TestOptions = {}): Promise<TestPayments> {
-  const { rateLimits, smtp, onLog, work = smtp !== undefined } = options
+  const { rateLimits, smtp, onLog, work = smtp !== undefined, wait = waitFor } = options
   const { database, url, close } = await openTestDatabase()
   const readiness = createReadiness({ database: () => database.ping() })
   readiness.markReady()
@@ -97,10 +110,22 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     onError: () => {},
   })
   const outbox = createOutbox({ db: database.db, jobs, take: takeRows, onError: () => {} })
+  const logger = onLog ? pino({ base: {} }, { write: (line) => onLog(JSON.parse(line)) }) : pino({ enabled: false })
   const deps: PaymentsDeps = {
     lanes: database.lanes,
     limits: createRateLimits({ ...UNLIMITED, ...rateLimits }, memoryStore()),
     repeats: createRepeats(),
+    acquirers: createAcquirers({
+      simulator: createSimulator({
+        wait,
+        convert: (money, currency) => findExchanged(database.lanes, money, currency),
+      }),
+      others: options.acquirers ?? new Map(),
+      ...{ wait, logger, meter: createNoopMeter() },
+    }),
+    vault: testVault,
+    payouts: { schedule: 'off', minimum: 1, delayDays: { live: 2, test: 0 } },
+    wait,
     pepper: testPepper,
     pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
     createKey: () => randomUUID(),
@@ -114,7 +139,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     },
     persons: options.verifyPerson && createPersons(database.lanes, options.verifyPerson),
     trustProxy: false,
-    logger: onLog ? pino({ base: {} }, { write: (line) => onLog(JSON.parse(line)) }) : pino({ enabled: false }),
+    logger,
     meter: createNoopMeter(),
     tracing: { instrument: async () => {} },
     readiness,
@@ -139,6 +164,13 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     },
   }
 }
+
+/** What the commands of an operator work with; they leave the database open. */
+export function operatorDeps({ deps, database }: Pick<TestPayments, 'deps' | 'database'>): OperatorDeps {
+  return { ...deps, database, close: async () => {} }
+}
+
+const waitFor: PaymentsDeps['wait'] = (ms, signal) => setTimeout(ms, undefined, signal && { signal })
 
 export interface TestApp {
   readonly id: string

@@ -12,8 +12,9 @@ export interface AuthorizationRequest {
   readonly card: {
     /** Opens the stored number; called only where it goes to a card network. */
     readonly number: () => string
-    /** Last instant at which the card is good. */
-    readonly expiry: Date
+    /** Last day on which the card is good: `2066-08-31`. */
+    readonly expiry: string
+    readonly scheme: string | null
   }
   /** Who pays now: the customer in person, or the merchant's server on an earlier agreement. */
   readonly initiator: 'customer' | 'merchant'
@@ -50,6 +51,26 @@ export type TaskOutcome =
   | { readonly verdict: 'rejected'; readonly reason: string }
   | { readonly verdict: 'retry' }
 
+/** What an acquirer tells us of its own accord. References are unique below the merchant, and an event is applied once. */
+export type AcquirerEvent = { readonly reference: string; readonly merchantId: string } & (
+  | {
+      readonly type: 'dispute.opened'
+      /** The acquirer's reference of the authorization. */
+      readonly acquirerRef: string
+      /** Minor units of the transaction's currency. */
+      readonly amount: number
+      readonly reasonCode: number | undefined
+    }
+  | { readonly type: 'dispute.won' | 'dispute.lost'; readonly disputeReference: string }
+  | {
+      readonly type: 'fraud'
+      readonly acquirerRef: string
+      readonly reason: number | undefined
+      readonly reported: string | undefined
+    }
+  | { readonly type: 'settlement'; readonly money: Money }
+)
+
 /** A company that reserves and moves card money. Every call is bounded in time and may be repeated. @see contract 19 */
 export interface Acquirer {
   authorize(request: AuthorizationRequest): Promise<AuthorizationOutcome>
@@ -58,4 +79,8 @@ export interface Acquirer {
   /** Gives back a reservation that nobody was told of. */
   reverse(idempotencyRef: string): Promise<TaskOutcome>
   submit(task: AcquirerTask): Promise<TaskOutcome>
+  /** Events that were not acknowledged yet, oldest first. */
+  events(): Promise<readonly AcquirerEvent[]>
+  /** Takes events off the list: they have been applied, or put aside for an operator. */
+  acknowledge(references: readonly string[]): Promise<void>
 }

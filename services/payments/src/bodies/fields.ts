@@ -64,7 +64,7 @@ export function pathId() {
 
 const ID = /^[0-9a-f]{24}$/i
 
-/** An id in a body or a query, in lower case. */
+/** An id in a body or a query, in lower case. Whether it names anything is not judged. */
 export function id() {
   return text()
     .refine((value) => ID.test(value), { error: 'must be 24 hexadecimal digits', params: { code: 'FORMAT' } })

@@ -4,12 +4,17 @@ export interface CardExpiry {
   readonly year: number
 }
 
-/** The last millisecond of the month in UTC: 08/2066 is 2066-08-31T23:59:59.999Z. @see contract 7 */
-export function expiryEnd({ month, year }: CardExpiry): Date {
-  return new Date(Date.UTC(year, month, 1) - 1)
+/** The last day of the month, as it is kept: 08/2066 is 2066-08-31. */
+export function lastDay({ month, year }: CardExpiry): string {
+  return new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 10)
 }
 
-/** Whether a card that is good until `end` has expired at `now`. */
-export function isExpired(end: Date, now: Date): boolean {
-  return now.getTime() > end.getTime()
+/** The last millisecond of a day in UTC, as it is shown: 2066-08-31T23:59:59.999Z. @see contract 7 */
+export function lastInstant(day: string): Date {
+  return new Date(`${day}T23:59:59.999Z`)
+}
+
+/** Whether a card that is good to the end of a day has expired at `now`. */
+export function isExpired(day: string, now: Date): boolean {
+  return now.getTime() > lastInstant(day).getTime()
 }

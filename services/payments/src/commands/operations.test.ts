@@ -1,4 +1,3 @@
-import { createSecretKey } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +7,7 @@ import {
   basic,
   createTestApp,
   createTestMerchant,
+  operatorDeps,
   startPayments,
   type TestPayments,
   UNKNOWN_ID,
@@ -31,12 +31,7 @@ afterAll(async () => {
 async function run(...words: string[]): Promise<string[]> {
   const lines: string[] = []
   const operator = {
-    open: async () => ({
-      database: payments.database,
-      pepper: createSecretKey(Buffer.alloc(32, 7)),
-      createKey: () => '11111111-1111-4111-8111-111111111111',
-      close: async () => {},
-    }),
+    open: async () => ({ ...operatorDeps(payments), createKey: () => '11111111-1111-4111-8111-111111111111' }),
     print: (line: string) => lines.push(line),
   }
   const program = new Command().exitOverride()

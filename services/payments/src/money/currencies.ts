@@ -18,6 +18,11 @@ export function isFundingCurrency(code: string): boolean {
   return currency?.funding === true && !currency.deprecated
 }
 
+/** Whether new transactions may be in this currency. */
+export function isChargeable(code: string): boolean {
+  return CURRENCIES.get(code)?.deprecated === false
+}
+
 /** Whether the currency is listed, deprecated or not. */
 export function isCurrency(code: string): boolean {
   return CURRENCIES.has(code)

@@ -72,6 +72,31 @@ export function listBelowMerchant<Input extends BelowListInput, Columns extends 
   return { 'newest-first': query('', sql`DESC`), 'oldest-first': query('_reversed', sql`ASC`) }
 }
 
+/** Declares the reading of one row below a merchant by its id, for the merchant's members. */
+export function findBelowMerchant<Columns extends BelowColumns>(
+  name: string,
+  { table, columns, join = sql`` }: BelowSource,
+): PreparedQuery<Credentials & { readonly id: string }, JudgedRow<Columns>> {
+  return prepare(
+    name,
+    (p) => sql<JudgedRow<Columns>>`
+    SELECT CASE
+        WHEN c.identity_id IS NULL THEN 'unauthorized'
+        WHEN r.id IS NULL THEN 'not-found'
+        WHEN a.merchant_id IS NULL THEN 'forbidden'
+        ELSE 'done'
+      END AS verdict, c.identity_id, ${columns}
+    FROM (SELECT 1) one
+    LEFT JOIN ${sql.table('identify')}(${p.keyMac}, ${p.person}) c ON true
+    LEFT JOIN LATERAL (
+      SELECT f.* FROM ${sql.table('owners')}(${p.id}) o
+      JOIN ${sql.table(table)} f ON f.merchant_id = o.merchant_id AND f.id = ${p.id}
+    ) r ON true
+    LEFT JOIN LATERAL ${sql.table('membership')}(r.merchant_id, c.identity_id) a ON true
+    ${join}`,
+  )
+}
+
 /** The verdict of a list and its rows. */
 export async function readBelow<Input extends BelowListInput, Columns extends BelowColumns>(
   lanes: Lanes,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { processingError } from './processing-error.ts'
 import table from './processing-errors.json' with { type: 'json' }
-import { isRefusal, processingErrorOf } from './status-code.ts'
+import { isRefusal, processingErrorOf, statusCodeOf } from './status-code.ts'
 import statusCodes from './status-codes.json' with { type: 'json' }
 
 it('tells a client the members of the wire, and nothing else of the table', () => {
@@ -29,5 +29,9 @@ it('finds the processing error of each status code that has one', () => {
     else expect(processingError(processingErrorOf(code)).code).toBe(number)
   }
   expect(processingErrorOf('PAYMENT_INSUFFICIENT_FUNDS')).toBe(7)
+  expect([7, 8, 27, 28, 29].map(statusCodeOf)).toEqual([
+    ...['PAYMENT_INSUFFICIENT_FUNDS', 'PAYMENT_RECEIVER_BLOCKED', 'PAYMENT_INTEGRATION_DISABLED'],
+    ...['PAYMENT_INTEGRATION_DISABLED', 'PAYMENT_CARD_SCHEME_UNKNOWN'],
+  ])
   expect(isRefusal('NOT_A_CODE')).toBe(false)
 })

@@ -16,3 +16,9 @@ export function processingErrorOf(statusCode: string): number {
 export function isRefusal(statusCode: string): boolean {
   return PROCESSING_ERRORS.has(statusCode)
 }
+
+/** The status code that names a processing error: of several the first of the table. */
+export function statusCodeOf(errorCode: number): string {
+  // That cards may not be kept is told nowhere else: the merchant lacks a right, as with 27.
+  return [...PROCESSING_ERRORS].find(([, error]) => error === errorCode)?.[0] ?? 'PAYMENT_INTEGRATION_DISABLED'
+}

@@ -1,0 +1,61 @@
+import { createNoopMeter } from '@opentelemetry/api'
+import { expect, it } from 'vitest'
+import type { Acquirer, AuthorizationRequest } from './acquirer.ts'
+import { createAcquirers } from './acquirers.ts'
+import { completeScenario } from './scenario.ts'
+
+const request: AuthorizationRequest = {
+  ...{ idempotencyRef: 'a'.repeat(24), merchantId: 'b'.repeat(24), money: { currency: 'EUR', amount: 1 } },
+  ...{ descriptor: 'x', initiator: 'merchant', planned: false, networkRef: null, scenario: completeScenario({}) },
+  card: { number: () => '4242424242424242', expiry: '2066-08-31', scheme: 'visa' },
+}
+const approved = { verdict: 'approved', ref: 'r', networkRef: null } as const
+const unknown = { verdict: 'unknown' }
+
+function withAcquirer(authorize: Acquirer['authorize'], wait: (ms: number, signal?: AbortSignal) => Promise<void>) {
+  const unused = () => Promise.reject(new Error('not asked'))
+  const port = {
+    authorize,
+    ...{ inquire: unused, reverse: unused, submit: unused, events: unused, acknowledge: unused },
+  }
+  const warned: object[] = []
+  const logger = { warn: (fields: object) => void warned.push(fields) }
+  const others = new Map([['north', port]])
+  return { warned, acquirers: createAcquirers({ simulator: port, others, wait, logger, meter: createNoopMeter() }) }
+}
+
+const never = new Promise<never>(() => {})
+
+it('answers what the acquirer answers, and gives up the waiting', async () => {
+  const signals: (AbortSignal | undefined)[] = []
+  const { acquirers } = withAcquirer(
+    async () => approved,
+    (ms, signal) => {
+      expect(ms).toBe(10_000)
+      signals.push(signal)
+      return never
+    },
+  )
+  expect(await acquirers.authorize('north', request)).toEqual(approved)
+  expect(await acquirers.authorize(null, request)).toEqual(approved)
+  expect(signals.map((signal) => signal?.aborted)).toEqual([true, true])
+  expect(acquirers.names).toEqual(['north'])
+})
+
+it('does not know what is not answered in time, breaks, or is asked of nobody', async () => {
+  const silent = withAcquirer(
+    () => never,
+    async () => {},
+  )
+  expect(await silent.acquirers.authorize('north', request)).toEqual(unknown)
+  const broken = withAcquirer(
+    () => Promise.reject(new Error('reset')),
+    () => never,
+  )
+  expect(await broken.acquirers.authorize('north', request)).toEqual(unknown)
+  expect(await broken.acquirers.authorize('south', request)).toEqual(unknown)
+  expect(broken.warned).toMatchObject([
+    { acquirer: 'north', attempt_id: request.idempotencyRef, err: new Error('reset') },
+    { acquirer: 'south' },
+  ])
+})

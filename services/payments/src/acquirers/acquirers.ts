@@ -1,0 +1,51 @@
+import type { Meter } from '@opentelemetry/api'
+import type { Acquirer, AuthorizationOutcome, AuthorizationRequest } from './acquirer.ts'
+
+/** The acquirers of this installation. Test merchants have the simulator, live ones the one that an operator gave them. */
+export interface Acquirers {
+  /** Those that a live merchant may have. */
+  readonly names: readonly string[]
+  /** Undefined for a name that is no longer configured. Null is the simulator. */
+  find(name: string | null): Acquirer | undefined
+  /** Asks for an authorization within 10 s. What is not answered by then, or not at all, is unknown. */
+  authorize(name: string | null, request: AuthorizationRequest): Promise<AuthorizationOutcome>
+}
+
+export interface AcquirersOptions {
+  readonly simulator: Acquirer
+  readonly others: ReadonlyMap<string, Acquirer>
+  readonly meter: Meter
+  readonly logger: { warn(fields: object, message: string): void }
+  /** Resolves after so many milliseconds, or is given up. */
+  readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>
+}
+
+const BUDGET_MS = 10_000
+
+export function createAcquirers({ simulator, others, meter, logger, wait }: AcquirersOptions): Acquirers {
+  const authorizations = meter.createCounter('payments_authorizations_total', {
+    description: 'Authorizations by outcome',
+  })
+  const seconds = meter.createHistogram('payments_acquirer_seconds', { description: 'Calls of acquirers', unit: 's' })
+  const find = (name: string | null) => (name === null ? simulator : others.get(name))
+  return {
+    names: [...others.keys()],
+    find,
+    authorize: async (name, request) => {
+      const started = performance.now()
+      const patience = new AbortController()
+      const late = wait(BUDGET_MS, patience.signal).then((): AuthorizationOutcome => ({ verdict: 'unknown' }))
+      late.catch(() => {})
+      const asked = find(name)?.authorize(request) ?? Promise.reject(new Error(`acquirer ${name} is not configured`))
+      const outcome = await Promise.race([asked, late]).catch((error: unknown): AuthorizationOutcome => {
+        logger.warn({ err: error, acquirer: name, attempt_id: request.idempotencyRef }, 'the acquirer did not answer')
+        return { verdict: 'unknown' }
+      })
+      patience.abort()
+      const labels = { test: name === null, scheme: request.card.scheme ?? 'unknown', outcome: outcome.verdict }
+      authorizations.add(1, labels)
+      seconds.record((performance.now() - started) / 1_000, { acquirer: name ?? 'simulator', call: 'authorize' })
+      return outcome
+    },
+  }
+}

@@ -1,0 +1,114 @@
+import { createOutbound } from '@trestle/common/outbound/outbound.ts'
+import { type StubAnswer, type StubProvider, startStubProvider } from '@trestle/testing/stub-provider.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { AcquirerTask, AuthorizationRequest } from './acquirer.ts'
+import { createHttpAcquirer } from './http-acquirer.ts'
+import { completeScenario } from './scenario.ts'
+
+const attempt = '0123456789abcdef01234567'
+const merchantId = '89abcdef0123456789abcdef'
+const money = { currency: 'EUR', amount: 500 }
+
+let stub: StubProvider
+let answer: StubAnswer
+let acquirer: ReturnType<typeof createHttpAcquirer>
+beforeAll(async () => {
+  stub = await startStubProvider(() => answer)
+  acquirer = createHttpAcquirer({ url: `${stub.url}/cards/`, secret: 's3cret', outbound: createOutbound([]) })
+})
+beforeEach(() => {
+  answer = {}
+})
+afterAll(() => stub.close())
+
+const request: AuthorizationRequest = {
+  ...{ idempotencyRef: attempt, merchantId, money, descriptor: 'Coffee & John', initiator: 'merchant' },
+  ...{ planned: true, networkRef: 'n-1', scenario: completeScenario({}) },
+  card: { number: () => '4242424242424242', expiry: '2066-08-31', scheme: 'visa' },
+}
+const task: AcquirerTask = {
+  ...{ kind: 'refund', operationId: 'a'.repeat(24), merchantId, transactionId: 'b'.repeat(24), acquirerRef: 'r-1' },
+  ...{ money, descriptor: 'x' },
+}
+const declined = (statusCode: string) => ({ verdict: 'declined', statusCode })
+
+describe('createHttpAcquirer', () => {
+  it('asks for an authorization with the card number, and its own secret', async () => {
+    answer = { body: { verdict: 'approved', ref: 'r-1' } }
+    expect(await acquirer.authorize(request)).toEqual({ verdict: 'approved', ref: 'r-1', networkRef: null })
+    const seen = stub.requests.at(-1)
+    expect([seen?.method, seen?.url, seen?.headers.authorization]).toEqual([
+      'POST',
+      '/cards/authorizations',
+      'Bearer s3cret',
+    ])
+    const { scenario, ...sent } = request
+    expect(JSON.parse(seen?.body ?? '')).toEqual({ ...sent, card: { ...request.card, number: '4242424242424242' } })
+  })
+
+  it.each([
+    [
+      { verdict: 'approved', ref: 'r', networkRef: 'n' },
+      { verdict: 'approved', ref: 'r', networkRef: 'n' },
+    ],
+    [declined('PAYMENT_CARD_LOST'), declined('PAYMENT_CARD_LOST')],
+    [declined('05'), declined('PAYMENT_REJECTED_BY_ISSUER')],
+    [declined('NOT_FOUND'), declined('PAYMENT_REJECTED_BY_ISSUER')],
+    [{ verdict: 'unknown' }, { verdict: 'unknown' }],
+  ])('understands %j', async (body, outcome) => {
+    answer = { body }
+    expect(await acquirer.authorize(request)).toEqual(outcome)
+    expect(await acquirer.inquire(attempt)).toEqual(outcome)
+    expect(stub.requests.at(-1)).toMatchObject({ method: 'GET', url: `/cards/authorizations/${attempt}` })
+  })
+
+  it.each<[string, StubAnswer]>([
+    ['a status of failure', { status: 500, body: { verdict: 'approved', ref: 'r' } }],
+    ['a redirect', { status: 302, body: { verdict: 'approved', ref: 'r' }, headers: { location: '/' } }],
+    ['no JSON', { body: 'approved' }],
+    ['another verdict', { body: { verdict: 'maybe' } }],
+    ['no reference', { body: { verdict: 'approved' } }],
+    ['nothing', { body: '' }],
+  ])('takes nothing from an answer with %s', async (_name, given) => {
+    answer = given
+    await expect(acquirer.authorize(request)).rejects.toThrow()
+    await expect(acquirer.inquire(attempt)).rejects.toThrow()
+    await expect(acquirer.reverse(attempt)).rejects.toThrow()
+    await expect(acquirer.submit(task)).rejects.toThrow()
+  })
+
+  it('knows by 404 that an authorization was never asked for', async () => {
+    answer = { status: 404 }
+    expect(await acquirer.inquire(attempt)).toEqual(declined('PAYMENT_METHOD_ERROR'))
+  })
+
+  it.each([{ verdict: 'accepted' }, { verdict: 'retry' }, { verdict: 'rejected', reason: 'closed' }])(
+    'hands tasks and reversals on, and understands %j',
+    async (body) => {
+      answer = { body }
+      expect(await acquirer.submit(task)).toEqual(body)
+      expect(JSON.parse(stub.requests.at(-1)?.body ?? '')).toEqual(task)
+      expect(await acquirer.reverse(attempt)).toEqual(body)
+      expect(stub.requests.at(-1)).toMatchObject({ method: 'POST', url: `/cards/authorizations/${attempt}/reversals` })
+    },
+  )
+
+  it('reads events, all of them or none, and acknowledges', async () => {
+    const events = [
+      { type: 'dispute.opened', reference: 'e1', merchantId, acquirerRef: 'r', amount: 5, reasonCode: 4853 },
+      { type: 'dispute.opened', reference: 'e2', merchantId, acquirerRef: 'r', amount: 5 },
+      { type: 'dispute.won', reference: 'e3', merchantId, disputeReference: 'e1' },
+      { type: 'fraud', reference: 'e4', merchantId, acquirerRef: 'r', reason: 0, reported: '2026-01-02T03:04:05Z' },
+      { type: 'settlement', reference: 'e5', merchantId, money: { currency: 'EUR', amount: -5 } },
+    ]
+    answer = { body: events }
+    expect(await acquirer.events()).toMatchObject(events)
+    answer = { body: [events[0], { ...events[1], amount: 0 }] }
+    await expect(acquirer.events()).rejects.toThrow()
+    answer = { status: 204, body: '' }
+    await acquirer.acknowledge(['e1', 'e2'])
+    expect(stub.requests.at(-1)).toMatchObject({
+      ...{ method: 'POST', url: '/cards/events/acknowledgements', body: '{"references":["e1","e2"]}' },
+    })
+  })
+})

@@ -1,0 +1,76 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { sql } from 'kysely'
+import { type Judged, splitVerdict, type Verdict } from '../access/admit.ts'
+import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
+import { findBelowMerchant } from '../pagination/list-below-merchant.ts'
+import type { Card } from './card.ts'
+import { lastInstant } from './card-expiry.ts'
+
+/** `transactionId` is null when only access is to be checked. */
+export interface SaveCardInput extends CallerColumns {
+  readonly merchantId: string
+  readonly transactionId: string | null
+  readonly notes: string | null
+}
+
+interface SavedRow {
+  verdict: Verdict | 'unknown-source' | 'refused'
+  identity_id: string | null
+  card_id: string | null
+  error_code: number | null
+}
+
+/** After access: the card, a processing error, or the merchant has no such successful transaction. */
+export interface SavedCard extends Judged {
+  readonly cardId: string | null
+  readonly errorCode: number | null
+  readonly hasSource: boolean
+}
+
+const saveQuery = prepare(
+  'create_card',
+  (p: SaveCardInput) => sql<SavedRow>`
+    SELECT verdict, identity_id, card_id, error_code
+    FROM ${sql.table('create_card')}(${callerRow(p)}, ${p.merchantId}, ${p.transactionId}, ${p.notes})`,
+)
+
+/** Keeps the card of a transaction. A merchant that may not is answered with the number of a processing error. */
+export async function callSaveCard(lanes: Lanes, input: SaveCardInput): Promise<SavedCard> {
+  const row = await lanes.write.one(saveQuery, input)
+  const [verdict, refusal] = splitVerdict(row.verdict, ['unknown-source', 'refused'])
+  const { identity_id: identityId, card_id: cardId, error_code: errorCode } = row
+  return { verdict, identityId, cardId, errorCode, hasSource: refusal !== 'unknown-source' }
+}
+
+interface CardColumns {
+  id: string
+  merchant_id: string
+  bin: string
+  last4: string
+  /** `2066-08-31`. */
+  expiry: string
+  scheme: string
+  notes: string | null
+  deleted: Date | null
+  created: Date
+}
+
+const readQuery = findBelowMerchant<CardColumns>('read_card', {
+  table: 'cards',
+  columns: sql`r.id, r.merchant_id, r.notes, r.deleted, r.created, i.bin, i.last4, i.expiry::text, i.scheme`,
+  join: sql`LEFT JOIN ${sql.table('instruments')} i ON i.merchant_id = r.merchant_id AND i.id = r.instrument_id`,
+})
+
+/** A kept card by its id, for a member of its merchant. */
+export async function readCard(
+  lanes: Lanes,
+  input: Credentials & { readonly id: string },
+): Promise<Judged & { readonly card: Card | undefined }> {
+  const row = await lanes.read.one(readQuery, input)
+  return { verdict: row.verdict, identityId: row.identity_id, card: row.id === null ? undefined : toCard(row) }
+}
+
+function toCard({ id, merchant_id, expiry, bin, last4, scheme, notes, deleted, created }: CardColumns): Card {
+  return { id, merchantId: merchant_id, bin, last4, expiry: lastInstant(expiry), scheme, notes, deleted, created }
+}

@@ -1,0 +1,24 @@
+import { z } from 'zod'
+import type { Card } from './card.ts'
+
+/** A kept card on the wire. @see specification 2, "Card"; contract 8.13 */
+export const CardView = z.object({
+  id: z.string(),
+  merchantId: z.string(),
+  created: z.iso.datetime(),
+  bin: z.string(),
+  last4: z.string(),
+  expiry: z.iso.datetime(),
+  scheme: z.string(),
+  notes: z.string().nullable(),
+  deleted: z.iso.datetime().nullable(),
+})
+
+/** Fills the view. Notes and deletion are null where there are none: the official client compares them so. */
+export function viewCard({ created, expiry, deleted, ...card }: Card): z.infer<typeof CardView> {
+  const { id, merchantId, bin, last4, scheme, notes } = card
+  return {
+    ...{ id, merchantId, created: created.toISOString(), bin, last4, expiry: expiry.toISOString(), scheme, notes },
+    deleted: deleted?.toISOString() ?? null,
+  }
+}

@@ -1,0 +1,65 @@
+import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import { flag, integer, oneOf } from '@trestle/common/config/setting.ts'
+import { z } from 'zod'
+
+/** Where an acquirer is spoken to. */
+export interface AcquirerAddress {
+  readonly name: string
+  /** Without its secret. */
+  readonly url: string
+  readonly secret: string
+}
+
+const DAYS_MAX = 3_650
+const DELAY_DAYS = { live: 2, test: 0 } as const
+
+/** Settings of what happens between a charge and the bank. @see contract 9.7, 12, 19, 26 */
+export const acquiringSettings = {
+  ACQUIRERS: acquirers().default([]),
+  AUTH_EXPIRY_DAYS: integer(0, DAYS_MAX).default(0),
+  PAYOUT_SCHEDULE: oneOf('off', 'daily').default('off'),
+  PAYOUT_MIN: integer(0, 1_000_000).default(1),
+  PAYOUT_DELAY_DAYS: integer(0, DAYS_MAX).optional(),
+  ALLOW_SEED: flag().default(false),
+} as const
+
+export function toAcquiringConfig(values: SettingValues<typeof acquiringSettings>) {
+  const delay = values.PAYOUT_DELAY_DAYS
+  return {
+    acquirers: values.ACQUIRERS,
+    /** 0: reservations never expire. */
+    authorizationExpiryDays: values.AUTH_EXPIRY_DAYS,
+    payouts: {
+      schedule: values.PAYOUT_SCHEDULE,
+      /** In major units of the merchant's currency. */
+      minimum: values.PAYOUT_MIN,
+      delayDays: { live: delay ?? DELAY_DAYS.live, test: delay ?? DELAY_DAYS.test },
+    },
+    seedAllowed: values.ALLOW_SEED,
+  } as const
+}
+
+/** `name=https://:secret@host/path,…`: each name once. */
+function acquirers() {
+  return z
+    .string()
+    .meta({ secret: true })
+    .transform((value, context): readonly AcquirerAddress[] => {
+      const read = value.split(',').map(readAcquirer)
+      const found = read.flatMap((acquirer) => acquirer ?? [])
+      if (found.length === read.length && new Set(found.map(({ name }) => name)).size === read.length) return found
+      context.addIssue({ code: 'custom', message: 'must be name=https://:secret@host/path,… with each name once' })
+      return z.NEVER
+    })
+}
+
+function readAcquirer(text: string): AcquirerAddress | undefined {
+  const [, name, address = ''] = /^\s*([a-z][a-z0-9-]{0,62})=(\S+)\s*$/.exec(text) ?? []
+  const url = URL.parse(address)
+  if (name === undefined || name === 'simulator' || !url || !/^https?:$/.test(url.protocol)) return undefined
+  const secret = decodeURIComponent(url.password)
+  if (secret === '') return undefined
+  url.username = ''
+  url.password = ''
+  return { name, url: url.href, secret }
+}

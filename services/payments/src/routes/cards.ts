@@ -1,0 +1,28 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { admit } from '../access/admit.ts'
+import { pathId } from '../bodies/fields.ts'
+import { readCard } from '../cards/card-repository.ts'
+import { CardView, viewCard } from '../cards/card-view.ts'
+import { errorResponses } from '../error-view.ts'
+import { notFound } from '../errors.ts'
+
+/** Kept cards. @see contract 8.13 */
+export const cardsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/cards/:cardId',
+    {
+      schema: {
+        summary: 'Fetch a kept card',
+        deprecated: true,
+        params: z.object({ cardId: pathId() }),
+        response: { 200: z.object({ card: CardView }), ...errorResponses(401, 403, 404) },
+      },
+    },
+    async ({ caller, flaw, params: { cardId } }) => {
+      const { card } = admit(caller, await readCard(app.deps.lanes, { ...caller, id: cardId }), flaw)
+      if (!card) throw notFound()
+      return { card: viewCard(card) }
+    },
+  )
+}

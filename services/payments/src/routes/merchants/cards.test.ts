@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { customerPayment } from '../../../test/customer-payment.ts'
+import {
+  basic,
+  createdOf,
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../../test/payments-app.ts'
+import { processingError } from '../../processing/processing-error.ts'
+
+let payments: TestPayments
+let member: TestApp
+let stranger: TestApp
+let merchantId: string
+let transactionId: string
+beforeAll(async () => {
+  payments = await startPayments()
+  member = await createTestApp(payments)
+  stranger = await createTestApp(payments)
+  merchantId = (await createTestMerchant(payments, member, { test: true })).id
+  transactionId = await customerPayment(payments, merchantId, { number: '4100000000000000' })
+})
+afterAll(() => payments.close())
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+const send = (method: 'GET' | 'POST', url: string, payload?: object | string, headers: object = {}) =>
+  payments.app.inject({
+    ...{ method, url, headers: { ...member.headers, ...headers } },
+    ...(payload === undefined ? {} : { payload }),
+  })
+const save = (payload: object | string, headers: object = {}, id = merchantId) =>
+  send('POST', `/merchants/${id}/cards`, payload, headers)
+const idOf = (response: { json<T>(): T }) => response.json<{ card: { id: string } }>().card.id
+
+describe('POST /merchants/:merchantId/cards, GET /cards/:cardId', () => {
+  it.each<[string, () => object | string, object, string | null]>([
+    ['JSON', () => ({ transactionId }), {}, null],
+    ['JSON with notes', () => ({ transactionId, notes: ' Anna ' }), {}, ' Anna '],
+    ['form', () => `transactionId=${transactionId}&notes=Anna`, FORM, 'Anna'],
+    ['form without notes', () => `transactionId=${transactionId}&notes=`, FORM, null],
+  ])('201, 200: keeps the card of a transaction, as %s, and shows it', async (_kind, body, headers, notes) => {
+    const response = await save(body(), headers)
+    const id = idOf(response)
+    expect([response.statusCode, response.body]).toEqual([201, `{"card":{"id":"${id}"}}\n`])
+    const shown = await send('GET', `/cards/${id}`)
+    expect([shown.statusCode, shown.json()]).toEqual([
+      200,
+      {
+        card: {
+          ...{ id, merchantId, created: createdOf(id), bin: '410000', last4: '0000' },
+          ...{ expiry: '2066-08-31T23:59:59.999Z', scheme: 'visa', notes, deleted: null },
+        },
+      },
+    ])
+  })
+
+  it('201: a kept card is charged, and is no longer once it is deleted', async () => {
+    const cardId = idOf(await save({ transactionId }))
+    const charge = () =>
+      send('POST', `/merchants/${merchantId}/transactions`, {
+        cardId,
+        currency: 'EUR',
+        amount: 5,
+        transactionId: false,
+      })
+    const response = await charge()
+    expect(response.statusCode).toBe(201)
+    const { id } = response.json<{ transaction: { id: string } }>().transaction
+    const { db } = payments.database
+    expect(await db.selectFrom('transactions').select('source_id').where('id', '=', id).execute()).toEqual([
+      { source_id: transactionId },
+    ])
+    await db
+      .updateTable('cards')
+      .set({ deleted: new Date(0) })
+      .where('id', '=', cardId)
+      .execute()
+    expect((await charge()).json()).toEqual([
+      { field: 'cardId', message: 'must be of a successful payment of this merchant', code: 'UNKNOWN' },
+    ])
+    expect((await send('GET', `/cards/${cardId}`)).json()).toMatchObject({
+      card: { deleted: '1970-01-01T00:00:00.000Z' },
+    })
+  })
+
+  it('201: answers a repeat with the same card', async () => {
+    const first = await save({ transactionId }, { 'idempotency-key': 'k' })
+    const again = await save({ transactionId }, { 'idempotency-key': 'k' })
+    expect([again.statusCode, again.body]).toEqual([201, first.body])
+    expect([first, again].map(({ headers }) => headers['idempotent-replayed'])).toEqual([undefined, 'true'])
+  })
+
+  it.each<[object, string, string]>([
+    [{ transactionId: undefined }, 'transactionId', 'REQUIRED'],
+    [{ transactionId: 5 }, 'transactionId', 'TYPE'],
+    [{ transactionId: 'x' }, 'transactionId', 'FORMAT'],
+    [{ transactionId: UNKNOWN_ID }, 'transactionId', 'UNKNOWN'],
+    [{ notes: 'x'.repeat(1_001) }, 'notes', 'RANGE'],
+    [{ notes: 5 }, 'notes', 'TYPE'],
+    [{ notes: '\0' }, 'notes', 'FORMAT'],
+  ])('400: refuses %j', async (changes, field, code) => {
+    const response = await save({ transactionId, ...changes })
+    expect([response.statusCode, response.json()]).toEqual([400, [{ field, message: expect.any(String), code }]])
+  })
+
+  it('400: knows no transaction of another merchant', async () => {
+    const other = await createTestMerchant(payments, member, { test: true })
+    const foreign = await customerPayment(payments, other.id)
+    expect((await save({ transactionId: foreign })).json()).toEqual([
+      { field: 'transactionId', message: 'must be of a successful payment of this merchant', code: 'UNKNOWN' },
+    ])
+  })
+
+  it('400: processing error 28 for a merchant that may not keep cards, remembered under its key', async () => {
+    const { id } = await createTestMerchant(payments, member, { test: true })
+    const source = await customerPayment(payments, id)
+    const { db } = payments.database
+    const { claim } = await db.selectFrom('merchants').select('claim').where('id', '=', id).executeTakeFirstOrThrow()
+    const set = (canSaveCard: boolean) =>
+      db
+        .updateTable('merchants')
+        .set({ claim: JSON.stringify({ ...claim, canSaveCard }) })
+        .where('id', '=', id)
+        .execute()
+    await set(false)
+    const first = await save({ transactionId: source }, { 'idempotency-key': 'k' }, id)
+    expect([first.statusCode, first.json()]).toEqual([400, processingError(28)])
+    await set(true)
+    const again = await save({ transactionId: source }, { 'idempotency-key': 'k' }, id)
+    expect([again.statusCode, again.body, again.headers['idempotent-replayed']]).toEqual([400, first.body, 'true'])
+    expect((await save({ transactionId: source }, {}, id)).statusCode).toBe(201)
+  })
+
+  it('401, 404, 403: key before object before access before values', async () => {
+    const card = idOf(await save({ transactionId }))
+    const answers = await Promise.all([
+      save({}, basic('x'), UNKNOWN_ID),
+      save({}, stranger.headers, UNKNOWN_ID),
+      save({}, stranger.headers),
+      send('GET', `/cards/${UNKNOWN_ID}`, undefined, basic('x')),
+      send('GET', `/cards/${UNKNOWN_ID}`, undefined, stranger.headers),
+      send('GET', '/cards/nonsense', undefined, stranger.headers),
+      send('GET', `/cards/${card}`, undefined, stranger.headers),
+    ])
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([401, 404, 403, 401, 404, 404, 403])
+  })
+})

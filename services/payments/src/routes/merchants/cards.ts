@@ -1,0 +1,34 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { id, pathId, text } from '../../bodies/fields.ts'
+import { chargeRefusal, errorResponses } from '../../error-view.ts'
+import { replyCreated } from '../../plugins/idempotency-key.ts'
+import { saveCard } from '../../use-cases/save-card.ts'
+
+const CardBody = z.object({ transactionId: id(), notes: text().max(1_000).optional() })
+
+/** Keeping cards. Deprecated: charge from a previous transaction instead. @see contract 8.13 */
+export const merchantCardsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.post(
+    '/merchants/:merchantId/cards',
+    {
+      schema: {
+        summary: 'Keep the card of a transaction',
+        deprecated: true,
+        params: z.object({ merchantId: pathId() }),
+        body: CardBody,
+        response: {
+          201: z.object({ card: z.object({ id: z.string() }) }),
+          ...errorResponses(400, 401, 403, 404, 409, 413, 415),
+          ...chargeRefusal,
+        },
+      },
+    },
+    async ({ caller, flaw, params: { merchantId }, body }, reply) => {
+      const card = flaw ? null : { transactionId: body.transactionId, notes: body.notes }
+      const { cardId, replayed } = await saveCard(app.deps, { caller, flaw, merchantId, card })
+      replyCreated(reply, replayed)
+      return { card: { id: cardId } }
+    },
+  )
+}

@@ -1,0 +1,332 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type CustomerPayment, customerPayment } from '../../../test/customer-payment.ts'
+import {
+  basic,
+  createdOf,
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../../test/payments-app.ts'
+import type { Acquirer, AuthorizationRequest } from '../../acquirers/acquirer.ts'
+import { buildApp } from '../../app.ts'
+import { createRepeats } from '../../idempotency/repeats.ts'
+import { processingError } from '../../processing/processing-error.ts'
+
+const asked: AuthorizationRequest[] = []
+let answer: Acquirer['authorize'] = async () => ({ verdict: 'approved', ref: 'north-1', networkRef: null })
+const north: Acquirer = {
+  authorize: (request) => {
+    asked.push(request)
+    return answer(request)
+  },
+  ...{ inquire: unused, reverse: unused, submit: unused, events: unused, acknowledge: unused },
+}
+function unused(): never {
+  throw new Error('not asked for here')
+}
+
+let payments: TestPayments
+let member: TestApp
+let stranger: TestApp
+let merchantId: string
+beforeAll(async () => {
+  payments = await startPayments({ acquirers: new Map([['north', north]]) })
+  member = await createTestApp(payments)
+  stranger = await createTestApp(payments)
+  merchantId = (await createTestMerchant(payments, member, { test: true })).id
+})
+afterAll(() => payments.close())
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+const post = (payload: object | string, headers: object = {}, id = merchantId) =>
+  payments.app.inject({
+    method: 'POST',
+    url: `/merchants/${id}/transactions`,
+    headers: { ...member.headers, ...headers },
+    payload,
+  })
+const pay = (payment?: CustomerPayment) => customerPayment(payments, merchantId, payment)
+const row = (id: string) =>
+  payments.database.db.selectFrom('transactions').selectAll().where('id', '=', id).executeTakeFirst()
+const idOf = (response: { json<T>(): T }) => response.json<{ transaction: { id: string } }>().transaction.id
+/** What a refusal leaves: the newest transaction. */
+const newest = (id = merchantId) =>
+  payments.database.db
+    .selectFrom('transactions')
+    .selectAll()
+    .where('merchant_id', '=', id)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+const count = async () =>
+  (await payments.database.db.selectFrom('transactions').select('id').where('merchant_id', '=', merchantId).execute())
+    .length
+
+describe('POST /merchants/:merchantId/transactions', () => {
+  it.each<[string, (source: string) => object | string, object]>([
+    ['JSON', (transactionId) => ({ transactionId, currency: 'EUR', amount: 300 }), {}],
+    ['form', (transactionId) => `transactionId=${transactionId}&currency=EUR&amount=300`, FORM],
+    ['JSON of the official client', (id) => ({ transactionId: id, cardId: false, currency: 'EUR', amount: 300 }), {}],
+    ['JSON with the other name', (authorizationId) => ({ authorizationId, currency: 'EUR', amount: 300 }), {}],
+    ['JSON with both names', (id) => ({ transactionId: id, authorizationId: id, currency: 'EUR', amount: 300 }), {}],
+    ['JSON in upper case', (id) => ({ transactionId: id.toUpperCase(), currency: 'EUR', amount: 300 }), {}],
+  ])('201: charges the card of a previous transaction, as %s', async (_kind, body, headers) => {
+    const source = await pay()
+    const response = await post(body(source), headers)
+    const id = idOf(response)
+    expect([response.statusCode, response.body]).toEqual([201, `{"transaction":{"id":"${id}"}}\n`])
+    const { instrument_id } = (await row(source)) ?? {}
+    expect(await row(id)).toEqual({
+      ...{
+        merchant_id: merchantId,
+        id,
+        created: new Date(createdOf(id)),
+        instrument_id,
+        source_id: source,
+        test: true,
+      },
+      ...{ currency: 'EUR', amount: 300n, descriptor: 'Coffee & John', reference: null, pending: 300n, captured: 0n },
+      ...{
+        refunded: 0n,
+        voided: 0n,
+        disputed: 0n,
+        lost: 0n,
+        trail_length: 0,
+        custom: null,
+        tds: null,
+        recurring: true,
+      },
+      ...{ successful: true, error_code: null, plan: null, unplanned: null, code_present: false, session_id: null },
+      ...{ acquirer: null, acquirer_ref: expect.stringMatching(/^sim_[0-9a-f]{24}$/) },
+    })
+  })
+
+  it('201: takes descriptor, custom and reference; the reference also out of custom', async () => {
+    const transactionId = await pay()
+    const body = { transactionId, currency: 'USD', amount: 999_999_999_999, descriptor: 'Awesome #5011' }
+    const custom = { a: ['x', { b: null }], reference: 'order 1' }
+    const first = await row(idOf(await post({ ...body, custom })))
+    expect(first).toMatchObject({ descriptor: 'Awesome #5011', custom, reference: 'order 1', amount: 999_999_999_999n })
+    const second = await row(idOf(await post({ ...body, custom, reference: 'own' })))
+    expect(second).toMatchObject({ custom, reference: 'own' })
+    const form = `transactionId=${transactionId}&currency=USD&amount=1&custom[a]=1&custom[b][c]=yes&descriptor=`
+    expect(await row(idOf(await post(form, FORM)))).toMatchObject({
+      ...{ custom: { a: '1', b: { c: 'yes' } }, descriptor: 'Coffee & John', reference: null },
+    })
+  })
+
+  it('201: chains back to one instrument, and knows the source by an event', async () => {
+    const first = await pay()
+    const second = idOf(await post({ transactionId: first, currency: 'EUR', amount: 1 }))
+    const third = idOf(await post({ transactionId: second, currency: 'EUR', amount: 2 }))
+    const rows = await Promise.all([first, second, third].map(row))
+    expect(new Set(rows.map((found) => found?.instrument_id)).size).toBe(1)
+    expect(rows.map((found) => found?.source_id)).toEqual([null, first, second])
+    const events = await payments.database.db
+      .selectFrom('events')
+      .select(['type', 'object_id', 'pending', 'trail_length'])
+      .where('object_id', '=', third)
+      .execute()
+    expect(events).toEqual([{ type: 'transaction.created', object_id: third, pending: 2n, trail_length: 0 }])
+  })
+
+  it.each([6, 7, 8, 9, 10, 11, 12, 25])(
+    '400: refuses with processing error %i, and keeps what was refused',
+    async (code) => {
+      const transactionId = await pay({ number: `10000000000900${String(code).padStart(2, '0')}` })
+      const response = await post({ transactionId, currency: 'EUR', amount: 300 })
+      expect(response.statusCode).toBe(400)
+      expect(response.json()).toEqual(processingError(code))
+      expect(response.body.split('\n')).toHaveLength(2)
+      expect(await newest()).toMatchObject({
+        ...{ source_id: transactionId, successful: false, error_code: code, amount: 300n, recurring: true },
+        ...{ pending: 0n, captured: 0n, refunded: 0n, voided: 0n, disputed: 0n, trail_length: 0 },
+      })
+    },
+  )
+
+  const required = (field: string) => ({ field, message: 'is required', code: 'REQUIRED' })
+  it.each<[object | string, object, readonly object[]]>([
+    ['', FORM, [required('transactionId'), required('currency'), required('amount')]],
+    [{}, {}, [required('transactionId'), required('currency'), required('amount')]],
+    [
+      { transactionId: false, cardId: false },
+      {},
+      [required('transactionId'), required('currency'), required('amount')],
+    ],
+  ])('400: names what is missing in %j', async (payload, headers, fields) => {
+    const response = await post(payload, headers)
+    expect([response.statusCode, response.json()]).toEqual([400, fields])
+  })
+
+  const good = { transactionId: UNKNOWN_ID, currency: 'EUR', amount: 1 }
+  it.each<[object, string, string]>([
+    [{ transactionId: 5 }, 'transactionId', 'TYPE'],
+    [{ transactionId: true }, 'transactionId', 'TYPE'],
+    [{ transactionId: 'x' }, 'transactionId', 'FORMAT'],
+    [{ authorizationId: 'e'.repeat(24) }, 'authorizationId', 'MISMATCH'],
+    [{ cardId: UNKNOWN_ID }, 'cardId', 'DUPLICATE'],
+    [{ descriptor: 'x' }, 'descriptor', 'RANGE'],
+    [{ descriptor: 'é'.repeat(3) }, 'descriptor', 'FORMAT'],
+    [{ currency: 'eur' }, 'currency', 'FORMAT'],
+    [{ currency: 'XXX' }, 'currency', 'UNKNOWN'],
+    [{ amount: 0 }, 'amount', 'RANGE'],
+    [{ amount: -1 }, 'amount', 'RANGE'],
+    [{ amount: 1_000_000_000_000 }, 'amount', 'RANGE'],
+    [{ amount: 9.95 }, 'amount', 'TYPE'],
+    [{ amount: '995' }, 'amount', 'TYPE'],
+    [{ custom: 'x' }, 'custom', 'TYPE'],
+    [{ custom: [] }, 'custom', 'TYPE'],
+    [{ custom: { a: 'x'.repeat(50_000) } }, 'custom', 'RANGE'],
+    [{ custom: { a: { 'b\0': 1 } } }, 'custom', 'FORMAT'],
+    [{ custom: { a: ['\ud800'] } }, 'custom', 'FORMAT'],
+    [{ reference: 'x'.repeat(256) }, 'reference', 'RANGE'],
+    [{ transactionId: UNKNOWN_ID }, 'transactionId', 'UNKNOWN'],
+    [{ transactionId: false, authorizationId: UNKNOWN_ID }, 'authorizationId', 'UNKNOWN'],
+    [{ transactionId: false, cardId: UNKNOWN_ID }, 'cardId', 'UNKNOWN'],
+  ])('400: refuses %j, and leaves nothing', async (changes, field, code) => {
+    const before = await count()
+    const response = await post({ ...good, ...changes })
+    expect(response.statusCode).toBe(400)
+    expect(response.json()).toEqual([{ field, message: expect.any(String), code }])
+    expect(await count()).toBe(before)
+  })
+
+  it('400: knows no source of another merchant, nor one that was refused', async () => {
+    const other = await createTestMerchant(payments, member, { test: true })
+    const foreign = await customerPayment(payments, other.id)
+    const refusedNumber = await pay({ number: '1000000000090007' })
+    await post({ transactionId: refusedNumber, currency: 'EUR', amount: 1 })
+    const refused = (await newest())?.id ?? ''
+    for (const transactionId of [foreign, refused]) {
+      expect((await post({ ...good, transactionId })).json()).toEqual([
+        { field: 'transactionId', message: 'must be of a successful payment of this merchant', code: 'UNKNOWN' },
+      ])
+    }
+  })
+
+  it('400: processing error 27 for a merchant that may not charge, without a transaction', async () => {
+    const { id } = await createTestMerchant(payments, member, { test: true })
+    const transactionId = await customerPayment(payments, id)
+    const { db } = payments.database
+    const { claim } = await db.selectFrom('merchants').select('claim').where('id', '=', id).executeTakeFirstOrThrow()
+    await db
+      .updateTable('merchants')
+      .set({ claim: JSON.stringify({ ...claim, canChargeCard: false }) })
+      .where('id', '=', id)
+      .execute()
+    const response = await post({ ...good, transactionId }, {}, id)
+    expect([response.statusCode, response.json()]).toEqual([400, processingError(27)])
+    expect(response.headers['x-status-code']).toBe('PAYMENT_INTEGRATION_DISABLED')
+    expect((await newest(id))?.id).toBe(transactionId)
+  })
+
+  it('401, 404, 403: key before merchant before access before values', async () => {
+    const status = async (id: string, headers: object, payload: object = good) =>
+      (await post(payload, headers, id)).statusCode
+    expect(await status(UNKNOWN_ID, basic('x'), {})).toBe(401)
+    expect(await status(UNKNOWN_ID, stranger.headers, {})).toBe(404)
+    expect(await status('nonsense', stranger.headers)).toBe(404)
+    expect(await status(merchantId, stranger.headers, {})).toBe(403)
+    expect(await status(merchantId, stranger.headers)).toBe(403)
+  })
+})
+
+describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
+  const number = '4242424242424242'
+  let live: string
+  let source: string
+  beforeAll(async () => {
+    live = (await createTestMerchant(payments, member)).id
+    source = await customerPayment(payments, live, { number })
+  })
+  const give = (acquirer: string | null) =>
+    payments.database.db.updateTable('merchants').set({ acquirer }).where('id', '=', live).execute()
+  const charge = (headers: object = {}) => post({ transactionId: source, currency: 'EUR', amount: 500 }, headers, live)
+
+  it('400: processing error 27 without an acquirer, or with one that is not configured', async () => {
+    for (const acquirer of [null, 'south']) {
+      await give(acquirer)
+      expect((await charge()).json()).toEqual(processingError(27))
+    }
+    expect((await newest(live))?.id).toBe(source)
+    expect(asked).toEqual([])
+  })
+
+  it('201: asks the acquirer under the attempt’s id, with the number from the vault', async () => {
+    await give('north')
+    const id = idOf(await charge())
+    expect(await row(id)).toMatchObject({ acquirer: 'north', acquirer_ref: 'north-1', test: false, pending: 500n })
+    const [request] = asked.splice(0)
+    expect(request).toMatchObject({
+      ...{ merchantId: live, money: { currency: 'EUR', amount: 500 }, descriptor: 'Coffee & John' },
+      ...{ initiator: 'merchant', planned: false, networkRef: null, card: { expiry: '2066-08-31', scheme: 'visa' } },
+    })
+    expect(request?.card.number()).toBe(number)
+    const attempts = await payments.database.db
+      .selectFrom('attempts')
+      .select(['id', 'status', 'kind'])
+      .where('merchant_id', '=', live)
+      .execute()
+    expect(attempts).toEqual([{ id: request?.idempotencyRef, status: 'approved', kind: 'charge' }])
+  })
+
+  it.each<[string, Acquirer['authorize']]>([
+    ['says that it does not know', async () => ({ verdict: 'unknown' })],
+    ['breaks', () => Promise.reject(new Error('reset'))],
+  ])('400: processing error 12 when the acquirer %s, and work remains to find out', async (name, authorize) => {
+    answer = authorize
+    const response = await charge({ 'idempotency-key': name.replaceAll(' ', '-') })
+    expect([response.statusCode, response.json()]).toEqual([400, processingError(12)])
+    const attemptId = asked.splice(0)[0]?.idempotencyRef ?? ''
+    const { db } = payments.database
+    expect(await db.selectFrom('attempts').select('status').where('id', '=', attemptId).execute()).toEqual([
+      { status: 'unknown' },
+    ])
+    expect(await db.selectFrom('outbox').select(['kind', 'merchant_id']).where('id', '=', attemptId).execute()).toEqual(
+      [{ kind: 'inquiry', merchant_id: live }],
+    )
+    const again = await charge({ 'idempotency-key': name.replaceAll(' ', '-') })
+    expect([again.body, again.headers['idempotent-replayed']]).toEqual([response.body, 'true'])
+    expect(asked).toEqual([])
+  })
+
+  it('201: 50 requests with one key reach the acquirer once, and have one answer', async () => {
+    answer = async () => ({ verdict: 'approved', ref: 'north-2', networkRef: null })
+    const responses = await Promise.all(Array.from({ length: 50 }, () => charge({ 'idempotency-key': 'once' })))
+    expect(new Set(responses.map(({ body }) => body)).size).toBe(1)
+    expect(responses.filter(({ headers }) => headers['idempotent-replayed'] === 'true')).toHaveLength(49)
+    expect(asked.splice(0)).toHaveLength(1)
+  })
+
+  it('201, 409: a key whose charge another process is making is waited for, and not for ever', async () => {
+    const [pending, reached] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    answer = async () => {
+      reached.resolve()
+      await pending.promise
+      return { verdict: 'approved', ref: 'north-3', networkRef: null }
+    }
+    const waits: number[] = []
+    const wait = async (ms: number) => void waits.push(ms)
+    const patient = await buildApp({ ...payments.deps, repeats: createRepeats() })
+    const hasty = await buildApp({ ...payments.deps, repeats: createRepeats(), wait })
+    const request = {
+      ...({ method: 'POST', url: `/merchants/${live}/transactions` } as const),
+      headers: { ...member.headers, 'idempotency-key': 'elsewhere' },
+      payload: { transactionId: source, currency: 'EUR', amount: 7 },
+    }
+    const first = payments.app.inject(request)
+    await reached.promise
+    const late = await hasty.inject(request)
+    expect([late.statusCode, late.headers['retry-after'], waits.reduce((a, b) => a + b)]).toEqual([409, '1', 5_000])
+    const second = patient.inject(request)
+    pending.resolve()
+    expect((await second).body).toBe((await first).body)
+    expect((await second).headers['idempotent-replayed']).toBe('true')
+    expect(asked.splice(0)).toHaveLength(1)
+    await Promise.all([patient.close(), hasty.close()])
+  })
+})

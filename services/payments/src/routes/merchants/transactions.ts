@@ -1,0 +1,84 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { descriptor, id, pathId } from '../../bodies/fields.ts'
+import { amount, currency, custom, reference } from '../../bodies/money-fields.ts'
+import { falseIsAbsent } from '../../bodies/read-input.ts'
+import type { Charge } from '../../charges/charge.ts'
+import { chargeRefusal, errorResponses } from '../../error-view.ts'
+import { replyCreated } from '../../plugins/idempotency-key.ts'
+import { createTransaction } from '../../use-cases/create-transaction.ts'
+
+const source = () => id().optional().register(falseIsAbsent, {})
+
+const ChargeBody = z
+  .object({
+    transactionId: source(),
+    authorizationId: source(),
+    cardId: source(),
+    descriptor: descriptor().optional(),
+    currency: currency(),
+    amount: amount(),
+    custom: custom().optional(),
+    reference: reference().optional(),
+  })
+  .refine(({ transactionId, authorizationId, cardId }) => transactionId ?? authorizationId ?? cardId, {
+    ...{ path: ['transactionId'], error: 'is required', when: () => true },
+  })
+  .refine(({ transactionId, authorizationId }) => isSame(transactionId, authorizationId), {
+    path: ['authorizationId'],
+    ...{ error: 'must be the same as transactionId', params: { code: 'MISMATCH' }, when: () => true },
+  })
+  .refine(({ transactionId, authorizationId, cardId }) => !cardId || !(transactionId ?? authorizationId), {
+    path: ['cardId'],
+    ...{ error: 'cannot be given beside a transaction', params: { code: 'DUPLICATE' }, when: () => true },
+  })
+
+const MerchantParams = z.object({ merchantId: pathId() })
+
+/** The transactions of a merchant. @see contract 8.10 */
+export const merchantTransactionsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.post(
+    '/merchants/:merchantId/transactions',
+    {
+      schema: {
+        summary: 'Charge a card again, by a previous transaction or a kept card',
+        params: MerchantParams,
+        body: ChargeBody,
+        response: {
+          201: z.object({ transaction: z.object({ id: z.string() }) }),
+          ...errorResponses(400, 401, 403, 404, 409, 413, 415),
+          ...chargeRefusal,
+        },
+      },
+    },
+    async ({ caller, flaw, params: { merchantId }, body }, reply) => {
+      const charge = flaw ? null : toCharge(body)
+      const sourceField = flaw ? '' : nameOfSource(body)
+      const input = { caller, flaw, merchantId, charge, sourceField }
+      const { transactionId, replayed } = await createTransaction(app.deps, input)
+      replyCreated(reply, replayed)
+      return { transaction: { id: transactionId } }
+    },
+  )
+}
+
+function isSame(transactionId: string | undefined, authorizationId: string | undefined): boolean {
+  return transactionId === undefined || authorizationId === undefined || transactionId === authorizationId
+}
+
+type ChargeInput = z.infer<typeof ChargeBody>
+
+function toCharge({ authorizationId, transactionId = authorizationId, ...charge }: ChargeInput): Charge {
+  return { ...charge, transactionId, reference: charge.reference ?? referenceOf(charge) }
+}
+
+/** Official clients have no member for a reference: they put one into `custom`. */
+function referenceOf({ custom: given }: Pick<ChargeInput, 'custom'>): string | undefined {
+  const text = given?.reference
+  return typeof text === 'string' && reference().safeParse(text).success ? text : undefined
+}
+
+function nameOfSource({ transactionId, authorizationId }: ChargeInput): string {
+  if (transactionId !== undefined) return 'transactionId'
+  return authorizationId === undefined ? 'cardId' : 'authorizationId'
+}

@@ -1,0 +1,122 @@
+import { admit, type Flaw } from '../access/admit.ts'
+import { type Caller, callerColumns } from '../access/caller.ts'
+import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
+import { completeScenario } from '../acquirers/scenario.ts'
+import type { FieldError } from '../bodies/field-error.ts'
+import { type Charge, unknownSource } from '../charges/charge.ts'
+import {
+  type Attempt,
+  type BegunCharge,
+  type ChargeEnd,
+  callBeginCharge,
+  callFinishCharge,
+} from '../charges/charge-repository.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { invalidFields, paymentRefused } from '../error-view.ts'
+import { processingErrorOf } from '../processing/status-code.ts'
+
+/** A charge as a client asks for it; null when its body was refused. */
+export interface CreateTransactionInput {
+  readonly caller: Caller
+  readonly flaw: Flaw | undefined
+  readonly merchantId: string
+  readonly charge: Charge | null
+  /** The member by which the body names the source: it is named when there is no such source. */
+  readonly sourceField: string
+}
+
+type ChargeDeps = Pick<PaymentsDeps, 'lanes' | 'repeats' | 'acquirers' | 'vault' | 'wait'>
+
+const POLL_MS = 250
+const POLLS = 20
+/** The processing error of a charge whose outcome nobody knows yet. */
+const UNKNOWN_OUTCOME = 12
+
+/**
+ * Charges a card again. The attempt is written down, the acquirer is asked while nothing is locked or held, and what it
+ * answered is written down. @see contract 8.10, 19
+ * @throws 400 with a processing error when the payment is refused
+ */
+export async function createTransaction(
+  deps: ChargeDeps,
+  input: CreateTransactionInput,
+): Promise<{ readonly transactionId: string; readonly replayed: boolean }> {
+  return deps.repeats.run(input.caller, async () => {
+    const begun = await beginOnceFree(deps, input)
+    const { verdict, attempt, end, refusal } = admit(input.caller, begun, input.flaw)
+    if (refusal === 'unknown-source') throw invalidFields([unknownSource(input.sourceField)])
+    if (refusal === 'no-rate') throw invalidFields([NO_RATE])
+    const replayed = verdict === 'replayed'
+    const { merchantId, charge } = input
+    const reached =
+      end ?? (attempt && charge ? await attemptCharge(deps, { ...charge, merchantId }, attempt) : undefined)
+    if (!reached) throw new Error(`charge_begin answered ${verdict} without an attempt`)
+    if ('errorCode' in reached) throw paymentRefused(reached.errorCode, { replayed })
+    return { transactionId: reached.transactionId, replayed }
+  })
+}
+
+/** Another process may be asking the acquirer under the same key: its end is waited for, within 5 s. */
+async function beginOnceFree(
+  { lanes, acquirers, wait }: ChargeDeps,
+  { caller, merchantId, charge }: CreateTransactionInput,
+): Promise<BegunCharge> {
+  const begin = () =>
+    callBeginCharge(lanes, { ...callerColumns(caller), merchantId, charge, acquirers: acquirers.names })
+  let begun = await begin()
+  for (let polls = 0; begun.verdict === 'key-running' && polls < POLLS; polls++) {
+    await wait(POLL_MS)
+    begun = await begin()
+  }
+  return begun
+}
+
+type MerchantCharge = Charge & { readonly merchantId: string }
+
+async function attemptCharge(deps: ChargeDeps, charge: MerchantCharge, attempt: Attempt): Promise<ChargeEnd> {
+  const outcome = attempt.expired ? EXPIRED : await authorize(deps, charge, attempt)
+  const errorCode = errorCodeOf(outcome)
+  const finished = await callFinishCharge(deps.lanes, {
+    merchantId: charge.merchantId,
+    attemptId: attempt.id,
+    outcome: outcome.verdict,
+    errorCode,
+    acquirerRef: outcome.verdict === 'approved' ? outcome.ref : null,
+  })
+  // Settled: so late that a sweep has called it unknown, and told whoever asked with the same key.
+  if (finished.verdict === 'settled') return { errorCode: UNKNOWN_OUTCOME }
+  return errorCode === null ? { transactionId: finished.transactionId } : { errorCode }
+}
+
+/** A card whose month is over is refused without asking anyone. @see contract 14.3 */
+const EXPIRED: AuthorizationOutcome = { verdict: 'declined', statusCode: 'PAYMENT_CARD_EXPIRED' }
+
+function authorize(
+  { acquirers, vault }: ChargeDeps,
+  { merchantId, currency, amount }: MerchantCharge,
+  { id, acquirer, descriptor, instrument }: Attempt,
+): Promise<AuthorizationOutcome> {
+  const place = { merchantId, instrumentId: instrument.id }
+  return acquirers.authorize(acquirer, {
+    idempotencyRef: id,
+    merchantId,
+    money: { currency, amount },
+    descriptor,
+    card: {
+      number: () => vault.open(instrument.panSealed, place, 'authorization'),
+      expiry: instrument.expiry,
+      scheme: instrument.scheme,
+    },
+    initiator: 'merchant',
+    planned: instrument.planned,
+    networkRef: instrument.networkRef,
+    scenario: completeScenario(instrument.scenario),
+  })
+}
+
+function errorCodeOf(outcome: AuthorizationOutcome): number | null {
+  if (outcome.verdict === 'approved') return null
+  return outcome.verdict === 'unknown' ? UNKNOWN_OUTCOME : processingErrorOf(outcome.statusCode)
+}
+
+const NO_RATE: FieldError = { field: 'currency', message: 'has no exchange rate', code: 'UNKNOWN' }
