@@ -32,6 +32,9 @@ import { createUserMembers } from './payments/0048-create-user-members.ts'
 import { createWebhookFunctions } from './payments/0049-create-webhook-functions.ts'
 import { createCharges } from './payments/0060-create-charges.ts'
 import { createCardFunction } from './payments/0061-create-card-function.ts'
+import { createDisputes } from './payments/0062-create-disputes.ts'
+import { createPayouts } from './payments/0063-create-payouts.ts'
+import { createAdjustments } from './payments/0064-create-adjustments.ts'
 
 /** The migrations of the payments service, in the order in which they run. */
 export const paymentsMigrations: MigrationSources = {
@@ -68,4 +71,7 @@ export const paymentsMigrations: MigrationSources = {
   '0049-create-webhook-functions': createWebhookFunctions,
   '0060-create-charges': createCharges,
   '0061-create-card-function': createCardFunction,
+  '0062-create-disputes': createDisputes,
+  '0063-create-payouts': createPayouts,
+  '0064-create-adjustments': createAdjustments,
 }

@@ -11,6 +11,8 @@ import { idempotencyKey } from './plugins/idempotency-key.ts'
 import { requestInput } from './plugins/request-input.ts'
 import { appsRoutes } from './routes/apps.ts'
 import { cardsRoutes } from './routes/cards.ts'
+import { disputesRoutes } from './routes/disputes.ts'
+import { fraudsRoutes } from './routes/frauds.ts'
 import { healthRoutes } from './routes/health.ts'
 import { identityMerchantsRoutes } from './routes/identities/merchants.ts'
 import { invitationsRoutes } from './routes/invitations.ts'
@@ -18,11 +20,16 @@ import { keysRoutes } from './routes/me/keys.ts'
 import { meRoutes } from './routes/me.ts'
 import { merchantAppsRoutes } from './routes/merchants/apps.ts'
 import { merchantCardsRoutes } from './routes/merchants/cards.ts'
+import { merchantPayoutsRoutes } from './routes/merchants/payouts.ts'
 import { merchantTransactionsRoutes } from './routes/merchants/transactions.ts'
 import { merchantUsersRoutes } from './routes/merchants/users.ts'
 import { webhookSecretsRoutes } from './routes/merchants/webhooks/secrets.ts'
 import { merchantWebhooksRoutes } from './routes/merchants/webhooks.ts'
 import { merchantsRoutes } from './routes/merchants.ts'
+import { payoutsRoutes } from './routes/payouts.ts'
+import { testDisputesRoutes } from './routes/test/disputes.ts'
+import { testMerchantsRoutes } from './routes/test/merchants.ts'
+import { testTransactionsRoutes } from './routes/test/transactions.ts'
 import { serviceVersion } from './version.ts'
 
 const BODY_BYTES = 131_072
@@ -66,6 +73,8 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     await guarded.register(authenticate)
     await guarded.register(idempotencyKey)
     await guarded.register(cardsRoutes)
+    await guarded.register(disputesRoutes)
+    await guarded.register(fraudsRoutes)
     await guarded.register(identityMerchantsRoutes)
     await guarded.register(meRoutes)
     await guarded.register(keysRoutes)
@@ -75,7 +84,12 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     await guarded.register(merchantWebhooksRoutes)
     await guarded.register(webhookSecretsRoutes)
     await guarded.register(merchantCardsRoutes)
+    await guarded.register(merchantPayoutsRoutes)
     await guarded.register(merchantTransactionsRoutes)
+    await guarded.register(payoutsRoutes)
+    await guarded.register(testDisputesRoutes)
+    await guarded.register(testMerchantsRoutes)
+    await guarded.register(testTransactionsRoutes)
   })
   return app
 }

@@ -17,6 +17,8 @@ export const forbidden = declare(403, 'FORBIDDEN', 'The API key has no access to
 export const notFound = declare(404, 'NOT_FOUND', 'There is no such resource')
 export const endpointNotFound = declare(404, 'ENDPOINT_NOT_FOUND', 'There is no such endpoint')
 export const conflict = declare(409, 'CONFLICT', 'The object is being changed by another request', RETRY)
+/** No retry helps: the outcome is final. */
+export const disputeClosed = declare(409, 'CONFLICT', 'The dispute was closed the other way')
 export const payloadTooLarge = declare(413, 'PAYLOAD_TOO_LARGE', 'The body is too large')
 export const unsupportedMediaType = declare(415, 'UNSUPPORTED_MEDIA_TYPE', 'The body must be JSON or a form, in UTF-8')
 export const rateLimited = declare(429, 'RATE_LIMITED', 'Too many requests')

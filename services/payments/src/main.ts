@@ -6,6 +6,7 @@ import { appCommand } from './commands/app.ts'
 import { doctor } from './commands/doctor.ts'
 import { fxCommand } from './commands/fx.ts'
 import { merchantCommand } from './commands/merchant.ts'
+import { payoutCommand } from './commands/payout.ts'
 import { serve } from './commands/serve.ts'
 import { loadPaymentsConfig } from './config.ts'
 import { openOperatorDeps } from './deps.ts'
@@ -25,7 +26,7 @@ program
   .description('run the HTTP service (also without a command)')
   .action(() => serve(loadConfig(), process))
 program.addCommand(migrateCommand(() => migrateOptions(loadConfig()), print))
-for (const command of [appCommand, merchantCommand, fxCommand]) program.addCommand(command(operator))
+for (const command of [appCommand, merchantCommand, fxCommand, payoutCommand]) program.addCommand(command(operator))
 program
   .command('doctor')
   .description('try settings, database and migrations, and say what to do')

@@ -33,6 +33,11 @@ export interface CallerColumns extends Credentials {
   readonly fingerprint: Buffer | null
 }
 
+/** Nobody: what an operator, a job or an acquirer does. Functions that take it judge no access. */
+export const OPERATOR: CallerColumns = {
+  ...{ keyMac: null, person: null, method: null, path: null, idempotencyKey: null, fingerprint: null },
+}
+
 /** A caller as input of a prepared query: `{ ...callerColumns(caller), merchantId }`. */
 export function callerColumns({ keyMac, person, repeat }: Omit<Caller, 'identityId'>): CallerColumns {
   const { method = null, path = null, key = null, fingerprint = null } = repeat ?? {}

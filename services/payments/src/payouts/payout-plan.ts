@@ -1,3 +1,5 @@
+import { type CapturedAmount, capturedValue } from '../money/reversal.ts'
+
 /** What a payout is decided on, in minor units of the merchant's currency. */
 export interface PayoutPosition {
   readonly balance: bigint
@@ -23,4 +25,22 @@ export function planPayout({ balance, reserve, notYetDue, minimum, hasIban }: Pa
   if (available < 0n) return { verdict: 'skip', reason: 'negative' }
   if (available === 0n || available < minimum) return { verdict: 'skip', reason: 'below_minimum' }
   return hasIban ? { verdict: 'pay', amount: available } : { verdict: 'skip', reason: 'no_iban' }
+}
+
+/** A transaction with open disputes. Amounts are in its own currency. */
+export interface DisputedTransaction {
+  readonly captures: readonly CapturedAmount[]
+  /** Refunded, or lost in a dispute. */
+  readonly reversed: bigint
+  /** In open disputes. */
+  readonly open: bigint
+}
+
+/** What open disputes would take if all of them were lost. @see contract 11.3, 12; SQL function `dispute_reserve` */
+export function disputeReserve(transactions: readonly DisputedTransaction[]): bigint {
+  return transactions.reduce(
+    (sum, { captures, reversed, open }) =>
+      sum + capturedValue(captures, reversed + open) - capturedValue(captures, reversed),
+    0n,
+  )
 }

@@ -148,6 +148,20 @@ describe('POST /merchants/:merchantId/transactions', () => {
     },
   )
 
+  it('400: a card whose month is over is refused before anyone is asked, by the merchant’s own clock', async () => {
+    const { id } = await createTestMerchant(payments, member, { test: true })
+    const transactionId = await customerPayment(payments, id, { expiry: { month: 8, year: 2066 } })
+    const body = { transactionId, currency: 'EUR', amount: 1 }
+    expect((await post(body, {}, id)).statusCode).toBe(201)
+    const advance = (Date.UTC(2066, 8, 1) - Date.now()) / 1_000
+    const clock = { method: 'POST', url: `/test/merchants/${id}/clock`, headers: member.headers } as const
+    await payments.app.inject({ ...clock, payload: { advance: Math.floor(advance) - 60 } })
+    expect((await post(body, {}, id)).statusCode).toBe(201)
+    await payments.app.inject({ ...clock, payload: { advance: 120 } })
+    expect((await post(body, {}, id)).json()).toEqual(processingError(6))
+    expect(await newest(id)).toMatchObject({ successful: false, error_code: 6 })
+  })
+
   const required = (field: string) => ({ field, message: 'is required', code: 'REQUIRED' })
   it.each<[object | string, object, readonly object[]]>([
     ['', FORM, [required('transactionId'), required('currency'), required('amount')]],

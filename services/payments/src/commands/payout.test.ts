@@ -1,0 +1,147 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { customerPayment } from '../../test/customer-payment.ts'
+import { capture } from '../../test/operations.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  operatorDeps,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../test/payments-app.ts'
+import { payoutCommand } from './payout.ts'
+
+let payments: TestPayments
+let app: TestApp
+let folder: string
+beforeAll(async () => {
+  payments = await startPayments()
+  app = await createTestApp(payments)
+  folder = await mkdtemp(join(tmpdir(), 'payouts-'))
+})
+afterAll(async () => {
+  await payments.close()
+  await rm(folder, { recursive: true })
+})
+
+async function run(...words: string[]): Promise<string[]> {
+  const lines: string[] = []
+  const command = payoutCommand({ open: async () => operatorDeps(payments), print: (line) => lines.push(line) })
+  await new Command()
+    .exitOverride()
+    .addCommand(command)
+    .parseAsync(['payout', ...words], { from: 'user' })
+  return lines
+}
+const json = async <T>(...words: string[]): Promise<T> => JSON.parse((await run(...words, '--json')).join('\n'))
+
+/** A live merchant with money that is due. */
+async function merchantWithMoney(currency: string, changes: object = {}): Promise<string> {
+  const bank = { iban: 'DK5000400440116243' }
+  const { id } = await createTestMerchant(payments, app, { currency, bank, ...changes })
+  const transactionId = await customerPayment(payments, id, { amount: 10_000, currency, number: '4242424242424242' })
+  await capture(payments, transactionId, 10_000)
+  await payments.database.db
+    .updateTable('merchant_balances')
+    .set({ clock_offset: 3n * 86_400n })
+    .where('merchant_id', '=', id)
+    .execute()
+  return id
+}
+
+const DEBTOR = ['--name', 'Trestle', '--iban', 'DK50 0040 0440 1162 43'] as const
+const balance = async (id: string) =>
+  (
+    await payments.database.db
+      .selectFrom('merchant_balances')
+      .select('balance')
+      .where('merchant_id', '=', id)
+      .executeTakeFirst()
+  )?.balance
+
+describe('payments payout', () => {
+  it('run: pays out who has money that is due, and tells why others are not', async () => {
+    const rich = await merchantWithMoney('EUR', { name: 'Café' })
+    const homeless = await merchantWithMoney('EUR', { bank: undefined })
+    const young = await merchantWithMoney('EUR')
+    await payments.database.db
+      .updateTable('merchant_balances')
+      .set({ clock_offset: 0n })
+      .where('merchant_id', '=', young)
+      .execute()
+    const turns = await json<{ merchantId: string; payout?: string; amount?: number; skipped?: string }[]>('run')
+    expect(turns).toEqual([
+      { merchantId: rich, payout: expect.stringMatching(/^[0-9a-f]{24}$/), amount: 9_840 },
+      { merchantId: homeless, skipped: 'no_iban' },
+      { merchantId: young, skipped: 'below_minimum' },
+    ])
+    expect(await balance(rich)).toBe(0n)
+    expect(await json('run', '--merchant', homeless)).toEqual([{ merchantId: homeless, skipped: 'no_iban' }])
+    expect(await json('list', '--status', 'created')).toEqual([
+      {
+        ...{ id: turns[0]?.payout, merchantId: rich, created: expect.any(String), amount: 9_840, currency: 'EUR' },
+        ...{ status: 'created', test: false },
+      },
+    ])
+  })
+
+  it('export: writes euro as pain.001 and the rest as CSV, for the owner alone, and each payout once', async () => {
+    const danish = await merchantWithMoney('DKK')
+    await run('run', '--merchant', danish)
+    const { payouts, files } = await json<{ payouts: number; files: string[] }>('export', folder, ...DEBTOR)
+    expect([payouts, files]).toEqual([
+      2,
+      [expect.stringMatching(/^payouts-\d{17}\.xml$/), expect.stringMatching(/\.csv$/)],
+    ])
+    const [xml = '', csv = ''] = await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')))
+    expect(xml).toContain('<NbOfTxs>1</NbOfTxs><CtrlSum>98.40</CtrlSum>')
+    expect(xml).toContain('<Cdtr><Nm>Cafe</Nm></Cdtr>')
+    expect(csv).toMatch(new RegExp(`\r\n[0-9a-f]{24},${danish},https://example.com,DK5000400440116243,DKK,9679\r\n$`))
+    expect((await stat(join(folder, files[0] ?? ''))).mode & 0o777).toBe(0o600)
+    expect(await json('export', folder, ...DEBTOR)).toEqual({ payouts: 0, files: [] })
+    expect(await json('export', folder, ...DEBTOR, '--again')).toMatchObject({ payouts: 2 })
+  })
+
+  it('settle, fail: follow the bank; what failed returns to the balance, once', async () => {
+    const [settled, failed] = await json<{ id: string; merchantId: string; amount: number }[]>(
+      'list',
+      '--status',
+      'exported',
+    )
+    if (!settled || !failed) throw new Error('two payouts were exported')
+    expect(await run('settle', settled.id)).toEqual([`id      ${settled.id}`, 'status  settled'])
+    expect(await json('settle', settled.id)).toEqual({ id: settled.id, status: 'settled' })
+    await expect(run('fail', settled.id)).rejects.toThrow(`payout ${settled.id} is settled`)
+    for (const _ of [1, 2]) expect(await json('fail', failed.id)).toEqual({ id: failed.id, status: 'failed' })
+    await expect(run('settle', failed.id)).rejects.toThrow(`payout ${failed.id} is failed`)
+    expect(await balance(failed.merchantId)).toBe(BigInt(failed.amount))
+    expect(await balance(settled.merchantId)).toBe(0n)
+    const kinds = await payments.database.db
+      .selectFrom('journals')
+      .select(['cause_id', 'kind'])
+      .where('cause_id', 'in', [settled.id, failed.id])
+      .orderBy('id')
+      .execute()
+    expect(kinds.filter(({ cause_id }) => cause_id === settled.id).map(({ kind }) => kind)).toEqual([
+      'payout',
+      'payoutSettled',
+    ])
+    expect(kinds.filter(({ cause_id }) => cause_id === failed.id).map(({ kind }) => kind)).toEqual([
+      'payout',
+      'payoutReversal',
+    ])
+  })
+
+  it('fails on what does not exist, and before anything is exported', async () => {
+    await expect(run('settle', UNKNOWN_ID)).rejects.toThrow(`there is no payout ${UNKNOWN_ID}`)
+    await expect(run('list', '--status', 'lost')).rejects.toThrow('there is no status lost')
+    await expect(run('export', folder)).rejects.toThrow('--name is required')
+    await expect(run('export', folder, '--name', 'x', '--iban', 'DK51')).rejects.toThrow('--iban must be an IBAN')
+    await expect(run('export', folder, ...DEBTOR, '--bic', 'x')).rejects.toThrow('--bic must be a BIC')
+  })
+})

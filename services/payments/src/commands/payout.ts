@@ -1,0 +1,108 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import type { OperatorDeps } from '../deps.ts'
+import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
+import { type Debtor, writePain001 } from '../payouts/pain-001.ts'
+import { writePayoutCsv } from '../payouts/payout-csv.ts'
+import { exportPayouts, listAllPayouts, type PayoutExport } from '../payouts/payout-operations.ts'
+import { callClosePayout } from '../payouts/payout-repository.ts'
+import { type PayoutTurn, runPayouts } from '../use-cases/run-payouts.ts'
+import { type Operation, type OperationInput, type Operator, operationGroup } from './operation.ts'
+
+/** `payments payout …`: from balances to bank accounts. */
+export function payoutCommand(operator: Operator): Command {
+  return operationGroup(operator, 'payout', 'pay merchants out, and follow what the bank makes of it', operations)
+}
+
+const STATUSES: readonly unknown[] = ['created', 'exported', 'settled', 'failed']
+const LIST_LIMIT = 1_000
+/** A bank file names accounts: for its owner alone. */
+const PRIVATE = { mode: 0o600, flag: 'wx' } as const
+
+const operations: readonly Operation[] = [
+  {
+    usage: 'run',
+    description: 'pay out every merchant with money, once a day each',
+    options: [['--merchant <id>', 'this merchant alone']],
+    run: async (deps, { options: { merchant } }) => {
+      const turns: PayoutTurn[] = []
+      const only = typeof merchant === 'string' ? merchant : undefined
+      for await (const turn of runPayouts(deps, { only })) turns.push(turn)
+      return turns
+    },
+  },
+  {
+    usage: 'list',
+    description: 'show the newest payouts of all merchants',
+    options: [['--status <status>', 'created, exported, settled or failed']],
+    run: ({ database }, { options: { status } }) => {
+      if (status !== undefined && !STATUSES.includes(status)) throw new Error(`there is no status ${status}`)
+      return listAllPayouts(database.db, {
+        status: status === undefined ? undefined : String(status),
+        limit: LIST_LIMIT,
+      })
+    },
+  },
+  {
+    usage: 'export <folder>',
+    description: 'write what waits into files for the bank: euro as pain.001, the rest as CSV',
+    options: [
+      ['--name <name>', 'the owner of the account that is paid from'],
+      ['--iban <iban>', 'that account'],
+      ['--bic <bic>', 'its bank'],
+      ['--again', 'those that were exported before and are not settled, instead'],
+    ],
+    run: exportToFolder,
+  },
+  {
+    usage: 'settle <id>',
+    description: 'note that the bank has paid',
+    run: (deps, { words: [id = ''] }) => closePayout(deps, id, 'settled'),
+  },
+  {
+    usage: 'fail <id>',
+    description: 'note that the bank could not pay: the money returns to the balance',
+    run: (deps, { words: [id = ''] }) => closePayout(deps, id, 'failed'),
+  },
+]
+
+async function closePayout({ database }: OperatorDeps, id: string, status: 'settled' | 'failed'): Promise<object> {
+  const closed = await callClosePayout(database.lanes, { id, status })
+  if (closed.verdict === 'not-found') throw new Error(`there is no payout ${id}`)
+  if (closed.verdict === 'conflict') throw new Error(`payout ${id} is ${closed.payout.status}`)
+  return { id, status: closed.payout.status }
+}
+
+/** Payouts are marked before the files are written: a crash between the two is repaired by --again, never paid twice. */
+async function exportToFolder({ database }: OperatorDeps, { words, options }: OperationInput): Promise<object> {
+  const [folder = ''] = words
+  const debtor = readDebtor(options)
+  const exported = await exportPayouts(database.db, { again: options.again === true })
+  const files = toFiles(exported, debtor)
+  for (const { name, text } of files) await writeFile(join(folder, name), text, PRIVATE)
+  return { payouts: exported.transfers.length, files: files.map(({ name }) => name) }
+}
+
+function readDebtor({ name, iban, bic }: OperationInput['options']): Debtor {
+  const account = normalizeIban(String(iban ?? ''))
+  if (typeof name !== 'string' || name === '') throw new Error('--name is required')
+  if (!hasIbanShape(account) || !hasIbanChecksum(account)) throw new Error('--iban must be an IBAN')
+  if (bic !== undefined && !/^[A-Z]{6}[A-Z0-9]{2}([A-Z0-9]{3})?$/.test(String(bic)))
+    throw new Error('--bic must be a BIC')
+  return { name, iban: account, bic: bic === undefined ? undefined : String(bic) }
+}
+
+function toFiles({ created, transfers }: PayoutExport, debtor: Debtor): { name: string; text: string }[] {
+  const moment = created.toISOString().replace(/\D/g, '').slice(0, 17)
+  const messageId = `payouts-${moment}`
+  const [euro, others] = [true, false].map((isEuro) =>
+    transfers.filter(({ currency }) => (currency === 'EUR') === isEuro),
+  )
+  return [
+    ...(euro?.length
+      ? [{ name: `${messageId}.xml`, text: writePain001({ messageId, created, debtor, transfers: euro }) }]
+      : []),
+    ...(others?.length ? [{ name: `${messageId}.csv`, text: writePayoutCsv(others) }] : []),
+  ]
+}

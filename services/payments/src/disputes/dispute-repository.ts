@@ -1,0 +1,151 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { sql } from 'kysely'
+import { type Judged, splitVerdict, type Verdict } from '../access/admit.ts'
+import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
+import type { PageBounds } from '../pagination/cursor.ts'
+import {
+  type BelowListInput,
+  findBelowMerchant,
+  listBelowMerchant,
+  readBelow,
+} from '../pagination/list-below-merchant.ts'
+import type { Dispute } from './dispute.ts'
+
+interface DisputeColumns {
+  id: string
+  merchant_id: string
+  transaction_id: string
+  amount: bigint
+  dispute_currency: string
+  reason_code: number
+  reason_title: string
+  due: Date
+  status: Dispute['status']
+  resolved: Date | null
+  created: Date
+}
+
+const columns = sql`r.id, r.merchant_id, r.transaction_id, r.amount, r.currency AS dispute_currency, r.reason_code,
+  r.reason_title, r.due, r.status, r.resolved, r.created`
+const source = { table: 'disputes', columns }
+
+/** What is disputed, and why. */
+export interface NewDispute {
+  /** Minor units; absent: all that can be disputed. */
+  readonly amount?: number | undefined
+  readonly reasonCode: number
+  readonly reasonTitle: string
+  /** The acquirer's reference, under which the dispute is opened once. */
+  readonly acquirerRef?: string | undefined
+}
+
+/** `dispute` is null when only access is to be checked. */
+export interface OpenInput extends CallerColumns {
+  readonly transactionId: string
+  readonly dispute: NewDispute | null
+}
+
+type OpenRow = {
+  verdict: Verdict | 'limit-exceeded'
+  identity_id: string | null
+  possible: bigint
+  currency: string
+} & (DisputeColumns | { id: null })
+
+const openQuery = prepare(
+  'dispute_open',
+  (p: OpenInput) => sql<OpenRow>`
+    SELECT f.verdict, f.identity_id, f.possible, f.currency, ${columns}
+    FROM ${sql.table('dispute_open')}(${callerRow(p)}, ${p.transactionId}, ${p.dispute}) f
+    CROSS JOIN LATERAL (SELECT (f.dispute).*) r`,
+)
+
+/** After access: the dispute, or how much can be disputed at most. */
+export interface OpenedDispute extends Judged {
+  readonly dispute: Dispute | undefined
+  readonly limit: { readonly currency: string; readonly amount: bigint } | undefined
+}
+
+/** Opens a dispute of captured money. */
+export async function callOpenDispute(lanes: Lanes, input: OpenInput): Promise<OpenedDispute> {
+  const row = await lanes.write.one(openQuery, input)
+  const [verdict, refusal] = splitVerdict(row.verdict, ['limit-exceeded'])
+  return {
+    ...{ verdict, identityId: row.identity_id, dispute: row.id === null ? undefined : toDispute(row) },
+    limit: refusal && { currency: row.currency, amount: row.possible },
+  }
+}
+
+/** `outcome` is null when only access is to be checked. */
+export interface CloseInput extends CallerColumns {
+  readonly disputeId: string
+  readonly outcome: 'won' | 'lost' | null
+}
+
+type CloseRow = { verdict: Verdict | 'conflict' | 'trail-full'; identity_id: string | null } & (
+  | DisputeColumns
+  | { id: null }
+)
+
+const closeQuery = prepare(
+  'dispute_close',
+  (p: CloseInput) => sql<CloseRow>`
+    SELECT f.verdict, f.identity_id, ${columns}
+    FROM ${sql.table('dispute_close')}(${callerRow(p)}, ${p.disputeId}, ${p.outcome}) f
+    CROSS JOIN LATERAL (SELECT (f.dispute).*) r`,
+)
+
+/** After access: the dispute; it was closed the other way already; or the transaction can take no more entries. */
+export interface ClosedDispute extends Judged {
+  readonly dispute: Dispute | undefined
+  readonly refusal: 'conflict' | 'trail-full' | undefined
+}
+
+/** Closes a dispute, in its merchant's favour or not. */
+export async function callCloseDispute(lanes: Lanes, input: CloseInput): Promise<ClosedDispute> {
+  const row = await lanes.write.one(closeQuery, input)
+  const [verdict, refusal] = splitVerdict(row.verdict, ['conflict', 'trail-full'])
+  return { verdict, identityId: row.identity_id, dispute: row.id === null ? undefined : toDispute(row), refusal }
+}
+
+const readQuery = findBelowMerchant<DisputeColumns>('read_dispute', source)
+
+/** A dispute by its id, for a member of its merchant. */
+export async function readDispute(
+  lanes: Lanes,
+  input: Credentials & { readonly id: string },
+): Promise<Judged & { readonly dispute: Dispute | undefined }> {
+  const row = await lanes.read.one(readQuery, input)
+  return { verdict: row.verdict, identityId: row.identity_id, dispute: row.id === null ? undefined : toDispute(row) }
+}
+
+const allOfMerchant = listBelowMerchant<BelowListInput, DisputeColumns>('list_disputes', source)
+const ofTransaction = listBelowMerchant<BelowListInput & { transactionId: string }, DisputeColumns>(
+  'list_disputes_of',
+  source,
+  (p) => sql`r.transaction_id = ${p.transactionId}`,
+)
+
+/** A page of a merchant's disputes, for a member; only those of a transaction, where one is given. */
+export async function listDisputes(
+  lanes: Lanes,
+  {
+    transactionId,
+    ...input
+  }: BelowListInput & Pick<PageBounds, 'order'> & { readonly transactionId: string | undefined },
+): Promise<Judged & { readonly disputes: readonly Dispute[] }> {
+  const { rows, ...judged } =
+    transactionId === undefined
+      ? await readBelow(lanes, allOfMerchant, input)
+      : await readBelow(lanes, ofTransaction, { ...input, transactionId })
+  return { ...judged, disputes: rows.map(toDispute) }
+}
+
+function toDispute(row: DisputeColumns): Dispute {
+  const { id, amount, due, status, resolved, created } = row
+  return {
+    ...{ id, merchantId: row.merchant_id, transactionId: row.transaction_id, amount, currency: row.dispute_currency },
+    ...{ reason: { code: row.reason_code, title: row.reason_title }, due, status, resolved, created },
+  }
+}

@@ -1,0 +1,28 @@
+import { z } from 'zod'
+import type { Dispute } from './dispute.ts'
+
+/** A dispute on the wire, alike in lists and alone. @see specification 2, "Dispute"; contract 7 */
+export const DisputeView = z.object({
+  id: z.string(),
+  merchantId: z.string(),
+  transactionId: z.string(),
+  created: z.iso.datetime(),
+  amount: z.int(),
+  currency: z.string(),
+  reason: z.object({ code: z.int(), title: z.string() }),
+  due: z.iso.datetime(),
+  status: z.enum(['open', 'won', 'lost']),
+  resolved: z.iso.datetime().optional(),
+})
+
+/** Fills the view. `resolved` is left out while the dispute is open. */
+export function viewDispute(dispute: Dispute): z.infer<typeof DisputeView> {
+  const { id, merchantId, transactionId, created, amount, currency, reason, due, status, resolved } = dispute
+  return {
+    ...{ id, merchantId, transactionId, created: created.toISOString(), amount: Number(amount), currency },
+    reason: { code: reason.code, title: reason.title },
+    due: due.toISOString(),
+    status,
+    ...(resolved === null ? {} : { resolved: resolved.toISOString() }),
+  }
+}

@@ -1,0 +1,35 @@
+/** A chargeback of a transaction, in minor units of its currency. */
+export interface Dispute {
+  readonly id: string
+  readonly merchantId: string
+  readonly transactionId: string
+  readonly amount: bigint
+  readonly currency: string
+  readonly reason: { readonly code: number; readonly title: string }
+  /** Until when it may be contested. */
+  readonly due: Date
+  readonly status: 'open' | 'won' | 'lost'
+  readonly resolved: Date | null
+  readonly created: Date
+}
+
+/** Why cardholders dispute, by the codes of the networks. */
+const TITLES: ReadonlyMap<number, string> = new Map([
+  [104, 'Fraud, card absent'],
+  [131, 'Not received'],
+  [133, 'Not as described'],
+  [136, 'Credit not processed'],
+  [137, 'Cancelled'],
+  [4808, 'Authorisation missing'],
+  [4834, 'Processing error'],
+  [4837, 'No cardholder authorisation'],
+  [4853, 'Cardholder dispute'],
+])
+
+/** The reason of a dispute that comes with none. */
+export const DEFAULT_REASON_CODE = 4853
+
+/** The title of a reason, or undefined for a code that is not known. @see contract 13 */
+export function reasonTitle(code: number): string | undefined {
+  return TITLES.get(code)
+}

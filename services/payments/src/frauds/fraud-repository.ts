@@ -1,0 +1,97 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { sql } from 'kysely'
+import type { Judged, Verdict } from '../access/admit.ts'
+import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
+import type { PageBounds } from '../pagination/cursor.ts'
+import {
+  type BelowListInput,
+  findBelowMerchant,
+  listBelowMerchant,
+  readBelow,
+} from '../pagination/list-below-merchant.ts'
+import type { Fraud } from './fraud.ts'
+
+interface FraudColumns {
+  id: string
+  merchant_id: string
+  transaction_id: string
+  reported: Date | null
+  reason: number | null
+  created: Date
+}
+
+const columns = sql`r.id, r.merchant_id, r.transaction_id, r.reported, r.reason, r.created`
+const source = { table: 'frauds', columns }
+
+/** What is reported of a transaction. */
+export interface NewFraud {
+  readonly reason?: number | undefined
+  /** RFC 3339. */
+  readonly reported?: string | undefined
+  /** The acquirer's reference, under which the report is kept once. */
+  readonly acquirerRef?: string | undefined
+}
+
+/** `fraud` is null when only access is to be checked. */
+export interface AddInput extends CallerColumns {
+  readonly transactionId: string
+  readonly fraud: NewFraud | null
+}
+
+type FraudRow = { verdict: Verdict; identity_id: string | null } & (FraudColumns | { id: null })
+
+/** A fraud alert, once it was found. */
+export interface JudgedFraud extends Judged {
+  readonly fraud: Fraud | undefined
+}
+
+const addQuery = prepare(
+  'fraud_add',
+  (p: AddInput) => sql<FraudRow>`
+    SELECT f.verdict, f.identity_id, ${columns}
+    FROM ${sql.table('fraud_add')}(${callerRow(p)}, ${p.transactionId}, ${p.fraud}) f
+    CROSS JOIN LATERAL (SELECT (f.fraud).*) r`,
+)
+
+/** Keeps a report of fraud. It moves no money. */
+export async function callAddFraud(lanes: Lanes, input: AddInput): Promise<JudgedFraud> {
+  return toJudgedFraud(await lanes.write.one(addQuery, input))
+}
+
+const readQuery = findBelowMerchant<FraudColumns>('read_fraud', source)
+
+/** A fraud alert by its id, for a member of its merchant. */
+export async function readFraud(lanes: Lanes, input: Credentials & { readonly id: string }): Promise<JudgedFraud> {
+  return toJudgedFraud(await lanes.read.one(readQuery, input))
+}
+
+const allOfMerchant = listBelowMerchant<BelowListInput, FraudColumns>('list_frauds', source)
+const ofTransaction = listBelowMerchant<BelowListInput & { transactionId: string }, FraudColumns>(
+  'list_frauds_of',
+  source,
+  (p) => sql`r.transaction_id = ${p.transactionId}`,
+)
+
+/** A page of a merchant's fraud alerts, for a member; only those of a transaction, where one is given. */
+export async function listFrauds(
+  lanes: Lanes,
+  {
+    transactionId,
+    ...input
+  }: BelowListInput & Pick<PageBounds, 'order'> & { readonly transactionId: string | undefined },
+): Promise<Judged & { readonly frauds: readonly Fraud[] }> {
+  const { rows, ...judged } =
+    transactionId === undefined
+      ? await readBelow(lanes, allOfMerchant, input)
+      : await readBelow(lanes, ofTransaction, { ...input, transactionId })
+  return { ...judged, frauds: rows.map(toFraud) }
+}
+
+function toJudgedFraud(row: FraudRow): JudgedFraud {
+  return { verdict: row.verdict, identityId: row.identity_id, fraud: row.id === null ? undefined : toFraud(row) }
+}
+
+function toFraud({ id, merchant_id, transaction_id, reported, reason, created }: FraudColumns): Fraud {
+  return { id, merchantId: merchant_id, transactionId: transaction_id, reported, reason, created }
+}

@@ -1,0 +1,28 @@
+import { z } from 'zod'
+import type { Fraud } from './fraud.ts'
+
+/** A fraud alert on the wire, alike in lists and alone. @see specification 2, "Fraud alert" */
+export const FraudView = z.object({
+  id: z.string(),
+  merchantId: z.string(),
+  transactionId: z.string(),
+  created: z.iso.datetime(),
+  reported: z.iso.datetime().optional(),
+  reason: z.int().min(0).max(8).optional(),
+})
+
+/** Fills the view. What was not reported is left out. */
+export function viewFraud({
+  id,
+  merchantId,
+  transactionId,
+  created,
+  reported,
+  reason,
+}: Fraud): z.infer<typeof FraudView> {
+  return {
+    ...{ id, merchantId, transactionId, created: created.toISOString() },
+    ...(reported === null ? {} : { reported: reported.toISOString() }),
+    ...(reason === null ? {} : { reason }),
+  }
+}

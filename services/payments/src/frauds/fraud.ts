@@ -1,0 +1,11 @@
+/** What a network reports of a transaction. It moves no money. */
+export interface Fraud {
+  readonly id: string
+  readonly merchantId: string
+  readonly transactionId: string
+  /** When it was reported to the issuer. */
+  readonly reported: Date | null
+  /** 0 to 8. @see specification 2, "Fraud alert" */
+  readonly reason: number | null
+  readonly created: Date
+}

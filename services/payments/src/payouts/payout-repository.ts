@@ -1,0 +1,119 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { sql } from 'kysely'
+import { type Judged, splitVerdict, type Verdict } from '../access/admit.ts'
+import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
+import type { PageBounds } from '../pagination/cursor.ts'
+import {
+  type BelowListInput,
+  findBelowMerchant,
+  listBelowMerchant,
+  readBelow,
+} from '../pagination/list-below-merchant.ts'
+import type { Payout } from './payout.ts'
+import type { PayoutSkip } from './payout-plan.ts'
+
+interface PayoutColumns {
+  id: string
+  merchant_id: string
+  amount: bigint
+  currency: string
+  status: Payout['status']
+  line_id: string
+  iban: string
+  test: boolean
+  created: Date
+}
+
+const columns = sql`r.id, r.merchant_id, r.amount, r.currency, r.status, r.line_id, r.iban, r.test, r.created`
+const source = { table: 'payouts', columns }
+
+/** The least that is paid out is in major units. Both figures are null when only access is to be checked. */
+export interface PayOutInput extends CallerColumns {
+  readonly merchantId: string
+  readonly minimum: number | null
+  readonly delayDays: number | null
+}
+
+type PayOutRow = { verdict: Verdict | 'skipped'; identity_id: string | null; reason: PayoutSkip } & (
+  | PayoutColumns
+  | { id: null }
+)
+
+/** A payout, once it was found. */
+export interface JudgedPayout extends Judged {
+  readonly payout: Payout | undefined
+}
+
+/** After access: the payout, or why there is none. */
+export interface PaidOut extends JudgedPayout {
+  readonly skipped: PayoutSkip | undefined
+}
+
+const payOutQuery = prepare(
+  'payout',
+  (p: PayOutInput) => sql<PayOutRow>`
+    SELECT f.verdict, f.identity_id, f.reason, ${columns}
+    FROM ${sql.table('payout')}(${callerRow(p)}, ${p.merchantId}, ${p.minimum}, ${p.delayDays}) f
+    CROSS JOIN LATERAL (SELECT (f.payout).*) r`,
+)
+
+/** Pays out all that a merchant has available, once a day. */
+export async function callPayOut(lanes: Lanes, input: PayOutInput): Promise<PaidOut> {
+  const row = await lanes.write.one(payOutQuery, input)
+  const [verdict, refusal] = splitVerdict(row.verdict, ['skipped'])
+  return { ...toJudgedPayout({ ...row, verdict }), skipped: refusal && row.reason }
+}
+
+type CloseRow = { verdict: 'done' | 'not-found' | 'conflict' } & (PayoutColumns | { id: null })
+
+const closeQuery = prepare(
+  'payout_close',
+  (p: { id: string; status: 'settled' | 'failed' }) => sql<CloseRow>`
+    SELECT f.verdict, ${columns} FROM ${sql.table('payout_close')}(${p.id}, ${p.status}) f
+    CROSS JOIN LATERAL (SELECT (f.payout).*) r`,
+)
+
+/** `conflict`: it has gone another way, and is answered as it is. */
+export type MovedPayout =
+  | { readonly verdict: 'not-found' }
+  | { readonly verdict: 'done' | 'conflict'; readonly payout: Payout }
+
+/** Moves a payout on. What failed is given back to the balance. */
+export async function callClosePayout(
+  lanes: Lanes,
+  input: { readonly id: string; readonly status: 'settled' | 'failed' },
+): Promise<MovedPayout> {
+  const row = await lanes.write.one(closeQuery, input)
+  const { verdict } = row
+  return row.id === null || verdict === 'not-found' ? { verdict: 'not-found' } : { verdict, payout: toPayout(row) }
+}
+
+const readQuery = findBelowMerchant<PayoutColumns>('read_payout', source)
+
+/** A payout by its id, for a member of its merchant. */
+export async function readPayout(lanes: Lanes, input: Credentials & { readonly id: string }): Promise<JudgedPayout> {
+  return toJudgedPayout(await lanes.read.one(readQuery, input))
+}
+
+const payoutsOfMerchant = listBelowMerchant<BelowListInput, PayoutColumns>('list_payouts', source)
+
+/** A page of a merchant's payouts, for a member. */
+export async function listPayouts(
+  lanes: Lanes,
+  input: BelowListInput & Pick<PageBounds, 'order'>,
+): Promise<Judged & { readonly payouts: readonly Payout[] }> {
+  const { rows, ...judged } = await readBelow(lanes, payoutsOfMerchant, input)
+  return { ...judged, payouts: rows.map(toPayout) }
+}
+
+function toJudgedPayout(
+  row: { verdict: Verdict; identity_id: string | null } & (PayoutColumns | { id: null }),
+): JudgedPayout {
+  return { verdict: row.verdict, identityId: row.identity_id, payout: row.id === null ? undefined : toPayout(row) }
+}
+
+function toPayout(row: PayoutColumns): Payout {
+  const { id, amount, currency, status, iban, test, created } = row
+  return { id, merchantId: row.merchant_id, amount, currency, status, lineId: row.line_id, iban, test, created }
+}

@@ -1,0 +1,25 @@
+import { z } from 'zod'
+import type { Payout } from './payout.ts'
+
+/** A payout on the wire, alike in lists and alone. @see contract 12.7 */
+export const PayoutView = z.object({
+  id: z.string(),
+  merchantId: z.string(),
+  created: z.iso.datetime(),
+  amount: z.int(),
+  currency: z.string(),
+  status: z.enum(['created', 'exported', 'settled', 'failed']),
+  lineId: z.string(),
+  bank: z.object({ iban: z.string() }),
+  test: z.boolean(),
+})
+
+/** Fills the view. */
+export function viewPayout(payout: Payout): z.infer<typeof PayoutView> {
+  const { id, merchantId, created, amount, currency, status, lineId, iban, test } = payout
+  return {
+    ...{ id, merchantId, created: created.toISOString(), amount: Number(amount), currency, status, lineId },
+    bank: { iban },
+    test,
+  }
+}

@@ -1,0 +1,42 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { admit } from '../access/admit.ts'
+import { pathId } from '../bodies/fields.ts'
+import { ReportQuery, reportPage } from '../bodies/report-query.ts'
+import { listDisputes, readDispute } from '../disputes/dispute-repository.ts'
+import { DisputeView, viewDispute } from '../disputes/dispute-view.ts'
+import { errorResponses } from '../error-view.ts'
+import { notFound } from '../errors.ts'
+
+/** Disputes, which the acquirer reports. @see contract 8.14, 13 */
+export const disputesRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/disputes',
+    {
+      schema: {
+        summary: 'List the disputes of a merchant',
+        querystring: ReportQuery,
+        response: { 200: z.array(DisputeView), ...errorResponses(400, 401, 403, 404) },
+      },
+    },
+    async ({ caller, flaw, query }) => {
+      const result = await listDisputes(app.deps.lanes, { ...caller, ...reportPage(query, flaw) })
+      return admit(caller, result, flaw).disputes.map(viewDispute)
+    },
+  )
+  app.get(
+    '/disputes/:disputeId',
+    {
+      schema: {
+        summary: 'Fetch a dispute',
+        params: z.object({ disputeId: pathId() }),
+        response: { 200: z.object({ dispute: DisputeView }), ...errorResponses(401, 403, 404) },
+      },
+    },
+    async ({ caller, flaw, params: { disputeId } }) => {
+      const { dispute } = admit(caller, await readDispute(app.deps.lanes, { ...caller, id: disputeId }), flaw)
+      if (!dispute) throw notFound()
+      return { dispute: viewDispute(dispute) }
+    },
+  )
+}

@@ -1,0 +1,42 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { admit } from '../access/admit.ts'
+import { pathId } from '../bodies/fields.ts'
+import { ReportQuery, reportPage } from '../bodies/report-query.ts'
+import { errorResponses } from '../error-view.ts'
+import { notFound } from '../errors.ts'
+import { listFrauds, readFraud } from '../frauds/fraud-repository.ts'
+import { FraudView, viewFraud } from '../frauds/fraud-view.ts'
+
+/** Fraud alerts, which the acquirer reports. @see contract 8.14, 13 */
+export const fraudsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/frauds',
+    {
+      schema: {
+        summary: 'List the fraud alerts of a merchant',
+        querystring: ReportQuery,
+        response: { 200: z.array(FraudView), ...errorResponses(400, 401, 403, 404) },
+      },
+    },
+    async ({ caller, flaw, query }) => {
+      const result = await listFrauds(app.deps.lanes, { ...caller, ...reportPage(query, flaw) })
+      return admit(caller, result, flaw).frauds.map(viewFraud)
+    },
+  )
+  app.get(
+    '/frauds/:fraudId',
+    {
+      schema: {
+        summary: 'Fetch a fraud alert',
+        params: z.object({ fraudId: pathId() }),
+        response: { 200: z.object({ fraud: FraudView }), ...errorResponses(401, 403, 404) },
+      },
+    },
+    async ({ caller, flaw, params: { fraudId } }) => {
+      const { fraud } = admit(caller, await readFraud(app.deps.lanes, { ...caller, id: fraudId }), flaw)
+      if (!fraud) throw notFound()
+      return { fraud: viewFraud(fraud) }
+    },
+  )
+}

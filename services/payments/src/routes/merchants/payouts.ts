@@ -1,0 +1,29 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { admit } from '../../access/admit.ts'
+import { ListQuery, pathId } from '../../bodies/fields.ts'
+import { errorResponses } from '../../error-view.ts'
+import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
+import { listPayouts } from '../../payouts/payout-repository.ts'
+import { PayoutView, viewPayout } from '../../payouts/payout-view.ts'
+
+/** The payouts of a merchant. @see contract 12.7 */
+export const merchantPayoutsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/merchants/:merchantId/payouts',
+    {
+      schema: {
+        summary: 'List the payouts of a merchant',
+        params: z.object({ merchantId: pathId() }),
+        querystring: ListQuery,
+        response: { 200: z.array(PayoutView), ...errorResponses(400, 401, 403, 404) },
+      },
+    },
+    async ({ caller, flaw, params: { merchantId }, query }) => {
+      const bounds = pageBounds(flaw ? NO_PAGE : query)
+      const test = flaw ? undefined : query.filter?.test
+      const result = await listPayouts(app.deps.lanes, { ...caller, merchantId, test, ...bounds })
+      return admit(caller, result, flaw).payouts.map(viewPayout)
+    },
+  )
+}

@@ -1,0 +1,27 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { admit } from '../access/admit.ts'
+import { pathId } from '../bodies/fields.ts'
+import { errorResponses } from '../error-view.ts'
+import { notFound } from '../errors.ts'
+import { readPayout } from '../payouts/payout-repository.ts'
+import { PayoutView, viewPayout } from '../payouts/payout-view.ts'
+
+/** Payouts, one at a time. @see contract 12.7 */
+export const payoutsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/payouts/:payoutId',
+    {
+      schema: {
+        summary: 'Fetch a payout',
+        params: z.object({ payoutId: pathId() }),
+        response: { 200: z.object({ payout: PayoutView }), ...errorResponses(401, 403, 404) },
+      },
+    },
+    async ({ caller, flaw, params: { payoutId } }) => {
+      const { payout } = admit(caller, await readPayout(app.deps.lanes, { ...caller, id: payoutId }), flaw)
+      if (!payout) throw notFound()
+      return { payout: viewPayout(payout) }
+    },
+  )
+}

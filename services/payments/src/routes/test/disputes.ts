@@ -1,0 +1,31 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { pathId } from '../../bodies/fields.ts'
+import { DisputeView, viewDispute } from '../../disputes/dispute-view.ts'
+import { errorResponses } from '../../error-view.ts'
+import { replyCreated } from '../../plugins/idempotency-key.ts'
+import { closeDispute } from '../../use-cases/close-dispute.ts'
+
+/** How an acquirer would end a dispute, at will, for test merchants. @see contract 16.4 */
+export const testDisputesRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.post(
+    '/test/disputes/:disputeId/outcomes',
+    {
+      schema: {
+        summary: 'Close a dispute (test merchants)',
+        params: z.object({ disputeId: pathId() }),
+        body: z.object({ outcome: z.enum(['won', 'lost']) }),
+        response: {
+          201: z.object({ dispute: DisputeView }),
+          ...errorResponses(400, 401, 403, 404, 409, 413, 415),
+        },
+      },
+    },
+    async ({ caller, flaw, params: { disputeId }, body }, reply) => {
+      const input = { caller, flaw, disputeId, outcome: flaw ? null : body.outcome }
+      const { dispute, replayed } = await closeDispute(app.deps, input)
+      replyCreated(reply, replayed)
+      return { dispute: viewDispute(dispute) }
+    },
+  )
+}

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  basic,
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../../test/payments-app.ts'
+
+let payments: TestPayments
+let member: TestApp
+let id: string
+beforeAll(async () => {
+  payments = await startPayments()
+  member = await createTestApp(payments)
+  id = (await createTestMerchant(payments, member, { test: true })).id
+})
+afterAll(() => payments.close())
+
+const advance = (payload: object | string, headers: object = {}, merchantId = id) =>
+  payments.app.inject({
+    ...{ method: 'POST', url: `/test/merchants/${merchantId}/clock`, headers: { ...member.headers, ...headers } },
+    payload,
+  })
+const nowOf = (response: { json<T>(): T }) => Date.parse(response.json<{ clock: { now: string } }>().clock.now)
+
+describe('POST /test/merchants/:merchantId/clock', () => {
+  it('201: tells the time, and moves it on, as JSON and as form', async () => {
+    const first = await advance({ advance: 0 })
+    expect(first.statusCode).toBe(201)
+    expect(first.json()).toEqual({ clock: { now: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/) } })
+    expect(Math.abs(nowOf(first) - Date.now())).toBeLessThan(60_000)
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    const second = await advance('advance=86400', form)
+    const third = await advance({ advance: 86_400 })
+    expect(nowOf(third) - nowOf(second)).toBeGreaterThanOrEqual(86_400_000)
+    expect(nowOf(third) - Date.now()).toBeGreaterThan(2 * 86_400_000 - 60_000)
+  })
+
+  it('201: all of many at once count', async () => {
+    const { id: other } = await createTestMerchant(payments, member, { test: true })
+    await Promise.all(Array.from({ length: 20 }, () => advance({ advance: 3_600 }, {}, other)))
+    expect(nowOf(await advance({ advance: 0 }, {}, other)) - Date.now()).toBeGreaterThan(20 * 3_600_000 - 60_000)
+  })
+
+  it('201: answers a repeat byte by byte, and moves on once', async () => {
+    const key = { 'idempotency-key': 'k' }
+    const first = await advance({ advance: 86_400 }, key)
+    const again = await advance({ advance: 86_400 }, key)
+    expect([again.body, again.headers['idempotent-replayed']]).toEqual([first.body, 'true'])
+    expect(nowOf(await advance({ advance: 0 })) - nowOf(first)).toBeLessThan(60_000)
+  })
+
+  it('400: goes at most 100 years ahead', async () => {
+    const { id: other } = await createTestMerchant(payments, member, { test: true })
+    const century = 100 * 365 * 86_400
+    expect((await advance({ advance: century }, {}, other)).statusCode).toBe(201)
+    expect((await advance({ advance: 0 }, {}, other)).statusCode).toBe(201)
+    for (const seconds of [1, Number.MAX_SAFE_INTEGER]) {
+      const response = await advance({ advance: seconds }, {}, other)
+      expect([response.statusCode, response.json()]).toEqual([
+        400,
+        [{ field: 'advance', message: 'must not lead more than 100 years ahead', code: 'RANGE' }],
+      ])
+    }
+  })
+
+  it.each<[object, string]>([
+    [{}, 'REQUIRED'],
+    [{ advance: -1 }, 'RANGE'],
+    [{ advance: 1.5 }, 'TYPE'],
+    [{ advance: '1' }, 'TYPE'],
+  ])('400: refuses %j', async (payload, code) => {
+    const response = await advance(payload)
+    expect([response.statusCode, response.json()]).toEqual([
+      400,
+      [{ field: 'advance', message: expect.any(String), code }],
+    ])
+  })
+
+  it('401, 404, 403: key before merchant before access; live merchants have no clock', async () => {
+    const live = (await createTestMerchant(payments, member)).id
+    const stranger = await createTestApp(payments)
+    const status = async (merchantId: string, headers: object = {}) =>
+      (await advance({}, headers, merchantId)).statusCode
+    expect(await status(UNKNOWN_ID, basic('x'))).toBe(401)
+    expect(await status(UNKNOWN_ID)).toBe(404)
+    expect(await status(id, stranger.headers)).toBe(403)
+    expect(await status(live)).toBe(403)
+  })
+})

@@ -1,0 +1,29 @@
+import { admit, type Flaw } from '../access/admit.ts'
+import { type Caller, callerColumns } from '../access/caller.ts'
+import { callAdvanceClock } from '../clocks/clock-repository.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { invalidFields } from '../error-view.ts'
+
+/** How far a test merchant's clock is to go; null when the body was refused. */
+export interface AdvanceClockInput {
+  readonly caller: Caller
+  readonly flaw: Flaw | undefined
+  readonly merchantId: string
+  readonly seconds: number | null
+}
+
+/** Lets time pass for a test merchant. @throws 400 when its clock would run more than 100 years ahead */
+export async function advanceClock(
+  { lanes, repeats }: Pick<PaymentsDeps, 'lanes' | 'repeats'>,
+  { caller, flaw, merchantId, seconds }: AdvanceClockInput,
+): Promise<{ readonly now: Date; readonly replayed: boolean }> {
+  return repeats.run(caller, async () => {
+    const advanced = await callAdvanceClock(lanes, { ...callerColumns(caller), merchantId, seconds })
+    const { verdict, now, isTooFar } = admit(caller, advanced, flaw)
+    if (isTooFar) throw invalidFields([TOO_FAR])
+    if (!now) throw new Error(`clock_advance answered ${verdict} without an instant`)
+    return { now, replayed: verdict === 'replayed' }
+  })
+}
+
+const TOO_FAR = { field: 'advance', message: 'must not lead more than 100 years ahead', code: 'RANGE' } as const

@@ -1,0 +1,35 @@
+import { admit, type Flaw } from '../access/admit.ts'
+import { type Caller, callerColumns } from '../access/caller.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import type { Dispute } from '../disputes/dispute.ts'
+import { callCloseDispute } from '../disputes/dispute-repository.ts'
+import { invalidFields } from '../error-view.ts'
+import { disputeClosed } from '../errors.ts'
+
+/** How a test merchant wants a dispute to end; null when the body was refused. */
+export interface CloseDisputeInput {
+  readonly caller: Caller
+  readonly flaw: Flaw | undefined
+  readonly disputeId: string
+  readonly outcome: 'won' | 'lost' | null
+}
+
+/**
+ * Closes a dispute, as the acquirer would. The same outcome again changes nothing.
+ * @throws 409 when it was closed the other way
+ */
+export async function closeDispute(
+  { lanes, repeats }: Pick<PaymentsDeps, 'lanes' | 'repeats'>,
+  { caller, flaw, disputeId, outcome }: CloseDisputeInput,
+): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
+  return repeats.run(caller, async () => {
+    const closed = await callCloseDispute(lanes, { ...callerColumns(caller), disputeId, outcome })
+    const { verdict, dispute, refusal } = admit(caller, closed, flaw)
+    if (refusal === 'conflict') throw disputeClosed()
+    if (refusal === 'trail-full') throw invalidFields([TRAIL_FULL])
+    if (!dispute) throw new Error(`dispute_close answered ${verdict} without a dispute`)
+    return { dispute, replayed: verdict === 'replayed' }
+  })
+}
+
+const TRAIL_FULL = { field: 'body', message: 'the trail of the transaction is full', code: 'LIMIT_EXCEEDED' } as const

@@ -1,0 +1,37 @@
+import { admit, type Flaw } from '../access/admit.ts'
+import { type Caller, callerColumns } from '../access/caller.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import type { Dispute } from '../disputes/dispute.ts'
+import { callOpenDispute, type NewDispute } from '../disputes/dispute-repository.ts'
+import { invalidFields } from '../error-view.ts'
+import { formatMoney } from '../money/minor-units.ts'
+
+/** A dispute that a test merchant asks for; null when the body was refused. */
+export interface OpenDisputeInput {
+  readonly caller: Caller
+  readonly flaw: Flaw | undefined
+  readonly transactionId: string
+  readonly dispute: NewDispute | null
+}
+
+/**
+ * Opens a dispute, as the acquirer would.
+ * @throws 400 for more than was captured and is neither refunded nor disputed
+ */
+export async function openDispute(
+  { lanes, repeats }: Pick<PaymentsDeps, 'lanes' | 'repeats'>,
+  { caller, flaw, transactionId, dispute: given }: OpenDisputeInput,
+): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
+  return repeats.run(caller, async () => {
+    const opened = await callOpenDispute(lanes, { ...callerColumns(caller), transactionId, dispute: given })
+    const { verdict, dispute, limit } = admit(caller, opened, flaw)
+    if (limit) {
+      const message = `Can dispute at most ${formatMoney(limit.currency, limit.amount)}`
+      throw invalidFields([{ field: 'amount', message, code: 'LIMIT_EXCEEDED' }])
+    }
+    if (!dispute) throw new Error(`dispute_open answered ${verdict} without a dispute`)
+    const replayed = verdict === 'replayed'
+    // An answer is repeated as it was, whatever became of the dispute since.
+    return { dispute: replayed ? { ...dispute, status: 'open', resolved: null } : dispute, replayed }
+  })
+}

@@ -1,0 +1,33 @@
+import { admit, type Flaw } from '../access/admit.ts'
+import { type Caller, callerColumns } from '../access/caller.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { invalidFields } from '../error-view.ts'
+import type { Payout } from '../payouts/payout.ts'
+import { callPayOut } from '../payouts/payout-repository.ts'
+
+/** A payout that a test merchant asks for. */
+export interface PayOutInput {
+  readonly caller: Caller
+  readonly flaw: Flaw | undefined
+  readonly merchantId: string
+}
+
+/**
+ * Pays a test merchant out. On the same day its payout is answered again.
+ * @throws 400 on `balance` with the reason for which nothing is paid out
+ */
+export async function payOut(
+  { lanes, repeats, payouts }: Pick<PaymentsDeps, 'lanes' | 'repeats' | 'payouts'>,
+  { caller, flaw, merchantId }: PayOutInput,
+): Promise<{ readonly payout: Payout; readonly replayed: boolean }> {
+  return repeats.run(caller, async () => {
+    const rules = flaw
+      ? { minimum: null, delayDays: null }
+      : { minimum: payouts.minimum, delayDays: payouts.delayDays.test }
+    const paid = await callPayOut(lanes, { ...callerColumns(caller), merchantId, ...rules })
+    const { verdict, payout, skipped } = admit(caller, paid, flaw)
+    if (skipped) throw invalidFields([{ field: 'balance', message: skipped, code: 'LIMIT_EXCEEDED' }])
+    if (!payout) throw new Error(`payout answered ${verdict} without a payout`)
+    return { payout, replayed: verdict === 'replayed' }
+  })
+}

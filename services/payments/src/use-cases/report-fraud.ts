@@ -1,0 +1,26 @@
+import { admit, type Flaw } from '../access/admit.ts'
+import { type Caller, callerColumns } from '../access/caller.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import type { Fraud } from '../frauds/fraud.ts'
+import { callAddFraud, type NewFraud } from '../frauds/fraud-repository.ts'
+
+/** A fraud alert that a test merchant asks for; null when the body was refused. */
+export interface ReportFraudInput {
+  readonly caller: Caller
+  readonly flaw: Flaw | undefined
+  readonly transactionId: string
+  readonly fraud: NewFraud | null
+}
+
+/** Keeps a fraud alert, as the acquirer would report it. */
+export async function reportFraud(
+  { lanes, repeats }: Pick<PaymentsDeps, 'lanes' | 'repeats'>,
+  { caller, flaw, transactionId, fraud: given }: ReportFraudInput,
+): Promise<{ readonly fraud: Fraud; readonly replayed: boolean }> {
+  return repeats.run(caller, async () => {
+    const added = await callAddFraud(lanes, { ...callerColumns(caller), transactionId, fraud: given })
+    const { verdict, fraud } = admit(caller, added, flaw)
+    if (!fraud) throw new Error(`fraud_add answered ${verdict} without a fraud alert`)
+    return { fraud, replayed: verdict === 'replayed' }
+  })
+}

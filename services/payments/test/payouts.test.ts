@@ -1,0 +1,123 @@
+import fc from 'fast-check'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { OPERATOR } from '../src/access/caller.ts'
+import { callAdvanceClock } from '../src/clocks/clock-repository.ts'
+import { callCloseDispute, callOpenDispute } from '../src/disputes/dispute-repository.ts'
+import { CHAIN_START } from '../src/ledger/chain.ts'
+import { type DisputedTransaction, disputeReserve, planPayout } from '../src/payouts/payout-plan.ts'
+import { callPayOut } from '../src/payouts/payout-repository.ts'
+import { customerPayment } from './customer-payment.ts'
+import { readLinks, recomputeChain } from './ledger-fixtures.ts'
+import { capture } from './operations.ts'
+import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+
+let payments: TestPayments
+let app: TestApp
+beforeAll(async () => {
+  payments = await startPayments()
+  app = await createTestApp(payments)
+})
+afterAll(() => payments.close())
+
+const DAY_SECONDS = 86_400
+const AMOUNT = 10_000
+
+/** What may happen to a merchant before it is paid out; transactions are named by their place. */
+type Step =
+  | { readonly step: 'charge'; readonly currency: string }
+  | { readonly step: 'capture'; readonly place: number; readonly amount: number }
+  | { readonly step: 'dispute'; readonly place: number; readonly amount: number }
+  | { readonly step: 'close'; readonly place: number; readonly outcome: 'won' | 'lost' }
+  | { readonly step: 'wait'; readonly days: number }
+  | { readonly step: 'payout'; readonly minimum: number; readonly delayDays: number }
+
+const place = fc.nat({ max: 3 })
+const amount = fc.integer({ min: 1, max: 4_000 })
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ step: fc.constant('charge' as const), currency: fc.constantFrom('EUR', 'DKK', 'JPY', 'KWD') }),
+  { weight: 4, arbitrary: fc.record({ step: fc.constant('capture' as const), place, amount }) },
+  { weight: 3, arbitrary: fc.record({ step: fc.constant('dispute' as const), place, amount }) },
+  fc.record({ step: fc.constant('close' as const), place, outcome: fc.constantFrom('won' as const, 'lost' as const) }),
+  fc.record({ step: fc.constant('wait' as const), days: fc.nat({ max: 3 }) }),
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      ...{ step: fc.constant('payout' as const), minimum: fc.nat({ max: 60 }), delayDays: fc.nat({ max: 3 }) },
+    }),
+  },
+)
+
+/** What the model needs to know, read from the rows. */
+async function readPosition(merchantId: string, delayDays: number) {
+  const { db } = payments.database
+  const { rows } = await sql<DisputedTransaction>`
+    SELECT refunded + lost AS reversed, disputed - lost AS open, array(
+      SELECT json_build_object('amount', e.amount, 'gross', e.gross) FROM ${sql.table('trail_entries')} e
+      WHERE e.transaction_id = t.id AND e.kind = 'capture' ORDER BY e.seq
+    ) AS captures FROM ${sql.table('transactions')} t WHERE merchant_id = ${merchantId}`.execute(db)
+  const due = await sql<{ balance: bigint; offset: bigint; young: bigint | null }>`
+    SELECT b.balance, clock_offset AS offset, (SELECT sum(l.balance)::bigint FROM ${sql.table('lines')} l
+      WHERE l.merchant_id = b.merchant_id AND l.kind = 'capture' AND l.created + ${delayDays}::int * interval '1 day'
+        > now() + clock_offset * interval '1 second') AS young
+    FROM ${sql.table('merchant_balances')} b WHERE merchant_id = ${merchantId}`.execute(db)
+  const [{ balance = 0n, young = 0n } = {}] = due.rows
+  const disputed = rows.map(({ captures, ...row }) => ({
+    ...row,
+    captures: captures.map((c) => ({ amount: BigInt(c.amount), gross: BigInt(c.gross) })),
+  }))
+  return { balance, reserve: disputeReserve(disputed), notYetDue: young ?? 0n }
+}
+
+it('payout agrees with its model after any steps, and never pays what an open dispute may take', {
+  timeout: 120_000,
+}, async () => {
+  let paid = 0
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(step, { minLength: 10, maxLength: 25 }),
+      fc.constantFrom('EUR', 'USD', 'DKK'),
+      fc.boolean(),
+      async (steps, currency, hasIban) => {
+        const bank = hasIban ? { iban: 'DK5000400440116243' } : undefined
+        const { id: merchantId } = await createTestMerchant(payments, app, { test: true, currency, bank })
+        const charges: string[] = [await customerPayment(payments, merchantId, { amount: AMOUNT })]
+        const open = new Map<string, string[]>()
+        const at = (wanted: number) => charges[wanted % charges.length] ?? ''
+        const { lanes } = payments.database
+        for (const next of steps) {
+          if (next.step === 'charge') {
+            charges.push(await customerPayment(payments, merchantId, { amount: AMOUNT, currency: next.currency }))
+          } else if (next.step === 'capture') {
+            await capture(payments, at(next.place), next.amount).catch(() => {})
+          } else if (next.step === 'dispute') {
+            const dispute = { amount: next.amount, reasonCode: 4853, reasonTitle: 'x' }
+            const opened = await callOpenDispute(lanes, { ...OPERATOR, transactionId: at(next.place), dispute })
+            if (opened.dispute && !opened.limit) {
+              open.set(at(next.place), [...(open.get(at(next.place)) ?? []), opened.dispute.id])
+            }
+          } else if (next.step === 'close') {
+            const disputeId = open.get(at(next.place))?.pop()
+            if (disputeId) await callCloseDispute(lanes, { ...OPERATOR, disputeId, outcome: next.outcome })
+          } else if (next.step === 'wait') {
+            await callAdvanceClock(lanes, { ...OPERATOR, merchantId, seconds: next.days * DAY_SECONDS })
+          } else {
+            // A day of its own, so that the day's payout does not stand for it.
+            await callAdvanceClock(lanes, { ...OPERATOR, merchantId, seconds: DAY_SECONDS })
+            const { minimum, delayDays } = next
+            const position = await readPosition(merchantId, delayDays)
+            const minor = BigInt(minimum) * 100n
+            const plan = planPayout({ ...position, minimum: minor, hasIban })
+            const done = await callPayOut(lanes, { ...OPERATOR, merchantId, minimum, delayDays })
+            if (plan.verdict === 'skip') expect(done.skipped).toBe(plan.reason)
+            else expect(done.payout?.amount).toBe(plan.amount)
+            paid += plan.verdict === 'pay' ? 1 : 0
+          }
+        }
+        recomputeChain(await readLinks(payments.database.db, merchantId), CHAIN_START)
+      },
+    ),
+    { numRuns: 25 },
+  )
+  expect(paid).toBeGreaterThan(5)
+})
