@@ -20,6 +20,7 @@ import { createRisingIds } from './payments/0026-create-rising-ids.ts'
 import { createAddEvent } from './payments/0027-create-add-event.ts'
 import { createIdempotency } from './payments/0028-create-idempotency.ts'
 import { createPost } from './payments/0029-create-post.ts'
+import { createMoveMany } from './payments/0030-create-move-many.ts'
 import { createRounding } from './payments/0040-create-rounding.ts'
 import { createExchange } from './payments/0041-create-exchange.ts'
 import { createFees } from './payments/0042-create-fees.ts'
@@ -59,6 +60,7 @@ export const paymentsMigrations: MigrationSources = {
   '0027-create-add-event': createAddEvent,
   '0028-create-idempotency': createIdempotency,
   '0029-create-post': createPost,
+  '0030-create-move-many': createMoveMany,
   '0040-create-rounding': createRounding,
   '0041-create-exchange': createExchange,
   '0042-create-fees': createFees,

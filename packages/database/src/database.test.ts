@@ -8,7 +8,7 @@ import { isMigrated, type MigrateOptions, migrateDown, migrateUp, migrationStatu
 import { createNames } from './names.ts'
 import { prepare } from './prepare.ts'
 import { grantToRole } from './roles.ts'
-import { isDatabaseUnavailable } from './unavailable.ts'
+import { isDatabaseUnavailable, isRefusedStatement } from './unavailable.ts'
 import { violatedConstraint } from './violations.ts'
 
 interface Tables {
@@ -63,6 +63,11 @@ const endOwnBackend = prepare('end', () => sql<object>`SELECT pg_terminate_backe
 const countNotes = prepare<object, { count: bigint }>(
   'count_notes',
   () => sql<{ count: bigint }>`SELECT * FROM ${sql.table('note_count')}() AS count`,
+)
+
+const loseOnce = prepare<{ times: number }, { tries: number }>(
+  'lose_once',
+  (p) => sql<{ tries: number }>`SELECT example.lose(${p.times}) AS tries`,
 )
 
 let empty: TemporaryDatabase
@@ -176,6 +181,22 @@ describe('lanes', () => {
     const ended = database.lanes.write.one(endOwnBackend, {}).catch((error: unknown) => isDatabaseUnavailable(error))
     expect(await ended).toBe(true)
     expect(await pid()).not.toEqual(before)
+  })
+
+  it('sends a statement again that lost against others, three times', async () => {
+    await sql`CREATE SEQUENCE example.tries`.execute(database.db)
+    await sql`CREATE FUNCTION example.lose(times int) RETURNS int LANGUAGE plpgsql AS $$
+      DECLARE tries int := nextval('example.tries');
+      BEGIN
+        IF tries <= times THEN RAISE EXCEPTION 'lost' USING ERRCODE = 'deadlock_detected'; END IF;
+        PERFORM setval('example.tries', 1, false);
+        RETURN tries;
+      END $$`.execute(database.db)
+    expect(await database.lanes.write.one(loseOnce, { times: 3 })).toEqual({ tries: 4 })
+    const lost = database.lanes.write.one(loseOnce, { times: 9 })
+    await expect(lost).rejects.toMatchObject({ code: '40P01' })
+    expect(await lost.catch(isDatabaseUnavailable)).toBe(true)
+    expect(await lost.catch(isRefusedStatement)).toBe(false)
   })
 
   it('fails the transaction whose connection is lost, and nothing else', async () => {

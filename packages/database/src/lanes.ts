@@ -4,6 +4,7 @@ import { type ParserOf, type Rows, runStatement, type Statement } from './named-
 import type { PipelinedClients } from './pipelined-clients.ts'
 import { type CompiledPreparedQuery, compilePrepared, type PreparedQuery } from './prepare.ts'
 import { withQuerySpan } from './spans.ts'
+import { isLostConflict } from './unavailable.ts'
 
 /** One way to the database for prepared queries. */
 export interface Lane {
@@ -60,7 +61,22 @@ export function createLanes({ db, pool, readers, prepared, parserOf }: LanesOpti
   }
   return {
     read: lane((statement) => readers.query(statement)),
-    write: lane((statement) => queryOfPool(pool, (client) => runStatement(client, statement, parserOf))),
+    write: lane((statement) => queryAgain(pool, (client) => runStatement(client, statement, parserOf), CONFLICTS_MAX)),
+  }
+}
+
+/** How often a statement is sent again that lost against others. */
+const CONFLICTS_MAX = 3
+
+type Run = (client: pg.PoolClient) => Promise<Rows>
+
+/** A statement of its own that lost has done nothing: it is sent again, without its client knowing. */
+async function queryAgain(pool: pg.Pool, run: Run, times: number): Promise<Rows> {
+  try {
+    return await queryOfPool(pool, run)
+  } catch (error) {
+    if (times === 0 || !isLostConflict(error)) throw error
+    return queryAgain(pool, run, times - 1)
   }
 }
 
@@ -68,7 +84,7 @@ export function createLanes({ db, pool, readers, prepared, parserOf }: LanesOpti
 const OF_THE_STATEMENT = /^(22|23|40|55|P0|57014$)/
 
 /** `pool.query` closes the connection at any error; each duplicate of a key would cost a new one. */
-function queryOfPool(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<Rows>): Promise<Rows> {
+function queryOfPool(pool: pg.Pool, run: Run): Promise<Rows> {
   return new Promise((resolve, reject) => {
     pool.connect((refusal, client, release) => {
       if (refusal || !client) return reject(refusal)

@@ -41,3 +41,13 @@ export function isLockTimeout(error: unknown): boolean {
 export function isDeadlock(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '40P01'
 }
+
+/** Whether the server refused a statement, and so did nothing of it: only then may the same be tried in another way. */
+export function isRefusedStatement(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && !isDatabaseUnavailable(error)
+}
+
+/** Whether a statement lost against others (serialization, deadlock) and may be had by sending it again. */
+export function isLostConflict(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01')
+}

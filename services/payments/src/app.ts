@@ -16,10 +16,12 @@ import { fraudsRoutes } from './routes/frauds.ts'
 import { healthRoutes } from './routes/health.ts'
 import { identityMerchantsRoutes } from './routes/identities/merchants.ts'
 import { invitationsRoutes } from './routes/invitations.ts'
+import { linesRoutes } from './routes/lines.ts'
 import { keysRoutes } from './routes/me/keys.ts'
 import { meRoutes } from './routes/me.ts'
 import { merchantAppsRoutes } from './routes/merchants/apps.ts'
 import { merchantCardsRoutes } from './routes/merchants/cards.ts'
+import { merchantLinesRoutes } from './routes/merchants/lines.ts'
 import { merchantPayoutsRoutes } from './routes/merchants/payouts.ts'
 import { merchantTransactionsRoutes } from './routes/merchants/transactions.ts'
 import { merchantUsersRoutes } from './routes/merchants/users.ts'
@@ -30,6 +32,10 @@ import { payoutsRoutes } from './routes/payouts.ts'
 import { testDisputesRoutes } from './routes/test/disputes.ts'
 import { testMerchantsRoutes } from './routes/test/merchants.ts'
 import { testTransactionsRoutes } from './routes/test/transactions.ts'
+import { capturesRoutes } from './routes/transactions/captures.ts'
+import { refundsRoutes } from './routes/transactions/refunds.ts'
+import { voidsRoutes } from './routes/transactions/voids.ts'
+import { transactionsRoutes } from './routes/transactions.ts'
 import { serviceVersion } from './version.ts'
 
 const BODY_BYTES = 131_072
@@ -76,6 +82,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     await guarded.register(disputesRoutes)
     await guarded.register(fraudsRoutes)
     await guarded.register(identityMerchantsRoutes)
+    await guarded.register(linesRoutes)
     await guarded.register(meRoutes)
     await guarded.register(keysRoutes)
     await guarded.register(merchantsRoutes)
@@ -84,12 +91,17 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     await guarded.register(merchantWebhooksRoutes)
     await guarded.register(webhookSecretsRoutes)
     await guarded.register(merchantCardsRoutes)
+    await guarded.register(merchantLinesRoutes)
     await guarded.register(merchantPayoutsRoutes)
     await guarded.register(merchantTransactionsRoutes)
     await guarded.register(payoutsRoutes)
     await guarded.register(testDisputesRoutes)
     await guarded.register(testMerchantsRoutes)
     await guarded.register(testTransactionsRoutes)
+    await guarded.register(transactionsRoutes)
+    await guarded.register(capturesRoutes)
+    await guarded.register(refundsRoutes)
+    await guarded.register(voidsRoutes)
   })
   return app
 }

@@ -42,6 +42,8 @@ describe('loadPaymentsConfig', () => {
       acquirers: [],
       authorizationExpiryDays: 0,
       payouts: { schedule: 'off', minimum: 1, delayDays: { live: 2, test: 0 } },
+      batchScope: 'any',
+      rateTerms: { marginBasisPoints: 0, ageDaysMax: 7 },
       seedAllowed: false,
       rateLimitStore: 'memory',
       redisUrl: undefined,

@@ -17,6 +17,7 @@ import { ROLE_PATTERN } from '@trestle/database/roles.ts'
 import { z } from 'zod'
 import { acquiringSettings, toAcquiringConfig } from './config/acquiring.ts'
 import { messageProblems, messageSettings, toMessageConfig } from './config/messages.ts'
+import { postingSettings, toPostingConfig } from './config/posting.ts'
 import type { Money } from './merchants/merchant.ts'
 import { readMoney } from './money/minor-units.ts'
 import { readVaultKeys } from './vault/vault-keys.ts'
@@ -64,6 +65,7 @@ export const settings = {
   USER_JWKS_URL: url().optional(),
   USER_ISSUER: text().optional(),
   ...acquiringSettings,
+  ...postingSettings,
   DEV: flag().default(false),
 } as const
 
@@ -127,6 +129,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
         ? undefined
         : { jwksUrl: values.USER_JWKS_URL, issuer: values.USER_ISSUER },
     ...toAcquiringConfig(values),
+    ...toPostingConfig(values),
     rateLimitStore: values.RATE_LIMIT_STORE,
     redisUrl: values.REDIS_URL,
     rateLimits: {

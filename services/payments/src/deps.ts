@@ -33,6 +33,8 @@ import { createPersonTokenVerifier } from './persons/person-token.ts'
 import { createPersons, type Persons } from './persons/persons.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/limits.ts'
 import { scrub } from './telemetry/scrub.ts'
+import type { MoveQueue } from './transactions/move-queue.ts'
+import { createMoves } from './transactions/moves.ts'
 import { deriveKey } from './vault/derive-key.ts'
 import { createPanVault, type PanVault } from './vault/pan-vault.ts'
 import { serviceVersion } from './version.ts'
@@ -48,6 +50,8 @@ export interface PaymentsDeps {
   readonly pepper: KeyObject
   readonly acquirers: Acquirers
   readonly vault: PanVault
+  /** Captures, refunds and voids on their way. */
+  readonly moves: MoveQueue
   /** When and how much is paid out. */
   readonly payouts: PaymentsConfig['payouts']
   /** Resolves after so many milliseconds, or is given up. */
@@ -130,6 +134,7 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
     pepper: createSecretKey(config.pepper),
     acquirers: openAcquirers(config, { lanes: database.lanes, meter: metrics.meter, logger }),
     vault: createPanVault(config.vaultKeys, metrics.meter),
+    moves: openMoves(config, { lanes: database.lanes, meter: metrics.meter }),
     payouts: config.payouts,
     wait: waitFor,
     pricing: config.pricing,
@@ -226,6 +231,10 @@ function openAcquirers(
     others: new Map(acquirers.map((address) => [address.name, createHttpAcquirer({ ...address, outbound })])),
     ...{ meter, logger, wait: waitFor },
   })
+}
+
+function openMoves({ rateTerms: terms, batchScope: scope }: PaymentsConfig, io: Pick<ProcessDeps, 'lanes' | 'meter'>) {
+  return createMoves({ ...io, terms, scope })
 }
 
 function openPaymentsDatabase(config: PaymentsConfig, onConnectionError: (error: Error) => void) {

@@ -24,3 +24,7 @@ export const unsupportedMediaType = declare(415, 'UNSUPPORTED_MEDIA_TYPE', 'The 
 export const rateLimited = declare(429, 'RATE_LIMITED', 'Too many requests')
 export const internalError = declare(500, 'INTERNAL_ERROR', 'Something went wrong on our side')
 export const serviceUnavailable = declare(503, 'SERVICE_UNAVAILABLE', 'The service cannot answer now', RETRY)
+export const serverBusy = declare(503, 'SERVER_BUSY', 'Too many operations wait for their turn', RETRY)
+export const rateUnavailable = declare(503, 'RATE_UNAVAILABLE', 'There is no recent exchange rate', {
+  'retry-after': '60',
+})

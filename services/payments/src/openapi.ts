@@ -23,6 +23,7 @@ const documentDeps: PaymentsDeps = {
   acquirers: { names: [], find: unused, authorize: unused },
   vault: { seal: unused, open: unused, macs: unused },
   payouts: { schedule: 'off', minimum: 0, delayDays: { live: 0, test: 0 } },
+  moves: { move: unused },
   wait: unused,
   pepper: createSecretKey(Buffer.alloc(1)),
   pricing: { rate: 0, flat: { currency: 'EUR', amount: 0 }, dispute: { currency: 'EUR', amount: 0 } },

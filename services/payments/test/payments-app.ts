@@ -27,6 +27,7 @@ import { takeRows } from '../src/outbox/take-rows.ts'
 import type { VerifyPersonToken } from '../src/persons/person-token.ts'
 import { createPersons } from '../src/persons/persons.ts'
 import { createRateLimits, type RateLimitConfig } from '../src/rate-limits/limits.ts'
+import { createMoves } from '../src/transactions/moves.ts'
 import { createPanVault } from '../src/vault/pan-vault.ts'
 import { createWebhookSecrets } from '../src/webhooks/webhook-secret.ts'
 import { startWork, stopWork } from '../src/work.ts'
@@ -124,6 +125,10 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
       ...{ wait, logger, meter: createNoopMeter() },
     }),
     vault: testVault,
+    moves: createMoves({
+      ...{ lanes: database.lanes, meter: createNoopMeter(), scope: 'any' },
+      terms: { marginBasisPoints: 0, ageDaysMax: 7 },
+    }),
     payouts: { schedule: 'off', minimum: 1, delayDays: { live: 2, test: 0 } },
     wait,
     pepper: testPepper,

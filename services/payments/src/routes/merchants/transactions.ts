@@ -1,11 +1,15 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { descriptor, id, pathId } from '../../bodies/fields.ts'
+import { admit } from '../../access/admit.ts'
+import { descriptor, id, ListQuery, pathId, text } from '../../bodies/fields.ts'
 import { amount, currency, custom, reference } from '../../bodies/money-fields.ts'
 import { falseIsAbsent } from '../../bodies/read-input.ts'
 import type { Charge } from '../../charges/charge.ts'
 import { chargeRefusal, errorResponses } from '../../error-view.ts'
+import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 import { replyCreated } from '../../plugins/idempotency-key.ts'
+import { listTransactions } from '../../transactions/transaction-repository.ts'
+import { TransactionView, viewTransaction } from '../../transactions/transaction-view.ts'
 import { createTransaction } from '../../use-cases/create-transaction.ts'
 
 const source = () => id().optional().register(falseIsAbsent, {})
@@ -33,10 +37,38 @@ const ChargeBody = z
     ...{ error: 'cannot be given beside a transaction', params: { code: 'DUPLICATE' }, when: () => true },
   })
 
+const TransactionListQuery = ListQuery.extend({
+  filter: z
+    .object({
+      test: z.boolean().optional(),
+      successful: z.boolean().optional(),
+      recurring: z.boolean().optional(),
+      currency: text().optional(),
+    })
+    .optional(),
+})
+
 const MerchantParams = z.object({ merchantId: pathId() })
 
-/** The transactions of a merchant. @see contract 8.10 */
+/** The transactions of a merchant. @see contract 8.10, 8.12 */
 export const merchantTransactionsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/merchants/:merchantId/transactions',
+    {
+      schema: {
+        summary: 'List the transactions of a merchant',
+        params: MerchantParams,
+        querystring: TransactionListQuery,
+        response: { 200: z.array(TransactionView), ...errorResponses(400, 401, 403, 404) },
+      },
+    },
+    async ({ caller, flaw, params: { merchantId }, query }) => {
+      const bounds = pageBounds(flaw ? NO_PAGE : query)
+      const { test, successful, recurring, currency } = (flaw ? undefined : query.filter) ?? {}
+      const input = { ...caller, merchantId, test, successful, recurring, currency, ...bounds }
+      return admit(caller, await listTransactions(app.deps.lanes, input), flaw).transactions.map(viewTransaction)
+    },
+  )
   app.post(
     '/merchants/:merchantId/transactions',
     {

@@ -1,0 +1,65 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { sql } from 'kysely'
+import type { Judged } from '../access/admit.ts'
+import type { Credentials } from '../access/caller.ts'
+import type { LineKind } from '../merchant-tables.ts'
+import type { PageBounds } from '../pagination/cursor.ts'
+import {
+  type BelowListInput,
+  findBelowMerchant,
+  listBelowMerchant,
+  readBelow,
+} from '../pagination/list-below-merchant.ts'
+import type { Line } from './line.ts'
+
+interface LineColumns {
+  id: string
+  merchant_id: string
+  test: boolean
+  created: Date
+  kind: LineKind
+  balance: bigint
+  fee: bigint
+  balance_after: bigint
+  description: string | null
+  transaction_id: string | null
+  amount: bigint | null
+  currency: string | null
+}
+
+const source = {
+  table: 'lines',
+  columns: sql`r.id, r.merchant_id, r.test, r.created, r.kind, r.balance, r.fee, r.balance_after, r.description,
+    r.transaction_id, r.amount, r.currency`,
+}
+
+const readQuery = findBelowMerchant<LineColumns>('read_line', source)
+
+/** A line by its id, for a member of its merchant. */
+export async function readLine(
+  lanes: Lanes,
+  input: Credentials & { readonly id: string },
+): Promise<Judged & { readonly line: Line | undefined }> {
+  const row = await lanes.read.one(readQuery, input)
+  const { verdict, identity_id: identityId } = row
+  return { verdict, identityId, line: row.id === null ? undefined : toLine(row) }
+}
+
+const linesOfMerchant = listBelowMerchant<BelowListInput, LineColumns>('list_lines', source)
+
+/** A page of a merchant's lines, for a member. */
+export async function listLines(
+  lanes: Lanes,
+  input: BelowListInput & Pick<PageBounds, 'order'>,
+): Promise<Judged & { readonly lines: readonly Line[] }> {
+  const { rows, ...judged } = await readBelow(lanes, linesOfMerchant, input)
+  return { ...judged, lines: rows.map(toLine) }
+}
+
+function toLine(row: LineColumns): Line {
+  const { id, test, created, kind, balance, fee, description, amount } = row
+  return {
+    ...{ id, merchantId: row.merchant_id, test, created, kind, balance, fee, balanceAfter: row.balance_after },
+    ...{ description, transactionId: row.transaction_id, amount, currency: row.currency },
+  }
+}

@@ -1,0 +1,18 @@
+import type { LineKind } from '../merchant-tables.ts'
+
+/** A movement of a merchant's balance. `balance`, `fee` and `balanceAfter` are minor units of the merchant's currency. */
+export interface Line {
+  readonly id: string
+  readonly merchantId: string
+  readonly test: boolean
+  readonly created: Date
+  readonly kind: LineKind
+  readonly balance: bigint
+  readonly fee: bigint
+  readonly balanceAfter: bigint
+  readonly description: string | null
+  readonly transactionId: string | null
+  /** Minor units of `currency`, that of the transaction; null for payouts and adjustments. */
+  readonly amount: bigint | null
+  readonly currency: string | null
+}

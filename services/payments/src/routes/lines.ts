@@ -1,0 +1,27 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { admit } from '../access/admit.ts'
+import { pathId } from '../bodies/fields.ts'
+import { errorResponses } from '../error-view.ts'
+import { notFound } from '../errors.ts'
+import { readLine } from '../lines/line-repository.ts'
+import { LineView, viewLine } from '../lines/line-view.ts'
+
+/** Lines, one at a time, without a wrapper. @see contract 8.9 */
+export const linesRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/lines/:lineId',
+    {
+      schema: {
+        summary: 'Fetch a line',
+        params: z.object({ lineId: pathId() }),
+        response: { 200: LineView, ...errorResponses(401, 403, 404) },
+      },
+    },
+    async ({ caller, flaw, params: { lineId } }) => {
+      const { line } = admit(caller, await readLine(app.deps.lanes, { ...caller, id: lineId }), flaw)
+      if (!line) throw notFound()
+      return viewLine(line)
+    },
+  )
+}

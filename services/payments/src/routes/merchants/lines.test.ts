@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { customerPayment } from '../../../test/customer-payment.ts'
+import {
+  basic,
+  createdOf,
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../../test/payments-app.ts'
+
+let payments: TestPayments
+let member: TestApp
+let stranger: TestApp
+let merchantId: string
+let transactionId: string
+beforeAll(async () => {
+  payments = await startPayments()
+  member = await createTestApp(payments)
+  stranger = await createTestApp(payments)
+  const bank = { iban: 'DK5000400440116243' }
+  merchantId = (await createTestMerchant(payments, member, { test: true, bank })).id
+  transactionId = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 90_000 })
+  await post(`/transactions/${transactionId}/captures`, { amount: 80_000 })
+  await post(`/transactions/${transactionId}/voids`, { amount: 10_000 })
+  await post(`/transactions/${transactionId}/refunds`, { amount: 5_000 })
+  const { dispute } = (await post(`/test/transactions/${transactionId}/disputes`, { amount: 100 })).json()
+  await post(`/test/disputes/${dispute.id}/outcomes`, { outcome: 'lost' })
+  await post(`/test/merchants/${merchantId}/payouts`, {})
+})
+afterAll(() => payments.close())
+
+const get = (url: string, headers: object = {}) =>
+  payments.app.inject({ url, headers: { ...member.headers, ...headers } })
+const post = (url: string, payload: object) =>
+  payments.app.inject({ method: 'POST', url, payload, headers: member.headers })
+const list = async (query: string) =>
+  (await get(`/merchants/${merchantId}/lines?${query}`)).json<{ id: string }[]>().map(({ id }) => id)
+
+describe('GET /merchants/:merchantId/lines', () => {
+  it('200: what moved the balance, newest first', async () => {
+    const response = await get(`/merchants/${merchantId}/lines?limit=10`)
+    expect(response.statusCode).toBe(200)
+    const lines = response.json<{ id: string; description: string }[]>()
+    const line = (place: number, balance: number, balanceAfter: number, rest: object) => {
+      const id = lines[place]?.id ?? ''
+      return { id, merchantId, test: true, created: createdOf(id), balance, balanceAfter, ...rest }
+    }
+    const card = (word: string, fee: number, amount: number) => ({
+      ...{ fee, description: `${word} ${transactionId}`, transactionId, amount: { currency: 'DKK', amount } },
+    })
+    const paid = lines[0]?.description.slice('Payout '.length)
+    expect(lines).toEqual([
+      line(0, -54_994, 0, { description: `Payout ${paid}`, payout: true }),
+      line(1, -18_740, 54_994, { ...card('Dispute', 18_640, 100), dispute: true }),
+      line(2, -5_000, 73_734, { ...card('Refund', 0, 5_000), refund: true }),
+      line(3, 78_734, 78_734, { ...card('Capture', 1_266, 80_000), capture: true }),
+    ])
+    const { trail } = (await get(`/transactions/${transactionId}`)).json().transaction
+    expect(trail[0].lineId).toBe(lines[3]?.id)
+    const merchant = (await get(`/merchants/${merchantId}`)).json().merchant
+    expect(merchant.balance).toBe(0)
+  })
+
+  it('200: pages both ways, filtered, empty', async () => {
+    const all = await list('limit=10')
+    expect(await list(`limit=2&before=${all[0]}`)).toEqual(all.slice(1, 3))
+    expect(await list(`limit=2&after=${all[3]}`)).toEqual([all[2], all[1]])
+    expect(await list('limit=1&filter[test]=y')).toEqual(all.slice(0, 1))
+    expect((await get(`/merchants/${merchantId}/lines?limit=1&filter[test]=n`)).body).toBe('[\n]\n')
+  })
+
+  it('401, 404, 403, 400', async () => {
+    const status = async (id: string, query: string, headers: object = {}) =>
+      (await get(`/merchants/${id}/lines${query}`, headers)).statusCode
+    expect(await status(merchantId, '?limit=1', basic('x'))).toBe(401)
+    expect(await status(UNKNOWN_ID, '')).toBe(404)
+    expect(await status(merchantId, '', stranger.headers)).toBe(403)
+    const response = await get(`/merchants/${merchantId}/lines`)
+    expect([response.statusCode, response.json()]).toEqual([
+      400,
+      [{ field: 'limit', message: 'is required', code: 'REQUIRED' }],
+    ])
+  })
+})
+
+describe('GET /lines/:lineId', () => {
+  it('200: the line as it is listed, without a wrapper', async () => {
+    for (const line of (await get(`/merchants/${merchantId}/lines?limit=10`)).json<{ id: string }[]>()) {
+      const response = await get(`/lines/${line.id}`)
+      expect([response.statusCode, response.json()]).toEqual([200, line])
+    }
+  })
+
+  it('401, 404, 403', async () => {
+    const [id] = await list('limit=1')
+    expect((await get(`/lines/${id}`, basic('x'))).statusCode).toBe(401)
+    expect((await get(`/lines/${UNKNOWN_ID}`)).statusCode).toBe(404)
+    expect((await get(`/lines/${id}`, stranger.headers)).statusCode).toBe(403)
+  })
+})

@@ -1,0 +1,29 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { admit } from '../../access/admit.ts'
+import { ListQuery, pathId } from '../../bodies/fields.ts'
+import { errorResponses } from '../../error-view.ts'
+import { listLines } from '../../lines/line-repository.ts'
+import { LineView, viewLine } from '../../lines/line-view.ts'
+import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
+
+/** The lines of a merchant. @see contract 8.9 */
+export const merchantLinesRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/merchants/:merchantId/lines',
+    {
+      schema: {
+        summary: 'List the lines of a merchant',
+        params: z.object({ merchantId: pathId() }),
+        querystring: ListQuery,
+        response: { 200: z.array(LineView), ...errorResponses(400, 401, 403, 404) },
+      },
+    },
+    async ({ caller, flaw, params: { merchantId }, query }) => {
+      const bounds = pageBounds(flaw ? NO_PAGE : query)
+      const test = flaw ? undefined : query.filter?.test
+      const result = await listLines(app.deps.lanes, { ...caller, merchantId, test, ...bounds })
+      return admit(caller, result, flaw).lines.map(viewLine)
+    },
+  )
+}

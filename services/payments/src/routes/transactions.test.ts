@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { customerPayment } from '../../test/customer-payment.ts'
+import {
+  basic,
+  createdOf,
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../test/payments-app.ts'
+
+let payments: TestPayments
+let member: TestApp
+let merchantId: string
+beforeAll(async () => {
+  payments = await startPayments()
+  member = await createTestApp(payments)
+  merchantId = (await createTestMerchant(payments, member, { test: true })).id
+})
+afterAll(() => payments.close())
+
+const get = (url: string, headers: object = {}) =>
+  payments.app.inject({ url, headers: { ...member.headers, ...headers } })
+const post = (url: string, payload: object) =>
+  payments.app.inject({ method: 'POST', url, payload, headers: member.headers })
+
+describe('GET /transactions/:transactionId', () => {
+  it('200: a transaction that nothing has happened to', async () => {
+    const id = await customerPayment(payments, merchantId, { currency: 'JPY', amount: 300, number: '2000000000000000' })
+    const response = await get(`/transactions/${id.toUpperCase()}`)
+    expect(response.statusCode).toBe(200)
+    expect(response.json()).toEqual({
+      transaction: {
+        ...{ id, merchantId, test: true, created: createdOf(id), currency: 'JPY', amount: 300 },
+        descriptor: 'Coffee & John',
+        ...{ pendingAmount: 300, capturedAmount: 0, refundedAmount: 0, voidedAmount: 0, disputedAmount: 0 },
+        card: {
+          ...{ bin: '200000', last4: '0000', expiry: '2066-08-31T23:59:59.999Z', scheme: 'mastercard' },
+          code: { present: expect.any(Boolean) },
+        },
+        ...{ recurring: false, successful: true, error: false, trail: [] },
+      },
+    })
+    expect((await get(`/transactions/${id}/`)).body).toBe(response.body)
+  })
+
+  it('200: one made by the server, with its source and what the client added', async () => {
+    const source = await customerPayment(payments, merchantId)
+    const custom = { order: { lines: [1, 'ø'] } }
+    const charge = {
+      transactionId: source,
+      currency: 'EUR',
+      amount: 100,
+      descriptor: 'Again',
+      custom,
+      reference: 'r 1',
+    }
+    const made = await post(`/merchants/${merchantId}/transactions`, charge)
+    const { id } = made.json<{ transaction: { id: string } }>().transaction
+    expect((await get(`/transactions/${id}`)).json().transaction).toMatchObject({
+      ...{ id, recurring: true, custom, descriptor: 'Again', reference: 'r 1', sourceTransactionId: source },
+      ...{ card: { code: { present: false } }, successful: true, error: false },
+    })
+  })
+
+  it('200: one that was refused, with its error and no amounts', async () => {
+    const source = await customerPayment(payments, merchantId, { number: '1000000000090007' })
+    const made = await post(`/merchants/${merchantId}/transactions`, {
+      transactionId: source,
+      currency: 'EUR',
+      amount: 100,
+    })
+    expect(made.statusCode).toBe(400)
+    const list = await get(`/merchants/${merchantId}/transactions?limit=1&filter[successful]=n`)
+    const [refused] = list.json<{ id: string }[]>()
+    expect((await get(`/transactions/${refused?.id}`)).json()).toEqual({ transaction: refused })
+    expect(refused).toMatchObject({
+      ...{ successful: false, error: made.json(), amount: 100, pendingAmount: 0, capturedAmount: 0, trail: [] },
+    })
+    expect(made.json()).toMatchObject({ code: 7 })
+  })
+
+  it('200: the trail of disputes', async () => {
+    const id = await customerPayment(payments, merchantId, { currency: 'DKK' })
+    await post(`/transactions/${id}/captures`, { amount: 300 })
+    const disputes: string[] = []
+    for (const [amount, outcome] of [
+      [100, 'won'],
+      [200, 'lost'],
+    ] as const) {
+      const opened = await post(`/test/transactions/${id}/disputes`, { amount })
+      const dispute = opened.json<{ dispute: { id: string } }>().dispute.id
+      expect((await get(`/transactions/${id}`)).json().transaction.disputedAmount).toBe(amount)
+      await post(`/test/disputes/${dispute}/outcomes`, { outcome })
+      disputes.push(dispute)
+    }
+    const { transaction } = (await get(`/transactions/${id}`)).json()
+    expect(transaction.disputedAmount).toBe(200)
+    expect(transaction.trail.slice(1)).toEqual([
+      {
+        ...{
+          id: expect.any(String),
+          dispute: { id: disputes[0], won: true },
+          created: expect.any(String),
+          amount: 100,
+        },
+        ...{ balance: 0, fee: { flat: 0, rate: 0 }, descriptor: 'Coffee & John' },
+      },
+      {
+        ...{
+          id: expect.any(String),
+          dispute: { id: disputes[1], lost: true },
+          created: expect.any(String),
+          amount: 200,
+        },
+        ...{ balance: -200 - 18_640, fee: { flat: 18_640, rate: 0 }, descriptor: 'Coffee & John' },
+        lineId: expect.any(String),
+      },
+    ])
+  })
+
+  it('401, 404, 403', async () => {
+    const id = await customerPayment(payments, merchantId)
+    const stranger = await createTestApp(payments)
+    expect((await get(`/transactions/${id}`, basic('x'))).statusCode).toBe(401)
+    for (const unknown of [UNKNOWN_ID, 'x', `${id}0`])
+      expect((await get(`/transactions/${unknown}`)).statusCode).toBe(404)
+    expect((await get(`/transactions/${id}`, stranger.headers)).statusCode).toBe(403)
+  })
+})
+
+describe('GET /merchants/:merchantId/transactions', () => {
+  let id: string
+  let made: string[]
+  beforeAll(async () => {
+    id = (await createTestMerchant(payments, member, { test: true })).id
+    made = []
+    for (const currency of ['EUR', 'DKK', 'EUR', 'USD', 'EUR'])
+      made.push(await customerPayment(payments, id, { currency }))
+    await post(`/transactions/${made[1]}/captures`, { amount: 10 })
+    await post(`/merchants/${id}/transactions`, { transactionId: made[0], currency: 'EUR', amount: 5 })
+  })
+  const list = async (query: string) =>
+    (await get(`/merchants/${id}/transactions?${query}`)).json<{ id: string }[]>().map((each) => each.id)
+
+  it('200: newest first, each as it is shown alone, one a line', async () => {
+    const response = await get(`/merchants/${id}/transactions?limit=1000`)
+    const ids = response.json<{ id: string }[]>().map((each) => each.id)
+    expect(ids.slice(1)).toEqual(made.toReversed())
+    expect(response.body.split('\n')).toHaveLength(ids.length + 3)
+    for (const [index, each] of response.json<{ id: string }[]>().entries()) {
+      expect((await get(`/transactions/${ids[index]}`)).json()).toEqual({ transaction: each })
+    }
+  })
+
+  it('200: pages both ways', async () => {
+    const all = await list('limit=1000')
+    expect(await list(`limit=2&before=${all[1]}`)).toEqual(all.slice(2, 4))
+    expect(await list(`limit=2&after=${all[3]}`)).toEqual([all[2], all[1]])
+    expect(await list(`limit=9&after=${all[4]}&before=${all[0]}`)).toEqual(all.slice(1, 4))
+  })
+
+  it('200: filtered', async () => {
+    const all = await list('limit=1000')
+    expect(await list('limit=9&filter[currency]=DKK')).toEqual([made[1]])
+    expect(await list('limit=9&filter[recurring]=y')).toEqual(all.slice(0, 1))
+    expect(await list('limit=9&filter[recurring]=n&filter[currency]=EUR')).toEqual([made[4], made[2], made[0]])
+    expect(await list('limit=9&filter[successful]=n')).toEqual([])
+    expect(await list('limit=9&filter[test]=1')).toEqual(all)
+    expect(await list('limit=9&filter[test]=0')).toEqual([])
+  })
+
+  it('400: on limit, cursors and filters; 404 and 403 before', async () => {
+    const fields = async (query: string) =>
+      (await get(`/merchants/${id}/transactions?${query}`)).json<{ field: string }[]>().map(({ field }) => field)
+    expect(await fields('')).toEqual(['limit'])
+    expect(await fields('limit=0&before=x&filter[recurring]=maybe')).toEqual(['limit', 'before', 'filter.recurring'])
+    const stranger = await createTestApp(payments)
+    expect((await get(`/merchants/${UNKNOWN_ID}/transactions`)).statusCode).toBe(404)
+    expect((await get(`/merchants/${id}/transactions`, stranger.headers)).statusCode).toBe(403)
+    expect((await get(`/merchants/${id}/transactions`, basic('x'))).statusCode).toBe(401)
+  })
+})

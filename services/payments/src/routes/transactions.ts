@@ -1,0 +1,28 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { admit } from '../access/admit.ts'
+import { pathId } from '../bodies/fields.ts'
+import { errorResponses } from '../error-view.ts'
+import { notFound } from '../errors.ts'
+import { readTransaction } from '../transactions/transaction-repository.ts'
+import { TransactionView, viewTransaction } from '../transactions/transaction-view.ts'
+
+/** Transactions, one at a time. @see contract 8.12 */
+export const transactionsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/transactions/:transactionId',
+    {
+      schema: {
+        summary: 'Fetch a transaction',
+        params: z.object({ transactionId: pathId() }),
+        response: { 200: z.object({ transaction: TransactionView }), ...errorResponses(401, 403, 404) },
+      },
+    },
+    async ({ caller, flaw, params: { transactionId } }) => {
+      const result = await readTransaction(app.deps.lanes, { ...caller, id: transactionId })
+      const { transaction } = admit(caller, result, flaw)
+      if (!transaction) throw notFound()
+      return { transaction: viewTransaction(transaction) }
+    },
+  )
+}

@@ -1,0 +1,265 @@
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { customerPayment } from '../../../test/customer-payment.ts'
+import {
+  basic,
+  createdOf,
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../../test/payments-app.ts'
+
+let payments: TestPayments
+let member: TestApp
+let stranger: TestApp
+/** A merchant with a balance in Danish kroner. */
+let merchantId: string
+/** The owner of the schema. */
+let owner: pg.Client
+beforeAll(async () => {
+  payments = await startPayments()
+  member = await createTestApp(payments)
+  stranger = await createTestApp(payments)
+  merchantId = (await createTestMerchant(payments, member, { test: true })).id
+  owner = new pg.Client({ connectionString: payments.url })
+  await owner.connect()
+})
+afterAll(async () => {
+  await owner.end()
+  await payments.close()
+})
+
+interface Body {
+  transaction: { id: string; trail: { id: string; lineId: string; created: string }[] } & Record<string, unknown>
+}
+const capture = (id: string, payload?: object | string, headers: object = {}) =>
+  payments.app.inject({
+    ...{ method: 'POST', url: `/transactions/${id}/captures`, headers: { ...member.headers, ...headers } },
+    ...(payload === undefined ? {} : { payload }),
+  })
+const limit = (most: string) => [{ field: 'amount', message: `Can capture at most ${most}`, code: 'LIMIT_EXCEEDED' }]
+const KEY = { 'idempotency-key': 'k-1' }
+
+describe('POST /transactions/:transactionId/captures', () => {
+  it('201: answers the transaction in full, exchanged at the rate of the day, less fees', async () => {
+    const id = await customerPayment(payments, merchantId, { currency: 'EUR', amount: 1_000 })
+    const { rows } = await owner.query<{ rate: string; date: string; gross: string; flat: string; fee: string }>(
+      `SELECT x.rate, x.rate_date::text AS date, x.amount AS gross, f.flat, f.rate AS fee
+       FROM payments.merchants m, payments.exchange(300, 'EUR', 'DKK', (now() AT TIME ZONE 'UTC')::date, 0) x,
+         payments.operation_fee('capture', x.amount, m.pricing, 'DKK', (now() AT TIME ZONE 'UTC')::date) f
+       WHERE m.id = $1`,
+      [merchantId],
+    )
+    const { rate = '', date = '', gross, flat, fee } = rows[0] ?? {}
+    const response = await capture(id, { amount: 300, currency: 'EUR', descriptor: 'Beans', reference: 'order 1' })
+    expect(response.statusCode).toBe(201)
+    const { transaction } = response.json<Body>()
+    const [entry] = transaction.trail
+    expect(transaction).toEqual({
+      ...{ id, merchantId, test: true, created: createdOf(id), currency: 'EUR', amount: 1_000 },
+      descriptor: 'Coffee & John',
+      ...{ pendingAmount: 700, capturedAmount: 300, refundedAmount: 0, voidedAmount: 0, disputedAmount: 0 },
+      card: {
+        ...{ bin: '100000', last4: '0000', expiry: '2066-08-31T23:59:59.999Z', scheme: 'visa' },
+        code: { present: expect.any(Boolean) },
+      },
+      ...{ recurring: false, successful: true, error: false },
+      trail: [
+        {
+          ...{ id: entry?.id, capture: true, created: createdOf(entry?.id ?? ''), amount: 300 },
+          balance: Number(gross) - Number(flat) - Number(fee),
+          fee: { flat: Number(flat), rate: Number(fee) },
+          ...{ descriptor: 'Beans', reference: 'order 1', lineId: entry?.lineId, exchange: { rate, date } },
+        },
+      ],
+    })
+    expect(response.body.endsWith('}\n')).toBe(true)
+    const read = await payments.app.inject({ url: `/transactions/${id}`, headers: member.headers })
+    expect(read.body).toBe(response.body)
+  })
+
+  it.each([
+    ['application/x-www-form-urlencoded', 'amount=100&currency=DKK&descriptor='],
+    ['application/vnd.api+json', '{"amount":100,"descriptor":"","currency":null}'],
+  ])('201: a body of %s, in the own currency', async (contentType, payload) => {
+    const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
+    const response = await capture(id.toUpperCase(), payload, { 'content-type': contentType })
+    expect(response.statusCode).toBe(201)
+    expect(response.json<Body>().transaction).toMatchObject({ capturedAmount: 100, pendingAmount: 200 })
+    const [entry] = response.json<Body>().transaction.trail
+    expect(entry).toEqual({
+      ...{ id: entry?.id, capture: true, created: createdOf(entry?.id ?? ''), amount: 100, balance: 100 - 186 - 1 },
+      ...{ fee: { flat: 186, rate: 1 }, descriptor: 'Coffee & John', lineId: entry?.lineId },
+    })
+  })
+
+  it('201: any number of times, up to the amount; 400 beyond it, naming what is possible', async () => {
+    const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
+    expect((await capture(id, { amount: 100 })).statusCode).toBe(201)
+    const beyond = await capture(id, { amount: 201 })
+    expect([beyond.statusCode, beyond.json(), beyond.headers['x-status-code']]).toEqual([
+      400,
+      limit('DKK 2.00'),
+      'REQUEST_INVALID',
+    ])
+    expect((await capture(id, { amount: 200 })).json<Body>().transaction.trail).toHaveLength(2)
+    expect((await capture(id, { amount: 1 })).json()).toEqual(limit('DKK 0.00'))
+  })
+
+  it.each([
+    ['JPY', 300, 'JPY 300'],
+    ['KWD', 1_234, 'KWD 1.234'],
+  ])('400: says amounts of %s with its decimals', async (currency, amount, text) => {
+    const id = await customerPayment(payments, merchantId, { currency, amount })
+    expect((await capture(id, { amount: amount + 1 })).json()).toEqual(limit(text))
+  })
+
+  it('400: a currency that is not the transaction’s, whatever the amount', async () => {
+    const id = await customerPayment(payments, merchantId)
+    const response = await capture(id, { amount: 999_999, currency: 'DKK' })
+    expect([response.statusCode, response.json()]).toEqual([
+      400,
+      [{ field: 'currency', message: 'must be EUR', code: 'MISMATCH' }],
+    ])
+  })
+
+  it.each<[object | string | undefined, object[]]>([
+    [undefined, [{ field: 'amount', message: 'is required', code: 'REQUIRED' }]],
+    [{}, [{ field: 'amount', message: 'is required', code: 'REQUIRED' }]],
+    [{ amount: 0 }, [{ field: 'amount', message: 'must be at least 1', code: 'RANGE' }]],
+    [{ amount: -1 }, [{ field: 'amount', message: 'must be at least 1', code: 'RANGE' }]],
+    [{ amount: 1e12 }, [{ field: 'amount', message: 'must be at most 999999999999', code: 'RANGE' }]],
+    [{ amount: 9.95 }, [{ field: 'amount', message: 'must be an integer', code: 'TYPE' }]],
+    [{ amount: '1' }, [{ field: 'amount', message: 'must be an integer', code: 'TYPE' }]],
+    [
+      { amount: 1, descriptor: 'x', reference: 'r'.repeat(256) },
+      [
+        { field: 'descriptor', message: 'must be at least 2 characters', code: 'RANGE' },
+        { field: 'reference', message: 'must be at most 255 characters', code: 'RANGE' },
+      ],
+    ],
+  ])('400: the body %j', async (payload, fields) => {
+    const id = await customerPayment(payments, merchantId)
+    const response = await capture(id, payload, payload === undefined ? { 'content-type': 'application/json' } : {})
+    expect([response.statusCode, response.json()]).toEqual([400, fields])
+    expect((await capture(id, { amount: 300 })).statusCode).toBe(201)
+  })
+
+  it('401, 404, 403: before anything is said of the body', async () => {
+    const id = await customerPayment(payments, merchantId)
+    for (const payload of [{ amount: 1 }, { amount: 0 }]) {
+      expect((await capture(id, payload, basic('x'))).statusCode).toBe(401)
+      for (const unknown of [UNKNOWN_ID, 'x', `${'0'.repeat(16)}${merchantId.slice(16)}`, merchantId]) {
+        const response = await capture(unknown, payload)
+        expect([response.statusCode, response.json()]).toEqual([
+          404,
+          { code: 'NOT_FOUND', message: 'There is no such resource' },
+        ])
+      }
+      expect((await capture(id, payload, stranger.headers)).statusCode).toBe(403)
+    }
+  })
+
+  it('403: a merchant whose right to capture is withheld', async () => {
+    const { id: withheld } = await createTestMerchant(payments, member, { test: true })
+    const id = await customerPayment(payments, withheld)
+    await owner.query(`UPDATE payments.merchants SET claim = claim || '{"canCapture":false}' WHERE id = $1`, [withheld])
+    for (const payload of [{ amount: 1 }, {}]) expect((await capture(id, payload)).statusCode).toBe(403)
+    const voided = await payments.app.inject({
+      ...{ method: 'POST', url: `/transactions/${id}/voids`, headers: member.headers, payload: { amount: 1 } },
+    })
+    expect(voided.statusCode).toBe(201)
+  })
+
+  it('404: an id that a merchant’s alias does not lead to; 201 through the alias', async () => {
+    const id = await customerPayment(payments, merchantId)
+    const seeded = 'e'.repeat(24)
+    await owner.query('UPDATE payments.transactions SET id = $2 WHERE id = $1', [id, seeded])
+    expect((await capture(seeded, { amount: 1 })).statusCode).toBe(404)
+    await owner.query('INSERT INTO payments.id_aliases VALUES ($1, $2)', [seeded, merchantId])
+    expect((await capture(seeded, { amount: 1 })).statusCode).toBe(201)
+  })
+
+  it('503: a live merchant’s capture at a rate that is too old; nothing is posted', async () => {
+    const { id: live } = await createTestMerchant(payments, member)
+    const id = await customerPayment(payments, live, { currency: 'USD', number: '4111111111111111' })
+    const response = await capture(id, { amount: 1 })
+    expect([response.statusCode, response.json(), response.headers['retry-after']]).toEqual([
+      503,
+      { code: 'RATE_UNAVAILABLE', message: 'There is no recent exchange rate' },
+      '60',
+    ])
+    expect((await payments.app.inject({ url: `/transactions/${id}`, headers: member.headers })).json()).toMatchObject({
+      transaction: { pendingAmount: 300, trail: [] },
+    })
+  })
+
+  it('409: behind a lock that is not given up, and nothing is done', async () => {
+    const id = await customerPayment(payments, merchantId)
+    await owner.query('BEGIN')
+    await owner.query('SELECT FROM payments.transactions WHERE id = $1 FOR UPDATE', [id])
+    const response = await capture(id, { amount: 1 })
+    await owner.query('ROLLBACK')
+    expect([response.statusCode, response.json().code, response.headers['retry-after']]).toEqual([409, 'CONFLICT', '1'])
+    expect((await capture(id, { amount: 300 })).statusCode).toBe(201)
+  })
+
+  it('409: behind the lock of the merchant’s balance', async () => {
+    const id = await customerPayment(payments, merchantId)
+    await owner.query('BEGIN')
+    await owner.query('SELECT FROM payments.merchant_balances WHERE merchant_id = $1 FOR UPDATE', [merchantId])
+    expect((await capture(id, { amount: 1 })).statusCode).toBe(409)
+    await owner.query('ROLLBACK')
+    expect((await capture(id, { amount: 300 })).statusCode).toBe(201)
+  })
+})
+
+describe('POST /transactions/:transactionId/captures with an Idempotency-Key', () => {
+  it('201: repeats byte by byte, also after later operations; in any spelling of path and body', async () => {
+    const id = await customerPayment(payments, merchantId, { amount: 900 })
+    const first = await capture(id, { amount: 100, descriptor: 'Beans' }, KEY)
+    expect([first.statusCode, first.headers['idempotent-replayed']]).toEqual([201, undefined])
+    await capture(id, { amount: 50 })
+    const again = await capture(id, { descriptor: 'Beans', amount: 100 }, KEY)
+    expect([again.statusCode, again.headers['idempotent-replayed'], again.body]).toEqual([201, 'true', first.body])
+    const form = { ...KEY, 'content-type': 'application/x-www-form-urlencoded' }
+    expect((await capture(id.toUpperCase(), 'amount=100&descriptor=Beans', form)).body).toBe(first.body)
+    const other = await capture(id, { amount: 100, descriptor: 'Beans' }, { 'idempotency-key': 'k-2' })
+    expect(other.json<Body>().transaction.trail).toHaveLength(3)
+  })
+
+  it('400: the key with another body; a malformed key', async () => {
+    const id = await customerPayment(payments, merchantId)
+    await capture(id, { amount: 100 }, KEY)
+    const response = await capture(id, { amount: 101 }, KEY)
+    expect([response.statusCode, response.json()]).toEqual([
+      400,
+      [{ field: 'Idempotency-Key', message: 'was used with another body', code: 'MISMATCH' }],
+    ])
+    expect((await capture(id, { amount: 1 }, { 'idempotency-key': 'a b' })).statusCode).toBe(400)
+  })
+
+  it('remembers no refusal', async () => {
+    const id = await customerPayment(payments, merchantId)
+    expect((await capture(id, { amount: 301 }, KEY)).statusCode).toBe(400)
+    expect((await capture(id, { amount: 0 }, KEY)).statusCode).toBe(400)
+    expect((await capture(id, { amount: 300 }, KEY)).statusCode).toBe(201)
+  })
+
+  it('belongs to one client, one transaction and one operation', async () => {
+    const [id, second] = [await customerPayment(payments, merchantId), await customerPayment(payments, merchantId)]
+    const { id: appId, headers } = await createTestApp(payments)
+    await owner.query('INSERT INTO payments.merchant_apps (merchant_id, app_id, created) VALUES ($1, $2, now())', [
+      merchantId,
+      appId,
+    ])
+    expect((await capture(id, { amount: 10 }, KEY)).headers['idempotent-replayed']).toBeUndefined()
+    expect((await capture(id, { amount: 20 }, { ...KEY, ...headers })).statusCode).toBe(201)
+    expect((await capture(second, { amount: 30 }, KEY)).statusCode).toBe(201)
+    await owner.query('DELETE FROM payments.merchant_apps WHERE app_id = $1', [appId])
+    expect((await capture(id, { amount: 20 }, { ...KEY, ...headers })).statusCode).toBe(403)
+  })
+})

@@ -1,0 +1,39 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { descriptor, pathId, text } from '../../bodies/fields.ts'
+import { amount, reference } from '../../bodies/money-fields.ts'
+import { errorResponses } from '../../error-view.ts'
+import { replyCreated } from '../../plugins/idempotency-key.ts'
+import { TransactionView, viewTransaction } from '../../transactions/transaction-view.ts'
+import { moveTransaction } from '../../use-cases/move-transaction.ts'
+
+const CaptureBody = z.object({
+  amount: amount(),
+  currency: text().trim().optional(),
+  descriptor: descriptor().optional(),
+  reference: reference().optional(),
+})
+
+/** Captures of a transaction. @see contract 8.11 */
+export const capturesRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.post(
+    '/transactions/:transactionId/captures',
+    {
+      schema: {
+        summary: 'Capture part of a reservation',
+        params: z.object({ transactionId: pathId() }),
+        body: CaptureBody,
+        response: {
+          201: z.object({ transaction: TransactionView }),
+          ...errorResponses(400, 401, 403, 404, 409, 413, 415),
+        },
+      },
+    },
+    async ({ caller, flaw, params: { transactionId }, body }, reply) => {
+      const input = { caller, flaw, transactionId, operation: 'capture', values: flaw ? null : body } as const
+      const { transaction, replayed } = await moveTransaction(app.deps, input)
+      replyCreated(reply, replayed)
+      return { transaction: viewTransaction(transaction) }
+    },
+  )
+}

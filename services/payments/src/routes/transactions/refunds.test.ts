@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { customerPayment } from '../../../test/customer-payment.ts'
+import {
+  createdOf,
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from '../../../test/payments-app.ts'
+
+let payments: TestPayments
+let member: TestApp
+let merchantId: string
+beforeAll(async () => {
+  payments = await startPayments()
+  member = await createTestApp(payments)
+  merchantId = (await createTestMerchant(payments, member, { test: true })).id
+})
+afterAll(() => payments.close())
+
+interface Body {
+  transaction: { trail: { id: string; lineId?: string; balance: number; descriptor: string }[] } & Record<
+    string,
+    unknown
+  >
+}
+const send = (operation: string, id: string, payload: object | string, headers: object = {}) =>
+  payments.app.inject({
+    ...{ method: 'POST', url: `/transactions/${id}/${operation}`, payload, headers: { ...member.headers, ...headers } },
+  })
+
+describe('POST /transactions/:transactionId/refunds', () => {
+  it('201: pays captured money back; captured stays what it was', async () => {
+    const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
+    await send('captures', id, { amount: 200, descriptor: 'Beans' })
+    const response = await send('refunds', id, { amount: 120, descriptor: 'Beans back', reference: 'r' })
+    expect(response.statusCode).toBe(201)
+    const { transaction } = response.json<Body>()
+    expect(transaction).toMatchObject({ capturedAmount: 200, pendingAmount: 100, refundedAmount: 120, voidedAmount: 0 })
+    const entry = transaction.trail[1]
+    expect(entry).toEqual({
+      ...{ id: entry?.id, refund: true, created: createdOf(entry?.id ?? ''), amount: 120, balance: -120 },
+      ...{ fee: { flat: 0, rate: 0 }, descriptor: 'Beans back', reference: 'r', lineId: entry?.lineId },
+    })
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    const rest = await send('refunds', id, 'amount=80', form)
+    expect(rest.json<Body>().transaction.trail[2]).toMatchObject({ descriptor: 'Coffee & John', balance: -80 })
+  })
+
+  it('201: reverses at the rates of the captures, and in the end exactly what they brought', async () => {
+    const id = await customerPayment(payments, merchantId, { currency: 'USD', amount: 1_000 })
+    for (const amount of [333, 333, 334]) await send('captures', id, { amount })
+    const refunds = [100, 400, 500]
+    for (const amount of refunds) expect((await send('refunds', id, { amount })).statusCode).toBe(201)
+    const read = await payments.app.inject({ url: `/transactions/${id}`, headers: member.headers })
+    const { trail } = read.json<{
+      transaction: { trail: { balance: number; fee: { flat: number; rate: number } }[] }
+    }>().transaction
+    const grosses = trail.map(({ balance, fee }) => balance + fee.flat + fee.rate)
+    expect(grosses.reduce((sum, gross) => sum + gross, 0)).toBe(0)
+    expect(trail).toHaveLength(6)
+  })
+
+  it('400: more than was captured and not paid back, naming what is possible', async () => {
+    const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
+    const refuse = async (amount: number, most: string) => {
+      const response = await send('refunds', id, { amount })
+      expect([response.statusCode, response.json()]).toEqual([
+        400,
+        [{ field: 'amount', message: `Can refund at most ${most}`, code: 'LIMIT_EXCEEDED' }],
+      ])
+    }
+    await refuse(1, 'DKK 0.00')
+    await send('captures', id, { amount: 200 })
+    await refuse(201, 'DKK 2.00')
+    await send('refunds', id, { amount: 150 })
+    await refuse(51, 'DKK 0.50')
+  })
+
+  it('403: a merchant whose right to refund is withheld', async () => {
+    const { id: withheld } = await createTestMerchant(payments, member, { test: true })
+    const id = await customerPayment(payments, withheld)
+    await send('captures', id, { amount: 200 })
+    await payments.database.db
+      .updateTable('merchants')
+      .set({ claim: JSON.stringify({ canRefund: false }) })
+      .where('id', '=', withheld)
+      .execute()
+    expect((await send('refunds', id, { amount: 1 })).statusCode).toBe(403)
+  })
+
+  it('201: repeats byte by byte with an Idempotency-Key', async () => {
+    const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
+    await send('captures', id, { amount: 300 })
+    const key = { 'idempotency-key': 'refund' }
+    const first = await send('refunds', id, { amount: 300 }, key)
+    const again = await send('refunds', id, { amount: 300 }, key)
+    expect([first.statusCode, again.statusCode, again.body]).toEqual([201, 201, first.body])
+  })
+})

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { customerPayment } from '../../../test/customer-payment.ts'
+import {
+  createdOf,
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from '../../../test/payments-app.ts'
+
+let payments: TestPayments
+let member: TestApp
+let merchantId: string
+beforeAll(async () => {
+  payments = await startPayments()
+  member = await createTestApp(payments)
+  merchantId = (await createTestMerchant(payments, member, { test: true })).id
+})
+afterAll(() => payments.close())
+
+const send = (operation: string, id: string, payload: object | string, headers: object = {}) =>
+  payments.app.inject({
+    ...{ method: 'POST', url: `/transactions/${id}/${operation}`, payload, headers: { ...member.headers, ...headers } },
+  })
+
+describe('POST /transactions/:transactionId/voids', () => {
+  it('201: gives up part of what is pending; the rest can still be captured', async () => {
+    const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    const response = await send('voids', id, 'amount=260&reference=v', form)
+    expect(response.statusCode).toBe(201)
+    const { transaction } = response.json<{ transaction: { trail: { id: string }[] } }>()
+    expect(transaction).toMatchObject({ voidedAmount: 260, pendingAmount: 40, capturedAmount: 0 })
+    const [entry] = transaction.trail
+    expect(entry).toEqual({
+      ...{ id: entry?.id, void: true, created: createdOf(entry?.id ?? ''), amount: 260, balance: 0 },
+      ...{ fee: { flat: 0, rate: 0 }, descriptor: 'Coffee & John', reference: 'v' },
+    })
+    expect((await send('captures', id, { amount: 40 })).statusCode).toBe(201)
+  })
+
+  it('400: captured money, naming what is possible', async () => {
+    const id = await customerPayment(payments, merchantId, { currency: 'EUR', amount: 300 })
+    await send('captures', id, { amount: 200 })
+    const response = await send('voids', id, { amount: 101 })
+    expect([response.statusCode, response.json()]).toEqual([
+      400,
+      [{ field: 'amount', message: 'Can void at most EUR 1.00', code: 'LIMIT_EXCEEDED' }],
+    ])
+  })
+
+  it('leaves no line, and moves no balance', async () => {
+    const { id: other } = await createTestMerchant(payments, member, { test: true })
+    const id = await customerPayment(payments, other)
+    await send('voids', id, { amount: 300 })
+    const lines = await payments.app.inject({ url: `/merchants/${other}/lines?limit=1`, headers: member.headers })
+    expect(lines.body).toBe('[\n]\n')
+    const merchant = await payments.app.inject({ url: `/merchants/${other}`, headers: member.headers })
+    expect(merchant.json().merchant.balance).toBe(0)
+  })
+})

@@ -1,0 +1,63 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { TrailEntry, Transaction } from './transaction.ts'
+
+/** What queries select of a transaction. */
+export interface TransactionColumns {
+  id: string
+  merchant_id: string
+  test: boolean
+  created: Date
+  currency: string
+  amount: bigint
+  descriptor: string
+  reference: string | null
+  pending: bigint
+  captured: bigint
+  refunded: bigint
+  voided: bigint
+  disputed: bigint
+  bin: string
+  last4: string
+  expiry: string
+  scheme: string | null
+  code_present: boolean
+  custom: unknown
+  tds: 'attempt' | 'full' | null
+  recurring: boolean
+  error_code: number | null
+  plan: unknown
+  unplanned: unknown
+  source_id: string | null
+  trail: readonly TrailEntry[] | null
+}
+
+const FIXED = `id merchant_id test created currency amount descriptor reference code_present custom tds recurring
+  error_code plan unplanned source_id`
+const AMOUNTS = 'pending captured refunded voided disputed'
+
+/** Where each part of a transaction stands in a query: names of rows, or expressions that are rows. */
+export interface TransactionParts {
+  readonly transaction: string
+  /** The amounts: those of the transaction, or of a moment in its past. */
+  readonly amounts: string
+  readonly instrument: string
+}
+
+/** The columns of a transaction; its trail stands in a column `trail` of the query. */
+export function transactionColumns({ transaction, amounts, instrument }: TransactionParts): RawBuilder<unknown> {
+  const of = (row: string, names: string) => names.split(/\s+/).map((name) => `${row}.${name}`)
+  const plain = [...of(transaction, FIXED), ...of(amounts, AMOUNTS), ...of(instrument, 'bin last4 scheme'), 'trail']
+  return sql.raw([...plain, `to_char(${instrument}.expiry, 'YYYY-MM-DD"T23:59:59.999Z"') AS expiry`].join(', '))
+}
+
+/** A row as a transaction. */
+export function toTransaction(row: TransactionColumns): Transaction {
+  const { id, test, created, currency, amount, descriptor, reference, tds, recurring, custom, plan, unplanned } = row
+  const { pending, captured, refunded, voided, disputed, bin, last4, expiry, scheme } = row
+  return {
+    ...{ id, merchantId: row.merchant_id, test, created, currency, amount, descriptor, reference },
+    ...{ pending, captured, refunded, voided, disputed, card: { bin, last4, expiry, scheme } },
+    ...{ codePresent: row.code_present, custom, tds, recurring, errorCode: row.error_code, plan, unplanned },
+    ...{ sourceId: row.source_id, trail: row.trail ?? [] },
+  }
+}

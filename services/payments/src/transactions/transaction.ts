@@ -1,0 +1,58 @@
+import type { TrailKind } from '../merchant-tables.ts'
+
+/** The card that a transaction was made with, as far as it is shown. */
+export interface ShownCard {
+  readonly bin: string
+  readonly last4: string
+  /** The last instant at which the card is good, in RFC 3339. */
+  readonly expiry: string
+  /** Null for a number of no known scheme. */
+  readonly scheme: string | null
+}
+
+/** What happened to a transaction. Amounts are below 2^53; `balance` and fees are in the merchant's currency. */
+export interface TrailEntry {
+  readonly id: string
+  readonly kind: TrailKind
+  readonly created: string
+  readonly amount: number
+  readonly balance: number
+  readonly feeFlat: number
+  readonly feeRate: number
+  readonly descriptor: string
+  readonly reference: string | null
+  readonly lineId: string | null
+  readonly disputeId: string | null
+  /** Units of the merchant's currency for one of the transaction's, as decimal text; null where they are the same. */
+  readonly rate: string | null
+  /** `2026-03-01`. */
+  readonly rateDate: string | null
+}
+
+/** A transaction with its trail, oldest entry first. */
+export interface Transaction {
+  readonly id: string
+  readonly merchantId: string
+  readonly test: boolean
+  readonly created: Date
+  readonly currency: string
+  readonly amount: bigint
+  readonly descriptor: string
+  readonly reference: string | null
+  readonly pending: bigint
+  readonly captured: bigint
+  readonly refunded: bigint
+  readonly voided: bigint
+  readonly disputed: bigint
+  readonly card: ShownCard
+  readonly codePresent: boolean
+  readonly custom: unknown
+  readonly tds: 'attempt' | 'full' | null
+  readonly recurring: boolean
+  /** Number of the processing error; null when the transaction was successful. */
+  readonly errorCode: number | null
+  readonly plan: unknown
+  readonly unplanned: unknown
+  readonly sourceId: string | null
+  readonly trail: readonly TrailEntry[]
+}

@@ -1,0 +1,160 @@
+import fc from 'fast-check'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { keyMac } from '../src/apps/app.ts'
+import { CHAIN_START } from '../src/ledger/chain.ts'
+import type { Rate } from '../src/money/rates.ts'
+import { callMoveMany, type Move } from '../src/transactions/move-repository.ts'
+import { customerPayment } from './customer-payment.ts'
+import { readLinks, recomputeChain } from './ledger-fixtures.ts'
+import { carryOut, type ModelTransaction, newTransaction } from './ledger-model.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  testPepper,
+  UNKNOWN_ID,
+} from './payments-app.ts'
+
+let payments: TestPayments
+let app: TestApp
+let rates: readonly Rate[]
+beforeAll(async () => {
+  payments = await startPayments()
+  app = await createTestApp(payments)
+  const found = await sql<Rate>`
+    SELECT currency, date::text AS date, source, trim_scale(rate)::text AS rate FROM ${sql.table('fx_rates')}`
+  rates = (await found.execute(payments.database.db)).rows
+})
+afterAll(() => payments.close())
+
+const TERMS = { marginBasisPoints: 0, ageDaysMax: 7 }
+const today = () => new Date().toISOString().slice(0, 10)
+
+function moveOf(move: Pick<Move, 'transactionId' | 'operation' | 'amount'> & Partial<Move>): Move {
+  return { keyMac: keyMac(testPepper, app.key), person: null, repeat: undefined, ...move }
+}
+const moveMany = (moves: readonly Move[]) => callMoveMany(payments.database.lanes, moves, TERMS)
+
+describe('move_many', () => {
+  it('agrees with the model over random operations in batches', async () => {
+    const merchants = await Promise.all(
+      ['DKK', 'EUR', 'USD'].map(async (currency) => {
+        const { id } = await createTestMerchant(payments, app, { currency, test: true })
+        return { id, currency }
+      }),
+    )
+    const state = new Map<string, ModelTransaction>()
+    const owners = new Map<string, string>()
+    const balances = new Map(merchants.map(({ id }) => [id, 0n]))
+    for (const merchant of merchants) {
+      for (const [currency, amount] of [
+        ['EUR', 10_000],
+        ['DKK', 3],
+        ['JPY', 5_000],
+        ['KWD', 12_345],
+        ['IDR', 900_000],
+      ] as const) {
+        const id = await customerPayment(payments, merchant.id, { currency, amount })
+        state.set(id, newTransaction(currency, merchant.currency, BigInt(amount)))
+        owners.set(id, merchant.id)
+      }
+    }
+    const ids = [...state.keys()]
+    const operation = fc.record({
+      transactionId: fc.constantFrom(...ids),
+      operation: fc.constantFrom('capture', 'capture', 'refund', 'void'),
+      amount: fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 4_000 })),
+    })
+    const batch = fc.uniqueArray(operation, {
+      selector: ({ transactionId }) => transactionId,
+      minLength: 1,
+      maxLength: 15,
+    })
+    await fc.assert(
+      fc.asyncProperty(batch, async (asked) => {
+        const results = await moveMany(asked.map(moveOf))
+        for (const [index, each] of asked.entries()) {
+          const before = state.get(each.transactionId)
+          const { verdict, transaction, refusal } = results[index] ?? {}
+          if (!before) throw new Error('the model knows every transaction')
+          const expected = carryOut(before, { ...each, amount: BigInt(each.amount) }, { rates, day: today() })
+          if (expected.outcome === 'limit-exceeded') {
+            expect([verdict, refusal]).toEqual([
+              'done',
+              { reason: 'limit-exceeded', currency: before.currency, possible: expected.possible },
+            ])
+            continue
+          }
+          const { amounts, trailLength } = expected.transaction
+          const { lost, ...shown } = amounts
+          expect(transaction).toMatchObject(shown)
+          expect(transaction?.trail).toHaveLength(trailLength)
+          expect(transaction?.trail.at(-1)).toMatchObject({
+            ...{ kind: each.operation, amount: each.amount, balance: Number(expected.balance) },
+            ...{ feeFlat: Number(expected.fee.flat), feeRate: Number(expected.fee.rate) },
+          })
+          state.set(each.transactionId, expected.transaction)
+          const merchantId = owners.get(each.transactionId) ?? ''
+          balances.set(merchantId, (balances.get(merchantId) ?? 0n) + expected.balance)
+        }
+      }),
+      { numRuns: 60 },
+    )
+    for (const { id } of merchants) {
+      const balance = await payments.database.db
+        .selectFrom('merchant_balances')
+        .selectAll()
+        .where('merchant_id', '=', id)
+        .executeTakeFirstOrThrow()
+      expect(balance.balance).toBe(balances.get(id))
+      expect(recomputeChain(await readLinks(payments.database.db, id), CHAIN_START)).toEqual(balance.chain_head)
+    }
+  }, 60_000)
+
+  it('judges each item by itself, in their order', async () => {
+    const stranger = await createTestApp(payments)
+    const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
+    const id = () => customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
+    const capture = (transactionId: string, changes: Partial<Move> = {}) =>
+      moveOf({ transactionId, operation: 'capture', amount: 100, ...changes })
+    const results = await moveMany([
+      capture(await id()),
+      capture(UNKNOWN_ID),
+      capture(await id(), { keyMac: keyMac(testPepper, stranger.key) }),
+      capture(await id(), { keyMac: keyMac(testPepper, 'x') }),
+      capture(await id(), { amount: 301 }),
+      capture(await id(), { currency: 'EUR' }),
+      capture(await id(), { operation: 'void' }),
+    ])
+    expect(results.map(({ verdict, refusal }) => refusal?.reason ?? verdict)).toEqual([
+      ...['done', 'not-found', 'forbidden', 'unauthorized', 'limit-exceeded', 'currency-mismatch', 'done'],
+    ])
+    expect(results.map(({ transaction }) => transaction !== undefined)).toEqual([
+      ...[true, false, false, false, false, false, true],
+    ])
+  })
+
+  it('refuses the entry after the 10,000th', async () => {
+    const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
+    const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
+    await payments.database.db.updateTable('transactions').set({ trail_length: 10_000 }).where('id', '=', id).execute()
+    const [result] = await moveMany([moveOf({ transactionId: id, operation: 'void', amount: 1 })])
+    expect(result?.refusal).toEqual({ reason: 'trail-full', currency: 'DKK' })
+  })
+
+  it('lessens what is exchanged by the margin, and shows the rate after it', async () => {
+    const { id: merchantId } = await createTestMerchant(payments, app, { test: true, currency: 'EUR' })
+    const id = await customerPayment(payments, merchantId, { currency: 'EUR', amount: 300 })
+    const foreign = await customerPayment(payments, merchantId, { currency: 'USD', amount: 100_000 })
+    const capture = (transactionId: string) => moveOf({ transactionId, operation: 'capture', amount: 100 })
+    const [plain] = await moveMany([capture(foreign)])
+    const terms = { ...TERMS, marginBasisPoints: 5_000 }
+    const [own, lessened] = await callMoveMany(payments.database.lanes, [capture(id), capture(foreign)], terms)
+    const rateOf = (result: typeof own) => Number(result?.transaction?.trail.at(-1)?.rate)
+    expect(own?.transaction?.trail[0]).toMatchObject({ balance: 100 - 25 - 1, rate: null })
+    expect(rateOf(lessened)).toBeCloseTo(rateOf(plain) / 2, 6)
+  })
+})
