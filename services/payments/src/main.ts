@@ -5,7 +5,9 @@ import { Command } from 'commander'
 import { appCommand } from './commands/app.ts'
 import { doctor } from './commands/doctor.ts'
 import { fxCommand } from './commands/fx.ts'
+import { ledgerCommand } from './commands/ledger.ts'
 import { merchantCommand } from './commands/merchant.ts'
+
 import { payoutCommand } from './commands/payout.ts'
 import { serve } from './commands/serve.ts'
 import { loadPaymentsConfig } from './config.ts'
@@ -26,7 +28,8 @@ program
   .description('run the HTTP service (also without a command)')
   .action(() => serve(loadConfig(), process))
 program.addCommand(migrateCommand(() => migrateOptions(loadConfig()), print))
-for (const command of [appCommand, merchantCommand, fxCommand, payoutCommand]) program.addCommand(command(operator))
+for (const command of [appCommand, merchantCommand, fxCommand, ledgerCommand, payoutCommand])
+  program.addCommand(command(operator))
 program
   .command('doctor')
   .description('try settings, database and migrations, and say what to do')

@@ -1,0 +1,184 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { customerPayment } from '../../test/customer-payment.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  operatorDeps,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../test/payments-app.ts'
+import { alter, disarm, type LedgerTable, readColumns, readRows, remove, restore } from '../../test/tamper.ts'
+import { ledgerCommand } from './ledger.ts'
+
+let payments: TestPayments
+let member: TestApp
+let merchantId: string
+let transactionId: string
+/** May do anything, and nothing in the database holds it back. */
+let intruder: pg.Client
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'payments-'))
+  payments = await startPayments()
+  member = await createTestApp(payments)
+  const bank = { iban: 'DK5000400440116243' }
+  merchantId = (await createTestMerchant(payments, member, { test: true, bank })).id
+  transactionId = await customerPayment(payments, merchantId, { currency: 'EUR', amount: 90_000 })
+  await post(`/transactions/${transactionId}/captures`, { amount: 80_000, reference: 'r' })
+  await post(`/transactions/${transactionId}/voids`, { amount: 10_000 })
+  await post(`/transactions/${transactionId}/refunds`, { amount: 5_000 })
+  for (const outcome of ['won', 'lost']) {
+    const { dispute } = (await post(`/test/transactions/${transactionId}/disputes`, { amount: 100 })).json()
+    await post(`/test/disputes/${dispute.id}/outcomes`, { outcome })
+  }
+  await post(`/test/merchants/${merchantId}/payouts`, {})
+  intruder = new pg.Client({ connectionString: payments.url })
+  await intruder.connect()
+  await disarm(intruder)
+  await intruder.query('CREATE SCHEMA saved')
+  for (const table of TABLES) await intruder.query(`CREATE TABLE saved.${table} AS TABLE payments.${table}`)
+})
+afterEach(async () => {
+  const statements = TABLES.map(
+    (table) => `DELETE FROM payments.${table}; INSERT INTO payments.${table} TABLE saved.${table}`,
+  )
+  await intruder.query(statements.join(';'))
+})
+afterAll(async () => {
+  await intruder.end()
+  await payments.close()
+  await rm(folder, { recursive: true })
+})
+
+const TABLES = [
+  ...['merchants', 'merchant_balances', 'transactions', 'disputes', 'payouts'],
+  ...['journals', 'entries', 'trail_entries', 'lines'],
+]
+
+const post = (url: string, payload: object) =>
+  payments.app.inject({ method: 'POST', url, payload, headers: member.headers })
+
+/** What the command prints, and its failure if it fails. */
+async function verify(...words: string[]): Promise<{ lines: string[]; failure: string | undefined }> {
+  const lines: string[] = []
+  const operator = { open: async () => operatorDeps(payments), print: (line: string) => lines.push(line) }
+  const program = new Command().exitOverride().addCommand(ledgerCommand(operator))
+  try {
+    await program.parseAsync(['ledger', 'verify', ...words], { from: 'user' })
+    return { lines, failure: undefined }
+  } catch (error) {
+    return { lines, failure: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+/** The first row that is told to be wrong. */
+async function firstFound(): Promise<{ table: string; id: string; invariant: number } | undefined> {
+  const { lines } = await verify('--json')
+  const [line = '{}'] = lines
+  return JSON.parse(line).violation
+}
+
+describe('payments ledger verify', () => {
+  it('finds nothing in a ledger that nobody touched', async () => {
+    await createTestMerchant(payments, member)
+    expect(await verify()).toEqual({ lines: ['2 merchants, 14 links, 0 violations'], failure: undefined })
+    expect((await verify('--merchant', merchantId.toUpperCase(), '--json')).lines).toEqual([
+      '{"merchants":1,"links":14,"violations":0}',
+    ])
+    expect(await verify('--merchant', UNKNOWN_ID)).toMatchObject({ failure: 'the ledger does not hold' })
+  })
+
+  it.each<LedgerTable>(['journals', 'entries', 'trail_entries', 'lines'])(
+    'names the first row when a byte of any column was altered: %s',
+    async (table) => {
+      const rows = await readRows(intruder, table, merchantId)
+      for (const column of await readColumns(intruder, table)) {
+        const row = rows[column.name.length % rows.length]
+        if (!row || !(await alter(intruder, row, column, 7))) throw new Error(`${column.name} was not altered`)
+        const found = await firstFound()
+        expect([column.name, found?.invariant]).toEqual([column.name, 16])
+        // A row that was moved away is missed at the next one.
+        const isMoved = table !== 'entries' && /^(merchant_)?id$/.test(column.name)
+        if (!isMoved) expect([column.name, found?.id]).toEqual([column.name, row.linkId])
+        await restore(intruder, rows)
+      }
+      expect((await verify()).failure).toBeUndefined()
+    },
+  )
+
+  it('finds a row that was taken out, anywhere', async () => {
+    for (const table of ['journals', 'entries', 'trail_entries', 'lines'] as const) {
+      const rows = await readRows(intruder, table, merchantId)
+      for (const row of [rows[0], rows.at(-1)]) {
+        if (row) await remove(intruder, row)
+        expect((await verify()).failure).toBe('the ledger does not hold')
+        await restore(intruder, rows)
+      }
+    }
+  })
+
+  it('finds an entry that was put in without a journal, and one with a false sum', async () => {
+    const insert = (journalId: string) =>
+      intruder.query("INSERT INTO payments.entries VALUES ($1, $2, 9, 'bank', 'DKK', 1, true)", [merchantId, journalId])
+    await insert(UNKNOWN_ID)
+    expect((await verify()).lines).toEqual([
+      `${merchantId} merchant_balances ${merchantId}: 1 entries belong to no journal (invariant 14)`,
+      '1 merchants, 14 links, 1 violations',
+    ])
+  })
+
+  it('finds the chain cut off or rewritten, even with a fitting head, against a kept list', async () => {
+    for (const json of [[], ['--json']]) {
+      const file = join(folder, 'heads')
+      await writeFile(file, (await verify('--head', ...json)).lines.join('\n'))
+      expect(await verify('--head', file)).toMatchObject({ failure: undefined })
+      await post(`/transactions/${transactionId}/refunds`, { amount: 1 })
+      expect(await verify('--head', file)).toMatchObject({ failure: undefined })
+    }
+    const file = join(folder, 'kept')
+    await writeFile(file, (await verify('--head')).lines.join('\n'))
+    const lines = await readRows(intruder, 'lines', merchantId)
+    const trail = await readRows(intruder, 'trail_entries', merchantId)
+    const [line, entry] = [lines.at(-1), trail.at(-1)]
+    if (!line || !entry) throw new Error('there are links')
+    const { rows } = await intruder.query('SELECT hash FROM payments.trail_entries WHERE id = $1', [entry.linkId])
+    await remove(intruder, line)
+    await intruder.query(
+      `UPDATE payments.merchant_balances SET chain_head = $1, chain_length = chain_length - 1 WHERE merchant_id = $2`,
+      [rows[0]?.hash, merchantId],
+    )
+    const chain = (found: { lines: string[] }) => found.lines.filter((each) => each.endsWith('(invariant 16)'))
+    expect(chain(await verify())).toEqual([])
+    expect(chain(await verify('--head', file))).toEqual([expect.stringContaining('has lost those up to the 20th')])
+    await writeFile(file, `${merchantId} 13 ${'0'.repeat(64)}`)
+    expect(chain(await verify('--head', file))).toEqual([expect.stringContaining('is not the 13th link that was kept')])
+    await writeFile(file, `${UNKNOWN_ID} 1 ${'0'.repeat(64)}`)
+    expect(chain(await verify('--head', file))).toEqual([`${UNKNOWN_ID}: the merchant has no ledger (invariant 16)`])
+    await writeFile(file, 'x')
+    expect((await verify('--head', file)).failure).toBe(`${file} is no list of heads`)
+  })
+
+  it.each([
+    ['transactions SET captured = captured - 1, voided = voided + 1', [3, 3]],
+    ['transactions SET amount = amount + 1', [1]],
+    ['transactions SET trail_length = 7', [5]],
+    ["disputes SET status = 'open' WHERE status = 'lost'", [4]],
+    ["disputes SET status = 'lost' WHERE status = 'won'", [4, 4, 4]],
+    ['merchant_balances SET balance = balance + 1', [9, 9]],
+    ['merchant_balances SET line_count = line_count + 1', [13]],
+    ['merchant_balances SET chain_length = chain_length + 1', [16]],
+    ["payouts SET status = 'created'", [15]],
+  ])('compares what stands beside the ledger with it: %s', async (change, invariants) => {
+    await intruder.query(`UPDATE payments.${change}`)
+    const { lines } = await verify('--json')
+    const found = lines.flatMap((line) => JSON.parse(line).violation?.invariant ?? [])
+    expect(found).toEqual(invariants)
+  })
+})

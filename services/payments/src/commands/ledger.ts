@@ -1,0 +1,75 @@
+import { createReadStream } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { Command } from 'commander'
+import type { ChainHead } from '../ledger/check-links.ts'
+import { type VerifiedMerchant, type Violation, verifyLedger } from '../use-cases/verify-ledger.ts'
+import type { Operator } from './operation.ts'
+
+interface VerifyOptions {
+  readonly merchant?: string
+  /** True when it is given without a file. */
+  readonly head?: string | true
+  readonly json?: true
+}
+
+/** `payments ledger verify`: recomputes everything, a line for each thing found; it fails when anything does not hold. */
+export function ledgerCommand(operator: Operator): Command {
+  const group = new Command('ledger').exitOverride().description('prove the ledger')
+  group
+    .command('verify')
+    .description('recompute sums and hashes, and name the first row that was altered')
+    .option('--merchant <id>', 'of one merchant alone')
+    .option('--head [file]', 'print the end of every chain, to keep elsewhere; or compare with such a list')
+    .option('--json', 'print a JSON object a line')
+    .action((options: VerifyOptions) => verify(operator, options))
+  return group
+}
+
+async function verify({ open, print }: Operator, { merchant, head, json }: VerifyOptions): Promise<void> {
+  const kept = typeof head === 'string' ? await readHeads(head) : new Map<string, ChainHead>()
+  const deps = await open()
+  let [merchants, links, violations] = [0, 0n, 0]
+  try {
+    for await (const verified of verifyLedger(deps.database.db, { merchantId: merchant?.toLowerCase(), kept })) {
+      merchants += 1
+      links += verified.length
+      violations += verified.violations.length
+      for (const violation of verified.violations) print(printViolation(violation, json))
+      if (head === true) print(printHead(verified, json))
+    }
+  } finally {
+    await deps.close()
+  }
+  const summary = { merchants, links: Number(links), violations }
+  if (head !== true || violations > 0) {
+    print(json ? JSON.stringify(summary) : `${merchants} merchants, ${links} links, ${violations} violations`)
+  }
+  if (violations > 0) throw new Error('the ledger does not hold')
+}
+
+function printViolation(violation: Violation, json: true | undefined): string {
+  const { merchantId, invariant, table, id, message } = violation
+  if (json) return JSON.stringify({ violation })
+  const row = table === null ? '' : ` ${table} ${id}`
+  return `${merchantId}${row}: ${message} (invariant ${invariant})`
+}
+
+function printHead({ merchantId, length, head }: VerifiedMerchant, json: true | undefined): string {
+  const hash = head.toString('hex')
+  return json ? JSON.stringify({ merchantId, length: Number(length), head: hash }) : `${merchantId} ${length} ${hash}`
+}
+
+/** A list that `--head` has printed, as text or JSON. @throws Error on a line that is neither */
+async function readHeads(file: string): Promise<ReadonlyMap<string, ChainHead>> {
+  const heads = new Map<string, ChainHead>()
+  for await (const line of createInterface({ input: createReadStream(file, 'utf8') })) {
+    if (line.trim() === '') continue
+    const { id, length, head } = (HEAD_TEXT.exec(line) ?? HEAD_JSON.exec(line))?.groups ?? {}
+    if (id === undefined || length === undefined || head === undefined) throw new Error(`${file} is no list of heads`)
+    heads.set(id, { length: BigInt(length), head: Buffer.from(head, 'hex') })
+  }
+  return heads
+}
+
+const HEAD_TEXT = /^(?<id>[0-9a-f]{24}) (?<length>\d+) (?<head>[0-9a-f]{64})$/
+const HEAD_JSON = /^\{"merchantId":"(?<id>[0-9a-f]{24})","length":(?<length>\d+),"head":"(?<head>[0-9a-f]{64})"\}$/

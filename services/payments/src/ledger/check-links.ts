@@ -1,0 +1,152 @@
+import type { EntriesTable, JournalsTable, LineKind, LinesTable } from '../merchant-tables.ts'
+import { CHAIN_START, hashOf, type Link, type TrailRow } from './chain.ts'
+
+/** The end of a merchant's chain: how many links, and the hash of the last. */
+export interface ChainHead {
+  readonly length: bigint
+  readonly head: Buffer
+}
+
+/** What a merchant's row says of its ledger. */
+export interface LedgerHead extends ChainHead {
+  readonly balance: bigint
+  readonly lineCount: bigint
+}
+
+/** What is wrong: the number of the invariant in contract 11.3 (16 for the chain), and a text. */
+export type Finding = readonly [invariant: number, message: string]
+
+/** Sums over the links that were checked so far, in the merchant's currency where they have none of their own. */
+export interface LinkState {
+  /** The chain so far, as the rows have it. */
+  chain: ChainHead
+  /** Whether a link that does not follow has been told. */
+  isBroken: boolean
+  /** The end that was kept elsewhere, until it is reached. */
+  kept: ChainHead | undefined
+  balance: bigint
+  lines: bigint
+  fees: bigint
+  entries: bigint
+  trailEntries: bigint
+  booked: { balance: bigint; lines: bigint; fees: bigint }
+  /** Sums of the account `payout_clearing`, by currency. */
+  readonly payoutClearing: Map<string, bigint>
+  journal: JournalsTable | undefined
+  trail: TrailRow | undefined
+}
+
+export function startCheck(kept: ChainHead | undefined): LinkState {
+  return {
+    ...{ chain: { length: 0n, head: CHAIN_START }, isBroken: false, kept: kept?.length === 0n ? undefined : kept },
+    ...{ balance: 0n, lines: 0n, fees: 0n, entries: 0n, trailEntries: 0n },
+    ...{ booked: { balance: 0n, lines: 0n, fees: 0n }, payoutClearing: new Map() },
+    ...{ journal: undefined, trail: undefined },
+  }
+}
+
+/** Takes the next link of a merchant's chain into the state; answers what does not hold of it. @see contract 11.3, 11.5 */
+export function checkLink(state: LinkState, link: Link): readonly Finding[] {
+  const findings = followChain(state, link)
+  switch (link.table) {
+    case 'journals':
+      return [...findings, ...checkJournal(state, link.row, link.entries)]
+    case 'trail_entries':
+      return [...findings, ...checkTrailEntry(state, link.row)]
+    case 'lines':
+      return [...findings, ...checkLine(state, link.row)]
+  }
+}
+
+/** What does not hold of a ledger whose links were all checked. @param entries how many there are below the merchant */
+export function endCheck(state: LinkState, row: LedgerHead, entries: bigint): readonly Finding[] {
+  const { chain, booked, kept } = state
+  return findingsOf([
+    [16, kept === undefined, `the chain of ${chain.length} links has lost those up to the ${kept?.length}th`],
+    [
+      16,
+      chain.length === row.length && chain.head.equals(row.head),
+      'the chain does not end in the head of the merchant',
+    ],
+    [9, state.balance === row.balance, `the lines sum to ${state.balance}, the balance is ${row.balance}`],
+    [9, booked.balance === row.balance, `the entries sum to ${booked.balance}, the balance is ${row.balance}`],
+    [11, booked.fees === state.fees, `fees of ${state.fees} are in the lines, of ${booked.fees} in the entries`],
+    [13, booked.lines === state.lines, `${booked.lines} journals should have a line, ${state.lines} lines are there`],
+    [13, row.lineCount === state.lines, `${row.lineCount} lines were counted, ${state.lines} are there`],
+    [14, entries === state.entries, `${entries - state.entries} entries belong to no journal`],
+  ])
+}
+
+function followChain(state: LinkState, link: Link): readonly Finding[] {
+  const { chain, kept, isBroken } = state
+  const follows = hashOf(link, chain.head).equals(link.row.hash)
+  const length = chain.length + 1n
+  state.chain = { length, head: link.row.hash }
+  if (!follows) state.isBroken = true
+  const isKept = kept?.length !== length || kept.head.equals(link.row.hash)
+  if (kept?.length === length) state.kept = undefined
+  return findingsOf([
+    [
+      16,
+      follows || isBroken,
+      'does not follow from the rows before it: it was altered, or one was put in or taken out',
+    ],
+    [16, isKept, `is not the ${length}th link that was kept: the chain was rewritten`],
+  ])
+}
+
+const KINDS_WITHOUT_LINE: ReadonlySet<string> = new Set(['payoutSettled', 'schemeSettled'])
+
+function checkJournal(state: LinkState, row: JournalsTable, entries: readonly EntriesTable[]): readonly Finding[] {
+  const { booked, payoutClearing } = state
+  const sums = new Map<string, bigint>()
+  for (const { account, currency, amount } of entries) {
+    sums.set(currency, (sums.get(currency) ?? 0n) + amount)
+    if (account === 'merchant') booked.balance += amount
+    if (account === 'fee_income') booked.fees += amount
+    if (account === 'payout_clearing') payoutClearing.set(currency, (payoutClearing.get(currency) ?? 0n) + amount)
+  }
+  if (!KINDS_WITHOUT_LINE.has(row.kind)) booked.lines += 1n
+  state.entries += BigInt(entries.length)
+  state.journal = row
+  return findingsOf([
+    [14, [...sums.values()].every((sum) => sum === 0n), 'its entries do not sum to zero'],
+    [14, entries.every(({ test }) => test === row.test), 'its entries are partly test, partly live'],
+  ])
+}
+
+function checkTrailEntry(state: LinkState, row: TrailRow): readonly Finding[] {
+  state.trailEntries += 1n
+  state.trail = row
+  return findingsOf([
+    [7, row.line_id === null || state.journal?.cause_id === row.id, 'is not the cause of the journal before it'],
+  ])
+}
+
+const KINDS_OF_CARDS: ReadonlySet<LineKind> = new Set(['capture', 'refund', 'dispute'])
+
+function checkLine(state: LinkState, row: LinesTable): readonly Finding[] {
+  const { journal, trail } = state
+  state.balance += row.balance
+  state.lines += 1n
+  state.fees += row.fee
+  return findingsOf([
+    [10, row.balance_after === state.balance, `says ${row.balance_after} after it; the lines sum to ${state.balance}`],
+    [13, journal?.id === row.journal_id && journal.kind === row.kind, 'is not the line of the journal before it'],
+    [7, !KINDS_OF_CARDS.has(row.kind) || isLineOf(row, trail), 'differs from the trail entry before it'],
+  ])
+}
+
+function isLineOf(line: LinesTable, trail: TrailRow | undefined): boolean {
+  return (
+    trail?.line_id === line.id &&
+    trail.transaction_id === line.transaction_id &&
+    trail.balance === line.balance &&
+    trail.fee_flat + trail.fee_rate === line.fee &&
+    trail.created.getTime() === line.created.getTime()
+  )
+}
+
+function findingsOf(rules: readonly (readonly [number, boolean, string])[]): readonly Finding[] {
+  return rules.flatMap(([invariant, holds, message]) => (holds ? [] : [[invariant, message] as const]))
+}

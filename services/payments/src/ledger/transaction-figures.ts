@@ -1,0 +1,100 @@
+import { type Kysely, sql } from 'kysely'
+import type { PaymentsTables } from '../database.ts'
+import type { Finding } from './check-links.ts'
+
+/** A transaction beside what its trail, its lines and its disputes come to. */
+export interface TransactionFigures {
+  readonly id: string
+  readonly successful: boolean
+  readonly amount: bigint
+  readonly pending: bigint
+  readonly captured: bigint
+  readonly refunded: bigint
+  readonly voided: bigint
+  readonly disputed: bigint
+  readonly lost: bigint
+  readonly trail_length: number
+  readonly trail_entries: bigint
+  readonly trail_last: number
+  readonly trail_captured: bigint
+  readonly trail_refunded: bigint
+  readonly trail_voided: bigint
+  readonly trail_won: bigint
+  readonly trail_lost: bigint
+  readonly trail_balance: bigint
+  readonly gross_captured: bigint
+  readonly gross_reversed: bigint
+  readonly line_balance: bigint
+  readonly disputes_open: bigint
+  readonly disputes_won: bigint
+  readonly disputes_lost: bigint
+}
+
+const PAGE = 500
+const sumOf = (column: string, condition: string) =>
+  sql.raw(`coalesce(sum(${column}) FILTER (WHERE ${condition}), 0)::bigint`)
+
+/** The figures of a merchant's transactions, a page at a time in memory. */
+export async function* streamFigures(db: Kysely<PaymentsTables>, merchantId: string) {
+  for (let after = ''; ; ) {
+    const rows = await listFigures(db, merchantId, after)
+    yield* rows
+    const last = rows.at(-1)
+    if (!last || rows.length < PAGE) return
+    after = last.id
+  }
+}
+
+async function listFigures(
+  db: Kysely<PaymentsTables>,
+  merchantId: string,
+  after: string,
+): Promise<readonly TransactionFigures[]> {
+  const { rows } = await sql<TransactionFigures>`
+    SELECT t.id, t.successful, t.amount, t.pending, t.captured, t.refunded, t.voided, t.disputed, t.lost,
+      t.trail_length, e.*, l.*, d.*
+    FROM ${sql.table('transactions')} t
+    CROSS JOIN LATERAL (
+      SELECT count(*) AS trail_entries, coalesce(max(seq), 0) AS trail_last,
+        ${sumOf('amount', "kind = 'capture'")} AS trail_captured, ${sumOf('amount', "kind = 'refund'")} AS trail_refunded,
+        ${sumOf('amount', "kind = 'void'")} AS trail_voided, ${sumOf('amount', "kind = 'disputeWon'")} AS trail_won,
+        ${sumOf('amount', "kind = 'disputeLost'")} AS trail_lost, ${sumOf('balance', 'true')} AS trail_balance,
+        ${sumOf('gross', "kind = 'capture'")} AS gross_captured, ${sumOf('gross', "kind <> 'capture'")} AS gross_reversed
+      FROM ${sql.table('trail_entries')} WHERE merchant_id = t.merchant_id AND transaction_id = t.id
+    ) e
+    CROSS JOIN LATERAL (
+      SELECT ${sumOf('balance', 'true')} AS line_balance
+      FROM ${sql.table('lines')} WHERE merchant_id = t.merchant_id AND transaction_id = t.id
+    ) l
+    CROSS JOIN LATERAL (
+      SELECT ${sumOf('amount', "status = 'open'")} AS disputes_open, ${sumOf('amount', "status = 'won'")} AS disputes_won,
+        ${sumOf('amount', "status = 'lost'")} AS disputes_lost
+      FROM ${sql.table('disputes')} WHERE merchant_id = t.merchant_id AND transaction_id = t.id
+    ) d
+    WHERE t.merchant_id = ${merchantId} AND t.id > ${after} ORDER BY t.id LIMIT ${PAGE}`.execute(db)
+  return rows
+}
+
+/** What does not hold of a transaction: invariants 1 to 6 and 8 of contract 11.3. */
+export function checkFigures(figures: TransactionFigures): readonly Finding[] {
+  const { amount, pending, captured, refunded, voided, disputed, lost, trail_length: length } = figures
+  const parts = [pending, captured, refunded, voided, disputed, lost]
+  const rules: readonly (readonly [number, boolean, string])[] = [
+    [1, pending + captured + voided === (figures.successful ? amount : 0n), 'its amounts do not sum to its amount'],
+    [2, parts.every((part) => part >= 0n) && captured <= amount, 'an amount is negative or too large'],
+    [2, refunded + disputed <= captured, 'more is refunded and disputed than was captured'],
+    [3, captured === figures.trail_captured, `captured ${captured}, in its trail ${figures.trail_captured}`],
+    [3, refunded === figures.trail_refunded, `refunded ${refunded}, in its trail ${figures.trail_refunded}`],
+    [3, voided === figures.trail_voided, `voided ${voided}, in its trail ${figures.trail_voided}`],
+    [4, disputed === figures.disputes_open + figures.disputes_lost, 'the disputed amount is not that of its disputes'],
+    [4, lost === figures.trail_lost && lost === figures.disputes_lost, 'lost disputes differ from its trail'],
+    [4, figures.trail_won === figures.disputes_won, 'disputes that were won differ from its trail'],
+    [5, BigInt(length) === figures.trail_entries && length === figures.trail_last, 'its trail has gaps'],
+    [6, figures.trail_balance === figures.line_balance, 'its trail and its lines moved the balance differently'],
+    [
+      ...([8, refunded + lost < captured || figures.gross_captured === figures.gross_reversed] as const),
+      'all of it is reversed, but not at what it brought',
+    ],
+  ]
+  return rules.flatMap(([invariant, holds, message]) => (holds ? [] : [[invariant, message] as const]))
+}
