@@ -66,9 +66,9 @@ describe('take_ids', () => {
   })
 
   it.each([
-    ['over the end of a millisecond', '6b00000000cfffff', '6b00000000d00000'],
-    ['over the end of a second', '6b0000003e7fffff', '6b00000100000000'],
-    ['within a millisecond', '6b0000003e700009', '6b0000003e70000a'],
+    ['over the end of a millisecond', 'fe00000000cfffff', 'fe00000000d00000'],
+    ['over the end of a second', 'fe0000003e7fffff', 'fe00000100000000'],
+    ['within a millisecond', 'fe0000003e700009', 'fe0000003e70000a'],
   ])('goes on from the last id where the clock stands behind it: %s', async (_, last, next) => {
     const tag = merchantId.slice(16)
     await setLast(last + tag)
