@@ -20,6 +20,7 @@ import { inviteRoutes } from './routes/invite.ts'
 import { logoutRoutes } from './routes/logout.ts'
 import { magiclinkRoutes } from './routes/magiclink.ts'
 import { otpRoutes } from './routes/otp.ts'
+import { reauthenticateRoutes } from './routes/reauthenticate.ts'
 import { recoverRoutes } from './routes/recover.ts'
 import { resendRoutes } from './routes/resend.ts'
 import { settingsRoutes } from './routes/settings.ts'
@@ -84,6 +85,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     await answers.register(verifyRoutes)
   })
   await app.register(logoutRoutes)
+  await app.register(reauthenticateRoutes)
   await app.register(tokenRoutes)
   await app.register(userRoutes)
   await app.register(notBuilt)

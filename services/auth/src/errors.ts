@@ -20,6 +20,7 @@ export const badJwt = defineError(403, 'bad_jwt', 'invalid JWT: unable to parse 
 export const badJwtSubject = defineError(400, 'bad_jwt', 'invalid claim: sub claim must be a UUID')
 export const tokenUserNotFound = defineError(403, 'user_not_found', 'User from sub claim in JWT does not exist')
 export const notAdmin = defineError(403, 'not_admin', 'User not allowed')
+export const appMetadataForAdmins = defineError(403, 'not_admin', 'Updating app_metadata requires admin privileges')
 export const userBanned = defineError(403, 'user_banned', 'User is banned')
 export const sessionNotFound = defineError(
   403,
@@ -35,6 +36,7 @@ export const emailExists = defineError(
   'email_exists',
   'A user with this email address has already been registered',
 )
+export const phoneExists = defineError(422, 'phone_exists', 'A user with this phone number has already been registered')
 export const phoneExistsForAdmin = defineError(422, 'phone_exists', 'Phone number already registered by another user')
 
 export const userAlreadyExists = defineError(400, 'user_already_exists', 'User already registered')
@@ -57,6 +59,30 @@ export const linkFetchedAhead = defineError(
   'Links of mails are not to be fetched before somebody opens them',
 )
 export const weakPassword = defineError(422, 'weak_password', 'Password is too weak')
+
+export const samePassword = defineError(422, 'same_password', 'New password should be different from the old password.')
+export const reauthenticationNeeded = defineError(
+  400,
+  'reauthentication_needed',
+  'Password update requires reauthentication',
+)
+export const reauthenticationNotValid = defineError(
+  422,
+  'reauthentication_not_valid',
+  'Nonce has expired or is invalid',
+)
+export const anonymousPassword = defineError(
+  422,
+  'validation_failed',
+  'Updating password of an anonymous user without an email or phone is not allowed',
+)
+export const emailNotVerified = defineError(422, 'email_not_confirmed', 'Please verify your email first.')
+export const phoneNotVerified = defineError(422, 'phone_not_confirmed', 'Please verify your phone first.')
+export const secondFactorNeeded = defineError(
+  401,
+  'insufficient_aal',
+  'AAL2 session is required to update email or password when MFA is enabled.',
+)
 
 export const invalidCredentials = defineError(400, 'invalid_credentials', 'Invalid login credentials')
 export const unsupportedGrantType = defineError(400, 'invalid_credentials', 'unsupported_grant_type')

@@ -28,6 +28,12 @@ export async function lockFactor(
   return row && toFactor(row)
 }
 
+/** Whether a user has a second factor that they have proven to have. */
+export async function hasVerifiedFactor(db: Database, userId: string): Promise<boolean> {
+  const query = db.selectFrom('mfa_factors').select('id').where('user_id', '=', userId).where('status', '=', 'verified')
+  return (await query.limit(1).executeTakeFirst()) !== undefined
+}
+
 /** Changes a factor. Throws the unique violation of `mfa_factors_name_key` when its user has another of that name. */
 export async function updateFactor(
   trx: Database,

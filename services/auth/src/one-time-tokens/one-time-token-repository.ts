@@ -126,6 +126,15 @@ export async function consumeToken(
   return numDeletedRows > 0n
 }
 
+/** Ends messages of some kinds that a user still has. */
+export async function deleteTokensOfKinds(
+  trx: Transaction<AuthDatabase>,
+  userId: string,
+  kinds: readonly TokenKind[],
+): Promise<void> {
+  await trx.deleteFrom('one_time_tokens').where('user_id', '=', userId).where('kind', 'in', kinds).execute()
+}
+
 /** Ends every message that a user still has. */
 export async function deleteTokensOfUser(trx: Transaction<AuthDatabase>, userId: string): Promise<void> {
   await trx.deleteFrom('one_time_tokens').where('user_id', '=', userId).execute()

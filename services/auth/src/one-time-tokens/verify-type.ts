@@ -22,9 +22,9 @@ export const ACCEPTED_KINDS: Readonly<Record<VerifyType, readonly TokenKind[]>> 
   recovery: ['recovery'],
   magiclink: ['recovery'],
   email: ['confirmation', 'recovery'],
-  email_change: [],
+  email_change: ['email_change_new', 'email_change_current'],
   sms: ['sms'],
-  phone_change: [],
+  phone_change: ['phone_change'],
 }
 
 export function isVerifyType(type: string): type is VerifyType {

@@ -17,20 +17,28 @@ export function intervalMs({ mail, sms }: Pick<AuthDeps['config'], 'mail' | 'sms
   return kind === 'confirmation' ? mail.intervalMs.confirmation : mail.intervalMs.other
 }
 
+/** Notes that a message goes out. @returns the milliseconds still to wait where none may, undefined where it may */
+export function touchInterval(
+  trx: Kysely<AuthDatabase>,
+  { config, now, serverKeys }: Pick<AuthDeps, 'config' | 'now' | 'serverKeys'>,
+  { kind, identifier }: IntervalOf,
+): Promise<number | undefined> {
+  return touchThrottle(trx, serverKeys.hmac, { kind, identifier, intervalMs: intervalMs(config, kind), now: now() })
+}
+
 /**
  * Notes that a message goes out, in the transaction of its cause. @throws overEmailRateLimit or overSmsRateLimit when the
  * last one was too short a time ago (contract 7.12)
  */
 export async function requireInterval(
   trx: Kysely<AuthDatabase>,
-  { config, now, serverKeys }: Pick<AuthDeps, 'config' | 'now' | 'serverKeys'>,
-  { kind, identifier }: IntervalOf,
+  deps: Pick<AuthDeps, 'config' | 'now' | 'serverKeys'>,
+  interval: IntervalOf,
 ): Promise<void> {
-  const interval = { kind, identifier, intervalMs: intervalMs(config, kind), now: now() }
-  const waitMs = await touchThrottle(trx, serverKeys.hmac, interval)
+  const waitMs = await touchInterval(trx, deps, interval)
   if (waitMs === undefined) return
   const seconds = retryAfterSeconds(waitMs)
-  const refuse = kind === 'sms' ? overSmsRateLimit : overEmailRateLimit
+  const refuse = interval.kind === 'sms' ? overSmsRateLimit : overEmailRateLimit
   throw refuse({
     message: `For security purposes, you can only request this after ${seconds} seconds.`,
     headers: { 'retry-after': String(seconds) },

@@ -27,6 +27,12 @@ export function codeRedirect(target: string, code: string): string {
   return withQuery(target, { code })
 }
 
+/** Where a link ends that was accepted and signs nobody in yet (contract 7.3.4). */
+export function messageRedirect(target: string, message: string, flow: 'implicit' | 'pkce'): string {
+  const base = flow === 'pkce' ? withQuery(target, { message }) : target
+  return withFormFragment(base, { message, sb: '' })
+}
+
 export interface RedirectFailure {
   readonly status: number
   readonly code: string

@@ -1,14 +1,35 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import type { AuthDeps } from '../deps.ts'
 import { errorSchema } from '../error-envelope.ts'
+import { parsePkce, pkceFields } from '../flow-states/pkce.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { noStore } from '../plugins/headers.ts'
 import { plainJson } from '../plugins/plain-json.ts'
+import { readContext } from '../plugins/request-context.ts'
 import { readWantedAudience } from '../plugins/session-origin.ts'
+import { requireChannel } from '../sms/require-channel.ts'
 import { getOwnUser } from '../use-cases/get-own-user.ts'
-import { userViewSchema } from '../users/user-view.ts'
+import { type OwnChanges, updateOwnUser } from '../use-cases/update-own-user.ts'
+import { requireMetadata } from '../users/metadata.ts'
+import { requireIdentifier, requirePhone } from '../users/require-identifier.ts'
+import { toUserView, userViewSchema } from '../users/user-view.ts'
 
-/** `GET /user` */
+const metadata = z.record(z.string(), z.unknown())
+const UserBody = z.object({
+  email: z.string().optional(),
+  phone: z.string().optional(),
+  password: z.string().optional(),
+  nonce: z.string().optional().meta({ description: 'of GET /reauthenticate, where a new password needs one' }),
+  data: metadata.optional().meta({ description: 'merged into user_metadata; null deletes a key' }),
+  app_metadata: metadata.optional().meta({ description: 'for admins' }),
+  channel: z.string().optional(),
+  ...pkceFields,
+})
+
+/** `GET /user`, `PUT /user` */
 export const userRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
   await app.register(noStore)
   await app.register(authenticate)
 
@@ -21,6 +42,40 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
       },
       serializerCompiler: plainJson,
     },
-    (request) => getOwnUser(app.deps, { caller: request.caller, audience: readWantedAudience(request) }),
+    (request) => getOwnUser(deps, { caller: request.caller, audience: readWantedAudience(request) }),
   )
+
+  app.put(
+    '/user',
+    {
+      config: { rateBucket: 'user' },
+      schema: {
+        summary: 'Change the own account; new addresses have to be confirmed',
+        body: UserBody,
+        response: { 200: userViewSchema, '4xx': errorSchema, '5xx': errorSchema },
+      },
+      serializerCompiler: plainJson,
+    },
+    async (request, reply) => {
+      const changes = parseChanges(deps, request.body)
+      const context = readContext(deps, request, reply)
+      const { user, identities, factors } = await updateOwnUser(deps, { caller: request.caller, changes, context })
+      return toUserView(user, identities, factors)
+    },
+  )
+}
+
+/** Checks each field by itself. Empty texts count as absent. */
+function parseChanges({ config }: AuthDeps, body: z.output<typeof UserBody>): OwnChanges {
+  const { email, phone, password, nonce, data, app_metadata: appMetadata } = body
+  return {
+    email: email ? requireIdentifier({ email }).value : undefined,
+    phone: phone ? requirePhone(phone) : undefined,
+    channel: requireChannel(config.sms.provider, phone ? body.channel : undefined),
+    pkce: parsePkce(body),
+    password: password || undefined,
+    nonce: nonce || undefined,
+    data: data && requireMetadata(data),
+    appMetadata: appMetadata && requireMetadata(appMetadata),
+  }
 }

@@ -12,7 +12,7 @@ import { isForm } from '../plugins/json-body.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { confirmationPage } from '../redirects/confirmation-page.ts'
 import { isPrefetch } from '../redirects/prefetch.ts'
-import { codeRedirect, failureRedirect, sessionRedirect } from '../redirects/verify-redirect.ts'
+import { codeRedirect, failureRedirect, messageRedirect, sessionRedirect } from '../redirects/verify-redirect.ts'
 import { sessionViewSchema, toSessionView } from '../sessions/session-view.ts'
 import type { Redeemed } from '../use-cases/redeem-token.ts'
 import type { RequestContext } from '../use-cases/request-context.ts'
@@ -31,7 +31,11 @@ const verifyBody = z.looseObject({
   password: z.string().optional(),
 })
 const verifiedSchema = sessionViewSchema.extend({ type: z.string().optional() })
+const halfDoneSchema = z.object({ msg: z.string(), code: z.string() })
 const errorAnswers = { '4xx': errorSchema, '5xx': errorSchema } as const
+
+/** What the first of two addresses is told that agree to a change of email. */
+const OTHER_ADDRESS_LEFT = 'Confirmation link accepted. Please proceed to confirm link sent to the other email'
 
 /** `GET /verify`: a mail's link, which ends in a redirect. `POST /verify`: a code or a link's token, for a session. */
 export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -64,12 +68,13 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Exchange the code or the link of a message for a session',
         security: [],
         body: verifyBody,
-        response: { 200: verifiedSchema, ...errorAnswers },
+        response: { 200: z.union([verifiedSchema, halfDoneSchema]), ...errorAnswers },
       },
     },
     async (request, reply) => {
       if (isForm(request)) return followLink(deps, request, reply, request.body)
       const verified = await verifyBodyToken(deps, request.body, readContext(deps, request, reply))
+      if (verified.verdict === 'other-address-left') return { msg: OTHER_ADDRESS_LEFT, code: '200' }
       if (verified.verdict === 'auth-code') throw new Error('a flow without redirect ended in an auth code')
       const { session, type } = verified
       return { ...toSessionView(deps, session), ...(type === undefined ? {} : { type }) }
@@ -107,15 +112,17 @@ async function followLink(
   const { type, token } = parseLink(fields)
   const context = readContext(deps, request, reply, fields.redirect_to)
   const go = (address: string) => reply.header('referrer-policy', 'no-referrer').redirect(address, 303)
+  const flow = isPkceToken(token) ? 'pkce' : 'implicit'
   try {
     const link = requireLinkType(type, token)
     const used = await verifyLink(deps, { ...link, password: undefined, via: 'redirect', context })
+    if (used.verdict === 'other-address-left') return go(messageRedirect(context.redirectTo, OTHER_ADDRESS_LEFT, flow))
     if (used.verdict === 'auth-code') return go(codeRedirect(context.redirectTo, used.code))
     return go(sessionRedirect(context.redirectTo, toSessionView(deps, used.session), used.type ?? type))
   } catch (thrown) {
     const error = toHttpError(vocabulary, thrown, request)
     request.errorCode = error.code
     if (error.status >= 500) request.log.error({ err: error.cause ?? error }, error.message)
-    return go(failureRedirect(context.redirectTo, error, isPkceToken(token) ? 'pkce' : 'implicit'))
+    return go(failureRedirect(context.redirectTo, error, flow))
   }
 }

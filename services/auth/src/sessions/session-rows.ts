@@ -1,5 +1,28 @@
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
+import type { Timestamp } from '../users/timestamp.ts'
+
+/** A sign-in that has not ended. */
+export interface Session {
+  readonly id: string
+  readonly aal: 'aal1' | 'aal2'
+  readonly startedAt: Timestamp
+}
+
+/** Finds a session of a user. */
+export async function findSession(
+  db: Kysely<AuthDatabase>,
+  userId: string,
+  sessionId: string,
+): Promise<Session | undefined> {
+  const row = await db
+    .selectFrom('sessions')
+    .select(['id', 'aal', 'created_at'])
+    .where('id', '=', sessionId)
+    .where('user_id', '=', userId)
+    .executeTakeFirst()
+  return row && { id: row.id, aal: row.aal === 'aal2' ? 'aal2' : 'aal1', startedAt: row.created_at }
+}
 
 /** Ends the sessions of a user, with their refresh tokens; all but one where `keptId` names one. The user is locked. */
 export async function deleteSessionsOfUser(

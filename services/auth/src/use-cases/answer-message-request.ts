@@ -9,6 +9,7 @@ import {
   messageRequestTask,
 } from '../message-requests/message-request.ts'
 import { findTestCode } from '../sms/test-code.ts'
+import { resendEmailChange, resendPhoneChange } from './resend-change.ts'
 import { resendConfirmation } from './resend-confirmation.ts'
 import { sendMagicLink } from './send-magic-link.ts'
 import { sendRecovery } from './send-recovery.ts'
@@ -20,8 +21,8 @@ const ANSWERS: Readonly<Record<MessagePurpose, Answer>> = {
   magiclink: sendMagicLink,
   recovery: sendRecovery,
   confirmation: resendConfirmation,
-  email_change: async () => false,
-  phone_change: async () => false,
+  email_change: resendEmailChange,
+  phone_change: resendPhoneChange,
 }
 
 /** Takes requests for messages from the queue. */

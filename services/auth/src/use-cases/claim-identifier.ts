@@ -2,11 +2,15 @@ import { violatedConstraint } from '@trestle/database/violations.ts'
 import type { Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
+import { emailExists, phoneExists, phoneExistsForAdmin } from '../errors.ts'
 import { isStaged } from '../users/user.ts'
 import { deleteStagedUser, findIdentifierHolder, type UserIdentifier } from '../users/user-repository.ts'
 
 /** What to throw where another user has the email, or the phone number. */
 export type TakenErrors = Readonly<Record<UserIdentifier['kind'], () => Error>>
+
+export const TAKEN_FOR_USER: TakenErrors = { email: emailExists, phone: phoneExists }
+export const TAKEN_FOR_ADMIN: TakenErrors = { email: emailExists, phone: phoneExistsForAdmin }
 
 /**
  * Makes sure, as far as can be seen, that nobody but `ownerId` has an identifier. Somebody who only waits for a first

@@ -4,7 +4,7 @@ import { adminTraits } from '../audit/admin-traits.ts'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { emailExists, phoneExistsForAdmin, userIdTaken, validationFailed } from '../errors.ts'
+import { userIdTaken, validationFailed } from '../errors.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import { insertIdentity } from '../identities/identity-repository.ts'
 import { requireAcceptedHash } from '../passwords/accepted-hash.ts'
@@ -16,7 +16,7 @@ import type { Profile } from '../users/profile.ts'
 import type { User } from '../users/user.ts'
 import { getProfile } from '../users/user-profile-repository.ts'
 import { insertUser, updateBan } from '../users/user-repository.ts'
-import { claimIdentifier, type TakenErrors, withUniqueIdentifiers } from './claim-identifier.ts'
+import { claimIdentifier, TAKEN_FOR_ADMIN, withUniqueIdentifiers } from './claim-identifier.ts'
 import { issueMailToken } from './issue-mail-token.ts'
 import type { RequestContext } from './request-context.ts'
 
@@ -29,8 +29,6 @@ export interface CreateUser {
 }
 
 const PASSWORD_BYTES = 48
-/** What admins are told; see `phone_exists` in contract 2.3. */
-export const TAKEN_FOR_ADMIN: TakenErrors = { email: emailExists, phone: phoneExistsForAdmin }
 
 /** Makes a user as an admin wants one; switches of providers and DISABLE_SIGNUP do not apply (contract 4.8). */
 export async function createUser(deps: AuthDeps, input: CreateUser): Promise<Profile> {

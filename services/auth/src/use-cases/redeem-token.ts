@@ -14,6 +14,9 @@ import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { isBanned, isStaged, type User } from '../users/user.ts'
 import { lockUserById, updateUser } from '../users/user-repository.ts'
+import { applyPhoneChange } from './apply-phone-change.ts'
+import { TAKEN_FOR_USER, withUniqueIdentifiers } from './claim-identifier.ts'
+import { confirmEmailChange } from './confirm-email-change.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** A message whose secret was right, on its way to be used up. */
@@ -35,6 +38,8 @@ export interface Redemption {
 export type Redeemed =
   | { readonly verdict: 'session'; readonly session: IssuedSession; readonly type: string | undefined }
   | { readonly verdict: 'auth-code'; readonly code: string }
+  /** One of the two addresses of a change of email has agreed; nobody is signed in. */
+  | { readonly verdict: 'other-address-left' }
 
 /**
  * Uses a message up: confirms the address that it went to and signs the user in. One use only, also when two requests
@@ -42,21 +47,46 @@ export type Redeemed =
  */
 export async function redeemToken(deps: AuthDeps, redemption: Redemption): Promise<Redeemed> {
   const passwordHash = await hashWantedPassword(deps, redemption)
-  return deps.db.transaction().execute(async (trx) => {
+  return withUniqueIdentifiers(deps, TAKEN_FOR_USER, async (trx) => {
     const user = await lockUserById(trx, redemption.user.id)
     if (!user || user.deletedAt !== null) throw redemption.expired()
     if (isBanned(user, deps.now())) throw userBanned()
     if (addressFor(redemption.token.kind, user) !== redemption.token.relatesTo) throw redemption.expired()
     if (!(await consumeToken(trx, redemption.token, redemption.secret))) throw redemption.expired()
+    if ((await use(trx, deps, user, { ...redemption, passwordHash })) === 'other-address-left') {
+      return { verdict: 'other-address-left' }
+    }
     await deleteTokensOfUser(trx, user.id)
-    await confirm(trx, deps, user, { kind: addressKind(redemption.token), passwordHash })
-    await audit(trx, deps, user, redemption)
     return finish(trx, deps, user, redemption)
   })
 }
 
+/** What the message is for: a change that it confirms, or the address that it went to. */
+async function use(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  user: User,
+  redemption: Redemption & { readonly passwordHash: string | undefined },
+): Promise<'done' | 'other-address-left'> {
+  const { token, context, passwordHash, expired } = redemption
+  const { ip } = context
+  if (token.kind === 'email_change_new' || token.kind === 'email_change_current') {
+    const outcome = await confirmEmailChange(trx, deps, user, { used: token.kind, ip })
+    if (outcome === 'refused') throw expired()
+    return outcome === 'applied' ? 'done' : outcome
+  }
+  if (token.kind === 'phone_change') {
+    if (user.phoneChange === null) throw expired()
+    await applyPhoneChange(trx, deps, user, { newPhone: user.phoneChange, ip })
+    return 'done'
+  }
+  await confirm(trx, deps, user, { kind: addressKind(token), passwordHash })
+  await audit(trx, deps, user, redemption)
+  return 'done'
+}
+
 function addressKind({ kind }: OneTimeToken): 'email' | 'phone' {
-  return kind === 'sms' || kind === 'phone_change' ? 'phone' : 'email'
+  return kind === 'sms' ? 'phone' : 'email'
 }
 
 /** Ruling R14. Hashed before any lock is taken; a password that is missing or weak leaves the message as it was. */

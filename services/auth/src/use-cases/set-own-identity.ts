@@ -30,7 +30,6 @@ export async function setOwnIdentity(
       provider: kind,
       provider_id: id,
       identity_data: { ...ownIdentityData(kind, { userId: id, value }, {}), ...verified },
-      created_at: at,
       updated_at: at,
     },
     { [kind]: value, ...verified },

@@ -15,8 +15,7 @@ import type { Profile } from '../users/profile.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { getProfile } from '../users/user-profile-repository.ts'
 import { lockUserById, type UserIdentifier, updateBan, updateUser } from '../users/user-repository.ts'
-import { claimIdentifier, withUniqueIdentifiers } from './claim-identifier.ts'
-import { TAKEN_FOR_ADMIN } from './create-user.ts'
+import { claimIdentifier, TAKEN_FOR_ADMIN, withUniqueIdentifiers } from './claim-identifier.ts'
 import { setOwnIdentity } from './set-own-identity.ts'
 
 export interface UpdateUser {

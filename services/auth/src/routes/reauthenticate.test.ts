@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
+import { forgeBearer } from '../../test/forged-token.ts'
+import { type MailApp, openMailApp } from '../../test/mail-app.ts'
+import { createSignedIn, type SignedIn, signIn } from '../../test/signed-in.ts'
+import { insertUser } from '../users/user-repository.ts'
+
+let test: MailApp
+beforeAll(async () => {
+  test = await openMailApp({
+    AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true',
+    AUTH_SECURITY_OTP_MAX_ATTEMPTS: '3',
+    AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+    AUTH_RATE_LIMIT_SMS_SENT: 'off',
+  })
+})
+afterAll(() => test.close())
+beforeEach(() => test.clock.advance(61_000))
+
+type Headers = Readonly<Record<string, string>>
+const DAY_MS = 86_400_000
+const NEEDED = [400, 'reauthentication_needed', 'Password update requires reauthentication'] as const
+const NOT_VALID = [422, 'reauthentication_not_valid', 'Nonce has expired or is invalid'] as const
+
+const ask = (headers: Headers) => test.app.inject({ url: '/reauthenticate', headers })
+const put = (payload: object, headers: Headers) => test.app.inject({ method: 'PUT', url: '/user', headers, payload })
+const expectPutFailure = (payload: object, headers: Headers, failure: Failure) =>
+  failWith(test, { method: 'PUT', url: '/user', headers, payload }, failure)
+const expectFailure = (headers: Headers, failure: Failure) =>
+  failWith(test, { method: 'GET', url: '/reauthenticate', headers }, failure)
+
+/** Signs somebody in, so many milliseconds ago by the clock of the tests. */
+async function signedInAgo(ms: number, person?: SignedIn): Promise<SignedIn> {
+  const signedIn = person ? await signIn(test, person) : await createSignedIn(test)
+  const created_at = new Date(test.clock.now().getTime() - ms)
+  await test.deps.db.updateTable('sessions').set({ created_at }).where('id', '=', signedIn.sessionId).execute()
+  return signedIn
+}
+
+async function readNonce(email: string): Promise<string> {
+  const { mail } = await test.readMail(email)
+  const nonce = /^(\d{6}) is your verification code$/.exec(mail.subject ?? '')?.[1] ?? ''
+  expect(mail.html).toContain(`<strong>${nonce}</strong>`)
+  expect(mail.html).not.toContain('href')
+  return nonce
+}
+
+describe('GET /reauthenticate', () => {
+  it('200: sends a nonce to the email, and notes when', async () => {
+    const { headers, email, user } = await createSignedIn(test)
+    const answer = await ask(headers)
+    expect([answer.statusCode, answer.json()]).toEqual([200, {}])
+    expect(await readNonce(email)).toMatch(/^\d{6}$/)
+    const { body } = { body: (await test.app.inject({ url: '/user', headers })).json() }
+    expect(Date.parse(body.reauthentication_sent_at)).toBe(test.clock.now().getTime())
+    const query = test.deps.db.selectFrom('audit_log_entries').select('action').where('actor_id', '=', user.id)
+    expect((await query.execute()).map(({ action }) => action)).toContain('user_reauthenticate_requested')
+  })
+
+  it('200: sends it to the phone of who has no email', async () => {
+    const phone = '14155550177'
+    const confirmed = { phone_confirmed_at: new Date(0), aud: 'authenticated', role: 'authenticated' }
+    const { id } = await insertUser(test.deps.db, { ...confirmed, phone })
+    const headers = { authorization: forgeBearer({ sub: id }) }
+    expect((await ask(headers)).statusCode).toBe(200)
+    const { code } = await test.sms.read(phone)
+    await expectPutFailure({ password: 'another horse' }, headers, NEEDED)
+    expect((await put({ password: 'another horse', nonce: code }, headers)).statusCode).toBe(200)
+  })
+
+  it('400 and 422: nobody to send it to', async () => {
+    const create = async (values: object) => {
+      const { id } = await insertUser(test.deps.db, { aud: 'authenticated', role: 'authenticated', ...values })
+      return { authorization: forgeBearer({ sub: id }) }
+    }
+    await expectFailure(await create({}), [
+      400,
+      'validation_failed',
+      'Reauthentication requires the user to have an email or a phone number',
+    ])
+    const email = { email: 'unverified@example.com', phone: '14155550178', phone_confirmed_at: new Date(0) }
+    await expectFailure(await create(email), [422, 'email_not_confirmed', 'Please verify your email first.'])
+    const phone = { phone: '14155550179' }
+    await expectFailure(await create(phone), [422, 'phone_not_confirmed', 'Please verify your phone first.'])
+  })
+
+  it('401, 403 and 429: no bearer, an ended session, the interval', async () => {
+    const { headers, user, email } = await createSignedIn(test)
+    await expectFailure({}, [401, 'no_authorization', 'This endpoint requires a valid Bearer token'])
+    expect((await ask(headers)).statusCode).toBe(200)
+    await readNonce(email)
+    const wait = 'For security purposes, you can only request this after 60 seconds.'
+    await expectFailure(headers, [429, 'over_email_send_rate_limit', wait])
+    await test.deps.db.deleteFrom('sessions').where('user_id', '=', user.id).execute()
+    const ended = 'Session from session_id claim in JWT does not exist'
+    await expectFailure(headers, [403, 'session_not_found', ended])
+  })
+
+  it('405: HEAD sends nothing', async () => {
+    const { headers } = await createSignedIn(test)
+    expect((await test.app.inject({ method: 'HEAD', url: '/reauthenticate', headers })).statusCode).toBe(405)
+  })
+})
+
+describe('PUT /user with a password, where it needs reauthentication', () => {
+  it('200: not within a day of the sign-in, whatever nonce comes with it', async () => {
+    const fresh = await signedInAgo(DAY_MS)
+    expect((await put({ password: 'another horse' }, fresh.headers)).statusCode).toBe(200)
+    expect((await put({ password: 'one more horse', nonce: '000000' }, fresh.headers)).statusCode).toBe(200)
+    expect((await ask(fresh.headers)).statusCode).toBe(200)
+    const nonce = await readNonce(fresh.email)
+    expect((await put({ password: 'yet another horse', nonce }, fresh.headers)).statusCode).toBe(200)
+  })
+
+  it('200: with the nonce, once', async () => {
+    const old = await signedInAgo(DAY_MS + 1)
+    await expectPutFailure({ password: 'another horse' }, old.headers, NEEDED)
+    expect((await put({ data: { x: 1 } }, old.headers)).statusCode).toBe(200)
+    await ask(old.headers)
+    const nonce = await readNonce(old.email)
+    await expectPutFailure(
+      { password: 'another horse', nonce: nonce === '000000' ? '1' : '000000' },
+      old.headers,
+      NOT_VALID,
+    )
+    // A password that may not be set leaves the nonce as it is, also as to the guesses that are left.
+    const same = 'New password should be different from the old password.'
+    await expectPutFailure({ password: old.password, nonce }, old.headers, [422, 'same_password', same])
+    expect((await put({ password: 'another horse', nonce }, old.headers)).statusCode).toBe(200)
+    await expectPutFailure({ password: 'one more horse', nonce }, old.headers, NOT_VALID)
+  })
+
+  it('422: a nonce that is too old, or that belongs to somebody else', async () => {
+    const [old, other] = [await signedInAgo(DAY_MS + 1), await signedInAgo(DAY_MS + 1)]
+    await ask(old.headers)
+    const nonce = await readNonce(old.email)
+    await expectPutFailure({ password: 'another horse', nonce }, other.headers, NOT_VALID)
+    test.clock.advance(DAY_MS)
+    const later = { authorization: forgeBearer({ sub: old.user.id }) }
+    await expectPutFailure({ password: 'another horse', nonce }, later, NOT_VALID)
+  })
+
+  it('422: the right one after as many wrong ones as a code may have, also of many at once', async () => {
+    const old = await signedInAgo(DAY_MS + 1)
+    await ask(old.headers)
+    const nonce = await readNonce(old.email)
+    const wrong = nonce === '000000' ? '000001' : '000000'
+    const guesses = Array.from({ length: 10 }, () => put({ password: 'another horse', nonce: wrong }, old.headers))
+    for (const guess of await Promise.all(guesses)) expect(guess.statusCode).toBe(422)
+    await expectPutFailure({ password: 'another horse', nonce }, old.headers, NOT_VALID)
+  })
+
+  it('200 and 422: of many that use one nonce at once, one does', async () => {
+    const old = await signedInAgo(DAY_MS + 1)
+    await ask(old.headers)
+    const nonce = await readNonce(old.email)
+    const sets = ['first horse', 'second horse', 'third horse'].map((password) => put({ password, nonce }, old.headers))
+    const statuses = (await Promise.all(sets)).map(({ statusCode }) => statusCode)
+    expect(statuses.sort()).toEqual([200, 422, 422])
+  })
+})

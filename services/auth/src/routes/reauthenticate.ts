@@ -1,0 +1,26 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorSchema } from '../error-envelope.ts'
+import { authenticate } from '../plugins/authenticate.ts'
+import { reauthenticate } from '../use-cases/reauthenticate.ts'
+
+/** `GET /reauthenticate` */
+export const reauthenticateRoutes: FastifyPluginAsyncZod = async (app) => {
+  await app.register(authenticate)
+
+  app.get(
+    '/reauthenticate',
+    {
+      // It sends a message: nothing that a HEAD may do.
+      exposeHeadRoute: false,
+      schema: {
+        summary: 'Send the user a code that proves who changes the password',
+        response: { 200: z.object({}), '4xx': errorSchema, '5xx': errorSchema },
+      },
+    },
+    async ({ caller, clientAddress }) => {
+      await reauthenticate(app.deps, { caller, ip: clientAddress.audit })
+      return {}
+    },
+  )
+}

@@ -1,0 +1,337 @@
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
+import { type MailApp, openMailApp } from '../../test/mail-app.ts'
+import { createSignedIn, type SignedIn } from '../../test/signed-in.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
+
+const SETTINGS = {
+  AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+  AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+  AUTH_MAILER_NOTIFICATIONS_EMAIL_CHANGED_ENABLED: 'true',
+  AUTH_MAILER_NOTIFICATIONS_PHONE_CHANGED_ENABLED: 'true',
+  AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+  AUTH_RATE_LIMIT_SMS_SENT: 'off',
+}
+
+let secure: MailApp
+let simple: MailApp
+beforeAll(async () => {
+  secure = await openMailApp(SETTINGS)
+  simple = await openMailApp({ ...SETTINGS, AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
+})
+afterAll(() => Promise.all([secure.close(), simple.close()]))
+// Nobody waits for an interval that an earlier test has begun.
+beforeEach(() => {
+  secure.clock.advance(61_000)
+  simple.clock.advance(61_000)
+})
+
+type Headers = Readonly<Record<string, string>>
+const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$/)
+const HALF = {
+  msg: 'Confirmation link accepted. Please proceed to confirm link sent to the other email',
+  code: '200',
+}
+const DEAD_CODE = [403, 'otp_expired', 'Token has expired or is invalid'] as const
+const DEAD_LINK = [403, 'otp_expired', 'Email link is invalid or has expired'] as const
+
+let count = 0
+const nextEmail = () => `next${++count}@example.com`
+const nextPhone = () => `1415555${1_000 + ++count}`
+
+async function put(test: MailApp, payload: object, { headers }: { readonly headers: Headers }) {
+  const answer = await test.app.inject({ method: 'PUT', url: '/user', headers, payload })
+  return { status: answer.statusCode, body: answer.json() }
+}
+
+async function verify(test: MailApp, payload: object) {
+  const answer = await test.post('/verify', { type: 'email_change', ...payload })
+  return { status: answer.statusCode, body: answer.json() }
+}
+
+const failToVerify = (test: MailApp, payload: object, failure: Failure) =>
+  failWith(test, { method: 'POST', url: '/verify', payload: { type: 'email_change', ...payload } }, failure)
+
+/** Asks for a change of email and takes the mails to both addresses. */
+async function askForChange(test: MailApp, person: SignedIn, email: string, extra: object = {}) {
+  const { status, body } = await put(test, { email, ...extra }, person)
+  expect({ status, body }).toMatchObject({ status: 200, body: { email: person.email, new_email: email } })
+  return {
+    toNew: await test.readMail(email),
+    toCurrent: test === secure ? await test.readMail(person.email) : undefined,
+  }
+}
+
+describe('PUT /user with an email: secure change', () => {
+  it('200: both addresses confirm, in either order, by link or by code', async () => {
+    for (const order of ['new first', 'current first']) {
+      const person = await createSignedIn(secure)
+      const email = nextEmail()
+      const { body } = await put(secure, { email: email.toUpperCase() }, person)
+      expect(body).toEqual({
+        ...person.record,
+        new_email: email,
+        email_change_sent_at: timestamp,
+        updated_at: timestamp,
+      })
+      const toNew = await secure.readMail(email)
+      const toCurrent = await secure.readMail(person.email)
+      expect(toNew.link.searchParams.get('type')).toBe('email_change')
+      for (const { mail } of [toNew, toCurrent]) {
+        expect(mail.subject).toBe('Confirm your new email address')
+        expect(mail.text).toContain(`from ${person.email} to ${email}`)
+      }
+      const steps = [{ email, token: toNew.code }, { token_hash: toCurrent.token }]
+      const [first, second] = order === 'new first' ? steps : steps.toReversed()
+      expect(await verify(secure, first ?? {})).toEqual({ status: 200, body: HALF })
+      await failToVerify(secure, first ?? {}, 'token' in (first ?? {}) ? DEAD_CODE : DEAD_LINK)
+      const done = await verify(secure, second ?? {})
+      expect(done).toMatchObject({
+        status: 200,
+        body: {
+          type: 'email_change',
+          access_token: expect.any(String),
+          user: {
+            email,
+            email_confirmed_at: timestamp,
+            app_metadata: { provider: 'email', providers: ['email'] },
+            identities: [
+              { provider: 'email', email, identity_data: { sub: person.user.id, email, email_verified: true } },
+            ],
+          },
+        },
+      })
+      expect(done.body.user).not.toHaveProperty('new_email')
+      const notice = await secure.readMail(person.email)
+      expect(notice.mail.subject).toBe('Your email address was changed')
+      expect(notice.mail.text).toContain(`from ${person.email} to ${email}`)
+      const login = await secure.post('/token?grant_type=password', { email, password: person.password })
+      expect(login.statusCode).toBe(200)
+    }
+  })
+
+  it('200: another address, or sending again, begins anew', async () => {
+    const person = await createSignedIn(secure)
+    const first = await askForChange(secure, person, nextEmail())
+    expect((await verify(secure, { token_hash: first.toCurrent?.token })).body).toEqual(HALF)
+    secure.clock.advance(61_000)
+    const email = nextEmail()
+    const second = await askForChange(secure, person, email)
+    await failToVerify(secure, { token_hash: first.toNew.token }, DEAD_LINK)
+    // The current address has agreed to the first change only.
+    expect((await verify(secure, { token_hash: second.toCurrent?.token })).body).toEqual(HALF)
+    secure.clock.advance(61_000)
+    await secure.post('/resend', { type: 'email_change', email: person.email })
+    const [toNew, toCurrent] = [await secure.readMail(email), await secure.readMail(person.email)]
+    await failToVerify(secure, { token_hash: second.toNew.token }, DEAD_LINK)
+    expect((await verify(secure, { token_hash: toCurrent.token })).body).toEqual(HALF)
+    expect((await verify(secure, { email, token: toNew.code })).body.user).toMatchObject({ email })
+  })
+
+  it('200: one address alone confirms for who has no other', async () => {
+    const { access_token: token } = (await secure.post('/signup', {})).json()
+    const headers = { authorization: `Bearer ${token}` }
+    const email = nextEmail()
+    expect((await put(secure, { email }, { headers })).body).toMatchObject({ is_anonymous: true, new_email: email })
+    const { link, code } = await secure.readMail(email)
+    expect(link.searchParams.get('type')).toBe('email_change')
+    const { body } = await verify(secure, { email, token: code })
+    expect(body.user).toMatchObject({
+      is_anonymous: false,
+      email,
+      app_metadata: { provider: 'email', providers: ['email'] },
+      identities: [{ provider: 'email', identity_data: { email, email_verified: true } }],
+    })
+  })
+
+  it('303: links end in a message first, then in a session, or in a code', async () => {
+    const person = await createSignedIn(secure)
+    const { toNew, toCurrent } = await askForChange(secure, person, nextEmail())
+    const follow = ({ pathname, search }: URL) => secure.app.inject({ url: pathname + search })
+    const message = 'message=Confirmation+link+accepted.+Please+proceed+to+confirm+link+sent+to+the+other+email'
+    const half = await follow(toNew.link)
+    expect([half.statusCode, half.headers.location]).toEqual([303, `http://localhost:3000/#${message}&sb=`])
+    const whole = await follow(toCurrent?.link ?? toNew.link)
+    expect(whole.headers.location).toMatch(/^http:\/\/localhost:3000\/#access_token=.*&type=email_change&/)
+
+    const pkce = await createSignedIn(secure)
+    const verifier = 'v'.repeat(43)
+    const code_challenge = createHash('sha256').update(verifier).digest('base64url')
+    const mails = await askForChange(secure, pkce, nextEmail(), { code_challenge, code_challenge_method: 's256' })
+    expect(mails.toNew.token).toMatch(/^pkce_/)
+    const first = await follow(mails.toNew.link)
+    expect(first.headers.location).toBe(`http://localhost:3000/?${message}#${message}&sb=`)
+    const { searchParams } = new URL(String((await follow(mails.toCurrent?.link ?? toNew.link)).headers.location))
+    const exchange = { auth_code: searchParams.get('code'), code_verifier: verifier }
+    const session = (await secure.post('/token?grant_type=pkce', exchange)).json()
+    const claims = JSON.parse(Buffer.from(session.access_token.split('.')[1], 'base64url').toString())
+    expect(claims.amr).toMatchObject([{ method: 'email_change' }])
+  })
+})
+
+describe('PUT /user with an email: simple change', () => {
+  it('200: the new address confirms alone, and the current one gets no mail', async () => {
+    const person = await createSignedIn(simple)
+    const email = nextEmail()
+    const { toNew } = await askForChange(simple, person, email)
+    const { body } = await verify(simple, { token_hash: toNew.token })
+    expect(body).toMatchObject({ type: 'email_change', user: { email } })
+    await simple.idle()
+    const subjects = simple.recipients().filter((address) => address === person.email)
+    expect(subjects).toHaveLength(1)
+    expect((await simple.readMail(person.email)).mail.subject).toBe('Your email address was changed')
+  })
+
+  it('422: an address that was taken meanwhile, and nothing changes', async () => {
+    const person = await createSignedIn(simple)
+    const email = nextEmail()
+    const { toNew } = await askForChange(simple, person, email)
+    await createSignedUp(simple.deps, { email })
+    const taken = 'A user with this email address has already been registered'
+    await failToVerify(simple, { token_hash: toNew.token }, [422, 'email_exists', taken])
+    expect((await put(simple, {}, person)).body).toMatchObject({ email: person.email, new_email: email })
+    await failWith(simple, { method: 'PUT', url: '/user', headers: person.headers, payload: { email } }, [
+      422,
+      'email_exists',
+      taken,
+    ])
+  })
+
+  it('200 and 422: of two users who want one address, the first to confirm gets it', async () => {
+    const email = nextEmail()
+    const people = [await createSignedIn(simple), await createSignedIn(simple)]
+    const codes: string[] = []
+    for (const person of people) codes.push((await askForChange(simple, person, email)).toNew.code)
+    const answers = await Promise.all(codes.map((token) => verify(simple, { email, token })))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 422])
+  })
+
+  it('200: takes an address from somebody who only waits for a first code', async () => {
+    const person = await createSignedIn(simple)
+    const email = nextEmail()
+    await simple.post('/otp', { email })
+    await simple.readMail(email)
+    const { toNew } = await askForChange(simple, person, email)
+    expect((await verify(simple, { token_hash: toNew.token })).status).toBe(200)
+  })
+
+  it('429: another change before the interval is over', async () => {
+    const person = await createSignedIn(simple)
+    await askForChange(simple, person, nextEmail())
+    const failure = 'For security purposes, you can only request this after 60 seconds.'
+    const request = { method: 'PUT', url: '/user', headers: person.headers, payload: { email: nextEmail() } } as const
+    await failWith(simple, request, [429, 'over_email_send_rate_limit', failure])
+    simple.clock.advance(60_000)
+    await askForChange(simple, person, nextEmail())
+  })
+
+  it('429: more mails than may go out, and nothing is changed or counted', async () => {
+    const tight = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
+    const person = await createSignedIn(tight)
+    const email = nextEmail()
+    const request = {
+      method: 'PUT',
+      url: '/user',
+      headers: person.headers,
+      payload: { email, data: { x: 1 } },
+    } as const
+    await failWith(tight, request, [429, 'over_email_send_rate_limit', 'email rate limit exceeded'])
+    expect((await put(tight, {}, person)).body.user_metadata).toEqual({ name: 'Ann' })
+    await tight.post('/recover', { email: person.email })
+    expect((await tight.readMail(person.email)).mail.subject).toBe('Reset your password')
+    await tight.close()
+  })
+})
+
+describe('PUT /user with a phone', () => {
+  it('200: the new number confirms by its code; the user is told by mail', async () => {
+    const person = await createSignedIn(simple, { phone: nextPhone() })
+    const phone = nextPhone()
+    const { body } = await put(simple, { phone: `+${phone}` }, person)
+    expect(body).toEqual({ ...person.record, new_phone: phone, phone_change_sent_at: timestamp, updated_at: timestamp })
+    const { code, channel } = await simple.sms.read(phone)
+    expect(channel).toBe('sms')
+    const wrong = { type: 'phone_change', phone: person.user.phone, token: code }
+    await failToVerify(simple, wrong, DEAD_CODE)
+    const done = await verify(simple, { type: 'phone_change', phone, token: code })
+    expect(done.body.user).toMatchObject({
+      phone,
+      phone_confirmed_at: timestamp,
+      app_metadata: { provider: 'email', providers: ['email', 'phone'] },
+      identities: [{ provider: 'email' }, { provider: 'phone', identity_data: { phone, phone_verified: true } }],
+    })
+    expect(done.body).not.toHaveProperty('type')
+    expect(done.body.user).not.toHaveProperty('new_phone')
+    const { mail } = await simple.readMail(person.email)
+    expect(mail.subject).toBe('Your phone number was changed')
+    expect(mail.text).toContain(`from ${person.user.phone} to ${phone}`)
+  })
+
+  it('200: the code is sent once more, to the number that is pending', async () => {
+    const person = await createSignedIn(simple)
+    const phone = nextPhone()
+    await put(simple, { phone }, person)
+    const first = await simple.sms.read(phone)
+    const again = () => simple.post('/resend', { type: 'phone_change', email: person.email })
+    // The interval of the new number holds, though the request names another address.
+    expect((await again()).statusCode).toBe(200)
+    await simple.idle()
+    simple.clock.advance(61_000)
+    expect((await again()).statusCode).toBe(200)
+    const second = await simple.sms.read(phone)
+    expect(simple.sms.messages.filter(({ to }) => to === phone)).toHaveLength(2)
+    if (first.code !== second.code) {
+      await failToVerify(simple, { type: 'phone_change', phone, token: first.code }, DEAD_CODE)
+    }
+    expect((await verify(simple, { type: 'phone_change', phone, token: second.code })).status).toBe(200)
+  })
+
+  it('400, 422 and 429: a bad channel, a taken number, the interval', async () => {
+    const { user } = await createSignedIn(simple, { phone: nextPhone() })
+    const { headers } = await createSignedIn(simple)
+    const request = (payload: object) => ({ method: 'PUT', url: '/user', headers, payload }) as const
+    await failWith(simple, request({ phone: nextPhone(), channel: 'fax' }), [
+      400,
+      'validation_failed',
+      "Invalid channel, supported values are 'sms' or 'whatsapp'. 'whatsapp' is only supported if Twilio or Twilio Verify is used as the provider.",
+    ])
+    const taken = 'A user with this phone number has already been registered'
+    await failWith(simple, request({ phone: user.phone }), [422, 'phone_exists', taken])
+    const phone = nextPhone()
+    expect((await put(simple, { phone, channel: 'whatsapp' }, { headers })).status).toBe(200)
+    expect((await simple.sms.read(phone)).channel).toBe('whatsapp')
+    const wait = 'For security purposes, you can only request this after 60 seconds.'
+    await failWith(simple, request({ phone }), [429, 'over_sms_send_rate_limit', wait])
+  })
+
+  it('500: no gateway is set', async () => {
+    const none = await openMailApp({ AUTH_SMS_PROVIDER: '' })
+    const { headers } = await createSignedIn(none)
+    const answer = await none.app.inject({ method: 'PUT', url: '/user', headers, payload: { phone: nextPhone() } })
+    expect(answer.json()).toMatchObject({ code: 500, msg: 'Unable to get SMS provider' })
+    await none.close()
+  })
+
+  it('200: applied at once where phones are confirmed by themselves, and emails of the anonymous likewise', async () => {
+    const auto = await openMailApp({ ...SETTINGS, AUTH_SMS_AUTOCONFIRM: 'true', AUTH_MAILER_AUTOCONFIRM: 'true' })
+    const { access_token: token } = (await auto.post('/signup', {})).json()
+    const headers = { authorization: `Bearer ${token}` }
+    const [email, phone] = [nextEmail(), nextPhone()]
+    const { body } = await put(auto, { email, phone, password: 'correct horse' }, { headers })
+    expect(body).toMatchObject({
+      email,
+      phone,
+      is_anonymous: false,
+      email_confirmed_at: timestamp,
+      phone_confirmed_at: timestamp,
+      app_metadata: { providers: ['email', 'phone'] },
+    })
+    const login = await auto.post('/token?grant_type=password', { email, password: 'correct horse' })
+    expect(login.statusCode).toBe(200)
+    // Whoever has an email must confirm another one, even then.
+    const other = nextEmail()
+    expect((await put(auto, { email: other }, { headers })).body).toMatchObject({ email, new_email: other })
+    await auto.close()
+  })
+})

@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
+import { forgeBearer, OPERATOR } from '../../test/forged-token.ts'
+import { type MailApp, openMailApp } from '../../test/mail-app.ts'
+import { createSignedIn, type SignedIn, signIn } from '../../test/signed-in.ts'
+
+let test: MailApp
+beforeAll(async () => {
+  test = await openMailApp({
+    AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+    AUTH_MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED: 'true',
+    AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+  })
+})
+afterAll(() => test.close())
+
+type Headers = Readonly<Record<string, string>>
+
+async function put(payload: object, headers: Headers) {
+  const answer = await test.app.inject({ method: 'PUT', url: '/user', headers, payload })
+  return { status: answer.statusCode, body: answer.json() }
+}
+
+const expectFailure = (payload: object | undefined, headers: Headers, failure: Failure) =>
+  failWith(test, { method: 'PUT', url: '/user', headers, ...(payload ? { payload } : {}) }, failure)
+
+const refresh = async ({ refreshToken }: SignedIn) =>
+  (await test.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })).statusCode
+
+async function auditOf(userId: string) {
+  const query = test.deps.db.selectFrom('audit_log_entries').select('action').where('actor_id', '=', userId)
+  return (await query.orderBy('id').execute()).map(({ action }) => action)
+}
+
+describe('PUT /user', () => {
+  it('200: merges data key by key, where null deletes', async () => {
+    const { headers, record, user } = await createSignedIn(test)
+    const { status, body } = await put({ data: { name: null, nick: 'a', list: [1, null] } }, headers)
+    const at = '2026-01-02T03:04:05.678000+00:00'
+    const user_metadata = { nick: 'a', list: [1, null] }
+    expect({ status, body }).toEqual({ status: 200, body: { ...record, user_metadata, updated_at: at } })
+    expect((await put({}, headers)).body).toEqual(body)
+    expect((await put({ email: user.email, phone: '', password: '' }, headers)).body).toEqual(body)
+    expect(await auditOf(user.id)).toEqual(['login', 'user_modified', 'user_modified', 'user_modified'])
+  })
+
+  it('200: of many that change different keys at once, none is lost', async () => {
+    const { headers } = await createSignedIn(test)
+    await Promise.all(Array.from({ length: 10 }, (_, i) => put({ data: { [`k${i}`]: i } }, headers)))
+    const { body } = await put({}, headers)
+    expect(Object.keys(body.user_metadata).sort()).toEqual([...Array.from({ length: 10 }, (_, i) => `k${i}`), 'name'])
+  })
+
+  it('200 and 403: app_metadata is for admins', async () => {
+    const { headers } = await createSignedIn(test)
+    await expectFailure({ app_metadata: { plan: 'pro' } }, headers, [
+      403,
+      'not_admin',
+      'Updating app_metadata requires admin privileges',
+    ])
+    const admin = await createSignedIn(test, { role: 'supabase_admin' })
+    const { body } = await put({ app_metadata: { plan: 'pro' } }, admin.headers)
+    expect(body.app_metadata).toEqual({ plan: 'pro', provider: 'email', providers: ['email'] })
+  })
+
+  it('401 and 403: only for a live session of somebody who may act', async () => {
+    const { headers, user } = await createSignedIn(test)
+    await expectFailure({}, {}, [401, 'no_authorization', 'This endpoint requires a valid Bearer token'])
+    await expectFailure({}, OPERATOR, [403, 'bad_jwt', 'invalid claim: missing sub claim'])
+    const change = (values: { banned_until?: Date | null; deleted_at?: Date }) =>
+      test.deps.db.updateTable('users').set(values).where('id', '=', user.id).execute()
+    await change({ banned_until: new Date(Date.now() + 60_000) })
+    await expectFailure({}, headers, [403, 'user_banned', 'User is banned'])
+    await change({ banned_until: null })
+    await test.deps.db.deleteFrom('sessions').where('user_id', '=', user.id).execute()
+    const ended = 'Session from session_id claim in JWT does not exist'
+    await expectFailure({}, headers, [403, 'session_not_found', ended])
+    const sessionless = { authorization: forgeBearer({ sub: user.id }) }
+    expect((await put({}, sessionless)).status).toBe(200)
+    await change({ deleted_at: new Date() })
+    const gone = 'User from sub claim in JWT does not exist'
+    await expectFailure({}, sessionless, [403, 'user_not_found', gone])
+  })
+
+  it.each([
+    [{ email: 'x' }, 'Unable to validate email address: invalid format'],
+    [{ phone: '+0' }, 'Invalid phone number format (E.164 required)'],
+    [{ data: { x: 'y'.repeat(65_536) } }, 'User metadata may not be larger than 65536 bytes'],
+    [{ email: 'a@b.c', code_challenge: 'x'.repeat(43) }, 'PKCE flow requires code_challenge_method and code_challenge'],
+    [{ password: 'x'.repeat(73) }, 'Password cannot be longer than 72 characters'],
+  ])('400: %j', async (payload, text) => {
+    const { headers } = await createSignedIn(test)
+    await expectFailure(payload, headers, [400, 'validation_failed', text])
+  })
+
+  it('400: no body', async () => {
+    const { headers } = await createSignedIn(test)
+    const text = 'Could not parse request body as JSON: the body is empty'
+    await expectFailure(undefined, headers, [400, 'bad_json', text])
+  })
+
+  it('429: more requests than the bucket has', async () => {
+    const limited = await openMailApp({ AUTH_RATE_LIMIT_HEADER: 'x-client', AUTH_RATE_LIMIT_OTP: '30' })
+    const headers = { 'x-client': 'a' }
+    const ask = () => limited.app.inject({ method: 'PUT', url: '/user', headers, payload: {} })
+    for (let i = 0; i < 30; i += 1) expect((await ask()).statusCode).toBe(401)
+    expect((await ask()).json()).toMatchObject({ code: 429, error_code: 'over_request_rate_limit' })
+    await limited.close()
+  })
+})
+
+describe('PUT /user with a password', () => {
+  it('200: ends all other sessions and every message that is on its way, and tells the user', async () => {
+    const own = await createSignedIn(test)
+    const other = await signIn(test, own)
+    await test.post('/recover', { email: own.email })
+    const { token } = await test.readMail(own.email)
+    const { status, body } = await put({ password: 'another horse' }, own.headers)
+    expect({ status, email: body.email }).toEqual({ status: 200, email: own.email })
+    expect([await refresh(own), await refresh(other)]).toEqual([200, 400])
+    const recovery = await test.post('/verify', { type: 'recovery', token_hash: token })
+    expect(recovery.json()).toMatchObject({ error_code: 'otp_expired' })
+    const { mail } = await test.readMail(own.email)
+    expect(mail.subject).toBe('Your password was changed')
+    const login = (password: string) => test.post('/token?grant_type=password', { email: own.email, password })
+    expect([(await login(own.password)).statusCode, (await login('another horse')).statusCode]).toEqual([400, 200])
+    expect(await auditOf(own.user.id)).toContain('user_updated_password')
+  })
+
+  it('422: a weak one, and the one that is there', async () => {
+    const { headers, password } = await createSignedIn(test)
+    await expectFailure({ password: 'short' }, headers, [
+      422,
+      'weak_password',
+      'Password should be at least 6 characters.',
+      { weak_password: { reasons: ['length'] } },
+    ])
+    const same = 'New password should be different from the old password.'
+    await expectFailure({ password }, headers, [422, 'same_password', same])
+  })
+
+  it('403: of two sessions that set one at once, one wins and the other is over', async () => {
+    const own = await createSignedIn(test)
+    const other = await signIn(test, own)
+    const answers = await Promise.all([
+      put({ password: 'first horse' }, own.headers),
+      put({ password: 'second horse' }, other.headers),
+    ])
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 403])
+    expect(answers.find(({ status }) => status === 403)?.body.error_code).toBe('session_not_found')
+  })
+
+  it('401: needs the second factor of who has one', async () => {
+    const { headers, user, sessionId } = await createSignedIn(test)
+    await test.deps.db
+      .insertInto('mfa_factors')
+      .values({ user_id: user.id, factor_type: 'totp', status: 'verified' })
+      .execute()
+    const text = 'AAL2 session is required to update email or password when MFA is enabled.'
+    for (const payload of [{ password: 'another horse' }, { email: 'other@example.com' }, { phone: '14155550100' }]) {
+      await expectFailure(payload, headers, [401, 'insufficient_aal', text])
+    }
+    expect((await put({ data: { x: 1 }, email: user.email }, headers)).status).toBe(200)
+    await test.deps.db.updateTable('sessions').set({ aal: 'aal2' }).where('id', '=', sessionId).execute()
+    expect((await put({ password: 'another horse' }, headers)).status).toBe(200)
+  })
+
+  it('422: an anonymous user needs an address with it', async () => {
+    const { access_token: token } = (await test.post('/signup', {})).json()
+    const headers = { authorization: `Bearer ${token}` }
+    const text = 'Updating password of an anonymous user without an email or phone is not allowed'
+    await expectFailure({ password: 'correct horse' }, headers, [422, 'validation_failed', text])
+    const email = 'anonymous@example.com'
+    const { status, body } = await put({ email, password: 'correct horse' }, headers)
+    expect({ status, body }).toMatchObject({ status: 200, body: { new_email: email, is_anonymous: true, email: '' } })
+  })
+})

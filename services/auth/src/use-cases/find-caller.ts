@@ -1,0 +1,47 @@
+import type { Kysely, Transaction } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import { sessionNotFound, tokenUserNotFound, userBanned } from '../errors.ts'
+import type { Caller } from '../sessions/caller.ts'
+import { findSession, type Session } from '../sessions/session-rows.ts'
+import { isBanned, isStaged, type User } from '../users/user.ts'
+import { findUserById, lockUserById } from '../users/user-repository.ts'
+
+/** A user who may change something in their own name. */
+export interface ActiveCaller {
+  readonly user: User
+  /** Undefined for a token without session: it counts as aal1, and as old. */
+  readonly session: Session | undefined
+}
+
+/**
+ * Finds who asks. What changes something needs a live session, other than what only reads (ruling R6).
+ * @throws tokenUserNotFound, userBanned, sessionNotFound
+ */
+export function findCaller(deps: Pick<AuthDeps, 'db' | 'now'>, caller: Caller): Promise<ActiveCaller> {
+  return admit(deps.db, deps, caller, findUserById(deps.db, caller.userId))
+}
+
+/** The same under the user's lock, which every end of a session waits for. */
+export function lockCaller(
+  trx: Transaction<AuthDatabase>,
+  deps: Pick<AuthDeps, 'now'>,
+  caller: Caller,
+): Promise<ActiveCaller> {
+  return admit(trx, deps, caller, lockUserById(trx, caller.userId))
+}
+
+async function admit(
+  db: Kysely<AuthDatabase>,
+  { now }: Pick<AuthDeps, 'now'>,
+  { userId, sessionId }: Caller,
+  found: Promise<User | undefined>,
+): Promise<ActiveCaller> {
+  const user = await found
+  if (!user || isStaged(user) || user.deletedAt !== null) throw tokenUserNotFound()
+  if (isBanned(user, now())) throw userBanned()
+  if (sessionId === null) return { user, session: undefined }
+  const session = await findSession(db, userId, sessionId)
+  if (!session) throw sessionNotFound()
+  return { user, session }
+}

@@ -1,0 +1,49 @@
+import type { AuthDeps } from '../deps.ts'
+import { reauthenticationNeeded, samePassword } from '../errors.ts'
+import { returnGuess } from '../one-time-tokens/one-time-token-repository.ts'
+import { requirePassword } from '../passwords/require-password.ts'
+import { type CheckedNonce, checkNonce } from './check-nonce.ts'
+import type { ActiveCaller } from './find-caller.ts'
+
+export interface NewPassword {
+  readonly password: string
+  readonly nonce: string | undefined
+  /** Address of the client, for the limit of failures. */
+  readonly address: string
+}
+
+/** A password that may be stored, and the nonce that goes with it. */
+export interface PreparedPassword {
+  readonly hash: string
+  /** Undefined where none was needed. */
+  readonly nonce: CheckedNonce | undefined
+}
+
+const FRESH_MS = 24 * 3_600_000
+
+/**
+ * The rules of a password that its owner sets, in the order of contract 7.8, and its hash. Nothing is locked meanwhile.
+ * @throws validationFailed, weakPassword, reauthenticationNeeded, reauthenticationNotValid, samePassword
+ */
+export async function preparePassword(
+  deps: AuthDeps,
+  caller: ActiveCaller,
+  { password, nonce, address }: NewPassword,
+): Promise<PreparedPassword> {
+  const { user } = caller
+  requirePassword(deps.config.passwords.policy, password)
+  const isNeeded = deps.config.security.reauthenticateForPassword && !isFresh(deps, caller)
+  if (isNeeded && !nonce) throw reauthenticationNeeded()
+  const checked = isNeeded && nonce ? await checkNonce(deps, user, { nonce, address }) : undefined
+  const { matches } = await deps.passwords.verify(user.passwordHash, password)
+  if (matches) {
+    if (checked) await returnGuess(deps.db, checked.id)
+    throw samePassword()
+  }
+  return { hash: await deps.passwords.hash(password), nonce: checked }
+}
+
+/** Whoever has signed in within a day need not prove again who they are (contract 7.9). */
+function isFresh({ now }: Pick<AuthDeps, 'now'>, { session }: ActiveCaller): boolean {
+  return session !== undefined && now().getTime() - Date.parse(session.startedAt) <= FRESH_MS
+}

@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto'
+import type { Transaction } from 'kysely'
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import { emailNotVerified, phoneNotVerified, validationFailed } from '../errors.ts'
+import { queueMail } from '../mail/mail-job.ts'
+import { hashCode, makeCode, makeSalt } from '../one-time-tokens/one-time-token.ts'
+import { replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
+import { requireInterval } from '../rate-limits/send-interval.ts'
+import { takeSms } from '../rate-limits/sms-allowance.ts'
+import type { Caller } from '../sessions/caller.ts'
+import { queueSms } from '../sms/sms-job.ts'
+import type { User } from '../users/user.ts'
+import { updateUser } from '../users/user-repository.ts'
+import { findCaller, lockCaller } from './find-caller.ts'
+import { issueSmsCode } from './issue-sms-code.ts'
+
+export interface Reauthentication {
+  readonly caller: Caller
+  /** For the audit trail. */
+  readonly ip: string
+}
+
+/** Sends the nonce by which the caller proves that they still are who signed in: by email, else by SMS (contract 4.6). */
+export async function reauthenticate(deps: AuthDeps, { caller, ip }: Reauthentication): Promise<void> {
+  const { email, phone } = requireAddress((await findCaller(deps, caller)).user)
+  const allowance = email === null ? await takeSms(deps, phone ?? '') : await deps.rateLimits.email.take()
+  try {
+    await deps.db.transaction().execute(async (trx) => {
+      const user = requireAddress((await lockCaller(trx, deps, caller)).user)
+      await updateUser(trx, user.id, { reauthentication_sent_at: deps.now() })
+      await (user.email === null
+        ? sendBySms(trx, deps, user, user.phone ?? '')
+        : sendByMail(trx, deps, user, user.email))
+      await recordAudit(trx, deps, { action: 'user_reauthenticate_requested', actor: user, ip })
+    })
+  } catch (error) {
+    await allowance.giveBack()
+    throw error
+  }
+}
+
+function requireAddress(user: User): User {
+  if (user.email === null && user.phone === null) {
+    throw validationFailed({ message: 'Reauthentication requires the user to have an email or a phone number' })
+  }
+  if (user.email !== null && user.emailConfirmedAt === null) throw emailNotVerified()
+  if (user.email === null && user.phoneConfirmedAt === null) throw phoneNotVerified()
+  return user
+}
+
+/** A code to type, without a link: it is for the page that has asked for it. */
+async function sendByMail(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  { id, userMetadata }: User,
+  email: string,
+): Promise<void> {
+  const { config, now, randomBytes, serverKeys } = deps
+  await requireInterval(trx, deps, { kind: 'reauthentication', identifier: email })
+  const sentAt = now()
+  const expiresAt = new Date(sentAt.getTime() + config.mail.codeLifetimeSeconds * 1_000)
+  const code = makeCode(randomBytes, config.mail.codeLength)
+  const codeSalt = makeSalt(randomBytes)
+  const codeHash = hashCode(serverKeys.hmac, codeSalt, email, code)
+  await replaceToken(trx, {
+    userId: id,
+    kind: 'reauthentication',
+    relatesTo: email,
+    linkHash: null,
+    codeHash,
+    codeSalt,
+    flowStateId: null,
+    sentAt,
+    expiresAt,
+  })
+  await queueMail(trx, deps, {
+    kind: 'REAUTHENTICATION',
+    to: email,
+    expiresAt: expiresAt.toISOString(),
+    variables: { Token: code, SiteURL: config.signup.redirects.siteUrl, Email: email, Data: userMetadata },
+  })
+}
+
+async function sendBySms(trx: Transaction<AuthDatabase>, deps: AuthDeps, user: User, phone: string): Promise<void> {
+  await requireInterval(trx, deps, { kind: 'sms', identifier: phone })
+  const message = { user, phone, tokenKind: 'reauthentication', channel: 'sms', messageId: randomUUID() } as const
+  const sms = await issueSmsCode(trx, deps, message)
+  if (sms) await queueSms(trx, deps, sms)
+}

@@ -1,0 +1,47 @@
+import type { Transaction } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import type { MessageRequest } from '../message-requests/message-request.ts'
+import { touchInterval } from '../rate-limits/send-interval.ts'
+import type { User } from '../users/user.ts'
+import { lockUserByIdentifier } from '../users/user-repository.ts'
+import { sendEmailChange } from './send-email-change.ts'
+import { sendPhoneChange } from './send-phone-change.ts'
+
+/** Sends the mails of a pending change of email once more; both addresses begin anew. @returns whether one is pending */
+export async function resendEmailChange(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  request: MessageRequest,
+): Promise<boolean> {
+  const user = await lockOwner(trx, request)
+  if (!user || user.emailChange === null) return false
+  const { pkce, messageId } = request
+  await sendEmailChange(trx, deps, user, { newEmail: user.emailChange, pkce, context: request, messageId })
+  return true
+}
+
+/**
+ * Sends the code of a pending change of phone once more. @returns whether one is pending, and an SMS may go: the interval
+ * of the new number is known only here
+ */
+export async function resendPhoneChange(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  { channel = 'sms', messageId, ...request }: MessageRequest,
+): Promise<boolean> {
+  const user = await lockOwner(trx, request)
+  if (!user || user.phoneChange === null) return false
+  const waitMs = await touchInterval(trx, deps, { kind: 'sms', identifier: user.phoneChange })
+  if (waitMs !== undefined) return false
+  return sendPhoneChange(trx, deps, user, { newPhone: user.phoneChange, channel, messageId })
+}
+
+/** Users are known by what they have now, an email or a phone, whichever of the two changes. */
+async function lockOwner(
+  trx: Transaction<AuthDatabase>,
+  { audience, identifier }: Pick<MessageRequest, 'audience' | 'identifier'>,
+): Promise<User | undefined> {
+  const user = await lockUserByIdentifier(trx, identifier)
+  return user?.aud === audience ? user : undefined
+}

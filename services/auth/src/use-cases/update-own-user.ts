@@ -1,0 +1,98 @@
+import type { Transaction } from 'kysely'
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import { appMetadataForAdmins, reauthenticationNotValid } from '../errors.ts'
+import { notify } from '../mail/notification.ts'
+import { consumeToken, deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
+import type { Caller } from '../sessions/caller.ts'
+import { deleteSessionsOfUser } from '../sessions/session-rows.ts'
+import { mergeMetadata } from '../users/metadata.ts'
+import type { Profile } from '../users/profile.ts'
+import { getProfile } from '../users/user-profile-repository.ts'
+import { updateUser } from '../users/user-repository.ts'
+import { changeOwnAddresses, type OwnAddresses, takeOwnMessages } from './change-own-addresses.ts'
+import { TAKEN_FOR_USER, withUniqueIdentifiers } from './claim-identifier.ts'
+import { type ActiveCaller, findCaller, lockCaller } from './find-caller.ts'
+import { judgeOwnChanges } from './judge-own-changes.ts'
+import { type PreparedPassword, preparePassword } from './prepare-password.ts'
+import type { RequestContext } from './request-context.ts'
+
+/** What a user wants of their own account. Undefined members stay as they are. */
+export interface OwnChanges extends OwnAddresses {
+  readonly password: string | undefined
+  readonly nonce: string | undefined
+  readonly data: Readonly<Record<string, unknown>> | undefined
+  /** For callers with an admin's role. */
+  readonly appMetadata: Readonly<Record<string, unknown>> | undefined
+}
+
+export interface UpdateOwnUser {
+  readonly caller: Caller
+  readonly changes: OwnChanges
+  readonly context: RequestContext
+}
+
+/**
+ * Changes the caller's own account (contract 4.6). Everything is judged before anything is hashed or counted; then one
+ * transaction does it all, under the user's lock, or nothing of it.
+ */
+export async function updateOwnUser(deps: AuthDeps, { caller, changes, context }: UpdateOwnUser): Promise<Profile> {
+  const { password, nonce } = changes
+  const found = await findCaller(deps, caller)
+  if (changes.appMetadata && !caller.isAdmin) throw appMetadataForAdmins()
+  await judgeOwnChanges(deps, found, changes)
+  const { address } = context
+  const prepared = password === undefined ? undefined : await preparePassword(deps, found, { password, nonce, address })
+  const allowances = await takeOwnMessages(deps, found.user, changes)
+  try {
+    return await withUniqueIdentifiers(deps, TAKEN_FOR_USER, async (trx) => {
+      const active = await lockCaller(trx, deps, caller)
+      await change(trx, deps, active, { changes, context, prepared })
+      return getProfile(trx, caller.userId)
+    })
+  } catch (error) {
+    for (const allowance of allowances) await allowance.giveBack()
+    throw error
+  }
+}
+
+interface Change {
+  readonly changes: OwnChanges
+  readonly context: RequestContext
+  readonly prepared: PreparedPassword | undefined
+}
+
+async function change(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  active: ActiveCaller,
+  { changes, context, prepared }: Change,
+): Promise<void> {
+  const { user } = active
+  const { data, appMetadata } = changes
+  if (prepared) await changePassword(trx, deps, active, { prepared, ip: context.ip })
+  const current = await updateUser(trx, user.id, {
+    updated_at: deps.now(),
+    ...(data && { raw_user_meta_data: mergeMetadata(user.userMetadata, data) }),
+    ...(appMetadata && { raw_app_meta_data: mergeMetadata(user.appMetadata, appMetadata) }),
+  })
+  await recordAudit(trx, deps, { action: 'user_modified', actor: user, ip: context.ip })
+  await changeOwnAddresses(trx, deps, current, { changes, context })
+}
+
+/** With a new password everybody else is signed out, and no message that is on its way works any more (contract 4.6). */
+async function changePassword(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  { user, session }: ActiveCaller,
+  { prepared, ip }: { readonly prepared: PreparedPassword; readonly ip: string },
+): Promise<void> {
+  const { hash, nonce } = prepared
+  if (nonce && !(await consumeToken(trx, nonce, nonce))) throw reauthenticationNotValid()
+  await updateUser(trx, user.id, { encrypted_password: hash, updated_at: deps.now() })
+  await deleteSessionsOfUser(trx, user.id, session?.id)
+  await deleteTokensOfUser(trx, user.id)
+  await notify(trx, deps, user, { name: 'PASSWORD_CHANGED', variables: {} })
+  await recordAudit(trx, deps, { action: 'user_updated_password', actor: user, ip })
+}

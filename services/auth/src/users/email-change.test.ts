@@ -1,0 +1,54 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type EmailChangeToken, judgeEmailChange, needsBoth } from './email-change.ts'
+
+const user = (email: string | null, emailChangeConfirmStatus = 0) => ({ email, emailChangeConfirmStatus })
+
+describe('judgeEmailChange', () => {
+  it.each([
+    ['the new address of a secure change', user('a@b.c'), 'email_change_new', true, 'confirm-one'],
+    ['the current address of a secure change', user('a@b.c'), 'email_change_current', true, 'confirm-one'],
+    ['the second of a secure change', user('a@b.c', 1), 'email_change_new', true, 'apply'],
+    ['the second, also when the setting has changed', user('a@b.c', 1), 'email_change_new', false, 'apply'],
+    ['the new address of one who has none', user(null), 'email_change_new', true, 'apply'],
+    ['the new address of a simple change', user('a@b.c'), 'email_change_new', false, 'apply'],
+    ['the current address of a simple change', user('a@b.c'), 'email_change_current', false, 'refuse'],
+  ] as const)('%s', (...[, who, used, secure, verdict]) => {
+    expect(judgeEmailChange(who, used, secure)).toBe(verdict)
+  })
+
+  it('lets no change through whose new address has not confirmed, nor a secure one without the current address', () => {
+    const step = fc.oneof(
+      fc.constantFrom<EmailChangeToken>('email_change_new', 'email_change_current'),
+      fc.constant('send' as const),
+    )
+    fc.assert(
+      fc.property(
+        fc.boolean(),
+        fc.constantFrom('a@b.c', null),
+        fc.array(step, { maxLength: 12 }),
+        (secure, email, steps) => {
+          const mailed = (): EmailChangeToken[] =>
+            needsBoth({ email }, secure) ? ['email_change_new', 'email_change_current'] : ['email_change_new']
+          let unused = new Set(mailed())
+          let used = new Set<EmailChangeToken>()
+          let status = 0
+          for (const what of steps) {
+            if (what === 'send') {
+              unused = new Set(mailed())
+              used = new Set()
+              status = 0
+            } else if (unused.delete(what)) {
+              used.add(what)
+              const verdict = judgeEmailChange(user(email, status), what, secure)
+              if (verdict === 'confirm-one') status = 1
+              if (verdict !== 'apply') continue
+              expect(used).toEqual(new Set(mailed()))
+              return
+            }
+          }
+        },
+      ),
+    )
+  })
+})

@@ -1,0 +1,30 @@
+import type { User } from './user.ts'
+
+/** Which of the two messages of a pending change was used: that to the new address, or that to the current one. */
+export type EmailChangeToken = 'email_change_new' | 'email_change_current'
+
+/**
+ * What a used message does to a pending change of email (contract 6.2). `confirm-one`: the other address has yet to
+ * confirm. `refuse`: the current address alone proves nothing about the new one.
+ */
+export type EmailChangeVerdict = 'confirm-one' | 'apply' | 'refuse'
+
+/**
+ * Judges a message of a change. Each message can be used once and sending a change anew forgets what was confirmed, so a
+ * message that comes second is the one to the other address.
+ * @param secure MAILER_SECURE_EMAIL_CHANGE_ENABLED
+ */
+export function judgeEmailChange(
+  user: Pick<User, 'email' | 'emailChangeConfirmStatus'>,
+  used: EmailChangeToken,
+  secure: boolean,
+): EmailChangeVerdict {
+  if (user.emailChangeConfirmStatus > 0) return 'apply'
+  if (needsBoth(user, secure)) return 'confirm-one'
+  return used === 'email_change_new' ? 'apply' : 'refuse'
+}
+
+/** Whether the current address must agree to a change too. */
+export function needsBoth({ email }: Pick<User, 'email'>, secure: boolean): boolean {
+  return secure && email !== null
+}

@@ -1,0 +1,29 @@
+import type { TestApp } from './auth-app.ts'
+import { createSignedUp, type SignedUp } from './signed-up.ts'
+
+/** A person with a session. */
+export interface SignedIn extends SignedUp {
+  readonly headers: { readonly authorization: string }
+  readonly refreshToken: string
+  readonly sessionId: string
+  /** The record that the session carried. */
+  readonly record: Readonly<Record<string, unknown>>
+}
+
+/** Signs somebody in by password. */
+export async function signIn({ app }: Pick<TestApp, 'app'>, person: SignedUp): Promise<SignedIn> {
+  const payload = { email: person.email, password: person.password }
+  const answer = await app.inject({ method: 'POST', url: '/token?grant_type=password', payload })
+  const { access_token: token, refresh_token: refreshToken, user: record } = answer.json()
+  const claims = JSON.parse(Buffer.from(String(token).split('.')[1] ?? '', 'base64url').toString())
+  const headers = { authorization: `Bearer ${token}` }
+  return { ...person, headers, refreshToken, sessionId: String(claims.session_id), record }
+}
+
+/** Makes a confirmed user with a password and signs them in. */
+export async function createSignedIn(
+  test: TestApp,
+  changes: Parameters<typeof createSignedUp>[1] = {},
+): Promise<SignedIn> {
+  return signIn(test, await createSignedUp(test.deps, changes))
+}
