@@ -1,0 +1,105 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { openTestApp } from './auth-app.ts'
+import { expectFailure, type FailingRequest } from './expect-failure.ts'
+import { OPERATOR } from './forged-token.ts'
+
+const SETTINGS = {
+  AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+  AUTH_RATE_LIMIT_HEADER: 'X-Real-IP',
+  AUTH_RATE_LIMIT_ANONYMOUS_USERS: '3',
+}
+const OFF = Object.fromEntries(
+  ['TOKEN_REFRESH', 'VERIFY', 'OTP', 'ANONYMOUS_USERS'].map((name) => [`AUTH_RATE_LIMIT_${name}`, 'off']),
+)
+const limited = await openTestApp({ settings: SETTINGS })
+const unlimited = await openTestApp({ settings: { ...SETTINGS, ...OFF } })
+const guarded = await openTestApp({
+  settings: {
+    AUTH_SECURITY_CAPTCHA_ENABLED: 'true',
+    AUTH_SECURITY_CAPTCHA_SECRET: 'secret',
+    AUTH_SECURITY_CAPTCHA_URL: 'http://127.0.0.1:1/',
+  },
+})
+afterAll(() => Promise.all([limited.close(), unlimited.close(), guarded.close()]))
+
+interface Guarded extends FailingRequest {
+  /** Requests that a client has at once, for all rows of a bucket together (contract 7.12). */
+  readonly bucket?: readonly [name: string, burst: number]
+  readonly captcha: boolean
+}
+
+/** Requests that their guards let pass, and that fail afterwards: they cost nothing. */
+const requests: readonly Guarded[] = [
+  { method: 'POST', url: '/token', payload: {}, bucket: ['token', 30], captcha: false },
+  { method: 'POST', url: '/token?grant_type=password', payload: {}, bucket: ['token', 30], captcha: true },
+  { method: 'GET', url: '/verify', bucket: ['verify', 30], captcha: false },
+  { method: 'POST', url: '/verify', payload: {}, bucket: ['verify', 30], captcha: false },
+  { method: 'POST', url: '/signup', payload: { email: 'x' }, bucket: ['signup', 30], captcha: true },
+  {
+    method: 'POST',
+    url: '/signup',
+    payload: { data: { x: 'x'.repeat(70_000) } },
+    bucket: ['anonymous', 3],
+    captcha: true,
+  },
+  { method: 'POST', url: '/recover', payload: {}, bucket: ['recover', 30], captcha: true },
+  { method: 'POST', url: '/resend', payload: {}, bucket: ['resend', 30], captcha: true },
+  { method: 'POST', url: '/magiclink', payload: { email: 'x' }, bucket: ['magiclink', 30], captcha: true },
+  { method: 'POST', url: '/otp', payload: {}, bucket: ['otp', 30], captcha: true },
+  { method: 'POST', url: '/invite', payload: {}, captcha: false },
+  { method: 'GET', url: '/settings', captcha: false },
+]
+const byBucket = [...Map.groupBy(requests, ({ bucket }) => bucket?.[0])]
+const ask = ({ app }: typeof limited, { method, url, payload }: FailingRequest, headers: Record<string, string>) =>
+  app.inject({ method, url, headers, ...(payload === undefined ? {} : { payload }) })
+
+describe('request buckets', () => {
+  it.each(byBucket.filter(([name]) => name !== undefined))(
+    '429: more requests than the bucket %s has',
+    async (_name, rows) => {
+      const [first] = rows
+      if (!first?.bucket) throw new Error('no bucket')
+      const from = { 'x-real-ip': '192.0.2.1' }
+      // All rows of a bucket count together.
+      for (let i = 0; i < first.bucket[1]; i += 1) {
+        const answer = await ask(limited, rows[i % rows.length] ?? first, from)
+        expect(answer.statusCode).toBe(400)
+      }
+      for (const row of rows) {
+        const oauth = row.url.startsWith('/token')
+          ? { error: 'slow_down', error_description: 'Request rate limit reached' }
+          : {}
+        await expectFailure(limited, { ...row, headers: from }, [
+          429,
+          'over_request_rate_limit',
+          'Request rate limit reached',
+          oauth,
+        ])
+        expect(Number((await ask(limited, row, from)).headers['retry-after'])).toBeGreaterThan(0)
+        expect((await ask(limited, row, { 'x-real-ip': '192.0.2.2' })).statusCode).toBe(400)
+        expect((await ask(limited, row, {})).statusCode).toBe(400)
+      }
+    },
+  )
+
+  it('can be switched off', async () => {
+    const from = { 'x-real-ip': '192.0.2.1' }
+    for (const row of requests.filter(({ bucket }) => bucket)) {
+      for (let i = 0; i < 31; i += 1) expect((await ask(unlimited, row, from)).statusCode).toBe(400)
+    }
+  })
+})
+
+describe('captcha', () => {
+  const text = 'captcha protection: request disallowed (no captcha_token found)'
+  it.each(requests.filter(({ captcha }) => captcha))('400: $method $url without a token', async (row) => {
+    const oauth = row.url.startsWith('/token') ? { error: 'invalid_request', error_description: text } : {}
+    await expectFailure(guarded, row, [400, 'captcha_failed', text, oauth])
+    const admitted = await ask(guarded, row, OPERATOR)
+    expect(admitted.json().error_code).not.toBe('captcha_failed')
+  })
+
+  it.each(requests.filter(({ captcha }) => !captcha))('is not asked for by $method $url', async (row) => {
+    expect((await ask(guarded, row, {})).body).not.toContain('captcha')
+  })
+})
