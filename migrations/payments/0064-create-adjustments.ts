@@ -23,7 +23,8 @@ export const createAdjustments: MigrationSource = (names) => ({
         );
         RETURN NEXT;
       END $$`.execute(db)
-    // What the acquirer has paid for captures, less refunds: once for each of its references.
+    // What the acquirer has paid for captures, less refunds: once for each of its references, true for the first time. NULL
+    // when there is no such merchant.
     await sql`
       CREATE FUNCTION ${names.id('settle_scheme')}(p_merchant_id text, p_currency text, p_amount bigint, p_ref text)
       RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
@@ -31,6 +32,7 @@ export const createAdjustments: MigrationSource = (names) => ({
         moved ${names.id('movement')} := ${names.id('balance_movement')}(p_merchant_id, 'schemeSettled', 0, p_ref, NULL);
       BEGIN
         PERFORM FROM ${names.id('merchant_balances')} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;
+        IF NOT FOUND THEN RETURN NULL; END IF;
         PERFORM FROM ${names.id('journals')} j
           WHERE j.merchant_id = p_merchant_id AND j.kind = 'schemeSettled' AND j.cause_id = p_ref;
         IF FOUND THEN RETURN false; END IF;

@@ -18,6 +18,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import { pino } from 'pino'
 import { type Acquirers, createAcquirers } from './acquirers/acquirers.ts'
 import { createHttpAcquirer } from './acquirers/http-acquirer.ts'
+import { observeAcquiring } from './acquirers/observe-acquiring.ts'
 import { createSimulator } from './acquirers/simulator.ts'
 import { createKeyUsage, type KeyUsage } from './apps/key-usage.ts'
 import type { PaymentsConfig } from './config.ts'
@@ -86,6 +87,7 @@ export interface WebhookDeps {
 
 /** The dependencies of a serving process, and what starts and ends them. */
 export interface ProcessDeps extends PaymentsDeps {
+  readonly db: Database<PaymentsTables>['db']
   readonly metrics: Metrics
   /** Undefined where no mail server is set. */
   readonly mailer: Mailer | undefined
@@ -121,6 +123,7 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
   ])
   const database = openPaymentsDatabase(config, (error) => logger.warn({ err: error }, 'database connection lost'))
   observeConnections(metrics.meter, database)
+  observeAcquiring(metrics.meter, { db: database.db, schema: database.names.jobSchema })
   const { rateLimitStore, redisUrl } = config
   const limiters = await openLimiterStore({ store: rateLimitStore, redisUrl }, database, (error) =>
     logger.warn({ err: error }, 'the store of the rate limits is away'),
@@ -128,6 +131,7 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
   const jobs = connectJobs(config, { meter: metrics.meter, logger })
   const mailer = config.smtp && createMailer(config.smtp)
   return {
+    db: database.db,
     lanes: database.lanes,
     limits: createRateLimits(config.rateLimits, limiters.store),
     repeats: createRepeats(),

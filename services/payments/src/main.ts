@@ -3,11 +3,12 @@ import { runCommandLine } from '@trestle/common/server/command-line.ts'
 import { migrateCommand } from '@trestle/service/migrate-command.ts'
 import { Command } from 'commander'
 import { appCommand } from './commands/app.ts'
+import { attemptsCommand } from './commands/attempts.ts'
 import { doctor } from './commands/doctor.ts'
+import { exceptionsCommand } from './commands/exceptions.ts'
 import { fxCommand } from './commands/fx.ts'
 import { ledgerCommand } from './commands/ledger.ts'
 import { merchantCommand } from './commands/merchant.ts'
-
 import { payoutCommand } from './commands/payout.ts'
 import { serve } from './commands/serve.ts'
 import { loadPaymentsConfig } from './config.ts'
@@ -28,7 +29,15 @@ program
   .description('run the HTTP service (also without a command)')
   .action(() => serve(loadConfig(), process))
 program.addCommand(migrateCommand(() => migrateOptions(loadConfig()), print))
-for (const command of [appCommand, merchantCommand, fxCommand, ledgerCommand, payoutCommand])
+for (const command of [
+  appCommand,
+  merchantCommand,
+  attemptsCommand,
+  exceptionsCommand,
+  fxCommand,
+  ledgerCommand,
+  payoutCommand,
+])
   program.addCommand(command(operator))
 program
   .command('doctor')

@@ -1,5 +1,15 @@
 import type { AnyTask } from '@trestle/jobs/task.ts'
+import { acquirerTask } from './acquirers/acquirer-task.ts'
+import { acquirerEventsTask } from './acquirers/event-task.ts'
+import { inquiryTask } from './attempts/inquiry-task.ts'
+import { attemptSweepTask } from './attempts/sweep-task.ts'
 import { invitationMailTask } from './invitations/invitation-mail.ts'
 
 /** Every kind of background work of the service; `migrate` makes a queue for each. */
-export const tasks: readonly AnyTask[] = [invitationMailTask]
+export const tasks: readonly AnyTask[] = [
+  acquirerTask,
+  acquirerEventsTask,
+  attemptSweepTask,
+  inquiryTask,
+  invitationMailTask,
+]

@@ -1,12 +1,23 @@
 import type { ProcessDeps } from './deps.ts'
 import { workOnInvitationMails } from './invitations/send-invitation.ts'
+import { workOnAcquirerEvents } from './use-cases/apply-acquirer-events.ts'
+import { workOnInquiries } from './use-cases/inquire-attempt.ts'
+import { workOnOperations } from './use-cases/submit-operation.ts'
+import { workOnAttemptSweeps } from './use-cases/sweep-attempts.ts'
 
-type WorkDeps = Pick<ProcessDeps, 'lanes' | 'jobs' | 'outbox' | 'keyUsage' | 'logger' | 'meter' | 'baseUrl' | 'mailer'>
+type WorkDeps = Pick<
+  ProcessDeps,
+  'db' | 'lanes' | 'jobs' | 'outbox' | 'keyUsage' | 'acquirers' | 'logger' | 'meter' | 'baseUrl' | 'mailer'
+>
 
 /** Begins the background work of a process, once its jobs are open. */
 export async function startWork(deps: WorkDeps): Promise<void> {
   if (deps.mailer) await workOnInvitationMails(deps, deps.mailer)
   else deps.logger.warn('no mail server is set: mails wait in the queue')
+  await workOnOperations(deps)
+  await workOnInquiries(deps)
+  await workOnAttemptSweeps(deps)
+  await workOnAcquirerEvents(deps)
   deps.outbox.start()
   deps.keyUsage.start()
 }

@@ -154,7 +154,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
   const mailer = smtp && createMailer({ url: `smtp://${smtp.host}:${smtp.port}`, from: 'payments@example.com' })
   if (work) {
     await jobs.open()
-    await startWork({ ...deps, mailer })
+    await startWork({ ...deps, db: database.db, mailer })
   }
   return {
     app,

@@ -1,7 +1,6 @@
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Command } from 'commander'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
@@ -14,6 +13,7 @@ import {
   type TestPayments,
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
+import { commandRunner } from '../../test/run-command.ts'
 import { payoutCommand } from './payout.ts'
 
 let payments: TestPayments
@@ -29,16 +29,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-async function run(...words: string[]): Promise<string[]> {
-  const lines: string[] = []
-  const command = payoutCommand({ open: async () => operatorDeps(payments), print: (line) => lines.push(line) })
-  await new Command()
-    .exitOverride()
-    .addCommand(command)
-    .parseAsync(['payout', ...words], { from: 'user' })
-  return lines
-}
-const json = async <T>(...words: string[]): Promise<T> => JSON.parse((await run(...words, '--json')).join('\n'))
+const { run, json } = commandRunner([payoutCommand], () => operatorDeps(payments))
 
 /** A live merchant with money that is due. */
 async function merchantWithMoney(currency: string, changes: object = {}): Promise<string> {
@@ -74,15 +65,18 @@ describe('payments payout', () => {
       .set({ clock_offset: 0n })
       .where('merchant_id', '=', young)
       .execute()
-    const turns = await json<{ merchantId: string; payout?: string; amount?: number; skipped?: string }[]>('run')
+    const turns = await json<{ merchantId: string; payout?: string; amount?: number; skipped?: string }[]>(
+      'payout',
+      'run',
+    )
     expect(turns).toEqual([
       { merchantId: rich, payout: expect.stringMatching(/^[0-9a-f]{24}$/), amount: 9_840 },
       { merchantId: homeless, skipped: 'no_iban' },
       { merchantId: young, skipped: 'below_minimum' },
     ])
     expect(await balance(rich)).toBe(0n)
-    expect(await json('run', '--merchant', homeless)).toEqual([{ merchantId: homeless, skipped: 'no_iban' }])
-    expect(await json('list', '--status', 'created')).toEqual([
+    expect(await json('payout', 'run', '--merchant', homeless)).toEqual([{ merchantId: homeless, skipped: 'no_iban' }])
+    expect(await json('payout', 'list', '--status', 'created')).toEqual([
       {
         ...{ id: turns[0]?.payout, merchantId: rich, created: expect.any(String), amount: 9_840, currency: 'EUR' },
         ...{ status: 'created', test: false },
@@ -92,8 +86,8 @@ describe('payments payout', () => {
 
   it('export: writes euro as pain.001 and the rest as CSV, for the owner alone, and each payout once', async () => {
     const danish = await merchantWithMoney('DKK')
-    await run('run', '--merchant', danish)
-    const { payouts, files } = await json<{ payouts: number; files: string[] }>('export', folder, ...DEBTOR)
+    await run('payout', 'run', '--merchant', danish)
+    const { payouts, files } = await json<{ payouts: number; files: string[] }>('payout', 'export', folder, ...DEBTOR)
     expect([payouts, files]).toEqual([
       2,
       [expect.stringMatching(/^payouts-\d{17}\.xml$/), expect.stringMatching(/\.csv$/)],
@@ -103,22 +97,23 @@ describe('payments payout', () => {
     expect(xml).toContain('<Cdtr><Nm>Cafe</Nm></Cdtr>')
     expect(csv).toMatch(new RegExp(`\r\n[0-9a-f]{24},${danish},https://example.com,DK5000400440116243,DKK,9679\r\n$`))
     expect((await stat(join(folder, files[0] ?? ''))).mode & 0o777).toBe(0o600)
-    expect(await json('export', folder, ...DEBTOR)).toEqual({ payouts: 0, files: [] })
-    expect(await json('export', folder, ...DEBTOR, '--again')).toMatchObject({ payouts: 2 })
+    expect(await json('payout', 'export', folder, ...DEBTOR)).toEqual({ payouts: 0, files: [] })
+    expect(await json('payout', 'export', folder, ...DEBTOR, '--again')).toMatchObject({ payouts: 2 })
   })
 
   it('settle, fail: follow the bank; what failed returns to the balance, once', async () => {
     const [settled, failed] = await json<{ id: string; merchantId: string; amount: number }[]>(
+      'payout',
       'list',
       '--status',
       'exported',
     )
     if (!settled || !failed) throw new Error('two payouts were exported')
-    expect(await run('settle', settled.id)).toEqual([`id      ${settled.id}`, 'status  settled'])
-    expect(await json('settle', settled.id)).toEqual({ id: settled.id, status: 'settled' })
-    await expect(run('fail', settled.id)).rejects.toThrow(`payout ${settled.id} is settled`)
-    for (const _ of [1, 2]) expect(await json('fail', failed.id)).toEqual({ id: failed.id, status: 'failed' })
-    await expect(run('settle', failed.id)).rejects.toThrow(`payout ${failed.id} is failed`)
+    expect(await run('payout', 'settle', settled.id)).toEqual([`id      ${settled.id}`, 'status  settled'])
+    expect(await json('payout', 'settle', settled.id)).toEqual({ id: settled.id, status: 'settled' })
+    await expect(run('payout', 'fail', settled.id)).rejects.toThrow(`payout ${settled.id} is settled`)
+    for (const _ of [1, 2]) expect(await json('payout', 'fail', failed.id)).toEqual({ id: failed.id, status: 'failed' })
+    await expect(run('payout', 'settle', failed.id)).rejects.toThrow(`payout ${failed.id} is failed`)
     expect(await balance(failed.merchantId)).toBe(BigInt(failed.amount))
     expect(await balance(settled.merchantId)).toBe(0n)
     const kinds = await payments.database.db
@@ -138,10 +133,12 @@ describe('payments payout', () => {
   })
 
   it('fails on what does not exist, and before anything is exported', async () => {
-    await expect(run('settle', UNKNOWN_ID)).rejects.toThrow(`there is no payout ${UNKNOWN_ID}`)
-    await expect(run('list', '--status', 'lost')).rejects.toThrow('there is no status lost')
-    await expect(run('export', folder)).rejects.toThrow('--name is required')
-    await expect(run('export', folder, '--name', 'x', '--iban', 'DK51')).rejects.toThrow('--iban must be an IBAN')
-    await expect(run('export', folder, ...DEBTOR, '--bic', 'x')).rejects.toThrow('--bic must be a BIC')
+    await expect(run('payout', 'settle', UNKNOWN_ID)).rejects.toThrow(`there is no payout ${UNKNOWN_ID}`)
+    await expect(run('payout', 'list', '--status', 'lost')).rejects.toThrow('there is no status lost')
+    await expect(run('payout', 'export', folder)).rejects.toThrow('--name is required')
+    await expect(run('payout', 'export', folder, '--name', 'x', '--iban', 'DK51')).rejects.toThrow(
+      '--iban must be an IBAN',
+    )
+    await expect(run('payout', 'export', folder, ...DEBTOR, '--bic', 'x')).rejects.toThrow('--bic must be a BIC')
   })
 })

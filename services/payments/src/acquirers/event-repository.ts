@@ -1,0 +1,57 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { type Kysely, sql } from 'kysely'
+import type { PaymentsTables } from '../database.ts'
+import type { Money } from '../merchants/merchant.ts'
+
+type Db = Kysely<PaymentsTables>
+
+/** What an acquirer means by a reference of its own. */
+export interface AcquirerReference {
+  readonly merchantId: string
+  readonly acquirer: string
+  readonly reference: string
+}
+
+/** The id of the transaction that an acquirer authorized under its reference. */
+export async function findAuthorized(
+  db: Db,
+  { merchantId, acquirer, reference }: AcquirerReference,
+): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('transactions')
+    .select('id')
+    .where('merchant_id', '=', merchantId)
+    .where('acquirer_ref', '=', reference)
+    .where('acquirer', '=', acquirer)
+    .executeTakeFirst()
+  return row?.id
+}
+
+/** The id of the dispute that was opened under a reference. */
+export async function findDisputed(db: Db, merchantId: string, acquirerRef: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('disputes')
+    .select('id')
+    .where('merchant_id', '=', merchantId)
+    .where('acquirer_ref', '=', acquirerRef)
+    .executeTakeFirst()
+  return row?.id
+}
+
+interface SettleInput extends Money {
+  readonly merchantId: string
+  readonly acquirerRef: string
+}
+
+const settleQuery = prepare(
+  'settle_scheme',
+  (p: SettleInput) => sql<{ settled: boolean | null }>`
+    SELECT ${sql.table('settle_scheme')}(${p.merchantId}, ${p.currency}, ${p.amount}, ${p.acquirerRef}) AS settled`,
+)
+
+/** Books what an acquirer has paid, once for each reference. False when there is no such merchant. */
+export async function callSettleScheme(lanes: Lanes, input: SettleInput): Promise<boolean> {
+  const { settled } = await lanes.write.one(settleQuery, input)
+  return settled !== null
+}

@@ -1,0 +1,82 @@
+import { type Kysely, sql } from 'kysely'
+import type { PaymentsTables } from '../database.ts'
+
+type Db = Kysely<PaymentsTables>
+
+/** What names an attempt, everywhere. */
+export interface AttemptKey {
+  readonly merchantId: string
+  readonly id: string
+}
+
+/** An attempt whose outcome nobody knows yet. */
+export interface UnsettledAttempt extends AttemptKey {
+  readonly kind: string
+  /** `sent`: nobody has answered, or the process that asked is gone. */
+  readonly status: 'sent' | 'unknown'
+  /** Null: the simulator. */
+  readonly acquirer: string | null
+  readonly currency: string
+  readonly amount: number
+  readonly created: Date
+}
+
+const columns = sql`a.merchant_id AS "merchantId", a.id, a.kind, a.status, a.request ->> 'acquirer' AS acquirer,
+  a.request ->> 'currency' AS currency, (a.request ->> 'amount')::float8 AS amount, a.created`
+
+/** Attempts without an outcome, oldest first, read without locks: of one status where it is given. */
+export async function listUnsettledAttempts(
+  db: Db,
+  { status, ageSeconds, limit }: { readonly status?: 'sent'; readonly ageSeconds: number; readonly limit: number },
+): Promise<readonly UnsettledAttempt[]> {
+  const { rows } = await sql<UnsettledAttempt>`
+    SELECT ${columns} FROM ${sql.table('attempts')} a
+    WHERE a.status IN ('sent', 'unknown') AND (${status ?? null}::text IS NULL OR a.status = ${status ?? null})
+      AND a.created < now() - ${ageSeconds} * interval '1 second'
+    ORDER BY a.created, a.id LIMIT ${limit}`.execute(db)
+  return rows
+}
+
+/** How many attempts have an unknown outcome. */
+export async function countUnknownAttempts(db: Db): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    SELECT count(*)::int AS count FROM ${sql.table('attempts')} a
+    WHERE a.status IN ('sent', 'unknown') AND a.status = 'unknown'`.execute(db)
+  return rows[0]?.count ?? 0
+}
+
+/** The attempt, while its outcome is unknown. */
+export async function findUnknownAttempt(
+  db: Db,
+  { merchantId, id }: AttemptKey,
+): Promise<UnsettledAttempt | undefined> {
+  const { rows } = await sql<UnsettledAttempt>`
+    SELECT ${columns} FROM ${sql.table('attempts')} a
+    WHERE a.merchant_id = ${merchantId} AND a.id = ${id} AND a.status = 'unknown'`.execute(db)
+  return rows[0]
+}
+
+/** The attempt of an id alone, while its outcome is unknown. */
+export async function findUnknownAttemptById(db: Db, id: string): Promise<UnsettledAttempt | undefined> {
+  const { rows } = await sql<UnsettledAttempt>`
+    SELECT ${columns} FROM ${sql.table('owners')}(${id}) o
+    JOIN ${sql.table('attempts')} a ON a.merchant_id = o.merchant_id AND a.id = ${id} AND a.status = 'unknown'
+  `.execute(db)
+  return rows[0]
+}
+
+/** Writes down what an unknown attempt turned out to be. False when another was first. */
+export async function updateUnknownAttempt(
+  db: Db,
+  { merchantId, id }: AttemptKey,
+  status: 'declined' | 'reversed',
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('attempts')
+    .set({ status })
+    .where('merchant_id', '=', merchantId)
+    .where('id', '=', id)
+    .where('status', '=', 'unknown')
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}

@@ -1,0 +1,34 @@
+import type { Outcome } from '@trestle/jobs/jobs.ts'
+import { listUnsettledAttempts } from '../attempts/attempt-repository.ts'
+import { attemptSweepTask } from '../attempts/sweep-task.ts'
+import { callFinishCharge } from '../charges/charge-repository.ts'
+import type { ProcessDeps } from '../deps.ts'
+
+type SweepDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'outbox'>
+
+/** Longer than a request may take: whoever sent the attempt is gone. */
+const AGE_SECONDS = 60
+const BATCH = 1_000
+const UNKNOWN_OUTCOME = 12
+
+/** Looks for attempts of processes that are gone, every minute. */
+export async function workOnAttemptSweeps(deps: SweepDeps): Promise<void> {
+  await deps.jobs.work(attemptSweepTask, () => sweepAttempts(deps))
+  await deps.jobs.schedule(attemptSweepTask, '* * * * *')
+}
+
+/** Calls each attempt unknown that was sent and never finished: whoever repeats its key is told so, and a job finds out. */
+export async function sweepAttempts({
+  db,
+  lanes,
+  outbox,
+}: Pick<SweepDeps, 'db' | 'lanes' | 'outbox'>): Promise<Outcome> {
+  const sent = await listUnsettledAttempts(db, { status: 'sent', ageSeconds: AGE_SECONDS, limit: BATCH })
+  for (const { merchantId, id, kind } of sent) {
+    if (kind !== 'charge') continue
+    const unknown = { outcome: 'unknown', errorCode: UNKNOWN_OUTCOME, acquirerRef: null } as const
+    await callFinishCharge(lanes, { merchantId, attemptId: id, ...unknown })
+  }
+  if (sent.length > 0) outbox.wake()
+  return 'done'
+}

@@ -1,0 +1,157 @@
+import { pino } from 'pino'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { AcquirerEvent } from '../src/acquirers/acquirer.ts'
+import { applyAcquirerEvents } from '../src/use-cases/apply-acquirer-events.ts'
+import { customerPayment } from './customer-payment.ts'
+import { capture } from './operations.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from './payments-app.ts'
+import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
+
+let north: StubAcquirer
+let payments: TestPayments
+let app: TestApp
+let merchantId: string
+let transactionId: string
+let acquirerRef: string
+beforeAll(async () => {
+  north = createStubAcquirer()
+  payments = await startPayments({ acquirers: new Map([['north', north]]) })
+  app = await createTestApp(payments)
+})
+afterAll(() => payments.close())
+beforeEach(async () => {
+  merchantId = (await createTestMerchant(payments, app, { currency: 'EUR' })).id
+  await db().updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', merchantId).execute()
+  const source = await customerPayment(payments, merchantId, { number: '4242424242424242' })
+  const charge = await payments.app.inject({
+    ...{ method: 'POST', url: `/merchants/${merchantId}/transactions`, headers: app.headers },
+    payload: { transactionId: source, currency: 'EUR', amount: 500 },
+  })
+  transactionId = charge.json<{ transaction: { id: string } }>().transaction.id
+  await capture(payments, transactionId, 300)
+  const row = await db()
+    .selectFrom('transactions')
+    .select('acquirer_ref')
+    .where('id', '=', transactionId)
+    .executeTakeFirst()
+  acquirerRef = row?.acquirer_ref ?? ''
+  north.asked.acknowledged.length = 0
+})
+
+const db = () => payments.database.db
+const logger = pino({ enabled: false })
+const apply = async (...events: AcquirerEvent[]) => {
+  north.answers.events = events
+  await applyAcquirerEvents({ ...payments.deps, db: db(), logger }, 'north', north)
+}
+const get = async (url: string) => (await payments.app.inject({ url, headers: app.headers })).json()
+const problems = async () =>
+  (await db().selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', merchantId).execute()).map(
+    ({ payload }) => Object(payload).problem,
+  )
+const opened = (reference: string, amount = 100, reasonCode?: number) =>
+  ({ type: 'dispute.opened', reference, merchantId, acquirerRef, amount, reasonCode }) as const
+const closed = (reference: string, disputeReference: string, outcome: 'won' | 'lost') =>
+  ({ type: `dispute.${outcome}`, reference, merchantId, disputeReference }) as const
+
+describe('applyAcquirerEvents', () => {
+  it('opens and closes disputes, keeps alerts of fraud, and acknowledges', async () => {
+    const fraud = { type: 'fraud', reference: 'f1', merchantId, acquirerRef, reason: 6 } as const
+    await apply(opened('d1', 100, 4837), opened('d2', 50, 7), closed('e1', 'd1', 'lost'), {
+      ...fraud,
+      reported: '2026-01-02T03:04:05.000Z',
+    })
+    expect(north.asked.acknowledged).toEqual(['d1', 'd2', 'e1', 'f1'])
+    const disputes = await get(`/disputes?limit=9&filter[merchantId]=${merchantId}`)
+    expect(disputes).toMatchObject([
+      { transactionId, amount: 50, reason: { code: 4853, title: 'Cardholder dispute' }, status: 'open' },
+      { transactionId, amount: 100, reason: { code: 4837, title: 'No cardholder authorisation' }, status: 'lost' },
+    ])
+    expect(await get(`/frauds?limit=9&filter[merchantId]=${merchantId}`)).toMatchObject([
+      { transactionId, reason: 6, reported: '2026-01-02T03:04:05.000Z' },
+    ])
+    expect(await problems()).toEqual([])
+  })
+
+  it('applies each event once, however often and however many processes hear of it', async () => {
+    const events = [
+      opened('d1'),
+      closed('e1', 'd1', 'lost'),
+      { type: 'fraud', reference: 'f1', merchantId, acquirerRef, reason: undefined, reported: undefined } as const,
+    ]
+    await Promise.all(Array.from({ length: 5 }, () => apply(...events)))
+    await apply(...events)
+    expect(await get(`/disputes?limit=9&filter[merchantId]=${merchantId}`)).toHaveLength(1)
+    expect(await get(`/frauds?limit=9&filter[merchantId]=${merchantId}`)).toHaveLength(1)
+    const kinds = await db()
+      .selectFrom('trail_entries')
+      .select('kind')
+      .where('transaction_id', '=', transactionId)
+      .orderBy('seq')
+      .execute()
+    expect(kinds).toEqual([{ kind: 'capture' }, { kind: 'disputeLost' }])
+    expect(await problems()).toEqual([])
+  })
+
+  it('keeps what the books cannot follow for the operator, once, and posts nothing', async () => {
+    const events = [
+      opened('d1', 301),
+      { ...opened('d2'), acquirerRef: 'n-other' },
+      closed('e1', 'd9', 'won'),
+      { type: 'settlement', reference: 's1', merchantId: UNKNOWN_ID, money: { currency: 'EUR', amount: 1 } } as const,
+    ]
+    for (const _ of [1, 2]) await apply(...events)
+    expect((await problems()).sort()).toEqual([
+      ...['more than the 300 that can be disputed', 'unknown dispute', 'unknown transaction'],
+    ])
+    expect(north.asked.acknowledged).toHaveLength(8)
+    expect(await get(`/disputes?limit=9&filter[merchantId]=${merchantId}`)).toEqual([])
+    await apply(opened('d3'), closed('e2', 'd3', 'won'), closed('e3', 'd3', 'lost'))
+    expect(await problems()).toContain('conflict')
+  })
+
+  it('knows a transaction only of the acquirer that authorized it', async () => {
+    await db().updateTable('transactions').set({ acquirer: 'south' }).where('id', '=', transactionId).execute()
+    await apply(opened('d1'))
+    expect(await problems()).toEqual(['unknown transaction'])
+  })
+
+  it('books what was settled, once for each reference', async () => {
+    const settlement = (reference: string, amount: number) =>
+      ({ type: 'settlement', reference, merchantId, money: { currency: 'EUR', amount } }) as const
+    await apply(settlement('s1', 280), settlement('s2', -20))
+    await apply(settlement('s1', 280))
+    const entries = await db()
+      .selectFrom('entries')
+      .select(['account', 'currency', 'amount'])
+      .where('merchant_id', '=', merchantId)
+      .where('account', 'in', ['scheme_receivable', 'bank'])
+      .orderBy('journal_id')
+      .orderBy('seq')
+      .execute()
+    expect(entries.map(({ account, amount }) => [account, amount])).toEqual([
+      ['scheme_receivable', -300n],
+      ['scheme_receivable', 280n],
+      ['bank', -280n],
+      ['scheme_receivable', -20n],
+      ['bank', 20n],
+    ])
+  })
+
+  it('acknowledges nothing when the books are away', async () => {
+    const broken = { ...payments.deps, db: db(), logger, lanes: { ...payments.deps.lanes, write: brokenLane } }
+    north.answers.events = [opened('d1')]
+    await expect(applyAcquirerEvents(broken, 'north', north)).rejects.toThrow('away')
+    expect(north.asked.acknowledged).toEqual([])
+  })
+})
+
+const away = () => Promise.reject(new Error('away'))
+const brokenLane = { one: away, first: away, all: away }

@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { customerPayment } from './customer-payment.ts'
+import { capture } from './operations.ts'
+import { createTestApp, createTestMerchant, startPayments, type TestPayments } from './payments-app.ts'
+import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
+
+let north: StubAcquirer
+let payments: TestPayments
+beforeAll(async () => {
+  north = createStubAcquirer()
+  payments = await startPayments({ acquirers: new Map([['north', north]]), work: true })
+})
+afterAll(() => payments.close())
+
+it('hands captures of live money to the acquirer, from the outbox through the queue', async () => {
+  const app = await createTestApp(payments)
+  const { id: merchantId } = await createTestMerchant(payments, app)
+  const { db } = payments.database
+  await db.updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', merchantId).execute()
+  const source = await customerPayment(payments, merchantId, { number: '4242424242424242' })
+  const charge = await payments.app.inject({
+    ...{ method: 'POST', url: `/merchants/${merchantId}/transactions`, headers: app.headers },
+    payload: { transactionId: source, currency: 'EUR', amount: 500 },
+  })
+  const { id } = charge.json<{ transaction: { id: string } }>().transaction
+  const submitted = Promise.withResolvers<void>()
+  north.answers.submit = async () => {
+    submitted.resolve()
+    return { verdict: 'accepted' }
+  }
+  await capture(payments, id, 200)
+  await submitted.promise
+  expect(north.asked.tasks).toMatchObject([
+    { kind: 'capture', transactionId: id, money: { currency: 'EUR', amount: 200 } },
+  ])
+})

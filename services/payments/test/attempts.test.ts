@@ -1,0 +1,280 @@
+import { sql } from 'kysely'
+import { pino } from 'pino'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { attemptsCommand } from '../src/commands/attempts.ts'
+import { exceptionsCommand } from '../src/commands/exceptions.ts'
+import { inquireAttempt } from '../src/use-cases/inquire-attempt.ts'
+import { submitOperation } from '../src/use-cases/submit-operation.ts'
+import { sweepAttempts } from '../src/use-cases/sweep-attempts.ts'
+import { customerPayment } from './customer-payment.ts'
+import { capture } from './operations.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  operatorDeps,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from './payments-app.ts'
+import { commandRunner } from './run-command.ts'
+import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
+
+let north: StubAcquirer
+let payments: TestPayments
+let app: TestApp
+let merchantId: string
+let source: string
+const errors: string[] = []
+const logger = pino({ level: 'error' }, { write: (line) => void errors.push(JSON.parse(line).msg) })
+beforeAll(async () => {
+  north = createStubAcquirer()
+  payments = await startPayments({ acquirers: new Map([['north', north]]) })
+  app = await createTestApp(payments)
+  merchantId = (await createTestMerchant(payments, app)).id
+  await db().updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', merchantId).execute()
+  source = await customerPayment(payments, merchantId, { number: '4242424242424242' })
+})
+afterAll(() => payments.close())
+beforeEach(() => {
+  Object.assign(north.answers, createStubAcquirer().answers)
+  for (const list of Object.values(north.asked)) list.length = 0
+  errors.length = 0
+})
+
+const db = () => payments.database.db
+const charge = (headers: object = {}) =>
+  payments.app.inject({
+    ...{ method: 'POST', url: `/merchants/${merchantId}/transactions`, headers: { ...app.headers, ...headers } },
+    payload: { transactionId: source, currency: 'EUR', amount: 500 },
+  })
+const statusOf = async (id: string) =>
+  (await db().selectFrom('attempts').select('status').where('id', '=', id).executeTakeFirst())?.status
+const exceptions = async () =>
+  (await db().selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', merchantId).execute()).map(
+    ({ payload }) => payload,
+  )
+/** An attempt whose answer was lost. */
+async function unknownAttempt(): Promise<string> {
+  north.answers.authorize = () => Promise.reject(new Error('reset'))
+  expect((await charge()).statusCode).toBe(400)
+  const [request] = north.asked.authorizations.splice(0)
+  return request?.idempotencyRef ?? ''
+}
+
+describe('inquireAttempt', () => {
+  interface Sent {
+    readonly job: object
+    readonly startAfterSeconds: number | undefined
+  }
+  const sent: Sent[] = []
+  const jobs = {
+    ...{ open: unused, run: unused, prepare: unused, insert: unused, work: unused, schedule: unused, check: unused },
+    close: unused,
+    send: async (_trx: unknown, _task: unknown, job: object, options?: { startAfterSeconds?: number }) => {
+      sent.push({ job, startAfterSeconds: options?.startAfterSeconds })
+      return 'job'
+    },
+  }
+  function unused(): never {
+    throw new Error('not asked for here')
+  }
+  beforeEach(() => {
+    sent.length = 0
+  })
+  const inquire = (id: string, step?: number) =>
+    inquireAttempt(
+      { ...payments.deps, db: db(), jobs, logger },
+      { merchantId, id, ...(step === undefined ? {} : { step }) },
+    )
+
+  it('asks nobody at once, then after 10 s, 1 min, 10 min, 1 h, 6 h and 24 h, and then leaves it to the operator', async () => {
+    const id = await unknownAttempt()
+    await inquire(id)
+    expect(north.asked.inquiries).toEqual([])
+    for (const step of [0, 1, 2, 3, 4, 5]) await inquire(id, step)
+    expect(north.asked.inquiries).toHaveLength(6)
+    expect(sent.map(({ job }) => job)).toEqual([0, 1, 2, 3, 4, 5].map((step) => ({ merchantId, id, step })))
+    const delays = sent.map(({ startAfterSeconds = 0 }) => startAfterSeconds)
+    expect(delays.map((_, index) => delays.slice(0, index + 1).reduce((a, b) => a + b))).toEqual([
+      ...[10, 60, 600, 3_600, 21_600, 86_400],
+    ])
+    expect(errors).toEqual(['the outcome of an attempt is unknown for good'])
+    expect(await statusOf(id)).toBe('unknown')
+  })
+
+  it('settles what was declined, or never came', async () => {
+    const id = await unknownAttempt()
+    north.answers.inquire = async () => ({ verdict: 'declined', statusCode: 'PAYMENT_METHOD_ERROR' })
+    expect(await inquire(id, 0)).toBe('done')
+    expect([await statusOf(id), sent]).toEqual(['declined', []])
+    expect(await inquire(id, 1)).toBe('dropped')
+    expect(north.asked.inquiries).toEqual([id])
+  })
+
+  it('reverses an approval that nobody was told of, and never turns it into a transaction', async () => {
+    const id = await unknownAttempt()
+    north.answers.inquire = async () => ({ verdict: 'approved', ref: 'late', networkRef: null })
+    north.answers.reverse = async () => ({ verdict: 'retry' })
+    await inquire(id, 0)
+    expect([await statusOf(id), sent.length]).toEqual(['unknown', 1])
+    north.answers.reverse = async () => ({ verdict: 'accepted' })
+    await inquire(id, 1)
+    expect([await statusOf(id), north.asked.reversals]).toEqual(['reversed', [id, id]])
+    const approved = await db().selectFrom('transactions').select('id').where('acquirer_ref', '=', 'late').execute()
+    expect(approved).toEqual([])
+  })
+
+  it('keeps a refused reversal for the operator, once, and asks on', async () => {
+    const id = await unknownAttempt()
+    north.answers.inquire = async () => ({ verdict: 'approved', ref: 'late', networkRef: null })
+    north.answers.reverse = async () => ({ verdict: 'rejected', reason: 'too late' })
+    for (const step of [0, 1]) await inquire(id, step)
+    expect((await exceptions()).filter((payload) => Object(payload).attemptId === id)).toEqual([
+      { type: 'reversal', attemptId: id, kind: 'charge', currency: 'EUR', amount: 500, reason: 'too late' },
+    ])
+    expect([await statusOf(id), sent.length]).toEqual(['unknown', 2])
+  })
+
+  it('takes an acquirer that breaks for one that does not know', async () => {
+    const id = await unknownAttempt()
+    north.answers.inquire = () => Promise.reject(new Error('reset'))
+    expect(await inquire(id, 0)).toBe('done')
+    expect(sent).toEqual([{ job: { merchantId, id, step: 1 }, startAfterSeconds: 50 }])
+  })
+})
+
+describe('payments attempts, payments exceptions', () => {
+  const { run, json } = commandRunner([attemptsCommand, exceptionsCommand], () => operatorDeps(payments))
+  const audit = () =>
+    db().selectFrom('audit').select(['action', 'payload']).orderBy('id', 'desc').limit(1).executeTakeFirst()
+
+  it('list, resolve: an approval is given back, a refusal written down, each once', async () => {
+    const [approved, refused] = [await unknownAttempt(), await unknownAttempt()]
+    expect(await json('attempts', 'list')).toEqual(
+      expect.arrayContaining([
+        {
+          ...{ merchantId, id: approved, kind: 'charge', status: 'unknown', acquirer: 'north', currency: 'EUR' },
+          ...{ amount: 500, created: expect.any(String) },
+        },
+      ]),
+    )
+    expect(await json('attempts', 'resolve', approved, 'approved')).toEqual({ id: approved, status: 'reversed' })
+    expect([await statusOf(approved), north.asked.reversals]).toEqual(['reversed', [approved]])
+    expect(await audit()).toEqual({
+      action: 'attempt.resolved',
+      payload: { attemptId: approved, status: 'reversed' },
+    })
+    await run('attempts', 'resolve', refused, 'declined')
+    expect(await statusOf(refused)).toBe('declined')
+    await expect(run('attempts', 'resolve', refused, 'approved')).rejects.toThrow(
+      `there is no attempt ${refused} of unknown outcome`,
+    )
+    await expect(run('attempts', 'resolve', refused, 'lost')).rejects.toThrow('the outcome is approved or declined')
+  })
+
+  it('resolve: what the acquirer does not take stays unknown, and is kept where it refuses', async () => {
+    const id = await unknownAttempt()
+    north.answers.reverse = async () => ({ verdict: 'rejected', reason: 'never heard of it' })
+    await expect(run('attempts', 'resolve', id, 'approved')).rejects.toThrow('the acquirer did not take the reversal')
+    expect(await statusOf(id)).toBe('unknown')
+    const waiting = await json<{ id: string; payload: { attemptId?: string } }[]>('exceptions', 'list')
+    const kept = waiting.find(({ payload }) => payload.attemptId === id)
+    expect(await run('exceptions', 'resolve', merchantId, kept?.id ?? '')).toEqual([
+      ...[`id        ${kept?.id}`, 'resolved  true'],
+    ])
+    expect(await audit()).toEqual({ action: 'exception.resolved', payload: { exceptionId: kept?.id } })
+    await expect(run('exceptions', 'resolve', merchantId, kept?.id ?? '')).rejects.toThrow(
+      `no exception ${kept?.id} waits`,
+    )
+  })
+})
+
+describe('sweepAttempts', () => {
+  const sweep = () => sweepAttempts({ ...payments.deps, db: db() })
+  const age = (id: string) =>
+    sql`UPDATE ${sql.table('attempts')} SET created = created - interval '2 minutes' WHERE id = ${id}`.execute(db())
+
+  it('calls unknown what was sent and never finished, tells so whoever repeats the key, and a late answer changes nothing', async () => {
+    const [answered, reached] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    north.answers.authorize = async () => {
+      reached.resolve()
+      await answered.promise
+      return { verdict: 'approved', ref: 'much-later', networkRef: null }
+    }
+    const first = charge({ 'idempotency-key': 'lost' })
+    await reached.promise
+    const id = north.asked.authorizations[0]?.idempotencyRef ?? ''
+    await sweep()
+    expect(await statusOf(id)).toBe('sent')
+    await age(id)
+    await sweep()
+    expect(await statusOf(id)).toBe('unknown')
+    answered.resolve()
+    const answer = await first
+    expect([answer.statusCode, answer.json<{ code: number }>().code]).toEqual([400, 12])
+    const again = await charge({ 'idempotency-key': 'lost' })
+    expect([again.body, again.headers['idempotent-replayed']]).toEqual([answer.body, 'true'])
+    expect(north.asked.authorizations).toHaveLength(1)
+    const rows = await db().selectFrom('transactions').select('id').where('acquirer_ref', '=', 'much-later').execute()
+    expect(rows).toEqual([])
+    const outbox = await db().selectFrom('outbox').select(['kind']).where('id', '=', id).execute()
+    expect(outbox).toEqual([{ kind: 'inquiry' }])
+  })
+})
+
+describe('submitOperation', () => {
+  async function captured(): Promise<string> {
+    const { transaction } = (await charge()).json<{ transaction: { id: string } }>()
+    await capture(payments, transaction.id, 200)
+    const { id } = await db()
+      .selectFrom('trail_entries')
+      .select('id')
+      .where('transaction_id', '=', transaction.id)
+      .executeTakeFirstOrThrow()
+    return id
+  }
+  const submit = (id: string) => submitOperation({ ...payments.deps, db: db(), logger }, { merchantId, id })
+
+  it('hands a capture on under the id of its trail entry, and fails while the acquirer cannot take it', async () => {
+    const id = await captured()
+    expect(await db().selectFrom('outbox').select('kind').where('id', '=', id).execute()).toEqual([
+      { kind: 'acquirer' },
+    ])
+    north.answers.submit = async () => ({ verdict: 'retry' })
+    await expect(submit(id)).rejects.toThrow('acquirer north wants the movement later')
+    north.answers.submit = async () => ({ verdict: 'accepted' })
+    expect(await submit(id)).toBe('done')
+    const [task, again] = north.asked.tasks
+    expect(task).toEqual({
+      ...{
+        kind: 'capture',
+        operationId: id,
+        merchantId,
+        transactionId: task?.transactionId,
+        descriptor: 'Coffee & John',
+      },
+      ...{ money: { currency: 'EUR', amount: 200 }, acquirerRef: expect.stringMatching(/^n-[0-9a-f]{24}$/) },
+    })
+    expect(again).toEqual(task)
+  })
+
+  it('keeps what the acquirer refuses for the operator, once', async () => {
+    const id = await captured()
+    north.answers.submit = async () => ({ verdict: 'rejected', reason: 'closed account' })
+    for (const _ of [1, 2]) expect(await submit(id)).toBe('done')
+    const kept = (await exceptions()).filter((payload) => Object(payload).operationId === id)
+    expect(kept).toMatchObject([{ type: 'operation', kind: 'capture', acquirer: 'north', reason: 'closed account' }])
+    expect(errors).toEqual(['the acquirer refused a movement', 'the acquirer refused a movement'])
+  })
+
+  it('waits while the acquirer is not configured', async () => {
+    const id = await captured()
+    const { transaction_id } = await db()
+      .selectFrom('trail_entries')
+      .select('transaction_id')
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow()
+    await db().updateTable('transactions').set({ acquirer: 'gone' }).where('id', '=', transaction_id).execute()
+    await expect(submit(id)).rejects.toThrow('acquirer gone is not configured')
+  })
+})

@@ -1,0 +1,43 @@
+import type { Meter } from '@opentelemetry/api'
+import { createNoopMeter } from '@opentelemetry/api'
+import { expect, it } from 'vitest'
+import { observeAcquiring } from '../src/acquirers/observe-acquiring.ts'
+import { openTestDatabase, UNKNOWN_ID } from './payments-app.ts'
+
+it('observeAcquiring: counts what waits for an operator, and jobs by state', async () => {
+  const { database, close } = await openTestDatabase()
+  const callbacks = new Map<string, (result: { observe(value: number, labels?: object): void }) => Promise<void>>()
+  const meter: Meter = Object.assign(Object.create(createNoopMeter()), {
+    createObservableGauge: (name: string) => ({ addCallback: (callback: never) => callbacks.set(name, callback) }),
+  })
+  observeAcquiring(meter, { db: database.db, schema: database.names.jobSchema })
+  const row = { merchant_id: UNKNOWN_ID, created: new Date() }
+  const attempt = { ...row, kind: 'charge', request: '{}' }
+  const digit = (n: number) => String(n).repeat(24)
+  await database.db
+    .insertInto('attempts')
+    .values([
+      { ...attempt, id: digit(1), status: 'unknown' },
+      { ...attempt, id: digit(2), status: 'sent' },
+      { ...attempt, id: digit(3), status: 'unknown' },
+    ])
+    .execute()
+  await database.db
+    .insertInto('acquirer_exceptions')
+    .values([
+      { ...row, id: digit(1), payload: '{}', resolved: null },
+      { ...row, id: digit(2), payload: '{}', resolved: new Date() },
+    ])
+    .execute()
+  const seen: Record<string, unknown[]> = {}
+  for (const [name, callback] of callbacks) {
+    seen[name] = []
+    await callback({ observe: (...given) => seen[name]?.push(given) })
+  }
+  expect(seen).toEqual({
+    payments_attempts_unknown: [[2]],
+    payments_acquirer_exceptions_open: [[1]],
+    payments_acquirer_tasks: [],
+  })
+  await close()
+})

@@ -1,0 +1,49 @@
+import type { Acquirer, AcquirerEvent, AcquirerTask, AuthorizationRequest } from '../src/acquirers/acquirer.ts'
+
+/** An acquirer that answers what a test tells it to, and remembers what it was asked. */
+export interface StubAcquirer extends Acquirer {
+  readonly asked: {
+    readonly authorizations: AuthorizationRequest[]
+    readonly inquiries: string[]
+    readonly reversals: string[]
+    readonly tasks: AcquirerTask[]
+    readonly acknowledged: string[]
+  }
+  readonly answers: {
+    authorize: Acquirer['authorize']
+    inquire: Acquirer['inquire']
+    reverse: Acquirer['reverse']
+    submit: Acquirer['submit']
+    events: AcquirerEvent[]
+  }
+}
+
+/** Approves, knows of nothing, takes back and accepts everything, until it is told otherwise. */
+export function createStubAcquirer(): StubAcquirer {
+  const asked: StubAcquirer['asked'] = {
+    ...{ authorizations: [], inquiries: [], reversals: [], tasks: [], acknowledged: [] },
+  }
+  const answers: StubAcquirer['answers'] = {
+    authorize: async ({ idempotencyRef }) => ({ verdict: 'approved', ref: `n-${idempotencyRef}`, networkRef: null }),
+    inquire: async () => ({ verdict: 'unknown' }),
+    reverse: async () => ({ verdict: 'accepted' }),
+    submit: async () => ({ verdict: 'accepted' }),
+    events: [],
+  }
+  const noted =
+    <Item, Result>(list: Item[], answer: () => (item: Item) => Promise<Result>) =>
+    (item: Item) => {
+      list.push(item)
+      return answer()(item)
+    }
+  return {
+    asked,
+    answers,
+    authorize: noted(asked.authorizations, () => answers.authorize),
+    inquire: noted(asked.inquiries, () => answers.inquire),
+    reverse: noted(asked.reversals, () => answers.reverse),
+    submit: noted(asked.tasks, () => answers.submit),
+    events: async () => answers.events,
+    acknowledge: async (references) => void asked.acknowledged.push(...references),
+  }
+}
