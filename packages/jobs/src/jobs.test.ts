@@ -19,7 +19,8 @@ const options = { retryLimit: 1, firstDelaySeconds: 1, longestDelaySeconds: 1, t
 const greet = defineTask<Greeting>('greet', { ...options, sealed: true })
 const fail = defineTask<Greeting>('fail', { ...options, retryLimit: 0, sealed: false })
 const hang = defineTask<Greeting>('hang', { ...options, timeoutSeconds: 1, sealed: false })
-const tasks: readonly AnyTask[] = [greet, fail, hang]
+const slow = defineTask<Greeting>('slow', { ...options, sealed: false })
+const tasks: readonly AnyTask[] = [greet, fail, hang, slow]
 const names = createNames('example')
 
 const temporary = await createTemporaryDatabase({
@@ -101,6 +102,24 @@ describe('jobs', () => {
     })
     await expect.poll(() => greeted.length - before, { timeout: 10_000 }).toBe(40)
     expect(performance.now() - start).toBeLessThan(5_000)
+  })
+
+  it('goes on beside a job that does not end', async () => {
+    const release = Promise.withResolvers<void>()
+    const done: string[] = []
+    await jobs.work(slow, async ({ to }) => {
+      if (to === 'nobody') await release.promise
+      done.push(to)
+      return 'done'
+    })
+    await jobs.send(database.db, slow, { to: 'nobody' })
+    const guests = Array.from({ length: 12 }, (_, index) => `guest ${index}`)
+    await database.db.transaction().execute(async (trx) => {
+      for (const to of guests) await jobs.send(trx, slow, { to })
+    })
+    await expect.poll(() => done.length, { timeout: 10_000 }).toBe(12)
+    release.resolve()
+    await expect.poll(() => done.at(-1), { timeout: 10_000 }).toBe('nobody')
   })
 
   it('keeps the payload of a sealed task out of the database', async () => {

@@ -68,7 +68,9 @@ const POLL_SECONDS = 2
 const WORK_OPTIONS = {
   includeMetadata: true,
   perJobResults: true,
-  batchSize: 8,
+  // A batch ends with its slowest job: while one hangs, the other worker goes on.
+  localConcurrency: 2,
+  batchSize: 4,
   burstWhenBatchFull: true,
   pollingIntervalSeconds: POLL_SECONDS,
   notifyPollingIntervalSeconds: POLL_SECONDS,
