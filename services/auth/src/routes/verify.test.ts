@@ -202,6 +202,15 @@ describe('GET /verify', () => {
     expect((await follow(link.search.slice(1))).headers.location).toBe(`http://localhost:3000/${LINK_EXPIRED_FRAGMENT}`)
   })
 
+  it('303: signs in a user of another audience, since no link can carry the header that names it', async () => {
+    const email = 'mobile@example.com'
+    await main.post('/signup', { email, password }, { 'x-jwt-aud': 'mobile' })
+    const { link } = await main.readMail(email)
+    const { location = '' } = (await follow(link.search.slice(1))).headers
+    const token = new URLSearchParams(new URL(location).hash.slice(1)).get('access_token') ?? ''
+    expect(claimsOf(token)).toMatchObject({ aud: 'mobile', email })
+  })
+
   it('303: to the redirect of the link, judged again', async () => {
     const { token } = await signUp()
     const location = async (target: string) => {
