@@ -160,6 +160,15 @@ describe('jobs', () => {
     expect(attempts.toSorted()).toEqual(['Barbara 1', 'Edsger 1', 'Edsger 2'])
   })
 
+  it('takes up soon what a killed worker held', async () => {
+    const id = await jobs.send(database.db, greet, { to: 'Margaret' }, { startAfterSeconds: 3_600 })
+    // As a process leaves it that was killed a moment after it had begun.
+    await sql`
+      UPDATE example_jobs.job SET state = 'active', start_after = now(), started_on = now() - interval '11 s',
+        heartbeat_on = now() - interval '11 s' WHERE id = ${id}`.execute(database.db)
+    await expect.poll(() => greeted.at(-1)?.payload.to, { timeout: 18_000 }).toBe('Margaret')
+  })
+
   it('keeps what has failed for good where an operator finds it', async () => {
     await jobs.send(database.db, fail, { to: 'Alan' })
     const list = () => listDeadJobs({ db: database.db, schema: names.jobSchema, tasks })

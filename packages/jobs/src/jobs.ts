@@ -63,6 +63,8 @@ export interface Jobs {
 }
 
 const POLL_SECONDS = 2
+/** How often somebody looks for workers that were killed: by default a minute, in which nobody gets their code. */
+const SUPERVISE_SECONDS = 5
 // A worker fetches once in POLL_SECONDS unless it is notified or its last batch was full: one job a fetch would make a
 // backlog of mails go out at one in two seconds.
 const WORK_OPTIONS = {
@@ -89,6 +91,8 @@ export function createJobs(config: JobsConfig): Jobs {
     createSchema: false,
     reindex: false,
     monitorVacuum: false,
+    superviseIntervalSeconds: SUPERVISE_SECONDS,
+    monitorIntervalSeconds: SUPERVISE_SECONDS,
     useListenNotify: true,
     ...(config.role === undefined ? {} : { options: `-c role=${config.role}` }),
   })
