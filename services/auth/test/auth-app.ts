@@ -22,6 +22,8 @@ export interface TestAppOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** Where the instruments of the service count; nowhere when missing. */
   readonly meter?: Meter
+  /** Where log lines go; nowhere when missing. */
+  readonly logger?: AuthDeps['logger']
   /** Takes the place of some dependencies. */
   readonly replace?: (deps: AuthDeps) => Partial<AuthDeps>
 }
@@ -42,6 +44,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
 export async function openTestApp({
   settings = {},
   meter = createNoopMeter(),
+  logger = createLogger({ level: 'panic', stdout: false }).logger,
   replace = () => ({}),
 }: TestAppOptions = {}): Promise<TestApp> {
   const env = { ...SETTINGS, ...settings }
@@ -50,7 +53,6 @@ export async function openTestApp({
     migrate: (url) => migrateToLatest(load(env, url)),
   })
   const clock = createFakeClock()
-  const { logger } = createLogger({ level: 'panic', stdout: false })
   const open = await createDeps(load(env, temporary.url), { logger, meter, tracing: { instrument: async () => {} } })
   const standing = { ...open.deps, now: clock.now }
   const deps = { ...standing, ...replace(standing) }

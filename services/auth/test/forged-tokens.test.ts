@@ -5,8 +5,8 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { generateSigningKey } from '../src/sessions/generate-signing-key.ts'
 import type { SigningAlgorithm } from '../src/sessions/signing-key.ts'
 import { openTestApp } from './auth-app.ts'
+import { attackerKey, encode, fixed, forge, hmac, signWith } from './forged-token.ts'
 import { createSignedUp } from './signed-up.ts'
-import { attackerKey, encode, fixed, forge, hmac, signWith } from './token-forge.ts'
 
 const SECRET = 'a secret of at least 32 bytes, for tests'
 

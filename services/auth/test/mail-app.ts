@@ -33,7 +33,7 @@ export interface MailApp extends TestApp {
 
 export async function openMailApp(
   settings: Readonly<Record<string, string>> = {},
-  options: Pick<TestAppOptions, 'meter'> = {},
+  options: Omit<TestAppOptions, 'settings'> = {},
 ): Promise<MailApp> {
   const [sink, sms] = await Promise.all([startMailSink(), startSmsStub()])
   const testApp = await openTestApp({

@@ -1,0 +1,147 @@
+import { createHash } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { OPERATOR } from './forged-token.ts'
+import { type MailApp, openMailApp } from './mail-app.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'secrets-'))
+const log = createLogger({ level: 'debug', file: join(folder, 'log'), stdout: false })
+const JWT_SECRET = 'a secret of at least 32 bytes, for tests'
+let service: MailApp
+beforeAll(async () => {
+  service = await openMailApp(
+    {
+      AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+      AUTH_SMTP_MAX_FREQUENCY: '0',
+      AUTH_SMS_MAX_FREQUENCY: '0',
+      // Longer than any number that a row or a line holds by chance.
+      AUTH_MAILER_OTP_LENGTH: '10',
+      AUTH_SMS_OTP_LENGTH: '10',
+    },
+    { logger: log.logger },
+  )
+  await signEverybodyIn()
+})
+afterAll(async () => {
+  await service.close()
+  rmSync(folder, { recursive: true })
+})
+
+/** What nobody may read in a row or a line, by what it is. */
+const secrets = new Map<string, string>([['JWT_SECRET', JWT_SECRET]])
+/** What may stand in rows, but in no line. */
+const addresses = ['ada@example.com', 'grace@example.com', '14155550100']
+
+const keep = (name: string, value: string): string => {
+  expect([name, value.length >= 10]).toEqual([name, true])
+  secrets.set(`${name} ${secrets.size}`, value)
+  return value
+}
+
+/** Goes through every flow that makes a secret, and uses each of them up. */
+async function signEverybodyIn(): Promise<void> {
+  const [ada = '', grace = '', phone = ''] = addresses
+  const password = keep('password', 'correct horse battery staple')
+  const read = async (email: string) => {
+    const { code, token, link } = await service.readMail(email)
+    keep('code of a mail', code)
+    keep('token of a link', token)
+    return { code, token, path: `${link.pathname}${link.search}` }
+  }
+  const take = async (url: string, payload: object, headers: Record<string, string> = {}) => {
+    const answer = await service.post(url, payload, headers)
+    expect([url, answer.statusCode, answer.body]).toEqual([url, 200, expect.anything()])
+    const { access_token, refresh_token } = answer.json()
+    if (access_token) keep('access token', access_token)
+    if (refresh_token) keep('refresh token', refresh_token)
+    return answer.json()
+  }
+
+  await take('/signup', { email: ada, password })
+  await take('/verify', { type: 'signup', email: ada, token: (await read(ada)).code })
+  const session = await take('/token?grant_type=password', { email: ada, password })
+  await take('/token?grant_type=refresh_token', { refresh_token: session.refresh_token })
+
+  const verifier = keep('code verifier', 'v'.repeat(50))
+  const challenge = createHash('sha256').update(verifier).digest('base64url')
+  await take('/signup', { email: grace, password, code_challenge: challenge, code_challenge_method: 's256' })
+  const redirected = await service.app.inject((await read(grace)).path)
+  const authCode = keep('auth code', new URL(String(redirected.headers.location)).searchParams.get('code') ?? '')
+  await take('/token?grant_type=pkce', { auth_code: authCode, code_verifier: verifier })
+
+  await take('/recover', { email: ada })
+  await take('/verify', { type: 'recovery', token_hash: (await read(ada)).token })
+  await take('/otp', { phone })
+  await take('/verify', { type: 'sms', phone, token: keep('code of an SMS', (await service.sms.read(phone)).code) })
+
+  // Left over: nobody has used these yet.
+  await take('/magiclink', { email: grace })
+  await read(grace)
+  await take('/otp', { phone })
+  keep('code of an SMS', (await service.sms.read(phone)).code)
+  await service.app.inject({
+    method: 'POST',
+    url: '/admin/users',
+    headers: OPERATOR,
+    payload: { email: 'x@y.z', password },
+  })
+  await askInVain(session.access_token, password)
+}
+
+/** What is refused is logged too: secrets in their place and in places where they do not belong. */
+async function askInVain(accessToken: string, password: string): Promise<void> {
+  const misplaced = keep('misplaced secret', 'Tr0ub4dor-and-3')
+  const bearer = { authorization: `Bearer ${accessToken}x`, cookie: `token=${misplaced}`, apikey: misplaced }
+  await service.app.inject({ url: `/user?access_token=${misplaced}&password=${misplaced}`, headers: bearer })
+  await service.app.inject(`/verify?type=signup&token=${misplaced}&token_hash=${misplaced}`)
+  await service.app.inject(`/nowhere/at/all?code=${misplaced}`)
+  await service.post('/token?grant_type=password', { email: addresses[0], password: misplaced })
+  await service.post('/token?grant_type=password', `{"email":"x","password":"${password}`)
+  await service.post(`/token?grant_type=${misplaced}`, { refresh_token: misplaced })
+  await service.post('/signup', { email: misplaced, password: [misplaced] })
+}
+
+/** Every row of the service and of its queue, as text. */
+async function readRows(): Promise<string> {
+  const { db, names } = service.deps
+  const { rows: tables } = await sql<{ schema: string; name: string }>`
+    SELECT nspname AS schema, relname AS name FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
+    WHERE nspname IN (${names.schema}, ${names.jobSchema}) AND relkind IN ('r', 'p')`.execute(db)
+  const texts = await Promise.all(
+    tables.map(async ({ schema, name }) => {
+      const { rows } = await sql<{ text: string }>`SELECT t::text AS text FROM ${sql.id(schema, name)} t`.execute(db)
+      return rows.map(({ text }) => text)
+    }),
+  )
+  return texts.flat().join('\n')
+}
+
+/** The spellings in which a column or a line may hold a text. */
+const spellings = (text: string) =>
+  (['utf8', 'hex', 'base64', 'base64url'] as const).map((form) => Buffer.from(text).toString(form).replace(/=+$/, ''))
+
+describe('secrets', () => {
+  it('are in no row of the database in the clear', async () => {
+    await service.idle()
+    const rows = await readRows()
+    // The search finds what is there.
+    expect(addresses.filter((address) => !rows.includes(address))).toEqual([])
+    const found = [...secrets].filter(([, secret]) => spellings(secret).some((text) => rows.includes(text)))
+    expect(found.map(([name]) => name)).toEqual([])
+    expect(secrets.size).toBeGreaterThan(25)
+  })
+
+  it('are in no line of the log, and addresses neither', async () => {
+    await service.idle()
+    log.flush()
+    const lines = readFileSync(join(folder, 'log'), 'utf8')
+    expect(lines.includes('"route":"/verify"')).toBe(true)
+    const found = [...secrets].filter(([, secret]) => spellings(secret).some((text) => lines.includes(text)))
+    expect(found.map(([name]) => name)).toEqual([])
+    expect(addresses.filter((address) => lines.includes(address))).toEqual([])
+  })
+})
