@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto'
+import { forgeBearer, OPERATOR } from '../forged-token.ts'
+import { createSignedUp, type SignedUp } from '../signed-up.ts'
+import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
+import { refused } from './request-errors.ts'
+
+const asAdmin = (request: Request): Request => ({ ...request, headers: OPERATOR })
+
+/** What an operator is told about a user who is there. */
+const aboutUser = (makeRequest: (person: SignedUp) => Request): ErrorCase => ({
+  raise: async (world, send) => {
+    const service = await world.service()
+    return send(service, asAdmin(makeRequest(await createSignedUp(service.deps))))
+  },
+})
+
+/** Errors of what only operators may do, and of what is not built. */
+export const adminErrors: ErrorCases = {
+  notAdmin: [refused(get('/admin/users', { authorization: forgeBearer({ role: 'authenticated' }) }))],
+  malformedId: [refused(asAdmin(get('/admin/users/me')), { text: 'user_id must be an UUID' })],
+  userNotFound: [refused(asAdmin(get(`/admin/users/${randomUUID()}`)))],
+  userIdTaken: [aboutUser(({ user }) => post(`/admin/users/${user.id}`, { email: 'other@example.com' }))],
+  emailExists: [aboutUser(({ email }) => post('/admin/users', { email }))],
+  phoneExistsForAdmin: [
+    {
+      raise: async (world, send) => {
+        const service = await world.service()
+        const phone = `1707${Math.floor(1e7 * Math.random())}`
+        await createSignedUp(service.deps, { phone })
+        return send(service, asAdmin(post('/admin/users', { phone })))
+      },
+    },
+  ],
+  factorNotFound: [
+    aboutUser(({ user }) => ({ method: 'DELETE', url: `/admin/users/${user.id}/factors/${randomUUID()}` })),
+  ],
+  factorNameTaken: [
+    {
+      text: 'A factor with the friendly name "phone" for this user already exists',
+      raise: async (world, send) => {
+        const service = await world.service()
+        const { user } = await createSignedUp(service.deps)
+        const rows = ['phone', 'laptop'].map((name) => ({ user_id: user.id, factor_type: 'totp', friendly_name: name }))
+        const [, laptop] = await service.deps.db.insertInto('mfa_factors').values(rows).returning('id').execute()
+        const url = `/admin/users/${user.id}/factors/${laptop?.id}`
+        return send(service, asAdmin({ method: 'PUT', url, payload: { friendly_name: 'phone' } }))
+      },
+    },
+  ],
+  samlDisabled: [refused(post('/sso', {})), refused(asAdmin(get('/admin/sso/providers')))],
+  passkeysDisabled: [refused(get('/passkeys'))],
+  oauthServerDisabled: [refused(get('/oauth/authorize'))],
+  customProvidersDisabled: [refused(asAdmin(get('/admin/custom-providers')))],
+}

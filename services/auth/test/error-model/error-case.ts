@@ -1,0 +1,39 @@
+import type { InjectOptions, LightMyRequestResponse } from 'fastify'
+import type { TestApp, TestAppOptions } from '../auth-app.ts'
+import type { MailApp } from '../mail-app.ts'
+
+/** What a case may use. */
+export interface World {
+  /** The service with these settings; one for all cases that want the same, with workers, mail server and SMS gateway. */
+  service(settings?: Readonly<Record<string, string>>): Promise<MailApp>
+  /** One that is broken in some way, for a single case. */
+  broken(options: TestAppOptions): Promise<TestApp>
+}
+
+export type Request = InjectOptions
+
+/** Sends a request in one of the two versions. */
+export type Send = (service: TestApp, request: Request) => Promise<LightMyRequestResponse>
+
+/** One way to an error: the text that a client reads, and a request that raises it. */
+export interface ErrorCase {
+  /** Default: the text of the catalogue. */
+  readonly text?: string | RegExp
+  /** Members of the body beside those of every error. */
+  readonly details?: Readonly<Record<string, unknown>>
+  /** The name of RFC 6749 that failures of POST /token carry. */
+  readonly oauth?: string
+  /** Called twice at once: neither call may rest on what the other leaves behind. */
+  raise(world: World, send: Send): Promise<LightMyRequestResponse>
+}
+
+/** The ways to each error, by its name in `errors.ts`. */
+export type ErrorCases = Readonly<Record<string, readonly ErrorCase[]>>
+
+export const get = (url: string, headers: Record<string, string> = {}) => ({ url, headers })
+export const post = (url: string, payload: object | string, headers: Record<string, string> = {}) => ({
+  method: 'POST' as const,
+  url,
+  payload,
+  headers,
+})

@@ -1,0 +1,74 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import * as catalogue from '../../src/errors.ts'
+import { openTestApp, type TestApp } from '../auth-app.ts'
+import { type MailApp, openMailApp } from '../mail-app.ts'
+import { adminErrors } from './admin-errors.ts'
+import type { ErrorCase, Send, World } from './error-case.ts'
+import { messageErrors } from './message-errors.ts'
+import { requestErrors } from './request-errors.ts'
+import { sessionErrors } from './session-errors.ts'
+import { signInErrors } from './sign-in-errors.ts'
+
+const cases = { ...requestErrors, ...sessionErrors, ...signInErrors, ...messageErrors, ...adminErrors }
+const errors = Object.entries(catalogue)
+
+const services = new Map<string, Promise<MailApp>>()
+const broken: TestApp[] = []
+const USUAL = {
+  AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+  AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+  AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
+}
+const world: World = {
+  service: (settings = {}) => {
+    const key = JSON.stringify(settings)
+    const service = services.get(key) ?? openMailApp({ ...USUAL, ...settings })
+    services.set(key, service)
+    return service
+  },
+  broken: async (options) => {
+    const service = await openTestApp(options)
+    broken.push(service)
+    return service
+  },
+}
+afterAll(async () => {
+  const opened = [...broken, ...(await Promise.all(services.values()))]
+  await Promise.all(opened.map(({ close }) => close()))
+})
+
+const send =
+  (version: Readonly<Record<string, string>>): Send =>
+  (service, request) =>
+    service.app.inject({ ...request, headers: { ...request.headers, ...version } })
+const usual = send({})
+const versioned = send({ 'x-supabase-api-version': '2024-01-01' })
+
+it('has a case for every error of the catalogue, and no other', () => {
+  expect(Object.keys(cases).sort()).toEqual(errors.map(([name]) => name).sort())
+})
+
+describe.each(errors)('%s', (name, { status, code, message }) => {
+  const found = Object.entries(cases).find(([known]) => known === name)?.[1] ?? []
+  const ways = found.map(({ text = message, ...rest }: ErrorCase) => ({ text, ...rest }))
+  it.each(ways)(`${status} ${code}: $text`, async ({ text, details = {}, oauth, raise }) => {
+    const [plain, newer] = await Promise.all([raise(world, usual), raise(world, versioned)])
+    const words = typeof text === 'string' ? text : expect.stringMatching(text)
+    const oauthNames = oauth === undefined ? {} : { error: oauth, error_description: words }
+    const id = status >= 500 ? { error_id: plain.headers['x-request-id'] } : {}
+    const expected = { code: status, error_code: code, msg: words, ...id, ...details, ...oauthNames }
+    const expectedNewer = { code, message: words, ...details, ...oauthNames }
+    expect([plain.statusCode, plain.json()]).toEqual([status, expected])
+    expect([newer.statusCode, newer.json()]).toEqual([status, expectedNewer])
+    expect(Object.keys(plain.json())).toEqual(Object.keys(expected))
+    expect(Object.keys(newer.json())).toEqual(Object.keys(expectedNewer))
+    expect(plain.headers['x-supabase-api-version']).toBeUndefined()
+    expect(newer.headers['x-supabase-api-version']).toBe('2024-01-01')
+    const retryAfter = status === 429 || status === 503 ? expect.stringMatching(/^[1-9]\d*$/) : undefined
+    for (const { headers } of [plain, newer]) {
+      expect(headers['content-type']).toBe('application/json; charset=utf-8')
+      expect(headers['x-content-type-options']).toBe('nosniff')
+      expect(headers['retry-after']).toEqual(retryAfter)
+    }
+  })
+})

@@ -1,0 +1,115 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { MailApp } from '../mail-app.ts'
+import { createSignedUp } from '../signed-up.ts'
+import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
+import { refused } from './request-errors.ts'
+import { NO_METHODS, under } from './sign-in-errors.ts'
+
+const NO_MESSAGES = { AUTH_RATE_LIMIT_EMAIL_SENT: '0', AUTH_RATE_LIMIT_SMS_SENT: '0' }
+const SOON = /^For security purposes, you can only request this after \d+ seconds\.$/
+const email = 'nobody@example.com'
+const phone = '14155550199'
+
+let people = 0
+const newEmail = () => `new${++people}@example.com`
+const newPhone = () => `1628555${1_000 + ++people}`
+
+/** What the second request of two is told that come too soon after each other. */
+const soon = (makeRequest: () => Request): ErrorCase => ({
+  text: SOON,
+  raise: async (world, send) => {
+    const service = await world.service()
+    const request = makeRequest()
+    await service.app.inject(request)
+    return send(service, request)
+  },
+})
+
+/** An auth code at the end of a mail's link, and the verifier that belongs to it. */
+async function newAuthCode(service: MailApp) {
+  const verifier = randomBytes(32).toString('base64url')
+  const challenge = createHash('sha256').update(verifier).digest('base64url')
+  const person = await createSignedUp(service.deps)
+  await service.post('/magiclink', { email: person.email, code_challenge: challenge, code_challenge_method: 's256' })
+  const { link } = await service.readMail(person.email)
+  const answer = await service.app.inject(`${link.pathname}${link.search}`)
+  return { auth_code: new URL(String(answer.headers.location)).searchParams.get('code'), code_verifier: verifier }
+}
+
+const exchange = (body: object) => post('/token?grant_type=pkce', body)
+
+/** Errors of messages, their codes and links, and of what follows from them. */
+export const messageErrors: ErrorCases = {
+  emailMessagesDisabled: [
+    under(NO_METHODS, post('/recover', { email })),
+    under(NO_METHODS, post('/resend', { type: 'signup', email })),
+  ],
+  phoneMessagesDisabled: [under(NO_METHODS, post('/resend', { type: 'sms', phone }))],
+  phoneCodesDisabled: [under(NO_METHODS, post('/otp', { phone }))],
+  otpDisabled: [
+    refused(post('/otp', { email, create_user: false })),
+    refused(post('/otp', { phone, create_user: false })),
+  ],
+  magicLinkWithoutEmail: [refused(post('/magiclink', {}))],
+  smsProviderMissing: [
+    under({ AUTH_SMS_PROVIDER: '' }, post('/signup', { phone, password: 'correct horse' })),
+    under({ AUTH_SMS_PROVIDER: '' }, post('/otp', { phone })),
+  ],
+  smsSendFailed: [
+    {
+      text: /^Error sending confirmation OTP to provider: .*no such number/,
+      raise: async (world, send) => {
+        const service = await world.service({ AUTH_SMS_MAX_FREQUENCY: '1' })
+        service.sms.answer = { status: 400, body: { message: 'no such number' } }
+        return send(service, post('/otp', { phone: newPhone() }))
+      },
+    },
+  ],
+  overEmailRateLimit: [
+    under(NO_MESSAGES, post('/signup', { email, password: 'correct horse' })),
+    under(NO_MESSAGES, post('/recover', { email })),
+    soon(() => post('/recover', { email: newEmail() })),
+    soon(() => post('/magiclink', { email: newEmail() })),
+    soon(() => post('/resend', { type: 'signup', email: newEmail() })),
+  ],
+  overSmsRateLimit: [
+    under(NO_MESSAGES, post('/signup', { phone, password: 'correct horse' })),
+    under(NO_MESSAGES, post('/otp', { phone })),
+    soon(() => post('/otp', { phone: newPhone() })),
+    soon(() => post('/resend', { type: 'sms', phone: newPhone() })),
+  ],
+  badEmailAtVerify: [refused(post('/verify', { type: 'signup', email: 'nobody', token: '123456' }))],
+  otpExpired: [
+    refused(post('/verify', { type: 'signup', email, token: '123456' })),
+    refused(post('/verify', { type: 'sms', phone, token: '123456' })),
+  ],
+  linkExpired: [refused(post('/verify', { type: 'signup', token_hash: 'x'.repeat(56) }))],
+  linkFetchedAhead: [refused(get('/verify?type=signup&token=x', { 'sec-purpose': 'prefetch' }))],
+  flowStateNotFound: [
+    refused(exchange({ auth_code: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff', code_verifier: 'x'.repeat(43) }), {
+      oauth: 'invalid_grant',
+    }),
+  ],
+  flowStateExpired: [
+    {
+      oauth: 'invalid_grant',
+      raise: async (world, send) => {
+        // A service of its own: its clock goes on.
+        const service = await world.service({ AUTH_EXTERNAL_FLOW_STATE_EXPIRY_DURATION: '301s' })
+        const body = await newAuthCode(service)
+        service.clock.advance(302_000)
+        return send(service, exchange(body))
+      },
+    },
+  ],
+  badCodeVerifier: [
+    {
+      oauth: 'invalid_grant',
+      raise: async (world, send) => {
+        const service = await world.service()
+        const { auth_code } = await newAuthCode(service)
+        return send(service, exchange({ auth_code, code_verifier: 'x'.repeat(43) }))
+      },
+    },
+  ],
+}

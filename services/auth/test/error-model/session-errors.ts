@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto'
+import type { TestApp } from '../auth-app.ts'
+import { forgeBearer } from '../forged-token.ts'
+import { createSignedUp, type SignedUp } from '../signed-up.ts'
+import { type ErrorCase, type ErrorCases, get, post } from './error-case.ts'
+import { refused } from './request-errors.ts'
+
+const bearer = (claims: Readonly<Record<string, unknown>>) => ({ authorization: forgeBearer(claims) })
+const INVALID = 'invalid JWT: unable to parse or verify signature, '
+
+interface SignedIn extends SignedUp {
+  readonly headers: { readonly authorization: string }
+  readonly sessionId: string
+  readonly refreshToken: string
+}
+
+async function signIn(service: TestApp): Promise<SignedIn> {
+  const person = await createSignedUp(service.deps)
+  const { email, password } = person
+  const answer = await service.app.inject(post('/token?grant_type=password', { email, password }))
+  const { access_token, refresh_token } = answer.json()
+  const { session_id } = JSON.parse(Buffer.from(access_token.split('.')[1], 'base64url').toString())
+  return {
+    ...person,
+    headers: { authorization: `Bearer ${access_token}` },
+    sessionId: session_id,
+    refreshToken: refresh_token,
+  }
+}
+
+const refresh = (refresh_token: string) => post('/token?grant_type=refresh_token', { refresh_token })
+
+/** What a refresh is told after something has happened to the session. */
+function refreshAfter(
+  text: string | undefined,
+  happen: (service: TestApp, person: SignedIn) => Promise<unknown>,
+  settings: Readonly<Record<string, string>> = {},
+): ErrorCase {
+  return {
+    ...(text === undefined ? {} : { text }),
+    oauth: 'invalid_grant',
+    raise: async (world, send) => {
+      const service = await world.service(settings)
+      const person = await signIn(service)
+      await happen(service, person)
+      return send(service, refresh(person.refreshToken))
+    },
+  }
+}
+
+/** What an endpoint with a bearer is told after something has happened to its user. */
+function askAfter(
+  happen: (service: TestApp, person: SignedIn) => Promise<unknown>,
+  settings: Readonly<Record<string, string>> = {},
+): ErrorCase {
+  return {
+    raise: async (world, send) => {
+      const service = await world.service(settings)
+      const person = await signIn(service)
+      await happen(service, person)
+      return send(service, get('/user', person.headers))
+    },
+  }
+}
+
+const ban = ({ deps }: TestApp, { user }: SignedUp) =>
+  deps.db
+    .updateTable('users')
+    .set({ banned_until: new Date('2100-01-01') })
+    .where('id', '=', user.id)
+    .execute()
+const makeOlder = ({ deps }: TestApp, { sessionId }: SignedIn) =>
+  deps.db
+    .updateTable('sessions')
+    .set({ created_at: new Date('2020-01-01') })
+    .where('id', '=', sessionId)
+    .execute()
+
+/** Errors of access tokens, refresh tokens and sessions. */
+export const sessionErrors: ErrorCases = {
+  noAuthorization: [refused(get('/user')), refused(post('/logout', {}, { authorization: 'Basic x' }))],
+  badJwt: [
+    refused(get('/user', { authorization: 'Bearer x' }), {
+      text: `${INVALID}token is malformed: token contains an invalid number of segments`,
+    }),
+    refused(get('/user', bearer({ exp: 0 })), { text: `${INVALID}token has invalid claims: token is expired` }),
+    refused(get('/user', bearer({ role: 'authenticated' })), { text: 'invalid claim: missing sub claim' }),
+    refused(get('/user', bearer({ sub: randomUUID(), session_id: 'x' })), {
+      text: 'invalid claim: session_id claim must be a UUID',
+    }),
+  ],
+  badJwtSubject: [refused(get('/user', bearer({ sub: 'x' })))],
+  tokenUserNotFound: [
+    refused(get('/user', bearer({ sub: randomUUID(), aud: 'authenticated' }))),
+    askAfter(({ deps }, { user }) => deps.db.deleteFrom('users').where('id', '=', user.id).execute()),
+  ],
+  userBanned: [askAfter(ban)],
+  sessionNotFound: [
+    askAfter(({ app }, { headers }) => app.inject(post('/logout', {}, headers)), {
+      AUTH_SESSIONS_ENFORCE_ON_ACCESS_TOKEN: 'true',
+    }),
+  ],
+  audienceMismatch: [
+    {
+      raise: async (world, send) => {
+        const service = await world.service()
+        const { headers } = await signIn(service)
+        return send(service, get('/user', { ...headers, 'x-jwt-aud': 'elsewhere' }))
+      },
+    },
+  ],
+  refreshTokenNotFound: [
+    refused(refresh('x'.repeat(32)), { oauth: 'invalid_grant' }),
+    refreshAfter(undefined, ({ app }, { headers }) => app.inject(post('/logout', {}, headers))),
+  ],
+  refreshUserBanned: [refreshAfter(undefined, ban)],
+  refreshTokenAlreadyUsed: [
+    refreshAfter(undefined, async ({ app }, { refreshToken }) => {
+      const child = (await app.inject(refresh(refreshToken))).json().refresh_token
+      await app.inject(refresh(child))
+    }),
+  ],
+  sessionExpired: [
+    refreshAfter('Invalid Refresh Token: Session Expired', makeOlder, { AUTH_SESSIONS_TIMEBOX: '1h' }),
+    refreshAfter('Invalid Refresh Token: Session Expired (Inactivity)', makeOlder, {
+      AUTH_SESSIONS_INACTIVITY_TIMEOUT: '1h',
+    }),
+    refreshAfter(
+      'Invalid Refresh Token: Session Expired (Revoked by Newer Login)',
+      ({ app }, { email, password }) => app.inject(post('/token?grant_type=password', { email, password })),
+      { AUTH_SESSIONS_SINGLE_PER_USER: 'true' },
+    ),
+    refreshAfter(
+      'Invalid Refresh Token: Session Expired (Low AAL: User Needs MFA Verification)',
+      async (service, person) => {
+        const factor = { user_id: person.user.id, factor_type: 'totp', status: 'verified' }
+        await service.deps.db.insertInto('mfa_factors').values(factor).execute()
+        await makeOlder(service, person)
+      },
+      { AUTH_SESSIONS_ALLOW_LOW_AAL: '1h' },
+    ),
+  ],
+  tooManyRefreshes: [
+    {
+      oauth: 'invalid_request',
+      raise: async (world, send) => {
+        const service = await world.service()
+        const { sessionId, refreshToken } = await signIn(service)
+        // Somebody holds the session for as long as a refresh may wait.
+        return service.deps.db.transaction().execute(async (trx) => {
+          await trx.selectFrom('sessions').select('id').where('id', '=', sessionId).forUpdate().execute()
+          return send(service, refresh(refreshToken))
+        })
+      },
+    },
+  ],
+}

@@ -1,0 +1,89 @@
+import { createSignedUp } from '../signed-up.ts'
+import { type ErrorCase, type ErrorCases, post, type Request } from './error-case.ts'
+import { refused } from './request-errors.ts'
+
+const NO_SIGNUP = { AUTH_DISABLE_SIGNUP: 'true' }
+/** Neither way to sign in. */
+export const NO_METHODS = { AUTH_EXTERNAL_EMAIL_ENABLED: 'false', AUTH_EXTERNAL_PHONE_ENABLED: 'false' }
+const person = { email: 'somebody@example.com', password: 'correct horse' }
+const caller = { phone: '14155550100', password: 'correct horse' }
+const login = (payload: object) => post('/token?grant_type=password', payload)
+
+/** A request that the service refuses under certain settings. */
+export const under = (
+  settings: Readonly<Record<string, string>>,
+  request: Request,
+  rest: Omit<ErrorCase, 'raise'> = {},
+): ErrorCase => ({ ...rest, raise: async (world, send) => send(await world.service(settings), request) })
+
+/** What somebody with the right password is told all the same. */
+function loginOf(changes: Parameters<typeof createSignedUp>[1]): ErrorCase {
+  return {
+    oauth: 'invalid_grant',
+    raise: async (world, send) => {
+      const service = await world.service()
+      const { email, password } = await createSignedUp(service.deps, changes)
+      return send(service, login({ email, password }))
+    },
+  }
+}
+
+let phones = 0
+
+/** Errors of signing up and signing in. */
+export const signInErrors: ErrorCases = {
+  userAlreadyExists: [
+    {
+      raise: async (world, send) => {
+        const service = await world.service({ AUTH_MAILER_AUTOCONFIRM: 'true' })
+        const { email } = await createSignedUp(service.deps)
+        return send(service, post('/signup', { email, password: 'correct horse' }))
+      },
+    },
+  ],
+  signupDisabled: [under(NO_SIGNUP, post('/signup', person)), under(NO_SIGNUP, post('/signup', {}))],
+  emailSignupsDisabled: [under(NO_METHODS, post('/signup', person))],
+  phoneSignupsDisabled: [under(NO_METHODS, post('/signup', caller))],
+  anonymousDisabled: [under({ AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'false' }, post('/signup', {}))],
+  emailLoginsDisabled: [under(NO_METHODS, login(person), { oauth: 'unauthorized_client' })],
+  phoneLoginsDisabled: [under(NO_METHODS, login(caller), { oauth: 'unauthorized_client' })],
+  weakPassword: [
+    refused(post('/signup', { ...person, password: 'short' }), {
+      text: 'Password should be at least 6 characters.',
+      details: { weak_password: { reasons: ['length'] } },
+    }),
+    under({ AUTH_PASSWORD_REQUIRED_CHARACTERS: 'abc:123' }, post('/signup', { ...person, password: 'x' }), {
+      text: 'Password should be at least 6 characters. Password should contain at least one character of each: abc, 123.',
+      details: { weak_password: { reasons: ['length', 'characters'] } },
+    }),
+  ],
+  invalidCredentials: [
+    refused(login(person), { oauth: 'invalid_grant' }),
+    {
+      oauth: 'invalid_grant',
+      raise: async (world, send) => {
+        const service = await world.service()
+        const { email } = await createSignedUp(service.deps)
+        return send(service, login({ email, password: 'wrong' }))
+      },
+    },
+  ],
+  unsupportedGrantType: [
+    refused(post('/token', {}), { oauth: 'unsupported_grant_type' }),
+    refused(post('/token?grant_type=client_credentials', {}), { oauth: 'unsupported_grant_type' }),
+  ],
+  web3Disabled: [refused(post('/token?grant_type=web3', {}), { oauth: 'unauthorized_client' })],
+  loginUserBanned: [loginOf({ banned_until: new Date('2100-01-01') })],
+  emailNotConfirmed: [loginOf({ email_confirmed_at: null })],
+  phoneNotConfirmed: [
+    {
+      oauth: 'invalid_grant',
+      raise: async (world, send) => {
+        const service = await world.service()
+        const phone = `1415555${1_000 + phones++}`
+        const { password } = await createSignedUp(service.deps, { phone })
+        return send(service, login({ phone, password }))
+      },
+    },
+  ],
+}
