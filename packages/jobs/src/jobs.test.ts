@@ -10,6 +10,7 @@ import { listDeadJobs } from './dead-jobs.ts'
 import { installJobs } from './install.ts'
 import { createJobs, type Jobs } from './jobs.ts'
 import { type AnyTask, defineTask } from './task.ts'
+import { listWaitingJobs } from './waiting-jobs.ts'
 
 interface Greeting {
   readonly to: string
@@ -175,6 +176,21 @@ describe('jobs', () => {
     await expect
       .poll(list, { timeout: 10_000 })
       .toEqual([{ task: 'fail', reason: 'never', count: 1, lastAt: expect.any(Date) }])
+    expect(await jobs.retryDead(fail)).toBe(1)
+    expect(await jobs.retryDead(fail)).toBe(0)
+    await expect
+      .poll(list, { timeout: 10_000 })
+      .toEqual([{ task: 'fail', reason: 'never', count: 1, lastAt: expect.any(Date) }])
+  })
+
+  it('counts what waits, by task and state', async () => {
+    await jobs.send(database.db, greet, { to: 'Annie' }, { startAfterSeconds: 3_600 })
+    expect(await listWaitingJobs({ db: database.db, schema: names.jobSchema, tasks })).toContainEqual({
+      task: 'greet',
+      state: 'waiting',
+      count: 1,
+      oldest: expect.any(Date),
+    })
   })
 
   it('installs again without a change', async () => {

@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely'
 import { fromKysely, type JobResult, type JobWithMetadata, PgBoss } from 'pg-boss'
 import type { OutboxEntry } from './outbox.ts'
 import { openPayload, type SealedPayload, sealPayload } from './seal.ts'
-import type { AnyTask, Task } from './task.ts'
+import { type AnyTask, deadQueue, type Task } from './task.ts'
 
 export interface JobsConfig {
   readonly url: string
@@ -56,6 +56,8 @@ export interface Jobs {
   work<Payload extends object>(task: Task<Payload>, handler: Handler<Payload>): Promise<void>
   /** Adds a job of a task at each time of a cron expression (UTC), once among all processes. */
   schedule(task: Task<Record<string, never>>, cron: string): Promise<void>
+  /** Puts jobs of a task that have failed for good back into its queue, with all their attempts; answers how many. */
+  retryDead(task: AnyTask): Promise<number>
   /** Throws unless the worker runs. */
   check(): Promise<void>
   /** Finishes what runs, as far as it ends in so many milliseconds (what does not is tried again), then disconnects. */
@@ -80,6 +82,7 @@ const WORK_OPTIONS = {
 /** Of the time for closing, in milliseconds: kept back for giving up what still runs. */
 const GIVE_UP_MS = 2_000
 const CLOSE_MS = 25_000
+const REDRIVE_BATCH = 1_000
 
 export function createJobs(config: JobsConfig): Jobs {
   const boss = new PgBoss({
@@ -117,15 +120,7 @@ export function createJobs(config: JobsConfig): Jobs {
     },
     run: own.run,
     prepare: async (task, payload) => ({ task: task.name, data: await toData(task, payload) }),
-    insert: async (trx, entries) => {
-      for (const [task, ofTask] of Map.groupBy(entries, (entry) => entry.task)) {
-        await boss.insert(
-          task,
-          ofTask.map(({ data }) => ({ data })),
-          { db: fromKysely(trx) },
-        )
-      }
-    },
+    insert: (trx, entries) => insertEntries(boss, trx, entries),
     work: async (task, handler) => {
       const attempt = runAttempt(config, task, handler)
       const settle = async (job: JobWithMetadata<object>): Promise<JobResult> => {
@@ -144,6 +139,7 @@ export function createJobs(config: JobsConfig): Jobs {
       await boss.work(task.name, WORK_OPTIONS, (jobs: JobWithMetadata<object>[]) => Promise.all(jobs.map(settle)))
     },
     schedule: (task, cron) => boss.schedule(task.name, cron, {}, { tz: 'UTC' }),
+    retryDead: (task) => retryDead(boss, task),
     check: async () => {
       if (!running) throw new Error('the job worker does not run')
     },
@@ -153,6 +149,23 @@ export function createJobs(config: JobsConfig): Jobs {
       await own.settled(withinMs - GIVE_UP_MS)
       await boss.stop({ graceful: true, timeout: Math.max(0, Math.round(giveUpAt - performance.now())) })
     },
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: as for `send`
+async function insertEntries(boss: PgBoss, trx: Kysely<any>, entries: readonly OutboxEntry[]): Promise<void> {
+  for (const [task, ofTask] of Map.groupBy(entries, (entry) => entry.task)) {
+    const jobs = ofTask.map(({ data }) => ({ data }))
+    await boss.insert(task, jobs, { db: fromKysely(trx) })
+  }
+}
+
+async function retryDead(boss: PgBoss, task: AnyTask): Promise<number> {
+  let total = 0
+  for (;;) {
+    const moved = await boss.redrive(deadQueue(task), { limit: REDRIVE_BATCH })
+    total += moved
+    if (moved < REDRIVE_BATCH) return total
   }
 }
 

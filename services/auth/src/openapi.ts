@@ -66,6 +66,7 @@ function createDocumentDeps(): AuthDeps {
       insert: unused,
       work: unused,
       schedule: unused,
+      retryDead: unused,
       check: unused,
       close: unused,
     },

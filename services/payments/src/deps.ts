@@ -9,6 +9,7 @@ import { startTracing, type Tracing } from '@trestle/common/telemetry/tracing.ts
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { isMigrated } from '@trestle/database/migrate.ts'
+import { observeDeadJobs } from '@trestle/jobs/dead-jobs.ts'
 import { createJobs, type Jobs } from '@trestle/jobs/jobs.ts'
 import { createOutbox, type Outbox, type TakeRows } from '@trestle/jobs/outbox.ts'
 import { paymentsMigrations } from '@trestle/migrations/payments.ts'
@@ -29,10 +30,12 @@ import { countMails, createMailer, type Mailer } from './mail/mailer.ts'
 import type { Money, Pricing } from './merchants/merchant.ts'
 import { paymentsNames } from './migrations.ts'
 import { findExchanged } from './money/exchange-repository.ts'
+import { observeRates } from './money/observe-rates.ts'
 import { countWaiting, takeRows } from './outbox/take-rows.ts'
 import { createPersonTokenVerifier } from './persons/person-token.ts'
 import { createPersons, type Persons } from './persons/persons.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/limits.ts'
+import { tasks } from './tasks.ts'
 import { scrub } from './telemetry/scrub.ts'
 import type { MoveQueue } from './transactions/move-queue.ts'
 import { createMoves } from './transactions/moves.ts'
@@ -97,7 +100,7 @@ export interface ProcessDeps extends PaymentsDeps {
 
 /** What an operator's command works with. */
 export interface OperatorDeps
-  extends Pick<PaymentsDeps, 'pepper' | 'createKey' | 'pricing' | 'vault' | 'acquirers' | 'payouts'> {
+  extends Pick<PaymentsDeps, 'pepper' | 'createKey' | 'jobs' | 'pricing' | 'vault' | 'acquirers' | 'payouts'> {
   readonly database: Database<PaymentsTables>
   close(): Promise<void>
 }
@@ -124,11 +127,13 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
   const database = openPaymentsDatabase(config, (error) => logger.warn({ err: error }, 'database connection lost'))
   observeConnections(metrics.meter, database)
   observeAcquiring(metrics.meter, { db: database.db, schema: database.names.jobSchema })
+  observeDeadJobs(metrics.meter, { db: database.db, schema: database.names.jobSchema, tasks })
+  observeRates(metrics.meter, database.db)
   const { rateLimitStore, redisUrl } = config
   const limiters = await openLimiterStore({ store: rateLimitStore, redisUrl }, database, (error) =>
     logger.warn({ err: error }, 'the store of the rate limits is away'),
   )
-  const jobs = connectJobs(config, { meter: metrics.meter, logger })
+  const jobs = connectJobs(config, metrics.meter, (error) => logger.warn({ err: error }, 'the job queue has trouble'))
   const mailer = config.smtp && createMailer(config.smtp)
   return {
     db: database.db,
@@ -182,7 +187,7 @@ function countWaitingMails(meter: Meter): TakeRows {
   return countWaiting(takeRows, invitationMailTask, (jobs) => mails.add(jobs, { outcome: 'waiting' }))
 }
 
-function connectJobs(config: PaymentsConfig, { meter, logger }: Pick<PaymentsDeps, 'meter' | 'logger'>): Jobs {
+function connectJobs(config: PaymentsConfig, meter: Meter, onError: (error: Error) => void): Jobs {
   return createJobs({
     url: config.databaseUrl,
     schema: paymentsNames(config).jobSchema,
@@ -191,7 +196,7 @@ function connectJobs(config: PaymentsConfig, { meter, logger }: Pick<PaymentsDep
     // Not of the vault's keys, which are replaced while sealed jobs wait.
     sealKey: deriveKey({ key: config.pepper }, 'job/payload').export(),
     meter,
-    onError: (error) => logger.warn({ err: error }, 'the job queue has trouble'),
+    onError,
   })
 }
 
@@ -215,6 +220,7 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
     },
     vault: createPanVault(config.vaultKeys, meter),
     acquirers: openAcquirers(config, { lanes: database.lanes, meter, logger: pino({ enabled: false }) }),
+    jobs: connectJobs(config, meter, () => {}),
     close: () => database.close(),
   }
 }
@@ -241,7 +247,8 @@ function openMoves({ rateTerms: terms, batchScope: scope }: PaymentsConfig, io: 
   return createMoves({ ...io, terms, scope })
 }
 
-function openPaymentsDatabase(config: PaymentsConfig, onConnectionError: (error: Error) => void) {
+/** Opens the database as the service's role; connections are made when they are needed. */
+export function openPaymentsDatabase(config: PaymentsConfig, onConnectionError: (error: Error) => void) {
   return openDatabase<PaymentsTables>({
     url: config.databaseUrl,
     names: paymentsNames(config),

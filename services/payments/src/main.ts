@@ -11,6 +11,7 @@ import { ledgerCommand } from './commands/ledger.ts'
 import { merchantCommand } from './commands/merchant.ts'
 import { payoutCommand } from './commands/payout.ts'
 import { serve } from './commands/serve.ts'
+import { pruneCommand, tasksCommand } from './commands/tasks.ts'
 import { loadPaymentsConfig } from './config.ts'
 import { openOperatorDeps } from './deps.ts'
 import { migrateOptions } from './migrations.ts'
@@ -37,13 +38,15 @@ for (const command of [
   fxCommand,
   ledgerCommand,
   payoutCommand,
+  tasksCommand,
+  pruneCommand,
 ])
   program.addCommand(command(operator))
 program
   .command('doctor')
-  .description('try settings, database and migrations, and say what to do')
+  .description('try settings, database, mail server, clock, URLs, rates and jobs, and say what to do')
   .action(async () => {
-    if (!(await doctor(loadConfig, print))) process.exitCode = 1
+    if (!(await doctor(loadConfig, print, () => new Date()))) process.exitCode = 1
   })
 program
   .command('version')

@@ -38,6 +38,7 @@ const documentDeps: PaymentsDeps = {
     run: unused,
     work: unused,
     schedule: unused,
+    retryDead: unused,
     check: unused,
     close: unused,
   },

@@ -3,6 +3,7 @@ import { acquirerTask } from './acquirers/acquirer-task.ts'
 import { acquirerEventsTask } from './acquirers/event-task.ts'
 import { inquiryTask } from './attempts/inquiry-task.ts'
 import { attemptSweepTask } from './attempts/sweep-task.ts'
+import { cleanUpTask } from './clean-up/clean-up.ts'
 import { invitationMailTask } from './invitations/invitation-mail.ts'
 
 /** Every kind of background work of the service; `migrate` makes a queue for each. */
@@ -12,4 +13,5 @@ export const tasks: readonly AnyTask[] = [
   attemptSweepTask,
   inquiryTask,
   invitationMailTask,
+  cleanUpTask,
 ]

@@ -1,3 +1,4 @@
+import { CLEAN_UP_CRON, cleanUpTask, runCleanUp } from './clean-up/clean-up.ts'
 import type { ProcessDeps } from './deps.ts'
 import { workOnInvitationMails } from './invitations/send-invitation.ts'
 import { workOnAcquirerEvents } from './use-cases/apply-acquirer-events.ts'
@@ -18,6 +19,8 @@ export async function startWork(deps: WorkDeps): Promise<void> {
   await workOnInquiries(deps)
   await workOnAttemptSweeps(deps)
   await workOnAcquirerEvents(deps)
+  await deps.jobs.work(cleanUpTask, () => runCleanUp(deps.db, (rows) => deps.logger.info({ rows }, 'cleaned up')))
+  await deps.jobs.schedule(cleanUpTask, CLEAN_UP_CRON)
   deps.outbox.start()
   deps.keyUsage.start()
 }

@@ -68,7 +68,16 @@ describe('inquireAttempt', () => {
   }
   const sent: Sent[] = []
   const jobs = {
-    ...{ open: unused, run: unused, prepare: unused, insert: unused, work: unused, schedule: unused, check: unused },
+    ...{
+      open: unused,
+      run: unused,
+      prepare: unused,
+      insert: unused,
+      work: unused,
+      retryDead: unused,
+      schedule: unused,
+      check: unused,
+    },
     close: unused,
     send: async (_trx: unknown, _task: unknown, job: object, options?: { startAfterSeconds?: number }) => {
       sent.push({ job, startAfterSeconds: options?.startAfterSeconds })

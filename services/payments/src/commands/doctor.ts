@@ -1,17 +1,96 @@
+import { listDeadJobs } from '@trestle/jobs/dead-jobs.ts'
 import { commonChecks } from '@trestle/service/common-checks.ts'
-import { checkSettings, runChecks } from '@trestle/service/run-checks.ts'
+import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
+import { sql } from 'kysely'
 import type { PaymentsConfig } from '../config.ts'
+import { openPaymentsDatabase } from '../deps.ts'
+import { createMailer } from '../mail/mailer.ts'
 import { migrateOptions } from '../migrations.ts'
+import { tasks } from '../tasks.ts'
+
+/** What the checks look at. */
+interface Subject {
+  readonly config: PaymentsConfig
+  readonly database: ReturnType<typeof openPaymentsDatabase>
+  readonly now: () => Date
+}
+
+const CLOCK_DRIFT_MAX_MS = 5_000
+
+const checks: readonly Check<Subject>[] = [
+  {
+    name: 'clock',
+    advice: 'let both machines follow the same time source (NTP)',
+    run: async ({ database, now }) => {
+      const { rows } = await sql<{ now: Date }>`SELECT clock_timestamp() AS now`.execute(database.db)
+      const driftMs = Math.abs((rows[0]?.now.getTime() ?? 0) - now().getTime())
+      if (driftMs > CLOCK_DRIFT_MAX_MS) throw new Error(`${Math.round(driftMs / 1_000)} s from that of the database`)
+      return 'agrees with that of the database'
+    },
+  },
+  {
+    name: 'SMTP',
+    advice: 'start the mail server, or correct PAYMENTS_SMTP_URL',
+    run: async ({ config: { smtp } }) => {
+      if (!smtp) return 'none, mails wait in the queue'
+      const mailer = createMailer(smtp)
+      try {
+        await mailer.check()
+        return 'answers'
+      } finally {
+        mailer.close()
+      }
+    },
+  },
+  {
+    name: 'URLs',
+    advice: 'put the service behind a TLS proxy and set its https address as PAYMENTS_BASE_URL',
+    run: async ({ config: { baseUrl } }) => {
+      const { protocol, hostname } = new URL(baseUrl)
+      const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
+      if (protocol !== 'https:' && !isLocal) throw new Error(`${baseUrl} is not https`)
+      return baseUrl
+    },
+  },
+  {
+    name: 'exchange rates',
+    advice: 'run: payments fx import, with the file of the European Central Bank',
+    run: async ({ database }) => {
+      const { rows } = await sql<{ date: string | null; live: boolean }>`
+        SELECT (SELECT max(date)::text FROM ${sql.table('fx_rates')} WHERE source = 'ecb') AS date,
+          EXISTS (SELECT FROM ${sql.table('merchants')} WHERE NOT test) AS live`.execute(database.db)
+      const { date = null, live = false } = rows[0] ?? {}
+      if (date === null && live) throw new Error('none were imported, and there are live merchants')
+      return date === null ? 'the embedded ones, for test merchants' : `imported until ${date}`
+    },
+  },
+  {
+    name: 'dead jobs',
+    advice: 'look at payments tasks list, mend the cause, then run: payments tasks retry <task>',
+    run: async ({ database: { db, names } }) => {
+      const dead = await listDeadJobs({ db, schema: names.jobSchema, tasks })
+      if (dead.length === 0) return 'none'
+      throw new Error(dead.map(({ task, count, reason }) => `${count} of ${task} (${reason})`).join(', '))
+    },
+  },
+]
 
 /** Tries everything that the service needs, one line each. Resolves to false when something is wrong. */
-export async function doctor(loadConfig: () => PaymentsConfig, print: (line: string) => void): Promise<boolean> {
+export async function doctor(
+  loadConfig: () => PaymentsConfig,
+  print: (line: string) => void,
+  now: () => Date,
+): Promise<boolean> {
   const config = checkSettings(loadConfig, print)
   if (config === undefined) return false
-  const checks = commonChecks({
+  const common = commonChecks({
     program: 'payments',
     logFile: config.logFile,
     database: { url: config.databaseUrl, setting: 'PAYMENTS_DATABASE_URL' },
     migrations: migrateOptions(config),
   })
-  return runChecks(checks, undefined, print)
+  const database = openPaymentsDatabase(config, () => {})
+  const isHealthy = await runChecks([...common, ...checks], { config, database, now }, print)
+  await database.close()
+  return isHealthy
 }

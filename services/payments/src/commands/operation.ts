@@ -26,21 +26,26 @@ export interface OperationInput {
   readonly options: Readonly<Record<string, unknown>>
 }
 
-/** A group of operations: `payments app …`. Each takes `--json`. */
+/** A group of operations: `payments app …`. */
 export function operationGroup(
   operator: Operator,
   name: string,
   description: string,
   operations: readonly Operation[],
 ): Command {
-  // Before the commands below, which take it over: wrong words are told from failures by the exit code.
   const group = new Command(name).exitOverride().description(description)
-  for (const operation of operations) {
-    const command = group.command(operation.usage).description(operation.description)
-    for (const [flags, text] of operation.options ?? []) command.option(flags, text)
-    command.option('--json', 'print JSON').action(() => perform(operator, operation, command))
-  }
+  for (const operation of operations) group.addCommand(operationCommand(operator, operation))
   return group
+}
+
+/** One operation: `payments prune`. It takes `--json`. */
+export function operationCommand(operator: Operator, operation: Operation): Command {
+  const [name, ...words] = operation.usage.split(' ')
+  // Wrong words are told from failures by the exit code.
+  const command = new Command(name).exitOverride().description(operation.description)
+  for (const word of words) command.argument(word)
+  for (const option of operation.options ?? []) command.option(...option)
+  return command.option('--json', 'print JSON').action(() => perform(operator, operation, command))
 }
 
 async function perform({ open, print }: Operator, { run }: Operation, command: Command): Promise<void> {

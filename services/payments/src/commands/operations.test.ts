@@ -1,7 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createNames } from '@trestle/database/names.ts'
 import { Command } from 'commander'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   basic,
@@ -15,6 +17,7 @@ import {
 import { appCommand } from './app.ts'
 import { fxCommand } from './fx.ts'
 import { merchantCommand } from './merchant.ts'
+import { pruneCommand, tasksCommand } from './tasks.ts'
 
 let payments: TestPayments
 let folder: string
@@ -35,7 +38,8 @@ async function run(...words: string[]): Promise<string[]> {
     print: (line: string) => lines.push(line),
   }
   const program = new Command().exitOverride()
-  for (const command of [appCommand, merchantCommand, fxCommand]) program.addCommand(command(operator))
+  for (const command of [appCommand, merchantCommand, fxCommand, tasksCommand, pruneCommand])
+    program.addCommand(command(operator))
   await program.parseAsync(words, { from: 'user' })
   return lines
 }
@@ -127,6 +131,35 @@ describe('payments merchant', () => {
     [['tds', 'full'], `there is no merchant ${UNKNOWN_ID}`],
   ])('fails on %j', async ([word = '', ...rest], message) => {
     await expect(run('merchant', word, UNKNOWN_ID, ...rest)).rejects.toThrow(message)
+  })
+})
+
+describe('payments tasks', () => {
+  const { jobSchema } = createNames('payments')
+  /** A job as a worker has left it. */
+  const addJob = async (name: string, state: string) => {
+    await sql`
+      INSERT INTO ${sql.id(jobSchema, 'job')} (name, state, source_name, source_output, data)
+      VALUES (${name}, ${state}, 'clean_up', '{"message": "no room"}', '{}')`.execute(payments.database.db)
+  }
+
+  it('list: counts what waits and what is dead, retry: puts that back', async () => {
+    await addJob('clean_up', 'retry')
+    await addJob('clean_up_dead', 'created')
+    const list = async () => JSON.parse((await run('tasks', 'list', '--json'))[0] ?? '')
+    const retrying = { task: 'clean_up', state: 'retry', count: 1, oldest: expect.any(String) }
+    const dead = { task: 'clean_up', state: 'dead', count: 1, last: expect.any(String), reason: 'no room' }
+    expect(await list()).toEqual([retrying, dead])
+    expect(await run('tasks', 'retry', 'clean_up')).toEqual(['task     clean_up', 'retried  1'])
+    expect(await list()).toEqual([retrying, { ...retrying, state: 'waiting' }])
+    await expect(run('tasks', 'retry', 'none')).rejects.toThrow('the tasks are ')
+  })
+})
+
+describe('payments prune', () => {
+  it('says how much it has deleted', async () => {
+    const [line = ''] = await run('prune', '--json')
+    expect(JSON.parse(line)).toMatchObject({ idempotency: 0, events: 0 })
   })
 })
 

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
+import { cleanUp } from './clean-up.ts'
+
+let payments: TestPayments
+beforeAll(async () => {
+  payments = await startPayments()
+})
+afterAll(() => payments.close())
+
+const HOUR_MS = 3_600_000
+const ago = (hours: number) => new Date(Date.now() - hours * HOUR_MS)
+const bytes = Buffer.alloc(32)
+const hex = (value: number, digits: number) => value.toString(16).padStart(digits, '0')
+
+describe('cleanUp', () => {
+  it('deletes what is stale and keeps what is not', async () => {
+    const { db } = payments.database
+    const app = await createTestApp(payments)
+    const { id: merchant_id } = await createTestMerchant(payments, app)
+    const keyed = (key: string, created: Date) => ({ identity_id: app.id, key, fingerprint: bytes, created })
+    await db
+      .insertInto('idempotency')
+      .values([ago(25), ago(23)].map((at, i) => ({ merchant_id, method: 'POST', path: '/', ...keyed(`k${i}`, at) })))
+      .execute()
+    await db
+      .insertInto('merchant_creations')
+      .values([keyed('old', ago(25)), keyed('new', ago(23))])
+      .execute()
+    await db
+      .insertInto('spent_tokens')
+      .values([ago(1), ago(-1)].map((expires, i) => ({ merchant_id, jti: `t${i}`, expires })))
+      .execute()
+    const eventAt = (at: Date, n: number) => ({
+      merchant_id,
+      id: `${hex(Math.floor(at.getTime() / 1_000), 8)}${hex(n, 8)}${merchant_id.slice(16)}`,
+      created: at,
+      type: 'app.added',
+    })
+    const old = Array.from({ length: 2_500 }, (_, n) => eventAt(ago(31 * 24), n))
+    await db
+      .insertInto('events')
+      .values([...old, eventAt(ago(29 * 24), 0), eventAt(ago(0), 0)])
+      .execute()
+    expect(await cleanUp(db)).toEqual({
+      ...{ idempotency: 1, merchant_creations: 1, spent_tokens: 1, events: 2_500 },
+      ...{ payment_sessions: 0, invitations: 0 },
+    })
+    expect(await db.selectFrom('idempotency').select('key').execute()).toEqual([{ key: 'k1' }])
+    expect(await db.selectFrom('merchant_creations').select('key').execute()).toEqual([{ key: 'new' }])
+    expect(await db.selectFrom('spent_tokens').select('jti').execute()).toEqual([{ jti: 't1' }])
+    expect(await db.selectFrom('events').select('id').execute()).toHaveLength(2)
+    expect(await cleanUp(db)).toMatchObject({ events: 0, idempotency: 0 })
+  })
+
+  it('leaves what somebody holds for the next time', async () => {
+    const { db } = payments.database
+    const { id } = await createTestApp(payments)
+    await db
+      .insertInto('merchant_creations')
+      .values({ identity_id: id, key: 'k', fingerprint: bytes, created: ago(25) })
+      .execute()
+    await db.transaction().execute(async (trx) => {
+      await trx.selectFrom('merchant_creations').select('key').where('identity_id', '=', id).forUpdate().execute()
+      expect(await cleanUp(db)).toMatchObject({ merchant_creations: 0 })
+    })
+    expect(await cleanUp(db)).toMatchObject({ merchant_creations: 1 })
+  })
+})

@@ -1,0 +1,90 @@
+import type { Outcome } from '@trestle/jobs/jobs.ts'
+import { defineTask } from '@trestle/jobs/task.ts'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { PaymentsTables } from '../database.ts'
+
+/** Deletes rows that nobody needs any more, every hour, once among all processes. */
+export const cleanUpTask = defineTask<Record<string, never>>('clean_up', {
+  retryLimit: 3,
+  firstDelaySeconds: 60,
+  longestDelaySeconds: 600,
+  timeoutSeconds: 600,
+  sealed: false,
+})
+export const CLEAN_UP_CRON = '17 * * * *'
+
+/** How many rows of a table were deleted. */
+export type CleanedRows = Readonly<Partial<Record<keyof PaymentsTables, number>>>
+
+interface StaleRows {
+  readonly table: keyof PaymentsTables
+  /** What of the table has an index for it, or is small. */
+  readonly stale: RawBuilder<unknown>
+}
+
+const rules: readonly StaleRows[] = [
+  { table: 'idempotency', stale: sql`created < now() - interval '24 hours'` },
+  { table: 'merchant_creations', stale: sql`created < now() - interval '24 hours'` },
+  { table: 'payment_sessions', stale: sql`expires < now()` },
+  { table: 'spent_tokens', stale: sql`expires < now()` },
+  // A while longer, so that its page can say that it is over.
+  { table: 'invitations', stale: sql`expires < now() - interval '30 days'` },
+]
+
+const BATCH = 1_000
+const MERCHANTS = 1_000
+
+/** Deletes what is stale, a batch a statement; rows that somebody holds are left for the next time. */
+export async function cleanUp(db: Kysely<PaymentsTables>): Promise<CleanedRows> {
+  const counts: Partial<Record<keyof PaymentsTables, number>> = {}
+  for (const { table, stale } of rules) counts[table] = await deleteRows(db, table, staleRows(table, stale))
+  counts.events = await deleteOldEvents(db)
+  return counts
+}
+
+/** What is done with the job: the numbers go to the log. */
+export async function runCleanUp(db: Kysely<PaymentsTables>, log: (counts: CleanedRows) => void): Promise<Outcome> {
+  log(await cleanUp(db))
+  return 'done'
+}
+
+const staleRows = (table: keyof PaymentsTables, stale: RawBuilder<unknown>) =>
+  sql`SELECT ctid FROM ${sql.table(table)} WHERE ${stale} LIMIT ${sql.lit(BATCH)} FOR UPDATE SKIP LOCKED`
+
+/** Deletes rows until there is no full batch of them. @param batch selects the `ctid` of at most BATCH rows */
+async function deleteRows(
+  db: Kysely<PaymentsTables>,
+  table: keyof PaymentsTables,
+  batch: RawBuilder<unknown>,
+): Promise<number> {
+  let total = 0
+  for (;;) {
+    const { numAffectedRows = 0n } =
+      await sql`DELETE FROM ${sql.table(table)} WHERE ctid = ANY (ARRAY(${batch}))`.execute(db)
+    total += Number(numAffectedRows)
+    if (numAffectedRows < BATCH) return total
+  }
+}
+
+/** Where the ids of a month ago begin: those that are less are older. */
+const MONTH_AGO = sql`lpad(to_hex(floor(extract(epoch FROM now() - interval '30 days'))::bigint), 8, '0')`
+
+/** Events are found merchant by merchant, by their ids, which begin with their time. */
+async function deleteOldEvents(db: Kysely<PaymentsTables>): Promise<number> {
+  let total = 0
+  let after = ''
+  for (;;) {
+    const { rows } = await sql<{ id: string }>`
+      SELECT id FROM ${sql.table('merchants')} WHERE id > ${after} ORDER BY id LIMIT ${sql.lit(MERCHANTS)}`.execute(db)
+    const last = rows.at(-1)
+    if (!last) return total
+    const ids = rows.map(({ id }) => id)
+    const old = sql`
+      SELECT o.ctid FROM unnest(${ids}::text[]) AS m (id) CROSS JOIN LATERAL (
+        SELECT e.ctid FROM ${sql.table('events')} e
+        WHERE e.merchant_id = m.id AND e.id < ${MONTH_AGO} LIMIT ${sql.lit(BATCH)} FOR UPDATE SKIP LOCKED
+      ) o LIMIT ${sql.lit(BATCH)}`
+    total += await deleteRows(db, 'events', old)
+    after = last.id
+  }
+}

@@ -1,0 +1,79 @@
+import { startMailSink } from '@trestle/testing/mail-sink.ts'
+import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import pg from 'pg'
+import { afterAll, describe, expect, it } from 'vitest'
+import { loadPaymentsConfig } from '../config.ts'
+import { migrateToLatest } from '../migrations.ts'
+import { doctor } from './doctor.ts'
+
+const database = await createEmptyDatabase()
+const sink = await startMailSink()
+afterAll(async () => {
+  await database.drop()
+  await sink.close()
+})
+
+const load = (changes: Record<string, string> = {}) =>
+  loadPaymentsConfig({
+    PAYMENTS_BASE_URL: 'http://localhost:8082',
+    PAYMENTS_DATABASE_URL: database.url,
+    PAYMENTS_DB_ROLE: 'payments_service',
+    PAYMENTS_PEPPER: Buffer.alloc(32, 1).toString('base64'),
+    PAYMENTS_VAULT_KEYS: `1:${Buffer.alloc(32, 1).toString('base64')}`,
+    PAYMENTS_SMTP_URL: `smtp://127.0.0.1:${sink.port}`,
+    PAYMENTS_MAIL_FROM: 'payments@example.com',
+    ...changes,
+  })
+
+async function examine(changes: Record<string, string> = {}, now = () => new Date()) {
+  const lines: string[] = []
+  const isHealthy = await doctor(
+    () => load(changes),
+    (line) => lines.push(line),
+    now,
+  )
+  return { isHealthy, lines }
+}
+
+describe('payments doctor', () => {
+  it('says what is pending, and after migrate that nothing is wrong', async () => {
+    const before = await examine()
+    expect(before.isHealthy).toBe(false)
+    expect(before.lines).toContainEqual(expect.stringMatching(/^wrong migrations: pending: .*run: payments migrate$/))
+    await migrateToLatest(load())
+    const after = await examine()
+    expect(after.lines.filter((line) => !line.startsWith('ok'))).toEqual([])
+    expect(after.lines.slice(-5)).toEqual([
+      'ok    clock: agrees with that of the database',
+      'ok    SMTP: answers',
+      'ok    URLs: http://localhost:8082',
+      'ok    exchange rates: the embedded ones, for test merchants',
+      'ok    dead jobs: none',
+    ])
+    expect(after.isHealthy).toBe(true)
+  })
+
+  it('says what to do about each thing that is wrong', async () => {
+    const client = new pg.Client({ connectionString: database.url })
+    await client.connect()
+    await client.query(`
+      INSERT INTO payments.merchants (id, tag, key, currency, test, email, website, descriptor, country, claim, pricing, created)
+      VALUES (repeat('a', 24), repeat('a', 8), gen_random_uuid(), 'DKK', false, '', '', '', 'DK', '{}', '{}', now());
+      INSERT INTO payments_jobs.job (name, source_name, source_output, data)
+      VALUES ('clean_up_dead', 'clean_up', '{"message": "no room"}', '{}')`)
+    await client.end()
+    const changes = { PAYMENTS_SMTP_URL: 'smtp://127.0.0.1:1', PAYMENTS_BASE_URL: 'http://payments.example' }
+    const { isHealthy, lines } = await examine(changes, () => new Date(Date.now() + 60_000))
+    expect(isHealthy).toBe(false)
+    const wrong = lines
+      .filter((line) => line.startsWith('wrong'))
+      .map((line) => line.replace(/\d+ s|connect .*?;/, '…'))
+    expect(wrong).toEqual([
+      'wrong clock: … from that of the database; let both machines follow the same time source (NTP)',
+      'wrong SMTP: … start the mail server, or correct PAYMENTS_SMTP_URL',
+      'wrong URLs: http://payments.example is not https; put the service behind a TLS proxy and set its https address as PAYMENTS_BASE_URL',
+      'wrong exchange rates: none were imported, and there are live merchants; run: payments fx import, with the file of the European Central Bank',
+      'wrong dead jobs: 1 of clean_up (no room); look at payments tasks list, mend the cause, then run: payments tasks retry <task>',
+    ])
+  })
+})

@@ -1,0 +1,49 @@
+import { listDeadJobs } from '@trestle/jobs/dead-jobs.ts'
+import { listWaitingJobs } from '@trestle/jobs/waiting-jobs.ts'
+import type { Command } from 'commander'
+import { cleanUp } from '../clean-up/clean-up.ts'
+import { tasks } from '../tasks.ts'
+import { type Operation, type Operator, operationCommand, operationGroup } from './operation.ts'
+
+/** `payments tasks …`: the background work as an operator sees it. */
+export function tasksCommand(operator: Operator): Command {
+  return operationGroup(operator, 'tasks', 'look at background work, and retry what has failed for good', operations)
+}
+
+/** `payments prune`: what the service does by itself every hour. */
+export function pruneCommand(operator: Operator): Command {
+  return operationCommand(operator, {
+    usage: 'prune',
+    description: 'delete expired sessions, tokens and invitations, idempotency keys of a day, events of a month',
+    run: ({ database }) => cleanUp(database.db),
+  })
+}
+
+const operations: readonly Operation[] = [
+  {
+    usage: 'list',
+    description: 'count what waits, runs and has failed for good, by task',
+    run: async ({ database }) => {
+      const queues = { db: database.db, schema: database.names.jobSchema, tasks }
+      const [waiting, dead] = [await listWaitingJobs(queues), await listDeadJobs(queues)]
+      return [
+        ...waiting,
+        ...dead.map(({ task, count, lastAt, reason }) => ({ task, state: 'dead', count, last: lastAt, reason })),
+      ]
+    },
+  },
+  {
+    usage: 'retry <task>',
+    description: 'put the dead jobs of a task back into its queue',
+    run: async ({ jobs }, { words: [name] }) => {
+      const task = tasks.find((known) => known.name === name)
+      if (!task) throw new Error(`the tasks are ${tasks.map((known) => known.name).join(', ')}`)
+      await jobs.open()
+      try {
+        return { task: task.name, retried: await jobs.retryDead(task) }
+      } finally {
+        await jobs.close()
+      }
+    },
+  },
+]
