@@ -7,7 +7,7 @@ import { type Amounts, authorized, type Operation, operate } from '../src/transa
 
 /** What new merchants pay in the tests: 135 basis points and EUR 0.25. */
 const RATE_BASIS_POINTS = 135n
-const FLAT = { currency: 'EUR', amount: 25n }
+const FLAT = { from: 'EUR', amount: 25n }
 
 /** A transaction as the rules in TypeScript have it. */
 export interface ModelTransaction {
@@ -36,7 +36,7 @@ export function newTransaction(currency: string, merchantCurrency: string, amoun
 export function carryOut(
   transaction: ModelTransaction,
   { operation, amount }: { readonly operation: Operation; readonly amount: bigint },
-  { rates, day }: { readonly rates: readonly Rate[]; readonly day: string },
+  market: Market,
 ): ModelOutcome {
   const result = operate(transaction.amounts, operation, amount)
   if (result.verdict === 'limit-exceeded') return { outcome: 'limit-exceeded', possible: result.possible }
@@ -44,24 +44,50 @@ export function carryOut(
   if (operation === 'void') {
     return { outcome: 'done', transaction: moved, balance: 0n, fee: { flat: 0n, rate: 0n } }
   }
-  const convert = (value: bigint, from: string) =>
-    from === transaction.merchantCurrency
-      ? value
-      : exchange({
-          ...{ amount: value, from: quoteOf(rates, from, day), marginBasisPoints: 0n },
-          to: quoteOf(rates, transaction.merchantCurrency, day),
-        }).amount
+  const { captures, merchantCurrency: to } = transaction
   if (operation === 'refund') {
-    const reversed = transaction.amounts.refunded + transaction.amounts.lost
-    const { captures } = transaction
-    const gross = capturedValue(captures, reversed + amount) - capturedValue(captures, reversed)
+    const gross = reversalGross(transaction, amount)
     return { outcome: 'done', transaction: moved, balance: -gross, fee: { flat: 0n, rate: 0n } }
   }
-  const gross = convert(amount, transaction.currency)
-  const price = { rateBasisPoints: RATE_BASIS_POINTS, flat: convert(FLAT.amount, FLAT.currency) }
+  const worth = captureWorth({ from: transaction.currency, to, amount }, market)
+  const grown = [...captures, { amount, gross: worth.gross }]
+  return { outcome: 'done', transaction: { ...moved, captures: grown }, ...worth }
+}
+
+/** Rates, and the day (`2026-03-01`) at which something happens. */
+export interface Market {
+  readonly rates: readonly Rate[]
+  readonly day: string
+}
+
+/** What a capture brings a merchant that pays the usual fees. */
+export function captureWorth(
+  { from, to, amount }: { readonly from: string; readonly to: string; readonly amount: bigint },
+  market: Market,
+) {
+  const gross = convert({ from, to, amount }, market)
+  const price = { rateBasisPoints: RATE_BASIS_POINTS, flat: convert({ ...FLAT, to }, market) }
   const fee = operationFee('capture', gross, price)
-  const captures = [...transaction.captures, { amount, gross }]
-  return { outcome: 'done', transaction: { ...moved, captures }, balance: gross - fee.flat - fee.rate, fee }
+  return { gross, fee, balance: gross - fee.flat - fee.rate }
+}
+
+/** What a reversal of so much more takes. */
+export function reversalGross(
+  { captures, amounts }: Pick<ModelTransaction, 'captures' | 'amounts'>,
+  amount: bigint,
+): bigint {
+  const reversed = amounts.refunded + amounts.lost
+  return capturedValue(captures, reversed + amount) - capturedValue(captures, reversed)
+}
+
+/** Exchanges an amount that the same currency needs no rate for. */
+export function convert(
+  { from, to, amount }: { readonly from: string; readonly to: string; readonly amount: bigint },
+  { rates, day }: Market,
+): bigint {
+  if (from === to) return amount
+  const [sold, bought] = [quoteOf(rates, from, day), quoteOf(rates, to, day)]
+  return exchange({ amount, from: sold, to: bought, marginBasisPoints: 0n }).amount
 }
 
 function quoteOf(rates: readonly Rate[], currency: string, day: string) {

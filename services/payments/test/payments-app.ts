@@ -39,6 +39,8 @@ const UNLIMITED: RateLimitConfig = { requestsPerSecond: 0, appsPerMinute: 0, fai
 export const testPepper = createSecretKey(Buffer.alloc(32, 7))
 
 export interface TestOptions {
+  /** How long a lock is waited for; by default not long. */
+  readonly lockTimeoutMs?: number
   readonly rateLimits?: Partial<RateLimitConfig>
   /** The mail server; with it, or with `work`, background work is done. */
   readonly smtp?: MailSink
@@ -66,22 +68,12 @@ export interface TestPayments {
 }
 
 /** A migrated database of its own, opened as the service's role. */
-export async function openTestDatabase() {
+export async function openTestDatabase({ lockTimeoutMs = 300 }: Pick<TestOptions, 'lockTimeoutMs'> = {}) {
   const temporary = await createTemporaryDatabase({
     template: 'payments',
     migrate: (url) => migrateToLatest({ migrationDatabaseUrl: url, databaseNamespace: '', databaseRole: ROLE }),
   })
-  const database = openDatabase<PaymentsTables>({
-    url: temporary.url,
-    names: createNames('payments'),
-    applicationName: 'payments-test',
-    poolSize: 8,
-    role: ROLE,
-    statementTimeoutMs: 5_000,
-    lockTimeoutMs: 300,
-    prepared: true,
-    onConnectionError: () => {},
-  })
+  const database = openAsService(temporary.url, lockTimeoutMs)
   return {
     database,
     url: temporary.url,
@@ -92,13 +84,27 @@ export async function openTestDatabase() {
   }
 }
 
+function openAsService(url: string, lockTimeoutMs: number): Database<PaymentsTables> {
+  return openDatabase<PaymentsTables>({
+    url,
+    names: createNames('payments'),
+    applicationName: 'payments-test',
+    poolSize: 8,
+    role: ROLE,
+    statementTimeoutMs: 5_000,
+    lockTimeoutMs,
+    prepared: true,
+    onConnectionError: () => {},
+  })
+}
+
 /** Where the card numbers of tests lie. */
 const testVault = createPanVault([{ id: 1, key: Buffer.alloc(32, 1) }], createNoopMeter())
 
 /** The service over a database of its own, without rate limits unless some are given. */
 export async function startPayments(options: TestOptions = {}): Promise<TestPayments> {
   const { rateLimits, smtp, onLog, work = smtp !== undefined, wait = waitFor } = options
-  const { database, url, close } = await openTestDatabase()
+  const { database, url, close } = await openTestDatabase(options)
   const readiness = createReadiness({ database: () => database.ping() })
   readiness.markReady()
   const jobs = createJobs({
@@ -125,10 +131,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
       ...{ wait, logger, meter: createNoopMeter() },
     }),
     vault: testVault,
-    moves: createMoves({
-      ...{ lanes: database.lanes, meter: createNoopMeter(), scope: 'any' },
-      terms: { marginBasisPoints: 0, ageDaysMax: 7 },
-    }),
+    moves: createTestMoves(database),
     payouts: { schedule: 'off', minimum: 1, delayDays: { live: 2, test: 0 } },
     wait,
     pepper: testPepper,
@@ -168,6 +171,23 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
       await close()
     },
   }
+}
+
+function createTestMoves({ lanes }: Database<PaymentsTables>) {
+  return createMoves({ lanes, meter: createNoopMeter(), scope: 'any', terms: { marginBasisPoints: 0, ageDaysMax: 7 } })
+}
+
+/** The same service a second time, as another process of it has it: connections and queues of its own. */
+export async function secondProcess({ deps, url }: TestPayments): Promise<TestPayments> {
+  const database = openAsService(url, 5_000)
+  const own = { ...deps, lanes: database.lanes, repeats: createRepeats(), moves: createTestMoves(database) }
+  const app = await buildApp(own)
+  await app.ready()
+  const close = async () => {
+    await app.close()
+    await database.close()
+  }
+  return { app, deps: own, database, url, close }
 }
 
 /** What the commands of an operator work with; they leave the database open. */

@@ -56,10 +56,10 @@ export async function readColumns(client: pg.Client, table: LedgerTable): Promis
   return rows
 }
 
-/** What one byte of a value of each type becomes; `$2` is any whole number, which chooses the byte and what it becomes. */
+/** What one byte of a value of each type becomes; `$2` is any whole number, which chooses the byte. */
 const ALTERED: Readonly<Record<string, string>> = {
   text: `CASE WHEN v IS NULL OR v = '' THEN 'x' ELSE overlay(v PLACING
-    chr(97 + ($2::int + ascii(substr(v, 1 + $2::int % length(v), 1)) - 97 + 1) % 26) FROM 1 + $2::int % length(v) FOR 1) END`,
+    CASE substr(v, 1 + $2::int % length(v), 1) WHEN 'x' THEN 'y' ELSE 'x' END FROM 1 + $2::int % length(v) FOR 1) END`,
   bigint: 'coalesce(v, 0) # (1::bigint << ($2::int % 48))',
   integer: 'coalesce(v, 0) # (1 << ($2::int % 24))',
   smallint: '(coalesce(v, 0) # (1 << ($2::int % 8)))::smallint',
