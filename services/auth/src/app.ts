@@ -13,6 +13,7 @@ import { notBuilt, notBuiltForAdmins } from './plugins/not-built.ts'
 import { rateLimit } from './plugins/rate-limit.ts'
 import { requireAdmin } from './plugins/require-admin.ts'
 import { adminAuditRoutes } from './routes/admin/audit.ts'
+import { generateLinkRoutes } from './routes/admin/generate-link.ts'
 import { adminFactorsRoutes } from './routes/admin/users/factors.ts'
 import { adminUsersRoutes } from './routes/admin/users.ts'
 import { healthRoutes } from './routes/health.ts'
@@ -70,6 +71,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     await admin.register(noStore)
     await admin.register(requireAdmin)
     await admin.register(adminAuditRoutes)
+    await admin.register(generateLinkRoutes)
     await admin.register(adminUsersRoutes)
     await admin.register(adminFactorsRoutes)
     await admin.register(inviteRoutes)

@@ -30,6 +30,12 @@ export const sessionNotFound = defineError(
 export const audienceMismatch = defineError(400, 'validation_failed', "Token audience doesn't match request audience")
 
 export const userNotFound = defineError(404, 'user_not_found', 'User not found')
+export const emailUnknown = defineError(404, 'user_not_found', 'User with this email not found')
+export const secureChangeOff = defineError(
+  400,
+  'validation_failed',
+  'Enable secure email change to generate link for current email',
+)
 export const userIdTaken = defineError(409, 'conflict', 'A user with this id already exists')
 export const emailExists = defineError(
   422,

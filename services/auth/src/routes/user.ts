@@ -12,7 +12,7 @@ import { requireChannel } from '../sms/require-channel.ts'
 import { getOwnUser } from '../use-cases/get-own-user.ts'
 import { type OwnChanges, updateOwnUser } from '../use-cases/update-own-user.ts'
 import { requireMetadata } from '../users/metadata.ts'
-import { requireIdentifier, requirePhone } from '../users/require-identifier.ts'
+import { requireEmail, requirePhone } from '../users/require-identifier.ts'
 import { toUserView, userViewSchema } from '../users/user-view.ts'
 
 const metadata = z.record(z.string(), z.unknown())
@@ -69,7 +69,7 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
 function parseChanges({ config }: AuthDeps, body: z.output<typeof UserBody>): OwnChanges {
   const { email, phone, password, nonce, data, app_metadata: appMetadata } = body
   return {
-    email: email ? requireIdentifier({ email }).value : undefined,
+    email: email ? requireEmail(email) : undefined,
     phone: phone ? requirePhone(phone) : undefined,
     channel: requireChannel(config.sms.provider, phone ? body.channel : undefined),
     pkce: parsePkce(body),

@@ -1,5 +1,5 @@
 import { violatedConstraint } from '@trestle/database/violations.ts'
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { emailExists, phoneExists, phoneExistsForAdmin } from '../errors.ts'
@@ -25,6 +25,12 @@ export async function claimIdentifier(
   const holder = await findIdentifierHolder(trx, identifier)
   if (!holder || holder.id === ownerId) return
   if (!isStaged(holder) || !(await deleteStagedUser(trx, holder.id))) throw taken[identifier.kind]()
+}
+
+/** Whether somebody other than `ownerId` has an identifier, as far as can be seen. A staged user counts as nobody. */
+export async function isTaken(db: Kysely<AuthDatabase>, identifier: UserIdentifier, ownerId: string): Promise<boolean> {
+  const holder = await findIdentifierHolder(db, identifier)
+  return holder !== undefined && holder.id !== ownerId && !isStaged(holder)
 }
 
 /**

@@ -8,6 +8,7 @@ import { userIdTaken, validationFailed } from '../errors.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import { insertIdentity } from '../identities/identity-repository.ts'
 import { requireAcceptedHash } from '../passwords/accepted-hash.ts'
+import { hashOfUnknownPassword } from '../passwords/argon2.ts'
 import { requireShortPassword } from '../passwords/require-password.ts'
 import type { Admin } from '../sessions/admin.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
@@ -17,7 +18,7 @@ import type { User } from '../users/user.ts'
 import { getProfile } from '../users/user-profile-repository.ts'
 import { insertUser, updateBan } from '../users/user-repository.ts'
 import { claimIdentifier, TAKEN_FOR_ADMIN, withUniqueIdentifiers } from './claim-identifier.ts'
-import { issueMailToken } from './issue-mail-token.ts'
+import { mailInvitation } from './invite-user.ts'
 import type { RequestContext } from './request-context.ts'
 
 export interface CreateUser {
@@ -27,8 +28,6 @@ export interface CreateUser {
   readonly wanted: AdminUser
   readonly context: RequestContext
 }
-
-const PASSWORD_BYTES = 48
 
 /** Makes a user as an admin wants one; switches of providers and DISABLE_SIGNUP do not apply (contract 4.8). */
 export async function createUser(deps: AuthDeps, input: CreateUser): Promise<Profile> {
@@ -50,8 +49,9 @@ async function hashWanted({ passwords, randomBytes }: AuthDeps, { password, pass
     if (password) throw validationFailed({ message: 'Only a password or a password hash should be provided' })
     return requireAcceptedHash(passwordHash)
   }
-  if (password !== undefined) requireShortPassword(password)
-  return passwords.hash(password ?? randomBytes(PASSWORD_BYTES).toString('base64url'))
+  if (password === undefined) return hashOfUnknownPassword(randomBytes)
+  requireShortPassword(password)
+  return passwords.hash(password)
 }
 
 async function create(
@@ -89,7 +89,8 @@ async function create(
   }
   const traits = adminTraits(user)
   await recordAudit(trx, deps, { action: 'user_signedup', actor: admin.actor, target: user, ip: context.ip, traits })
-  if (isInvited) await sendInvitation(trx, deps, { user, email, context })
+  // Ruling R8: not counted with the mails that users ask for.
+  if (isInvited) await mailInvitation(trx, deps, { user, email, context })
   return getProfile(trx, user.id)
 }
 
@@ -109,23 +110,5 @@ async function insertOwnIdentity(
     },
     created_at: at,
     updated_at: at,
-  })
-}
-
-/** Ruling R8. Not counted with the mails that users ask for. */
-async function sendInvitation(
-  trx: Transaction<AuthDatabase>,
-  deps: AuthDeps,
-  { user, email, context }: { readonly user: User; readonly email: string; readonly context: RequestContext },
-): Promise<void> {
-  await issueMailToken(trx, deps, {
-    user,
-    email,
-    tokenKind: 'confirmation',
-    mailKind: 'INVITE',
-    linkType: 'invite',
-    linkPath: deps.config.mail.linkPaths.invite,
-    flow: { method: 'invite', pkce: undefined },
-    context,
   })
 }

@@ -39,25 +39,33 @@ export async function inviteUser(deps: AuthDeps, invitation: Invitation): Promis
 async function invite(trx: Transaction<AuthDatabase>, deps: AuthDeps, invitation: Invitation): Promise<Profile> {
   const { admin, email, context } = invitation
   const user = await findOrMakeInvited(trx, deps, invitation)
-  await issueMailToken(trx, deps, {
-    user,
-    email,
-    tokenKind: 'confirmation',
-    mailKind: 'INVITE',
-    linkType: 'invite',
-    linkPath: deps.config.mail.linkPaths.invite,
-    flow: { method: 'invite', pkce: undefined },
-    context,
-  })
+  await mailInvitation(trx, deps, { user, email, context })
   const traits = adminTraits(user)
   await recordAudit(trx, deps, { action: 'user_invited', actor: admin.actor, target: user, ip: context.ip, traits })
   return getProfile(trx, user.id)
 }
 
-async function findOrMakeInvited(
+/** Queues the mail of an invitation, with new secrets. */
+export async function mailInvitation(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
-  invitation: Invitation,
+  message: Pick<Invitation, 'email' | 'context'> & { readonly user: User },
+): Promise<void> {
+  await issueMailToken(trx, deps, {
+    ...message,
+    tokenKind: 'confirmation',
+    mailKind: 'INVITE',
+    linkType: 'invite',
+    linkPath: deps.config.mail.linkPaths.invite,
+    flow: { method: 'invite', pkce: undefined },
+  })
+}
+
+/** The user of an invitation: made, or one who has not confirmed yet. @throws emailExists */
+export async function findOrMakeInvited(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  invitation: Pick<Invitation, 'email' | 'data' | 'context'>,
 ): Promise<User> {
   const { email, data, context } = invitation
   const identifier = { kind: 'email', value: email } as const

@@ -45,33 +45,35 @@ export interface PreparedMailToken {
   readonly mail: MailJob
 }
 
-/** Makes the secrets of a mail. Link and code are independent of each other (ruling R15). */
+/** Makes the secrets of a mail, and the mail. */
 export function prepareMailToken(deps: Omit<Deps, 'jobs'>, mail: MailToken): PreparedMailToken {
-  const { config, now, randomBytes, serverKeys } = deps
-  const { email, flow } = mail
-  const sentAt = now()
-  const expiresAt = new Date(sentAt.getTime() + config.mail.codeLifetimeSeconds * 1_000)
-  const link = makeLinkToken(randomBytes, flow.pkce ? 'pkce' : 'implicit')
-  const code = makeCode(randomBytes, config.mail.codeLength)
-  const codeSalt = makeSalt(randomBytes)
+  const { secrets, link, code } = makeMailSecrets(deps, mail, mail.flow.pkce ? 'pkce' : 'implicit')
   return {
-    secrets: {
-      kind: mail.tokenKind,
-      relatesTo: email,
-      linkHash: hashLinkToken(link),
-      codeHash: hashCode(serverKeys.hmac, codeSalt, email, code),
-      codeSalt,
-      sentAt,
-      expiresAt,
-    },
+    secrets,
     mail: {
       messageId: mail.messageId ?? randomUUID(),
       kind: mail.mailKind,
-      to: email,
-      expiresAt: expiresAt.toISOString(),
-      variables: toVariables(config.signup.redirects.siteUrl, mail, { link, code }),
+      to: mail.email,
+      expiresAt: secrets.expiresAt.toISOString(),
+      variables: toVariables(deps.config.signup.redirects.siteUrl, mail, { link, code }),
     },
   }
+}
+
+/** Makes a link's token and a code, in the clear and as they are to be stored: two secrets of their own (ruling R15). */
+export function makeMailSecrets(
+  { config, now, randomBytes, serverKeys }: Omit<Deps, 'jobs'>,
+  { email, tokenKind }: Pick<MailToken, 'email' | 'tokenKind'>,
+  flow: 'implicit' | 'pkce',
+): { readonly secrets: MessageSecrets; readonly link: string; readonly code: string } {
+  const sentAt = now()
+  const expiresAt = new Date(sentAt.getTime() + config.mail.codeLifetimeSeconds * 1_000)
+  const link = makeLinkToken(randomBytes, flow)
+  const code = makeCode(randomBytes, config.mail.codeLength)
+  const codeSalt = makeSalt(randomBytes)
+  const codeHash = hashCode(serverKeys.hmac, codeSalt, email, code)
+  const linkHash = hashLinkToken(link)
+  return { secrets: { kind: tokenKind, relatesTo: email, linkHash, codeHash, codeSalt, sentAt, expiresAt }, link, code }
 }
 
 /**

@@ -1,9 +1,8 @@
 import type { AuthDeps } from '../deps.ts'
 import { anonymousPassword, emailExists, phoneExists, secondFactorNeeded } from '../errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
-import { isStaged, type User } from '../users/user.ts'
-import { findIdentifierHolder, type UserIdentifier } from '../users/user-repository.ts'
 import { newAddress, type OwnAddresses } from './change-own-addresses.ts'
+import { isTaken } from './claim-identifier.ts'
 import type { ActiveCaller } from './find-caller.ts'
 
 /**
@@ -19,11 +18,6 @@ export async function judgeOwnChanges(
   const isGuarded = changes.password !== undefined || email !== undefined || phone !== undefined
   if (isGuarded && session?.aal !== 'aal2' && (await hasVerifiedFactor(db, user.id))) throw secondFactorNeeded()
   if (user.isAnonymous && changes.password !== undefined && !changes.email && !changes.phone) throw anonymousPassword()
-  if (email !== undefined && (await isTaken(db, user, { kind: 'email', value: email }))) throw emailExists()
-  if (phone !== undefined && (await isTaken(db, user, { kind: 'phone', value: phone }))) throw phoneExists()
-}
-
-async function isTaken(db: AuthDeps['db'], { id }: Pick<User, 'id'>, identifier: UserIdentifier): Promise<boolean> {
-  const holder = await findIdentifierHolder(db, identifier)
-  return holder !== undefined && holder.id !== id && !isStaged(holder)
+  if (email !== undefined && (await isTaken(db, { kind: 'email', value: email }, user.id))) throw emailExists()
+  if (phone !== undefined && (await isTaken(db, { kind: 'phone', value: phone }, user.id))) throw phoneExists()
 }

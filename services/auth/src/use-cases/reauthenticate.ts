@@ -5,7 +5,6 @@ import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { emailNotVerified, phoneNotVerified, validationFailed } from '../errors.ts'
 import { queueMail } from '../mail/mail-job.ts'
-import { hashCode, makeCode, makeSalt } from '../one-time-tokens/one-time-token.ts'
 import { replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import { takeSms } from '../rate-limits/sms-allowance.ts'
@@ -14,6 +13,7 @@ import { queueSms } from '../sms/sms-job.ts'
 import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-repository.ts'
 import { findCaller, lockCaller } from './find-caller.ts'
+import { makeMailSecrets } from './issue-mail-token.ts'
 import { issueSmsCode } from './issue-sms-code.ts'
 
 export interface Reauthentication {
@@ -57,29 +57,15 @@ async function sendByMail(
   { id, userMetadata }: User,
   email: string,
 ): Promise<void> {
-  const { config, now, randomBytes, serverKeys } = deps
   await requireInterval(trx, deps, { kind: 'reauthentication', identifier: email })
-  const sentAt = now()
-  const expiresAt = new Date(sentAt.getTime() + config.mail.codeLifetimeSeconds * 1_000)
-  const code = makeCode(randomBytes, config.mail.codeLength)
-  const codeSalt = makeSalt(randomBytes)
-  const codeHash = hashCode(serverKeys.hmac, codeSalt, email, code)
-  await replaceToken(trx, {
-    userId: id,
-    kind: 'reauthentication',
-    relatesTo: email,
-    linkHash: null,
-    codeHash,
-    codeSalt,
-    flowStateId: null,
-    sentAt,
-    expiresAt,
-  })
+  const { secrets, code } = makeMailSecrets(deps, { email, tokenKind: 'reauthentication' }, 'implicit')
+  await replaceToken(trx, { ...secrets, userId: id, linkHash: null, flowStateId: null })
+  const { siteUrl } = deps.config.signup.redirects
   await queueMail(trx, deps, {
     kind: 'REAUTHENTICATION',
     to: email,
-    expiresAt: expiresAt.toISOString(),
-    variables: { Token: code, SiteURL: config.signup.redirects.siteUrl, Email: email, Data: userMetadata },
+    expiresAt: secrets.expiresAt.toISOString(),
+    variables: { Token: code, SiteURL: siteUrl, Email: email, Data: userMetadata },
   })
 }
 

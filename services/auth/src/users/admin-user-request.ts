@@ -1,7 +1,7 @@
 import { validationFailed } from '../errors.ts'
 import { parseBanDuration } from './ban-duration.ts'
 import { requireMetadata } from './metadata.ts'
-import { requireIdentifier, requirePhone } from './require-identifier.ts'
+import { requireEmail, requirePhone } from './require-identifier.ts'
 
 /** The body of an admin's create and update (contract 4.8). Empty texts count as absent. */
 export interface AdminUserFields {
@@ -47,7 +47,7 @@ export function parseAdminUser(fields: AdminUserFields): AdminUser {
   return {
     aud: fields.aud || undefined,
     role: fields.role?.trim() || undefined,
-    email: email ? requireIdentifier({ email }).value : undefined,
+    email: email ? requireEmail(email) : undefined,
     phone: phone ? requirePhone(phone) : undefined,
     password: fields.password || undefined,
     passwordHash: fields.password_hash || undefined,

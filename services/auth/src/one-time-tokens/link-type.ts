@@ -1,0 +1,11 @@
+/** What `POST /admin/generate_link` makes links for (contract 4.8). */
+export const LINK_TYPES = [
+  'signup',
+  'invite',
+  'magiclink',
+  'recovery',
+  'email_change_current',
+  'email_change_new',
+] as const
+
+export type LinkType = (typeof LINK_TYPES)[number]

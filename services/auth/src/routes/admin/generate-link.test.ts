@@ -1,0 +1,194 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
+import { OPERATOR } from '../../../test/forged-token.ts'
+import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
+import { createSignedUp } from '../../../test/signed-up.ts'
+
+let test: MailApp
+beforeAll(async () => {
+  test = await openMailApp({ AUTH_DISABLE_SIGNUP: 'true', AUTH_RATE_LIMIT_EMAIL_SENT: '0' })
+})
+afterAll(() => test.close())
+
+let count = 0
+const nextEmail = () => `link${++count}@example.com`
+const TAKEN = 'A user with this email address has already been registered'
+
+async function generate(payload: object, query = '', on = test) {
+  const answer = await on.post(`/admin/generate_link${query}`, payload, OPERATOR)
+  return { status: answer.statusCode, body: answer.json() }
+}
+
+const expectFailure = (payload: object, failure: Failure, on = test) =>
+  failWith(on, { method: 'POST', url: '/admin/generate_link', headers: OPERATOR, payload }, failure)
+
+/** Where a link leads. */
+async function follow(actionLink: string) {
+  const { pathname, search } = new URL(actionLink)
+  return String((await test.app.inject({ url: pathname + search })).headers.location)
+}
+
+const verify = async (payload: object) => (await test.post('/verify', payload)).json()
+
+const linkOf = (token: string, type: string, redirectTo = 'http://localhost:3000') =>
+  `http://localhost:8081/verify?token=${token}&type=${type}&redirect_to=${redirectTo}`
+
+describe('POST /admin/generate_link', () => {
+  it('200: signup makes the user, and mails nothing', async () => {
+    const email = nextEmail()
+    const { status, body } = await generate({ type: 'signup', email, password: 'correct horse', data: { a: 1 } })
+    const token = body.hashed_token
+    expect({ status, body }).toMatchObject({
+      status: 200,
+      body: {
+        email,
+        confirmation_sent_at: '2026-01-02T03:04:05.678000+00:00',
+        user_metadata: { a: 1 },
+        identities: [{ provider: 'email', identity_data: { email, email_verified: false } }],
+        action_link: linkOf(token, 'signup'),
+        email_otp: expect.stringMatching(/^\d{6}$/),
+        hashed_token: expect.stringMatching(/^[0-9a-f]{56}$/),
+        verification_type: 'signup',
+        redirect_to: 'http://localhost:3000',
+        token,
+        type: 'signup',
+      },
+    })
+    expect(await follow(body.action_link)).toMatch(/^http:\/\/localhost:3000\/#access_token=.*&type=signup&/)
+    const login = await test.post('/token?grant_type=password', { email, password: 'correct horse' })
+    expect(login.statusCode).toBe(200)
+    await test.idle()
+    expect(test.recipients()).toEqual([])
+    const query = test.deps.db.selectFrom('audit_log_entries').select(['actor_id', 'payload'])
+    expect(await query.where('target_user_id', '=', body.id).orderBy('id').limit(1).execute()).toMatchObject([
+      { actor_id: null, payload: { action: 'user_confirmation_requested', actor_username: 'service_role' } },
+    ])
+  })
+
+  it('200: signup of one who has not confirmed adds the data; the last link alone is good', async () => {
+    const email = nextEmail()
+    const first = await generate({ type: 'signup', email, password: 'correct horse', data: { a: 1, b: 1 } })
+    const second = await generate({ type: 'signup', email, data: { b: null, c: 2 } })
+    expect(second.body).toMatchObject({ id: first.body.id, user_metadata: { a: 1, c: 2 } })
+    const dead = await verify({ type: 'signup', token_hash: first.body.hashed_token })
+    expect(dead.error_code).toBe('otp_expired')
+    const { user } = await verify({ type: 'signup', email, token: second.body.email_otp })
+    expect(user.id).toBe(first.body.id)
+    await expectFailure({ type: 'signup', email, password: 'correct horse' }, [422, 'email_exists', TAKEN])
+  })
+
+  it('200: invite makes the user, or invites one again who has not confirmed', async () => {
+    const email = nextEmail()
+    const { body } = await generate({ type: 'invite', email, data: { a: 1 } })
+    expect(body).toMatchObject({ invited_at: expect.any(String), verification_type: 'invite', type: 'invite' })
+    const again = await generate({ type: 'invite', email })
+    expect(again.body.id).toBe(body.id)
+    const { type, user } = await verify({ type: 'invite', token_hash: again.body.hashed_token })
+    expect({ type, id: user.id }).toEqual({ type: 'invite', id: body.id })
+    await expectFailure({ type: 'invite', email }, [422, 'email_exists', TAKEN])
+  })
+
+  it('200: magiclink and recovery of a known user; a magic link for somebody unknown is a signup', async () => {
+    const { user, email } = await createSignedUp(test.deps)
+    const magic = await generate({ type: 'magiclink', email })
+    expect(magic.body).toMatchObject({
+      id: user.id,
+      verification_type: 'magiclink',
+      recovery_sent_at: expect.any(String),
+    })
+    expect(await follow(magic.body.action_link)).toMatch(/#access_token=.*&type=magiclink&/)
+    const recovery = await generate({ type: 'recovery', email })
+    expect(await follow(recovery.body.action_link)).toMatch(/#access_token=.*&type=recovery&/)
+    const unknown = nextEmail()
+    const signup = await generate({ type: 'magiclink', email: unknown })
+    expect(signup.body).toMatchObject({ email: unknown, verification_type: 'signup', type: 'signup' })
+    expect(await follow(signup.body.action_link)).toMatch(/#access_token=.*&type=signup&/)
+    await expectFailure({ type: 'recovery', email: nextEmail() }, [
+      404,
+      'user_not_found',
+      'User with this email not found',
+    ])
+  })
+
+  it('200: a change of email, by a link to each address', async () => {
+    const { user, email } = await createSignedUp(test.deps)
+    const new_email = nextEmail()
+    const current = await generate({ type: 'email_change_current', email, new_email })
+    expect(current.body).toMatchObject({
+      id: user.id,
+      email,
+      new_email,
+      email_change_sent_at: expect.any(String),
+      verification_type: 'email_change_current',
+      type: 'email_change',
+      action_link: linkOf(current.body.token, 'email_change'),
+    })
+    const next = await generate({ type: 'email_change_new', email, new_email })
+    expect(await follow(current.body.action_link)).toContain('#message=Confirmation+link+accepted')
+    const done = await verify({ type: 'email_change', email: new_email, token: next.body.email_otp })
+    expect(done.user).toMatchObject({ id: user.id, email: new_email })
+  })
+
+  it('200: whoever agrees to one change agrees to no other', async () => {
+    const { email } = await createSignedUp(test.deps)
+    const current = await generate({ type: 'email_change_current', email, new_email: nextEmail() })
+    const other = await generate({ type: 'email_change_new', email, new_email: nextEmail() })
+    expect((await verify({ type: 'email_change', token_hash: current.body.token })).error_code).toBe('otp_expired')
+    const half = await verify({ type: 'email_change', token_hash: other.body.token })
+    expect(half.msg).toMatch(/^Confirmation link accepted/)
+  })
+
+  it('200: redirect_to of the body or the query, where it is permitted', async () => {
+    const { email } = await createSignedUp(test.deps)
+    const wanted = 'http://localhost:3000/welcome'
+    for (const [body, query] of [
+      [{ redirect_to: wanted }, ''],
+      [{}, `?redirect_to=${encodeURIComponent(wanted)}`],
+    ] as const) {
+      const answer = await generate({ type: 'magiclink', email, ...body }, query)
+      expect(answer.body.redirect_to).toBe(wanted)
+      expect(answer.body.action_link).toBe(linkOf(answer.body.token, 'magiclink', wanted))
+    }
+    const refused = await generate({ type: 'magiclink', email, redirect_to: 'https://evil.example' })
+    expect(refused.body.redirect_to).toBe('http://localhost:3000')
+  })
+
+  it('200: many signups of one address at once make one user', async () => {
+    const email = nextEmail()
+    const answers = await Promise.all(Array.from({ length: 6 }, () => generate({ type: 'magiclink', email })))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200])
+    expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1)
+  })
+
+  it.each([
+    [{}, 'Invalid email action link type requested: '],
+    [{ type: 'sms', email: 'a@b.c' }, 'Invalid email action link type requested: sms'],
+    [{ type: 'signup' }, 'An email address is required'],
+    [{ type: 'signup', email: 'x' }, 'Unable to validate email address: invalid format'],
+    [{ type: 'signup', email: 'nobody@b.c' }, 'Signup requires a valid password'],
+    [{ type: 'email_change_new', email: 'a@b.c' }, 'An email address is required'],
+  ])('400: %j', async (payload, text) => {
+    await expectFailure(payload, [400, 'validation_failed', text])
+  })
+
+  it('400 and 422: a weak password, a taken address, no secure change', async () => {
+    const [one, two] = [await createSignedUp(test.deps), await createSignedUp(test.deps)]
+    await expectFailure({ type: 'signup', email: nextEmail(), password: 'short' }, [
+      422,
+      'weak_password',
+      'Password should be at least 6 characters.',
+      { weak_password: { reasons: ['length'] } },
+    ])
+    const change = { type: 'email_change_new', email: one.email, new_email: two.email }
+    await expectFailure(change, [422, 'email_exists', TAKEN])
+    const simple = await openMailApp({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
+    const { email } = await createSignedUp(simple.deps)
+    const text = 'Enable secure email change to generate link for current email'
+    const current = { type: 'email_change_current', email, new_email: nextEmail() }
+    await expectFailure(current, [400, 'validation_failed', text], simple)
+    const { body } = await generate({ ...current, type: 'email_change_new' }, '', simple)
+    const verified = await simple.post('/verify', { type: 'email_change', token_hash: body.hashed_token })
+    expect(verified.json().user.email).toBe(current.new_email)
+    await simple.close()
+  })
+})
