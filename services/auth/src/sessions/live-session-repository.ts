@@ -28,7 +28,10 @@ const findLiveSessionQuery: PreparedQuery<LiveSessionQuery, LiveSessionRow> = pr
 )
 
 /** How the session that a token names stands (contract 5.3). */
-export async function judgeSession(lanes: Lanes, query: LiveSessionQuery): Promise<'live' | 'ended' | 'user-banned'> {
+export async function findSessionStanding(
+  lanes: Lanes,
+  query: LiveSessionQuery,
+): Promise<'live' | 'ended' | 'user-banned'> {
   const row = await lanes.read.first(findLiveSessionQuery, query)
   if (!row?.is_valid) return 'ended'
   return row.is_banned ? 'user-banned' : 'live'

@@ -2,7 +2,7 @@ import type { AuthDeps } from '../deps.ts'
 import { sessionNotFound, userBanned } from '../errors.ts'
 import type { VerifiedClaims } from '../sessions/access-token.ts'
 import { type Admin, toAdmin } from '../sessions/admin.ts'
-import { judgeSession } from '../sessions/live-session-repository.ts'
+import { findSessionStanding } from '../sessions/live-session-repository.ts'
 
 /**
  * The admin behind a bearer. Of an operator's token the role is enough; one that was issued with a session is good for
@@ -17,7 +17,7 @@ export async function admitAdmin(
   const { sessionId, userId } = admin
   if (sessionId === null) return admin
   const { timeboxMs, inactivityTimeoutMs } = config.sessions
-  const standing = await judgeSession(lanes, {
+  const standing = await findSessionStanding(lanes, {
     sessionId,
     userId,
     timeboxSeconds: timeboxMs === undefined ? null : timeboxMs / 1_000,

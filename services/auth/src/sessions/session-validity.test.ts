@@ -1,0 +1,164 @@
+import { randomBytes } from 'node:crypto'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
+import { insertUser } from '../users/user-repository.ts'
+import { createSession } from './create-session.ts'
+import { childOf, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
+import { callLogOut, callRefreshSession, type RefreshRules } from './session-repository.ts'
+import { judgeSession, type SessionLimits } from './session-validity.ts'
+
+let database: TestDatabase
+let count = 0
+beforeAll(async () => {
+  database = await openTestDatabase()
+})
+afterAll(() => database.drop())
+
+const key = deriveRefreshTokenKey('a secret')
+const origin = { userAgent: 'test', ip: '192.0.2.1' }
+const noLimits: SessionLimits = { timeboxMs: null, inactivityMs: null, lowAalMs: null, singlePerUser: false }
+
+async function createUser() {
+  const user = { aud: 'authenticated', role: 'authenticated', email: `user${++count}@example.com` }
+  const { id } = await insertUser(database.db, user)
+  const open = () => createSession(database.db, { randomBytes }, { id }, { ...origin, method: 'password' })
+  return { id, open }
+}
+
+function refresh(token: string, { singlePerUser, ...limits }: SessionLimits) {
+  const seconds = (ms: number | null) => (ms === null ? null : ms / 1_000)
+  const rules: RefreshRules = {
+    revokeFamily: true,
+    reuseSeconds: 10,
+    timeboxSeconds: seconds(limits.timeboxMs),
+    inactivitySeconds: seconds(limits.inactivityMs),
+    lowAalSeconds: seconds(limits.lowAalMs),
+    singlePerUser,
+    audit: true,
+  }
+  const [tokenHash, childHash] = [hashRefreshToken(token), hashRefreshToken(childOf(key, token))]
+  return callRefreshSession(database.lanes, { ...origin, ...rules, tokenHash, childHash })
+}
+
+const MINUTE_MS = 60_000
+/** Whole and half minutes before now: ages and limits never meet, however long a step takes. */
+const age = fc.integer({ min: 1, max: 8 }).map((minutes) => minutes * MINUTE_MS)
+const limit = fc.option(fc.integer({ min: 1, max: 8 }).map((minutes) => (minutes + 0.5) * MINUTE_MS))
+const session = fc.record({
+  startedAgo: age,
+  refreshedAgo: fc.option(age),
+  endsIn: fc.option(fc.constantFrom(-MINUTE_MS, MINUTE_MS)),
+  aal: fc.constantFrom('aal1', 'aal2'),
+})
+
+describe('judgeSession', () => {
+  const now = 10 * MINUTE_MS
+  const start = { startedAt: 0, refreshedAt: null, notAfter: null, aal: 'aal1' } as const
+  const around = { hasVerifiedFactor: false, others: [], now }
+
+  it.each([
+    ['no limit', start, {}, {}, 'valid'],
+    ['the last moment of its time', start, {}, { timeboxMs: now }, 'valid'],
+    ['one past it', start, {}, { timeboxMs: now - 1 }, 'session-expired'],
+    ['its own end', { ...start, notAfter: now }, {}, {}, 'valid'],
+    ['past its own end', { ...start, notAfter: now - 1 }, {}, {}, 'session-expired'],
+    ['idle since its start', start, {}, { inactivityMs: now - 1 }, 'session-inactive'],
+    ['refreshed meanwhile', { ...start, refreshedAt: 1 }, {}, { inactivityMs: now - 1 }, 'valid'],
+    ['low without a factor', start, {}, { lowAalMs: 1 }, 'valid'],
+    ['low with one', start, { hasVerifiedFactor: true }, { lowAalMs: 1 }, 'session-low-aal'],
+    ['high', { ...start, aal: 'aal2' }, { hasVerifiedFactor: true }, { lowAalMs: 1 }, 'valid'],
+    ['a newer one', start, { others: [{ ...start, startedAt: 1 }] }, { singlePerUser: true }, 'session-superseded'],
+    [
+      'a newer one that has ended',
+      start,
+      { others: [{ ...start, startedAt: 1, notAfter: 2 }] },
+      { singlePerUser: true },
+      'valid',
+    ],
+    ['one of the same moment', start, { others: [start] }, { singlePerUser: true }, 'valid'],
+  ] as const)('%s', (...[, given, changes, limits, verdict]) => {
+    expect(judgeSession(given, { ...around, ...changes }, { ...noLimits, ...limits })).toBe(verdict)
+  })
+
+  it('is what refresh_session decides', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(session, { minLength: 1, maxLength: 3 }),
+        fc.record({ timeboxMs: limit, inactivityMs: limit, lowAalMs: limit, singlePerUser: fc.boolean() }),
+        fc.boolean(),
+        async (sessions, limits, hasVerifiedFactor) => {
+          const user = await createUser()
+          if (hasVerifiedFactor) {
+            const factor = { user_id: user.id, factor_type: 'totp', status: 'verified' }
+            await database.db.insertInto('mfa_factors').values(factor).execute()
+          }
+          const now = Date.now()
+          const states = sessions.map(({ startedAgo, refreshedAgo, endsIn, aal }, order) => ({
+            // One was always used before the other, if by a millisecond.
+            startedAt: now - startedAgo + order,
+            refreshedAt: refreshedAgo === null ? null : now - refreshedAgo + order,
+            notAfter: endsIn === null ? null : now + endsIn,
+            aal,
+          }))
+          const tokens: string[] = []
+          for (const { startedAt, refreshedAt, notAfter, aal } of states) {
+            const { sessionId, refreshToken } = await user.open()
+            tokens.push(refreshToken)
+            const at = (ms: number | null) => (ms === null ? null : new Date(ms))
+            await database.db
+              .updateTable('sessions')
+              .set({ created_at: new Date(startedAt), refreshed_at: at(refreshedAt), not_after: at(notAfter), aal })
+              .where('id', '=', sessionId)
+              .execute()
+          }
+          const [first, ...others] = states
+          if (!first) return
+          const expected = judgeSession(first, { hasVerifiedFactor, others, now }, limits)
+          const { verdict } = await refresh(tokens[0] ?? '', limits)
+          expect(verdict === 'rotated' ? 'valid' : verdict).toBe(expected)
+        },
+      ),
+      { numRuns: 150 },
+    )
+  }, 60_000)
+})
+
+describe('refresh_session beside other requests', () => {
+  it('lets exactly one of two sessions win where a user may have one', async () => {
+    const limits = { ...noLimits, singlePerUser: true }
+    for (let round = 0; round < 10; round += 1) {
+      const user = await createUser()
+      const tokens = [await user.open(), await user.open()].map(({ refreshToken }) => refreshToken)
+      // The newer one may refresh, the older may not: whichever is first.
+      const results = await Promise.all(tokens.map((token) => refresh(token, limits)))
+      expect(results.map(({ verdict }) => verdict)).toEqual(['session-superseded', 'rotated'])
+    }
+  })
+
+  it('gives many refreshes of one token one child, up to the end of the session and not beyond', async () => {
+    const user = await createUser()
+    const { sessionId, refreshToken } = await user.open()
+    const limits = { ...noLimits, timeboxMs: 60_000, inactivityMs: 60_000, singlePerUser: true }
+    const many = () => Promise.all(Array.from({ length: 20 }, () => refresh(refreshToken, limits)))
+    expect((await many()).map(({ verdict }) => verdict).sort()).toEqual([...Array(19).fill('reused'), 'rotated'])
+    const past = new Date(Date.now() - 61_000)
+    await database.db.updateTable('sessions').set({ created_at: past }).where('id', '=', sessionId).execute()
+    expect(new Set((await many()).map(({ verdict }) => verdict))).toEqual(new Set(['session-expired']))
+    const tokens = database.db.selectFrom('refresh_tokens').select('id').where('session_id', '=', sessionId)
+    // What is refused for its age is no theft: the family is as it was.
+    expect(await tokens.where('revoked', '=', false).execute()).toHaveLength(1)
+  })
+
+  it('either refreshes or finds nothing when the user logs out at the same moment', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const user = await createUser()
+      const { sessionId, refreshToken } = await user.open()
+      const out = { userId: user.id, sessionId, scope: 'global', liveSessionOnly: false, ip: '', audit: true } as const
+      const [first, ended] = await Promise.all([refresh(refreshToken, noLimits), callLogOut(database.lanes, out)])
+      expect(ended).toBe('done')
+      expect(['rotated', 'token-not-found']).toContain(first.verdict)
+      expect((await refresh(childOf(key, refreshToken), noLimits)).verdict).toBe('token-not-found')
+    }
+  })
+})

@@ -1,0 +1,63 @@
+/** What decides whether a session may be refreshed. Times are milliseconds of one clock. */
+export interface SessionTimes {
+  readonly startedAt: number
+  /** Null until the first refresh. */
+  readonly refreshedAt: number | null
+  readonly notAfter: number | null
+}
+
+/** SESSIONS_…; null is no limit. */
+export interface SessionLimits {
+  readonly timeboxMs: number | null
+  readonly inactivityMs: number | null
+  /** For a session of the first factor alone, of a user who has a verified second one. */
+  readonly lowAalMs: number | null
+  readonly singlePerUser: boolean
+}
+
+export interface SessionOfUser extends SessionTimes {
+  readonly aal: 'aal1' | 'aal2'
+}
+
+/** The user around a session. */
+export interface SessionCircumstances {
+  readonly hasVerifiedFactor: boolean
+  /** The user's other sessions. */
+  readonly others: readonly SessionTimes[]
+  readonly now: number
+}
+
+export type SessionVerdict = 'valid' | 'session-expired' | 'session-inactive' | 'session-low-aal' | 'session-superseded'
+
+/**
+ * The model of a session's validity (contract 5.3). The database's function `refresh_session` decides the same under its
+ * locks; a property test drives both through the same sessions.
+ */
+export function judgeSession(
+  session: SessionOfUser,
+  { hasVerifiedFactor, others, now }: SessionCircumstances,
+  limits: SessionLimits,
+): SessionVerdict {
+  const own = judgeTimes(session, now, limits)
+  if (own !== 'valid') return own
+  const isLow = session.aal === 'aal1' && hasVerifiedFactor
+  if (isLow && isPast(session.startedAt, limits.lowAalMs, now)) return 'session-low-aal'
+  const isSuperseded = others.some(
+    (other) => lastUsed(other) > lastUsed(session) && judgeTimes(other, now, limits) === 'valid',
+  )
+  return limits.singlePerUser && isSuperseded ? 'session-superseded' : 'valid'
+}
+
+function judgeTimes(session: SessionTimes, now: number, limits: SessionLimits) {
+  const { startedAt, notAfter } = session
+  if ((notAfter !== null && notAfter < now) || isPast(startedAt, limits.timeboxMs, now)) return 'session-expired'
+  return isPast(lastUsed(session), limits.inactivityMs, now) ? 'session-inactive' : 'valid'
+}
+
+function lastUsed({ startedAt, refreshedAt }: SessionTimes): number {
+  return refreshedAt ?? startedAt
+}
+
+function isPast(since: number, limitMs: number | null, now: number): boolean {
+  return limitMs !== null && since + limitMs < now
+}
