@@ -18,6 +18,7 @@ import { createLogOut } from './auth/0018-create-log-out.ts'
 import { keepPlans } from './auth/0019-keep-plans.ts'
 import { createOutbox } from './auth/0020-create-outbox.ts'
 import { createSignUp } from './auth/0021-create-sign-up.ts'
+import { signUpByKey } from './auth/0022-sign-up-by-key.ts'
 import { indexCleanUp } from './auth/0030-index-clean-up.ts'
 import { createUserDirectory } from './auth/0040-create-user-directory.ts'
 import type { MigrationSources } from './migration.ts'
@@ -44,6 +45,7 @@ export const authMigrations: MigrationSources = {
   '0019-keep-plans': keepPlans,
   '0020-create-outbox': createOutbox,
   '0021-create-sign-up': createSignUp,
+  '0022-sign-up-by-key': signUpByKey,
   '0030-index-clean-up': indexCleanUp,
   '0040-create-user-directory': createUserDirectory,
 }
