@@ -2,6 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import * as catalogue from '../../src/errors.ts'
 import { openTestApp, type TestApp } from '../auth-app.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
+import { accountErrors } from './account-errors.ts'
 import { adminErrors } from './admin-errors.ts'
 import type { ErrorCase, Send, World } from './error-case.ts'
 import { messageErrors } from './message-errors.ts'
@@ -9,7 +10,14 @@ import { requestErrors } from './request-errors.ts'
 import { sessionErrors } from './session-errors.ts'
 import { signInErrors } from './sign-in-errors.ts'
 
-const cases = { ...requestErrors, ...sessionErrors, ...signInErrors, ...messageErrors, ...adminErrors }
+const cases = {
+  ...requestErrors,
+  ...sessionErrors,
+  ...signInErrors,
+  ...messageErrors,
+  ...accountErrors,
+  ...adminErrors,
+}
 const errors = Object.entries(catalogue)
 
 const services = new Map<string, Promise<MailApp>>()

@@ -8,14 +8,15 @@ import { refused } from './request-errors.ts'
 const bearer = (claims: Readonly<Record<string, unknown>>) => ({ authorization: forgeBearer(claims) })
 const INVALID = 'invalid JWT: unable to parse or verify signature, '
 
-interface SignedIn extends SignedUp {
+export interface SignedIn extends SignedUp {
   readonly headers: { readonly authorization: string }
   readonly sessionId: string
   readonly refreshToken: string
 }
 
-async function signIn(service: TestApp): Promise<SignedIn> {
-  const person = await createSignedUp(service.deps)
+/** Somebody new who has just signed in. */
+export async function signIn(service: TestApp, changes: Parameters<typeof createSignedUp>[1] = {}): Promise<SignedIn> {
+  const person = await createSignedUp(service.deps, changes)
   const { email, password } = person
   const answer = await service.app.inject(post('/token?grant_type=password', { email, password }))
   const { access_token, refresh_token } = answer.json()
