@@ -35,7 +35,7 @@ beforeEach(async () => {
     payload: { transactionId: source, currency: 'EUR', amount: 500 },
   })
   transactionId = charge.json<{ transaction: { id: string } }>().transaction.id
-  await capture(payments, transactionId, 300)
+  await capture(payments, app, transactionId, 300)
   const row = await db()
     .selectFrom('transactions')
     .select('acquirer_ref')

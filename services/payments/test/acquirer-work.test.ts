@@ -14,7 +14,7 @@ afterAll(() => payments.close())
 
 it('hands captures of live money to the acquirer, from the outbox through the queue', async () => {
   const app = await createTestApp(payments)
-  const { id: merchantId } = await createTestMerchant(payments, app)
+  const { id: merchantId } = await createTestMerchant(payments, app, { currency: 'EUR' })
   const { db } = payments.database
   await db.updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', merchantId).execute()
   const source = await customerPayment(payments, merchantId, { number: '4242424242424242' })
@@ -28,7 +28,7 @@ it('hands captures of live money to the acquirer, from the outbox through the qu
     submitted.resolve()
     return { verdict: 'accepted' }
   }
-  await capture(payments, id, 200)
+  await capture(payments, app, id, 200)
   await submitted.promise
   expect(north.asked.tasks).toMatchObject([
     { kind: 'capture', transactionId: id, money: { currency: 'EUR', amount: 200 } },

@@ -30,7 +30,7 @@ beforeAll(async () => {
   north = createStubAcquirer()
   payments = await startPayments({ acquirers: new Map([['north', north]]) })
   app = await createTestApp(payments)
-  merchantId = (await createTestMerchant(payments, app)).id
+  merchantId = (await createTestMerchant(payments, app, { currency: 'EUR' })).id
   await db().updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', merchantId).execute()
   source = await customerPayment(payments, merchantId, { number: '4242424242424242' })
 })
@@ -234,7 +234,7 @@ describe('sweepAttempts', () => {
 describe('submitOperation', () => {
   async function captured(): Promise<string> {
     const { transaction } = (await charge()).json<{ transaction: { id: string } }>()
-    await capture(payments, transaction.id, 200)
+    await capture(payments, app, transaction.id, 200)
     const { id } = await db()
       .selectFrom('trail_entries')
       .select('id')

@@ -89,7 +89,7 @@ it('payout agrees with its model after any steps, and never pays what an open di
           if (next.step === 'charge') {
             charges.push(await customerPayment(payments, merchantId, { amount: AMOUNT, currency: next.currency }))
           } else if (next.step === 'capture') {
-            await capture(payments, at(next.place), next.amount).catch(() => {})
+            await capture(payments, app, at(next.place), next.amount).catch(() => {})
           } else if (next.step === 'dispute') {
             const dispute = { amount: next.amount, reasonCode: 4853, reasonTitle: 'x' }
             const opened = await callOpenDispute(lanes, { ...OPERATOR, transactionId: at(next.place), dispute })

@@ -36,7 +36,7 @@ async function merchantWithMoney(currency: string, changes: object = {}): Promis
   const bank = { iban: 'DK5000400440116243' }
   const { id } = await createTestMerchant(payments, app, { currency, bank, ...changes })
   const transactionId = await customerPayment(payments, id, { amount: 10_000, currency, number: '4242424242424242' })
-  await capture(payments, transactionId, 10_000)
+  await capture(payments, app, transactionId, 10_000)
   await payments.database.db
     .updateTable('merchant_balances')
     .set({ clock_offset: 3n * 86_400n })

@@ -31,7 +31,7 @@ const get = (url: string, headers: object = {}) =>
   payments.app.inject({ url, headers: { ...member.headers, ...headers } })
 const captured = async (amount = 300, id = merchantId) => {
   const transactionId = await customerPayment(payments, id)
-  await capture(payments, transactionId, amount)
+  await capture(payments, member, transactionId, amount)
   return transactionId
 }
 interface Shown {
@@ -143,7 +143,7 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
 
   it('401, 404, 403: key before object before access; live objects are nobody’s to test', async () => {
     const transactionId = await captured()
-    const live = (await createTestMerchant(payments, member)).id
+    const live = (await createTestMerchant(payments, member, { currency: 'EUR' })).id
     const liveId = await captured(300, live)
     const status = async (id: string, headers: object = {}, payload: object = {}) =>
       (await post(`/test/transactions/${id}/disputes`, payload, headers)).statusCode
@@ -223,7 +223,7 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
 
   it('201: loses all in parts, and returns exactly what was brought', async () => {
     const transactionId = await captured(100)
-    for (const part of [101, 99]) await capture(payments, transactionId, part)
+    for (const part of [101, 99]) await capture(payments, member, transactionId, part)
     for (const amount of [7, 150, 143]) await close((await open(transactionId, { amount })).id, 'lost')
     const { rows } = {
       rows: await payments.database.db

@@ -33,7 +33,7 @@ const merchant = async (changes: object = {}) =>
   (await createTestMerchant(payments, member, { test: true, currency: 'EUR', bank: { iban }, ...changes })).id
 const captured = async (id: string, amount: number) => {
   const transactionId = await customerPayment(payments, id, { amount })
-  await capture(payments, transactionId, amount)
+  await capture(payments, member, transactionId, amount)
   return transactionId
 }
 const balance = async (id: string) => {
