@@ -1,6 +1,12 @@
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
+  // The examples of the framework import it as those do who install it.
+  resolve: {
+    alias: [
+      { find: /^@trestle\/endpoints$/, replacement: `${import.meta.dirname}/packages/endpoints/src/endpoints.ts` },
+    ],
+  },
   test: {
     include: ['{migrations,packages,services,scripts,bench}/**/*.test.ts'],
     globalSetup: ['packages/testing/src/postgres-setup.ts'],

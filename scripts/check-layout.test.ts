@@ -56,7 +56,36 @@ it('leaves tests out of the rules for production code', async () => {
   expect(await problemsWith({ 'services/shop/src/items/item.test.ts': test })).toEqual([])
 })
 
+describe('the framework', () => {
+  const core = 'packages/endpoints/src/core.ts'
+  const message = 'the core of the framework imports zod and acorn alone'
+
+  it.each([
+    ["import { readFileSync } from 'node:fs'\n", [`${core}:1 ${message} (node:fs)`]],
+    ["import Fastify from 'fastify'\n", [`${core}:1 ${message} (fastify)`]],
+    ["export { parse } from 'acorn'\nimport { z } from 'zod'\nimport './other.ts'\n", []],
+    ["import type { FastifyInstance } from 'fastify'\nexport type { Server } from 'node:http'\n", []],
+    ['export const load = (url) => import(url)\n', []],
+  ])('%j', async (text, problems) => {
+    expect(await problemsWith({ [core]: text })).toEqual(problems)
+  })
+
+  it('leaves its program, its examples and its scripts alone', async () => {
+    const text = "import { readFileSync } from 'node:fs'\nexport const now = [readFileSync, new Date()]\n"
+    const files = ['src/main.ts', 'examples/a/server.ts', 'scripts/b.ts'].map((file) => [
+      `packages/endpoints/${file}`,
+      text,
+    ])
+    expect(await problemsWith(Object.fromEntries(files))).toEqual([])
+  })
+})
+
 describe('names', () => {
+  it('lets index.ts be a module that a URL is mapped to', async () => {
+    expect(await problemsWith({ 'services/shop/src/controllers/index.ts': 'export {}\n' })).toEqual([])
+    expect(await problemsWith({ 'services/shop/src/controllers/utils.ts': 'export {}\n' })).toHaveLength(1)
+  })
+
   it.each(['index', 'utils', 'helpers', 'misc', 'shared', 'types'])(
     'refuses a file or folder called %s',
     async (word) => {

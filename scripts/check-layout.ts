@@ -5,6 +5,7 @@ import { clockAndEnvironment } from './layout/clock-and-environment.ts'
 import { documentLinks } from './layout/document-links.ts'
 import { forbiddenNames } from './layout/forbidden-names.ts'
 import { migrationFiles } from './layout/migration-files.ts'
+import { portableCore } from './layout/portable-core.ts'
 import { settingsDocuments } from './layout/settings-documents.ts'
 import { type Problem, type Rule, readSourceTree } from './layout/source-tree.ts'
 import { urlFiles } from './layout/url-files.ts'
@@ -15,6 +16,7 @@ const rules: readonly Rule[] = [
   arrows,
   clockAndEnvironment,
   migrationFiles,
+  portableCore,
   settingsDocuments,
   documentLinks,
 ]

@@ -1,7 +1,13 @@
 import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
 import { importsOf, lineAt, visitSyntax } from './syntax.ts'
 
-const exempt = [/\/src\/(main|deps|config)\.ts$/, /\/src\/config\//, /^packages\/(stack|testing)\//]
+const exempt = [
+  /\/src\/(main|deps|config)\.ts$/,
+  /\/src\/config\//,
+  /^packages\/(stack|testing)\//,
+  // Programs of their own, which nothing imports.
+  /^packages\/[^/]+\/(examples|scripts)\//,
+]
 
 /**
  * Only `main.ts`, `deps.ts` and config read the environment and the clock. Everything else takes them as arguments, so

@@ -27,7 +27,7 @@ export interface Problem {
 /** One rule of the house style. It reads the tree and names what breaks it. */
 export type Rule = (tree: SourceTree) => readonly Problem[] | Promise<readonly Problem[]>
 
-const skippedFolders = new Set(['node_modules', 'coverage', 'logs'])
+const skippedFolders = new Set(['node_modules', 'coverage', 'dist', 'logs'])
 const readable = /\.(ts|mjs|md)$|^\.env\.example$/
 
 /** Reads sources and documents under `root`; not what is installed, generated or hidden. */

@@ -7,6 +7,8 @@ export interface ImportedModule {
   readonly specifier: string
   /** The names taken from it; empty for a namespace or a bare import. */
   readonly names: readonly string[]
+  /** `import type …`: gone when the program runs. */
+  readonly isType: boolean
   readonly line: number
 }
 
@@ -25,8 +27,12 @@ export function visitSyntax(file: SourceFile, visitor: VisitorObject): void {
 /** Every module that a file asks for, type-only imports included: an arrow is an arrow. */
 export function importsOf(file: SourceFile): readonly ImportedModule[] {
   const found: ImportedModule[] = []
-  const add = (specifier: string, names: readonly string[], offset: number): void => {
-    found.push({ specifier, names, line: lineAt(file.text, offset) })
+  const add = (
+    specifier: string,
+    offset: number,
+    { names = [], isType = false }: Partial<ImportedModule> = {},
+  ): void => {
+    found.push({ specifier, names, isType, line: lineAt(file.text, offset) })
   }
   visitSyntax(file, {
     ImportDeclaration(node) {
@@ -35,17 +41,17 @@ export function importsOf(file: SourceFile): readonly ImportedModule[] {
           ? [specifier.imported.name]
           : [],
       )
-      add(node.source.value, names, node.start)
+      add(node.source.value, node.start, { names, isType: node.importKind === 'type' })
     },
     ExportNamedDeclaration(node) {
-      if (node.source) add(node.source.value, [], node.start)
+      if (node.source) add(node.source.value, node.start, { isType: node.exportKind === 'type' })
     },
     ExportAllDeclaration(node) {
-      add(node.source.value, [], node.start)
+      add(node.source.value, node.start, { isType: node.exportKind === 'type' })
     },
     ImportExpression(node) {
       const { source } = node
-      add(source.type === 'Literal' && typeof source.value === 'string' ? source.value : '', [], node.start)
+      add(source.type === 'Literal' && typeof source.value === 'string' ? source.value : '', node.start)
     },
   })
   return found

@@ -1,5 +1,4 @@
-import type { ByteStream } from './byte-stream.ts'
-import { started, toWebStream } from './byte-stream.ts'
+import { type ByteStream, toWebStream } from './byte-stream.ts'
 import type { Body, Encoded } from './encode.ts'
 import type { ResponseState } from './response-state.ts'
 
@@ -7,7 +6,7 @@ import type { ResponseState } from './response-state.ts'
 export interface Answer {
   readonly status: number
   /** Names (lower-case) and values in turn. */
-  readonly headers: readonly string[]
+  readonly headers: string[]
   readonly body: Body
 }
 
@@ -24,46 +23,49 @@ export function isStream(body: Body): body is ByteStream {
 }
 
 /**
- * Completes an encoded value; a stream has its first bytes read.
+ * Completes an encoded value.
  * @throws TypeError for a header, RangeError for a status that cannot be sent.
  */
-export async function composeAnswer(head: AnswerHead, encoded: Encoded, state: ResponseState): Promise<Answer> {
+export function composeAnswer(head: AnswerHead, encoded: Encoded, state: ResponseState): Answer {
   const { status } = head
   const { body } = encoded
-  const bodyless = head.head || isBare(status)
+  let sends = false
   try {
     const headers = composeHeaders(head, encoded, state)
-    if (!isStream(body)) return { status, headers, body: bodyless ? undefined : body }
-    if (!bodyless) return { status, headers, body: await started(body) }
-    body.close()
-    return { status, headers, body: undefined }
-  } catch (error) {
-    if (isStream(body)) body.close()
-    throw error
+    sends = !head.head && !isBare(status)
+    return { status, headers, body: sends ? body : undefined }
+  } finally {
+    if (!sends && isStream(body)) body.close()
   }
 }
 
-function composeHeaders(head: AnswerHead, { type, body }: Encoded, { setHeaders }: ResponseState): readonly string[] {
+function composeHeaders(head: AnswerHead, { type, body }: Encoded, { setHeaders }: ResponseState): string[] {
   const { status, requestIdHeader, requestId } = head
   if (!Number.isInteger(status) || status < 200 || status > 599) throw new RangeError(`${status} is no status`)
   const headers: string[] = []
-  if (type !== undefined && !isBare(status) && !setHeaders?.has('content-type')) headers.push('content-type', type)
+  if (type !== undefined && !isBare(status) && !setHeaders?.has('content-type')) {
+    headers.push('content-type', sendable(type))
+  }
   const length = isBare(status) ? undefined : bodyLength(body)
   if (length !== undefined) headers.push('content-length', String(length))
   // 204 and 304 say by themselves that nothing follows; 205 does not.
   else if (status === 205) headers.push('content-length', '0')
   if (!setHeaders?.has(requestIdHeader)) headers.push(requestIdHeader, requestId)
-  for (const [name, value] of setHeaders ?? []) if (name !== 'content-length') headers.push(name, value)
-  if (headers.some((text) => unsendable.test(text)))
-    throw new TypeError('a header holds a character that none may hold')
+  if (setHeaders === undefined) return headers
+  for (const [name, value] of setHeaders) if (name !== 'content-length') headers.push(name, sendable(value))
   return headers
+}
+
+const unsendable = /[^\t\x20-\x7e\x80-\xff]/
+
+function sendable(value: string): string {
+  if (unsendable.test(value)) throw new TypeError('a header holds a character that none may hold')
+  return value
 }
 
 function isBare(status: number): boolean {
   return status === 204 || status === 205 || status === 304
 }
-
-const unsendable = /[^\t\x20-\x7e\x80-\xff]/
 
 /** The web form of an answer. */
 export function toResponse({ status, headers, body }: Answer): Response {

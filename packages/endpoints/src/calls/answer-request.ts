@@ -46,7 +46,7 @@ function locate({ settings, table }: Core, { method, target: raw, mountDepth }: 
   }
 }
 
-async function answerCall(call: Call, failure: unknown): Promise<Answer> {
+function answerCall(call: Call, failure: unknown): Answer | Promise<Answer> {
   const { core, incoming, request, response, resolution } = call
   const endpoint = endpointOf(resolution)
   const cors = endpoint === undefined ? core.settings.cors : endpoint.cors
@@ -70,7 +70,7 @@ async function answerCall(call: Call, failure: unknown): Promise<Answer> {
   return answerOptions(call, allow)
 }
 
-function answerOptions(call: Call, allow: readonly string[]): Promise<Answer> {
+function answerOptions(call: Call, allow: readonly string[]): Answer | Promise<Answer> {
   call.response.headers.set('allow', allow.join(', '))
   return encodeCall(call, undefined)
 }

@@ -22,7 +22,7 @@ export async function answerThrown(call: Call, thrown: unknown): Promise<Answer>
   }
 }
 
-function answerStop(call: Call, { status, body, headers }: CallStop): Promise<Answer> {
+function answerStop(call: Call, { status, body, headers }: CallStop): Answer | Promise<Answer> {
   setHeaders(call, headers)
   call.response.status = status
   return encodeCall(call, body)
@@ -38,7 +38,7 @@ async function answerError(call: Call, thrown: unknown): Promise<Answer> {
   return encodeError(call, error, () => errorBody(error, request, core.settings))
 }
 
-function encodeError(call: Call, error: CallError, toBody: (error: CallError) => unknown): Promise<Answer> {
+function encodeError(call: Call, error: CallError, toBody: (error: CallError) => unknown): Answer | Promise<Answer> {
   setHeaders(call, error.headers)
   call.response.status = error.status
   return encodeCall(call, toBody(error))

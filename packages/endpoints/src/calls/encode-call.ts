@@ -1,29 +1,32 @@
 import { type Answer, composeAnswer, isStream } from '../answers/answer.ts'
-import { fromWebStream } from '../answers/byte-stream.ts'
-import { encode } from '../answers/encode.ts'
+import { type ByteStream, fromWebStream, started } from '../answers/byte-stream.ts'
+import { type Encoded, encode } from '../answers/encode.ts'
 import type { Route } from '../routing/table.ts'
 import { type Call, report } from './call.ts'
 
 /** Turns a value into the answer. `route` is left out for what is not the handler's own: the answer to an error. */
-export async function encodeCall(call: Call, value: unknown, route?: Route): Promise<Answer> {
-  const { response, request, core, incoming } = call
-  const { settings } = core
-  const head = {
-    status: response.status ?? route?.status ?? (value === undefined ? 204 : 200),
-    head: incoming.method === 'HEAD',
-    requestIdHeader: settings.requestIdHeader,
-    requestId: request.id,
-  }
+export function encodeCall(call: Call, value: unknown, route?: Route): Answer | Promise<Answer> {
+  const { response, core } = call
   if (value instanceof Response) {
     const { status, body } = adopt(call, value)
-    return watched(call, await composeAnswer({ ...head, status }, { type: undefined, body }, response))
+    return compose(call, status, { type: undefined, body })
   }
+  const status = response.status ?? route?.status ?? (value === undefined ? 204 : 200)
   const encoded = encode(value, {
     type: response.type ?? route?.type,
     extensionType: route?.extensionType,
-    stringify: settings.json.stringify,
+    stringify: core.settings.json.stringify,
   })
-  return watched(call, await composeAnswer(head, encoded instanceof Promise ? await encoded : encoded, response))
+  if (encoded instanceof Promise) return encoded.then((awaited) => compose(call, status, awaited))
+  return compose(call, status, encoded)
+}
+
+function compose(call: Call, status: number, encoded: Encoded): Answer | Promise<Answer> {
+  const { requestIdHeader } = call.core.settings
+  const head = { status, head: call.incoming.method === 'HEAD', requestIdHeader, requestId: call.request.id }
+  const answer = composeAnswer(head, encoded, call.response)
+  const { body } = answer
+  return isStream(body) ? started(body).then((begun) => ({ ...answer, body: watched(call, begun) })) : answer
 }
 
 /** Takes over a web `Response`. Its headers win over those of the controller. */
@@ -36,18 +39,15 @@ function adopt({ response }: Call, { status, headers, body }: Response) {
 }
 
 /** Logs an error that comes when the answer has begun; the interface then breaks the connection. */
-function watched(call: Call, answer: Answer): Answer {
-  const { body } = answer
-  if (!isStream(body)) return answer
+function watched(call: Call, stream: ByteStream): ByteStream {
   const next = async (): Promise<Uint8Array | undefined> => {
     try {
-      return await body.next()
+      return await stream.next()
     } catch (error) {
       // When the client has gone, whatever the source says about it is no news.
       if (!call.incoming.signal().aborted) report(call, error)
-      body.close()
       throw error
     }
   }
-  return { ...answer, body: { ...body, next } }
+  return { ...stream, next }
 }

@@ -107,7 +107,7 @@ export function sendToNode(response: ServerResponse, { status, headers, body }: 
     if (isStream(body)) body.close()
     return
   }
-  response.writeHead(status, status === 413 ? [...headers, 'connection', 'close'] : [...headers])
+  response.writeHead(status, status === 413 ? [...headers, 'connection', 'close'] : headers)
   if (isStream(body)) void pump(body, response)
   else response.end(body)
 }

@@ -1,0 +1,11 @@
+import { Controller, docsController } from '@trestle/endpoints'
+
+/** `/` */
+export class Default extends Controller {
+  GET() {
+    return { notes: this.request.url.module('notes').href, docs: this.request.url.module('docs').href }
+  }
+}
+
+/** `/docs` and `/docs/openapi.json` */
+export const Docs = docsController()

@@ -1,0 +1,6 @@
+import { z } from 'zod'
+
+/** A named schema: the OpenAPI document refers to it. */
+export const Note = z.object({ id: z.int(), text: z.string(), made: z.iso.datetime() }).meta({ id: 'Note' })
+
+export type Note = z.output<typeof Note>

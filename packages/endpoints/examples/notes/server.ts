@@ -1,0 +1,19 @@
+// Notes over node:http: `node examples/notes/server.ts`, then `curl localhost:3000/notes -d text=milk`.
+import { createServer } from 'node:http'
+import { Application } from '@trestle/endpoints'
+import type { Note } from './note.ts'
+
+/** What the controllers work with. A real one would hold a database. */
+const context = { notes: new Map<number, Note>(), now: () => new Date() }
+
+export type Context = typeof context
+
+export const app = new Application({
+  controllerPrefix: new URL('./controllers', import.meta.url),
+  context,
+})
+
+if (import.meta.main) {
+  await app.ready()
+  createServer(app.listener).listen(3000, () => console.log('http://localhost:3000'))
+}

@@ -1,0 +1,51 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { type Args, accepts, authBearer, Conflict, Controller, p, rateLimit, requireScopes } from '@trestle/endpoints'
+import { z } from 'zod'
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+/** The tokens by their digests, with what they may do. A real one would ask a database. */
+const tokens = new Map([
+  [digest('clerk-token').toString('hex'), { name: 'clerk', scopes: ['read'] }],
+  [digest('owner-token').toString('hex'), { name: 'owner', scopes: ['read', 'write'] }],
+])
+
+/** Compares digests in constant time, so that no time tells how much of a token was right. */
+const signedIn = authBearer((token) => {
+  const given = digest(token)
+  for (const [known, identity] of tokens) if (timingSafeEqual(Buffer.from(known, 'hex'), given)) return identity
+  return undefined
+})
+
+const stock = new Map([
+  ['tea', 3],
+  ['cup', 1],
+])
+
+/** `/stock` and `/stock/tea` */
+export class Stock extends Controller {
+  static override use = [signedIn, requireScopes('read')]
+
+  static GET = accepts({ path: [z.string().optional()], summary: 'What is there' })
+  GET(...[sku]: Args<typeof Stock.GET>) {
+    return sku === undefined ? stock : (stock.get(sku) ?? 0)
+  }
+}
+
+/** `/orders` */
+export class Orders extends Controller {
+  static override use = [signedIn, rateLimit({ limit: 10, ttl: 60 })]
+
+  static POST = accepts({
+    keywords: z.object({ sku: z.string(), quantity: p.int({ min: 1 }).default(1) }),
+    use: [requireScopes('write')],
+    status: 201,
+    summary: 'Take some of what is there',
+  })
+  POST(...[{ sku, quantity }]: Args<typeof Orders.POST>) {
+    const left = (stock.get(sku) ?? 0) - quantity
+    if (left < 0) throw new Conflict(`There is not so much ${sku}`)
+    stock.set(sku, left)
+    return { sku, quantity, left }
+  }
+}

@@ -1,0 +1,63 @@
+import type { FastifyInstance } from 'fastify'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import clock from '../examples/clock/worker.ts'
+import { app as notes } from '../examples/notes/server.ts'
+import { buildServer } from '../examples/shop/server.ts'
+
+describe('notes', () => {
+  const ask = async (method: string, path: string, body?: object) => {
+    const response = await notes.inject({ method, path, ...(body === undefined ? {} : { body }) })
+    return [response.status, response.status === 204 ? undefined : await response.json()]
+  }
+
+  it('are written, read, changed and thrown away', async () => {
+    expect(await ask('POST', '/notes', { text: ' milk ' })).toMatchObject([201, { id: 1, text: 'milk' }])
+    expect(await ask('POST', '/notes', { text: 'tea' })).toMatchObject([201, { id: 2 }])
+    expect(await ask('GET', '/notes')).toMatchObject([200, [{ id: 2 }, { id: 1 }]])
+    expect(await ask('GET', '/notes?limit=1')).toMatchObject([200, [{ id: 2 }]])
+    expect(await ask('PUT', '/notes/1', { text: 'oat milk' })).toMatchObject([200, { id: 1, text: 'oat milk' }])
+    expect(await ask('GET', '/notes/1')).toMatchObject([200, { text: 'oat milk' }])
+    expect(await ask('DELETE', '/notes/1')).toEqual([204, undefined])
+    expect(await ask('GET', '/notes/1')).toMatchObject([404, { error: { description: 'There is no note 1' } }])
+    expect(await ask('GET', '/notes/count')).toEqual([200, 1])
+    expect(await ask('POST', '/notes', { text: ' ' })).toMatchObject([400, { error: { issues: [{ path: 'text' }] } }])
+    expect(await ask('GET', '/')).toEqual([200, { notes: 'http://localhost/notes', docs: 'http://localhost/docs' }])
+    expect(Object.keys(notes.openapi().paths)).toEqual(['/', '/notes', '/notes/{id}', '/notes/count'])
+  })
+})
+
+describe('shop', () => {
+  let shop: FastifyInstance
+  beforeAll(async () => {
+    shop = await buildServer()
+  })
+  afterAll(() => shop.close())
+
+  it.each([
+    ['GET', '/api/stock', '', 401],
+    ['GET', '/api/stock', 'clerk-token', 200],
+    ['GET', '/api/stock/tea', 'clerk-token', 200],
+    ['POST', '/api/orders?sku=tea', 'clerk-token', 403],
+    ['POST', '/api/orders?sku=tea&quantity=3', 'owner-token', 201],
+    ['POST', '/api/orders?sku=tea', 'owner-token', 409],
+    ['POST', '/api/orders?sku=tea&quantity=0', 'owner-token', 400],
+    ['GET', '/', '', 200],
+    ['GET', '/openapi.json', '', 200],
+    ['GET', '/elsewhere', '', 404],
+  ] as const)('%s %s with "%s": %i', async (method, url, ...[token, status]) => {
+    const headers = token === '' ? {} : { authorization: `Bearer ${token}` }
+    expect((await shop.inject({ method, url, headers })).statusCode).toBe(status)
+  })
+})
+
+describe('clock', () => {
+  const ask = (path: string, headers: Record<string, string> = {}) =>
+    clock.fetch(new Request(`http://localhost${path}`, { headers }))
+
+  it('tells the time as it is asked', async () => {
+    expect(await (await ask('/')).json()).toEqual({ now: expect.stringMatching(/Z$/) })
+    expect(await (await ask('/', { accept: 'text/html' })).text()).toMatch(/^<!doctype html>/)
+    expect(await (await ask('/robots.txt')).text()).toBe('User-agent: *\nAllow: /\n')
+    expect(await (await ask('/ticks/1')).text()).toMatch(/^event: tick\nid: 1\ndata: .*Z\n\n$/)
+  })
+})

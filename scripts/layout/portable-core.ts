@@ -1,0 +1,25 @@
+import { type Problem, productionFiles, type Rule } from './source-tree.ts'
+import { importsOf } from './syntax.ts'
+
+const core = 'packages/endpoints/src'
+const programs = /^packages\/endpoints\/src\/(main\.ts$|cli\/)/
+const allowed = /^(\.|zod$|acorn$)/
+
+/**
+ * The framework runs where there is no Node.js: but for its program, it imports nothing of Node or Fastify, types
+ * excepted, and nothing that those who install it would not have.
+ */
+export const portableCore: Rule = (tree) =>
+  productionFiles(tree, core)
+    .filter(({ path }) => !programs.test(path))
+    .flatMap((file) =>
+      importsOf(file)
+        .filter(({ specifier, isType }) => !isType && specifier !== '' && !allowed.test(specifier))
+        .map(
+          ({ specifier, line }): Problem => ({
+            path: file.path,
+            line,
+            message: `the core of the framework imports zod and acorn alone (${specifier})`,
+          }),
+        ),
+    )
