@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import { countRows } from '../pagination/count-rows.ts'
+import { countAll, countFound } from '../pagination/count-rows.ts'
 import type { AuditFilter } from './audit-query.ts'
 import type { AuditEntry } from './audit-view.ts'
 
@@ -21,9 +21,9 @@ export async function listAuditEntries(
   return rows
 }
 
-/** How many there are: see `countRows`. */
+/** How many there are: exactly, as long as they are not many. */
 export function countAuditEntries(db: Kysely<AuthDatabase>, filter: AuditFilter | undefined): Promise<number> {
-  return countRows(db, matching(filter))
+  return filter === undefined ? countAll(db, matching(filter)) : countFound(db, matching(filter))
 }
 
 const SEARCHED: Readonly<Record<AuditFilter['scope'], RawBuilder<string>>> = {

@@ -33,7 +33,7 @@ export async function upsertIdentity(
     .values(values)
     .onConflict((conflict) =>
       conflict.columns(['provider', 'provider_id']).doUpdateSet({
-        identity_data: sql`identities.identity_data || ${JSON.stringify(merged)}::jsonb`,
+        identity_data: sql`${sql.ref('identities.identity_data')} || ${JSON.stringify(merged)}::jsonb`,
         updated_at: values.updated_at,
       }),
     )

@@ -12,6 +12,7 @@ beforeAll(async () => {
     AUTH_SECURITY_OTP_MAX_ATTEMPTS: '3',
     AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
     AUTH_RATE_LIMIT_SMS_SENT: 'off',
+    AUTH_DB_NAMESPACE: 'app',
   })
 })
 afterAll(() => test.close())

@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import { countRows } from '../pagination/count-rows.ts'
+import { countAll, countFound } from '../pagination/count-rows.ts'
 import type { Cursor } from '../pagination/page-query.ts'
 import { type Profile, type ProfileRow, profileColumns, toProfile } from './profile.ts'
 
@@ -38,9 +38,10 @@ export async function listUsers(db: Kysely<AuthDatabase>, list: UserList): Promi
   return rows.map(toProfile)
 }
 
-/** How many there are: see `countRows`. */
+/** How many there are: exactly, as long as they are not many. */
 export function countUsers(db: Kysely<AuthDatabase>, { audience, filter }: UserFilter): Promise<number> {
-  return countRows(db, sql`FROM ${directory} WHERE aud = ${audience} ${filter === undefined ? sql`` : matches(filter)}`)
+  const all = sql`FROM ${directory} WHERE aud = ${audience}`
+  return filter === undefined ? countAll(db, all) : countFound(db, sql`${all} ${matches(filter)}`)
 }
 
 const directory = sql.table('user_directory')

@@ -5,7 +5,7 @@ import { OPERATOR } from '../../../test/forged-token.ts'
 
 let test: TestApp
 beforeAll(async () => {
-  test = await openTestApp()
+  test = await openTestApp({ settings: { AUTH_DB_NAMESPACE: 'app' } })
   const actors = [
     ['ada@example.com', 'Ada Lovelace'],
     ['14155550100', undefined],

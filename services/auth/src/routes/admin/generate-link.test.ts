@@ -6,7 +6,7 @@ import { createSignedUp } from '../../../test/signed-up.ts'
 
 let test: MailApp
 beforeAll(async () => {
-  test = await openMailApp({ AUTH_DISABLE_SIGNUP: 'true', AUTH_RATE_LIMIT_EMAIL_SENT: '0' })
+  test = await openMailApp({ AUTH_DISABLE_SIGNUP: 'true', AUTH_RATE_LIMIT_EMAIL_SENT: '0', AUTH_DB_NAMESPACE: 'app' })
 })
 afterAll(() => test.close())
 

@@ -7,7 +7,7 @@ import { createSignedUp } from '../../../test/signed-up.ts'
 
 let test: TestApp
 beforeAll(async () => {
-  test = await openTestApp({ settings: { AUTH_EXTERNAL_PHONE_ENABLED: 'true' } })
+  test = await openTestApp({ settings: { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_DB_NAMESPACE: 'app' } })
 })
 afterAll(() => test.close())
 

@@ -5,7 +5,7 @@ import { OPERATOR } from '../../../test/forged-token.ts'
 
 let test: TestApp
 beforeAll(async () => {
-  test = await openTestApp()
+  test = await openTestApp({ settings: { AUTH_DB_NAMESPACE: 'app' } })
 })
 afterAll(() => test.close())
 

@@ -7,7 +7,7 @@ import { createSignedUp } from '../../../../test/signed-up.ts'
 
 let test: TestApp
 beforeAll(async () => {
-  test = await openTestApp()
+  test = await openTestApp({ settings: { AUTH_DB_NAMESPACE: 'app' } })
 })
 afterAll(() => test.close())
 
