@@ -93,6 +93,38 @@ describe('GET /verify, many at once', () => {
   })
 })
 
+describe('POST /verify while its staged user signs up', () => {
+  it('gives the address to one of them, whoever is first', async () => {
+    const outcomes = new Set<string>()
+    for (let round = 0; round < 8; round += 1) {
+      const email = `staged${round}@example.com`
+      await main.post('/magiclink', { email })
+      const { token } = await main.readMail(email)
+      const signUp = () => main.post('/signup', { email, password: 'correct horse' })
+      const verify = () => main.post('/verify', { type: 'magiclink', token_hash: token })
+      const [first, second] = round % 2 === 0 ? [signUp, verify] : [verify, signUp]
+      const answers = await Promise.all([first(), second()])
+      const verified = answers[round % 2 === 0 ? 1 : 0].statusCode
+      const users = await deps.db.selectFrom('users').selectAll().where('email', '=', email).execute()
+      const sessions = await deps.db
+        .selectFrom('sessions')
+        .select('id')
+        .where(
+          'user_id',
+          'in',
+          users.map(({ id }) => id),
+        )
+        .execute()
+      const isConfirmed = users[0]?.email_confirmed_at !== null
+      outcomes.add(
+        `${verified}: ${users.length} user, ${isConfirmed ? 'confirmed' : 'unconfirmed'}, ${sessions.length}`,
+      )
+    }
+    const allowed = ['200: 1 user, confirmed, 1', '403: 1 user, unconfirmed, 0']
+    for (const outcome of outcomes) expect(allowed).toContain(outcome)
+  })
+})
+
 describe('POST /verify after a change of address', () => {
   it('403: a message to the former address is worth nothing', async () => {
     const { user, email, code, token } = await newMail()
