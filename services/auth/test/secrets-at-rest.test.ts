@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { generateSigningKey } from '../src/sessions/generate-signing-key.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 
@@ -13,8 +14,11 @@ const log = createLogger({ level: 'debug', file: join(folder, 'log'), stdout: fa
 const JWT_SECRET = 'a secret of at least 32 bytes, for tests'
 let service: MailApp
 beforeAll(async () => {
+  const key = await generateSigningKey('ES256', 'es')
+  keep('private key', key.d ?? '')
   service = await openMailApp(
     {
+      AUTH_JWT_KEYS: JSON.stringify([{ ...key, key_ops: ['sign'] }]),
       AUTH_EXTERNAL_PHONE_ENABLED: 'true',
       AUTH_SMTP_MAX_FREQUENCY: '0',
       AUTH_SMS_MAX_FREQUENCY: '0',
@@ -77,6 +81,17 @@ async function signEverybodyIn(): Promise<void> {
   await take('/verify', { type: 'recovery', token_hash: (await read(ada)).token })
   await take('/otp', { phone })
   await take('/verify', { type: 'sms', phone, token: keep('code of an SMS', (await service.sms.read(phone)).code) })
+
+  const bearer = { authorization: `Bearer ${session.access_token}` }
+  await service.app.inject({ url: '/reauthenticate', headers: bearer })
+  keep('nonce', (await service.readMail(ada)).code)
+  const payload = { email: 'new@example.com', password: keep('password', 'another long password') }
+  const changed = await service.app.inject({ method: 'PUT', url: '/user', headers: bearer, payload })
+  expect(changed.statusCode).toBe(200)
+  await read(ada)
+  await read('new@example.com')
+  await take('/invite', { email: 'invited@example.com' }, OPERATOR)
+  await read('invited@example.com')
 
   // Left over: nobody has used these yet.
   await take('/magiclink', { email: grace })
