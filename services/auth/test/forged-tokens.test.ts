@@ -274,6 +274,17 @@ describe('what is no token for this service', () => {
   })
 })
 
+describe('a token for another service that shares the secret', () => {
+  it.each([
+    ['PUT', '/user'],
+    ['GET', '/reauthenticate'],
+  ] as const)('403: %s %s', async (method, url) => {
+    const authorization = `Bearer ${genuine({ ...claims, aud: 'billing' })}`
+    const answer = await app.inject({ method, url, headers: { authorization }, payload: { data: {} } })
+    expect(answer.json()).toMatchObject({ code: 403, error_code: 'user_not_found' })
+  })
+})
+
 describe('genuine tokens', () => {
   it.each([
     ['of the active key', token],

@@ -2,7 +2,7 @@ import type { Kysely, Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { sessionNotFound, tokenUserNotFound, userBanned } from '../errors.ts'
-import type { Caller } from '../sessions/caller.ts'
+import { type Caller, callerAudience } from '../sessions/caller.ts'
 import { findSession, type Session } from '../sessions/session-rows.ts'
 import { isBanned, isStaged, type User } from '../users/user.ts'
 import { findUserById, lockUserById } from '../users/user-repository.ts'
@@ -18,14 +18,14 @@ export interface ActiveCaller {
  * Finds who asks. What changes something needs a live session, other than what only reads (ruling R6).
  * @throws tokenUserNotFound, userBanned, sessionNotFound
  */
-export function findCaller(deps: Pick<AuthDeps, 'db' | 'now'>, caller: Caller): Promise<ActiveCaller> {
+export function findCaller(deps: Pick<AuthDeps, 'db' | 'now' | 'config'>, caller: Caller): Promise<ActiveCaller> {
   return admit(deps.db, deps, caller, findUserById(deps.db, caller.userId))
 }
 
 /** The same under the user's lock, which every end of a session waits for. */
 export function lockCaller(
   trx: Transaction<AuthDatabase>,
-  deps: Pick<AuthDeps, 'now'>,
+  deps: Pick<AuthDeps, 'now' | 'config'>,
   caller: Caller,
 ): Promise<ActiveCaller> {
   return admit(trx, deps, caller, lockUserById(trx, caller.userId))
@@ -33,12 +33,16 @@ export function lockCaller(
 
 async function admit(
   db: Kysely<AuthDatabase>,
-  { now }: Pick<AuthDeps, 'now'>,
-  { userId, sessionId }: Caller,
+  { now, config }: Pick<AuthDeps, 'now' | 'config'>,
+  caller: Caller,
   found: Promise<User | undefined>,
 ): Promise<ActiveCaller> {
+  const { userId, sessionId } = caller
   const user = await found
   if (!user || isStaged(user) || user.deletedAt !== null) throw tokenUserNotFound()
+  // A token for another service that shares the secret speaks for none of our users.
+  const audience = callerAudience(caller, undefined, config.jwt.audience)
+  if (!caller.isAdmin && user.aud !== audience) throw tokenUserNotFound()
   if (isBanned(user, now())) throw userBanned()
   if (sessionId === null) return { user, session: undefined }
   const session = await findSession(db, userId, sessionId)
