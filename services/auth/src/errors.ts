@@ -134,6 +134,7 @@ export const factorNameTaken = defineError(
 export const samlDisabled = defineError(404, 'saml_provider_disabled', 'SAML 2.0 is disabled')
 export const passkeysDisabled = defineError(404, 'passkey_disabled', 'Passkeys are disabled')
 export const oauthServerDisabled = defineError(404, 'feature_disabled', 'OAuth server is disabled')
+export const manualLinkingDisabled = defineError(404, 'manual_linking_disabled', 'Manual linking is disabled')
 export const customProvidersDisabled = defineError(404, 'feature_disabled', 'Custom OAuth providers are disabled')
 
 export const overRequestRateLimit = defineError(429, 'over_request_rate_limit', 'Request rate limit reached')

@@ -50,5 +50,6 @@ export const adminErrors: ErrorCases = {
   samlDisabled: [refused(post('/sso', {})), refused(asAdmin(get('/admin/sso/providers')))],
   passkeysDisabled: [refused(get('/passkeys'))],
   oauthServerDisabled: [refused(get('/oauth/authorize'))],
+  manualLinkingDisabled: [refused({ method: 'DELETE', url: `/user/identities/${randomUUID()}` })],
   customProvidersDisabled: [refused(asAdmin(get('/admin/custom-providers')))],
 }
