@@ -100,8 +100,13 @@ export interface ProcessDeps extends PaymentsDeps {
 
 /** What an operator's command works with. */
 export interface OperatorDeps
-  extends Pick<PaymentsDeps, 'pepper' | 'createKey' | 'jobs' | 'pricing' | 'vault' | 'acquirers' | 'payouts'> {
+  extends Pick<
+    PaymentsDeps,
+    'pepper' | 'createKey' | 'jobs' | 'pricing' | 'vault' | 'acquirers' | 'moves' | 'payouts'
+  > {
   readonly database: Database<PaymentsTables>
+  /** Whether objects with ids and keys of somebody's choice may be inserted. */
+  readonly seedAllowed: boolean
   close(): Promise<void>
 }
 
@@ -217,8 +222,10 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
       createKey: randomUUID,
       pricing: config.pricing,
       payouts: config.payouts,
+      seedAllowed: config.seedAllowed,
     },
     vault: createPanVault(config.vaultKeys, meter),
+    moves: openMoves(config, { lanes: database.lanes, meter }),
     acquirers: openAcquirers(config, { lanes: database.lanes, meter, logger: pino({ enabled: false }) }),
     jobs: connectJobs(config, meter, () => {}),
     close: () => database.close(),

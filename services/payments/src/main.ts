@@ -10,6 +10,7 @@ import { fxCommand } from './commands/fx.ts'
 import { ledgerCommand } from './commands/ledger.ts'
 import { merchantCommand } from './commands/merchant.ts'
 import { payoutCommand } from './commands/payout.ts'
+import { seedCommand } from './commands/seed.ts'
 import { serve } from './commands/serve.ts'
 import { pruneCommand, tasksCommand } from './commands/tasks.ts'
 import { loadPaymentsConfig } from './config.ts'
@@ -40,6 +41,7 @@ for (const command of [
   payoutCommand,
   tasksCommand,
   pruneCommand,
+  seedCommand,
 ])
   program.addCommand(command(operator))
 program

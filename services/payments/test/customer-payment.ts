@@ -28,6 +28,6 @@ export async function customerPayment(
   const card = { number, expiry }
   await database.db
     .transaction()
-    .execute((trx) => seedTransaction(trx, deps, { id, merchantId, currency, amount, card, created: undefined }))
+    .execute((trx) => seedTransaction(trx, deps, { id, merchantId, currency, amount, card }))
   return id
 }

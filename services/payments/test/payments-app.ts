@@ -192,7 +192,7 @@ export async function secondProcess({ deps, url }: TestPayments): Promise<TestPa
 
 /** What the commands of an operator work with; they leave the database open. */
 export function operatorDeps({ deps, database }: Pick<TestPayments, 'deps' | 'database'>): OperatorDeps {
-  return { ...deps, database, close: async () => {} }
+  return { ...deps, database, seedAllowed: true, close: async () => {} }
 }
 
 const waitFor: PaymentsDeps['wait'] = (ms, signal) => setTimeout(ms, undefined, signal && { signal })

@@ -8,8 +8,8 @@ interface OperationRow {
   amount: string
   currency: string
   descriptor: string
-  acquirer: string
-  acquirer_ref: string
+  acquirer: string | null
+  acquirer_ref: string | null
 }
 
 /** A movement of a live transaction as its acquirer is told of it, and who that is. */
@@ -24,6 +24,7 @@ export async function getOperation(
     WHERE e.merchant_id = ${merchantId} AND e.id = ${id}`.execute(db)
   const [row] = rows
   if (!row) throw new Error(`there is no trail entry ${id}`)
+  if (row.acquirer === null || row.acquirer_ref === null) throw new Error(`trail entry ${id} is of no acquirer`)
   const { kind, transaction_id: transactionId, amount, currency, descriptor, acquirer, acquirer_ref: acquirerRef } = row
   const money = { currency, amount: Number(amount) }
   return { acquirer, task: { kind, operationId: id, merchantId, transactionId, acquirerRef, money, descriptor } }

@@ -4,7 +4,7 @@ import type { PaymentsTables } from '../database.ts'
 type Db = Kysely<PaymentsTables>
 
 /** The instant that an id carries. */
-const createdOf = (id: string) => sql<Date>`${sql.table('created_at')}(${sql.table('id_number')}(${id}))`
+export const createdOf = (id: string) => sql<Date>`${sql.table('created_at')}(${sql.table('id_number')}(${id}))`
 
 /** A card as it is kept, and what the simulator does with it. */
 export interface SeedInstrument {

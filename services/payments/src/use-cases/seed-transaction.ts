@@ -20,7 +20,7 @@ export interface SeedPayment {
   readonly amount: number
   readonly card: { readonly number: string; readonly expiry: CardExpiry }
   /** RFC 3339; undefined: the instant of the id. */
-  readonly created: string | undefined
+  readonly created?: string | undefined
 }
 
 /** Inserts a transaction as a customer would have made it. Its card number is sealed at once. */

@@ -1,0 +1,146 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { basic, createdOf, operatorDeps, startPayments, type TestPayments } from '../../test/payments-app.ts'
+import { commandRunner } from '../../test/run-command.ts'
+import { seedCommand } from './seed.ts'
+
+let payments: TestPayments
+let folder: string
+beforeAll(async () => {
+  payments = await startPayments()
+  folder = await mkdtemp(join(tmpdir(), 'seed-'))
+})
+afterAll(async () => {
+  await payments.close()
+  await rm(folder, { recursive: true })
+})
+
+const { json } = commandRunner([seedCommand], () => operatorDeps(payments))
+const file = async (content: unknown) => {
+  const path = join(folder, 'seed.json')
+  await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content))
+  return path
+}
+const get = async (url: string, key: string) => (await payments.app.inject({ url, headers: basic(key) })).json()
+
+const app = { id: '555eca95ed59804d2cf12b11', name: 'Node client', key: '4ff7de37-dddf-4e51-8cc9-48b61a102923' }
+const merchant = {
+  ...{ id: '55006bdfe0308c4cbfdbd0e1', key: '11111111-1111-4111-8111-111111111111', currency: 'DKK', test: true },
+  ...{ email: 'john@example.com', website: 'https://example.com', descriptor: 'Coffee & John' },
+  ...{ company: { country: 'DK', number: '1' }, bank: { iban: 'DK50 0040 0440 1162 43' }, apps: [app.id] },
+}
+const card = { number: '4100000000000000', expiry: { month: 8, year: 2066 } }
+const transaction = {
+  ...{ id: '560fd96b7973ff3d2362a78c', merchantId: merchant.id, currency: 'EUR', amount: 1_000, card },
+  operations: [{ capture: 600 }, { refund: 100 }, { void: 50 }],
+}
+const whole = { apps: [app], merchants: [merchant], transactions: [transaction] }
+
+describe('payments seed', () => {
+  it('inserts apps, merchants and transactions with their ids and keys, and carries operations out', async () => {
+    expect(await json('seed', await file(whole))).toEqual({ apps: 1, merchants: 1, transactions: 1, operations: 3 })
+    expect(await get('/me', app.key)).toEqual({
+      identity: { id: app.id, name: app.name, created: createdOf(app.id) },
+    })
+    const seen = await get(`/merchants/${merchant.id}`, app.key)
+    expect(seen).toMatchObject({
+      merchant: { id: merchant.id, key: merchant.key, test: true, bank: { iban: 'DK5000400440116243' } },
+    })
+    expect(await get(`/transactions/${transaction.id}`, app.key)).toMatchObject({
+      transaction: {
+        ...{ id: transaction.id, merchantId: merchant.id, created: createdOf(transaction.id), successful: true },
+        ...{ amount: 1_000, pendingAmount: 350, capturedAmount: 600, refundedAmount: 100, voidedAmount: 50 },
+        ...{ card: { bin: '410000', last4: '0000', scheme: 'visa', expiry: '2066-08-31T23:59:59.999Z' } },
+        trail: [
+          { capture: true, amount: 600 },
+          { refund: true, amount: 100 },
+          { void: true, amount: 50 },
+        ],
+      },
+    })
+    expect(await get(`/merchants/${merchant.id}/lines?limit=5`, app.key)).toHaveLength(2)
+    const { db } = payments.database
+    expect(await db.selectFrom('id_aliases').selectAll().execute()).toEqual([
+      { id: transaction.id, merchant_id: merchant.id },
+    ])
+  })
+
+  it('may be repeated, and goes on where it broke off', async () => {
+    expect(await json('seed', await file(whole))).toEqual({ apps: 0, merchants: 0, transactions: 0, operations: 0 })
+    const operations = [...transaction.operations, { capture: 350 }]
+    const longer = { ...whole, transactions: [{ ...transaction, operations }] }
+    expect(await json('seed', await file(longer))).toMatchObject({ transactions: 0, operations: 1 })
+    expect(await get(`/transactions/${transaction.id}`, app.key)).toMatchObject({
+      transaction: { pendingAmount: 0, capturedAmount: 950 },
+    })
+  })
+
+  it('gives a merchant whose tag is taken another, and finds what lies below it by alias', async () => {
+    const twin = {
+      ...merchant,
+      id: `99006bdfe0308c4c${merchant.id.slice(16)}`,
+      key: '22222222-2222-4222-8222-222222222222',
+    }
+    const below = {
+      ...transaction,
+      id: `990fd96b7973ff3d${merchant.id.slice(16)}`,
+      merchantId: twin.id,
+      operations: [],
+    }
+    await json('seed', await file({ merchants: [twin], transactions: [below] }))
+    expect(await get(`/transactions/${below.id}`, app.key)).toMatchObject({ transaction: { merchantId: twin.id } })
+    const charge = await payments.app.inject({
+      ...{ method: 'POST', url: `/merchants/${twin.id}/transactions`, headers: basic(app.key) },
+      payload: { transactionId: below.id, currency: 'EUR', amount: 5 },
+    })
+    const { id } = charge.json<{ transaction: { id: string } }>().transaction
+    expect(await get(`/transactions/${id}`, app.key)).toMatchObject({ transaction: { merchantId: twin.id } })
+    // The seeded id lies ahead of the clock; what comes later is greater all the same.
+    expect(id > below.id).toBe(true)
+  })
+
+  it.each<[string, unknown, string]>([
+    ['no JSON', 'x', 'the file is not JSON'],
+    ['an unknown member', { app: [] }, 'file: Unrecognized key: "app"'],
+    ['a key that is no UUID', { apps: [{ ...app, key: 'x' }] }, 'apps.0.key: Invalid UUID'],
+    ['the key of another app', { apps: [{ ...app, id: 'a'.repeat(24) }] }, `is that of app ${app.id}`],
+    [
+      'an unknown app',
+      { merchants: [{ ...merchant, id: 'a'.repeat(24), key: app.key, apps: ['b'.repeat(24)] }] },
+      'there is no app',
+    ],
+    [
+      'an unknown merchant',
+      { transactions: [{ ...transaction, id: 'a'.repeat(24), merchantId: 'b'.repeat(24) }] },
+      'there is no merchant',
+    ],
+    [
+      'two operations in one',
+      { transactions: [{ ...transaction, operations: [{ capture: 1, void: 1 }] }] },
+      'operations.0',
+    ],
+  ])('refuses %s, and leaves nothing', async (_name, content, message) => {
+    const { db } = payments.database
+    const count = async () => (await db.selectFrom('merchants').select('id').execute()).length
+    const before = await count()
+    await expect(json('seed', await file(content))).rejects.toThrow(message)
+    expect(await count()).toBe(before)
+  })
+
+  it('refuses operations beyond the amount, and transactions of live merchants', async () => {
+    const live = { ...merchant, id: 'a'.repeat(24), key: '33333333-3333-4333-8333-333333333333', test: false }
+    const ofLive = { ...transaction, id: 'b'.repeat(24), merchantId: live.id }
+    await expect(json('seed', await file({ merchants: [live], transactions: [ofLive] }))).rejects.toThrow('is live')
+    const greedy = { ...transaction, id: 'c'.repeat(24), operations: [{ capture: 600 }, { capture: 600 }] }
+    await expect(json('seed', await file({ transactions: [greedy] }))).rejects.toThrow(
+      `transaction ${greedy.id}: capture of 600: limit-exceeded`,
+    )
+  })
+
+  it('needs the permission of the setting', async () => {
+    const strict = commandRunner([seedCommand], () => ({ ...operatorDeps(payments), seedAllowed: false }))
+    await expect(strict.run('seed', await file(whole))).rejects.toThrow('seeding needs PAYMENTS_ALLOW_SEED=yes')
+  })
+})

@@ -1,0 +1,17 @@
+import { readFile } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { readSeedFile } from '../seed/seed-file.ts'
+import { seed } from '../use-cases/seed.ts'
+import { type Operator, operationCommand } from './operation.ts'
+
+/** `payments seed <file>`: objects with given ids and keys, for development and tests of clients. */
+export function seedCommand(operator: Operator): Command {
+  return operationCommand(operator, {
+    usage: 'seed <file>',
+    description: 'insert apps, merchants and transactions of a JSON file, with its ids and keys',
+    run: async (deps, { words: [file = ''] }) => {
+      if (!deps.seedAllowed) throw new Error('seeding needs PAYMENTS_ALLOW_SEED=yes')
+      return seed(deps, readSeedFile(await readFile(file, 'utf8')))
+    },
+  })
+}

@@ -1,0 +1,76 @@
+import { z } from 'zod'
+import { descriptor, email, id, name, text, website } from '../bodies/fields.ts'
+import { amount, currency } from '../bodies/money-fields.ts'
+import { isCountry } from '../merchants/countries.ts'
+import { hasIbanShape, normalizeIban } from '../merchants/iban.ts'
+import { isFundingCurrency } from '../money/currencies.ts'
+
+const operation = z.union([
+  z
+    .strictObject({ capture: amount() })
+    .transform(({ capture }) => ({ operation: 'capture' as const, amount: capture })),
+  z.strictObject({ refund: amount() }).transform(({ refund }) => ({ operation: 'refund' as const, amount: refund })),
+  z.strictObject({ void: amount() }).transform(({ void: voided }) => ({ operation: 'void' as const, amount: voided })),
+])
+
+const SeedApp = z.strictObject({ id: id(), name: name().optional(), key: z.uuid() })
+
+const SeedMerchant = z.strictObject({
+  id: id(),
+  key: z.uuid(),
+  name: name().optional(),
+  currency: z.string().refine(isFundingCurrency, 'must be a funding currency'),
+  test: z.boolean().default(false),
+  email: email(),
+  website: website(),
+  descriptor: descriptor(),
+  company: z.strictObject({
+    country: z.string().refine(isCountry, 'must be a country code'),
+    number: text().max(64).optional(),
+  }),
+  bank: z.strictObject({ iban: text().overwrite(normalizeIban).refine(hasIbanShape).optional() }).optional(),
+  apps: z.array(id()).default([]),
+})
+
+const SeedTransaction = z.strictObject({
+  id: id(),
+  merchantId: id(),
+  currency: currency(),
+  amount: amount(),
+  card: z.strictObject({
+    number: z.string().regex(/^[0-9]{10,19}$/),
+    expiry: z.strictObject({ month: z.int().min(1).max(12), year: z.int().min(2000).max(2099) }),
+  }),
+  created: z.iso.datetime({ offset: true }).optional(),
+  operations: z.array(operation).default([]),
+})
+
+/** What `payments seed` reads: objects with ids and keys of the writer's choice. @see contract 26; design 7 */
+const SeedFile = z.strictObject({
+  apps: z.array(SeedApp).default([]),
+  merchants: z.array(SeedMerchant).default([]),
+  transactions: z.array(SeedTransaction).default([]),
+})
+
+export type SeedFile = z.infer<typeof SeedFile>
+export type SeedApp = z.infer<typeof SeedApp>
+export type SeedMerchant = z.infer<typeof SeedMerchant>
+export type SeedTransaction = z.infer<typeof SeedTransaction>
+
+/**
+ * Reads the text of a file.
+ * @throws Error with one line for each place that is wrong
+ */
+export function readSeedFile(content: string): SeedFile {
+  const result = SeedFile.safeParse(parse(content))
+  if (result.success) return result.data
+  throw new Error(result.error.issues.map(({ path, message }) => `${path.join('.') || 'file'}: ${message}`).join('\n'))
+}
+
+function parse(content: string): unknown {
+  try {
+    return JSON.parse(content)
+  } catch (cause) {
+    throw new Error('the file is not JSON', { cause })
+  }
+}

@@ -1,0 +1,95 @@
+import { type Kysely, sql } from 'kysely'
+import { keyHint } from '../apps/app.ts'
+import type { PaymentsTables } from '../database.ts'
+import type { Claim, Pricing } from '../merchants/merchant.ts'
+import type { SeedApp, SeedMerchant } from './seed-file.ts'
+import { createdOf } from './seed-transaction-repository.ts'
+
+type Db = Kysely<PaymentsTables>
+
+/** Inserts an app with its key. What is there already stays. @throws Error when the key is another app's */
+export async function insertSeedApp(db: Db, app: SeedApp, mac: Buffer): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto('apps')
+    .values({ id: app.id, name: app.name ?? null, created: createdOf(app.id) })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst()
+  await sql`
+    INSERT INTO ${sql.table('app_keys')} (id, app_id, mac, hint, created)
+    SELECT made.id, ${app.id}, ${mac}, ${keyHint(app.key)}, made.created
+    FROM ${sql.table('new_id')}(${sql.table('random_tag')}()) made
+    ON CONFLICT (mac) DO NOTHING`.execute(db)
+  const { app_id } = await db.selectFrom('app_keys').select('app_id').where('mac', '=', mac).executeTakeFirstOrThrow()
+  if (app_id !== app.id) throw new Error(`the key of app ${app.id} is that of app ${app_id}`)
+  return numInsertedOrUpdatedRows === 1n
+}
+
+/** What a seeded merchant is given besides what the file says. */
+export interface MerchantDefaults {
+  readonly claim: Claim
+  readonly pricing: Pricing
+}
+
+/**
+ * Inserts a merchant with its balance. Its tag is that of its id where it is free, else a random one: ids below it then need
+ * an alias. What is there already stays.
+ */
+export async function insertSeedMerchant(
+  db: Db,
+  merchant: SeedMerchant,
+  { claim, pricing }: MerchantDefaults,
+): Promise<boolean> {
+  if (await db.selectFrom('merchants').select('id').where('id', '=', merchant.id).executeTakeFirst()) return false
+  const own = merchant.id.slice(16)
+  const taken = await db.selectFrom('merchants').select('id').where('tag', '=', own).executeTakeFirst()
+  const { company, bank } = merchant
+  const { tag } = await db
+    .insertInto('merchants')
+    .values({
+      ...{ id: merchant.id, tag: taken ? sql<string>`${sql.table('random_tag')}()` : own, key: merchant.key },
+      ...{ name: merchant.name ?? null, currency: merchant.currency, test: merchant.test, email: merchant.email },
+      ...{ website: merchant.website, descriptor: merchant.descriptor, country: company.country },
+      ...{ company_number: company.number ?? null, iban: bank?.iban ?? null, acquirer: null },
+      ...{ claim: JSON.stringify(claim), pricing: JSON.stringify(pricing), created: createdOf(merchant.id) },
+    })
+    .returning('tag')
+    .executeTakeFirstOrThrow()
+  await db
+    .insertInto('merchant_balances')
+    .values({ merchant_id: merchant.id, currency: merchant.currency, last_id: merchant.id.slice(0, 16) + tag })
+    .execute()
+  return true
+}
+
+/** Makes an app a member. @throws Error when there is no such app */
+export async function insertSeedMember(db: Db, merchantId: string, appId: string): Promise<void> {
+  const app = await db.selectFrom('apps').select('id').where('id', '=', appId).executeTakeFirst()
+  if (!app) throw new Error(`merchant ${merchantId}: there is no app ${appId}`)
+  await sql`
+    INSERT INTO ${sql.table('merchant_apps')} (merchant_id, app_id, created)
+    VALUES (${merchantId}, ${appId}, now()) ON CONFLICT DO NOTHING`.execute(db)
+}
+
+/** The digest of a key of any member of the merchant: operations are those of a member. */
+export async function findMemberKey(db: Db, merchantId: string): Promise<Buffer | undefined> {
+  const row = await db
+    .selectFrom('merchant_apps')
+    .innerJoin('app_keys', 'app_keys.app_id', 'merchant_apps.app_id')
+    .select('mac')
+    .where('merchant_id', '=', merchantId)
+    .where('revoked', 'is', null)
+    .limit(1)
+    .executeTakeFirst()
+  return row?.mac
+}
+
+/** How many operations a transaction has seen. */
+export async function getTrailLength(db: Db, merchantId: string, id: string): Promise<number> {
+  const { trail_length } = await db
+    .selectFrom('transactions')
+    .select('trail_length')
+    .where('merchant_id', '=', merchantId)
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  return trail_length
+}
