@@ -1,0 +1,52 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openDatabaseServer } from './database.ts'
+import { deploy } from './deployment.ts'
+import { installPaylike } from './paylike/client.ts'
+import { seedFile } from './paylike/seed.ts'
+import { steps } from './paylike/steps.ts'
+
+// Runs the published npm client `paylike` through every method it has, against payments over a seeded database:
+// `node bench/src/paylike-client.ts`. The client is installed from the registry into a folder outside the project. Exit
+// status 1 when a step fails.
+
+const folder = mkdtempSync(join(tmpdir(), 'trestle-paylike-'))
+// As root, PostgreSQL runs as another user, who must reach its data.
+chmodSync(folder, 0o711)
+
+try {
+  await using started = new AsyncDisposableStack()
+  const database = await openDatabaseServer({
+    url: process.env.BENCH_DATABASE_URL,
+    folder: join(folder, 'postgres'),
+    cores: undefined,
+  })
+  started.defer(database.close)
+  const deployment = await deploy('payments', {
+    checkout: join(import.meta.dirname, '..', '..'),
+    folder,
+    databaseUrl: await database.create('trestle_bench_paylike'),
+    env: { PAYMENTS_ALLOW_SEED: 'yes' },
+  })
+  const file = join(folder, 'seed.json')
+  writeFileSync(file, JSON.stringify(seedFile))
+  await deployment.runCommand('seed', file)
+  const server = await deployment.start({ cores: undefined, coreCount: availableParallelism() })
+  started.defer(server.stop)
+  const outside = join(folder, 'client')
+  mkdirSync(outside)
+  const Paylike = await installPaylike(outside)
+  const { url } = server
+  const paylike = Paylike(seedFile.apps[0]?.key, { url })
+  for (const [name, step] of Object.entries(steps)) {
+    const problem = await step({ Paylike, paylike, url }).then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    process.stdout.write(problem === undefined ? `ok    ${name}\n` : `FAIL  ${name}\n${problem}\n`)
+    if (problem !== undefined) process.exitCode = 1
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
