@@ -82,7 +82,8 @@ export async function signUp(deps: AuthDeps, input: SignUpInput): Promise<SignUp
       ip: context.ip,
       audit: deps.config.database.auditInPostgres,
     })
-    deps.outbox.wake()
+    // For a taken address too: what follows the answer must not tell either.
+    if (!isConfirmed) deps.outbox.wake()
     const { verdict, actorId } = outcome
     isCounted = verdict === 'signed-in' || verdict === 'sent' || verdict === 'sent-again'
     auditToLog(deps, { action: ACTIONS[verdict], actorId, ip: context.ip })
