@@ -3,17 +3,15 @@ import type { Transaction } from 'kysely'
 import { type AuditAction, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { factorNameTaken, factorNotFound, userNotFound } from '../errors.ts'
+import { factorNameTaken, factorNotFound } from '../errors.ts'
 import type { Factor } from '../factors/factor.ts'
 import { deleteFactor, lockFactor, updateFactor } from '../factors/factor-repository.ts'
 import type { Admin } from '../sessions/admin.ts'
-import { isStaged } from '../users/user.ts'
-import { lockUserById } from '../users/user-repository.ts'
+import { lockManagedUser, type ManagedUser } from './lock-managed-user.ts'
 
 /** A second factor of a user, and the admin who changes it. */
-export interface FactorOfUser {
+export interface FactorOfUser extends ManagedUser {
   readonly admin: Admin
-  readonly userId: string
   readonly factorId: string
   /** For the audit trail. */
   readonly ip: string
@@ -55,16 +53,15 @@ export function removeFactor(deps: AuthDeps, owner: FactorOfUser): Promise<Facto
 
 async function onFactor(
   deps: AuthDeps,
-  { admin, userId, factorId, ip, action }: FactorOfUser & { readonly action: AuditAction },
+  { admin, factorId, ip, action, ...managed }: FactorOfUser & { readonly action: AuditAction },
   change: (trx: Transaction<AuthDatabase>, factor: Factor) => Promise<Factor>,
 ): Promise<Factor> {
   return deps.db.transaction().execute(async (trx) => {
-    const user = await lockUserById(trx, userId)
-    if (!user || isStaged(user)) throw userNotFound()
-    const factor = await lockFactor(trx, userId, factorId)
+    const user = await lockManagedUser(trx, managed)
+    const factor = await lockFactor(trx, user.id, factorId)
     if (!factor) throw factorNotFound()
     const changed = await change(trx, factor)
-    const traits = { user_id: userId, factor_id: factorId }
+    const traits = { user_id: user.id, factor_id: factorId }
     await recordAudit(trx, deps, { action, actor: admin.actor, target: user, ip, traits })
     return changed
   })

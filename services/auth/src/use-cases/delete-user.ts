@@ -3,16 +3,15 @@ import { adminTraits } from '../audit/admin-traits.ts'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { userNotFound } from '../errors.ts'
 import { listIdentities, obscureIdentity } from '../identities/identity-repository.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { obscure, obscurePhone } from '../users/obscured.ts'
-import { isStaged, type User } from '../users/user.ts'
-import { deleteBelongings, deleteUser, lockUserById, updateUser } from '../users/user-repository.ts'
+import type { User } from '../users/user.ts'
+import { deleteBelongings, deleteUser, updateUser } from '../users/user-repository.ts'
+import { lockManagedUser, type ManagedUser } from './lock-managed-user.ts'
 
-export interface DeleteUser {
+export interface DeleteUser extends ManagedUser {
   readonly admin: Admin
-  readonly userId: string
   /** `soft` keeps the row, without anything that tells who it was; `hard` removes it. */
   readonly manner: 'soft' | 'hard'
   /** For the audit trail. */
@@ -20,11 +19,10 @@ export interface DeleteUser {
 }
 
 /** Deletes a user (contract 6.1). @throws userNotFound */
-export async function deleteUserAsAdmin(deps: AuthDeps, { admin, userId, manner, ip }: DeleteUser): Promise<void> {
+export async function deleteUserAsAdmin(deps: AuthDeps, { admin, manner, ip, ...managed }: DeleteUser): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
-    const user = await lockUserById(trx, userId)
-    if (!user || isStaged(user)) throw userNotFound()
-    if (manner === 'hard') await deleteUser(trx, userId)
+    const user = await lockManagedUser(trx, managed)
+    if (manner === 'hard') await deleteUser(trx, user.id)
     else if (user.deletedAt !== null) return
     else await obscureUser(trx, user, deps.now())
     const traits = adminTraits(user)

@@ -12,15 +12,15 @@ import { deleteSessionsOfUser } from '../sessions/session-rows.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import type { Profile } from '../users/profile.ts'
-import { isStaged, type User } from '../users/user.ts'
+import type { User } from '../users/user.ts'
 import { getProfile } from '../users/user-profile-repository.ts'
-import { lockUserById, type UserIdentifier, updateBan, updateUser } from '../users/user-repository.ts'
+import { type UserIdentifier, updateBan, updateUser } from '../users/user-repository.ts'
 import { claimIdentifier, TAKEN_FOR_ADMIN, withUniqueIdentifiers } from './claim-identifier.ts'
+import { lockManagedUser, type ManagedUser } from './lock-managed-user.ts'
 import { setOwnIdentity } from './set-own-identity.ts'
 
-export interface UpdateUser {
+export interface UpdateUser extends ManagedUser {
   readonly admin: Admin
-  readonly userId: string
   readonly wanted: AdminUser
   /** For the audit trail. */
   readonly ip: string
@@ -35,8 +35,8 @@ export async function updateUserAsAdmin(deps: AuthDeps, input: UpdateUser): Prom
   if (wanted.password !== undefined) requirePassword(deps.config.passwords.policy, wanted.password)
   const passwordHash = wanted.password === undefined ? undefined : await deps.passwords.hash(wanted.password)
   return withUniqueIdentifiers(deps, TAKEN_FOR_ADMIN, async (trx) => {
-    const user = await lockUserById(trx, input.userId)
-    if (!user || isStaged(user) || user.deletedAt !== null) throw userNotFound()
+    const user = await lockManagedUser(trx, input)
+    if (user.deletedAt !== null) throw userNotFound()
     await change(trx, deps, { user, wanted, passwordHash })
     const changed = await getProfile(trx, user.id)
     const traits = adminTraits(changed.user)

@@ -4,14 +4,21 @@ import { type Kysely, sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import { type Profile, type ProfileRow, profileColumns, toProfile } from './profile.ts'
 
-const findProfileQuery: PreparedQuery<{ readonly userId: string }, ProfileRow> = prepare(
+interface ProfileQuery {
+  readonly userId: string
+  /** Undefined finds users of any. */
+  readonly audience: string | undefined
+}
+
+const findProfileQuery: PreparedQuery<ProfileQuery, ProfileRow> = prepare(
   'find_profile',
-  (p) => sql`SELECT ${profileColumns()} FROM ${sql.table('users')} u WHERE u.id = ${p.userId} AND u.staged_at IS NULL`,
+  (p) => sql`SELECT ${profileColumns()} FROM ${sql.table('users')} u
+    WHERE u.id = ${p.userId} AND u.staged_at IS NULL AND u.aud = coalesce(${p.audience}::text, u.aud)`,
 )
 
 /** Finds a user with everything that their record shows; a deleted one too, but none that is staged. */
-export async function findProfile(lanes: Lanes, userId: string): Promise<Profile | undefined> {
-  const row = await lanes.read.first(findProfileQuery, { userId })
+export async function findProfile(lanes: Lanes, query: ProfileQuery): Promise<Profile | undefined> {
+  const row = await lanes.read.first(findProfileQuery, query)
   return row && toProfile(row)
 }
 

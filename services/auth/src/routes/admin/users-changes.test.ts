@@ -34,6 +34,19 @@ describe('GET /admin/users/{user_id}', () => {
     expect(await ask('GET', user.id.toUpperCase())).toMatchObject({ status: 200, body: { id: user.id, email } })
   })
 
+  it('404: somebody of another audience than the one asked for', async () => {
+    const { user } = await createSignedUp(test.deps, { aud: 'elsewhere' })
+    const url = `/admin/users/${user.id}`
+    const here = { ...OPERATOR, 'x-jwt-aud': 'authenticated' }
+    for (const method of ['GET', 'PUT', 'DELETE'] as const) {
+      const request = { method, url, headers: here, ...(method === 'PUT' ? { payload: {} } : {}) }
+      await failWith(test, request, [404, 'user_not_found', 'User not found'])
+    }
+    const there = { ...OPERATOR, 'x-jwt-aud': 'elsewhere' }
+    expect((await test.app.inject({ url, headers: there })).statusCode).toBe(200)
+    expect(await ask('GET', user.id)).toMatchObject({ status: 200, body: { aud: 'elsewhere' } })
+  })
+
   it('404: nobody, somebody staged, and what is no id', async () => {
     await expectFailure('GET', randomUUID(), undefined, [404, 'user_not_found', 'User not found'])
     const { user } = await createSignedUp(test.deps, { staged_at: new Date() })

@@ -1,4 +1,5 @@
 import { pathOf } from '@trestle/common/telemetry/path-of.ts'
+import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorSchema } from '../../error-envelope.ts'
@@ -7,9 +8,11 @@ import { cursorLink, pageLinks } from '../../pagination/page-links.ts'
 import { formatCursor } from '../../pagination/page-query.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
 import { readAudience, readContext } from '../../plugins/request-context.ts'
+import { readWantedAudience } from '../../plugins/session-origin.ts'
 import { createUser } from '../../use-cases/create-user.ts'
 import { deleteUserAsAdmin } from '../../use-cases/delete-user.ts'
 import { type ListedUsers, listUsers } from '../../use-cases/list-users.ts'
+import type { ManagedUser } from '../../use-cases/lock-managed-user.ts'
 import { updateUserAsAdmin } from '../../use-cases/update-user-as-admin.ts'
 import { parseAdminUser } from '../../users/admin-user-request.ts'
 import type { Profile } from '../../users/profile.ts'
@@ -112,8 +115,8 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/admin/users/:userId',
     { schema: { summary: 'A user', params: UserPath, ...userAnswer }, serializerCompiler: plainJson },
-    async ({ params }) => {
-      const profile = await findProfile(deps.lanes, requireId('user_id', params.userId))
+    async (request) => {
+      const profile = await findProfile(deps.lanes, readManagedUser(request, request.params))
       if (!profile) throw userNotFound()
       return toView(profile)
     },
@@ -127,9 +130,9 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request) => {
       const { admin, body, params, clientAddress } = request
-      const userId = requireId('user_id', params.userId)
+      const managed = readManagedUser(request, params)
       const wanted = parseAdminUser(body)
-      return toView(await updateUserAsAdmin(deps, { admin, userId, wanted, ip: clientAddress.audit }))
+      return toView(await updateUserAsAdmin(deps, { ...managed, admin, wanted, ip: clientAddress.audit }))
     },
   )
 
@@ -145,12 +148,16 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request) => {
       const { admin, body, params, clientAddress } = request
-      const userId = requireId('user_id', params.userId)
+      const managed = readManagedUser(request, params)
       const manner = body?.should_soft_delete ? 'soft' : 'hard'
-      await deleteUserAsAdmin(deps, { admin, userId, manner, ip: clientAddress.audit })
+      await deleteUserAsAdmin(deps, { ...managed, admin, manner, ip: clientAddress.audit })
       return {}
     },
   )
+}
+
+function readManagedUser(request: FastifyRequest, { userId }: { readonly userId: string }): ManagedUser {
+  return { userId: requireId('user_id', userId), audience: readWantedAudience(request) }
 }
 
 /** Whether a query has a parameter, also an empty one, which counts as absent elsewhere. */

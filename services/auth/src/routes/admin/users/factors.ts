@@ -3,6 +3,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorSchema } from '../../../error-envelope.ts'
 import { userNotFound, validationFailed } from '../../../errors.ts'
+import { readWantedAudience } from '../../../plugins/session-origin.ts'
 import { changeFactor, type FactorOfUser, removeFactor } from '../../../use-cases/change-factor.ts'
 import { requireId } from '../../../users/require-id.ts'
 import { requirePhone } from '../../../users/require-identifier.ts'
@@ -29,8 +30,9 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: z.array(factorViewSchema), ...errors },
       },
     },
-    async ({ params }) => {
-      const profile = await findProfile(deps.lanes, requireId('user_id', params.userId))
+    async (request) => {
+      const userId = requireId('user_id', request.params.userId)
+      const profile = await findProfile(deps.lanes, { userId, audience: readWantedAudience(request) })
       if (!profile) throw userNotFound()
       return profile.factors.map(toFactorView)
     },
@@ -71,11 +73,13 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
 }
 
 function readOwner(
-  { admin, clientAddress }: FastifyRequest,
+  request: FastifyRequest,
   path: { readonly userId: string; readonly factorId: string },
 ): FactorOfUser {
+  const { admin, clientAddress } = request
   return {
     admin,
+    audience: readWantedAudience(request),
     userId: requireId('user_id', path.userId),
     factorId: requireId('factor_id', path.factorId),
     ip: clientAddress.audit,
