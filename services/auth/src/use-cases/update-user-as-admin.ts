@@ -5,7 +5,7 @@ import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { userNotFound, validationFailed } from '../errors.ts'
 import { mergeIdentityData } from '../identities/identity-repository.ts'
-import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
+import { deleteTokensOfKinds, deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
 import { requirePassword } from '../passwords/require-password.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { deleteSessionsOfUser } from '../sessions/session-rows.ts'
@@ -69,8 +69,19 @@ async function change(
   })
   if (wanted.banMs !== undefined) await updateBan(trx, id, wanted.banMs)
   for (const kind of ['email', 'phone'] as const) current = await changeIdentifier(trx, current, { kind, wanted, at })
-  if (passwordHash !== undefined) await deleteSessionsOfUser(trx, id)
+  if (passwordHash === undefined) return
+  await deleteSessionsOfUser(trx, id)
+  // Nor may a link that is on its way undo what the admin has done; only that of an invitation or a signup stays good.
+  await deleteTokensOfKinds(trx, id, ALL_BUT_FIRST_CONFIRMATION)
 }
+
+const ALL_BUT_FIRST_CONFIRMATION = [
+  'recovery',
+  'email_change_new',
+  'email_change_current',
+  'phone_change',
+  'reauthentication',
+] as const
 
 interface IdentifierChange {
   readonly kind: UserIdentifier['kind']
@@ -91,17 +102,15 @@ async function changeIdentifier(
     ...(isConfirmed && confirmedAt === null ? { [`${kind}_confirmed_at`]: at } : {}),
     ...(isConfirmed ? { is_anonymous: false } : {}),
   }
-  if (value === undefined) {
+  if (value === undefined || value === user[kind]) {
     if (!isConfirmed || user[kind] === null) return user
     await mergeIdentityData(trx, { userId: user.id, provider: kind }, { [`${kind}_verified`]: true }, at)
     return updateUser(trx, user.id, { updated_at: at, ...confirmation })
   }
-  if (value !== user[kind]) {
-    const identifier = { kind, value }
-    await claimIdentifier(trx, identifier, { ownerId: user.id, taken: TAKEN_FOR_ADMIN })
-    // What was sent to the old address must not confirm the new one.
-    await deleteTokensOfUser(trx, user.id)
-  }
+  const identifier = { kind, value }
+  await claimIdentifier(trx, identifier, { ownerId: user.id, taken: TAKEN_FOR_ADMIN })
+  // What was sent to the old address must not confirm the new one.
+  await deleteTokensOfUser(trx, user.id)
   const changed = await updateUser(trx, user.id, {
     updated_at: at,
     [kind]: value,
@@ -109,5 +118,5 @@ async function changeIdentifier(
     ...(kind === 'email' ? { email_change_confirm_status: 0 } : {}),
     ...confirmation,
   })
-  return setOwnIdentity(trx, changed, { identifier: { kind, value }, isVerified: isConfirmed, at })
+  return setOwnIdentity(trx, changed, { identifier, isVerified: isConfirmed, at })
 }

@@ -132,10 +132,37 @@ describe('PUT /admin/users/{user_id}', () => {
     })
   })
 
-  it('200: a new password ends every session', async () => {
+  it('200: the address that is there changes nothing, and can be confirmed', async () => {
+    const { user, email } = await createSignedUp(test.deps, {
+      email_confirmed_at: null,
+      email_change: 'next@example.com',
+    })
+    const { body } = await ask('PUT', user.id, { email })
+    expect(body).toMatchObject({
+      new_email: 'next@example.com',
+      identities: [{ identity_data: { email_verified: true } }],
+    })
+    expect(body).not.toHaveProperty('email_confirmed_at')
+    expect((await ask('PUT', user.id, { email, email_confirm: true })).body).toMatchObject({
+      email_confirmed_at: timestamp,
+      new_email: 'next@example.com',
+    })
+  })
+
+  it('200: a new password ends every session, and every message but that of an invitation', async () => {
     const { user, email, password } = await createSignedUp(test.deps)
     const session = (await signIn({ email, password })).json()
+    const expires_at = new Date(Date.now() + 60_000)
+    const tokens = ['recovery', 'confirmation'].map((kind) => ({
+      user_id: user.id,
+      kind,
+      relates_to: email,
+      expires_at,
+    }))
+    await test.deps.db.insertInto('one_time_tokens').values(tokens).execute()
     expect((await ask('PUT', user.id, { password: 'another horse' })).status).toBe(200)
+    const left = test.deps.db.selectFrom('one_time_tokens').select('kind').where('user_id', '=', user.id)
+    expect(await left.execute()).toEqual([{ kind: 'confirmation' }])
     expect((await refresh(session.refresh_token)).json()).toMatchObject({ error_code: 'refresh_token_not_found' })
     expect((await signIn({ email, password })).statusCode).toBe(400)
     expect((await signIn({ email, password: 'another horse' })).statusCode).toBe(200)
