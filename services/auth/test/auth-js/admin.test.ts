@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, describe, expect, it } from 'vitest'
+import { dataOf, newPerson, openClientService } from './client-service.ts'
+
+const service = await openClientService()
+const { admin } = service
+afterAll(() => service.close())
+
+const register = async () => {
+  const person = newPerson()
+  const { user } = dataOf(await admin.createUser({ ...person, email_confirm: true }))
+  return { ...person, user }
+}
+
+describe('admin.createUser, getUserById, updateUserById, deleteUser', () => {
+  it('make, read, change and delete', async () => {
+    const { email, password } = newPerson()
+    const id = randomUUID()
+    const created = dataOf(
+      await admin.createUser({
+        id,
+        email,
+        password,
+        email_confirm: true,
+        user_metadata: { name: 'Ada' },
+        app_metadata: { plan: 'pro' },
+        role: 'editor',
+      }),
+    )
+    expect(created.user).toMatchObject({ id, email, role: 'editor', app_metadata: { plan: 'pro', provider: 'email' } })
+    expect(dataOf(await admin.getUserById(id)).user).toEqual(created.user)
+    const changed = dataOf(await admin.updateUserById(id, { ban_duration: '24h', user_metadata: { name: null, x: 1 } }))
+    expect(changed.user).toMatchObject({ banned_until: expect.any(String), user_metadata: { x: 1 } })
+    const client = service.newClient()
+    expect((await client.signInWithPassword({ email, password })).error).toMatchObject({ code: 'user_banned' })
+    dataOf(await admin.updateUserById(id, { ban_duration: 'none', password: `new ${password}` }))
+    dataOf(await client.signInWithPassword({ email, password: `new ${password}` }))
+    dataOf(await admin.deleteUser(id))
+    expect((await admin.getUserById(id)).error).toMatchObject({ status: 404, code: 'user_not_found' })
+  })
+
+  it('delete softly: the address is free again', async () => {
+    const { email, password, user } = await register()
+    dataOf(await admin.deleteUser(user.id, true))
+    expect((await service.newClient().signInWithPassword({ email, password })).error?.code).toBe('invalid_credentials')
+    expect(dataOf(await admin.createUser({ email })).user.id).not.toBe(user.id)
+  })
+
+  it('say why not', async () => {
+    const { email } = await register()
+    expect((await admin.createUser({ email })).error).toMatchObject({ status: 422, code: 'email_exists' })
+    const nobody = service.newClient().admin
+    expect((await nobody.listUsers()).error).toMatchObject({ status: 401, code: 'no_authorization' })
+  })
+})
+
+describe('admin.listUsers', () => {
+  it('gives pages, their number and the total', async () => {
+    for (let i = 0; i < 3; i += 1) await register()
+    const all = dataOf(await admin.listUsers())
+    expect(all.users.length).toBe(all.total)
+    const first = dataOf(await admin.listUsers({ page: 1, perPage: 2 }))
+    expect(first).toMatchObject({ aud: 'authenticated', nextPage: 2, total: all.total })
+    expect(first.lastPage).toBe(Math.ceil(all.total / 2))
+    const last = dataOf(await admin.listUsers({ page: first.lastPage, perPage: 2 }))
+    expect(last.nextPage).toBeNull()
+    expect(first.users.map(({ id }) => id)).toEqual(all.users.slice(0, 2).map(({ id }) => id))
+  })
+})
+
+describe('admin.inviteUserByEmail', () => {
+  it('mails a link that signs the invited user in', async () => {
+    const { email } = newPerson()
+    const options = { data: { team: 'blue' }, redirectTo: 'https://app.example.com/invited' }
+    const { user } = dataOf(await admin.inviteUserByEmail(email, options))
+    expect(user).toMatchObject({ email, invited_at: expect.any(String), user_metadata: { team: 'blue' } })
+    const target = await service.open((await service.readMail(email)).link)
+    expect(target.href).toMatch(/^https:\/\/app\.example\.com\/invited#access_token=/)
+    expect((await admin.inviteUserByEmail(email)).error).toMatchObject({ status: 422, code: 'email_exists' })
+  })
+})
+
+describe('admin.signOut and admin.mfa', () => {
+  it('end a session by its token', async () => {
+    const { email, password } = await register()
+    const client = service.newClient()
+    const { session } = dataOf(await client.signInWithPassword({ email, password }))
+    expect(await admin.signOut(session.access_token, 'global')).toEqual({ data: null, error: null })
+    expect((await client.refreshSession()).error).not.toBeNull()
+  })
+
+  it('list and delete the factors of a user', async () => {
+    const { user } = await register()
+    expect(dataOf(await admin.mfa.listFactors({ userId: user.id }))).toEqual({ factors: [] })
+    const factor = { user_id: user.id, factor_type: 'totp', friendly_name: 'app' }
+    const { id } = await service.deps.db
+      .insertInto('mfa_factors')
+      .values(factor)
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    // The client wraps this answer twice.
+    expect(dataOf(await admin.mfa.deleteFactor({ id, userId: user.id }))).toMatchObject({ data: { id } })
+    expect(dataOf(await admin.mfa.listFactors({ userId: user.id }))).toEqual({ factors: [] })
+  })
+})

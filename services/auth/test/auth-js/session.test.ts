@@ -1,0 +1,215 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { generateSigningKey } from '../../src/sessions/generate-signing-key.ts'
+import { type ClientService, dataOf, newPerson, openClientService } from './client-service.ts'
+
+const key = { ...(await generateSigningKey('ES256', 'es')), key_ops: ['sign', 'verify'] }
+const service = await openClientService({
+  AUTH_JWT_KEYS: JSON.stringify([key]),
+  AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true',
+})
+const bySecret = await openClientService()
+afterAll(() => Promise.all([service.close(), bySecret.close()]))
+
+/** A device on which somebody is signed in. */
+async function signIn(on: ClientService = service) {
+  const person = newPerson()
+  dataOf(await on.admin.createUser({ ...person, email_confirm: true, phone_confirm: true }))
+  const client = on.newClient()
+  const { session, user } = dataOf(await client.signInWithPassword({ email: person.email, password: person.password }))
+  return { ...person, client, session, user }
+}
+
+/** Another device of the same person. */
+async function signInAgain({ email, password }: { readonly email: string; readonly password: string }) {
+  const client = service.newClient()
+  dataOf(await client.signInWithPassword({ email, password }))
+  return client
+}
+
+describe('getUser and getClaims', () => {
+  it('give the user of the session, and of any token', async () => {
+    const { client, session, user } = await signIn()
+    expect(dataOf(await client.getUser()).user).toEqual(user)
+    expect(dataOf(await service.newClient().getUser(session.access_token)).user?.id).toBe(user.id)
+    const { error } = await service.newClient().getUser('x.y.z')
+    expect(error).toMatchObject({ status: 403, code: 'bad_jwt' })
+  })
+
+  it('verify a token with the public key alone, and by the service where a secret has signed it', async () => {
+    const { client, user } = await signIn()
+    const claims = dataOf(await client.getClaims())
+    expect(claims).toMatchObject({ claims: { sub: user.id, aal: 'aal1' }, header: { alg: 'ES256', kid: 'es' } })
+    const other = await signIn(bySecret)
+    expect(dataOf(await other.client.getClaims())).toMatchObject({
+      claims: { sub: other.user.id },
+      header: { alg: 'HS256' },
+    })
+    const forged = `${other.session.access_token.slice(0, -4)}AAAA`
+    expect((await other.client.getClaims(forged)).error).toMatchObject({ status: 403 })
+  })
+})
+
+describe('refreshSession and setSession', () => {
+  it('give a new session of the same user', async () => {
+    const { client, session, user } = await signIn()
+    const refreshed = dataOf(await client.refreshSession())
+    expect(refreshed.user?.id).toBe(user.id)
+    expect(refreshed.session?.refresh_token).not.toBe(session.refresh_token)
+    const other = service.newClient()
+    dataOf(await other.setSession(refreshed.session ?? expect.fail('no session')))
+    expect(dataOf(await other.getUser()).user?.id).toBe(user.id)
+  })
+
+  it('twice at once give the same child', async () => {
+    const { session } = await signIn()
+    const refresh = () => service.newClient().refreshSession({ refresh_token: session.refresh_token })
+    const [one, two] = await Promise.all([refresh(), refresh()])
+    expect(dataOf(one).session?.refresh_token).toBe(dataOf(two).session?.refresh_token)
+  })
+
+  it('refuse a token that has been taken for stolen', async () => {
+    const { session } = await signIn()
+    const refresh = (refresh_token: string) => service.newClient().refreshSession({ refresh_token })
+    const child = dataOf(await refresh(session.refresh_token)).session?.refresh_token ?? ''
+    dataOf(await refresh(child))
+    expect((await refresh(session.refresh_token)).error).toMatchObject({ code: 'refresh_token_already_used' })
+  })
+})
+
+describe('updateUser', () => {
+  it('changes metadata and tells the client', async () => {
+    const { client } = await signIn()
+    const events: string[] = []
+    client.onAuthStateChange((event) => {
+      events.push(event)
+    })
+    const { user } = dataOf(await client.updateUser({ data: { name: 'Ada', plan: null } }))
+    expect(user.user_metadata).toEqual({ name: 'Ada' })
+    expect(events).toContain('USER_UPDATED')
+  })
+
+  it('changes the email when both addresses have confirmed', async () => {
+    const { client, email } = await signIn()
+    const { email: next } = newPerson()
+    const { user } = dataOf(await client.updateUser({ email: next }))
+    expect(user).toMatchObject({ email, new_email: next, email_change_sent_at: expect.any(String) })
+    const [old, fresh] = [await service.readMail(email), await service.readMail(next)]
+    const first = dataOf(await client.verifyOtp({ email, token: old.code, type: 'email_change' }))
+    expect(first).toEqual({ user: null, session: null })
+    const second = dataOf(await client.verifyOtp({ email: next, token: fresh.code, type: 'email_change' }))
+    expect(second.user?.email).toBe(next)
+    expect(second.session).not.toBeNull()
+  })
+
+  it('changes the email by the links, one after the other', async () => {
+    const { client, email } = await signIn()
+    const { email: next } = newPerson()
+    dataOf(await client.updateUser({ email: next }, { emailRedirectTo: 'https://app.example.com/changed' }))
+    const first = await service.open((await service.readMail(email)).link)
+    expect(new URLSearchParams(first.hash.slice(1)).get('message')).toMatch(/^Confirmation link accepted/)
+    const second = await service.open((await service.readMail(next)).link)
+    expect(new URLSearchParams(second.hash.slice(1)).get('type')).toBe('email_change')
+    expect(dataOf(await client.getUser()).user?.email).toBe(next)
+  })
+
+  it('changes the phone when the new one has confirmed', async () => {
+    const { client } = await signIn()
+    const { phone } = newPerson()
+    expect(dataOf(await client.updateUser({ phone })).user).toMatchObject({ new_phone: phone })
+    const { code } = await service.sms.read(phone)
+    expect(dataOf(await client.verifyOtp({ phone, token: code, type: 'phone_change' })).user?.phone).toBe(phone)
+  })
+
+  it('sends the confirmation of a change again', async () => {
+    const { client, email, phone } = await signIn()
+    const { email: next, phone: nextPhone } = newPerson()
+    dataOf(await client.updateUser({ email: next }))
+    await service.readMail(next)
+    dataOf(await client.resend({ type: 'email_change', email }))
+    expect((await service.readMail(next)).code).toMatch(/^\d{6}$/)
+    dataOf(await client.updateUser({ phone: nextPhone }))
+    await service.sms.read(nextPhone)
+    dataOf(await client.resend({ type: 'phone_change', phone }))
+    expect((await service.sms.read(nextPhone)).code).toMatch(/^\d{6}$/)
+  })
+})
+
+describe('reauthenticate', () => {
+  it('mails the nonce with which an old session may change the password', async () => {
+    const { client, email, password, user } = await signIn()
+    await service.deps.db
+      .updateTable('sessions')
+      .set({ created_at: new Date(Date.now() - 25 * 3_600_000) })
+      .where('user_id', '=', user.id)
+      .execute()
+    const change = (nonce?: string) => client.updateUser({ password: `new ${password}`, ...(nonce ? { nonce } : {}) })
+    expect((await change()).error).toMatchObject({ status: 400, code: 'reauthentication_needed' })
+    dataOf(await client.reauthenticate())
+    const { code } = await service.readMail(email)
+    const wrong = code === '000000' ? '000001' : '000000'
+    expect((await change(wrong)).error).toMatchObject({ status: 422, code: 'reauthentication_not_valid' })
+    dataOf(await change(code))
+    dataOf(await client.signInWithPassword({ email, password: `new ${password}` }))
+  })
+})
+
+describe('signOut', () => {
+  const isSignedIn = async (client: Awaited<ReturnType<typeof signInAgain>>) =>
+    (await client.refreshSession()).error === null
+
+  it.each([
+    ['global', false, false],
+    ['local', false, true],
+    ['others', true, false],
+  ] as const)('%s ends the right sessions', async (scope, here, there) => {
+    const person = await signIn()
+    const other = await signInAgain(person)
+    expect(await person.client.signOut({ scope })).toEqual({ error: null })
+    expect([await isSignedIn(person.client), await isSignedIn(other)]).toEqual([here, there])
+  })
+
+  it('is fine twice, and for a user who is gone', async () => {
+    const { client, user } = await signIn()
+    dataOf(await service.admin.deleteUser(user.id))
+    expect(await client.signOut()).toEqual({ error: null })
+    expect(await client.signOut()).toEqual({ error: null })
+  })
+})
+
+describe('a session that has ended', () => {
+  it('still shows the user until the token expires, or not, by setting', async () => {
+    const { client, session, user } = await signIn()
+    dataOf(await service.admin.signOut(session.access_token))
+    expect(dataOf(await client.getUser()).user?.id).toBe(user.id)
+    expect((await client.updateUser({ data: {} })).error).toMatchObject({ name: 'AuthSessionMissingError' })
+    const strict = await openClientService({ AUTH_SESSIONS_ENFORCE_ON_ACCESS_TOKEN: 'true' })
+    const other = await signIn(strict)
+    dataOf(await strict.admin.signOut(other.session.access_token))
+    expect((await other.client.getUser()).error).toMatchObject({ name: 'AuthSessionMissingError' })
+    await strict.close()
+  })
+})
+
+describe('mfa.listFactors', () => {
+  it('gives the factors of the user', async () => {
+    const { client, user } = await signIn()
+    expect(dataOf(await client.mfa.listFactors())).toMatchObject({ all: [], totp: [] })
+    const factor = { user_id: user.id, factor_type: 'totp', status: 'verified', friendly_name: 'app' }
+    await service.deps.db.insertInto('mfa_factors').values(factor).execute()
+    expect(dataOf(await client.mfa.listFactors())).toMatchObject({ all: [{ friendly_name: 'app' }], totp: [{}] })
+  })
+})
+
+describe('what is not built', () => {
+  it('is refused by its own code', async () => {
+    const { client } = await signIn()
+    expect((await client.signInWithSSO({ domain: 'example.com' })).error).toMatchObject({
+      status: 404,
+      code: 'saml_provider_disabled',
+    })
+    const wallet = { chain: 'ethereum', message: 'sign in', signature: '0x00' } as const
+    expect((await client.signInWithWeb3(wallet)).error).toMatchObject({ status: 422, code: 'web3_provider_disabled' })
+    expect((await client.oauth.listGrants()).error).toMatchObject({ status: 404, code: 'feature_disabled' })
+    expect((await service.admin.oauth.listClients()).error).toMatchObject({ status: 404, code: 'feature_disabled' })
+  })
+})

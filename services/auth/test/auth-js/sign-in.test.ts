@@ -1,0 +1,178 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { type ClientService, dataOf, newPerson, openClientService } from './client-service.ts'
+
+const service = await openClientService()
+afterAll(() => service.close())
+
+/** Somebody who has signed up and confirmed. */
+async function register(on: ClientService = service) {
+  const person = newPerson()
+  const attributes = { ...person, email_confirm: true, phone_confirm: true }
+  const { user } = dataOf(await on.admin.createUser(attributes))
+  return { ...person, id: user?.id }
+}
+
+describe('signInWithPassword', () => {
+  it('by email and by phone', async () => {
+    const { email, phone, password, id } = await register()
+    const client = service.newClient()
+    const byEmail = dataOf(await client.signInWithPassword({ email, password }))
+    expect(byEmail).toMatchObject({ user: { id, email }, session: { token_type: 'bearer' } })
+    expect(dataOf(await client.signInWithPassword({ phone, password })).user?.id).toBe(id)
+  })
+
+  it('with a wrong password: says what everybody is told', async () => {
+    const { email } = await register()
+    const { data, error } = await service.newClient().signInWithPassword({ email, password: 'wrong' })
+    expect(data).toEqual({ user: null, session: null })
+    expect(error).toMatchObject({ status: 400, code: 'invalid_credentials', message: 'Invalid login credentials' })
+  })
+})
+
+describe('signInWithOtp', () => {
+  it('by email, with the code', async () => {
+    const { email, id } = await register()
+    const client = service.newClient()
+    expect(dataOf(await client.signInWithOtp({ email }))).toEqual({ user: null, session: null })
+    const { code } = await service.readMail(email)
+    expect(dataOf(await client.verifyOtp({ email, token: code, type: 'email' })).user?.id).toBe(id)
+  })
+
+  it('by email, with the link', async () => {
+    const { email } = await register()
+    await service.newClient().signInWithOtp({ email })
+    const target = await service.open((await service.readMail(email)).link)
+    expect(target.href).toMatch(/^http:\/\/localhost:3000\/#access_token=/)
+    expect(new URLSearchParams(target.hash.slice(1)).get('type')).toBe('magiclink')
+  })
+
+  it('by email, for somebody new: a user once the code is verified', async () => {
+    const { email } = newPerson()
+    const client = service.newClient()
+    dataOf(await client.signInWithOtp({ email, options: { data: { name: 'Ada' } } }))
+    expect(dataOf(await service.admin.listUsers()).users.map((user) => user.email)).not.toContain(email)
+    const { code } = await service.readMail(email)
+    const { user } = dataOf(await client.verifyOtp({ email, token: code, type: 'email' }))
+    expect(user).toMatchObject({ email, user_metadata: { name: 'Ada' } })
+  })
+
+  it('by email, where nobody is to be made: refused', async () => {
+    const { error } = await service
+      .newClient()
+      .signInWithOtp({ email: newPerson().email, options: { shouldCreateUser: false } })
+    expect(error).toMatchObject({ status: 422, code: 'otp_disabled', message: 'Signups not allowed for otp' })
+  })
+
+  it('by phone, known and new', async () => {
+    for (const { phone } of [await register(), newPerson()]) {
+      const client = service.newClient()
+      dataOf(await client.signInWithOtp({ phone: `+${phone}` }))
+      const { code } = await service.sms.read(phone)
+      const { user } = dataOf(await client.verifyOtp({ phone: `+${phone}`, token: code, type: 'sms' }))
+      expect(user?.phone).toBe(phone)
+    }
+  })
+})
+
+describe('resetPasswordForEmail', () => {
+  it('lets a new password be set with the code, and with the token of the link', async () => {
+    for (const verify of ['code', 'token'] as const) {
+      const { email, password } = await register()
+      const client = service.newClient()
+      expect(dataOf(await client.resetPasswordForEmail(email))).toEqual({})
+      const mail = await service.readMail(email)
+      const params =
+        verify === 'code'
+          ? ({ email, token: mail.code, type: 'recovery' } as const)
+          : ({ token_hash: mail.token, type: 'recovery' } as const)
+      dataOf(await client.verifyOtp(params))
+      dataOf(await client.updateUser({ password: `new ${password}` }))
+      expect((await client.signInWithPassword({ email, password })).error?.code).toBe('invalid_credentials')
+      dataOf(await client.signInWithPassword({ email, password: `new ${password}` }))
+    }
+  })
+
+  it('says the same of an address that nobody has', async () => {
+    expect(await service.newClient().resetPasswordForEmail(newPerson().email)).toEqual({ data: {}, error: null })
+  })
+})
+
+describe('verifyOtp', () => {
+  it('takes the token of every kind of link', async () => {
+    const signUp = newPerson()
+    await service.newClient().signUp(signUp)
+    const magic = await register()
+    await service.newClient().signInWithOtp({ email: magic.email })
+    const invited = newPerson()
+    await service.admin.inviteUserByEmail(invited.email)
+    for (const [email, type] of [
+      [signUp.email, 'signup'],
+      [magic.email, 'magiclink'],
+      [invited.email, 'invite'],
+    ] as const) {
+      const { token } = await service.readMail(email)
+      const verified = dataOf(await service.newClient().verifyOtp({ token_hash: token, type }))
+      expect([type, verified.user?.email]).toEqual([type, email])
+    }
+  })
+
+  it('refuses a wrong code, and one that has been used', async () => {
+    const { email } = await register()
+    const client = service.newClient()
+    await client.signInWithOtp({ email })
+    const { code } = await service.readMail(email)
+    const refused = { status: 403, code: 'otp_expired', message: 'Token has expired or is invalid' }
+    const wrong = code === '000000' ? '000001' : '000000'
+    expect((await client.verifyOtp({ email, token: wrong, type: 'email' })).error).toMatchObject(refused)
+    dataOf(await client.verifyOtp({ email, token: code, type: 'email' }))
+    expect((await client.verifyOtp({ email, token: code, type: 'email' })).error).toMatchObject(refused)
+  })
+})
+
+describe('exchangeCodeForSession', () => {
+  const newPkceClient = () => service.newClient({ flowType: 'pkce' })
+
+  it.each([
+    [
+      'signUp',
+      async (client: ReturnType<typeof newPkceClient>) => {
+        const { email, password } = newPerson()
+        dataOf(await client.signUp({ email, password }))
+        return email
+      },
+    ],
+    [
+      'signInWithOtp',
+      async (client: ReturnType<typeof newPkceClient>) => {
+        const { email } = await register()
+        dataOf(await client.signInWithOtp({ email }))
+        return email
+      },
+    ],
+    [
+      'resetPasswordForEmail',
+      async (client: ReturnType<typeof newPkceClient>) => {
+        const { email } = await register()
+        dataOf(await client.resetPasswordForEmail(email, { redirectTo: 'https://app.example.com/reset' }))
+        return email
+      },
+    ],
+  ])('ends the flow of %s where it began, and nowhere else', async (name, begin) => {
+    const client = newPkceClient()
+    const email = await begin(client)
+    const target = await service.open((await service.readMail(email)).link)
+    const code = target.searchParams.get('code') ?? ''
+    expect([code, target.hash]).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/), ''])
+    const stranger = newPkceClient()
+    await stranger.resetPasswordForEmail(newPerson().email)
+    expect((await stranger.exchangeCodeForSession(code)).error).toMatchObject({
+      status: 400,
+      code: 'bad_code_verifier',
+    })
+    expect(dataOf(await client.exchangeCodeForSession(code))).toMatchObject({
+      user: { email },
+      redirectType: name === 'resetPasswordForEmail' ? 'recovery' : null,
+    })
+    expect((await client.exchangeCodeForSession(code)).error).not.toBeNull()
+  })
+})

@@ -1,0 +1,124 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { dataOf, newPerson, openClientService } from './client-service.ts'
+
+const service = await openClientService()
+const autoconfirm = await openClientService({ AUTH_MAILER_AUTOCONFIRM: 'true', AUTH_SMS_AUTOCONFIRM: 'true' })
+afterAll(() => Promise.all([service.close(), autoconfirm.close()]))
+
+describe('signUp', () => {
+  it('by email: gives the user, and a session once the code of the mail is verified', async () => {
+    const client = service.newClient()
+    const { email, password } = newPerson()
+    const options = { data: { name: 'Ada' }, emailRedirectTo: 'https://app.example.com/welcome' }
+    const { user, session } = dataOf(await client.signUp({ email, password, options }))
+    expect(session).toBeNull()
+    expect(user).toMatchObject({ email, user_metadata: { name: 'Ada' }, identities: [{ provider: 'email' }] })
+    const { code } = await service.readMail(email)
+    const verified = dataOf(await client.verifyOtp({ email, token: code, type: 'signup' }))
+    expect(verified.user).toMatchObject({ id: user?.id, email_confirmed_at: expect.any(String) })
+    expect(dataOf(await client.getSession()).session?.access_token).toBe(verified.session?.access_token)
+  })
+
+  it('by email: the link leads back with a session', async () => {
+    const client = service.newClient()
+    const { email, password } = newPerson()
+    await client.signUp({ email, password, options: { emailRedirectTo: 'https://app.example.com/welcome' } })
+    const target = await service.open((await service.readMail(email)).link)
+    expect(target.origin + target.pathname).toBe('https://app.example.com/welcome')
+    const fragment = new URLSearchParams(target.hash.slice(1))
+    const { user } = dataOf(
+      await client.setSession({
+        access_token: fragment.get('access_token') ?? '',
+        refresh_token: fragment.get('refresh_token') ?? '',
+      }),
+    )
+    expect(user?.email).toBe(email)
+  })
+
+  it('by email where none must be confirmed: gives a session at once', async () => {
+    const client = autoconfirm.newClient()
+    const { email, password } = newPerson()
+    const { user, session } = dataOf(await client.signUp({ email, password }))
+    expect(session).toMatchObject({ token_type: 'bearer', expires_in: 3600, user: { id: user?.id } })
+    const again = await client.signUp({ email, password })
+    expect(again.error).toMatchObject({ status: 400, code: 'user_already_exists', message: 'User already registered' })
+  })
+
+  it('a second time for a confirmed address: looks like the first', async () => {
+    const { email, password } = newPerson()
+    const { user } = dataOf(await service.newClient().signUp({ email, password }))
+    const { code } = await service.readMail(email)
+    await service.newClient().verifyOtp({ email, token: code, type: 'email' })
+    const again = dataOf(await service.newClient().signUp({ email, password: 'another password' }))
+    expect(again.session).toBeNull()
+    expect(again.user?.id).not.toBe(user?.id)
+    expect(Object.keys(again.user ?? {})).toEqual(Object.keys(user ?? {}))
+  })
+
+  it('with a weak password: gives the reasons', async () => {
+    const { error } = await service.newClient().signUp({ email: newPerson().email, password: 'x' })
+    expect(error).toMatchObject({
+      name: 'AuthWeakPasswordError',
+      status: 422,
+      code: 'weak_password',
+      reasons: ['length'],
+    })
+  })
+
+  it('by phone: gives a session once the code of the SMS is verified', async () => {
+    const client = service.newClient()
+    const { phone, password } = newPerson()
+    const { user, session } = dataOf(await client.signUp({ phone: `+${phone}`, password }))
+    expect([user?.phone, session]).toEqual([phone, null])
+    const { code } = await service.sms.read(phone)
+    const verified = dataOf(await client.verifyOtp({ phone, token: code, type: 'sms' }))
+    expect(verified.user?.phone_confirmed_at).toEqual(expect.any(String))
+    expect(verified.session).not.toBeNull()
+  })
+
+  it('by phone where none must be confirmed: gives a session at once', async () => {
+    const { phone, password } = newPerson()
+    expect(dataOf(await autoconfirm.newClient().signUp({ phone, password })).session).not.toBeNull()
+  })
+})
+
+describe('signInAnonymously', () => {
+  it('gives a session of a user without address, who can become a lasting one', async () => {
+    const client = service.newClient()
+    const { user, session } = dataOf(await client.signInAnonymously({ options: { data: { theme: 'dark' } } }))
+    expect(user).toMatchObject({ is_anonymous: true, user_metadata: { theme: 'dark' }, email: '', identities: [] })
+    expect(session?.expires_in).toBe(3600)
+    const { email } = newPerson()
+    dataOf(await client.updateUser({ email }))
+    const { code } = await service.readMail(email)
+    const verified = dataOf(await client.verifyOtp({ email, token: code, type: 'email_change' }))
+    expect(verified.user).toMatchObject({ id: user?.id, email, is_anonymous: false })
+  })
+})
+
+describe('resend', () => {
+  it('sends the confirmation of an email again', async () => {
+    const client = service.newClient()
+    const { email, password } = newPerson()
+    await client.signUp({ email, password })
+    const first = await service.readMail(email)
+    dataOf(await client.resend({ type: 'signup', email }))
+    const second = await service.readMail(email)
+    expect((await client.verifyOtp({ email, token: first.code, type: 'signup' })).error).toMatchObject({
+      status: 403,
+      code: 'otp_expired',
+    })
+    expect(dataOf(await client.verifyOtp({ email, token: second.code, type: 'signup' })).session).not.toBeNull()
+  })
+
+  it('sends the code of a phone again, and names the message', async () => {
+    const client = service.newClient()
+    const { phone, password } = newPerson()
+    await client.signUp({ phone, password })
+    await service.sms.read(phone)
+    const { messageId } = dataOf(await client.resend({ type: 'sms', phone }))
+    expect(messageId).toMatch(/^[0-9a-f-]{36}$/)
+    const { code } = await service.sms.read(phone)
+    expect(dataOf(await client.verifyOtp({ phone, token: code, type: 'sms' })).session).not.toBeNull()
+  })
+})
