@@ -205,6 +205,11 @@ describe('auth users import', () => {
     expect(await deps.db.selectFrom('identities').select('id').execute()).toHaveLength(2_400)
   })
 
+  it('takes the first and the last moment that a line may name', async () => {
+    const times = { created_at: '0001-01-01T00:00:00+15:59', banned_until: '9999-12-31T23:59:59.999999-15:59' }
+    expect((await importLines({ email: 'a@example.com', ...times })).output).toBe(added(1))
+  })
+
   it('reads a file, and says when there is none', async () => {
     const file = join(folder, 'in.ndjson')
     writeFileSync(file, ndjson({ email: 'a@example.com' }))

@@ -33,7 +33,7 @@ export interface ImportDefaults {
 
 /** What no two identities share. */
 export function identityKey({ provider, provider_id }: Pick<ImportedIdentity, 'provider' | 'provider_id'>): string {
-  return `${provider}/${provider_id}`
+  return JSON.stringify([provider, provider_id])
 }
 
 /** Turns a line into what is stored. @throws Error with what is wrong */

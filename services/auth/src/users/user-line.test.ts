@@ -144,6 +144,8 @@ describe('a line of users import', () => {
     [{ email: 'a@b.c', user_metadata: { x: 'x'.repeat(65_536) } }, 'may not be larger than 65536 bytes'],
     [{ email: 'a@b.c', user_metadata: { x: '\u0000' } }, 'NUL characters'],
     [{ email: 'a@b.c', created_at: 'yesterday' }, 'created_at must be an RFC 3339 time with an offset'],
+    [{ email: 'a@b.c', created_at: '2026-01-01T00:00:00+16:00' }, 'created_at must be an RFC 3339 time with an offset'],
+    [{ email: 'a@b.c', created_at: '0000-01-01T00:00:00Z' }, 'created_at must be an RFC 3339 time with an offset'],
     [{ email: 'a@b.c', created_at: '2026-02-30T00:00:00Z' }, 'created_at must be an RFC 3339 time with an offset'],
     [{ email: 'a@b.c', banned_until: 1 }, 'banned_until must be an RFC 3339 time with an offset'],
     [{ email: 'a@b.c', password_hash: 'hunter2' }, 'password_hash is of an unknown form, damaged, or costs too much'],

@@ -11,7 +11,11 @@ const uuid = z
   .regex(UUID, { error: 'must be a UUID' })
   .refine((id) => id !== NIL_UUID, { error: 'must not be the nil UUID' })
   .transform((id) => id.toLowerCase())
-const time = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time with an offset' })
+const NO_TIME = 'must be an RFC 3339 time with an offset'
+const time = z.iso
+  .datetime({ offset: true, error: NO_TIME })
+  // PostgreSQL has no year 0, and no offset of 16 hours.
+  .refine((text) => /^(?!0000)/.test(text) && /(Z|[+-](0\d|1[0-5]):\d\d)$/.test(text), { error: NO_TIME })
 const name = z.string().trim().min(1).max(255)
 const object = z.record(z.string(), z.unknown())
 
