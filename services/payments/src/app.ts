@@ -21,6 +21,7 @@ import { keysRoutes } from './routes/me/keys.ts'
 import { meRoutes } from './routes/me.ts'
 import { merchantAppsRoutes } from './routes/merchants/apps.ts'
 import { merchantCardsRoutes } from './routes/merchants/cards.ts'
+import { merchantEventsRoutes } from './routes/merchants/events.ts'
 import { merchantLinesRoutes } from './routes/merchants/lines.ts'
 import { merchantPayoutsRoutes } from './routes/merchants/payouts.ts'
 import { merchantTransactionsRoutes } from './routes/merchants/transactions.ts'
@@ -87,6 +88,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     await guarded.register(keysRoutes)
     await guarded.register(merchantsRoutes)
     await guarded.register(merchantAppsRoutes)
+    await guarded.register(merchantEventsRoutes)
     await guarded.register(merchantUsersRoutes)
     await guarded.register(merchantWebhooksRoutes)
     await guarded.register(webhookSecretsRoutes)

@@ -65,6 +65,8 @@ export interface PaymentsDeps {
   /** A new API key. */
   readonly createKey: () => string
   readonly randomBytes: (size: number) => Buffer
+  /** The only clock of the process. */
+  readonly now: () => Date
   readonly keyUsage: KeyUsage
   readonly jobs: Jobs
   readonly outbox: Outbox
@@ -112,6 +114,8 @@ export interface OperatorDeps
 
 /** What the log redacts besides what every service does. */
 const SECRET_PATHS = ['value', 'card', 'hints', 'iban', 'email', '*.value', '*.card', '*.hints', '*.iban', '*.email']
+const now = () => new Date()
+
 const STATEMENT_TIMEOUT_MS = 5_000
 const LOCK_TIMEOUT_MS = 5_000
 /** Two waits for locks, one after the other, end before it: the limit of the lock must speak first. */
@@ -154,6 +158,7 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
     pricing: config.pricing,
     createKey: randomUUID,
     randomBytes,
+    now,
     keyUsage: createKeyUsage(database.lanes, (error) => logger.warn({ err: error }, 'use of keys was not written')),
     ...{ jobs, mailer },
     outbox: createOutbox({
@@ -167,9 +172,7 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
       secrets: createWebhookSecrets(config.pepper),
       allowHttp: config.webhooks.allowHttp,
     },
-    persons:
-      config.signIn &&
-      createPersons(database.lanes, createPersonTokenVerifier({ ...config.signIn, now: () => new Date() })),
+    persons: config.signIn && createPersons(database.lanes, createPersonTokenVerifier({ ...config.signIn, now })),
     baseUrl: config.baseUrl,
     trustProxy: config.trustProxy,
     ...{ logger, meter: metrics.meter, metrics, tracing },

@@ -13,6 +13,7 @@ import { payoutCommand } from './commands/payout.ts'
 import { seedCommand } from './commands/seed.ts'
 import { serve } from './commands/serve.ts'
 import { pruneCommand, tasksCommand } from './commands/tasks.ts'
+import { webhookCommand } from './commands/webhook.ts'
 import { loadPaymentsConfig } from './config.ts'
 import { openOperatorDeps } from './deps.ts'
 import { migrateOptions } from './migrations.ts'
@@ -42,6 +43,7 @@ for (const command of [
   tasksCommand,
   pruneCommand,
   seedCommand,
+  webhookCommand,
 ])
   program.addCommand(command(operator))
 program

@@ -29,6 +29,7 @@ const documentDeps: PaymentsDeps = {
   pricing: { rate: 0, flat: { currency: 'EUR', amount: 0 }, dispute: { currency: 'EUR', amount: 0 } },
   createKey: () => '',
   randomBytes: unused,
+  now: unused,
   keyUsage: { note: unused, start: unused, stop: unused },
   jobs: {
     open: unused,

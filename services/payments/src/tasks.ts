@@ -5,6 +5,7 @@ import { inquiryTask } from './attempts/inquiry-task.ts'
 import { attemptSweepTask } from './attempts/sweep-task.ts'
 import { cleanUpTask } from './clean-up/clean-up.ts'
 import { invitationMailTask } from './invitations/invitation-mail.ts'
+import { deliveryTask } from './webhooks/delivery.ts'
 
 /** Every kind of background work of the service; `migrate` makes a queue for each. */
 export const tasks: readonly AnyTask[] = [
@@ -14,4 +15,5 @@ export const tasks: readonly AnyTask[] = [
   inquiryTask,
   invitationMailTask,
   cleanUpTask,
+  deliveryTask,
 ]

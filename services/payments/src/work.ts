@@ -5,10 +5,22 @@ import { workOnAcquirerEvents } from './use-cases/apply-acquirer-events.ts'
 import { workOnInquiries } from './use-cases/inquire-attempt.ts'
 import { workOnOperations } from './use-cases/submit-operation.ts'
 import { workOnAttemptSweeps } from './use-cases/sweep-attempts.ts'
+import { workOnDeliveries } from './webhooks/deliver.ts'
 
 type WorkDeps = Pick<
   ProcessDeps,
-  'db' | 'lanes' | 'jobs' | 'outbox' | 'keyUsage' | 'acquirers' | 'logger' | 'meter' | 'baseUrl' | 'mailer'
+  | 'db'
+  | 'lanes'
+  | 'jobs'
+  | 'outbox'
+  | 'keyUsage'
+  | 'acquirers'
+  | 'logger'
+  | 'meter'
+  | 'baseUrl'
+  | 'mailer'
+  | 'webhooks'
+  | 'now'
 >
 
 /** Begins the background work of a process, once its jobs are open. */
@@ -19,6 +31,7 @@ export async function startWork(deps: WorkDeps): Promise<void> {
   await workOnInquiries(deps)
   await workOnAttemptSweeps(deps)
   await workOnAcquirerEvents(deps)
+  await workOnDeliveries(deps)
   await deps.jobs.work(cleanUpTask, () => runCleanUp(deps.db, (rows) => deps.logger.info({ rows }, 'cleaned up')))
   await deps.jobs.schedule(cleanUpTask, CLEAN_UP_CRON)
   deps.outbox.start()

@@ -138,6 +138,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
     createKey: () => randomUUID(),
     keyUsage: createKeyUsage(database.lanes, () => {}),
+    now: () => new Date(),
     ...{ randomBytes, jobs, outbox, baseUrl: 'https://payments.example' },
     webhooks: {
       // Tests listen on loopback.

@@ -2,7 +2,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createNames } from '@trestle/database/names.ts'
-import { Command } from 'commander'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
@@ -14,6 +13,7 @@ import {
   type TestPayments,
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
+import { commandRunner } from '../../test/run-command.ts'
 import { appCommand } from './app.ts'
 import { fxCommand } from './fx.ts'
 import { merchantCommand } from './merchant.ts'
@@ -30,19 +30,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-/** What a command prints. */
-async function run(...words: string[]): Promise<string[]> {
-  const lines: string[] = []
-  const operator = {
-    open: async () => ({ ...operatorDeps(payments), createKey: () => '11111111-1111-4111-8111-111111111111' }),
-    print: (line: string) => lines.push(line),
-  }
-  const program = new Command().exitOverride()
-  for (const command of [appCommand, merchantCommand, fxCommand, tasksCommand, pruneCommand])
-    program.addCommand(command(operator))
-  await program.parseAsync(words, { from: 'user' })
-  return lines
-}
+const { run } = commandRunner([appCommand, merchantCommand, fxCommand, tasksCommand, pruneCommand], () => ({
+  ...operatorDeps(payments),
+  createKey: () => '11111111-1111-4111-8111-111111111111',
+}))
 
 const lastAudit = () =>
   payments.database.db.selectFrom('audit').select(['action', 'payload']).orderBy('id', 'desc').limit(1).execute()

@@ -1,26 +1,50 @@
-import type { TakeRows } from '@trestle/jobs/outbox.ts'
+import type { OutboxEntry, TakeRows } from '@trestle/jobs/outbox.ts'
 import type { AnyTask } from '@trestle/jobs/task.ts'
 import { sql } from 'kysely'
+import { type DeliveryJob, deliveryTask } from '../webhooks/delivery.ts'
 
+/** A row, once for each webhook that it is for when it is an event. */
 interface TakenRow {
-  readonly task: string
+  readonly kind: string
   readonly data: object
+  readonly merchant_id: string
+  readonly id: string
+  readonly webhook_id: string | null
+  /** How many rows were taken. */
+  readonly taken: number
 }
 
+const EVENT = 'event'
+
 /**
- * Takes rows that functions of the database have left. The kind of a row is the name of its task; its job knows the row's
- * merchant and id besides what was written.
+ * Takes rows that functions of the database have left. An event becomes a job for each webhook that wants its type. The kind
+ * of any other row is the name of its task; the job knows the row's merchant and id besides what was written.
  */
 export const takeRows: TakeRows = async (trx, limit) => {
   const { rows } = await sql<TakenRow>`
     WITH picked AS MATERIALIZED (
       SELECT merchant_id, id FROM ${sql.table('outbox')} LIMIT ${sql.lit(limit)} FOR UPDATE SKIP LOCKED
+    ), taken AS (
+      DELETE FROM ${sql.table('outbox')} o USING picked
+      WHERE o.merchant_id = picked.merchant_id AND o.id = picked.id
+      RETURNING o.merchant_id, o.id, o.kind, o.payload
     )
-    DELETE FROM ${sql.table('outbox')} o USING picked
-    WHERE o.merchant_id = picked.merchant_id AND o.id = picked.id
-    RETURNING o.kind AS task, o.payload || jsonb_build_object('merchantId', o.merchant_id, 'id', o.id) AS data
+    SELECT t.kind, t.merchant_id, t.id, t.payload || jsonb_build_object('merchantId', t.merchant_id, 'id', t.id) AS data,
+      w.id AS webhook_id, (SELECT count(*)::int FROM taken) AS taken
+    FROM taken t
+    LEFT JOIN (${sql.table('events')} e JOIN ${sql.table('webhooks')} w
+      ON w.merchant_id = e.merchant_id AND w.disabled IS NULL AND (w.events = '{}' OR e.type = ANY (w.events))
+    ) ON t.kind = ${EVENT} AND e.merchant_id = t.merchant_id AND e.id = t.id
+      AND coalesce(t.payload ->> 'webhookId' = w.id, true)
   `.execute(trx)
-  return { rows: rows.length, entries: rows }
+  return { rows: rows[0]?.taken ?? 0, entries: rows.flatMap(toEntries) }
+}
+
+function toEntries({ kind, data, merchant_id, id, webhook_id }: TakenRow): readonly OutboxEntry[] {
+  if (kind !== EVENT) return [{ task: kind, data }]
+  if (webhook_id === null) return []
+  const job: DeliveryJob = { merchantId: merchant_id, eventId: id, webhookId: webhook_id }
+  return [{ task: deliveryTask.name, data: job }]
 }
 
 /** The same, with a count of the jobs of a task that nobody will do for now. */

@@ -20,8 +20,10 @@ export const WebhookSecretView = z.object({
   created: z.iso.datetime(),
 })
 
+type ShownWebhook = Omit<Webhook, 'merchantId' | 'secrets'>
+
 /** Fills the view of a webhook. */
-export function viewWebhook({ id, url, events, disabled, created }: Webhook): z.infer<typeof WebhookView> {
+export function viewWebhook({ id, url, events, disabled, created }: ShownWebhook): z.infer<typeof WebhookView> {
   return {
     id,
     url,

@@ -1,0 +1,23 @@
+import type { Command } from 'commander'
+import { callReplayWebhook } from '../webhooks/delivery-repository.ts'
+import { type Operator, operationGroup } from './operation.ts'
+
+const ID = /^[0-9a-f]{24}$/
+
+/** `payments webhook …`: where events are sent. */
+export function webhookCommand(operator: Operator): Command {
+  return operationGroup(operator, 'webhook', 'send events again', [
+    {
+      usage: 'replay <merchant> <webhook>',
+      description: 'send again what has happened, also to a webhook that was given up, which takes events from then on',
+      options: [['--after <event>', 'only what happened after this event; default: all of the last 30 days']],
+      run: async ({ database: { lanes } }, { words: [merchantId = '', webhookId = ''], options: { after } }) => {
+        if (after !== undefined && !ID.test(String(after))) throw new Error('--after is no id of an event')
+        const input = { merchantId, webhookId, after: after === undefined ? '' : String(after) }
+        const events = await callReplayWebhook(lanes, input)
+        if (events === undefined) throw new Error(`merchant ${merchantId} has no webhook ${webhookId}`)
+        return { webhook: webhookId, events }
+      },
+    },
+  ])
+}

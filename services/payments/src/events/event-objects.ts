@@ -1,0 +1,115 @@
+import { type RawBuilder, sql } from 'kysely'
+import { viewDispute } from '../disputes/dispute-view.ts'
+import { viewFraud } from '../frauds/fraud-view.ts'
+import { viewAppMember, viewUserMember } from '../members/member-view.ts'
+import { viewMerchant } from '../merchants/merchant-view.ts'
+import { viewPayout } from '../payouts/payout-view.ts'
+import { toTransaction, transactionColumns } from '../transactions/transaction-columns.ts'
+import { viewTransaction } from '../transactions/transaction-view.ts'
+import { viewWebhook } from '../webhooks/webhook-view.ts'
+import type {
+  AppJson,
+  DisputeJson,
+  FraudJson,
+  MerchantJson,
+  PayoutJson,
+  TransactionJson,
+  UserJson,
+  WebhookJson,
+} from './event-json.ts'
+import type { EventType } from './event-type.ts'
+
+/** What an event is about, and what happened to it: `dispute.won` is `dispute` and `won`. */
+type Noun = EventType extends `${infer Before}.${string}` ? Before : never
+
+/** How the object of an event is found, as JSON, and shown as it was then. */
+interface EventObject {
+  /** Of the event `r`. */
+  readonly select: RawBuilder<unknown>
+  readonly view: (json: unknown, what: string) => object
+}
+
+/** A row below a merchant that never changes, but for what the event itself tells. */
+const rowOf = <Json>(table: string) => sql<Json>`(
+  SELECT to_jsonb(o) FROM ${sql.table(table)} o WHERE o.merchant_id = r.merchant_id AND o.id = r.object_id
+)`
+
+const objects: Readonly<Record<Noun, EventObject>> = {
+  // With the amounts of the event, and the trail as long as it was.
+  transaction: eventObject(
+    sql<TransactionJson>`(
+      SELECT to_jsonb(o) FROM (
+        SELECT ${transactionColumns({ transaction: 't', amounts: 'r', instrument: 'n' })}
+        FROM ${sql.table('transactions')} t
+        JOIN ${sql.table('instruments')} n ON n.merchant_id = t.merchant_id AND n.id = t.instrument_id
+        LEFT JOIN LATERAL ${sql.table('trail_until')}(t.merchant_id, t.id, r.trail_length) e ON true
+        WHERE t.merchant_id = r.merchant_id AND t.id = r.object_id
+      ) o
+    )`,
+    ({ created, amount, pending, captured, refunded, voided, disputed, ...row }) =>
+      viewTransaction(
+        toTransaction({
+          ...{ ...row, created: new Date(created), amount: BigInt(amount), pending: BigInt(pending) },
+          ...{ captured: BigInt(captured), refunded: BigInt(refunded), voided: BigInt(voided) },
+          disputed: BigInt(disputed),
+        }),
+      ),
+  ),
+  dispute: eventObject(rowOf<DisputeJson>('disputes'), (row, what) =>
+    viewDispute({
+      ...{ id: row.id, merchantId: row.merchant_id, transactionId: row.transaction_id, currency: row.currency },
+      ...{ amount: BigInt(row.amount), reason: { code: row.reason_code, title: row.reason_title } },
+      ...{ due: new Date(row.due), created: new Date(row.created) },
+      ...(what === 'opened' || row.resolved === null
+        ? { status: 'open', resolved: null }
+        : { status: row.status, resolved: new Date(row.resolved) }),
+    }),
+  ),
+  fraud: eventObject(rowOf<FraudJson>('frauds'), (row) =>
+    viewFraud({
+      ...{ id: row.id, merchantId: row.merchant_id, transactionId: row.transaction_id, reason: row.reason },
+      ...{ reported: row.reported === null ? null : new Date(row.reported), created: new Date(row.created) },
+    }),
+  ),
+  payout: eventObject(rowOf<PayoutJson>('payouts'), (row, what) =>
+    viewPayout({
+      ...{ id: row.id, merchantId: row.merchant_id, amount: BigInt(row.amount), currency: row.currency },
+      ...{ status: what === 'created' ? what : row.status, lineId: row.line_id, iban: row.iban, test: row.test },
+      created: new Date(row.created),
+    }),
+  ),
+  merchant: eventObject(sql<MerchantJson>`r.data`, ({ company_number, tds_mode, created, balance, ...row }) =>
+    viewMerchant({
+      ...{ ...row, companyNumber: company_number, tdsMode: tds_mode },
+      ...{ balance: BigInt(balance), created: new Date(created) },
+    }),
+  ),
+  // Without a hint of its key, which may be another by now. A name never changes.
+  app: eventObject(
+    sql<AppJson>`(SELECT to_jsonb(o) FROM ${sql.table('apps')} o WHERE o.id = r.object_id)`,
+    ({ id, name, created }) => viewAppMember({ id, name, keyHint: null, created: new Date(created) }),
+  ),
+  user: eventObject(sql<UserJson>`r.data`, ({ created, ...row }) =>
+    viewUserMember({ ...row, created: new Date(created) }),
+  ),
+  webhook: eventObject(sql<WebhookJson>`r.data`, ({ created, disabled, ...row }) =>
+    viewWebhook({ ...row, created: new Date(created), disabled: new Date(disabled) }),
+  ),
+}
+
+/** Ties what a query selects to the view that takes it. */
+function eventObject<Json>(select: RawBuilder<Json>, view: (json: Json, what: string) => object): EventObject {
+  return { select, view: (json, what) => view(json as Json, what) }
+}
+
+/** The column `object` of a query over events `r`. */
+export const objectColumn = sql`CASE split_part(r.type, '.', 1) ${sql.join(
+  Object.entries(objects).map(([noun, { select }]) => sql`WHEN ${sql.lit(noun)} THEN ${select}`),
+  sql` `,
+)} END AS object`
+
+/** The `data` of an event: its object under its noun. */
+export function viewObject(type: EventType, json: unknown): Readonly<Record<string, object>> {
+  const [noun, what] = type.split('.') as [Noun, string]
+  return { [noun]: objects[noun].view(json, what) }
+}

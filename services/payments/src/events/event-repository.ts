@@ -1,0 +1,40 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { sql } from 'kysely'
+import type { Judged } from '../access/admit.ts'
+import type { PageBounds } from '../pagination/cursor.ts'
+import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
+import type { MerchantEvent } from './event.ts'
+import { objectColumn, viewObject } from './event-objects.ts'
+import type { EventType } from './event-type.ts'
+
+/** What queries select of an event `r`. */
+export interface EventColumns {
+  id: string
+  merchant_id: string
+  type: EventType
+  version: number
+  created: Date
+  object: unknown
+}
+
+export const eventColumns = sql`r.id, r.merchant_id, r.type, r.version, r.created, ${objectColumn}`
+
+const listQueries = listBelowMerchant<BelowListInput, EventColumns>(
+  'list_events',
+  { table: 'events', columns: eventColumns },
+  () => sql`r.created > now() - interval '30 days'`,
+)
+
+/** A page of what happened at a merchant in the last 30 days. */
+export async function listEvents(
+  lanes: Lanes,
+  input: BelowListInput & Pick<PageBounds, 'order'>,
+): Promise<Judged & { readonly events: readonly MerchantEvent[] }> {
+  const { rows, ...judged } = await readBelow(lanes, listQueries, input)
+  return { ...judged, events: rows.map(toEvent) }
+}
+
+/** A row as an event. */
+export function toEvent({ merchant_id, object, ...row }: EventColumns): MerchantEvent {
+  return { ...row, merchantId: merchant_id, data: viewObject(row.type, object) }
+}

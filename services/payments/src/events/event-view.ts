@@ -1,0 +1,18 @@
+import { z } from 'zod'
+import type { MerchantEvent } from './event.ts'
+import { EVENT_TYPES } from './event-type.ts'
+
+/** An event on the wire, alike in lists and in deliveries. @see contract 20.2 */
+export const EventView = z.object({
+  id: z.string(),
+  type: z.enum(EVENT_TYPES),
+  version: z.int().describe('Of the layout of data'),
+  created: z.iso.datetime(),
+  merchantId: z.string(),
+  data: z.record(z.string(), z.unknown()).describe('The object as it was then, under its noun'),
+})
+
+/** Fills the view. */
+export function viewEvent({ id, type, version, created, merchantId, data }: MerchantEvent): z.infer<typeof EventView> {
+  return { id, type, version, created: created.toISOString(), merchantId, data: { ...data } }
+}

@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { customerPayment } from '../../../test/customer-payment.ts'
+import {
+  basic,
+  createdOf,
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../../test/payments-app.ts'
+
+let payments: TestPayments
+let member: TestApp
+let merchant: { id: string }
+beforeAll(async () => {
+  payments = await startPayments()
+  member = await createTestApp(payments)
+  merchant = await createTestMerchant(payments, member, {
+    test: true,
+    currency: 'EUR',
+    bank: { iban: 'DK5000400440116243' },
+  })
+})
+afterAll(() => payments.close())
+
+interface Event {
+  readonly id: string
+  readonly type: string
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+async function send(method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, payload: object = {}) {
+  const body = method === 'GET' ? {} : { payload }
+  const response = await payments.app.inject({ method, url, headers: member.headers, ...body })
+  expect(response.statusCode).toBeLessThan(300)
+  return response.body === '' ? {} : response.json()
+}
+const list = (query = 'limit=1000', headers: object = member.headers, id = merchant.id) =>
+  payments.app.inject({ url: `/merchants/${id}/events?${query}`, headers: { ...headers } })
+/** What has happened since the last look, oldest first. */
+let seen = ''
+async function news(): Promise<Event[]> {
+  const events = (await list(`limit=1000&after=${seen || '0'.repeat(24)}`)).json<Event[]>()
+  seen = events.at(-1)?.id ?? seen
+  return events
+}
+const told = async () => (await news()).map(({ type, data }) => ({ type, data }))
+
+describe('GET /merchants/:merchantId/events', () => {
+  it('200: shows what happened to a transaction as it was then, also after it went on', async () => {
+    const id = await customerPayment(payments, merchant.id, { currency: 'USD', amount: 1_000 })
+    await news()
+    const captured = await send('POST', `/transactions/${id}/captures`, { amount: 600, reference: 'r1' })
+    const voided = await send('POST', `/transactions/${id}/voids`, { amount: 100 })
+    const refunded = await send('POST', `/transactions/${id}/refunds`, { amount: 250 })
+    await send('POST', `/transactions/${id}/captures`, { amount: 300 })
+    expect((await told()).slice(0, 3)).toEqual([
+      { type: 'transaction.captured', data: captured },
+      { type: 'transaction.voided', data: voided },
+      { type: 'transaction.refunded', data: refunded },
+    ])
+  })
+
+  it('200: shows server-made transactions, refused ones too', async () => {
+    const source = await customerPayment(payments, merchant.id, { number: '1000000000090007' })
+    const path = `/merchants/${merchant.id}/transactions`
+    await news()
+    const payload = { transactionId: source, currency: 'EUR', amount: 300 }
+    const response = await payments.app.inject({ method: 'POST', url: path, headers: member.headers, payload })
+    expect(response.statusCode).toBe(400)
+    const [failed] = await told()
+    const [latest] = await send('GET', `/merchants/${merchant.id}/transactions?limit=1`)
+    expect(failed).toEqual({ type: 'transaction.failed', data: { transaction: latest } })
+    expect(failed?.data).toMatchObject({ transaction: { successful: false, error: { code: 7 }, trail: [] } })
+    const good = await customerPayment(payments, merchant.id)
+    await news()
+    const created = await send('POST', path, { ...payload, transactionId: good })
+    expect(await told()).toEqual([
+      { type: 'transaction.created', data: await send('GET', `/transactions/${created.transaction.id}`) },
+    ])
+  })
+
+  it('200: shows disputes as they were opened and closed', async () => {
+    const id = await customerPayment(payments, merchant.id)
+    await send('POST', `/transactions/${id}/captures`, { amount: 300 })
+    await news()
+    const opened = await send('POST', `/test/transactions/${id}/disputes`, { amount: 100 })
+    const won = await send('POST', `/test/disputes/${opened.dispute.id}/outcomes`, { outcome: 'won' })
+    const second = await send('POST', `/test/transactions/${id}/disputes`, { amount: 50 })
+    const lost = await send('POST', `/test/disputes/${second.dispute.id}/outcomes`, { outcome: 'lost' })
+    expect(await told()).toEqual([
+      { type: 'dispute.opened', data: opened },
+      { type: 'dispute.won', data: won },
+      { type: 'dispute.opened', data: second },
+      { type: 'dispute.lost', data: lost },
+    ])
+  })
+
+  it('200: shows frauds and payouts', async () => {
+    const id = await customerPayment(payments, merchant.id, { amount: 50_000 })
+    await send('POST', `/transactions/${id}/captures`, { amount: 50_000 })
+    await news()
+    const fraud = await send('POST', `/test/transactions/${id}/frauds`, { reason: 6 })
+    const { payout } = await send('POST', `/test/merchants/${merchant.id}/payouts`)
+    expect(payout.status).toBe('settled')
+    expect(await told()).toEqual([
+      { type: 'fraud.created', data: fraud },
+      { type: 'payout.created', data: { payout: { ...payout, status: 'created' } } },
+      { type: 'payout.settled', data: { payout } },
+    ])
+  })
+
+  it('200: shows changes of the merchant and its members', async () => {
+    const shop = await createTestApp(payments)
+    await news()
+    await send('PUT', `/merchants/${merchant.id}`, { name: 'New' })
+    const changed = await send('GET', `/merchants/${merchant.id}`)
+    await send('PUT', `/merchants/${merchant.id}`, { name: 'Newer' })
+    await send('POST', `/merchants/${merchant.id}/apps`, { appId: shop.id })
+    await send('DELETE', `/merchants/${merchant.id}/apps/${shop.id}`)
+    await send('POST', `/merchants/${merchant.id}/users`, { email: 'ada@example.com' })
+    const [user] = await send('GET', `/merchants/${merchant.id}/users?limit=1`)
+    await send('DELETE', `/merchants/${merchant.id}/users/${user.id}`)
+    const app = { id: shop.id, created: createdOf(shop.id) }
+    expect(await told()).toEqual([
+      { type: 'merchant.updated', data: changed },
+      { type: 'merchant.updated', data: { merchant: { ...changed.merchant, name: 'Newer' } } },
+      { type: 'app.added', data: { app } },
+      { type: 'app.revoked', data: { app } },
+      { type: 'user.invited', data: { user } },
+      { type: 'user.revoked', data: { user } },
+    ])
+  })
+
+  it('200: has the envelope and the pages of every list, for 30 days', async () => {
+    const events = (await list()).json<Event[]>()
+    const [newest, next] = events
+    expect(newest).toEqual({
+      id: newest?.id,
+      type: 'user.revoked',
+      version: 1,
+      created: createdOf(newest?.id ?? ''),
+      merchantId: merchant.id,
+      data: { user: expect.objectContaining({ email: 'ada@example.com' }) },
+    })
+    expect((await list(`limit=1&before=${newest?.id}`)).body).toBe(`[\n${JSON.stringify(next)}\n]\n`)
+    expect((await list('limit=9&filter[test]=no')).json()).toEqual([])
+    await payments.database.db
+      .updateTable('events')
+      .set({ created: new Date(Date.now() - 31 * 86_400_000) })
+      .where('id', '=', newest?.id ?? '')
+      .execute()
+    expect((await list()).json()).toEqual(events.slice(1))
+  })
+
+  it('401, 404, 403, 400: judges key, merchant and access before the page', async () => {
+    const stranger = await createTestApp(payments)
+    expect((await list('', basic('x'), UNKNOWN_ID)).statusCode).toBe(401)
+    const unknown = await list('', member.headers, UNKNOWN_ID)
+    expect([unknown.statusCode, unknown.json()]).toEqual([
+      404,
+      { code: 'NOT_FOUND', message: 'There is no such resource' },
+    ])
+    const strange = await list('', stranger.headers)
+    expect([strange.statusCode, strange.json()]).toEqual([
+      403,
+      { code: 'FORBIDDEN', message: 'The API key has no access to this resource' },
+    ])
+    expect((await list('limit=x')).json()).toEqual([{ field: 'limit', message: 'must be an integer', code: 'TYPE' }])
+  })
+})

@@ -1,0 +1,29 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { admit } from '../../access/admit.ts'
+import { ListQuery, pathId } from '../../bodies/fields.ts'
+import { errorResponses } from '../../error-view.ts'
+import { listEvents } from '../../events/event-repository.ts'
+import { EventView, viewEvent } from '../../events/event-view.ts'
+import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
+
+/** What happened at a merchant. @see contract 20.2 */
+export const merchantEventsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/merchants/:merchantId/events',
+    {
+      schema: {
+        summary: 'List what happened at a merchant in the last 30 days',
+        params: z.object({ merchantId: pathId() }),
+        querystring: ListQuery,
+        response: { 200: z.array(EventView), ...errorResponses(400, 401, 403, 404) },
+      },
+    },
+    async ({ caller, flaw, params: { merchantId }, query }) => {
+      const page = pageBounds(flaw ? NO_PAGE : query)
+      const test = flaw ? undefined : query.filter?.test
+      const result = await listEvents(app.deps.lanes, { ...caller, merchantId, test, ...page })
+      return admit(caller, result, flaw).events.map(viewEvent)
+    },
+  )
+}

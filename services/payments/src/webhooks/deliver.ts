@@ -1,0 +1,85 @@
+import type { Counter } from '@opentelemetry/api'
+import type { Outcome } from '@trestle/jobs/jobs.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { viewEvent } from '../events/event-view.ts'
+import { type DeliveryJob, deliveryTask } from './delivery.ts'
+import { callDisableWebhook, type Delivery, findDelivery } from './delivery-repository.ts'
+import { signDelivery } from './signature.ts'
+
+type DeliverDeps = Pick<PaymentsDeps, 'lanes' | 'jobs' | 'logger' | 'meter' | 'webhooks' | 'outbox' | 'now'>
+
+const ANSWER_MS = 5_000
+const ANSWER_BYTES = 65_536
+/** Each takes eight at once: a target that keeps silent holds up few others. */
+const WORKERS = 4
+
+/** Sends events to webhooks, as long as the process runs. */
+export async function workOnDeliveries(deps: DeliverDeps): Promise<void> {
+  const deliveries = deps.meter.createCounter('payments_webhook_deliveries_total', {
+    description: 'Attempts to deliver an event, by outcome',
+  })
+  for (let worker = 0; worker < WORKERS; worker += 1) {
+    await deps.jobs.work(deliveryTask, (job, { attempt }) => attemptDelivery(deps, deliveries, job, attempt))
+  }
+}
+
+/** Delivers, or after the last attempt gives the webhook up. */
+async function attemptDelivery(
+  deps: DeliverDeps,
+  deliveries: Counter,
+  job: DeliveryJob,
+  attempt: number,
+): Promise<Outcome> {
+  const delivery = await findDelivery(deps.lanes, job)
+  if (!delivery) return countAs('dropped')
+  const failure = await send(deps, delivery)
+  if (failure === undefined) return countAs('done')
+  deliveries.add(1, { outcome: 'failed' })
+  deps.logger.info(
+    { merchant_id: job.merchantId, webhook_id: job.webhookId, attempt, failure },
+    'webhook not delivered',
+  )
+  if (attempt > deliveryTask.retryLimit) {
+    await callDisableWebhook(deps.lanes, job)
+    deps.outbox.wake()
+  }
+  throw new Error(failure)
+
+  function countAs(outcome: Outcome): Outcome {
+    deliveries.add(1, { outcome: outcome === 'done' ? 'delivered' : 'dropped' })
+    return outcome
+  }
+}
+
+/** Answers what went wrong, undefined when the target has taken the event. */
+async function send({ webhooks, now }: DeliverDeps, { event, url, secrets }: Delivery): Promise<string | undefined> {
+  const [time, body] = [now(), JSON.stringify(viewEvent(event))]
+  const sealed = [
+    secrets.current,
+    ...(isGood(secrets.previousUntil, time) && secrets.previous ? [secrets.previous] : []),
+  ]
+  const keys = sealed.map((each) => webhooks.secrets.open(each, event.merchantId))
+  try {
+    const { status } = await webhooks.outbound.send({
+      method: 'POST',
+      url,
+      headers: {
+        'content-type': 'application/json; charset=utf-8',
+        'user-agent': 'Trestle-Payments',
+        'x-signature': signDelivery(keys, Math.floor(time.getTime() / 1_000), body),
+      },
+      body,
+      timeoutMs: ANSWER_MS,
+      bytesMax: ANSWER_BYTES,
+      beyondMax: 'cut',
+      origin: 'data',
+    })
+    return status >= 200 && status < 300 ? undefined : `answered ${status}`
+  } catch (error) {
+    return error instanceof Error && 'code' in error ? String(error.code) : String(error)
+  }
+}
+
+function isGood(until: Date | null, now: Date): boolean {
+  return until !== null && until > now
+}

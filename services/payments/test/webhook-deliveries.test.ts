@@ -1,0 +1,256 @@
+import { createHmac } from 'node:crypto'
+import { type StubProvider, type StubRequest, startStubProvider } from '@trestle/testing/stub-provider.ts'
+import { sql } from 'kysely'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { webhookCommand } from '../src/commands/webhook.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  merchantBody,
+  operatorDeps,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from './payments-app.ts'
+import { commandRunner } from './run-command.ts'
+
+let sink: StubProvider
+/** What the sink answers; by default it takes the event. */
+let answer: (request: StubRequest) => { status?: number; headers?: Record<string, string>; body?: string } | undefined
+let payments: TestPayments
+let member: TestApp
+beforeAll(async () => {
+  answer = () => ({})
+  sink = await startStubProvider((request) => answer(request))
+  payments = await startPayments({ work: true, webhookHosts: ['127.0.0.1'] })
+  member = await createTestApp(payments)
+})
+afterAll(async () => {
+  await payments.close()
+  await sink.close()
+})
+afterEach(() => {
+  answer = () => ({})
+})
+
+const testMerchant = { ...merchantBody, test: true }
+const JOB = sql.id('payments_jobs', 'job')
+const send = async (method: 'POST' | 'PUT' | 'DELETE' | 'GET', url: string, payload: object = {}) => {
+  const body = method === 'GET' ? {} : { payload }
+  const response = await payments.app.inject({ method, url, headers: member.headers, ...body })
+  expect(response.statusCode).toBeLessThan(300)
+  return response.body === '' ? {} : response.json()
+}
+
+/** A test merchant whose events go to a path of the sink. */
+async function listen(path: string, events: readonly string[] = []) {
+  const { id } = await createTestMerchant(payments, member, { test: true })
+  const { webhook } = await send('POST', `/merchants/${id}/webhooks`, { url: sink.url + path, events })
+  return { id, webhook, update: (name: string) => send('PUT', `/merchants/${id}`, { name }) }
+}
+const at = (path: string) => sink.requests.filter(({ url }) => url === path)
+const expectAt = (path: string) => expect.poll(() => at(path), { timeout: 15_000 })
+const namesAt = (path: string) =>
+  at(path)
+    .map(({ body }) => JSON.parse(body).data.merchant?.name)
+    .sort()
+
+function isSigned({ headers, body }: StubRequest, ...secrets: string[]): boolean {
+  const [time, ...signatures] = String(headers['x-signature']).split(',')
+  const digest = (secret: string) =>
+    createHmac('sha256', secret)
+      .update(`${time?.slice(2)}.${body}`)
+      .digest('hex')
+  return JSON.stringify(signatures) === JSON.stringify(secrets.map((secret) => `v1=${digest(secret)}`))
+}
+
+/** Jobs of a webhook in the queue of deliveries, or among those that are dead. */
+const jobsOf = async (webhookId: string, queue = 'webhook_delivery') =>
+  (
+    await sql<{ state: string; retry_count: number; delay: number }>`
+      SELECT state::text AS state, retry_count, extract(epoch FROM start_after - now())::float8 AS delay
+      FROM ${JOB} WHERE name = ${queue} AND data ->> 'webhookId' = ${webhookId}`.execute(payments.database.db)
+  ).rows
+const letTimePass = (webhookId: string, retries?: number) =>
+  sql`UPDATE ${JOB} SET start_after = now(), retry_count = coalesce(${retries ?? null}, retry_count)
+      WHERE state = 'retry' AND data ->> 'webhookId' = ${webhookId}`.execute(payments.database.db)
+
+describe('deliveries', () => {
+  it('sends an event as the list shows it, signed, once it is committed', async () => {
+    const { id, webhook, update } = await listen('/plain')
+    await update('Coffee')
+    await expectAt('/plain').toHaveLength(1)
+    const [request] = at('/plain')
+    const [event] = await send('GET', `/merchants/${id}/events?limit=1`)
+    expect(JSON.parse(request?.body ?? '')).toEqual(event)
+    expect(request).toMatchObject({
+      method: 'POST',
+      headers: { 'content-type': 'application/json; charset=utf-8', 'user-agent': 'Trestle-Payments' },
+    })
+    expect(request && isSigned(request, webhook.secret)).toBe(true)
+    const time = Number(/^t=(\d+),/.exec(String(request?.headers['x-signature']))?.[1])
+    expect(Math.abs(Date.now() / 1_000 - time)).toBeLessThan(60)
+  })
+
+  it('sends nothing of what was rolled back, and to nobody else', async () => {
+    const { id, update } = await listen('/rolled-back')
+    await listen('/other')
+    await payments.database.db
+      .transaction()
+      .execute(async (trx) => {
+        await sql`SELECT ${sql.table('note_event')}(${id}, 'app.added', ${member.id}, NULL)`.execute(trx)
+        throw new Error('roll back')
+      })
+      .catch(() => {})
+    await update('After')
+    await expectAt('/rolled-back').toHaveLength(1)
+    expect(namesAt('/rolled-back')).toEqual(['After'])
+    expect(at('/other')).toEqual([])
+  })
+
+  it('sends the types that are wanted', async () => {
+    const { id, update } = await listen('/apps-only', ['app.added', 'app.revoked'])
+    const other = await createTestApp(payments)
+    await update('Unwanted')
+    await send('POST', `/merchants/${id}/apps`, { appId: other.id })
+    await send('DELETE', `/merchants/${id}/apps/${other.id}`)
+    await expectAt('/apps-only').toHaveLength(2)
+    expect(new Set(at('/apps-only').map(({ body }) => JSON.parse(body).type))).toEqual(
+      new Set(['app.added', 'app.revoked']),
+    )
+  })
+
+  it('signs with the old secret too, for as long as it is good', async () => {
+    const { id, webhook, update } = await listen('/rotated')
+    const rotated = await send('POST', `/merchants/${id}/webhooks/${webhook.id}/secrets`)
+    await update('One')
+    await expectAt('/rotated').toHaveLength(1)
+    const [first] = at('/rotated')
+    expect(first && isSigned(first, rotated.webhook.secret, webhook.secret)).toBe(true)
+    await payments.database.db
+      .updateTable('webhooks')
+      .set({ previous_until: new Date('2026-01-01') })
+      .where('id', '=', webhook.id)
+      .execute()
+    await update('Two')
+    await expectAt('/rotated').toHaveLength(2)
+    const second = at('/rotated')[1]
+    expect(second && isSigned(second, rotated.webhook.secret)).toBe(true)
+  })
+
+  it.each([
+    ['an error', () => ({ status: 500 })],
+    ['a redirect', () => ({ status: 302, headers: { location: '/elsewhere' } })],
+  ])('tries again one or two minutes after %s, with the same event', async (name, refuse) => {
+    const path = `/retry-${name.length}`
+    const { webhook, update } = await listen(path)
+    answer = refuse
+    await update('Coffee')
+    await expectAt(path).toHaveLength(1)
+    const retrying = async () => (await jobsOf(webhook.id)).map(({ state, retry_count }) => ({ state, retry_count }))
+    await expect.poll(retrying, { timeout: 10_000 }).toEqual([{ state: 'retry', retry_count: 0 }])
+    const [job] = await jobsOf(webhook.id)
+    expect(job?.delay).toBeGreaterThan(45)
+    expect(job?.delay).toBeLessThanOrEqual(120)
+    answer = () => ({ status: 204, body: '' })
+    await letTimePass(webhook.id)
+    await expectAt(path).toHaveLength(2)
+    const [first, second] = at(path).map(({ body }) => body)
+    expect(second).toBe(first)
+    expect(at('/elsewhere')).toEqual([])
+  })
+
+  it('takes the status of an answer that is too long to be read', async () => {
+    const { webhook, update } = await listen('/long')
+    answer = () => ({ body: 'x'.repeat(200_000) })
+    await update('Coffee')
+    await expectAt('/long').toHaveLength(1)
+    await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state, { timeout: 10_000 }).toBe('completed')
+  })
+
+  it('waits 5 s for an answer, and holds up nobody meanwhile', async () => {
+    const { webhook, update } = await listen('/silent')
+    const other = await listen('/lively')
+    answer = ({ url }) => (url === '/silent' ? undefined : {})
+    await update('Coffee')
+    await other.update('Tea')
+    await expectAt('/lively').toHaveLength(1)
+    await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state, { timeout: 10_000 }).toBe('retry')
+  })
+
+  it('gives a webhook up after twelve retries, and tells the others', async () => {
+    const { id, webhook, update } = await listen('/given-up')
+    await send('POST', `/merchants/${id}/webhooks`, { url: `${sink.url}/informed`, events: ['webhook.disabled'] })
+    answer = ({ url }) => ({ status: url === '/given-up' ? 410 : 200 })
+    await update('Coffee')
+    await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state, { timeout: 10_000 }).toBe('retry')
+    await letTimePass(webhook.id, 11)
+    await expectAt('/informed').toHaveLength(1)
+    const [listed] = (await send('GET', `/merchants/${id}/webhooks?limit=9`)).filter(
+      (each: { id: string }) => each.id === webhook.id,
+    )
+    const { disabled } = listed
+    expect(disabled).toEqual(expect.any(String))
+    const told = JSON.parse(at('/informed')[0]?.body ?? '')
+    const { secret: _, ...shown } = webhook
+    expect(told).toMatchObject({ type: 'webhook.disabled', data: { webhook: { ...shown, disabled } } })
+    await expect.poll(() => jobsOf(webhook.id, 'webhook_delivery_dead'), { timeout: 10_000 }).toHaveLength(1)
+    await update('Unheard')
+    await send('GET', `/merchants/${id}/events?limit=1`)
+    await expect.poll(async () => payments.database.db.selectFrom('outbox').select('id').execute()).toEqual([])
+    expect(namesAt('/given-up')).toEqual(['Coffee', 'Coffee'])
+  })
+
+  it('sends again what happened after an event, also to a webhook that was given up', async () => {
+    const { id, webhook, update } = await listen('/replayed')
+    await update('One')
+    await expectAt('/replayed').toHaveLength(1)
+    const first = JSON.parse(at('/replayed')[0]?.body ?? '').id
+    await sql`SELECT ${sql.table('disable_webhook')}(${id}, ${webhook.id})`.execute(payments.database.db)
+    for (const name of ['Two', 'Three']) await update(name)
+    const { run } = commandRunner([webhookCommand], () => operatorDeps(payments))
+    expect(await run('webhook', 'replay', id, webhook.id, '--after', first, '--json')).toEqual([
+      `{"webhook":"${webhook.id}","events":3}`,
+    ])
+    await expectAt('/replayed').toHaveLength(4)
+    expect(namesAt('/replayed')).toEqual(['One', 'Three', 'Two', undefined])
+    await update('Four')
+    await expectAt('/replayed').toHaveLength(5)
+    await expect(run('webhook', 'replay', id, id)).rejects.toThrow(`merchant ${id} has no webhook ${id}`)
+    await expect(run('webhook', 'replay', id, webhook.id, '--after', 'x')).rejects.toThrow('--after is no id')
+  })
+
+  it('drops what waits for a webhook that is deleted', async () => {
+    const { id, webhook, update } = await listen('/deleted')
+    answer = () => ({ status: 503 })
+    await update('Coffee')
+    await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state, { timeout: 10_000 }).toBe('retry')
+    await send('DELETE', `/merchants/${id}/webhooks/${webhook.id}`)
+    await letTimePass(webhook.id)
+    await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state, { timeout: 10_000 }).toBe('completed')
+    expect(at('/deleted')).toHaveLength(1)
+  })
+
+  it('calls no address inside a network, whatever name leads to it', async () => {
+    const strict = await startPayments({ work: true })
+    const { headers } = await createTestApp(strict)
+    const response = await strict.app.inject({ method: 'POST', url: '/merchants', headers, payload: testMerchant })
+    const { id } = response.json<{ merchant: { id: string } }>().merchant
+    const url = `${sink.url.replace('127.0.0.1', 'localhost')}/inside`
+    const created = await strict.app.inject({
+      ...{ method: 'POST', url: `/merchants/${id}/webhooks`, headers, payload: { url } },
+    })
+    expect(created.statusCode).toBe(201)
+    await strict.app.inject({ method: 'PUT', url: `/merchants/${id}`, headers, payload: { name: 'Coffee' } })
+    const states = async () =>
+      (
+        await sql<{ state: string; output: unknown }>`
+          SELECT state::text AS state, output FROM ${JOB} WHERE name = 'webhook_delivery'`.execute(strict.database.db)
+      ).rows
+    await expect
+      .poll(states, { timeout: 10_000 })
+      .toEqual([{ state: 'retry', output: expect.objectContaining({ message: expect.stringContaining('may call') }) }])
+    expect(at('/inside')).toEqual([])
+    await strict.close()
+  })
+})
