@@ -98,5 +98,6 @@ async function onAllCores(
   started.defer(ours.stop)
   const reference = await startReference(scenario, deployment, { ...allCores, databaseUrl })
   started.defer(reference.stop)
-  return measurePasswords({ ...options, ...allCores, servers: { ours, reference } })
+  // Awaited here: the servers stop at the end of this block.
+  return await measurePasswords({ ...options, ...allCores, servers: { ours, reference } })
 }

@@ -18,7 +18,7 @@ export const signUpByKey: MigrationSource = (names) => ({
         p_token_hash bytea, p_user_agent text, p_ip text, p_audit boolean,
         OUT verdict text, OUT session_id uuid, OUT aal text, OUT started_at timestamptz, OUT amr json,
         OUT profile json, OUT actor_id uuid
-      ) LANGUAGE plpgsql SET plan_cache_mode = 'force_generic_plan' AS $$
+      ) LANGUAGE plpgsql SET plan_cache_mode = 'force_generic_plan' SET enable_seqscan = 'off' AS $$
       DECLARE
         provider text := CASE WHEN p_email IS NOT NULL THEN 'email' WHEN p_phone IS NOT NULL THEN 'phone' END;
         holder ${names.id('users')};
