@@ -27,6 +27,7 @@ import { resendRoutes } from './routes/resend.ts'
 import { settingsRoutes } from './routes/settings.ts'
 import { signupRoutes } from './routes/signup.ts'
 import { tokenRoutes } from './routes/token.ts'
+import { identitiesRoutes } from './routes/user/identities.ts'
 import { userRoutes } from './routes/user.ts'
 import { verifyRoutes } from './routes/verify.ts'
 import { jwksRoutes } from './routes/well-known/jwks.ts'
@@ -90,6 +91,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
   await app.register(reauthenticateRoutes)
   await app.register(tokenRoutes)
   await app.register(userRoutes)
+  await app.register(identitiesRoutes)
   await app.register(notBuilt)
   return app
 }

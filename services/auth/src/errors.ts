@@ -36,6 +36,18 @@ export const secureChangeOff = defineError(
   'validation_failed',
   'Enable secure email change to generate link for current email',
 )
+export const singleIdentity = defineError(
+  422,
+  'single_identity_not_deletable',
+  'User must have at least 1 identity after unlinking',
+)
+export const identityNotFound = defineError(422, 'identity_not_found', "Identity doesn't exist")
+export const emailConflict = defineError(
+  422,
+  'email_conflict_identity_not_deletable',
+  'Unable to unlink identity due to email conflict',
+)
+export const foreignAudience = defineError(403, 'unexpected_audience', "Token audience doesn't match request audience")
 export const userIdTaken = defineError(409, 'conflict', 'A user with this id already exists')
 export const emailExists = defineError(
   422,

@@ -70,6 +70,11 @@ export function toIdentity(row: Selectable<IdentitiesTable>): Identity {
   }
 }
 
+/** Removes an identity. */
+export async function deleteIdentity(trx: Database, id: string): Promise<void> {
+  await trx.deleteFrom('identities').where('id', '=', id).execute()
+}
+
 /** Takes out of a user's identities who they were: the data, and the subject's name (contract 6.1). */
 export async function obscureIdentity(
   trx: Database,

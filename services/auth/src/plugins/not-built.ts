@@ -14,7 +14,7 @@ const NOT_BUILT: Readonly<Record<string, ErrorFactory>> = {
   '/passkeys': passkeysDisabled,
   '/oauth': oauthServerDisabled,
   '/user/oauth': oauthServerDisabled,
-  '/user/identities': manualLinkingDisabled,
+  '/user/identities/authorize': manualLinkingDisabled,
 }
 const NOT_BUILT_FOR_ADMINS: Readonly<Record<string, ErrorFactory>> = {
   '/admin/sso': samlDisabled,

@@ -34,6 +34,14 @@ export async function setOwnIdentity(
     },
     { [kind]: value, ...verified },
   )
+  return updateProviders(trx, user)
+}
+
+/** Lists the providers of a user's identities in their app metadata, oldest first. @param user locked, as they are now */
+export async function updateProviders(
+  trx: Transaction<AuthDatabase>,
+  { id, appMetadata }: Pick<User, 'id' | 'appMetadata'>,
+): Promise<User> {
   const providers = [...new Set((await listIdentities(trx, id)).map(({ provider }) => provider))]
-  return updateUser(trx, id, { raw_app_meta_data: { ...user.appMetadata, provider: providers[0], providers } })
+  return updateUser(trx, id, { raw_app_meta_data: { ...appMetadata, provider: providers[0], providers } })
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Updateable } from 'kysely'
 import type { UsersTable } from '../../src/database.ts'
 import type { MailApp } from '../mail-app.ts'
@@ -5,6 +6,7 @@ import { createSignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
 import { type SignedIn, signIn } from './session-errors.ts'
 
+const LINKING = { AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true' }
 const REAUTHENTICATION = { AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true' }
 
 /** What somebody who is signed in is told. */
@@ -39,6 +41,20 @@ const reauthenticate = (makeChanges: () => Updateable<UsersTable>): ErrorCase =>
     return get('/reauthenticate')
   })
 
+/** Who takes away what they sign in with, and beside it has an account elsewhere with that email. */
+const unlinkOwn = (makeEmail: (person: SignedIn, service: MailApp) => Promise<string>): ErrorCase =>
+  asOwner(async (person, service) => {
+    const { id: user_id } = person.user
+    const identity_data = { email: await makeEmail(person, service) }
+    const identities = service.deps.db.selectFrom('identities').select('id').where('user_id', '=', user_id)
+    const { id } = await identities.executeTakeFirstOrThrow()
+    const values = { user_id, provider: 'github', provider_id: user_id, identity_data }
+    await service.deps.db.insertInto('identities').values(values).execute()
+    return unlink(id)
+  }, LINKING)
+
+const unlink = (id: string): Request => ({ method: 'DELETE', url: `/user/identities/${id}` })
+
 let phones = 0
 const newPhone = () => `1808555${1_000 + ++phones}`
 
@@ -72,6 +88,24 @@ export const accountErrors: ErrorCases = {
         const { access_token } = (await service.app.inject(post('/signup', {}))).json()
         const headers = { authorization: `Bearer ${access_token}` }
         return send(service, { ...change({ password: 'a password' }), headers })
+      },
+    },
+  ],
+  singleIdentity: [asOwner(() => unlink(randomUUID()), LINKING)],
+  identityNotFound: [
+    asOwner(async ({ user }, { deps }) => {
+      const values = { user_id: user.id, provider: 'github', provider_id: user.id, identity_data: {} }
+      await deps.db.insertInto('identities').values(values).execute()
+      return unlink(randomUUID())
+    }, LINKING),
+  ],
+  emailConflict: [unlinkOwn(async (_person, { deps }) => (await createSignedUp(deps)).email)],
+  foreignAudience: [
+    {
+      raise: async (world, send) => {
+        const service = await world.service(LINKING)
+        const { headers } = await signIn(service)
+        return send(service, { ...unlink(randomUUID()), headers: { ...headers, 'x-jwt-aud': 'elsewhere' } })
       },
     },
   ],

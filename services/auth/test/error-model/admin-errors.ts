@@ -31,6 +31,19 @@ export const adminErrors: ErrorCases = {
       },
     },
   ],
+  emailUnknown: [
+    refused(asAdmin(post('/admin/generate_link', { type: 'recovery', email: 'nobody-knows@example.com' }))),
+  ],
+  secureChangeOff: [
+    {
+      raise: async (world, send) => {
+        const service = await world.service({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
+        const { email } = await createSignedUp(service.deps)
+        const change = { type: 'email_change_current', email, new_email: `new-${email}` }
+        return send(service, asAdmin(post('/admin/generate_link', change)))
+      },
+    },
+  ],
   factorNotFound: [
     aboutUser(({ user }) => ({ method: 'DELETE', url: `/admin/users/${user.id}/factors/${randomUUID()}` })),
   ],
@@ -50,6 +63,6 @@ export const adminErrors: ErrorCases = {
   samlDisabled: [refused(post('/sso', {})), refused(asAdmin(get('/admin/sso/providers')))],
   passkeysDisabled: [refused(get('/passkeys'))],
   oauthServerDisabled: [refused(get('/oauth/authorize'))],
-  manualLinkingDisabled: [refused({ method: 'DELETE', url: `/user/identities/${randomUUID()}` })],
+  manualLinkingDisabled: [refused(get('/user/identities/authorize'))],
   customProvidersDisabled: [refused(asAdmin(get('/admin/custom-providers')))],
 }

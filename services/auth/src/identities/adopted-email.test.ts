@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest'
+import { emailCandidates } from './adopted-email.ts'
+import type { Identity } from './identity.ts'
+
+const identity = (provider: string, email: string | null, verified?: boolean): Identity => ({
+  id: provider,
+  userId: 'user',
+  provider,
+  providerId: provider,
+  data: { email, email_verified: verified },
+  email,
+  lastSignInAt: null,
+  createdAt: '2026-01-02T03:04:05.123456+00:00',
+  updatedAt: '2026-01-02T03:04:05.123456+00:00',
+})
+
+describe('emailCandidates', () => {
+  it.each([
+    ['nothing for who has no email', null, [identity('github', 'a@b.c')], undefined],
+    ['nothing while another identity has it', 'a@b.c', [identity('github', 'a@b.c')], undefined],
+    ['nobody who has none', 'a@b.c', [identity('phone', null), identity('x', '')], []],
+    [
+      'the verified before the older',
+      'a@b.c',
+      [
+        identity('old', 'o@b.c', false),
+        identity('odd', 'p@b.c'),
+        identity('new', 'n@b.c', true),
+        identity('newer', 'm@b.c', true),
+      ],
+      ['new', 'newer', 'old', 'odd'],
+    ],
+  ])('%s', (...[, email, identities, providers]) => {
+    expect(emailCandidates(email, identities)?.map(({ provider }) => provider)).toEqual(providers)
+  })
+})

@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
+import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
+import { createSignedIn, type SignedIn } from '../../../test/signed-in.ts'
+import { createSignedUp } from '../../../test/signed-up.ts'
+
+let test: MailApp
+beforeAll(async () => {
+  test = await openMailApp({
+    AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+    AUTH_MAILER_NOTIFICATIONS_IDENTITY_UNLINKED_ENABLED: 'true',
+    AUTH_DB_NAMESPACE: 'app',
+  })
+})
+afterAll(() => test.close())
+
+/** Gives a user one more identity. */
+async function link({ user }: SignedIn, provider: string, data: Record<string, unknown>): Promise<string> {
+  const values = { user_id: user.id, provider, provider_id: `${provider}-${user.id}`, identity_data: data }
+  const query = test.deps.db.insertInto('identities').values(values).returning('id')
+  return (await query.executeTakeFirstOrThrow()).id
+}
+
+const ownIdentity = ({ record }: SignedIn): string => Object(record).identities[0].identity_id
+
+async function unlink({ headers }: Pick<SignedIn, 'headers'>, id: string) {
+  const answer = await test.app.inject({ method: 'DELETE', url: `/user/identities/${id}`, headers })
+  const user = (await test.app.inject({ url: '/user', headers })).json()
+  return { status: answer.statusCode, body: answer.json(), user }
+}
+
+const expectFailure = ({ headers }: Pick<SignedIn, 'headers'>, id: string, failure: Failure, on = test) =>
+  failWith(on, { method: 'DELETE', url: `/user/identities/${id}`, headers }, failure)
+
+describe('DELETE /user/identities/{identity_id}', () => {
+  it('200: takes one away, and its provider; the user is told', async () => {
+    const person = await createSignedIn(test)
+    const id = await link(person, 'github', { email: person.email, email_verified: true })
+    const { status, body, user } = await unlink(person, id.toUpperCase())
+    expect({ status, body }).toEqual({ status: 200, body: {} })
+    expect(user).toMatchObject({
+      email: person.email,
+      email_confirmed_at: person.record.email_confirmed_at,
+      app_metadata: { provider: 'email', providers: ['email'] },
+      identities: [{ provider: 'email' }],
+    })
+    const { mail } = await test.readMail(person.email)
+    expect(mail.subject).toBe('A sign-in method was removed from your account')
+    expect(mail.text).toContain('github')
+    const query = test.deps.db.selectFrom('audit_log_entries').select('payload').where('actor_id', '=', person.user.id)
+    const traits = {
+      identity_id: id.toUpperCase().toLowerCase(),
+      provider: 'github',
+      provider_id: `github-${person.user.id}`,
+    }
+    expect((await query.execute()).map(({ payload }) => payload)).toContainEqual(
+      expect.objectContaining({ action: 'identity_unlinked', log_type: 'user', traits }),
+    )
+  })
+
+  it('200: the email goes with its identity, and another one is adopted: verified before older, taken by nobody', async () => {
+    const other = await createSignedUp(test.deps)
+    for (const verified of [true, false]) {
+      const person = await createSignedIn(test)
+      const token = { user_id: person.user.id, kind: 'recovery', relates_to: person.email, expires_at: new Date() }
+      await test.deps.db.insertInto('one_time_tokens').values(token).execute()
+      await link(person, 'gitlab', { email: `old-${person.email}`, email_verified: false })
+      await link(person, 'google', { email: other.email, email_verified: true })
+      if (verified) await link(person, 'github', { email: `new-${person.email}`, email_verified: true })
+      const { user } = await unlink(person, ownIdentity(person))
+      expect(user.email).toBe(verified ? `new-${person.email}` : `old-${person.email}`)
+      expect('email_confirmed_at' in user).toBe(verified)
+      const left = test.deps.db.selectFrom('one_time_tokens').select('id').where('user_id', '=', person.user.id)
+      expect(await left.execute()).toEqual([])
+      expect((await test.readMail(person.email)).mail.subject).toMatch(/^A sign-in method was removed/)
+    }
+  })
+
+  it('200: a phone goes with its identity; an email too where nothing has one', async () => {
+    const person = await createSignedIn(test, { phone: '14155550160', phone_confirmed_at: new Date() })
+    const phone = await link(person, 'phone', { phone: '14155550160', phone_verified: true })
+    const first = await unlink(person, phone)
+    expect([first.status, first.body.error_code]).toEqual([200, undefined])
+    expect(first.user).toMatchObject({ phone: '', email: person.email, app_metadata: { providers: ['email'] } })
+    expect(first.user).not.toHaveProperty('phone_confirmed_at')
+    await link(person, 'phone', { phone: '14155550161', phone_verified: true })
+    const second = await unlink(person, ownIdentity(person))
+    expect(second.user).toMatchObject({ email: '', app_metadata: { provider: 'phone', providers: ['phone'] } })
+    expect(second.user).not.toHaveProperty('email_confirmed_at')
+  })
+
+  it('422: the last one, one that is not there, a conflict of emails', async () => {
+    const person = await createSignedIn(test)
+    const own = ownIdentity(person)
+    const single = 'User must have at least 1 identity after unlinking'
+    await expectFailure(person, own, [422, 'single_identity_not_deletable', single])
+    const other = await createSignedIn(test)
+    await link(person, 'github', { email: other.email, email_verified: true })
+    await expectFailure(person, ownIdentity(other), [422, 'identity_not_found', "Identity doesn't exist"])
+    await expectFailure(person, own, [
+      422,
+      'email_conflict_identity_not_deletable',
+      'Unable to unlink identity due to email conflict',
+    ])
+  })
+
+  it('200 and 422: of two requests that take the last two, one is left', async () => {
+    const person = await createSignedIn(test)
+    const github = await link(person, 'github', { email: person.email, email_verified: true })
+    const answers = await Promise.all([unlink(person, github), unlink(person, ownIdentity(person))])
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 422])
+  })
+
+  it('401, 403 and 404: a bad id, another audience, no session, linking switched off', async () => {
+    const person = await createSignedIn(test)
+    const id = randomUUID()
+    await expectFailure(person, 'x', [404, 'validation_failed', 'identity_id must be an UUID'])
+    const elsewhere = { headers: { ...person.headers, 'x-jwt-aud': 'elsewhere' } }
+    await expectFailure(elsewhere, id, [403, 'unexpected_audience', "Token audience doesn't match request audience"])
+    const nobody = { headers: { authorization: '' } }
+    await expectFailure(nobody, id, [401, 'no_authorization', 'This endpoint requires a valid Bearer token'])
+    await test.deps.db.deleteFrom('sessions').where('user_id', '=', person.user.id).execute()
+    const ended = 'Session from session_id claim in JWT does not exist'
+    await expectFailure(person, id, [403, 'session_not_found', ended])
+    const off = await openMailApp()
+    const there = await createSignedIn(off)
+    await expectFailure(there, id, [404, 'manual_linking_disabled', 'Manual linking is disabled'], off)
+    await off.close()
+  })
+})

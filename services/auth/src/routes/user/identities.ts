@@ -1,0 +1,30 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorSchema } from '../../error-envelope.ts'
+import { authenticate } from '../../plugins/authenticate.ts'
+import { readWantedAudience } from '../../plugins/session-origin.ts'
+import { unlinkIdentity } from '../../use-cases/unlink-identity.ts'
+import { requireId } from '../../users/require-id.ts'
+
+/** `DELETE /user/identities/{identity_id}` */
+export const identitiesRoutes: FastifyPluginAsyncZod = async (app) => {
+  await app.register(authenticate)
+
+  app.delete(
+    '/user/identities/:identityId',
+    {
+      schema: {
+        summary: 'Take a way to sign in from the own account',
+        params: z.object({ identityId: z.string() }),
+        response: { 200: z.object({}), '4xx': errorSchema, '5xx': errorSchema },
+      },
+    },
+    async (request) => {
+      const { caller, clientAddress, params } = request
+      const identityId = requireId('identity_id', params.identityId)
+      const audience = readWantedAudience(request)
+      await unlinkIdentity(app.deps, { caller, identityId, audience, ip: clientAddress.audit })
+      return {}
+    },
+  )
+}

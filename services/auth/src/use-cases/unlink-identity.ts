@@ -1,0 +1,88 @@
+import type { Transaction } from 'kysely'
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import { emailConflict, foreignAudience, identityNotFound, manualLinkingDisabled, singleIdentity } from '../errors.ts'
+import { emailCandidates, isVerified } from '../identities/adopted-email.ts'
+import type { Identity } from '../identities/identity.ts'
+import { deleteIdentity, listIdentities } from '../identities/identity-repository.ts'
+import { notify } from '../mail/notification.ts'
+import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
+import { type Caller, callerAudience } from '../sessions/caller.ts'
+import type { User } from '../users/user.ts'
+import { updateUser } from '../users/user-repository.ts'
+import { isTaken, withUniqueIdentifiers } from './claim-identifier.ts'
+import { lockCaller } from './find-caller.ts'
+import { updateProviders } from './set-own-identity.ts'
+
+export interface UnlinkIdentity {
+  readonly caller: Caller
+  readonly identityId: string
+  /** The header X-JWT-AUD. */
+  readonly audience: string | undefined
+  /** For the audit trail. */
+  readonly ip: string
+}
+
+const CONFLICT = { email: emailConflict, phone: emailConflict }
+
+/**
+ * Takes a way to sign in from the caller; one is always left (contract 7.3.5).
+ * @throws manualLinkingDisabled, foreignAudience, singleIdentity, identityNotFound, emailConflict
+ */
+export async function unlinkIdentity(
+  deps: AuthDeps,
+  { caller, identityId, audience, ip }: UnlinkIdentity,
+): Promise<void> {
+  const { security, jwt } = deps.config
+  if (!security.manualLinkingEnabled) throw manualLinkingDisabled()
+  if (!caller.audiences.includes(callerAudience(caller, audience, jwt.audience))) throw foreignAudience()
+  await withUniqueIdentifiers(deps, CONFLICT, async (trx) => {
+    const { user } = await lockCaller(trx, deps, caller)
+    const identities = await listIdentities(trx, user.id)
+    if (identities.length < 2) throw singleIdentity()
+    const unlinked = identities.find(({ id }) => id === identityId)
+    if (!unlinked) throw identityNotFound()
+    await deleteIdentity(trx, unlinked.id)
+    const left = identities.filter((identity) => identity !== unlinked)
+    const current =
+      unlinked.provider === 'phone' ? await takePhone(trx, deps, user) : await settleEmail(trx, deps, user, left)
+    await updateProviders(trx, current)
+    const { provider, providerId: provider_id } = unlinked
+    // To the email from before: the account may have another one now.
+    await notify(trx, deps, user, { name: 'IDENTITY_UNLINKED', variables: { Provider: provider } })
+    const traits = { identity_id: identityId, provider, provider_id }
+    await recordAudit(trx, deps, { action: 'identity_unlinked', actor: user, ip, traits })
+  })
+}
+
+async function takePhone(trx: Transaction<AuthDatabase>, { now }: AuthDeps, user: User): Promise<User> {
+  await deleteTokensOfUser(trx, user.id)
+  return updateUser(trx, user.id, { phone: null, phone_confirmed_at: null, phone_change: null, updated_at: now() })
+}
+
+/** Where the email went with the identity, the user takes on that of another one, or has none. */
+async function settleEmail(
+  trx: Transaction<AuthDatabase>,
+  { now }: AuthDeps,
+  user: User,
+  left: readonly Identity[],
+): Promise<User> {
+  const candidates = emailCandidates(user.email, left)
+  if (!candidates) return updateUser(trx, user.id, { updated_at: now() })
+  let adopted: (typeof candidates)[number] | undefined
+  for (const candidate of candidates) {
+    if (await isTaken(trx, { kind: 'email', value: candidate.email }, user.id)) continue
+    adopted = candidate
+    break
+  }
+  if (!adopted && candidates.length > 0) throw emailConflict()
+  await deleteTokensOfUser(trx, user.id)
+  return updateUser(trx, user.id, {
+    email: adopted?.email ?? null,
+    email_confirmed_at: adopted && isVerified(adopted) ? (user.emailConfirmedAt ?? now()) : null,
+    email_change: null,
+    email_change_confirm_status: 0,
+    updated_at: now(),
+  })
+}
