@@ -92,6 +92,9 @@ async function signEverybodyIn(): Promise<void> {
   await read('new@example.com')
   await take('/invite', { email: 'invited@example.com' }, OPERATOR)
   await read('invited@example.com')
+  const link = await take('/admin/generate_link', { type: 'recovery', email: ada }, OPERATOR)
+  keep('token of a link', link.hashed_token)
+  keep('code of a link', link.email_otp)
 
   // Left over: nobody has used these yet.
   await take('/magiclink', { email: grace })

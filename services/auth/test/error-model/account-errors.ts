@@ -61,6 +61,12 @@ const newPhone = () => `1808555${1_000 + ++phones}`
 /** Errors of what people do with their own account. */
 export const accountErrors: ErrorCases = {
   appMetadataForAdmins: [asOwner(() => change({ app_metadata: { plan: 'pro' } }))],
+  emailExists: [
+    asOwner(async (_person, { deps }) => {
+      const { email } = await createSignedUp(deps)
+      return change({ email })
+    }),
+  ],
   phoneExists: [
     asOwner(async (_person, { deps }) => {
       const phone = newPhone()

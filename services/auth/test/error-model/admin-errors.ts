@@ -20,7 +20,11 @@ export const adminErrors: ErrorCases = {
   malformedId: [refused(asAdmin(get('/admin/users/me')), { text: 'user_id must be an UUID' })],
   userNotFound: [refused(asAdmin(get(`/admin/users/${randomUUID()}`)))],
   userIdTaken: [aboutUser(({ user }) => post(`/admin/users/${user.id}`, { email: 'other@example.com' }))],
-  emailExists: [aboutUser(({ email }) => post('/admin/users', { email }))],
+  emailExists: [
+    aboutUser(({ email }) => post('/admin/users', { email })),
+    aboutUser(({ email }) => post('/invite', { email })),
+    aboutUser(({ email }) => post('/admin/generate_link', { type: 'invite', email })),
+  ],
   phoneExistsForAdmin: [
     {
       raise: async (world, send) => {
@@ -31,16 +35,14 @@ export const adminErrors: ErrorCases = {
       },
     },
   ],
-  emailUnknown: [
-    refused(asAdmin(post('/admin/generate_link', { type: 'recovery', email: 'nobody-knows@example.com' }))),
-  ],
+  emailUnknown: [refused(asAdmin(post('/admin/generate_link', { type: 'recovery', email: 'nobody@example.com' })))],
   secureChangeOff: [
     {
       raise: async (world, send) => {
         const service = await world.service({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
         const { email } = await createSignedUp(service.deps)
-        const change = { type: 'email_change_current', email, new_email: `new-${email}` }
-        return send(service, asAdmin(post('/admin/generate_link', change)))
+        const link = { type: 'email_change_current', email, new_email: 'next@example.com' }
+        return send(service, asAdmin(post('/admin/generate_link', link)))
       },
     },
   ],

@@ -95,7 +95,19 @@ export const sessionErrors: ErrorCases = {
     refused(get('/user', bearer({ sub: randomUUID(), aud: 'authenticated' }))),
     askAfter(({ deps }, { user }) => deps.db.deleteFrom('users').where('id', '=', user.id).execute()),
   ],
-  userBanned: [askAfter(ban)],
+  userBanned: [
+    askAfter(ban),
+    {
+      raise: async (world, send) => {
+        const service = await world.service()
+        const person = await createSignedUp(service.deps)
+        await service.app.inject(post('/magiclink', { email: person.email }))
+        const { token } = await service.readMail(person.email)
+        await ban(service, person)
+        return send(service, post('/verify', { type: 'magiclink', token_hash: token }))
+      },
+    },
+  ],
   sessionNotFound: [
     askAfter(({ app }, { headers }) => app.inject(post('/logout', {}, headers)), {
       AUTH_SESSIONS_ENFORCE_ON_ACCESS_TOKEN: 'true',

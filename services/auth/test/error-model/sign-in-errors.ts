@@ -45,7 +45,11 @@ export const signInErrors: ErrorCases = {
   emailSignupsDisabled: [under(NO_METHODS, post('/signup', person))],
   phoneSignupsDisabled: [under(NO_METHODS, post('/signup', caller))],
   anonymousDisabled: [under({ AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'false' }, post('/signup', {}))],
-  emailLoginsDisabled: [under(NO_METHODS, login(person), { oauth: 'unauthorized_client' })],
+  emailLoginsDisabled: [
+    under(NO_METHODS, login(person), { oauth: 'unauthorized_client' }),
+    under(NO_METHODS, post('/otp', { email: person.email })),
+    under(NO_METHODS, post('/magiclink', { email: person.email })),
+  ],
   phoneLoginsDisabled: [under(NO_METHODS, login(caller), { oauth: 'unauthorized_client' })],
   weakPassword: [
     refused(post('/signup', { ...person, password: 'short' }), {
