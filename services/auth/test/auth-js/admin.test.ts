@@ -80,6 +80,46 @@ describe('admin.inviteUserByEmail', () => {
   })
 })
 
+describe('admin.generateLink', () => {
+  it.each(['signup', 'invite', 'magiclink', 'recovery'] as const)(
+    '%s: gives a link and a code that sign in',
+    async (type) => {
+      for (const by of ['link', 'code'] as const) {
+        const { email, password } = type === 'signup' || type === 'invite' ? newPerson() : await register()
+        const options = { redirectTo: 'https://app.example.com/there' }
+        const { properties, user } = dataOf(await admin.generateLink({ type, email, password, options }))
+        expect(user?.email).toBe(email)
+        expect(properties).toMatchObject({ redirect_to: options.redirectTo, verification_type: type })
+        if (by === 'link') {
+          const target = await service.open(properties?.action_link ?? '')
+          expect(target.href).toMatch(/^https:\/\/app\.example\.com\/there#access_token=/)
+        } else {
+          const token = properties?.email_otp ?? ''
+          dataOf(await service.newClient().verifyOtp({ email, token, type }))
+        }
+      }
+    },
+  )
+
+  it('changes an email with the links of both addresses, and sends no mail', async () => {
+    const { email } = await register()
+    const { email: newEmail } = newPerson()
+    const hashes = []
+    for (const type of ['email_change_current', 'email_change_new'] as const) {
+      const { properties } = dataOf(await admin.generateLink({ type, email, newEmail }))
+      hashes.push(properties?.hashed_token ?? '')
+    }
+    const client = service.newClient()
+    for (const token_hash of hashes) dataOf(await client.verifyOtp({ token_hash, type: 'email_change' }))
+    expect(dataOf(await client.getUser()).user?.email).toBe(newEmail)
+  })
+
+  it('says who is unknown', async () => {
+    const { error } = await admin.generateLink({ type: 'recovery', email: newPerson().email })
+    expect(error).toMatchObject({ status: 404, code: 'user_not_found', message: 'User with this email not found' })
+  })
+})
+
 describe('admin.signOut and admin.mfa', () => {
   it('end a session by its token', async () => {
     const { email, password } = await register()
