@@ -1,5 +1,6 @@
 import { AuthClient, type GoTrueClientOptions } from '@supabase/auth-js'
-import { forgeBearer } from '../forged-token.ts'
+import { expect } from 'vitest'
+import { OPERATOR } from '../forged-token.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 
 type Client = InstanceType<typeof AuthClient>
@@ -15,8 +16,6 @@ export interface ClientService extends Pick<MailApp, 'deps' | 'readMail' | 'sms'
   close(): Promise<void>
 }
 
-const { authorization: OPERATOR } = { authorization: forgeBearer({ role: 'service_role' }) }
-
 export async function openClientService(settings: Readonly<Record<string, string>> = {}): Promise<ClientService> {
   const service = await openMailApp(
     {
@@ -31,18 +30,44 @@ export async function openClientService(settings: Readonly<Record<string, string
     { replace: () => ({ now: () => new Date() }) },
   )
   const url = await service.app.listen({ host: '127.0.0.1', port: 0 })
+  const problems: string[] = []
+  const watchedFetch: typeof fetch = async (input, init) => {
+    const answer = await fetch(input, init)
+    const found = headerProblems(answer.headers, answer.status, await answer.clone().text())
+    problems.push(...found.map((problem) => `${init?.method} ${input}: ${problem}`))
+    return answer
+  }
   const newClient = (options: GoTrueClientOptions = {}): Client =>
-    new AuthClient({ url, autoRefreshToken: false, persistSession: false, ...options })
+    new AuthClient({ url, autoRefreshToken: false, persistSession: false, fetch: watchedFetch, ...options })
   return {
     ...service,
     newClient,
-    admin: newClient({ headers: { Authorization: OPERATOR } }).admin,
+    admin: newClient({ headers: { Authorization: OPERATOR.authorization } }).admin,
     open: async (link) => {
       const { pathname, search } = new URL(link)
       const answer = await fetch(`${url}${pathname}${search}`, { redirect: 'manual' })
       return new URL(answer.headers.get('location') ?? 'about:blank')
     },
+    close: async () => {
+      await service.close()
+      expect(problems).toEqual([])
+    },
   }
+}
+
+/** What an answer lacks of the headers that contract 2.1 and 3.1 promise. */
+function headerProblems(headers: Headers, status: number, body: string): readonly string[] {
+  const wanted = {
+    'x-request-id': /^[0-9a-f-]{36}$/,
+    'x-content-type-options': /^nosniff$/,
+    ...(status >= 400 ? { 'x-supabase-api-version': /^2024-01-01$/ } : {}),
+    ...(status === 429 || status === 503 ? { 'retry-after': /^\d+$/ } : {}),
+    // A session or a user.
+    ...(/"(access_token|aud)":/.test(body) ? { 'cache-control': /^no-store$/, pragma: /^no-cache$/ } : {}),
+  }
+  return Object.entries(wanted)
+    .filter(([name, value]) => !value.test(headers.get(name) ?? ''))
+    .map(([name]) => `${name} is ${headers.get(name)}`)
 }
 
 let people = 0
