@@ -24,6 +24,7 @@ import { merchantCardsRoutes } from './routes/merchants/cards.ts'
 import { merchantEventsRoutes } from './routes/merchants/events.ts'
 import { merchantLinesRoutes } from './routes/merchants/lines.ts'
 import { merchantPayoutsRoutes } from './routes/merchants/payouts.ts'
+import { statementRoutes } from './routes/merchants/statement.csv.ts'
 import { merchantTransactionsRoutes } from './routes/merchants/transactions.ts'
 import { merchantUsersRoutes } from './routes/merchants/users.ts'
 import { webhookSecretsRoutes } from './routes/merchants/webhooks/secrets.ts'
@@ -89,6 +90,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     await guarded.register(merchantsRoutes)
     await guarded.register(merchantAppsRoutes)
     await guarded.register(merchantEventsRoutes)
+    await guarded.register(statementRoutes)
     await guarded.register(merchantUsersRoutes)
     await guarded.register(merchantWebhooksRoutes)
     await guarded.register(webhookSecretsRoutes)

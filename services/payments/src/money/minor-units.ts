@@ -3,10 +3,16 @@ import { currencyExponent, isCurrency } from './currencies.ts'
 
 /** `EUR 3.00`: code and major units with exactly the decimals of the currency, no grouping. @see contract 4.2 */
 export function formatMoney(currency: string, amount: bigint): string {
+  return `${currency} ${formatAmount(currency, amount)}`
+}
+
+/** `-3.00`: major units with exactly the decimals of the currency, no grouping. */
+export function formatAmount(currency: string, amount: bigint): string {
+  if (amount < 0n) return `-${formatAmount(currency, -amount)}`
   const exponent = currencyExponent(currency) ?? 0
   const digits = amount.toString().padStart(exponent + 1, '0')
   const whole = digits.slice(0, digits.length - exponent)
-  return `${currency} ${exponent === 0 ? whole : `${whole}.${digits.slice(-exponent)}`}`
+  return exponent === 0 ? whole : `${whole}.${digits.slice(-exponent)}`
 }
 
 /** Reads `EUR:25`, a listed currency and minor units. */

@@ -1,0 +1,53 @@
+import { Readable } from 'node:stream'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { pathId, text } from '../../bodies/fields.ts'
+import { errorResponses } from '../../error-view.ts'
+import { daysOf } from '../../statements/statement.ts'
+import { writeStatement } from '../../use-cases/write-statement.ts'
+
+const DAYS_MAX = 366
+
+const date = () =>
+  text().refine((value) => /^\d{4}-\d{2}-\d{2}$/.test(value) && !Number.isNaN(Date.parse(value)), {
+    error: 'must be a date such as 2026-03-01',
+  })
+
+const Period = z
+  .object({ from: date(), to: date() })
+  .refine((period) => daysOf(period) >= 1, {
+    path: ['to'],
+    error: 'must not be before from',
+    params: { code: 'RANGE' },
+  })
+  .refine((period) => daysOf(period) <= DAYS_MAX, {
+    path: ['to'],
+    error: `must be less than ${DAYS_MAX} days after from`,
+    params: { code: 'RANGE' },
+  })
+
+/** The movements of a balance for a spreadsheet. @see contract 20.3 */
+export const statementRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/merchants/:merchantId/statement.csv',
+    {
+      schema: {
+        summary: 'Write the lines of a period as CSV, with the balances before and after',
+        params: z.object({ merchantId: pathId() }),
+        querystring: Period,
+        produces: ['text/csv'],
+        response: {
+          200: z.unknown().describe('A header, the opening balance, the lines, the closing balance'),
+          ...errorResponses(400, 401, 403, 404),
+        },
+      },
+    },
+    async ({ caller, flaw, params: { merchantId }, query }, reply) => {
+      const input = { caller, flaw, merchantId, period: flaw ? null : query }
+      const rows = await writeStatement(app.deps, input)
+      const name = `statement-${merchantId}-${query.from}-${query.to}.csv`
+      reply.header('content-disposition', `attachment; filename="${name}"`).type('text/csv; charset=utf-8')
+      return reply.send(Readable.from(rows))
+    },
+  )
+}

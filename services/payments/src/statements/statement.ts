@@ -1,0 +1,56 @@
+import { writeCsv } from '../csv/write-csv.ts'
+import type { Line } from '../lines/line.ts'
+import { formatAmount } from '../money/minor-units.ts'
+
+/** Whole days in UTC, both included: `2026-03-01`. */
+export interface StatementPeriod {
+  readonly from: string
+  readonly to: string
+}
+
+const DAY_MS = 86_400_000
+
+/** Days of a period; 1 for a single day, less where it ends before it begins. */
+export function daysOf({ from, to }: StatementPeriod): number {
+  return (Date.parse(to) - Date.parse(from)) / DAY_MS + 1
+}
+
+/** What the ids of the period's lines lie between, exclusively: an id begins with the seconds of its time. */
+export function idsOf({ from, to }: StatementPeriod): { readonly above: string; readonly below: string } {
+  const firstDigits = (ms: number) =>
+    Math.floor(ms / 1_000)
+      .toString(16)
+      .padStart(8, '0')
+  return { above: firstDigits(Date.parse(from)), below: firstDigits(Date.parse(to) + DAY_MS) }
+}
+
+const HEADER = [
+  ...['created', 'line', 'kind', 'description', 'transaction'],
+  ...['transaction currency', 'transaction amount', 'fee', 'amount', 'balance', 'currency'],
+]
+
+/** The rows before the lines. Amounts are in major units; `currency` is the merchant's. */
+export function statementHead({ from }: StatementPeriod, currency: string, balance: bigint): string {
+  return writeCsv([HEADER, balanceRow(`${from}T00:00:00.000Z`, 'opening balance', currency, balance)])
+}
+
+/** One row a line. */
+export function statementRows(lines: readonly Line[], currency: string): string {
+  return writeCsv(
+    lines.map((line) => [
+      ...[line.created.toISOString(), line.id, line.kind, { text: line.description ?? '' }, line.transactionId ?? ''],
+      ...[line.currency ?? '', line.amount === null ? '' : formatAmount(line.currency ?? '', line.amount)],
+      ...[line.fee, line.balance, line.balanceAfter].map((amount) => formatAmount(currency, amount)),
+      currency,
+    ]),
+  )
+}
+
+/** The row after the lines. */
+export function statementFoot({ to }: StatementPeriod, currency: string, balance: bigint): string {
+  return writeCsv([balanceRow(`${to}T23:59:59.999Z`, 'closing balance', currency, balance)])
+}
+
+function balanceRow(at: string, kind: string, currency: string, balance: bigint): readonly string[] {
+  return [at, '', kind, '', '', '', '', '', '', formatAmount(currency, balance), currency]
+}

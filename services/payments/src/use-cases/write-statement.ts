@@ -1,0 +1,64 @@
+import { admit, type Flaw } from '../access/admit.ts'
+import type { Caller } from '../access/caller.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { notFound } from '../errors.ts'
+import type { Line } from '../lines/line.ts'
+import { listLines } from '../lines/line-repository.ts'
+import { readMerchant } from '../merchants/merchant-repository.ts'
+import { LOWEST, type PageBounds } from '../pagination/cursor.ts'
+import { idsOf, type StatementPeriod, statementFoot, statementHead, statementRows } from '../statements/statement.ts'
+
+/** Which period of which merchant; null when the query was refused. */
+export interface StatementInput {
+  readonly caller: Caller
+  readonly flaw: Flaw | undefined
+  readonly merchantId: string
+  readonly period: StatementPeriod | null
+}
+
+const PAGE = 1_000
+
+/**
+ * A merchant's lines of a period as CSV, between its balances before and after them. Access is judged before anything is
+ * written, and again with each page, so that a revoked app reads no further.
+ */
+export async function writeStatement(
+  { lanes }: Pick<PaymentsDeps, 'lanes'>,
+  { caller, flaw, merchantId, period }: StatementInput,
+): Promise<AsyncIterable<string>> {
+  const { merchant } = admit(caller, await readMerchant(lanes, { ...caller, merchantId }), flaw)
+  if (!merchant || !period) throw notFound()
+  const read = { lanes, caller, merchantId }
+  const bounds = idsOf(period)
+  const [before] = await readPage(read, { above: LOWEST, below: bounds.above, order: 'newest-first', limit: 1 })
+  return writeRows(read, period, { currency: merchant.currency, balance: before?.balanceAfter ?? 0n })
+}
+
+interface Reading {
+  readonly lanes: PaymentsDeps['lanes']
+  readonly caller: Caller
+  readonly merchantId: string
+}
+
+async function* writeRows(
+  reading: Reading,
+  period: StatementPeriod,
+  { currency, balance: opening }: { readonly currency: string; readonly balance: bigint },
+): AsyncIterable<string> {
+  yield statementHead(period, currency, opening)
+  let [bounds, balance] = [idsOf(period), opening]
+  for (;;) {
+    const lines = await readPage(reading, { ...bounds, order: 'oldest-first', limit: PAGE })
+    const last = lines.at(-1)
+    if (!last) break
+    yield statementRows(lines, currency)
+    bounds = { ...bounds, above: last.id }
+    balance = last.balanceAfter
+  }
+  yield statementFoot(period, currency, balance)
+}
+
+async function readPage({ lanes, caller, merchantId }: Reading, bounds: PageBounds): Promise<readonly Line[]> {
+  const result = await listLines(lanes, { ...caller, merchantId, test: undefined, ...bounds })
+  return admit(caller, result, undefined).lines
+}
