@@ -45,7 +45,11 @@ export async function measureService(scenario: Scenario, options: BenchOptions):
   await using started = new AsyncDisposableStack()
   const ours = await deployment.start({ ...oneCore, profileFolder: options.profileFolder })
   started.defer(ours.stop)
-  const endpoints = await scenario.prepare({ url: ours.url, runCommand: deployment.runCommand })
+  const endpoints = await scenario.prepare({
+    url: ours.url,
+    runCommand: deployment.runCommand,
+    execute: (statement) => execute(databaseUrl, statement),
+  })
   // Without statistics the planner guesses. Autovacuum would gather them a minute later, in the middle of a round.
   await execute(databaseUrl, 'VACUUM ANALYZE')
   const reference = await startReference(scenario, deployment, { ...oneCore, databaseUrl })

@@ -23,6 +23,7 @@ export interface SideResult extends LoadResult {
 export interface Comparison {
   readonly name: string
   readonly goal: number
+  readonly ofOther?: Endpoint['ofOther']
   readonly ours: SideResult
   readonly reference: SideResult
   /** Of the requests a second of the same round. */
@@ -60,6 +61,7 @@ export async function compare(
   return {
     name: endpoint.name,
     goal: endpoint.goal,
+    ...(endpoint.ofOther && { ofOther: endpoint.ofOther }),
     ours: summarize(samples.ours),
     reference: summarize(samples.reference),
     ratio: distributionOf(ratios),

@@ -61,12 +61,12 @@ async function startOwn(folder: string, cores: string | undefined) {
   return server
 }
 
-/** Runs one statement over a connection of its own. */
-export async function execute(url: string, statement: string): Promise<void> {
+/** Runs one statement over a connection of its own, and answers its rows. */
+export async function execute(url: string, statement: string): Promise<readonly unknown[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
-    await client.query(statement)
+    return (await client.query(statement)).rows
   } finally {
     await client.end()
   }

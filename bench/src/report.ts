@@ -6,7 +6,7 @@ import type { Distribution } from './statistics.ts'
 /** Goals of the start and of memory. */
 const GOALS = { healthMs: 500, idleMib: 150, loadedMib: 300 }
 
-const COLUMNS = [28, 11, 8, 8, 7, 13, 8, 8, 20]
+const COLUMNS = [36, 11, 8, 8, 7, 13, 8, 8, 20]
 
 /** The lines that tell a person what was measured of a service, goals met or not. */
 export function reportLines(result: ServiceResult): readonly string[] {
@@ -25,7 +25,7 @@ export function reportLines(result: ServiceResult): readonly string[] {
       'ratio (spread)',
       '  goal',
     ),
-    ...comparisons.map(comparisonRow),
+    ...comparisons.flatMap((comparison) => [comparisonRow(comparison), ...otherRow(comparison, comparisons)]),
     ...(passwords?.work ?? []).flatMap(passwordRows),
     ...(passwords ? [neighbourRow(passwords.neighbour)] : []),
     ...boundRow('start to first answer', startUp.healthMs, 'ms', GOALS.healthMs),
@@ -49,6 +49,15 @@ function comparisonRow({ name, goal, ours, reference, ratio }: Comparison): stri
   const own = [rate(ours.requestsPerSecond), milliseconds(ours.p50Ms), milliseconds(ours.p99Ms), processor(ours)]
   const other = [rate(reference.requestsPerSecond), milliseconds(reference.p99Ms), processor(reference)]
   return row(`  ${name}`, ...own, ...other, spread(ratio), verdict(ratio.median >= goal, `>= ${goal}`))
+}
+
+/** The rate beside that of another endpoint, where a goal is set for it. */
+function otherRow({ ofOther, ours }: Comparison, comparisons: readonly Comparison[]): readonly string[] {
+  const other = comparisons.find(({ name }) => name === ofOther?.name)
+  if (!ofOther || !other) return []
+  const ratio = ours.requestsPerSecond / other.ours.requestsPerSecond
+  const goal = verdict(ratio >= ofOther.goal, `>= ${ofOther.goal}`)
+  return [row(`    of ${ofOther.name}`, '', '', '', '', '', '', '', ratio.toFixed(2), goal)]
 }
 
 /** Beside the reference; then what is left of the hash rate, which the reference cannot have either. */

@@ -19,6 +19,8 @@ export interface ScenarioContext {
   readonly url: string
   /** Runs a command of the service, such as `seed`. */
   runCommand(...args: readonly string[]): Promise<void>
+  /** Runs a statement on its database, for rows that would take too long to make one by one. */
+  execute(statement: string): Promise<readonly unknown[]>
 }
 
 /** One row of the results. */
@@ -27,6 +29,8 @@ export interface Endpoint {
   readonly name: string
   /** Least ratio to the reference: column "now" of the goals. */
   readonly goal: number
+  /** Least part of the rate of an endpoint that was measured before. */
+  readonly ofOther?: { readonly name: string; readonly goal: number }
   /** The load of the next sample, which goes to the server at this URL. */
   nextLoad(url: string): Promise<Load>
 }

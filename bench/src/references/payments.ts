@@ -3,8 +3,11 @@
 import { createHmac, createSecretKey } from 'node:crypto'
 import fastify, { type FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { createGroupCommit } from './group-commit.ts'
 import { openLanes } from './lanes.ts'
 import { listen, setting } from './listen.ts'
+import { CAPTURES, ME, MERCHANT, TRANSACTION, TRANSACTIONS } from './payments-statements.ts'
+import { addedEntry, type CapturedRow, type TransactionRow, transactionView } from './transaction-view.ts'
 
 interface App {
   readonly id: string
@@ -19,19 +22,16 @@ interface Merchant extends App {
   readonly tds_mode: string
 }
 
-const CALLER = 'k.mac = $1 AND k.revoked IS NULL AND (k.expires IS NULL OR k.expires > now())'
-const ME = `SELECT a.id, a.name, a.created FROM payments.app_keys k JOIN payments.apps a ON a.id = k.app_id WHERE ${CALLER}`
-const MERCHANT = `SELECT m.id, m.key, m.name, m.currency, m.test, m.email, m.website, m.descriptor, m.country,
-    m.company_number, m.iban, m.created, b.balance, m.claim, m.pricing, m.tds_mode
-  FROM payments.app_keys k
-  JOIN payments.merchant_apps s ON s.app_id = k.app_id AND NOT s.pending
-  JOIN payments.merchants m ON m.id = s.merchant_id
-  JOIN payments.merchant_balances b ON b.merchant_id = m.id
-  WHERE ${CALLER} AND m.id = $2`
-
 const Params = z.object({ id: z.string().regex(/^[0-9a-f]{24}$/) })
 
-const { read } = await openLanes(setting('DATABASE_URL'))
+const Capture = z.object({
+  amount: z.int().min(1),
+  currency: z.string().optional(),
+  descriptor: z.string().max(22).optional(),
+})
+const Page = z.object({ limit: z.coerce.number().int().min(1).max(1000), before: z.string().default('g') })
+
+const { read, write } = await openLanes(setting('DATABASE_URL'))
 const pepper = createSecretKey(Buffer.from(setting('PEPPER'), 'base64'))
 const app = fastify({ logger: false })
 
@@ -62,6 +62,34 @@ app.get('/merchants/:id', async (request, reply) => {
       tds: { mode: tds_mode },
     },
   }
+})
+
+app.get('/transactions/:id', async (request, reply) => {
+  const { id } = Params.parse(request.params)
+  const [row] = await read<TransactionRow>({ name: 'transaction', text: TRANSACTION, values: [keyMacOf(request), id] })
+  return row ? { transaction: transactionView(row) } : reply.code(404).send({ message: 'Not found' })
+})
+
+app.get('/merchants/:id/transactions', async (request) => {
+  const { id } = Params.parse(request.params)
+  const { limit, before } = Page.parse(request.query)
+  const values = [keyMacOf(request), id, before, limit]
+  const rows = await read<TransactionRow>({ name: 'transactions', text: TRANSACTIONS, values })
+  return rows.map((row) => transactionView(row))
+})
+
+const capture = createGroupCommit(
+  (items: readonly { readonly id: string; readonly mac: string; readonly amount: number }[]) =>
+    write<CapturedRow>({ name: 'captures', text: CAPTURES, values: [JSON.stringify(items)] }),
+)
+
+app.post('/transactions/:id/captures', async (request, reply) => {
+  const { id } = Params.parse(request.params)
+  const body = Capture.safeParse(request.body)
+  if (!body.success) return reply.code(400).send({ message: 'Bad request' })
+  const row = await capture({ id, mac: keyMacOf(request).toString('hex'), amount: body.data.amount })
+  if (!row) return reply.code(400).send({ message: 'Too much' })
+  return reply.code(201).send({ transaction: transactionView(row, [addedEntry(row)]) })
 })
 
 await listen(app)

@@ -1,37 +1,108 @@
 import { z } from 'zod'
-import type { Scenario } from '../scenario.ts'
+import type { Load } from '../load/load.ts'
+import type { Endpoint, Scenario, ScenarioContext } from '../scenario.ts'
 import { post } from './http-client.ts'
 
-const MERCHANTS = 50
+const MERCHANTS = 1_000
+/** Transactions of each merchant, and of the busiest one besides. */
+const TRANSACTIONS_EACH = 100
+const TRANSACTIONS_OF_ONE = 50_000
+const PAGE = 20
 
 const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
 const CreatedMerchant = z.object({ merchant: z.object({ id: z.string() }) })
+const Ids = z.array(z.object({ id: z.string() })).transform((rows) => rows.map(({ id }) => id))
 
-/** What is there of payments: the identity of a key, and a merchant of it. */
+type Headers = Readonly<Record<string, string>>
+
+/** What merchants do all day: take money, look at a transaction, turn pages. */
 export const paymentsScenario: Scenario = {
   service: 'payments',
   env: { PAYMENTS_RATE_KEY: '0', PAYMENTS_RATE_APPS: '0', PAYMENTS_RATE_FAILURES: '0' },
   referenceEnv: ({ PAYMENTS_PEPPER }) => ({ PEPPER: PAYMENTS_PEPPER }),
-  prepare: async ({ url }) => {
+  prepare: async ({ url, execute }) => {
     const { app } = CreatedApp.parse(await post(`${url}/apps`, { name: 'bench' }))
     const headers = { authorization: `Basic ${Buffer.from(`:${app.key}`).toString('base64')}` }
-    const ids: string[] = []
-    for (let count = 0; count < MERCHANTS; count++) {
-      ids.push(CreatedMerchant.parse(await post(`${url}/merchants`, newMerchant(count), headers)).merchant.id)
+    const merchants: string[] = []
+    while (merchants.length < MERCHANTS) {
+      const many = Array.from({ length: 20 }, () => post(`${url}/merchants`, newMerchant(merchants.length), headers))
+      merchants.push(...(await Promise.all(many)).map((answer) => CreatedMerchant.parse(answer).merchant.id))
     }
-    return [
-      {
-        name: 'GET /me',
-        goal: 0.8,
-        nextLoad: async () => ({ method: 'GET', path: '/me', headers, connections: 64 }),
-      },
-      {
-        name: 'GET /merchants/:merchantId',
-        goal: 0.8,
-        nextLoad: async () => ({ method: 'GET', path: '/merchants/{token}', tokens: ids, headers, connections: 64 }),
-      },
-    ]
+    const [busiest = ''] = merchants
+    await insertTransactions(execute, TRANSACTIONS_EACH)
+    const transactions = await listTransactions(execute, 'ORDER BY substr(id, 12, 5), id')
+    await insertTransactions(execute, TRANSACTIONS_OF_ONE, busiest)
+    const ofBusiest = await listTransactions(execute, `WHERE merchant_id = '${busiest}' ORDER BY md5(id)`)
+    return endpoints({ headers, merchants, transactions, busiest, ofBusiest })
   },
+}
+
+interface Data {
+  readonly headers: Headers
+  readonly merchants: readonly string[]
+  /** One after the other below another merchant. */
+  readonly transactions: readonly string[]
+  readonly busiest: string
+  readonly ofBusiest: readonly string[]
+}
+
+const CAPTURES = `captures, ${MERCHANTS} merchants`
+
+function endpoints({ headers, merchants, transactions, busiest, ofBusiest }: Data): readonly Endpoint[] {
+  const get =
+    (path: string, tokens: readonly string[] = []) =>
+    async (): Promise<Load> => ({
+      method: 'GET',
+      path,
+      headers,
+      tokens,
+      connections: 64,
+    })
+  const capture = (tokens: readonly string[]) => async (): Promise<Load> => ({
+    method: 'POST',
+    path: '/transactions/{token}/captures',
+    body: '{"amount":1000}',
+    headers,
+    tokens: begunElsewhere(tokens),
+    connections: 32,
+  })
+  const page = `/merchants/${busiest}/transactions?limit=${PAGE}&before={token}`
+  return [
+    { name: 'GET /me', goal: 0.8, nextLoad: get('/me') },
+    { name: 'GET /merchants/:merchantId', goal: 0.8, nextLoad: get('/merchants/{token}', merchants) },
+    { name: 'GET /transactions/:transactionId', goal: 0.8, nextLoad: get('/transactions/{token}', transactions) },
+    { name: 'GET …/transactions, any depth', goal: 0.8, nextLoad: get(page, ofBusiest) },
+    { name: CAPTURES, goal: 0.8, nextLoad: capture(transactions) },
+    { name: 'captures, one merchant', goal: 0.8, ofOther: { name: CAPTURES, goal: 0.6 }, nextLoad: capture(ofBusiest) },
+  ]
+}
+
+/** Begins somewhere else each time, so that no transaction is captured more often than the others. */
+function begunElsewhere(tokens: readonly string[]): readonly string[] {
+  const at = Math.floor(Math.random() * tokens.length)
+  return [...tokens.slice(at), ...tokens.slice(0, at)]
+}
+
+/** Adds so many authorized transactions below each merchant, or below one. Their cards can be charged by nobody. */
+async function insertTransactions(execute: ScenarioContext['execute'], count: number, merchantId?: string) {
+  const condition = merchantId === undefined ? '' : `WHERE b.merchant_id = '${merchantId}'`
+  await execute(`
+    WITH card AS (
+      INSERT INTO payments.instruments (merchant_id, id, created, pan_sealed, key_id, pan_mac, bin, last4, expiry, scheme)
+      SELECT b.merchant_id, payments.id_at(t.first, t.tag), payments.created_at(t.first), '', 0,
+        decode(repeat('00', 32), 'hex'), '100000', '0000', '2066-08-31', 'visa'
+      FROM payments.merchant_balances b CROSS JOIN LATERAL payments.take_ids(b.merchant_id, ${count + 1}) t ${condition}
+      RETURNING merchant_id, id
+    )
+    INSERT INTO payments.transactions (merchant_id, id, created, instrument_id, test, currency, amount, descriptor, pending,
+      recurring, successful, code_present)
+    SELECT c.merchant_id, payments.id_at(payments.id_number(c.id) + n, right(c.id, 8)),
+      payments.created_at(payments.id_number(c.id) + n), c.id, true, 'DKK', 100000000, 'BENCH SHOP', 100000000, false, true, true
+    FROM card c, generate_series(1, ${count}) n`)
+}
+
+async function listTransactions(execute: ScenarioContext['execute'], rest: string): Promise<readonly string[]> {
+  return Ids.parse(await execute(`SELECT id FROM payments.transactions ${rest}`))
 }
 
 function newMerchant(count: number) {

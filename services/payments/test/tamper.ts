@@ -19,15 +19,17 @@ export interface LedgerRow {
   readonly json: string
 }
 
-/** Takes away what a superuser could take away: triggers, checks and unique keys of the ledger and of what stands beside it. */
+/** Takes away what a superuser could take away: triggers, checks and keys of the ledger and of what stands beside it. */
 export async function disarm(client: pg.Client): Promise<void> {
   await client.query('SET session_replication_role = replica')
   await client.query(`DO $$ DECLARE c record; BEGIN
     FOR c IN SELECT conrelid::regclass AS t, conname FROM pg_constraint JOIN pg_class r ON r.oid = conrelid
-      WHERE connamespace = 'payments'::regnamespace AND contype IN ('c', 'u')
-      AND r.relname IN ('journals', 'entries', 'trail_entries', 'lines', 'transactions', 'disputes')
+      WHERE connamespace = 'payments'::regnamespace AND contype IN ('c', 'p', 'u')
+      AND (r.relname IN ('journals', 'entries', 'trail_entries', 'lines')
+        OR r.relname IN ('transactions', 'disputes') AND contype = 'c')
     LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', c.t, c.conname); END LOOP; END $$`)
   for (const table of ['journals', 'entries', 'trail_entries', 'lines']) {
+    await client.query(`CREATE INDEX ON payments.${table} (merchant_id, ${table === 'entries' ? 'journal_id' : 'id'})`)
     await client.query(`DO $$ DECLARE c record; BEGIN
       FOR c IN SELECT attname FROM pg_attribute WHERE attrelid = 'payments.${table}'::regclass AND attnum > 0
         AND attnotnull AND attname NOT IN ('merchant_id', 'id', 'journal_id', 'seq')
