@@ -36,6 +36,9 @@ import { createCardFunction } from './payments/0061-create-card-function.ts'
 import { createDisputes } from './payments/0062-create-disputes.ts'
 import { createPayouts } from './payments/0063-create-payouts.ts'
 import { createAdjustments } from './payments/0064-create-adjustments.ts'
+import { createExpiry } from './payments/0065-create-expiry.ts'
+import { createSnapshots } from './payments/0066-create-snapshots.ts'
+import { simulateDisputes } from './payments/0067-simulate-disputes.ts'
 
 /** The migrations of the payments service, in the order in which they run. */
 export const paymentsMigrations: MigrationSources = {
@@ -76,4 +79,7 @@ export const paymentsMigrations: MigrationSources = {
   '0062-create-disputes': createDisputes,
   '0063-create-payouts': createPayouts,
   '0064-create-adjustments': createAdjustments,
+  '0065-create-expiry': createExpiry,
+  '0066-create-snapshots': createSnapshots,
+  '0067-simulate-disputes': simulateDisputes,
 }

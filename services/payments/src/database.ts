@@ -97,6 +97,8 @@ export interface MerchantBalancesTable {
   chain_length: Generated<bigint>
   /** Seconds that the test clock runs ahead. */
   clock_offset: Generated<bigint>
+  /** Transactions up to this id have nothing pending: they have expired. */
+  expired_id: Generated<string>
 }
 
 export interface AuditTable {

@@ -56,6 +56,8 @@ export interface PaymentsDeps {
   readonly vault: PanVault
   /** Captures, refunds and voids on their way. */
   readonly moves: MoveQueue
+  /** Days after which a reservation expires; 0: never. */
+  readonly authorizationExpiryDays: number
   /** When and how much is paid out. */
   readonly payouts: PaymentsConfig['payouts']
   /** Resolves after so many milliseconds, or is given up. */
@@ -153,6 +155,7 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
     acquirers: openAcquirers(config, { lanes: database.lanes, meter: metrics.meter, logger }),
     vault: createPanVault(config.vaultKeys, metrics.meter),
     moves: openMoves(config, { lanes: database.lanes, meter: metrics.meter }),
+    authorizationExpiryDays: config.authorizationExpiryDays,
     payouts: config.payouts,
     wait: waitFor,
     pricing: config.pricing,

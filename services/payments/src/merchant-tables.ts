@@ -54,6 +54,8 @@ export interface TransactionsTable extends MerchantRow {
   acquirer_ref: string | null
   /** Null: the simulator. */
   acquirer: string | null
+  /** Whether the simulator disputes the first capture. */
+  disputed_at_capture: Generated<boolean>
 }
 
 /** A link of the merchant's chain. */

@@ -4,7 +4,11 @@ import { acquirerEventsTask } from './acquirers/event-task.ts'
 import { inquiryTask } from './attempts/inquiry-task.ts'
 import { attemptSweepTask } from './attempts/sweep-task.ts'
 import { cleanUpTask } from './clean-up/clean-up.ts'
+import { simulatedDisputeTask } from './disputes/simulated-dispute-task.ts'
+import { expiryTask } from './expiry/expiry-task.ts'
 import { invitationMailTask } from './invitations/invitation-mail.ts'
+import { payoutTask } from './payouts/payout-task.ts'
+import { snapshotTask } from './snapshots/snapshot-task.ts'
 import { deliveryTask } from './webhooks/delivery.ts'
 
 /** Every kind of background work of the service; `migrate` makes a queue for each. */
@@ -12,8 +16,12 @@ export const tasks: readonly AnyTask[] = [
   acquirerTask,
   acquirerEventsTask,
   attemptSweepTask,
+  expiryTask,
   inquiryTask,
   invitationMailTask,
   cleanUpTask,
   deliveryTask,
+  payoutTask,
+  simulatedDisputeTask,
+  snapshotTask,
 ]

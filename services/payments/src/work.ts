@@ -2,7 +2,11 @@ import { CLEAN_UP_CRON, cleanUpTask, runCleanUp } from './clean-up/clean-up.ts'
 import type { ProcessDeps } from './deps.ts'
 import { workOnInvitationMails } from './invitations/send-invitation.ts'
 import { workOnAcquirerEvents } from './use-cases/apply-acquirer-events.ts'
+import { workOnExpiry } from './use-cases/expire-authorizations.ts'
 import { workOnInquiries } from './use-cases/inquire-attempt.ts'
+import { workOnPayouts } from './use-cases/run-payouts.ts'
+import { workOnSimulatedDisputes } from './use-cases/simulate-dispute.ts'
+import { workOnSnapshots } from './use-cases/snapshot-accounts.ts'
 import { workOnOperations } from './use-cases/submit-operation.ts'
 import { workOnAttemptSweeps } from './use-cases/sweep-attempts.ts'
 import { workOnDeliveries } from './webhooks/deliver.ts'
@@ -15,6 +19,8 @@ type WorkDeps = Pick<
   | 'outbox'
   | 'keyUsage'
   | 'acquirers'
+  | 'payouts'
+  | 'authorizationExpiryDays'
   | 'logger'
   | 'meter'
   | 'baseUrl'
@@ -32,6 +38,10 @@ export async function startWork(deps: WorkDeps): Promise<void> {
   await workOnAttemptSweeps(deps)
   await workOnAcquirerEvents(deps)
   await workOnDeliveries(deps)
+  await workOnSimulatedDisputes(deps)
+  await workOnExpiry(deps)
+  await workOnPayouts(deps)
+  await workOnSnapshots(deps)
   await deps.jobs.work(cleanUpTask, () => runCleanUp(deps.db, (rows) => deps.logger.info({ rows }, 'cleaned up')))
   await deps.jobs.schedule(cleanUpTask, CLEAN_UP_CRON)
   deps.outbox.start()

@@ -49,6 +49,7 @@ export interface TestOptions {
   readonly verifyPerson?: VerifyPersonToken
   /** Hosts inside the own network that events may be sent to. */
   readonly webhookHosts?: readonly string[]
+  readonly authorizationExpiryDays?: number
   /** Acquirers that live merchants may have. */
   readonly acquirers?: ReadonlyMap<string, Acquirer>
   /** What waiting is; by default it takes its time. */
@@ -132,6 +133,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     }),
     vault: testVault,
     moves: createTestMoves(database),
+    authorizationExpiryDays: options.authorizationExpiryDays ?? 0,
     payouts: { schedule: 'off', minimum: 1, delayDays: { live: 2, test: 0 } },
     wait,
     pepper: testPepper,

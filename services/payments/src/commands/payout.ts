@@ -25,10 +25,10 @@ const operations: readonly Operation[] = [
     usage: 'run',
     description: 'pay out every merchant with money, once a day each',
     options: [['--merchant <id>', 'this merchant alone']],
-    run: async (deps, { options: { merchant } }) => {
+    run: async ({ database: { db, lanes }, payouts }, { options: { merchant } }) => {
       const turns: PayoutTurn[] = []
       const only = typeof merchant === 'string' ? merchant : undefined
-      for await (const turn of runPayouts(deps, { only })) turns.push(turn)
+      for await (const turn of runPayouts({ db, lanes, payouts }, { only })) turns.push(turn)
       return turns
     },
   },

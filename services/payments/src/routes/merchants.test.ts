@@ -102,7 +102,7 @@ describe('POST /merchants', () => {
     expect(await db.selectFrom('merchant_balances').selectAll().where('merchant_id', '=', id).execute()).toEqual([
       {
         ...{ merchant_id: id, currency: 'DKK', balance: 0n, last_id: id, line_count: 0n },
-        ...{ chain_head: Buffer.alloc(32), chain_length: 0n, clock_offset: 0n },
+        ...{ chain_head: Buffer.alloc(32), chain_length: 0n, clock_offset: 0n, expired_id: '' },
       },
     ])
     expect(await db.selectFrom('audit').selectAll().where('merchant_id', '=', id).execute()).toMatchObject([

@@ -3,6 +3,7 @@ import { type Caller, callerColumns } from '../access/caller.ts'
 import { callAdvanceClock } from '../clocks/clock-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { invalidFields } from '../error-view.ts'
+import { expireAuthorizations } from './expire-authorizations.ts'
 
 /** How far a test merchant's clock is to go; null when the body was refused. */
 export interface AdvanceClockInput {
@@ -12,16 +13,20 @@ export interface AdvanceClockInput {
   readonly seconds: number | null
 }
 
-/** Lets time pass for a test merchant. @throws 400 when its clock would run more than 100 years ahead */
+/** As much as a request may do; the hourly job does the rest. */
+const EXPIRY_BATCHES = 50
+
+/** Lets time pass for a test merchant, and what it makes expire. @throws 400 when its clock would run more than 100 years ahead */
 export async function advanceClock(
-  { lanes, repeats }: Pick<PaymentsDeps, 'lanes' | 'repeats'>,
+  deps: Pick<PaymentsDeps, 'lanes' | 'repeats' | 'authorizationExpiryDays'>,
   { caller, flaw, merchantId, seconds }: AdvanceClockInput,
 ): Promise<{ readonly now: Date; readonly replayed: boolean }> {
-  return repeats.run(caller, async () => {
-    const advanced = await callAdvanceClock(lanes, { ...callerColumns(caller), merchantId, seconds })
+  return deps.repeats.run(caller, async () => {
+    const advanced = await callAdvanceClock(deps.lanes, { ...callerColumns(caller), merchantId, seconds })
     const { verdict, now, isTooFar } = admit(caller, advanced, flaw)
     if (isTooFar) throw invalidFields([TOO_FAR])
     if (!now) throw new Error(`clock_advance answered ${verdict} without an instant`)
+    await expireAuthorizations(deps, { merchantId, batches: EXPIRY_BATCHES })
     return { now, replayed: verdict === 'replayed' }
   })
 }

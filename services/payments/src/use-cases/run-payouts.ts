@@ -1,7 +1,10 @@
+import type { Meter } from '@opentelemetry/api'
+import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { OPERATOR } from '../access/caller.ts'
-import type { OperatorDeps } from '../deps.ts'
+import type { ProcessDeps } from '../deps.ts'
 import { listPayoutCandidates, type PayoutCandidate } from '../payouts/payout-operations.ts'
 import { callPayOut } from '../payouts/payout-repository.ts'
+import { PAYOUT_CRON, payoutTask } from '../payouts/payout-task.ts'
 
 /** What became of a merchant's turn: the payout of the day, or why there is none. */
 export interface PayoutTurn {
@@ -11,14 +14,28 @@ export interface PayoutTurn {
   readonly skipped: string | undefined
 }
 
+type PayoutDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'payouts'>
+
+/** Pays every merchant out once a day, where the settings say so. */
+export async function workOnPayouts(deps: PayoutDeps & Pick<ProcessDeps, 'jobs' | 'meter'>): Promise<void> {
+  await deps.jobs.work(payoutTask, () => payEveryone(deps, deps.meter))
+  if (deps.payouts.schedule === 'daily') await deps.jobs.schedule(payoutTask, PAYOUT_CRON)
+}
+
+async function payEveryone(deps: PayoutDeps, meter: Meter): Promise<Outcome> {
+  const payouts = meter.createCounter('payments_payouts_total', { description: 'Payouts by outcome' })
+  for await (const { skipped } of runPayouts(deps)) payouts.add(1, { outcome: skipped ?? 'created' })
+  return 'done'
+}
+
 /** Pays out every merchant with money, or one; each is decided and booked by a call of its own. */
 export async function* runPayouts(
-  deps: Pick<OperatorDeps, 'database' | 'payouts'>,
+  deps: PayoutDeps,
   { only }: { readonly only?: string | undefined } = {},
 ): AsyncGenerator<PayoutTurn> {
   let after = ''
   for (;;) {
-    const candidates = await listPayoutCandidates(deps.database.db, { after, only })
+    const candidates = await listPayoutCandidates(deps.db, { after, only })
     for (const candidate of candidates) yield await payMerchant(deps, candidate)
     const last = candidates.at(-1)
     if (!last || only !== undefined) return
@@ -26,11 +43,8 @@ export async function* runPayouts(
   }
 }
 
-async function payMerchant(
-  { database, payouts }: Pick<OperatorDeps, 'database' | 'payouts'>,
-  { merchantId, test }: PayoutCandidate,
-): Promise<PayoutTurn> {
+async function payMerchant({ lanes, payouts }: PayoutDeps, { merchantId, test }: PayoutCandidate): Promise<PayoutTurn> {
   const rules = { minimum: payouts.minimum, delayDays: test ? payouts.delayDays.test : payouts.delayDays.live }
-  const { payout, skipped } = await callPayOut(database.lanes, { ...OPERATOR, merchantId, ...rules })
+  const { payout, skipped } = await callPayOut(lanes, { ...OPERATOR, merchantId, ...rules })
   return { merchantId, payout: payout?.id, amount: payout?.amount, skipped }
 }

@@ -100,7 +100,7 @@ describe('POST /merchants/:merchantId/transactions', () => {
         recurring: true,
       },
       ...{ successful: true, error_code: null, plan: null, unplanned: null, code_present: false, session_id: null },
-      ...{ acquirer: null, acquirer_ref: expect.stringMatching(/^sim_[0-9a-f]{24}$/) },
+      ...{ acquirer: null, acquirer_ref: expect.stringMatching(/^sim_[0-9a-f]{24}$/), disputed_at_capture: false },
     })
   })
 

@@ -1,0 +1,36 @@
+import type { Outcome } from '@trestle/jobs/jobs.ts'
+import type { ProcessDeps } from '../deps.ts'
+import { callExpireAuthorizations } from '../expiry/expiry-repository.ts'
+import { EXPIRY_CRON, expiryTask } from '../expiry/expiry-task.ts'
+import { eachMerchant } from '../merchants/each-merchant.ts'
+
+type ExpiryDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'authorizationExpiryDays'>
+
+/** So few that nobody waits long for the merchant's lock. */
+const BATCH = 100
+
+/** Lets reservations expire, where the settings say so. */
+export async function workOnExpiry(deps: ExpiryDeps): Promise<void> {
+  await deps.jobs.work(expiryTask, () => expireAll(deps))
+  if (deps.authorizationExpiryDays > 0) await deps.jobs.schedule(expiryTask, EXPIRY_CRON)
+}
+
+async function expireAll(deps: Pick<ExpiryDeps, 'db' | 'lanes' | 'authorizationExpiryDays'>): Promise<Outcome> {
+  for await (const merchantId of eachMerchant(deps.db)) await expireAuthorizations(deps, { merchantId })
+  return 'done'
+}
+
+/**
+ * Voids what is left of a merchant's expired reservations, all of them or as many as so many batches hold. What was looked
+ * at once is never looked at again. @see contract 9.7
+ */
+export async function expireAuthorizations(
+  { lanes, authorizationExpiryDays: days }: Pick<ExpiryDeps, 'lanes' | 'authorizationExpiryDays'>,
+  { merchantId, batches = Number.POSITIVE_INFINITY }: { readonly merchantId: string; readonly batches?: number },
+): Promise<void> {
+  if (days === 0) return
+  for (let batch = 0; batch < batches; batch++) {
+    const { lookedAt } = await callExpireAuthorizations(lanes, { merchantId, days, limit: BATCH })
+    if (lookedAt < BATCH) return
+  }
+}

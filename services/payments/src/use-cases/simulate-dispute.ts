@@ -1,0 +1,20 @@
+import type { Outcome } from '@trestle/jobs/jobs.ts'
+import { OPERATOR } from '../access/caller.ts'
+import { simulatedRef } from '../acquirers/simulate.ts'
+import type { ProcessDeps } from '../deps.ts'
+import { DEFAULT_REASON_CODE, reasonTitle } from '../disputes/dispute.ts'
+import { callOpenDispute } from '../disputes/dispute-repository.ts'
+import { type SimulatedDisputeJob, simulatedDisputeTask } from '../disputes/simulated-dispute-task.ts'
+
+/** Has the test card that is disputed at its first capture disputed. */
+export function workOnSimulatedDisputes(deps: Pick<ProcessDeps, 'lanes' | 'jobs'>): Promise<void> {
+  return deps.jobs.work(simulatedDisputeTask, (job) => simulateDispute(deps, job))
+}
+
+/** Disputes all that is captured, once for a transaction. What was refunded meanwhile cannot be. @see contract 16.2 */
+async function simulateDispute({ lanes }: Pick<ProcessDeps, 'lanes'>, { id }: SimulatedDisputeJob): Promise<Outcome> {
+  const reason = { reasonCode: DEFAULT_REASON_CODE, reasonTitle: reasonTitle(DEFAULT_REASON_CODE) ?? '' }
+  const dispute = { ...reason, acquirerRef: simulatedRef(id) }
+  const { limit } = await callOpenDispute(lanes, { ...OPERATOR, transactionId: id, dispute })
+  return limit ? 'dropped' : 'done'
+}

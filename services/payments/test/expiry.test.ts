@@ -1,0 +1,133 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { callExpireAuthorizations } from '../src/expiry/expiry-repository.ts'
+import { CHAIN_START } from '../src/ledger/chain.ts'
+import { snapshotAccounts } from '../src/use-cases/snapshot-accounts.ts'
+import { customerPayment } from './customer-payment.ts'
+import { readLinks, recomputeChain } from './ledger-fixtures.ts'
+import { capture } from './operations.ts'
+import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+
+let payments: TestPayments
+let app: TestApp
+beforeAll(async () => {
+  payments = await startPayments({ authorizationExpiryDays: 7 })
+  app = await createTestApp(payments)
+})
+afterAll(() => payments.close())
+
+const merchant = async () => (await createTestMerchant(payments, app, { test: true, currency: 'EUR' })).id
+const advance = async (id: string, days: number) => {
+  const response = await payments.app.inject({
+    ...{ method: 'POST', url: `/test/merchants/${id}/clock`, headers: app.headers },
+    payload: { advance: days * 86_400 },
+  })
+  expect(response.statusCode).toBe(201)
+}
+const get = async (id: string) => {
+  const response = await payments.app.inject({ url: `/transactions/${id}`, headers: app.headers })
+  return response.json<{ transaction: { trail: object[] } }>().transaction
+}
+
+describe('authorization expiry', () => {
+  it('voids what is left of a reservation when its days are over, with an ordinary void entry', async () => {
+    const id = await merchant()
+    const whole = await customerPayment(payments, id, { amount: 300 })
+    const part = await customerPayment(payments, id, { amount: 300 })
+    const none = await customerPayment(payments, id, { amount: 300 })
+    await capture(payments, app, part, 100)
+    await capture(payments, app, none, 300)
+    await advance(id, 6)
+    expect(await get(whole)).toMatchObject({ pendingAmount: 300, trail: [] })
+    await advance(id, 1)
+    const voided = { void: true, balance: 0, fee: { flat: 0, rate: 0 }, descriptor: 'Coffee & John' }
+    const [entry] = (await get(whole)).trail
+    expect(await get(whole)).toMatchObject({ pendingAmount: 0, voidedAmount: 300 })
+    expect(entry).toEqual({ ...voided, id: expect.any(String), created: expect.any(String), amount: 300 })
+    expect(await get(part)).toMatchObject({
+      ...{ pendingAmount: 0, capturedAmount: 100, voidedAmount: 200 },
+      trail: [{ capture: true }, { ...voided, amount: 200 }],
+    })
+    expect((await get(none)).trail).toHaveLength(1)
+    recomputeChain(await readLinks(payments.database.db, id), CHAIN_START)
+    const events = await payments.database.db
+      .selectFrom('events')
+      .select(['type', 'pending', 'voided'])
+      .where('object_id', '=', whole)
+      .execute()
+    expect(events).toEqual([{ type: 'transaction.voided', pending: 0n, voided: 300n }])
+    await capture(payments, app, await customerPayment(payments, id), 1)
+  })
+
+  it('looks at each transaction once, in batches, and voids none twice when many processes look at once', async () => {
+    const id = await merchant()
+    const ids: string[] = []
+    for (let count = 0; count < 5; count++) ids.push(await customerPayment(payments, id, { amount: 10 }))
+    await payments.database.db
+      .updateTable('merchant_balances')
+      .set({ clock_offset: 8n * 86_400n })
+      .where('merchant_id', '=', id)
+      .execute()
+    const call = (limit: number) =>
+      callExpireAuthorizations(payments.database.lanes, { merchantId: id, days: 7, limit })
+    expect(await call(2)).toEqual({ lookedAt: 2, voided: 2 })
+    const rest = await Promise.all([call(2), call(2), call(2)])
+    expect(rest.reduce((sum, { voided }) => sum + voided, 0)).toBeLessThanOrEqual(3)
+    await call(10)
+    expect(await call(10)).toEqual({ lookedAt: 0, voided: 0 })
+    for (const transactionId of ids) expect((await get(transactionId)).trail).toHaveLength(1)
+  })
+
+  it('goes on beyond the years that an id can show', async () => {
+    const id = await merchant()
+    const transactionId = await customerPayment(payments, id)
+    await advance(id, 36_000)
+    expect(await get(transactionId)).toMatchObject({ pendingAmount: 0 })
+  })
+})
+
+describe('snapshotAccounts', () => {
+  const sums = async (merchantId: string) =>
+    (
+      await payments.database.db
+        .selectFrom('account_snapshots')
+        .select(['account', 'currency', 'sum'])
+        .where('merchant_id', '=', merchantId)
+        .orderBy('date')
+        .orderBy('account')
+        .orderBy('currency')
+        .execute()
+    ).map(({ account, currency, sum }) => `${account} ${currency} ${sum}`)
+  const snapshotOf = (merchantId: string, days: number) =>
+    sql`SELECT ${sql.table('snapshot_accounts')}(${merchantId}, (now() AT TIME ZONE 'UTC')::date + ${days}::int)`.execute(
+      payments.database.db,
+    )
+
+  it('sums what was booked up to the end of a day that is over, and goes on from the day before', async () => {
+    const id = await merchant()
+    const transactionId = await customerPayment(payments, id, { amount: 1_000, currency: 'USD' })
+    await capture(payments, app, transactionId, 400)
+    await snapshotAccounts(payments.database.db)
+    expect(await sums(id)).toEqual([])
+    await snapshotOf(id, 0)
+    const first = await sums(id)
+    expect(first.map((text) => text.replace(/ -?\d+$/, ''))).toEqual([
+      ...['fee_income EUR', 'fx_position EUR', 'fx_position USD', 'merchant EUR', 'scheme_receivable USD'],
+    ])
+    await snapshotOf(id, 0)
+    expect(await sums(id)).toEqual(first)
+    // Ids go on from tomorrow, so that what is booked now counts for that day.
+    await sql`
+      UPDATE ${sql.table('merchant_balances')} SET last_id = ${sql.table('first_id')}(
+        ((now() AT TIME ZONE 'UTC')::date + 1) AT TIME ZONE 'UTC') || right(last_id, 8)
+      WHERE merchant_id = ${id}`.execute(payments.database.db)
+    await capture(payments, app, transactionId, 600)
+    await snapshotOf(id, 0)
+    expect(await sums(id)).toEqual(first)
+    await snapshotOf(id, 1)
+    const { rows } = await sql<{ text: string }>`
+      SELECT account || ' ' || currency || ' ' || sum(amount) AS text FROM ${sql.table('entries')}
+      WHERE merchant_id = ${id} GROUP BY account, currency ORDER BY account, currency`.execute(payments.database.db)
+    expect((await sums(id)).slice(first.length)).toEqual(rows.map(({ text }) => text))
+  })
+})

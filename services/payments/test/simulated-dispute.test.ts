@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { simulatedRef } from '../src/acquirers/simulate.ts'
+import { customerPayment } from './customer-payment.ts'
+import { capture } from './operations.ts'
+import { createTestApp, createTestMerchant, startPayments, type TestPayments } from './payments-app.ts'
+
+let payments: TestPayments
+beforeAll(async () => {
+  payments = await startPayments({ work: true })
+})
+afterAll(() => payments.close())
+
+it('a test card that is disputed has a dispute over all of its first capture, once; other cards have none', async () => {
+  const app = await createTestApp(payments)
+  const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
+  const { db } = payments.database
+  const source = await customerPayment(payments, merchantId, { number: '1000000000020000' })
+  const charge = await payments.app.inject({
+    ...{ method: 'POST', url: `/merchants/${merchantId}/transactions`, headers: app.headers },
+    payload: { transactionId: source, currency: 'EUR', amount: 300 },
+  })
+  const { id } = charge.json<{ transaction: { id: string } }>().transaction
+  const other = await customerPayment(payments, merchantId)
+  await capture(payments, app, other, 300)
+  await capture(payments, app, id, 100)
+  const disputes = () => db.selectFrom('disputes').selectAll().where('merchant_id', '=', merchantId).execute()
+  await expect.poll(disputes, { timeout: 15_000 }).toHaveLength(1)
+  expect(await disputes()).toMatchObject([
+    { transaction_id: id, amount: 100n, status: 'open', reason_code: 4853, acquirer_ref: simulatedRef(id) },
+  ])
+  await capture(payments, app, id, 200)
+  expect(await db.selectFrom('outbox').select('kind').where('merchant_id', '=', merchantId).execute()).toEqual([])
+})
