@@ -2,10 +2,13 @@
 import { runCommandLine } from '@trestle/common/server/command-line.ts'
 import { migrateCommand } from '@trestle/service/migrate-command.ts'
 import { Command } from 'commander'
+import { adjustCommand } from './commands/adjust.ts'
 import { appCommand } from './commands/app.ts'
 import { attemptsCommand } from './commands/attempts.ts'
+import { disputeCommand } from './commands/dispute.ts'
 import { doctor } from './commands/doctor.ts'
 import { exceptionsCommand } from './commands/exceptions.ts'
+import { fraudCommand } from './commands/fraud.ts'
 import { fxCommand } from './commands/fx.ts'
 import { ledgerCommand } from './commands/ledger.ts'
 import { merchantCommand } from './commands/merchant.ts'
@@ -13,6 +16,7 @@ import { payoutCommand } from './commands/payout.ts'
 import { seedCommand } from './commands/seed.ts'
 import { serve } from './commands/serve.ts'
 import { pruneCommand, tasksCommand } from './commands/tasks.ts'
+import { vaultCommand } from './commands/vault.ts'
 import { webhookCommand } from './commands/webhook.ts'
 import { loadPaymentsConfig } from './config.ts'
 import { openOperatorDeps } from './deps.ts'
@@ -44,6 +48,10 @@ for (const command of [
   pruneCommand,
   seedCommand,
   webhookCommand,
+  adjustCommand,
+  disputeCommand,
+  fraudCommand,
+  vaultCommand,
 ])
   program.addCommand(command(operator))
 program

@@ -21,7 +21,7 @@ const documentDeps: PaymentsDeps = {
   limits: { requests: limit, apps: limit, failures: limit },
   repeats: { run: unused },
   acquirers: { names: [], find: unused, authorize: unused },
-  vault: { seal: unused, open: unused, macs: unused },
+  vault: { keyId: 0, seal: unused, open: unused, macs: unused },
   authorizationExpiryDays: 0,
   payouts: { schedule: 'off', minimum: 0, delayDays: { live: 0, test: 0 } },
   moves: { move: unused },

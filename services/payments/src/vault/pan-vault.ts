@@ -24,6 +24,8 @@ export type OpenPurpose = 'authorization' | 'rotation'
 
 /** The only way to a stored card number. */
 export interface PanVault {
+  /** The key that seals. */
+  readonly keyId: number
   seal(pan: string, place: PanPlace): SealedPan
   /** @throws UnsealError when it was altered, belongs to another row, or its key is gone */
   open(sealed: Buffer, place: PanPlace, purpose: OpenPurpose): string
@@ -42,6 +44,7 @@ export function createPanVault(vaultKeys: readonly [VaultKey, ...VaultKey[]], me
   const macKey = deriveKey(first, 'pan/mac')
   const macKeys = vaultKeys.map((key) => deriveKey(key, 'pan/mac'))
   return {
+    keyId: first.id,
     seal: (pan, place) => ({
       sealed: seal(sealing, pan, textOf(place)),
       keyId: first.id,

@@ -1,0 +1,80 @@
+import type { Command } from 'commander'
+import { OPERATOR } from '../access/caller.ts'
+import { insertOperatorAudit } from '../audit/audit-repository.ts'
+import type { OperatorDeps } from '../deps.ts'
+import { DEFAULT_REASON_CODE, type Dispute, reasonTitle } from '../disputes/dispute.ts'
+import { callCloseDispute, callOpenDispute } from '../disputes/dispute-repository.ts'
+import { formatMoney } from '../money/minor-units.ts'
+import { type Operation, type OperationInput, type Operator, operationGroup } from './operation.ts'
+
+/** `payments dispute …`: chargebacks that reach the operator on paper. */
+export function disputeCommand(operator: Operator): Command {
+  return operationGroup(operator, 'dispute', 'open and close disputes', operations)
+}
+
+const operations: readonly Operation[] = [
+  {
+    usage: 'open <transaction>',
+    description: 'dispute captured money',
+    options: [
+      ['--amount <amount>', 'in minor units; default: all that can be disputed'],
+      ['--reason <code>', `the code of the reason; default ${DEFAULT_REASON_CODE}`],
+      ['--reference <reference>', 'of the acquirer: a dispute is opened once under it'],
+    ],
+    run: open,
+  },
+  {
+    usage: 'won <dispute>',
+    description: 'close a dispute in favour of the merchant',
+    run: (deps, { words: [id = ''] }) => close(deps, id, 'won'),
+  },
+  {
+    usage: 'lost <dispute>',
+    description: 'close a dispute in favour of the cardholder: the money is taken, with the fee',
+    run: (deps, { words: [id = ''] }) => close(deps, id, 'lost'),
+  },
+]
+
+async function open({ database }: OperatorDeps, { words, options }: OperationInput): Promise<object> {
+  const [transactionId = ''] = words
+  const reasonCode = options.reason === undefined ? DEFAULT_REASON_CODE : Number(options.reason)
+  const title = reasonTitle(reasonCode)
+  if (title === undefined) throw new Error(`there is no reason ${options.reason}`)
+  const dispute = {
+    amount: readAmount(options.amount),
+    reasonCode,
+    reasonTitle: title,
+    acquirerRef: textOf(options.reference),
+  }
+  const opened = await callOpenDispute(database.lanes, { ...OPERATOR, transactionId, dispute })
+  if (opened.limit) throw new Error(`can dispute at most ${formatMoney(opened.limit.currency, opened.limit.amount)}`)
+  return answer({ database }, opened.dispute, `there is no transaction ${transactionId}`)
+}
+
+async function close({ database }: OperatorDeps, disputeId: string, outcome: 'won' | 'lost'): Promise<object> {
+  const closed = await callCloseDispute(database.lanes, { ...OPERATOR, disputeId, outcome })
+  if (closed.refusal === 'conflict') throw new Error(`dispute ${disputeId} was closed the other way`)
+  if (closed.refusal === 'trail-full') throw new Error('the trail of the transaction is full')
+  return answer({ database }, closed.dispute, `there is no dispute ${disputeId}`)
+}
+
+async function answer(
+  { database }: Pick<OperatorDeps, 'database'>,
+  dispute: Dispute | undefined,
+  missing: string,
+): Promise<object> {
+  if (!dispute) throw new Error(missing)
+  const { id, merchantId, transactionId, amount, currency, status, due } = dispute
+  await insertOperatorAudit(database.db, { action: `dispute.${status}`, merchantId, payload: { disputeId: id } })
+  return { id, transactionId, amount, currency, status, due }
+}
+
+function readAmount(text: unknown): number | undefined {
+  if (text === undefined) return undefined
+  if (!/^[1-9]\d{0,11}$/.test(String(text))) throw new Error('--amount is a number of minor units')
+  return Number(text)
+}
+
+function textOf(value: unknown): string | undefined {
+  return value === undefined ? undefined : String(value)
+}

@@ -1,0 +1,37 @@
+import type { Command } from 'commander'
+import { OPERATOR } from '../access/caller.ts'
+import { insertOperatorAudit } from '../audit/audit-repository.ts'
+import { callAddFraud } from '../frauds/fraud-repository.ts'
+import { type Operation, type Operator, operationGroup } from './operation.ts'
+
+/** `payments fraud …`: alerts that reach the operator on paper. */
+export function fraudCommand(operator: Operator): Command {
+  return operationGroup(operator, 'fraud', 'keep reports of fraud', operations)
+}
+
+const operations: readonly Operation[] = [
+  {
+    usage: 'add <transaction>',
+    description: 'keep a report of fraud; it moves no money',
+    options: [
+      ['--reason <code>', '0 to 8'],
+      ['--reported <instant>', 'when it was reported, as 2026-03-01T10:20:30Z'],
+      ['--reference <reference>', 'of the acquirer: a report is kept once under it'],
+    ],
+    run: async ({ database }, { words: [transactionId = ''], options: { reason, reported, reference } }) => {
+      if (reason !== undefined && !/^[0-8]$/.test(String(reason))) throw new Error('--reason is a number from 0 to 8')
+      if (reported !== undefined && Number.isNaN(Date.parse(String(reported))))
+        throw new Error('--reported is no instant')
+      const fraud = {
+        ...(reason === undefined ? {} : { reason: Number(reason) }),
+        ...(reported === undefined ? {} : { reported: String(reported) }),
+        ...(reference === undefined ? {} : { acquirerRef: String(reference) }),
+      }
+      const added = await callAddFraud(database.lanes, { ...OPERATOR, transactionId, fraud })
+      if (!added.fraud) throw new Error(`there is no transaction ${transactionId}`)
+      const { id, merchantId } = added.fraud
+      await insertOperatorAudit(database.db, { action: 'fraud.added', merchantId, payload: { fraudId: id } })
+      return { ...added.fraud }
+    },
+  },
+]

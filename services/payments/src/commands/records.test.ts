@@ -1,0 +1,154 @@
+import { createNoopMeter } from '@opentelemetry/api'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { customerPayment } from '../../test/customer-payment.ts'
+import { capture } from '../../test/operations.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  operatorDeps,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../test/payments-app.ts'
+import { commandRunner } from '../../test/run-command.ts'
+import { createPanVault } from '../vault/pan-vault.ts'
+import { adjustCommand } from './adjust.ts'
+import { disputeCommand } from './dispute.ts'
+import { fraudCommand } from './fraud.ts'
+import { vaultCommand } from './vault.ts'
+
+let payments: TestPayments
+let app: TestApp
+let merchantId: string
+let transactionId: string
+beforeAll(async () => {
+  payments = await startPayments()
+  app = await createTestApp(payments)
+  // Live: what comes on paper is recorded for real merchants.
+  merchantId = (await createTestMerchant(payments, app, { currency: 'EUR' })).id
+  transactionId = await customerPayment(payments, merchantId, { number: '4242424242424242', amount: 1_000 })
+  await capture(payments, app, transactionId, 1_000)
+})
+afterAll(() => payments.close())
+
+const commands = [adjustCommand, disputeCommand, fraudCommand, vaultCommand]
+const { run, json } = commandRunner(commands, () => operatorDeps(payments))
+const audit = () =>
+  payments.database.db
+    .selectFrom('audit')
+    .select(['action', 'payload', 'merchant_id', 'identity_id'])
+    .orderBy('created', 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+const get = async (url: string) => (await payments.app.inject({ url, headers: app.headers })).json()
+
+describe('payments dispute', () => {
+  it('open, lost, won: records disputes of live money, once for each reference', async () => {
+    const opened = await json<{ id: string }>(
+      'dispute',
+      'open',
+      transactionId,
+      '--amount',
+      '300',
+      '--reason',
+      '4837',
+      '--reference',
+      'paper 1',
+    )
+    expect(opened).toEqual({
+      ...{ id: opened.id, transactionId, amount: 300, currency: 'EUR', status: 'open', due: expect.any(String) },
+    })
+    expect(await json('dispute', 'open', transactionId, '--reference', 'paper 1')).toEqual(opened)
+    expect(await audit()).toEqual({
+      ...{ action: 'dispute.open', payload: { disputeId: opened.id }, merchant_id: merchantId, identity_id: null },
+    })
+    for (const _ of [1, 2]) expect(await json('dispute', 'lost', opened.id)).toMatchObject({ status: 'lost' })
+    await expect(run('dispute', 'won', opened.id)).rejects.toThrow(`dispute ${opened.id} was closed the other way`)
+    const rest = await json<{ id: string }>('dispute', 'open', transactionId)
+    expect(rest).toMatchObject({ amount: 700 })
+    await expect(run('dispute', 'open', transactionId)).rejects.toThrow('can dispute at most EUR 0.00')
+    expect(await json('dispute', 'won', rest.id)).toMatchObject({ status: 'won' })
+    expect(await get(`/transactions/${transactionId}`)).toMatchObject({ transaction: { disputedAmount: 300 } })
+  })
+
+  it('fails on what does not exist or is no value', async () => {
+    await expect(run('dispute', 'open', UNKNOWN_ID)).rejects.toThrow(`there is no transaction ${UNKNOWN_ID}`)
+    await expect(run('dispute', 'won', UNKNOWN_ID)).rejects.toThrow(`there is no dispute ${UNKNOWN_ID}`)
+    await expect(run('dispute', 'open', transactionId, '--reason', '1')).rejects.toThrow('there is no reason 1')
+    await expect(run('dispute', 'open', transactionId, '--amount', '0')).rejects.toThrow('--amount is a number')
+  })
+})
+
+describe('payments fraud', () => {
+  it('add: keeps a report, once for each reference', async () => {
+    const words = [
+      'fraud',
+      'add',
+      transactionId,
+      '--reason',
+      '6',
+      '--reported',
+      '2026-03-01T10:20:30Z',
+      '--reference',
+      'p',
+    ]
+    const { id } = await json<{ id: string }>(...words)
+    expect(await json(...words)).toMatchObject({ id, transactionId, reason: 6, reported: '2026-03-01T10:20:30.000Z' })
+    expect(await get(`/frauds/${id}`)).toMatchObject({ fraud: { reason: 6 } })
+    expect(await audit()).toMatchObject({ action: 'fraud.added', payload: { fraudId: id } })
+    expect(await json('fraud', 'add', transactionId)).toMatchObject({ reason: null, reported: null })
+    await expect(run('fraud', 'add', UNKNOWN_ID)).rejects.toThrow(`there is no transaction ${UNKNOWN_ID}`)
+    await expect(run('fraud', 'add', transactionId, '--reason', '9')).rejects.toThrow('from 0 to 8')
+    await expect(run('fraud', 'add', transactionId, '--reported', 'x')).rejects.toThrow('is no instant')
+  })
+})
+
+describe('payments adjust', () => {
+  it('books a line to the balance, up and down', async () => {
+    const { id } = await createTestMerchant(payments, app, { currency: 'EUR' })
+    const up = await json<{ lineId: string }>('adjust', id, '+500', 'Welcome')
+    expect(up).toEqual({ lineId: up.lineId, balance: 500 })
+    expect(await json('adjust', id, '-700', 'Correction of 1 March')).toMatchObject({ balance: -200 })
+    expect(await get(`/lines/${up.lineId}`)).toMatchObject({ adjustment: true, balance: 500, description: 'Welcome' })
+    expect(await get(`/merchants/${id}`)).toMatchObject({ merchant: { balance: -200 } })
+    expect(await audit()).toMatchObject({ action: 'balance.adjusted', merchant_id: id, payload: { amount: -700 } })
+    await expect(run('adjust', UNKNOWN_ID, '5', 'x')).rejects.toThrow(`there is no merchant ${UNKNOWN_ID}`)
+    await expect(run('adjust', id, '0', 'x')).rejects.toThrow('the amount is a number of minor units')
+    await expect(run('adjust', id, '1', '')).rejects.toThrow('the text has 1 to 255 characters')
+  })
+})
+
+describe('payments vault', () => {
+  const [old, fresh] = [
+    { id: 1, key: Buffer.alloc(32, 1) },
+    { id: 2, key: Buffer.alloc(32, 2) },
+  ]
+  const vaultOf = (...keys: [typeof old, ...(typeof old)[]]) => createPanVault(keys, createNoopMeter())
+  const withVault = (vault: ReturnType<typeof vaultOf>) =>
+    commandRunner(commands, () => ({ ...operatorDeps(payments), vault }))
+
+  it('rotate: seals every number with the first key, once; the old key is no longer needed', async () => {
+    const { id } = await createTestMerchant(payments, app, { test: true })
+    const source = await customerPayment(payments, id, { number: '1000000000000000' })
+    const all = await payments.database.db.selectFrom('instruments').select('id').execute()
+    const both = withVault(vaultOf(fresh, old))
+    await expect(withVault(vaultOf(fresh)).run('vault', 'rotate')).rejects.toThrow('key 1, which is not configured')
+    const turns = await Promise.all([both.json('vault', 'rotate'), both.json('vault', 'rotate')])
+    const rotated = turns.map((turn) => Object(turn).rotated)
+    expect(rotated.reduce((a, b) => a + b)).toBe(all.length)
+    expect(await both.json('vault', 'rotate')).toEqual({ rotated: 0, keyId: 2 })
+    expect(await both.json('vault', 'keys')).toEqual([{ keyId: 2, count: all.length }])
+    const row = await payments.database.db
+      .selectFrom('transactions')
+      .innerJoin('instruments', 'instruments.id', 'transactions.instrument_id')
+      .select(['instruments.id', 'pan_sealed', 'pan_mac'])
+      .where('transactions.id', '=', source)
+      .executeTakeFirstOrThrow()
+    const vault = vaultOf(fresh)
+    const place = { merchantId: id, instrumentId: row.id }
+    expect(vault.open(row.pan_sealed, place, 'authorization')).toBe('1000000000000000')
+    expect(vault.macs('1000000000000000')).toEqual([row.pan_mac])
+  })
+})
