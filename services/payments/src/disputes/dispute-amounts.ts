@@ -1,0 +1,35 @@
+import type { Amounts } from '../transactions/amounts.ts'
+import type { Dispute } from './dispute.ts'
+
+/** What opening a dispute does: `amount` is what is disputed. */
+export type OpenVerdict =
+  | { readonly verdict: 'done'; readonly amount: bigint; readonly amounts: Amounts }
+  | { readonly verdict: 'limit-exceeded'; readonly possible: bigint }
+
+/**
+ * Disputes captured money that is neither refunded nor disputed: all of it, or `asked` of it. What an open dispute is about
+ * is reserved. @see contract 9.2, 13; SQL function `dispute_open`
+ */
+export function openDispute(amounts: Amounts, asked: bigint | undefined): OpenVerdict {
+  const possible = amounts.captured - amounts.refunded - amounts.disputed
+  const amount = asked ?? possible
+  if (amount < 1n || amount > possible) return { verdict: 'limit-exceeded', possible }
+  return { verdict: 'done', amount, amounts: { ...amounts, disputed: amounts.disputed + amount } }
+}
+
+/** What closing a dispute does; `repeated`: it was closed so before. */
+export type CloseVerdict =
+  | { readonly verdict: 'done' | 'repeated'; readonly amounts: Amounts }
+  | { readonly verdict: 'conflict' }
+
+/** Won, the money is free again; lost, it is gone for good. @see contract 9.2, 13; SQL function `dispute_close` */
+export function closeDispute(
+  amounts: Amounts,
+  { amount, status }: Pick<Dispute, 'amount' | 'status'>,
+  outcome: 'won' | 'lost',
+): CloseVerdict {
+  if (status !== 'open') return status === outcome ? { verdict: 'repeated', amounts } : { verdict: 'conflict' }
+  const { disputed, lost } = amounts
+  const after = outcome === 'won' ? { disputed: disputed - amount } : { lost: lost + amount }
+  return { verdict: 'done', amounts: { ...amounts, ...after } }
+}

@@ -1,0 +1,61 @@
+import pg from 'pg'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { customerPayment } from './customer-payment.ts'
+import { createTestApp, createTestMerchant, startPayments, type TestPayments } from './payments-app.ts'
+import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
+
+const NUMBER = '4242424242424242'
+const lines: object[] = []
+let north: StubAcquirer
+let payments: TestPayments
+beforeAll(async () => {
+  north = createStubAcquirer()
+  payments = await startPayments({ acquirers: new Map([['north', north]]), onLog: (line) => lines.push(line) })
+})
+afterAll(() => payments.close())
+
+/** Every row of every table, the job queue's too, as text; bytes as they are and in hexadecimal digits. */
+async function dump(): Promise<string> {
+  const client = new pg.Client({ connectionString: payments.url })
+  await client.connect()
+  const tables = await client.query<{ name: string }>(
+    `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
+     WHERE schemaname IN ('payments', 'payments_jobs')`,
+  )
+  const texts: string[] = []
+  for (const { name } of tables.rows) {
+    const { rows } = await client.query<{ text: string }>(`SELECT t::text AS text FROM ${name} t`)
+    texts.push(...rows.map(({ text }) => text))
+  }
+  await client.end()
+  return texts.join('\n')
+}
+
+it('a card number that was charged, refused and lost track of stands nowhere in clear', async () => {
+  const app = await createTestApp(payments)
+  const { id } = await createTestMerchant(payments, app, { currency: 'EUR' })
+  await payments.database.db.updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', id).execute()
+  const transactionId = await customerPayment(payments, id, { number: NUMBER })
+  const charge = (key: string) =>
+    payments.app.inject({
+      ...{ method: 'POST', url: `/merchants/${id}/transactions` },
+      headers: { ...app.headers, 'idempotency-key': key },
+      payload: { transactionId, currency: 'EUR', amount: 5, custom: { a: 1 } },
+    })
+  const asked = Promise.withResolvers<string>()
+  north.answers.authorize = async ({ card }) => {
+    asked.resolve(card.number())
+    return { verdict: 'approved', ref: 'r', networkRef: null }
+  }
+  const answers = [await charge('approved')]
+  expect(await asked.promise).toBe(NUMBER)
+  north.answers.authorize = async () => ({ verdict: 'declined', statusCode: 'PAYMENT_CARD_LOST' })
+  answers.push(await charge('declined'))
+  north.answers.authorize = ({ card }) => Promise.reject(new Error(`no route to the issuer of ${card.number()}`))
+  answers.push(await charge('unknown'))
+  expect(answers.map(({ statusCode }) => statusCode)).toEqual([201, 400, 400])
+  const everywhere = [await dump(), ...answers.map(({ body, headers }) => body + JSON.stringify(headers))].join('\n')
+  expect(everywhere).toContain(transactionId)
+  for (const secret of [NUMBER, Buffer.from(NUMBER).toString('hex'), app.key]) expect(everywhere).not.toContain(secret)
+  expect(lines.length).toBeGreaterThan(0)
+})

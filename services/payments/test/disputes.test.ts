@@ -1,0 +1,99 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { OPERATOR } from '../src/access/caller.ts'
+import type { Dispute } from '../src/disputes/dispute.ts'
+import { closeDispute, openDispute } from '../src/disputes/dispute-amounts.ts'
+import { callCloseDispute, callOpenDispute } from '../src/disputes/dispute-repository.ts'
+import { type Amounts, authorized, operate } from '../src/transactions/amounts.ts'
+import { customerPayment } from './customer-payment.ts'
+import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+
+let payments: TestPayments
+let app: TestApp
+let merchantId: string
+beforeAll(async () => {
+  payments = await startPayments()
+  app = await createTestApp(payments)
+  merchantId = (await createTestMerchant(payments, app, { test: true, currency: 'EUR' })).id
+})
+afterAll(() => payments.close())
+
+const AMOUNT = 1_000
+const share = fc.integer({ min: 1, max: 600 })
+const step = fc.oneof(
+  fc.record({ step: fc.constantFrom('capture' as const, 'refund' as const), amount: share }),
+  fc.record({ step: fc.constant('open' as const), amount: fc.option(share, { nil: undefined }) }),
+  fc.record({
+    ...{
+      step: fc.constant('close' as const),
+      place: fc.nat(5),
+      outcome: fc.constantFrom('won' as const, 'lost' as const),
+    },
+  }),
+)
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
+
+/** A transaction with its disputes, as the models have it. */
+interface State {
+  amounts: Amounts
+  trailLength: number
+  readonly disputes: Pick<Dispute, 'id' | 'amount' | 'status'>[]
+}
+
+/** Takes a step on both sides and compares what they say. */
+async function take(transactionId: string, state: State, next: Step): Promise<void> {
+  const { lanes } = payments.database
+  if (next.step === 'open') {
+    const expected = openDispute(state.amounts, next.amount === undefined ? undefined : BigInt(next.amount))
+    const dispute = { amount: next.amount, reasonCode: 4853, reasonTitle: 'x' }
+    const { limit, dispute: opened } = await callOpenDispute(lanes, { ...OPERATOR, transactionId, dispute })
+    expect(limit?.amount).toBe(expected.verdict === 'done' ? undefined : expected.possible)
+    if (expected.verdict !== 'done' || !opened) return
+    expect(opened).toMatchObject({ amount: expected.amount, status: 'open' })
+    state.amounts = expected.amounts
+    state.disputes.push(opened)
+  } else if (next.step === 'close') {
+    const index = next.place % state.disputes.length
+    const dispute = state.disputes[index]
+    if (!dispute) return
+    const expected = closeDispute(state.amounts, dispute, next.outcome)
+    const closed = await callCloseDispute(lanes, { ...OPERATOR, disputeId: dispute.id, outcome: next.outcome })
+    expect(closed.refusal).toBe(expected.verdict === 'conflict' ? 'conflict' : undefined)
+    if (expected.verdict === 'conflict') return
+    expect(closed.dispute?.status).toBe(next.outcome)
+    state.amounts = expected.amounts
+    state.trailLength += expected.verdict === 'done' ? 1 : 0
+    state.disputes[index] = { ...dispute, status: next.outcome }
+  } else {
+    const expected = operate(state.amounts, next.step, BigInt(next.amount))
+    const url = `/transactions/${transactionId}/${next.step}s`
+    const response = await payments.app.inject({
+      method: 'POST',
+      url,
+      headers: app.headers,
+      payload: { amount: next.amount },
+    })
+    expect(response.statusCode).toBe(expected.verdict === 'done' ? 201 : 400)
+    if (expected.verdict !== 'done') return
+    state.amounts = expected.amounts
+    state.trailLength += 1
+  }
+}
+
+it('dispute_open and dispute_close agree with their models after any steps', { timeout: 120_000 }, async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
+      const transactionId = await customerPayment(payments, merchantId, { amount: AMOUNT })
+      const state: State = { amounts: authorized(BigInt(AMOUNT)), trailLength: 0, disputes: [] }
+      await take(transactionId, state, { step: 'capture', amount: 600 })
+      for (const next of steps) await take(transactionId, state, next)
+      const row = await payments.database.db
+        .selectFrom('transactions')
+        .select(['amount', 'pending', 'captured', 'refunded', 'voided', 'disputed', 'lost', 'trail_length'])
+        .where('id', '=', transactionId)
+        .executeTakeFirst()
+      expect(row).toEqual({ ...state.amounts, trail_length: state.trailLength })
+    }),
+    { numRuns: 30 },
+  )
+})
