@@ -1,5 +1,5 @@
 /** Whose key it is: $1 its MAC. */
-export const CALLER = 'k.mac = $1 AND k.revoked IS NULL AND (k.expires IS NULL OR k.expires > now())'
+const CALLER = 'k.mac = $1 AND k.revoked IS NULL AND (k.expires IS NULL OR k.expires > now())'
 
 export const ME = `SELECT a.id, a.name, a.created
   FROM payments.app_keys k JOIN payments.apps a ON a.id = k.app_id WHERE ${CALLER}`
