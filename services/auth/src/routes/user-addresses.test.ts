@@ -146,6 +146,17 @@ describe('PUT /user with an email: secure change', () => {
     })
   })
 
+  it('200 and 403: messages that are used at once are used one after the other, each once', async () => {
+    const person = await createSignedIn(secure)
+    const email = nextEmail()
+    const { toNew, toCurrent } = await askForChange(secure, person, email)
+    const tokens = [toNew.token, toCurrent?.token, toNew.token, toCurrent?.token]
+    const answers = await Promise.all(tokens.map((token_hash) => verify(secure, { token_hash })))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 403, 403])
+    const bodies = answers.filter(({ status }) => status === 200).map(({ body }) => body.user?.email ?? body.msg)
+    expect(bodies.sort()).toEqual([HALF.msg, email])
+  })
+
   it('303: links end in a message first, then in a session, or in a code', async () => {
     const person = await createSignedIn(secure)
     const { toNew, toCurrent } = await askForChange(secure, person, nextEmail())

@@ -77,8 +77,8 @@ async function change(
     ...(data && { raw_user_meta_data: mergeMetadata(user.userMetadata, data) }),
     ...(appMetadata && { raw_app_meta_data: mergeMetadata(user.appMetadata, appMetadata) }),
   })
-  await recordAudit(trx, deps, { action: 'user_modified', actor: user, ip: context.ip })
   await changeOwnAddresses(trx, deps, current, { changes, context })
+  await recordAudit(trx, deps, { action: 'user_modified', actor: user, ip: context.ip })
 }
 
 /** With a new password everybody else is signed out, and no message that is on its way works any more (contract 4.6). */
