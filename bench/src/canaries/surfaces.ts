@@ -1,0 +1,45 @@
+import pg from 'pg'
+
+/** Something that leaves the service, or stays behind it. */
+export interface Surface {
+  readonly name: string
+  readonly text: string
+}
+
+/** Looks for secrets as they are, as hexadecimal digits and in base64. @returns a line for each that was found */
+export function findLeaks(surfaces: readonly Surface[], secrets: ReadonlyMap<string, string>): readonly string[] {
+  return surfaces.flatMap(({ name, text }) =>
+    [...secrets].flatMap(([secret, value]) => {
+      if (value.length < 10) return [`the ${secret} is too short to be looked for`]
+      const at = formsOf(value).map((form) => text.indexOf(form))
+      const found = at.find((position) => position >= 0)
+      return found === undefined
+        ? []
+        : [`the ${secret} is in the ${name}: …${text.slice(Math.max(0, found - 60), found)}`]
+    }),
+  )
+}
+
+function formsOf(value: string): readonly string[] {
+  const bytes = Buffer.from(value)
+  return [value, bytes.toString('hex'), bytes.toString('base64').replace(/=+$/, '')]
+}
+
+/** Every row of every table of the service and its queue, as text; bytes are hexadecimal digits. */
+export async function dumpDatabase(url: string): Promise<string> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows: tables } = await client.query<{ name: string }>(
+      `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname LIKE 'payments%'`,
+    )
+    const lines: string[] = []
+    for (const { name } of tables) {
+      const { rows } = await client.query<{ line: string }>(`SELECT t::text AS line FROM ${name} t`)
+      lines.push(name, ...rows.map(({ line }) => line))
+    }
+    return lines.join('\n')
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod'
+
+type Method = 'GET' | 'POST'
+
+/** A client that keeps what it is answered. */
+export interface Visitor {
+  /** Sends JSON, and reads whatever comes. */
+  ask(method: Method, path: string, body?: object, headers?: Readonly<Record<string, string>>): Promise<unknown>
+  /** Sends a text that claims to be JSON. */
+  send(method: Method, path: string, text: string): Promise<unknown>
+  /** Asks for what is answered once, which is not kept. @throws Error when it is not given */
+  take(method: Method, path: string, body?: object): Promise<Taken>
+  /** Headers and bodies of all answers but those of `take`. */
+  answers(): string
+}
+
+const Taken = z.object({
+  app: z.object({ key: z.string() }).optional(),
+  key: z.object({ key: z.string() }).optional(),
+  webhook: z.object({ id: z.string(), secret: z.string() }).optional(),
+})
+type Taken = z.infer<typeof Taken>
+
+export function createVisitor({ url, key }: { readonly url: string; readonly key: string }): Visitor {
+  const kept: string[] = []
+  const own = {
+    authorization: `Basic ${Buffer.from(`:${key}`).toString('base64')}`,
+    'content-type': 'application/json',
+  }
+  const call = async (path: string, init: RequestInit) => {
+    const response = await fetch(url + path, { redirect: 'manual', ...init })
+    return { response, text: await response.text() }
+  }
+  const keep = async (path: string, init: RequestInit) => {
+    const { response, text } = await call(path, init)
+    kept.push(`${response.status} ${JSON.stringify([...response.headers])}\n${text}\n`)
+    return text
+  }
+  return {
+    ask: (method, path, body, headers) =>
+      keep(path, { method, headers: { ...own, ...headers }, ...(body ? { body: JSON.stringify(body) } : {}) }),
+    send: (method, path, text) => keep(path, { method, headers: own, body: text }),
+    take: async (method, path, body) => {
+      const { response, text } = await call(path, { method, headers: own, body: JSON.stringify(body ?? {}) })
+      if (!response.ok) throw new Error(`${method} ${path} answers ${response.status}: ${text}`)
+      return Taken.parse(JSON.parse(text))
+    },
+    answers: () => kept.join(''),
+  }
+}
