@@ -1,7 +1,8 @@
 import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { settleDatabase, startDatabase } from '@trestle/stack/postgres/embedded-database.ts'
-import { findServerState } from '@trestle/stack/postgres/leftover-server.ts'
+import { createClusterOnce, DATABASE_USER } from '@trestle/stack/postgres/cluster.ts'
+import { settleDatabase } from '@trestle/stack/postgres/embedded-database.ts'
+import { serverEndSteps, startServer } from '@trestle/stack/postgres/server.ts'
 import pg from 'pg'
 import { moveToCores } from './processes/cores.ts'
 import { freePort } from './processes/free-port.ts'
@@ -10,6 +11,8 @@ import { freePort } from './processes/free-port.ts'
 export interface DatabaseServer {
   /** Makes an empty database and answers its URL. */
   create(name: string): Promise<string>
+  /** SIGKILL, and a new start on the same data. @throws Error when the server is not the bench's own */
+  crash(): Promise<void>
   /** Drops what was created, and ends the server when it is the bench's own. */
   close(): Promise<void>
 }
@@ -36,6 +39,10 @@ export async function openDatabaseServer({ url, folder, cores }: DatabaseOptions
       created.push(name)
       return Object.assign(new URL(serverUrl), { pathname: `/${name}` }).href
     },
+    crash: async () => {
+      if (!own) throw new Error('only a server of the bench is killed')
+      await own.crash()
+    },
     close: async () => {
       if (own) return own.end()
       for (const name of created) await execute(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`)
@@ -49,17 +56,27 @@ async function startOwn(folder: string, cores: string | undefined) {
   // As root, PostgreSQL runs as another user, who must get in.
   chmodSync(folder, 0o711)
   const home = await settleDatabase(data, join(folder, 'state'))
-  const server = await startDatabase(home, {
-    port: await freePort(),
-    password: 'bench',
-    logFile: join(folder, 'postgres.log'),
-    say: () => {},
-    stop: new AbortController().signal,
-  })
-  const pid = findServerState(home.data)?.pid
-  if (pid !== undefined && cores !== undefined) moveToCores(pid, cores)
-  return server
+  await createClusterOnce(home, PASSWORD)
+  const port = await freePort()
+  const logFile = join(folder, 'postgres.log')
+  const start = async () => {
+    const server = await startServer({ home, port, logFile, signal: new AbortController().signal })
+    if (cores !== undefined) moveToCores(server.pid, cores)
+    return server
+  }
+  let server = await start()
+  return {
+    url: `postgres://${DATABASE_USER}:${PASSWORD}@127.0.0.1:${port}/postgres`,
+    crash: async () => {
+      process.kill(server.pid, 'SIGKILL')
+      await server.ended
+      server = await start()
+    },
+    end: () => server.end(serverEndSteps),
+  }
 }
+
+const PASSWORD = 'bench'
 
 /** Runs one statement over a connection of its own, and answers its rows. */
 export async function execute(url: string, statement: string): Promise<readonly unknown[]> {

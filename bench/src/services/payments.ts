@@ -84,7 +84,7 @@ function begunElsewhere(tokens: readonly string[]): readonly string[] {
 }
 
 /** Adds so many authorized transactions below each merchant, or below one. Their cards can be charged by nobody. */
-async function insertTransactions(execute: ScenarioContext['execute'], count: number, merchantId?: string) {
+export async function insertTransactions(execute: ScenarioContext['execute'], count: number, merchantId?: string) {
   const condition = merchantId === undefined ? '' : `WHERE b.merchant_id = '${merchantId}'`
   await execute(`
     WITH card AS (
@@ -105,7 +105,8 @@ async function listTransactions(execute: ScenarioContext['execute'], rest: strin
   return Ids.parse(await execute(`SELECT id FROM payments.transactions ${rest}`))
 }
 
-function newMerchant(count: number) {
+/** The least that makes a merchant that is only for tests. */
+export function newMerchant(count: number) {
   return {
     name: `Shop ${count}`,
     currency: 'DKK',

@@ -1,0 +1,134 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { type DatabaseServer, execute, openDatabaseServer } from './database.ts'
+import { deploy } from './deployment.ts'
+import { post, request } from './services/http-client.ts'
+import { insertTransactions, newMerchant } from './services/payments.ts'
+import { distributionOf } from './statistics.ts'
+
+// How the time of a request grows with the rows of a merchant: `node bench/src/ledger-growth.ts [sizes]`, by default
+// 1000,100000,1000000 transactions and as many lines. Each size has a database and a service of its own; all are asked in
+// turn, so that what disturbs the machine disturbs them alike. The goal is 1.2 times the smallest.
+
+const GOAL = 1.2
+const ROUNDS = 61
+const PAGE = 100
+
+const sizes = (process.argv[2] ?? '1000,100000,1000000').split(',').map(Number)
+if (!sizes.every((size) => Number.isInteger(size) && size >= PAGE))
+  throw new Error(`sizes are ${PAGE} or more, by commas`)
+const folder = mkdtempSync(join(tmpdir(), 'trestle-bench-'))
+// As root, PostgreSQL runs as another user, who must reach its data.
+chmodSync(folder, 0o711)
+
+/** A service over a merchant with so many transactions and lines. */
+interface Grown {
+  readonly size: number
+  readonly url: string
+  readonly merchantId: string
+  readonly headers: Readonly<Record<string, string>>
+  /** From the newest to the oldest, a few of them. */
+  readonly transactions: readonly string[]
+}
+
+const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
+const CreatedMerchant = z.object({ merchant: z.object({ id: z.string() }) })
+const Ids = z.array(z.object({ id: z.string() }))
+
+/** What is asked. `at` stands from 0, the newest, to 1, the oldest. */
+const questions: readonly (readonly [name: string, ask: (grown: Grown, round: number) => Promise<unknown>])[] = [
+  ...[0, 0.5, 0.9].flatMap((at) => [
+    [`page of transactions at ${at}`, (grown: Grown) => page(grown, 'transactions', at)] as const,
+    [`page of lines at ${at}`, (grown: Grown) => page(grown, 'lines', at)] as const,
+  ]),
+  [
+    'page of transactions, oldest first',
+    (grown) => read(grown, `/merchants/${grown.merchantId}/transactions?limit=${PAGE}&after=${'0'.repeat(24)}`),
+  ],
+  ['transaction by id', (grown, round) => read(grown, `/transactions/${pick(grown, round)}`)],
+  [
+    'capture',
+    (grown, round) => post(`${grown.url}/transactions/${pick(grown, round)}/captures`, { amount: 1 }, grown.headers),
+  ],
+]
+
+try {
+  await using started = new AsyncDisposableStack()
+  const url = process.env.BENCH_DATABASE_URL
+  const database = await openDatabaseServer({ url, folder: join(folder, 'postgres'), cores: undefined })
+  started.defer(database.close)
+  const all: Grown[] = []
+  for (const size of sizes) all.push(await grow(size, database, started))
+  say(`median of ${ROUNDS} requests in turn, one at a time; a page has ${PAGE} rows`)
+  say(['', ...sizes.map((size) => `${size} rows`), 'times'].map(pad).join(' '))
+  for (const [name, ask] of questions) {
+    const times = all.map((): number[] => [])
+    for (let round = -5; round < ROUNDS; round += 1) {
+      for (const [index, grown] of all.entries()) {
+        const startMs = performance.now()
+        await ask(grown, round + 5)
+        if (round >= 0) times[index]?.push(performance.now() - startMs)
+      }
+    }
+    const medians = times.map((each) => distributionOf(each).median)
+    const growth = (medians.at(-1) ?? 0) / (medians[0] ?? 1)
+    const verdict = `${growth.toFixed(2)} ${growth <= GOAL ? 'met' : 'NOT MET'}`
+    say([name, ...medians.map((median) => `${median.toFixed(2)} ms`), verdict].map(pad).join(' '))
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function grow(size: number, database: DatabaseServer, started: AsyncDisposableStack): Promise<Grown> {
+  const databaseUrl = await database.create(`trestle_bench_growth_${size}`)
+  const checkout = join(import.meta.dirname, '..', '..')
+  const own = join(folder, String(size))
+  const deployment = await deploy('payments', { checkout, folder: own, databaseUrl, env: { PAYMENTS_RATE_KEY: '0' } })
+  const server = await deployment.start({ cores: undefined, coreCount: availableParallelism() })
+  started.defer(server.stop)
+  const { app } = CreatedApp.parse(await post(`${server.url}/apps`, {}))
+  const headers = { authorization: `Basic ${Buffer.from(`:${app.key}`).toString('base64')}` }
+  const { merchant } = CreatedMerchant.parse(await post(`${server.url}/merchants`, newMerchant(size), headers))
+  await insertTransactions((statement) => execute(databaseUrl, statement), size)
+  await execute(databaseUrl, insertLines(merchant.id, size))
+  await execute(databaseUrl, 'VACUUM ANALYZE')
+  const some = Math.max(1, Math.floor(size / 1_000))
+  const rows = await execute(
+    databaseUrl,
+    `SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id DESC) AS n FROM payments.transactions) t
+     WHERE n % ${some} = 0 ORDER BY id DESC`,
+  )
+  return { size, url: server.url, merchantId: merchant.id, headers, transactions: Ids.parse(rows).map(({ id }) => id) }
+}
+
+/** Lines at the ids of the transactions: they prove nothing, and are only there to be listed. */
+function insertLines(merchantId: string, count: number): string {
+  return `INSERT INTO payments.lines (merchant_id, id, created, kind, balance, fee, description, transaction_id, amount, currency,
+      balance_after, journal_id, test, hash, hash_version)
+    SELECT merchant_id, id, created, 'capture', 98, 2, 'Capture ' || id, id, 100, currency, 98, id, test,
+      decode(repeat('00', 32), 'hex'), 1
+    FROM payments.transactions WHERE merchant_id = '${merchantId}' ORDER BY id LIMIT ${count}`
+}
+
+function page(grown: Grown, list: string, at: number): Promise<unknown> {
+  const before = grown.transactions[Math.floor(at * grown.transactions.length)]
+  return read(grown, `/merchants/${grown.merchantId}/${list}?limit=${PAGE}&before=${before}`)
+}
+
+function read({ url, headers }: Grown, path: string): Promise<unknown> {
+  return request(url + path, { headers })
+}
+
+function pick({ transactions }: Grown, round: number): string {
+  return transactions[(round * 7) % transactions.length] ?? ''
+}
+
+function pad(cell: string, index: number): string {
+  return index === 0 ? cell.padEnd(36) : cell.padStart(14)
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
