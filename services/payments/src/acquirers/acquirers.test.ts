@@ -1,4 +1,4 @@
-import { createNoopMeter } from '@opentelemetry/api'
+import { createNoopMeter, type Meter } from '@opentelemetry/api'
 import { expect, it } from 'vitest'
 import type { Acquirer, AuthorizationRequest } from './acquirer.ts'
 import { createAcquirers } from './acquirers.ts'
@@ -21,9 +21,14 @@ function withAcquirer(authorize: Acquirer['authorize'], wait: (ms: number, signa
   const warned: object[] = []
   const logger = { warn: (fields: object) => void warned.push(fields) }
   const others = new Map([['north', port]])
-  return { warned, acquirers: createAcquirers({ simulator: port, others, wait, logger, meter: createNoopMeter() }) }
+  return {
+    port,
+    warned,
+    acquirers: createAcquirers({ simulator: port, others, wait, logger, meter: createNoopMeter() }),
+  }
 }
 
+const quiet = { wait: () => never, logger: { warn: () => {} } }
 const never = new Promise<never>(() => {})
 
 it('answers what the acquirer answers, and gives up the waiting', async () => {
@@ -40,6 +45,24 @@ it('answers what the acquirer answers, and gives up the waiting', async () => {
   expect(await acquirers.authorize(null, request)).toEqual(approved)
   expect(signals.map((signal) => signal?.aborted)).toEqual([true, true])
   expect(acquirers.names).toEqual(['north'])
+})
+
+it('times every call, however it ends', async () => {
+  const recorded: unknown[] = []
+  const meter: Meter = Object.assign(Object.create(createNoopMeter()), {
+    createHistogram: () => ({ record: (seconds: number, labels: object) => recorded.push([seconds >= 0, labels]) }),
+  })
+  const { port } = withAcquirer(
+    async () => approved,
+    () => never,
+  )
+  const acquirers = createAcquirers({ simulator: port, others: new Map([['north', port]]), meter, ...quiet })
+  await acquirers.authorize(null, request)
+  await expect(acquirers.find('north')?.inquire('x')).rejects.toThrow('not asked')
+  expect(recorded).toEqual([
+    [true, { acquirer: 'simulator', call: 'authorize' }],
+    [true, { acquirer: 'north', call: 'inquire' }],
+  ])
 })
 
 it('does not know what is not answered in time, breaks, or is asked of nobody', async () => {

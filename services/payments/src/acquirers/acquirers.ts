@@ -1,5 +1,6 @@
 import type { Meter } from '@opentelemetry/api'
 import type { Acquirer, AuthorizationOutcome, AuthorizationRequest } from './acquirer.ts'
+import { measuredAcquirer } from './measured-acquirer.ts'
 
 /** The acquirers of this installation. Test merchants have the simulator, live ones the one that an operator gave them. */
 export interface Acquirers {
@@ -27,12 +28,13 @@ export function createAcquirers({ simulator, others, meter, logger, wait }: Acqu
     description: 'Authorizations by outcome',
   })
   const seconds = meter.createHistogram('payments_acquirer_seconds', { description: 'Calls of acquirers', unit: 's' })
-  const find = (name: string | null) => (name === null ? simulator : others.get(name))
+  const own = measuredAcquirer('simulator', simulator, seconds)
+  const byName = new Map([...others].map(([name, other]) => [name, measuredAcquirer(name, other, seconds)]))
+  const find = (name: string | null) => (name === null ? own : byName.get(name))
   return {
     names: [...others.keys()],
     find,
     authorize: async (name, request) => {
-      const started = performance.now()
       const patience = new AbortController()
       const late = wait(BUDGET_MS, patience.signal).then((): AuthorizationOutcome => ({ verdict: 'unknown' }))
       late.catch(() => {})
@@ -42,9 +44,7 @@ export function createAcquirers({ simulator, others, meter, logger, wait }: Acqu
         return { verdict: 'unknown' }
       })
       patience.abort()
-      const labels = { test: name === null, scheme: request.card.scheme ?? 'unknown', outcome: outcome.verdict }
-      authorizations.add(1, labels)
-      seconds.record((performance.now() - started) / 1_000, { acquirer: name ?? 'simulator', call: 'authorize' })
+      authorizations.add(1, { test: name === null, scheme: request.card.scheme ?? 'unknown', outcome: outcome.verdict })
       return outcome
     },
   }

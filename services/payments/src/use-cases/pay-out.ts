@@ -2,6 +2,7 @@ import { admit, type Flaw } from '../access/admit.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { invalidFields } from '../error-view.ts'
+import { countPayouts } from '../payouts/count-payouts.ts'
 import type { Payout } from '../payouts/payout.ts'
 import { callPayOut } from '../payouts/payout-repository.ts'
 
@@ -17,7 +18,7 @@ export interface PayOutInput {
  * @throws 400 on `balance` with the reason for which nothing is paid out
  */
 export async function payOut(
-  { lanes, repeats, payouts }: Pick<PaymentsDeps, 'lanes' | 'repeats' | 'payouts'>,
+  { lanes, repeats, payouts, meter }: Pick<PaymentsDeps, 'lanes' | 'repeats' | 'payouts' | 'meter'>,
   { caller, flaw, merchantId }: PayOutInput,
 ): Promise<{ readonly payout: Payout; readonly replayed: boolean }> {
   return repeats.run(caller, async () => {
@@ -26,6 +27,7 @@ export async function payOut(
       : { minimum: payouts.minimum, delayDays: payouts.delayDays.test }
     const paid = await callPayOut(lanes, { ...callerColumns(caller), merchantId, ...rules })
     const { verdict, payout, skipped } = admit(caller, paid, flaw)
+    if (verdict === 'done') countPayouts(meter)(skipped)
     if (skipped) throw invalidFields([{ field: 'balance', message: skipped, code: 'LIMIT_EXCEEDED' }])
     if (!payout) throw new Error(`payout answered ${verdict} without a payout`)
     return { payout, replayed: verdict === 'replayed' }

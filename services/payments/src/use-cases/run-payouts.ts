@@ -2,7 +2,9 @@ import type { Meter } from '@opentelemetry/api'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { OPERATOR } from '../access/caller.ts'
 import type { ProcessDeps } from '../deps.ts'
+import { countPayouts } from '../payouts/count-payouts.ts'
 import { listPayoutCandidates, type PayoutCandidate } from '../payouts/payout-operations.ts'
+import type { PayoutSkip } from '../payouts/payout-plan.ts'
 import { callPayOut } from '../payouts/payout-repository.ts'
 import { PAYOUT_CRON, payoutTask } from '../payouts/payout-task.ts'
 
@@ -11,7 +13,7 @@ export interface PayoutTurn {
   readonly merchantId: string
   readonly payout: string | undefined
   readonly amount: bigint | undefined
-  readonly skipped: string | undefined
+  readonly skipped: PayoutSkip | undefined
 }
 
 type PayoutDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'payouts'>
@@ -23,8 +25,8 @@ export async function workOnPayouts(deps: PayoutDeps & Pick<ProcessDeps, 'jobs' 
 }
 
 async function payEveryone(deps: PayoutDeps, meter: Meter): Promise<Outcome> {
-  const payouts = meter.createCounter('payments_payouts_total', { description: 'Payouts by outcome' })
-  for await (const { skipped } of runPayouts(deps)) payouts.add(1, { outcome: skipped ?? 'created' })
+  const count = countPayouts(meter)
+  for await (const { skipped } of runPayouts(deps)) count(skipped)
   return 'done'
 }
 

@@ -238,6 +238,32 @@ describe('POST /merchants/:merchantId/transactions', () => {
     expect((await newest(id))?.id).toBe(transactionId)
   })
 
+  it('400: a key that was used with another body', async () => {
+    const transactionId = await pay()
+    const key = { 'idempotency-key': 'k' }
+    expect((await post({ transactionId, currency: 'EUR', amount: 1 }, key)).statusCode).toBe(201)
+    const response = await post({ transactionId, currency: 'EUR', amount: 2 }, key)
+    expect([response.statusCode, response.json()]).toEqual([
+      400,
+      [{ field: 'Idempotency-Key', message: 'was used with another body', code: 'MISMATCH' }],
+    ])
+  })
+
+  it('400: a currency without a rate, and the key is free again', async () => {
+    const transactionId = await pay()
+    const key = { 'idempotency-key': 'no-rate' }
+    const { db } = payments.database
+    const rates = await db.selectFrom('fx_rates').selectAll().where('currency', '=', 'ISK').execute()
+    await db.deleteFrom('fx_rates').where('currency', '=', 'ISK').execute()
+    const response = await post({ transactionId, currency: 'ISK', amount: 1 }, key)
+    expect([response.statusCode, response.json()]).toEqual([
+      400,
+      [{ field: 'currency', message: 'has no exchange rate', code: 'UNKNOWN' }],
+    ])
+    await db.insertInto('fx_rates').values(rates).execute()
+    expect((await post({ transactionId, currency: 'ISK', amount: 1 }, key)).statusCode).toBe(201)
+  })
+
   it('401, 404, 403: key before merchant before access before values', async () => {
     const status = async (id: string, headers: object, payload: object = good) =>
       (await post(payload, headers, id)).statusCode
