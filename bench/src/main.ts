@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -8,7 +7,7 @@ import { openDatabaseServer } from './database.ts'
 import { hasService } from './deployment.ts'
 import { createAutocannon } from './load/autocannon.ts'
 import type { LoadGenerator } from './load/load.ts'
-import { createWrk } from './load/wrk.ts'
+import { createWrk, hasWrk } from './load/wrk.ts'
 import { canPin, divideCores, moveToCores } from './processes/cores.ts'
 import { countErrors, reportLines } from './report.ts'
 import { authScenario } from './services/auth.ts'
@@ -48,12 +47,11 @@ async function run(names: readonly string[], options: Options): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'trestle-bench-'))
   // As root, PostgreSQL runs as another user, who must reach its data.
   chmodSync(folder, 0o711)
-  const hasWrk = spawnSync('wrk', ['-v'], { stdio: 'ignore' }).error === undefined
-  const createGenerator = hasWrk ? createWrk : createAutocannon
+  const createGenerator = hasWrk() ? createWrk : createAutocannon
   const generate = stoppable(createGenerator({ folder, cores: cores?.load }))
   const results: ServiceResult[] = []
   say(
-    `${coreCount} cores${cores ? ', the server alone on one' : ', nothing pinned'}; load by ${hasWrk ? 'wrk' : 'autocannon'}`,
+    `${coreCount} cores${cores ? ', the server alone on one' : ', nothing pinned'}; load by ${hasWrk() ? 'wrk' : 'autocannon'}`,
   )
   say(`${rounds} rounds of ${seconds} s; ratios are medians of paired rounds`)
   try {

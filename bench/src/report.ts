@@ -12,27 +12,21 @@ const COLUMNS = [36, 11, 8, 8, 7, 13, 8, 8, 20]
 export function reportLines(result: ServiceResult): readonly string[] {
   const { service, comparisons, passwords, startUp, loadedMib } = result
   return [
-    '',
-    row(
-      service,
-      'requests/s',
-      'p50 ms',
-      'p99 ms',
-      'cpu us',
-      'reference/s',
-      'p99 ms',
-      'cpu us',
-      'ratio (spread)',
-      '  goal',
-    ),
-    ...comparisons.flatMap((comparison) => [comparisonRow(comparison), ...otherRow(comparison, comparisons)]),
+    ...comparisonLines(service, comparisons),
     ...(passwords?.work ?? []).flatMap(passwordRows),
     ...(passwords ? [neighbourRow(passwords.neighbour)] : []),
-    ...boundRow('start to first answer', startUp.healthMs, 'ms', GOALS.healthMs),
-    ...boundRow('start to ready', startUp.readyMs, 'ms', undefined),
-    ...boundRow('memory, idle', startUp.idleMib, 'MiB', GOALS.idleMib),
-    ...boundRow('memory, loaded', loadedMib, 'MiB', GOALS.loadedMib),
+    ...boundRow('start to first answer', startUp.healthMs, 'ms', { atMost: GOALS.healthMs }),
+    ...boundRow('start to ready', startUp.readyMs, 'ms'),
+    ...boundRow('memory, idle', startUp.idleMib, 'MiB', { atMost: GOALS.idleMib }),
+    ...boundRow('memory, loaded', loadedMib, 'MiB', { atMost: GOALS.loadedMib }),
   ]
+}
+
+/** The figures of both sides, under their names. */
+export function comparisonLines(title: string, comparisons: readonly Comparison[]): readonly string[] {
+  const columns = ['requests/s', 'p50 ms', 'p99 ms', 'cpu us', 'reference/s', 'p99 ms', 'cpu us', 'ratio (spread)']
+  const rows = comparisons.flatMap((comparison) => [comparisonRow(comparison), ...otherRow(comparison, comparisons)])
+  return ['', row(title, ...columns, '  goal'), ...rows]
 }
 
 /** Number of answers that were errors; anything but 0 makes the figures worthless. */
@@ -76,10 +70,19 @@ function neighbourRow({ name, goal, alone, meanwhile, ratio }: NeighbourResult):
   return row(`  ${name}`, ...own, ...other, spread(ratio), verdict(ratio.median <= goal, `<= ${goal}`))
 }
 
-function boundRow(name: string, value: number | undefined, unit: string, bound: number | undefined): readonly string[] {
+/** What a figure should be; undefined where it is only told. */
+export interface Bound {
+  readonly atMost?: number
+  readonly atLeast?: number
+}
+
+/** The line of one figure; none where it is not known. */
+export function boundRow(name: string, value: number | undefined, unit: string, bound?: Bound): readonly string[] {
   if (value === undefined) return []
-  const goal = bound === undefined ? '' : verdict(value <= bound, `<= ${bound}`)
-  return [row(`  ${name}`, `${value.toFixed(0)} ${unit}`, '', '', '', '', '', '', '', goal)]
+  const { atMost = Number.POSITIVE_INFINITY, atLeast = Number.NEGATIVE_INFINITY } = bound ?? {}
+  const goal = bound?.atLeast === undefined ? `<= ${atMost}` : `>= ${atLeast}`
+  const told = bound === undefined ? '' : verdict(value >= atLeast && value <= atMost, goal)
+  return [row(`  ${name}`, `${value.toFixed(value < 10 ? 2 : 0)} ${unit}`, '', '', '', '', '', '', '', told)]
 }
 
 function row(...cells: readonly string[]): string {

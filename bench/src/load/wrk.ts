@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -11,6 +12,11 @@ const Result = z.object({ requestsPerSecond: z.number(), p50Ms: z.number(), p99M
 export interface GeneratorOptions {
   readonly folder: string
   readonly cores: string | undefined
+}
+
+/** Whether `wrk` is installed. */
+export function hasWrk(): boolean {
+  return spawnSync('wrk', ['-v'], { stdio: 'ignore' }).error === undefined
 }
 
 /** Load by `wrk`: written in C, it leaves most of its core to PostgreSQL. */

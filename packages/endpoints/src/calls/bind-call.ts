@@ -16,10 +16,11 @@ export function bindCall(call: Call, { route, positionals }: Found): Arguments |
   })
 }
 
-/** Undefined where none is read. The bodies of GET and HEAD mean nothing. */
+/** Undefined where none is read. The bodies of GET and HEAD mean nothing: they are not even looked for. */
 function readBody({ incoming, core }: Call, { binding, bodyLimit }: Route): Promise<DecodedBody> | undefined {
-  const { body, method } = incoming
-  if (body === undefined || method === 'GET' || method === 'HEAD' || binding.body === 'raw') return undefined
+  if (incoming.method === 'GET' || incoming.method === 'HEAD' || binding.body === 'raw') return undefined
+  const { body } = incoming
+  if (body === undefined) return undefined
   return decodeBody(body, {
     use: binding.body,
     limit: bodyLimit,

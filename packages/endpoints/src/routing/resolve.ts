@@ -31,20 +31,19 @@ export function resolve(
   canonical?: (part: string) => string,
 ): Resolution {
   if (!isVerb(method)) return { verdict: 'not-implemented' }
+  const names = canonical === undefined ? parts : parts.map(canonical)
   let at = 0
-  const look = <T>(children: ReadonlyMap<string, T>): T | undefined => {
-    const part = parts[at]
-    if (part === undefined) return undefined
-    const child = children.get(canonical === undefined ? part : canonical(part))
+  const next = <T>(children: ReadonlyMap<string, T>): T | undefined => {
+    const child = at < names.length ? children.get(names[at] ?? '') : undefined
     if (child !== undefined) at += 1
     return child
   }
   let module = root
-  for (let next = look(module.modules); next !== undefined; next = look(module.modules)) module = next
-  let node = look(module.classes) ?? module.fallback
+  for (let child = next(module.modules); child !== undefined; child = next(module.modules)) module = child
+  let node = next(module.classes) ?? module.fallback
   if (node === undefined) return { verdict: 'not-found', endpoint: undefined }
-  for (let next = look(node.classes); next !== undefined; next = look(node.classes)) node = next
-  const endpoint = look(node.suffixes) ?? node
+  for (let child = next(node.classes); child !== undefined; child = next(node.classes)) node = child
+  const endpoint = next(node.suffixes) ?? node
   return choose(endpoint, method, parts.slice(at))
 }
 

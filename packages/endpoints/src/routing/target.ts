@@ -32,9 +32,21 @@ export function parseTarget(target: string, allowEncodedSlash: boolean): Target 
   const path = mark === -1 ? local : local.slice(0, mark)
   const query = mark === -1 ? '' : local.slice(mark + 1)
   if (path.length > PATH_BYTES_MAX) throw new CallError(414)
-  const parts = path.length > 1 ? path.split('/').filter((part) => part !== '') : []
+  const parts = splitPath(path)
   if (parts.length > PARTS_MAX) throw new CallError(414)
   return { path, query, parts: suspicious.test(path) ? parts.map((part) => decode(part, allowEncodedSlash)) : parts }
+}
+
+/** What stands between the slashes, but for what is empty. */
+function splitPath(path: string): string[] {
+  const parts: string[] = []
+  for (let start = 0; start < path.length; ) {
+    const slash = path.indexOf('/', start)
+    const end = slash === -1 ? path.length : slash
+    if (end > start) parts.push(path.slice(start, end))
+    start = end + 1
+  }
+  return parts
 }
 
 /** The rest of an absolute-form target: `http://host/path` is `/path`. The host plays no part in routing. */

@@ -1,0 +1,98 @@
+// How fast URLs are found and arguments bound, how long a big start takes, and what a million requests leave behind.
+// Started with --expose-gc; prints JSON.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { noKeywords } from '@trestle/endpoints/binding/keywords.ts'
+import { readOptions } from '@trestle/endpoints/config/options.ts'
+import { buildTable } from '@trestle/endpoints/discovery/build-table.ts'
+import { Application, Controller } from '@trestle/endpoints/endpoints.ts'
+import { resolve } from '@trestle/endpoints/routing/resolve.ts'
+import { parseTarget } from '@trestle/endpoints/routing/target.ts'
+
+/** What is printed. */
+export interface TableFigures {
+  /** Paths resolved and bound with two positionals, a second, by the number of routes. */
+  readonly perSecond: { readonly few: number; readonly many: number }
+  readonly startMs: number
+  /** Growth of the heap over a million requests, in MiB. */
+  readonly growthMib: number
+}
+
+const FEW = 10
+const MANY = 10_000
+const CLASSES = 10
+const CALLS = 200_000
+const BATCHES = 20
+const MODULES = 1_000
+const REQUESTS = 1_000_000
+
+class Item extends Controller {
+  GET(first: string, second: string) {
+    return [first, second]
+  }
+}
+
+/**
+ * In processor time, and the best of some batches: what else the machine does is not counted. The same number of URLs is
+ * asked of every table, spread over it, so that it is the table that is measured and not the processor's cache.
+ */
+function resolutionsPerSecond(routes: number): number {
+  const modules = Array.from({ length: routes / CLASSES }, (_, i) => ({
+    path: ['api', `module${i}`],
+    source: `module${i}`,
+    exports: Object.fromEntries(Array.from({ length: CLASSES }, (_, j) => [`Class${j}`, class extends Item {}])),
+  }))
+  const { root } = buildTable(modules, readOptions({}))
+  const paths = Array.from({ length: CLASSES }, (_, i) => {
+    const module = Math.floor((i * modules.length) / CLASSES)
+    return parseTarget(`/api/module${module}/class${i}/first/second`, false).parts
+  })
+  let best = 0
+  for (let batch = 0; batch < BATCHES; batch += 1) {
+    const before = process.cpuUsage()
+    for (let call = 0; call < CALLS; call += 1) {
+      const found = resolve(root, 'GET', paths[call % CLASSES] ?? [])
+      if (found.verdict !== 'found') throw new Error(found.verdict)
+      found.route.binding.bind(found.positionals, noKeywords)
+    }
+    const { user, system } = process.cpuUsage(before)
+    best = Math.max(best, CALLS / ((user + system) / 1_000_000))
+  }
+  return best
+}
+
+/** From files, as `endpoints --prefix` starts. */
+async function startOfManyModules(): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), 'endpoints-'))
+  try {
+    const framework = import.meta.resolve('@trestle/endpoints/endpoints.ts')
+    const text = `import { Controller } from '${framework}'\nexport class Default extends Controller { GET(id, { q = '' } = {}) { return id + q } }\n`
+    mkdirSync(join(folder, 'controllers'))
+    for (let i = 0; i < MODULES; i += 1) writeFileSync(join(folder, `controllers/module${i}.mjs`), text)
+    const start = performance.now()
+    await new Application({ dir: folder }).ready()
+    return performance.now() - start
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+async function heapGrowth(): Promise<number> {
+  const app = await new Application({ modules: { index: { Item } } }).ready()
+  const ask = async (count: number): Promise<number> => {
+    for (let i = 0; i < count; i += 1) await app.fetch(new Request(`http://localhost/item/${i}/x`))
+    globalThis.gc?.()
+    return process.memoryUsage().heapUsed / 2 ** 20
+  }
+  // What is compiled and cached on the way is no leak.
+  const before = await ask(REQUESTS / 10)
+  return (await ask(REQUESTS)) - before
+}
+
+const figures: TableFigures = {
+  perSecond: { few: resolutionsPerSecond(FEW), many: resolutionsPerSecond(MANY) },
+  startMs: await startOfManyModules(),
+  growthMib: await heapGrowth(),
+}
+process.stdout.write(JSON.stringify(figures))

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest'
+import { parseCommand, UsageError } from './command.ts'
+
+const served = {
+  run: 'serve',
+  prefixes: [],
+  dir: '.',
+  app: undefined,
+  form: 'node',
+  address: { host: '127.0.0.1', port: 8_000 },
+  watch: false,
+  quiet: false,
+}
+
+describe('parseCommand', () => {
+  it.each([
+    [[], served],
+    [['--prefix=a', '-P', 'b', '--controller-prefix', 'c'], { ...served, prefixes: ['a', 'b', 'c'] }],
+    [
+      ['-H', 'localhost:1', '-D', 'src', '--watch', '--quiet'],
+      { ...served, address: { host: 'localhost', port: 1 }, dir: 'src', watch: true, quiet: true },
+    ],
+    [['--app', 'a:b', '--interface', 'fetch'], { ...served, app: 'a:b', form: 'fetch' }],
+    [['--routes'], { ...served, run: 'routes' }],
+    [['--openapi'], { ...served, run: 'openapi', file: undefined }],
+    [['--openapi', '--prefix', 'a'], { ...served, run: 'openapi', file: undefined, prefixes: ['a'] }],
+    [['--openapi', 'api.json'], { ...served, run: 'openapi', file: 'api.json' }],
+    [['--openapi=api.json'], { ...served, run: 'openapi', file: 'api.json' }],
+    [['-v'], { run: 'version' }],
+    [['--help', '--version'], { run: 'help' }],
+    [['build-map', 'a', 'b.ts'], { run: 'build-map', folder: 'a', file: 'b.ts' }],
+  ])('%j', (args, command) => {
+    expect(parseCommand(args, undefined)).toEqual(command)
+  })
+
+  it('lets an option win over the environment', () => {
+    expect(parseCommand([], ':1')).toMatchObject({ address: { port: 1 } })
+    expect(parseCommand(['--host', ':2'], ':1')).toMatchObject({ address: { port: 2 } })
+  })
+
+  it.each([
+    [['--nope']],
+    [['nope']],
+    [['build-map', 'a']],
+    [['build-map', 'a', 'b', 'c']],
+    [['--host', 'a:b']],
+    [['--interface', 'wsgi']],
+    [['--app', 'a', '--prefix', 'b']],
+    [['--app', 'a', '--watch']],
+    [['--prefix']],
+  ])('refuses %j', (args) => {
+    expect(() => parseCommand(args, undefined)).toThrow(UsageError)
+  })
+})

@@ -1,0 +1,82 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyPluginAsync, FastifyServerOptions } from 'fastify'
+import { describe, expectTypeOf, it } from 'vitest'
+import { z } from 'zod'
+import { Application, type Args, accepts, Controller, type fastifyOptions, type Guard, p } from '../src/endpoints.ts'
+
+// The compiler is what tests this file; vitest only shows that it runs.
+describe('Args', () => {
+  it('are the values of path, then the rest as a list, then the keywords', () => {
+    const plain = accepts({})
+    expectTypeOf<Args<typeof plain>['length']>().toEqualTypeOf<1>()
+
+    const path = accepts({ path: [p.int(), z.string().optional()] })
+    expectTypeOf<Args<typeof path>[0]>().toEqualTypeOf<number>()
+    expectTypeOf<Args<typeof path>[1]>().toEqualTypeOf<string | undefined>()
+
+    const all = accepts({
+      path: [p.uuid()],
+      rest: p.bool(),
+      keywords: z.object({
+        limit: p.int().default(5),
+        when: p.date().optional(),
+        kind: p.oneOf('a', 'b'),
+        tags: p.list(p.number()),
+      }),
+    })
+    expectTypeOf<Args<typeof all>>().toEqualTypeOf<
+      [string, boolean[], { limit: number; when?: Date | undefined; kind: 'a' | 'b'; tags: number[] }]
+    >()
+  })
+
+  it('make wrong handlers and calls fail', () => {
+    class Items extends Controller {
+      static GET = accepts({ path: [p.int()], keywords: z.object({ q: z.string() }) })
+      GET(...[id, { q }]: Args<typeof Items.GET>) {
+        // @ts-expect-error a number is no text
+        const text: string = id
+        // @ts-expect-error there is no such keyword
+        const [, { r }] = [id, { q }] as Args<typeof Items.GET>
+        return [text, q, r]
+      }
+    }
+    const get = Items.prototype.GET
+    expectTypeOf(get).parameters.toEqualTypeOf<[number, { q: string }]>()
+    // @ts-expect-error too few arguments
+    expectTypeOf(get).toBeCallableWith(1)
+  })
+
+  it('accept no schema that is none', () => {
+    // @ts-expect-error a text is no schema
+    accepts({ path: ['int'] })
+    // @ts-expect-error there is no such use of a body
+    accepts({ body: 'everything' })
+  })
+})
+
+describe('a controller', () => {
+  it('knows the context of its application', () => {
+    class WithContext extends Controller<{ readonly word: string }> {
+      GET() {
+        return this.application.context.word
+      }
+    }
+    expectTypeOf<WithContext['application']>().toEqualTypeOf<Application<{ readonly word: string }>>()
+    expectTypeOf(new Application({ context: { word: 'a' } }).context).toEqualTypeOf<{ word: string }>()
+  })
+
+  it('takes guards that are plain functions', () => {
+    expectTypeOf(() => false).toExtend<Guard>()
+    expectTypeOf(async () => {}).toExtend<Guard>()
+    expectTypeOf(() => 'yes').not.toExtend<Guard>()
+  })
+})
+
+describe('an application', () => {
+  it('fits the servers that it is for', () => {
+    expectTypeOf<Application['listener']>().toExtend<(req: IncomingMessage, res: ServerResponse) => void>()
+    expectTypeOf<Application['fetch']>().toExtend<(request: Request) => Promise<Response>>()
+    expectTypeOf<Application['fastify']>().toExtend<FastifyPluginAsync>()
+    expectTypeOf<ReturnType<typeof fastifyOptions>>().toExtend<FastifyServerOptions>()
+  })
+})

@@ -1,0 +1,292 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { Readable } from 'node:stream'
+import Fastify, { type FastifyInstance } from 'fastify'
+import { afterEach, describe, expect, it } from 'vitest'
+import { Application, accepts, Controller, fastifyOptions } from '../src/endpoints.ts'
+
+class Default extends Controller<{ readonly word: string }> {
+  GET() {
+    const { ip, id, url, raw } = this.request
+    return { ip, id, origin: url.origin, extra: raw.extra.length, word: this.application.context?.word ?? null }
+  }
+
+  POST({ ...keywords }) {
+    return keywords
+  }
+
+  static PUT = accepts({ body: 'raw' })
+  async PUT() {
+    const chunks: string[] = []
+    for await (const chunk of this.request.stream()) chunks.push(Buffer.from(chunk).toString())
+    return chunks.join('')
+  }
+
+  static PATCH = accepts({ body: 'raw' })
+  async PATCH() {
+    return this.request.json()
+  }
+
+  static DELETE = accepts({ body: 'raw' })
+  async DELETE() {
+    await this.request.stream().cancel()
+    return 'not read'
+  }
+
+  GET_fails() {
+    throw new Error('a fault')
+  }
+}
+
+const modules = { index: { Default } }
+const quiet = { warn: () => {}, error: () => {} }
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+async function listenerUrl(app: Application): Promise<string> {
+  const server = createServer(app.listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  closing.push(() => server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+async function mounted(app: Application, prepare: (host: FastifyInstance) => void = () => {}, options: object = {}) {
+  const host = Fastify({ ...fastifyOptions(app), ...options })
+  prepare(host)
+  await host.register(app.fastify, { prefix: '/api' })
+  closing.push(() => host.close())
+  return host
+}
+
+describe('events', () => {
+  it('tell of the start and the end', async () => {
+    const told: string[] = []
+    const app = new Application({ modules })
+    app.on('ready', () => told.push('ready')).on('close', () => told.push('close'))
+    await Promise.all([app.ready(), app.ready()])
+    await app.close()
+    expect(told).toEqual(['ready', 'close'])
+  })
+
+  it('the console is the log where there is no other', async () => {
+    const app = new Application({ modules })
+    expect(app.log).toEqual({ warn: expect.any(Function), error: expect.any(Function) })
+  })
+})
+
+describe('fetch', () => {
+  it.each([
+    [[], ''],
+    [[{ remoteAddr: { hostname: '9.8.7.6' } }], '9.8.7.6'],
+    [[{ incoming: { socket: { remoteAddress: '::1' } } }, {}], '::1'],
+    [[{}, 'ctx'], ''],
+  ])('with %j beside the request the address is "%s"', async (extra, ip) => {
+    const { fetch } = new Application({ modules, context: { word: 'hello' } })
+    const response = await fetch(new Request('https://shop.example/'), ...extra)
+    expect(await response.json()).toMatchObject({
+      ip,
+      origin: 'https://shop.example',
+      extra: extra.length,
+      word: 'hello',
+    })
+  })
+
+  it('is what the factory makes', () => {
+    const app = new Application({ modules })
+    expect(app.factory()).toBe(app.fetch)
+  })
+
+  it('reads raw bodies', async () => {
+    const { fetch } = new Application({ modules })
+    const ask = async (method: string, body: string) =>
+      (await fetch(new Request('http://localhost/', { method, body }))).text()
+    expect(await ask('PUT', 'streamed')).toBe('"streamed"')
+    expect(await ask('PATCH', '[1]')).toBe('[1]')
+    expect(await ask('DELETE', 'x')).toBe('"not read"')
+    expect(await (await fetch(new Request('http://localhost/', { method: 'PUT' }))).text()).toBe('""')
+    const long = new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(2 ** 18)) })
+    const init = {
+      method: 'POST',
+      body: long,
+      duplex: 'half',
+      headers: { 'content-type': 'application/json' },
+    } as const
+    expect((await fetch(new Request('http://localhost/', init))).status).toBe(413)
+  })
+})
+
+describe('listener', () => {
+  it('reads raw bodies, in one piece or in many', async () => {
+    const url = await listenerUrl(new Application({ modules }))
+    const ask = async (method: string, body: ReadableStream | string) =>
+      (await fetch(url, { method, body, duplex: 'half' } as RequestInit)).text()
+    expect(await ask('PUT', 'streamed')).toBe('"streamed"')
+    expect(await ask('PUT', ReadableStream.from(['a', 'b']).pipeThrough(new TextEncoderStream()))).toBe('"ab"')
+    expect(await ask('PATCH', '{"a":1}')).toBe('{"a":1}')
+    expect(await ask('DELETE', 'x'.repeat(100_000))).toBe('"not read"')
+    expect((await fetch(url, { method: 'PUT' })).status).toBe(200)
+  })
+
+  it('knows the address and the host of the client', async () => {
+    const url = await listenerUrl(new Application({ modules }))
+    expect(await (await fetch(url)).json()).toMatchObject({ ip: '127.0.0.1', origin: url, extra: 1 })
+  })
+
+  it('closes the connection of a body that is too large', async () => {
+    const url = new URL(await listenerUrl(new Application({ modules, bodyLimit: 10 })))
+    const socket = connect(Number(url.port), '127.0.0.1')
+    socket.write('POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n')
+    const chunks: Buffer[] = []
+    for await (const chunk of socket) chunks.push(chunk)
+    const answer = Buffer.concat(chunks).toString()
+    expect(answer).toMatch(/^HTTP\/1\.1 413 .*connection: close\r\n/s)
+    expect(answer).toContain('"PAYLOAD_TOO_LARGE"')
+  })
+
+  it('bears a client that goes away in the middle of its body', async () => {
+    const faults: unknown[] = []
+    const app = await new Application({
+      modules,
+      log: { warn: () => {}, error: (error) => void faults.push(error) },
+    }).ready()
+    const answered = new Promise((resolve) => app.on('route', (_request, status) => resolve(status)))
+    const url = new URL(await listenerUrl(app))
+    const socket = connect(Number(url.port), '127.0.0.1')
+    socket.write(
+      'POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"a":',
+      () => socket.destroy(),
+    )
+    expect(await answered).toBe(400)
+    expect(faults).toEqual([])
+  })
+})
+
+describe('fastify', () => {
+  it('answers at its prefix, with the id, the address and the log of the host', async () => {
+    const lines: { msg: string; reqId?: string; err?: { message: string } }[] = []
+    const logger = { level: 'error', stream: { write: (line: string) => void lines.push(JSON.parse(line)) } }
+    const host = await mounted(new Application({ modules }), undefined, { logger, genReqId: () => 'req-7' })
+    for (const url of ['/api', '/api/', '/api?', '/%61pi']) {
+      const { statusCode, headers, body } = await host.inject({ url, headers: { host: 'shop.example' } })
+      expect([statusCode, headers['x-request-id']], url).toEqual([200, 'req-7'])
+      expect(JSON.parse(body)).toMatchObject({ ip: '127.0.0.1', id: 'req-7', origin: 'http://shop.example' })
+    }
+    expect((await host.inject('/api/fails')).statusCode).toBe(500)
+    expect(lines).toMatchObject([
+      { reqId: 'req-7', err: { message: 'a fault' }, msg: 'GET /api/fails failed (request req-7)' },
+    ])
+  })
+
+  it('leaves what is not below its prefix to the host', async () => {
+    const host = await mounted(new Application({ modules }), (fastify) => {
+      fastify.get('/own', async () => 'own')
+      fastify.post('/parsed', async (request) => request.body)
+    })
+    expect((await host.inject('/own')).body).toBe('own')
+    expect((await host.inject({ method: 'POST', url: '/parsed', payload: { a: 1 } })).json()).toEqual({ a: 1 })
+    expect((await host.inject('/nowhere')).json()).toMatchObject({ error: 'Not Found' })
+  })
+
+  it('lets a hook of the host refuse, in the words of the host', async () => {
+    const host = await mounted(new Application({ modules }), (fastify) => {
+      fastify.setErrorHandler((error, _request, reply) => reply.code(418).send({ host: String(error) }))
+      fastify.addHook('preHandler', async ({ headers }) => {
+        if (headers['x-refuse']) throw new Error('no')
+      })
+      fastify.addHook('onSend', async (_request, reply, payload) => {
+        reply.header('x-hook', 'sent')
+        return payload
+      })
+    })
+    const refused = await host.inject({ url: '/api', headers: { 'x-refuse': '1' } })
+    expect([refused.statusCode, refused.json()]).toEqual([418, { host: 'Error: no' }])
+    const answered = await host.inject('/api')
+    expect([answered.statusCode, answered.headers['x-hook']]).toEqual([200, 'sent'])
+  })
+
+  it('refuses a media type that Fastify cannot read, where there is a handler', async () => {
+    const host = await mounted(new Application({ modules }))
+    const post = (url: string) =>
+      host.inject({ method: 'POST', url, headers: { 'content-type': 'json' }, payload: '{}' })
+    const refused = await post('/api')
+    expect([refused.statusCode, refused.json()]).toMatchObject([415, { error: { type: 'UNSUPPORTED_MEDIA_TYPE' } }])
+    expect((await post('/api/nowhere')).statusCode).toBe(404)
+    expect((await post('/api/fails')).statusCode).toBe(405)
+  })
+
+  it('reads the body that a hook of the host has put in place', async () => {
+    const host = await mounted(new Application({ modules }), (fastify) => {
+      fastify.addHook('preParsing', async () => Readable.from([Buffer.from('{"a":'), Buffer.from('"hook"}')]))
+    })
+    const { body } = await host.inject({ method: 'POST', url: '/api', payload: { a: 'client' } })
+    expect(body).toBe('{"a":"hook"}')
+  })
+
+  it('leaves unknown verbs to a host that wants them', async () => {
+    const app = new Application({ modules })
+    const host = Fastify(fastifyOptions(app))
+    closing.push(() => host.close())
+    host.setNotFoundHandler((_request, reply) => reply.code(404).send('the host'))
+    await host.register(app.fastify)
+    await host.listen({ port: 0 })
+    const url = `http://localhost:${(host.server.address() as AddressInfo).port}`
+    expect(await (await fetch(url, { method: 'PROPFIND' })).text()).toBe('the host')
+    expect((await fetch(url)).status).toBe(200)
+  })
+
+  it('fails to start when the controllers cannot be loaded', async () => {
+    const app = new Application({ modules: { index: () => Promise.reject(new Error('gone')) } })
+    await expect(mounted(app)).rejects.toThrow('gone')
+  })
+
+  it('says nothing when a hook has answered', async () => {
+    const host = await mounted(new Application({ modules, log: quiet }), (fastify) => {
+      fastify.addHook('preHandler', (_request, reply, done) => {
+        done()
+        reply.send('first')
+      })
+    })
+    expect((await host.inject('/api')).body).toBe('first')
+  })
+
+  it.each([
+    ['HPE_HEADER_OVERFLOW', 'HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\n\r\n'],
+    ['ERR_HTTP_REQUEST_TIMEOUT', 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n'],
+    ['HPE_INVALID_METHOD', 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'],
+    ['ECONNRESET', 'destroyed'],
+  ])('what is no HTTP (%s) is answered as node:http does', (code, expected) => {
+    const { clientErrorHandler } = fastifyOptions(new Application({ modules }))
+    let answer = ''
+    const socket = {
+      writable: true,
+      end(text: string) {
+        answer = text
+      },
+      destroy() {
+        answer = 'destroyed'
+      },
+    }
+    clientErrorHandler(Object.assign(new Error(), { code }), socket)
+    expect(answer).toBe(expected)
+  })
+})
+
+describe('inject', () => {
+  it.each([
+    ['a plain value', { a: 1 }, '{"a":1}'],
+    ['a form', new URLSearchParams({ a: '1' }), '{"a":"1"}'],
+  ])('sends %s', async (_name, body, expected) => {
+    const app = new Application({ modules })
+    expect(await (await app.inject({ method: 'POST', path: '/', body })).text()).toBe(expected)
+  })
+
+  it('sends files', async () => {
+    const form = new FormData()
+    form.set('a', new File(['text'], 'a.txt'))
+    const app = new Application({ modules })
+    expect(await (await app.inject({ method: 'POST', path: '/', body: form })).json()).toEqual({ a: {} })
+  })
+})
