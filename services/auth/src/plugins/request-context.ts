@@ -5,6 +5,7 @@ import { type RedirectCandidate, type RefusedRedirect, resolveRedirect } from '.
 import { isAdmin } from '../sessions/caller.ts'
 import { findBearer } from '../sessions/find-bearer.ts'
 import type { RequestContext } from '../use-cases/request-context.ts'
+import { requireAudience } from '../users/audience.ts'
 
 type Deps = Pick<AuthDeps, 'config' | 'now' | 'signingKeys'>
 
@@ -38,9 +39,9 @@ export function readContext(
   }
 }
 
-/** The audience of a request (contract 3.1): of the users whom it makes, and among whom it looks. */
+/** The audience of a request (contract 3.1): of the users whom it makes, and among whom it looks. @throws validationFailed */
 export function readAudience(deps: Deps, request: FastifyRequest): string {
-  return header(request, 'x-jwt-aud') ?? bearerAudience(deps, request) ?? deps.config.jwt.audience
+  return requireAudience(header(request, 'x-jwt-aud') ?? bearerAudience(deps, request) ?? deps.config.jwt.audience)
 }
 
 /** Whoever wonders why their users land on SITE_URL finds the rule here. The target itself may carry secrets. */

@@ -158,6 +158,17 @@ describe('POST /signup', () => {
     expect(answer.json()).toEqual({ ...unconfirmed('nulls@example.com'), aud: 'other' })
   })
 
+  it('400: an audience that is too long', async () => {
+    const headers = { 'x-jwt-aud': 'x'.repeat(256) }
+    const answer = await main.post('/signup', { email: 'long@example.com', password }, headers)
+    const text = 'An audience may not be longer than 255 characters'
+    expect(answer.json()).toEqual(refused(400, 'validation_failed', text))
+    const audience = {
+      'x-jwt-aud': Array.from({ length: 255 }, (_, i) => String.fromCharCode(161 + (i % 90))).join(''),
+    }
+    expect((await main.post('/signup', { email: 'long@example.com', password }, audience)).statusCode).toBe(200)
+  })
+
   const weak = 'Password should be at least 6 characters.'
   const tooLong = 'Password cannot be longer than 72 characters'
   const notBoth = 'Only an email address or phone number should be provided on signup.'

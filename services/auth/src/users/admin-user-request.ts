@@ -1,4 +1,5 @@
 import { validationFailed } from '../errors.ts'
+import { requireAudience } from './audience.ts'
 import { parseBanDuration } from './ban-duration.ts'
 import { requireMetadata } from './metadata.ts'
 import { requireEmail, requirePhone } from './require-identifier.ts'
@@ -45,7 +46,7 @@ export function parseAdminUser(fields: AdminUserFields): AdminUser {
     throw validationFailed({ message: `invalid format for ban duration: ${reason}` })
   }
   return {
-    aud: fields.aud || undefined,
+    aud: fields.aud ? requireAudience(fields.aud) : undefined,
     role: fields.role?.trim() || undefined,
     email: email ? requireEmail(email) : undefined,
     phone: phone ? requirePhone(phone) : undefined,

@@ -216,6 +216,7 @@ describe('POST /admin/users', () => {
       'password_hash must be an argon2id, argon2i or bcrypt hash',
     ],
     [{ email: 'a@b.c', ban_duration: '1d' }, 'invalid format for ban duration: time: invalid duration "1d"'],
+    [{ email: 'a@b.c', aud: 'x'.repeat(256) }, 'An audience may not be longer than 255 characters'],
     [{ email: 'a@b.c', id: 'x' }, 'user_id must be an UUID'],
     [{ email: 'a@b.c', user_metadata: { x: 'y'.repeat(65_536) } }, 'User metadata may not be larger than 65536 bytes'],
   ])('400: %j', async (payload, text) => {
