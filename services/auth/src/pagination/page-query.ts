@@ -22,7 +22,7 @@ interface PageFields {
 const PER_PAGE = 50
 const PER_PAGE_MAX = 1_000
 const PAGE_MAX = 1_000_000_000
-const CURSOR = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
+const CURSOR = /^((?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 
 /** @throws validationFailed */
 export function parsePage(fields: PageFields): Page {
@@ -49,10 +49,16 @@ export function formatCursor({ createdAt, id }: Cursor): string {
 /** @throws validationFailed when the text is none that `formatCursor` made */
 export function parseCursor(text: string): Cursor {
   const [, createdAt, id] = CURSOR.exec(Buffer.from(text, 'base64url').toString()) ?? []
-  if (createdAt === undefined || id === undefined || Number.isNaN(Date.parse(createdAt))) {
+  if (createdAt === undefined || id === undefined || !isOfCalendar(createdAt)) {
     throw badPagination('cursor is none of this list')
   }
   return { createdAt, id }
+}
+
+/** Whether there is such a day and hour: PostgreSQL refuses a February 30, which `Date` takes for a day of March. */
+function isOfCalendar(timestamp: Timestamp): boolean {
+  const ms = Date.parse(timestamp)
+  return !Number.isNaN(ms) && new Date(ms).toISOString().slice(0, -1) === timestamp.slice(0, -'000+00:00'.length)
 }
 
 function badPagination(reason: string) {

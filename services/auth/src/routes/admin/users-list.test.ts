@@ -192,12 +192,17 @@ describe('GET /admin/users', () => {
     })
   })
 
+  const cursorAt = (second: string) =>
+    Buffer.from(`${second}.000000+00:00 00000000-0000-4000-8000-000000000000`).toString('base64url')
   it.each([
     ['page=0', 'Bad Pagination Parameters: page must be an integer between 1 and 1000000000'],
     ['page=x', 'Bad Pagination Parameters: page must be an integer between 1 and 1000000000'],
     ['per_page=1001', 'Bad Pagination Parameters: per_page must be an integer between 1 and 1000'],
     ['cursor=&per_page=-1', 'Bad Pagination Parameters: per_page must be an integer between 1 and 1000'],
     ['cursor=x', 'Bad Pagination Parameters: cursor is none of this list'],
+    [`cursor=${cursorAt('2026-02-30T00:00:00')}`, 'Bad Pagination Parameters: cursor is none of this list'],
+    [`cursor=${cursorAt('2026-01-01T24:00:00')}`, 'Bad Pagination Parameters: cursor is none of this list'],
+    [`cursor=${cursorAt('0000-01-01T00:00:00')}`, 'Bad Pagination Parameters: cursor is none of this list'],
     ['sort=email+asc', 'Bad Sort Parameters: "email asc"'],
     ['sort=created_at+up', 'Bad Sort Parameters: "created_at up"'],
     ['filter=%00', 'Text may not contain NUL characters or lone surrogates'],
