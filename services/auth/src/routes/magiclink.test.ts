@@ -55,6 +55,14 @@ describe('POST /magiclink', () => {
     expect(await rowsOf(email)).toMatchObject([{ staged_at: null }])
   })
 
+  it('200: makes an anonymous user permanent to whom an admin has given the address', async () => {
+    const { user, email } = await createSignedUp(deps, { is_anonymous: true, email_confirmed_at: null })
+    await ask({ email })
+    const { token } = await main.readMail(email)
+    const answer = await verify({ type: 'magiclink', token_hash: token })
+    expect(answer.json().user).toMatchObject({ id: user.id, is_anonymous: false })
+  })
+
   it('200: verified as a signup, a staged user is asked for no password', async () => {
     const email = 'staged@example.com'
     await ask({ email })

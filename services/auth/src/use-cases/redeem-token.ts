@@ -119,6 +119,7 @@ async function confirm(
   const confirmedAt = kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt
   await updateUser(trx, user.id, {
     updated_at: at,
+    is_anonymous: false,
     ...(confirmedAt === null ? { [`${kind}_confirmed_at`]: at } : {}),
     ...(isStaged(user) ? { staged_at: null, created_at: at } : {}),
     ...(passwordHash === undefined ? {} : { encrypted_password: passwordHash }),
