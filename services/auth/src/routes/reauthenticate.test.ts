@@ -10,6 +10,7 @@ beforeAll(async () => {
   test = await openMailApp({
     AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true',
     AUTH_SECURITY_OTP_MAX_ATTEMPTS: '3',
+    AUTH_EXTERNAL_PHONE_ENABLED: 'true',
     AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
     AUTH_RATE_LIMIT_SMS_SENT: 'off',
     AUTH_DB_NAMESPACE: 'app',
@@ -95,6 +96,18 @@ describe('GET /reauthenticate', () => {
     await test.deps.db.deleteFrom('sessions').where('user_id', '=', user.id).execute()
     const ended = 'Session from session_id claim in JWT does not exist'
     await expectFailure(headers, [403, 'session_not_found', ended])
+  })
+
+  it('200 and 429: while others sign up with the same phone, neither waits for the other for ever', async () => {
+    const phone = '14155550176'
+    const values = { phone, phone_confirmed_at: new Date(0), aud: 'authenticated', role: 'authenticated' }
+    const { id } = await insertUser(test.deps.db, values)
+    const headers = { authorization: forgeBearer({ sub: id }) }
+    const signUp = () => test.post('/signup', { phone, password: 'correct horse' })
+    for (let round = 0; round < 8; round += 1) {
+      const answers = await Promise.all([ask(headers), signUp(), ask(headers), signUp(), ask(headers), signUp()])
+      expect(answers.map(({ statusCode }) => statusCode).filter((status) => status >= 500)).toEqual([])
+    }
   })
 
   it('405: HEAD sends nothing', async () => {

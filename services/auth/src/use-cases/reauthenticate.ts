@@ -26,8 +26,14 @@ export interface Reauthentication {
 export async function reauthenticate(deps: AuthDeps, { caller, ip }: Reauthentication): Promise<void> {
   const { email, phone } = requireAddress((await findCaller(deps, caller)).user)
   const allowance = email === null ? await takeSms(deps, phone ?? '') : await deps.rateLimits.email.take()
+  const interval =
+    email === null
+      ? ({ kind: 'sms', identifier: phone ?? '' } as const)
+      : ({ kind: 'reauthentication', identifier: email } as const)
   try {
     await deps.db.transaction().execute(async (trx) => {
+      // Before the user: who signs up or asks for a code by SMS takes the same two locks in this order.
+      await requireInterval(trx, deps, interval)
       const user = requireAddress((await lockCaller(trx, deps, caller)).user)
       await updateUser(trx, user.id, { reauthentication_sent_at: deps.now() })
       await (user.email === null
@@ -57,7 +63,6 @@ async function sendByMail(
   { id, userMetadata }: User,
   email: string,
 ): Promise<void> {
-  await requireInterval(trx, deps, { kind: 'reauthentication', identifier: email })
   const { secrets, code } = makeMailSecrets(deps, { email, tokenKind: 'reauthentication' }, 'implicit')
   await replaceToken(trx, { ...secrets, userId: id, linkHash: null, flowStateId: null })
   const { siteUrl } = deps.config.signup.redirects
@@ -70,7 +75,6 @@ async function sendByMail(
 }
 
 async function sendBySms(trx: Transaction<AuthDatabase>, deps: AuthDeps, user: User, phone: string): Promise<void> {
-  await requireInterval(trx, deps, { kind: 'sms', identifier: phone })
   const message = { user, phone, tokenKind: 'reauthentication', channel: 'sms', messageId: randomUUID() } as const
   const sms = await issueSmsCode(trx, deps, message)
   if (sms) await queueSms(trx, deps, sms)
