@@ -84,6 +84,11 @@ export async function deleteFlow(
   return numDeletedRows > 0n
 }
 
+/** Ends the flows of a user that wait for the exchange of their code: each would open a session. */
+export async function deleteFinishedFlows(trx: Transaction<AuthDatabase>, userId: string): Promise<void> {
+  await trx.deleteFrom('flow_state').where('user_id', '=', userId).where('auth_code_hash', 'is not', null).execute()
+}
+
 /** How an auth code lies in its row. */
 function hashAuthCode(code: string): Buffer {
   return createHash('sha256').update(code).digest()

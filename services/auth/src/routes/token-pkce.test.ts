@@ -1,7 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
+import { OPERATOR } from '../../test/forged-token.ts'
 import { openMailApp } from '../../test/mail-app.ts'
-import { createSignedUp } from '../../test/signed-up.ts'
+import { createSignedIn } from '../../test/signed-in.ts'
+import { createSignedUp, type SignedUp } from '../../test/signed-up.ts'
 
 const main = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: 'off', AUTH_SECURITY_FAILED_ATTEMPTS: 'off' })
 const { app, clock, deps } = main
@@ -27,8 +29,8 @@ async function followMail(email: string): Promise<string> {
   return new URL(answer.headers.location ?? '').searchParams.get('code') ?? ''
 }
 
-async function newCode() {
-  const { user, email } = await createSignedUp(deps)
+async function newCode(person?: SignedUp) {
+  const { user, email } = person ?? (await createSignedUp(deps))
   const { verifier, pair } = newPair()
   await main.post('/magiclink', { email, ...pair })
   return { user, email, verifier, code: await followMail(email) }
@@ -145,6 +147,18 @@ describe('POST /token?grant_type=pkce', () => {
     for (const body of [{ auth_code: code }, { code_verifier: verifier }, { auth_code: '', code_verifier: verifier }]) {
       await expectFailure(body, 400, 'validation_failed', empty)
     }
+  })
+
+  it('404: a code from before a new password, whoever has set that', async () => {
+    const person = await createSignedIn(main)
+    const login = await newCode(person)
+    const payload = { password: 'another horse' }
+    await app.inject({ method: 'PUT', url: '/user', headers: person.headers, payload })
+    const body = { auth_code: login.code, code_verifier: login.verifier }
+    await expectFailure(body, 404, 'flow_state_not_found', 'invalid flow state, no valid flow state found')
+    const { user, code, verifier } = await newCode()
+    await app.inject({ method: 'PUT', url: `/admin/users/${user.id}`, headers: OPERATOR, payload })
+    expect((await exchange({ auth_code: code, code_verifier: verifier })).statusCode).toBe(404)
   })
 
   it('403: the code of the mail is used up together with its link', async () => {

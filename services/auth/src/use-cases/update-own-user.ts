@@ -3,6 +3,7 @@ import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { appMetadataForAdmins, reauthenticationNotValid } from '../errors.ts'
+import { deleteFinishedFlows } from '../flow-states/flow-state-repository.ts'
 import { notify } from '../mail/notification.ts'
 import { consumeToken, deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
 import type { Caller } from '../sessions/caller.ts'
@@ -81,7 +82,7 @@ async function change(
   await recordAudit(trx, deps, { action: 'user_modified', actor: user, ip: context.ip })
 }
 
-/** With a new password everybody else is signed out, and no message that is on its way works any more (contract 4.6). */
+/** With a new password everybody else is signed out, and no message or auth code of before works any more (contract 4.6). */
 async function changePassword(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
@@ -93,6 +94,7 @@ async function changePassword(
   await updateUser(trx, user.id, { encrypted_password: hash, updated_at: deps.now() })
   await deleteSessionsOfUser(trx, user.id, session?.id)
   await deleteTokensOfUser(trx, user.id)
+  await deleteFinishedFlows(trx, user.id)
   await notify(trx, deps, user, { name: 'PASSWORD_CHANGED', variables: {} })
   await recordAudit(trx, deps, { action: 'user_updated_password', actor: user, ip })
 }

@@ -4,6 +4,7 @@ import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { userNotFound, validationFailed } from '../errors.ts'
+import { deleteFinishedFlows } from '../flow-states/flow-state-repository.ts'
 import { mergeIdentityData } from '../identities/identity-repository.ts'
 import { deleteTokensOfKinds, deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
 import { requirePassword } from '../passwords/require-password.ts'
@@ -73,6 +74,7 @@ async function change(
   await deleteSessionsOfUser(trx, id)
   // Nor may a link that is on its way undo what the admin has done; only that of an invitation or a signup stays good.
   await deleteTokensOfKinds(trx, id, ALL_BUT_FIRST_CONFIRMATION)
+  await deleteFinishedFlows(trx, id)
 }
 
 const ALL_BUT_FIRST_CONFIRMATION = [
