@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { createNames } from '@trestle/database/names.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { customerPayment } from '../../test/customer-payment.ts'
 import {
   basic,
   createTestApp,
@@ -107,6 +108,27 @@ describe('payments merchant', () => {
       identity_id: null,
       payload: { pricing: { rate: 90, dispute: { currency: 'DKK', amount: 10000 } } },
     })
+  })
+
+  it('pricing: what is agreed on is charged from then on', async () => {
+    const app = await createTestApp(payments)
+    const { id } = await createTestMerchant(payments, app, { test: true, currency: 'EUR' })
+    const transaction = await customerPayment(payments, id, { currency: 'EUR', amount: 1_000 })
+    await run('merchant', 'pricing', id, '--rate', '100', '--flat', 'EUR:7', '--refund', 'EUR:10')
+    const feeOf = async (operation: string) => {
+      const url = `/transactions/${transaction}/${operation}`
+      const response = await payments.app.inject({
+        method: 'POST',
+        url,
+        headers: app.headers,
+        payload: { amount: 500 },
+      })
+      return response.json<{ transaction: { trail: { fee: object }[] } }>().transaction.trail.at(-1)?.fee
+    }
+    expect([await feeOf('captures'), await feeOf('refunds')]).toEqual([
+      { flat: 7, rate: 5 },
+      { flat: 10, rate: 0 },
+    ])
   })
 
   it.each([
