@@ -15,6 +15,8 @@ const errors = Object.entries(catalogue)
 
 const services = new Map<string, Promise<MailApp>>()
 const broken: TestApp[] = []
+/** Whichever case comes first starts its service. */
+const TIMEOUT_MS = 60_000
 const USUAL = {
   AUTH_EXTERNAL_PHONE_ENABLED: 'true',
   AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
@@ -53,24 +55,28 @@ it('has a case for every error of the catalogue, and no other', () => {
 describe.each(errors)('%s', (name, { status, code, message }) => {
   const cases: readonly ErrorCase[] = tables.flatMap((table) => table[name] ?? [])
   const ways = cases.map(({ text = message, ...rest }) => ({ text, ...rest }))
-  it.each(ways)(`${status} ${code}: $text`, async ({ text, details = {}, oauth, raise }) => {
-    const [plain, newer] = await Promise.all([raise(world, usual), raise(world, versioned)])
-    const words = typeof text === 'string' ? text : expect.stringMatching(text)
-    const oauthNames = oauth === undefined ? {} : { error: oauth, error_description: words }
-    const id = status >= 500 ? { error_id: plain.headers['x-request-id'] } : {}
-    const expected = { code: status, error_code: code, msg: words, ...id, ...details, ...oauthNames }
-    const expectedNewer = { code, message: words, ...details, ...oauthNames }
-    expect([plain.statusCode, plain.json()]).toEqual([status, expected])
-    expect([newer.statusCode, newer.json()]).toEqual([status, expectedNewer])
-    expect(Object.keys(plain.json())).toEqual(Object.keys(expected))
-    expect(Object.keys(newer.json())).toEqual(Object.keys(expectedNewer))
-    expect(plain.headers['x-supabase-api-version']).toBeUndefined()
-    expect(newer.headers['x-supabase-api-version']).toBe('2024-01-01')
-    const retryAfter = status === 429 || status === 503 ? expect.stringMatching(/^[1-9]\d*$/) : undefined
-    for (const { headers } of [plain, newer]) {
-      expect(headers['content-type']).toBe('application/json; charset=utf-8')
-      expect(headers['x-content-type-options']).toBe('nosniff')
-      expect(headers['retry-after']).toEqual(retryAfter)
-    }
-  })
+  it.each(ways)(
+    `${status} ${code}: $text`,
+    async ({ text, details = {}, oauth, raise }) => {
+      const [plain, newer] = await Promise.all([raise(world, usual), raise(world, versioned)])
+      const words = typeof text === 'string' ? text : expect.stringMatching(text)
+      const oauthNames = oauth === undefined ? {} : { error: oauth, error_description: words }
+      const id = status >= 500 ? { error_id: plain.headers['x-request-id'] } : {}
+      const expected = { code: status, error_code: code, msg: words, ...id, ...details, ...oauthNames }
+      const expectedNewer = { code, message: words, ...details, ...oauthNames }
+      expect([plain.statusCode, plain.json()]).toEqual([status, expected])
+      expect([newer.statusCode, newer.json()]).toEqual([status, expectedNewer])
+      expect(Object.keys(plain.json())).toEqual(Object.keys(expected))
+      expect(Object.keys(newer.json())).toEqual(Object.keys(expectedNewer))
+      expect(plain.headers['x-supabase-api-version']).toBeUndefined()
+      expect(newer.headers['x-supabase-api-version']).toBe('2024-01-01')
+      const retryAfter = status === 429 || status === 503 ? expect.stringMatching(/^[1-9]\d*$/) : undefined
+      for (const { headers } of [plain, newer]) {
+        expect(headers['content-type']).toBe('application/json; charset=utf-8')
+        expect(headers['x-content-type-options']).toBe('nosniff')
+        expect(headers['retry-after']).toEqual(retryAfter)
+      }
+    },
+    TIMEOUT_MS,
+  )
 })
