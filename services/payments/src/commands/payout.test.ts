@@ -14,6 +14,7 @@ import {
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
+import { payEveryone } from '../use-cases/run-payouts.ts'
 import { payoutCommand } from './payout.ts'
 
 let payments: TestPayments
@@ -82,6 +83,16 @@ describe('payments payout', () => {
         ...{ status: 'created', test: false },
       },
     ])
+  })
+
+  it('the daily job pays out as the command does, unless the settings no longer say so', async () => {
+    const id = await merchantWithMoney('EUR')
+    const { deps, database } = payments
+    const pay = (schedule: 'off' | 'daily') =>
+      payEveryone({ db: database.db, lanes: deps.lanes, payouts: { ...deps.payouts, schedule } }, deps.meter)
+    expect([await pay('off'), await balance(id)]).toEqual(['dropped', 9_840n])
+    expect([await pay('daily'), await balance(id)]).toEqual(['done', 0n])
+    await run('payout', 'fail', (await json<{ id: string }[]>('payout', 'list', '--status', 'created'))[0]?.id ?? '')
   })
 
   it('export: writes euro as pain.001 and the rest as CSV, for the owner alone, and each payout once', async () => {

@@ -24,7 +24,9 @@ export async function workOnPayouts(deps: PayoutDeps & Pick<ProcessDeps, 'jobs' 
   if (deps.payouts.schedule === 'daily') await deps.jobs.schedule(payoutTask, PAYOUT_CRON)
 }
 
-async function payEveryone(deps: PayoutDeps, meter: Meter): Promise<Outcome> {
+/** The queue remembers a schedule: once it was daily, jobs come although the settings have changed. */
+export async function payEveryone(deps: PayoutDeps, meter: Meter): Promise<Outcome> {
+  if (deps.payouts.schedule !== 'daily') return 'dropped'
   const count = countPayouts(meter)
   for await (const { skipped } of runPayouts(deps)) count(skipped)
   return 'done'
