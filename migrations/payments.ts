@@ -21,6 +21,8 @@ import { createAddEvent } from './payments/0027-create-add-event.ts'
 import { createIdempotency } from './payments/0028-create-idempotency.ts'
 import { createPost } from './payments/0029-create-post.ts'
 import { createMoveMany } from './payments/0030-create-move-many.ts'
+import { quickenMoves } from './payments/0031-quicken-moves.ts'
+import { quickenPost } from './payments/0032-quicken-post.ts'
 import { createRounding } from './payments/0040-create-rounding.ts'
 import { createExchange } from './payments/0041-create-exchange.ts'
 import { createFees } from './payments/0042-create-fees.ts'
@@ -39,6 +41,7 @@ import { createAdjustments } from './payments/0064-create-adjustments.ts'
 import { createExpiry } from './payments/0065-create-expiry.ts'
 import { createSnapshots } from './payments/0066-create-snapshots.ts'
 import { simulateDisputes } from './payments/0067-simulate-disputes.ts'
+import { quickenExchange } from './payments/0080-quicken-exchange.ts'
 
 /** The migrations of the payments service, in the order in which they run. */
 export const paymentsMigrations: MigrationSources = {
@@ -64,6 +67,8 @@ export const paymentsMigrations: MigrationSources = {
   '0028-create-idempotency': createIdempotency,
   '0029-create-post': createPost,
   '0030-create-move-many': createMoveMany,
+  '0031-quicken-moves': quickenMoves,
+  '0032-quicken-post': quickenPost,
   '0040-create-rounding': createRounding,
   '0041-create-exchange': createExchange,
   '0042-create-fees': createFees,
@@ -82,4 +87,5 @@ export const paymentsMigrations: MigrationSources = {
   '0065-create-expiry': createExpiry,
   '0066-create-snapshots': createSnapshots,
   '0067-simulate-disputes': simulateDisputes,
+  '0080-quicken-exchange': quickenExchange,
 }

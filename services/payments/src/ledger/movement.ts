@@ -66,7 +66,7 @@ function formOf({ kind, amount, gross, fee }: Movement): readonly Side[] {
     case 'payoutReversal':
       return transfer('payout_clearing', 'merchant', gross)
     case 'adjustment':
-      return transfer('adjustment', 'merchant', gross).toReversed()
+      return transfer('adjustment', 'merchant', gross)
     case 'schemeSettled':
       return [
         ['scheme_receivable', amount, false],
