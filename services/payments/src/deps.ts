@@ -26,6 +26,7 @@ import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
 import { createRepeats, type Repeats } from './idempotency/repeats.ts'
 import { invitationMailTask } from './invitations/invitation-mail.ts'
+import { observeLedger } from './ledger/verification.ts'
 import { countMails, createMailer, type Mailer } from './mail/mailer.ts'
 import type { Money, Pricing } from './merchants/merchant.ts'
 import { paymentsNames } from './migrations.ts'
@@ -140,6 +141,7 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
   observeAcquiring(metrics.meter, { db: database.db, schema: database.names.jobSchema })
   observeDeadJobs(metrics.meter, { db: database.db, schema: database.names.jobSchema, tasks })
   observeRates(metrics.meter, database.db)
+  observeLedger(metrics.meter, database.db)
   const { rateLimitStore, redisUrl } = config
   const limiters = await openLimiterStore({ store: rateLimitStore, redisUrl }, database, (error) =>
     logger.warn({ err: error }, 'the store of the rate limits is away'),

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { Command } from 'commander'
 import type { ChainHead } from '../ledger/check-links.ts'
+import { insertVerification } from '../ledger/verification.ts'
 import { type VerifiedMerchant, type Violation, verifyLedger } from '../use-cases/verify-ledger.ts'
 import type { Operator } from './operation.ts'
 
@@ -37,6 +38,8 @@ async function verify({ open, print }: Operator, { merchant, head, json }: Verif
       for (const violation of verified.violations) print(printViolation(violation, json))
       if (head === true) print(printHead(verified, json))
     }
+    if (merchant === undefined)
+      await insertVerification(deps.database.db, { merchants, links: Number(links), violations })
   } finally {
     await deps.close()
   }
