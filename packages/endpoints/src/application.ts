@@ -1,11 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Answer, toResponse } from './answers/answer.ts'
+import { errorEnvelope } from './answers/error-answer.ts'
 import { answerRequest } from './calls/answer-request.ts'
 import { type ApplicationOptions, consoleLog, type Log, readOptions } from './config/options.ts'
 import type { Core } from './core.ts'
 import { buildTable, emptyTable } from './discovery/build-table.ts'
 import { loadModules } from './discovery/load-modules.ts'
 import { reloadImports, watchPrefixes } from './discovery/watch.ts'
+import { CallError } from './errors.ts'
 import { type ApplicationEvents, type Listener, Listeners } from './events.ts'
 import { type FastifyPlugin, fastifyPlugin } from './interfaces/fastify.ts'
 import { FetchIncoming } from './interfaces/fetch.ts'
@@ -41,7 +43,7 @@ export class Application<Context = unknown> {
       application: this,
       settings: readOptions(options),
       table: emptyTable,
-      log: this.log.error,
+      log: (error, message) => this.log.error(error, message),
       listeners: this.#listeners,
     }
   }
@@ -81,7 +83,7 @@ export class Application<Context = unknown> {
       () => answerRequest(this.#core, incoming),
       (error: unknown) => {
         this.log.error(error, 'the controllers cannot be loaded')
-        return { status: 500, headers: ['content-length', '0'], body: undefined }
+        return unavailable
       },
     )
   }
@@ -137,6 +139,13 @@ export class Application<Context = unknown> {
     this.#unwatch?.()
     this.#listeners.tell('close')
   }
+}
+
+/** The answer while the controllers cannot be loaded. */
+const unavailable: Answer = {
+  status: 500,
+  headers: ['content-type', 'application/json; charset=utf-8'],
+  body: JSON.stringify(errorEnvelope(new CallError())),
 }
 
 function isPrefixes(given: object | string): given is Prefixes {

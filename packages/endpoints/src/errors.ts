@@ -30,7 +30,7 @@ const texts: Readonly<Record<number, string>> = {
 }
 
 /** What a client reads where nothing better is known. */
-export const UNEXPECTED = 'An unexpected error occurred'
+const UNEXPECTED = 'An unexpected error occurred'
 
 export interface CallErrorOptions {
   /** Replaces the type that belongs to the status. */

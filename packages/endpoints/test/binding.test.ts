@@ -95,6 +95,21 @@ class Declared extends Controller {
     return name
   }
 
+  static POST_strict = accepts({ keywords: z.strictObject({ a: z.strictObject({ b: z.string() }) }) })
+  POST_strict(...[{ a }]: Args<typeof Declared.POST_strict>) {
+    return a
+  }
+
+  static POST_small_raw = accepts({ body: 'raw', bodyLimit: 10 })
+  async POST_small_raw() {
+    return (await this.request.bytes()).byteLength
+  }
+
+  static POST_files = accepts({ keywords: z.looseObject({}), bodyLimit: 20 * 1024 * 1024 })
+  POST_files(...[keywords]: Args<typeof Declared.POST_files>) {
+    return Object.keys(keywords).length
+  }
+
   static POST_small = accepts({ keywords: z.object({ a: z.string() }), bodyLimit: 10 })
   POST_small(...[{ a }]: Args<typeof Declared.POST_small>) {
     return a
@@ -241,6 +256,25 @@ describe('bodies', () => {
     expect(answer).toMatchObject([413, { error: { type: 'PAYLOAD_TOO_LARGE' } }])
     expect((await ask({ ...json({ a: 'abc' }), path: '/declared/small' }))[0]).toBe(413)
     expect(await ask({ ...json({ a: 'ab' }), path: '/declared/small' })).toEqual([200, 'ab'])
+    expect(await ask({ ...json('0123456789'), path: '/declared/small-raw' })).toEqual([200, 10])
+    expect((await ask({ ...json('0123456789a'), path: '/declared/small-raw' }))[0]).toBe(413)
+  })
+
+  const part = (name: string, text: string, more = '') =>
+    `--X\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n${text}\r\n`
+
+  it.each([
+    ['100 parts', Array.from({ length: 100 }, (_, i) => part(`a${i}`, '')), [200, 100]],
+    ['101 parts', Array.from({ length: 101 }, (_, i) => part(`a${i}`, '')), [413, {}]],
+    ['a field of 1 MiB', [part('a', 'x'.repeat(2 ** 20))], [200, 1]],
+    ['a larger field', [part('a', `${'x'.repeat(2 ** 20)}x`)], [413, {}]],
+    ['a field of as many characters, but more bytes', [part('a', 'é'.repeat(2 ** 20))], [413, {}]],
+    ['a file of 10 MiB', [part('a', 'x'.repeat(10 * 2 ** 20), '; filename="f"')], [200, 1]],
+    ['a larger file', [part('a', `${'x'.repeat(10 * 2 ** 20)}x`, '; filename="f"')], [413, {}]],
+    ['a forbidden name', [part('__proto__', 'x')], [400, {}]],
+  ])('multipart with %s', async (_case, parts, expected) => {
+    const request = json(`${parts.join('')}--X--\r\n`, 'multipart/form-data; boundary=X')
+    expect(await ask({ ...request, path: '/declared/files' })).toMatchObject(expected)
   })
 
   it('200: fields and files of a multipart form', async () => {
@@ -280,6 +314,15 @@ describe('declared handlers', () => {
     expect(await ask({ path })).toMatchObject([400, { error: { type: 'VALIDATION_ERROR', description } }])
   })
 
+  it('400: names what strict schemas do not know', async () => {
+    const issues = [
+      { path: 'a.c', message: 'is not known here' },
+      { path: 'd', message: 'is not known here' },
+    ]
+    const answer = await ask({ ...json({ a: { b: '', c: 1 }, d: 1 }), path: '/declared/strict' })
+    expect(answer).toMatchObject([400, { error: { issues } }])
+  })
+
   it.each([['/declared/7/8'], ['/declared/rest'], ['/declared/loose/1']])('404: GET %s', async (path) => {
     expect((await ask({ path }))[0]).toBe(404)
   })
@@ -310,4 +353,27 @@ describe('declared handlers', () => {
     const answer = await ask({ ...json({ name: 'taken' }), path: '/declared/lookup' })
     expect(answer).toMatchObject([400, { error: { description: 'name: is taken' } }])
   })
+})
+
+it('JSON may be read and written otherwise', async () => {
+  class Echo extends Controller {
+    POST({ n }: { n: unknown }) {
+      return { n }
+    }
+  }
+  const exact = await everyInterface({
+    modules: { index: { Echo } },
+    json: {
+      parse: (text) =>
+        JSON.parse(text, (_key, value, context?: { source: string }) =>
+          typeof value === 'number' ? BigInt(context?.source ?? value) : value,
+        ),
+      stringify: (value) =>
+        `${JSON.stringify(value, (_key, item) => (typeof item === 'bigint' ? `big ${item}` : item))}\n`,
+    },
+  })
+  const { body } = await exact.ask({ ...json('{"n":90071992547409931}'), path: '/echo' })
+  expect(body).toBe('{"n":"big 90071992547409931"}\n')
+  expect(await exact.ask({ ...json('{"n":1,"__proto__":1}'), path: '/echo' })).toMatchObject({ status: 400 })
+  await exact.close()
 })

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http'
+import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
 import { type AddressInfo, connect } from 'node:net'
 import { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance } from 'fastify'
@@ -130,6 +131,18 @@ describe('listener', () => {
     expect((await fetch(url, { method: 'PUT' })).status).toBe(200)
   })
 
+  it.each([
+    ['{"a":', '1}', 'application/json', 200],
+    ['', '', 'application/xml', 200],
+    ['<a/>', '', 'application/xml', 415],
+    ['a=1', '&b', 'application/x-www-form-urlencoded;broken', 200],
+  ])('chunks "%s" and "%s" as %s: %i', async (first, second, ...[type, status]) => {
+    const url = await listenerUrl(new Application({ modules }))
+    const body = ReadableStream.from([first, second].filter((text) => text !== '')).pipeThrough(new TextEncoderStream())
+    const init = { method: 'POST', body, duplex: 'half', headers: { 'content-type': type } } as RequestInit
+    expect((await fetch(url, init)).status).toBe(status)
+  })
+
   it('knows the address and the host of the client', async () => {
     const url = await listenerUrl(new Application({ modules }))
     expect(await (await fetch(url)).json()).toMatchObject({ ip: '127.0.0.1', origin: url, extra: 1 })
@@ -162,6 +175,32 @@ describe('listener', () => {
     expect(await answered).toBe(400)
     expect(faults).toEqual([])
   })
+})
+
+it('serves HTTP/2 as it serves HTTP/1', async () => {
+  const app = await new Application({ modules, bodyLimit: 10 }).ready()
+  const server = createHttp2Server((request, response) => {
+    app.listener(request as unknown as IncomingMessage, response as unknown as ServerResponse)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const client = connectHttp2(url)
+  const ask = async (headers: OutgoingHttpHeaders, body = ''): Promise<[unknown, string]> => {
+    const stream = client.request(headers)
+    const answered = once(stream, 'response')
+    if (body !== '') stream.end(body)
+    const [head] = await answered
+    let text = ''
+    for await (const chunk of stream) text += chunk
+    return [head[':status'], text]
+  }
+  const [status, text] = await ask({ ':path': '/' })
+  expect([status, JSON.parse(text)]).toMatchObject([200, { origin: url, ip: '127.0.0.1' }])
+  const json = { ':method': 'POST', ':path': '/', 'content-type': 'application/json' }
+  expect(await ask({ ...json, 'content-length': 7 }, '{"a":1}')).toEqual([200, '{"a":1}'])
+  expect((await ask({ ...json, 'content-length': 11 }, '{"a":12345}'))[0]).toBe(413)
+  client.close()
+  server.close()
 })
 
 describe('fastify', () => {

@@ -15,7 +15,6 @@ it('offers no more than is documented', () => {
     'NotImplemented',
     'Redirect',
     'TooManyRequests',
-    'UNEXPECTED',
     'ValidationError',
     'accepts',
     'authBasic',

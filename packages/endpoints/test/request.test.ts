@@ -69,6 +69,7 @@ describe('version', () => {
     ['application/json;version=v1, application/json;version=v2;x=y', 'v2', 'v2'],
     ['application/json;version=v1;q=0', '', ''],
     ['nonsense;version=v1', '', ''],
+    ['*/*;q=2;version=v1, application/json;q=0.1;broken;version="v2"', 'v2', 'v2'],
   ])('of "%s" is "%s" for JSON and "%s" for anything', async (accept, ofJson, ofAny) => {
     const answer = await all.ask({ path: '/deep/module/requests/version/application%2Fjson', headers: { accept } })
     expect(JSON.parse(answer.body)).toEqual([ofJson, ofAny])
@@ -172,7 +173,7 @@ describe('behind proxies', () => {
     [false, '127.0.0.1', 'http://inner.example'],
     [true, '2.2.2.2', 'http://proxy.example'],
     [2, '1.1.1.1', 'https://public.example'],
-    [9, '6.6.6.6', 'http://inner.example'],
+    [9, '6.6.6.6', 'http://evil'],
   ])('trustProxy %s', async (trustProxy, ip, origin) => {
     const { app, close } = await everyInterface({ modules: { index: { Requests } }, trustProxy })
     const ask = async (name: string) => (await app.inject({ path: `/requests/${name}`, headers: forwarded })).json()

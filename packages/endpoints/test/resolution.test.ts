@@ -252,6 +252,17 @@ describe('edge cases', () => {
     })
   })
 
+  it('204: OPTIONS * where nothing takes ANY', async () => {
+    class Default extends Controller {
+      GET() {}
+      PATCH() {}
+    }
+    const few = await everyInterface({ modules: { index: { Default } } })
+    const { headers } = await few.ask({ method: 'OPTIONS', path: '*', withoutFetch: true })
+    expect(headers).toMatchObject({ allow: 'GET, HEAD, PATCH, OPTIONS' })
+    await few.close()
+  })
+
   it.each([[`${longest}a`], ['/a'.repeat(129)]])('414: %s', async (path) => {
     expect(await all.ask({ path })).toMatchObject({ status: 414 })
   })

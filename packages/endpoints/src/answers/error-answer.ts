@@ -1,11 +1,11 @@
 import type { Settings } from '../config/settings.ts'
-import { CallError, UNEXPECTED, ValidationError } from '../errors.ts'
+import { CallError, ValidationError } from '../errors.ts'
 import type { EndpointRequest } from '../request/endpoint-request.ts'
 
 /** What a thrown value means to a client: its own words if it is a `CallError`, else 500 and no more than that. */
 export function toCallError(thrown: unknown, exposeErrors: boolean): CallError {
   if (thrown instanceof CallError) return thrown
-  const shown = exposeErrors ? String((thrown instanceof Error && thrown.stack) || thrown) : UNEXPECTED
+  const shown = exposeErrors ? String((thrown instanceof Error && thrown.stack) || thrown) : undefined
   return new CallError(500, shown, { cause: thrown })
 }
 

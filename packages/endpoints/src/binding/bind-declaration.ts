@@ -1,7 +1,7 @@
 import { core, type ZodSafeParseResult, type ZodType, z } from 'zod'
 import { type Issue, ValidationError } from '../errors.ts'
 import type { AcceptsSpec } from './accepts.ts'
-import { type Arguments, type Binding, issuePath } from './binding.ts'
+import { type Arguments, type Binding, issuePath, REQUIRED, UNKNOWN } from './binding.ts'
 import { emptyKeywords, type Keywords } from './keywords.ts'
 
 /** A value of the request and the schema that it must meet; `at` is its path in issues, undefined for the keywords. */
@@ -17,7 +17,7 @@ interface Check {
  * @throws Error when a required positional stands behind an optional one.
  */
 export function bindDeclaration(spec: AcceptsSpec): Binding {
-  const { path = [], rest, keywords: schema = z.strictObject({}), body = 'keywords', aliases = {} } = spec
+  const { path = [], rest, keywords: schema = z.object({}), body = 'keywords', aliases = {} } = spec
   const required = path.filter((item) => !isOptional(item)).length
   if (path.slice(0, required).some(isOptional)) throw new Error('has a required positional after an optional one')
   const max = rest === undefined ? path.length : Number.POSITIVE_INFINITY
@@ -84,31 +84,29 @@ function withoutAliases(given: Keywords, aliases: Readonly<Record<string, string
 
 /** Only a body can give too few or too many: what a path gives was counted when it was resolved. */
 function countIssues(positionals: Arguments, required: number, max: number): readonly Issue[] {
-  if (positionals.length < required) return [{ path: `path[${positionals.length}]`, message: 'is required' }]
+  if (positionals.length < required) return [{ path: `path[${positionals.length}]`, message: REQUIRED }]
   return positionals.length > max ? [{ path: `path[${max}]`, message: 'is not expected' }] : []
 }
 
 function unknownNames(keywords: Keywords, names: ReadonlySet<string> | undefined): readonly Issue[] {
   if (names === undefined) return []
   const unknown = Object.keys(keywords).filter((name) => !names.has(name))
-  return unknown.map((name) => ({ path: issuePath(name), message: 'is not known here' }))
+  return unknown.map((name) => ({ path: issuePath(name), message: UNKNOWN }))
 }
 
 function valuesOf(checks: readonly Check[], results: readonly ZodSafeParseResult<unknown>[]): unknown[] {
-  const issues: Issue[] = []
-  const values = results.map((result, i) => {
-    const check = checks[i]
-    if (!result.success && check !== undefined)
-      issues.push(...result.error.issues.map((issue) => toIssue(check, issue)))
-    return result.data
-  })
+  const issues = checks.flatMap((check, i) =>
+    (results[i]?.error?.issues ?? []).flatMap((issue) => toIssues(check, issue)),
+  )
   if (issues.length > 0) throw new ValidationError(issues)
-  return values
+  return results.map(({ data }) => data)
 }
 
-function toIssue({ value, at }: Check, { path, message }: z.core.$ZodIssue): Issue {
-  const [first] = path
-  const absent = at === undefined && path.length === 1 && typeof value === 'object' && !(String(first) in (value ?? {}))
-  const where = at === undefined ? path : [at, ...path]
-  return { path: issuePath(where.map(String).join('.')), message: absent ? 'is required' : message }
+function toIssues({ value, at }: Check, issue: z.core.$ZodIssue): readonly Issue[] {
+  const path = at === undefined ? issue.path : [at, ...issue.path]
+  const where = (...more: readonly string[]): string => issuePath([...path, ...more].map(String).join('.'))
+  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => ({ path: where(key), message: UNKNOWN }))
+  const [name] = path
+  const absent = at === undefined && path.length === 1 && typeof value === 'object' && !(String(name) in (value ?? {}))
+  return [{ path: where(), message: absent ? REQUIRED : issue.message }]
 }

@@ -1,5 +1,5 @@
 import { type Issue, ValidationError } from '../errors.ts'
-import { type Arguments, type Binding, issuePath } from './binding.ts'
+import { type Arguments, type Binding, issuePath, REQUIRED, UNKNOWN } from './binding.ts'
 import type { Keywords } from './keywords.ts'
 import type { KeywordPattern, Signature } from './signature.ts'
 
@@ -21,11 +21,11 @@ function checkNames(keywords: Keywords, pattern: KeywordPattern | undefined): vo
   const issues: Issue[] = []
   if (!pattern?.open) {
     for (const name in keywords) {
-      if (!pattern?.known.has(name)) issues.push({ path: issuePath(name), message: 'is not known here' })
+      if (!pattern?.known.has(name)) issues.push({ path: issuePath(name), message: UNKNOWN })
     }
   }
   for (const name of pattern?.required ?? []) {
-    if (!(name in keywords)) issues.push({ path: name, message: 'is required' })
+    if (!(name in keywords)) issues.push({ path: name, message: REQUIRED })
   }
   if (issues.length > 0) throw new ValidationError(issues)
 }

@@ -21,6 +21,10 @@ export interface Binding {
 
 export type Arguments = readonly unknown[]
 
+/** What is said of a keyword or positional that is missing, and of a keyword that nothing takes. */
+export const REQUIRED = 'is required'
+export const UNKNOWN = 'is not known here'
+
 const NAME_LENGTH_MAX = 64
 
 /** The path of an issue about a keyword, which a client may have made very long. */

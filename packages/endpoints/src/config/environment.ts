@@ -1,10 +1,5 @@
 import type { delimiter as pathDelimiter } from 'node:path'
 
-/** What the framework reads of its surroundings; empty where the runtime has no environment. */
-function variable(name: string): string | undefined {
-  return globalThis.process?.env?.[name]
-}
-
 /** `NODE_ENV`: nothing that shows internals is allowed in production, or where nothing is known. */
 export function isProduction(): boolean {
   return globalThis.process?.env === undefined || variable('NODE_ENV') === 'production'
@@ -22,4 +17,9 @@ export function prefixesFromEnvironment(delimiter: typeof pathDelimiter): readon
 /** Milliseconds since 1970. */
 export function systemClock(): number {
   return Date.now()
+}
+
+/** Undefined also where the runtime has no environment. */
+function variable(name: string): string | undefined {
+  return globalThis.process?.env?.[name]
 }

@@ -71,7 +71,7 @@ function addModule(root: GrowingModule, module: LoadedModule, building: Building
     const name = exportName === 'default' ? 'Default' : exportName
     if (typeof value !== 'function' || value === Controller || isPrivate(name, value)) continue
     const place = { className: name, source: module.source, modulePath: module.path }
-    if (name === 'Default' && isController(value)) {
+    if (name === 'Default' && (isController(value) || nestedControllers(value).length > 0)) {
       const fallback = buildClass(value, { ...place, classPath: [], extension: undefined }, building)
       if (node.fallback === undefined) node.fallback = fallback
       else refuseTwin(node.fallback, fallback, building)

@@ -65,7 +65,7 @@ export function requireScopes(...scopes: readonly string[]): Guard {
     const missing = scopes.filter((scope) => !given.has(scope))
     if (missing.length > 0) throw new Forbidden(`This needs the scope ${missing.join(' ')}`)
   }
-  return Object.assign(guard, { responses: { 403: `Without the scope ${scopes.join(' ')}` }, scopes })
+  return Object.assign(guard, { responses: { 403: `Without the scope ${scopes.join(' ')}` } })
 }
 
 function scopesOf({ identity }: EndpointRequest): ReadonlySet<unknown> {

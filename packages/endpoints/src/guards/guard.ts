@@ -19,10 +19,9 @@ export interface GuardSecurity {
   readonly scopes?: readonly string[]
 }
 
-/** Decides whether a call goes on: it throws to refuse, or returns `false` for 403. */
+/** Decides whether a call goes on: it throws to refuse, or returns `false`, or a promise of it, for 403. */
 export interface Guard {
-  // biome-ignore lint/suspicious/noConfusingVoidType: a guard that only looks returns nothing
-  (context: GuardContext): void | boolean | Promise<void | boolean>
+  (context: GuardContext): unknown
   readonly security?: GuardSecurity
   /** Statuses that it may answer with, and what they mean. */
   readonly responses?: Readonly<Record<number, string>>

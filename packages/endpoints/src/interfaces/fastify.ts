@@ -150,6 +150,6 @@ function send(reply: FastifyReply, { status, headers, body }: Answer): void {
   }
   reply.code(status)
   for (let i = 1; i < headers.length; i += 2) reply.header(headers[i - 1] ?? '', headers[i])
-  if (status === 413) reply.header('connection', 'close')
+  if (status === 413 && reply.raw.req.httpVersionMajor === 1) reply.header('connection', 'close')
   reply.send(isStream(body) ? toWebStream(body) : body)
 }

@@ -41,7 +41,11 @@ export class NodeIncoming implements Incoming {
   headers(): Headers {
     const headers = new Headers()
     const { rawHeaders } = this.#request
-    for (let i = 1; i < rawHeaders.length; i += 2) headers.append(rawHeaders[i - 1] ?? '', rawHeaders[i] ?? '')
+    for (let i = 1; i < rawHeaders.length; i += 2) {
+      const { [i - 1]: name = '', [i]: value = '' } = rawHeaders
+      // HTTP/2 has the request line among the headers.
+      if (!name.startsWith(':')) headers.append(name, value)
+    }
     return headers
   }
 
@@ -64,7 +68,7 @@ export class NodeIncoming implements Incoming {
 
   origin(): string {
     const secure = 'encrypted' in this.#request.socket && this.#request.socket.encrypted === true
-    return `${secure ? 'https' : 'http'}://${this.header('host') ?? 'localhost'}`
+    return `${secure ? 'https' : 'http'}://${this.header('host') ?? this.header(':authority') ?? 'localhost'}`
   }
 }
 
@@ -107,7 +111,8 @@ export function sendToNode(response: ServerResponse, { status, headers, body }: 
     if (isStream(body)) body.close()
     return
   }
-  response.writeHead(status, status === 413 ? [...headers, 'connection', 'close'] : headers)
+  const closes = status === 413 && response.req.httpVersionMajor === 1
+  response.writeHead(status, closes ? [...headers, 'connection', 'close'] : headers)
   if (isStream(body)) void pump(body, response)
   else response.end(body)
 }

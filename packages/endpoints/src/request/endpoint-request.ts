@@ -147,7 +147,7 @@ export class EndpointRequest {
   }
 
   /** The whole body, with the same conditions. @throws CallError 413 when it is larger than the limit. */
-  async bytes(limit = this.#core.settings.bodyLimit): Promise<Uint8Array> {
+  async bytes(limit = this.#bodyLimit): Promise<Uint8Array> {
     return (await this.#incoming.body?.read(limit)) ?? new Uint8Array()
   }
 
@@ -160,12 +160,21 @@ export class EndpointRequest {
     return parseJson(await this.text(limit), this.#core.settings.json)
   }
 
-  #buildUrl(): RequestUrl {
+  get #bodyLimit(): number {
+    return this.#resolution?.verdict === 'found' ? this.#resolution.route.bodyLimit : this.#core.settings.bodyLimit
+  }
+
+  /** What the outermost of the trusted proxies says; undefined where none is trusted, or it says nothing. */
+  #forwarded(name: string): string | undefined {
     const trusted = this.#core.settings.trustedProxies
-    const forwarded = (name: string): string | undefined =>
-      trusted === 0 ? undefined : this.header(name)?.split(',').at(-trusted)?.trim()
+    const values = trusted === 0 ? [] : (this.header(name)?.split(',') ?? [])
+    return values[Math.max(0, values.length - trusted)]?.trim()
+  }
+
+  #buildUrl(): RequestUrl {
     const [ownScheme, ownHost] = this.#incoming.origin().split('://')
-    const called = `${forwarded('x-forwarded-proto') ?? ownScheme}://${forwarded('x-forwarded-host') ?? ownHost}`
+    const scheme = this.#forwarded('x-forwarded-proto')?.match(/^https?$/i)?.[0] ?? ownScheme
+    const called = `${scheme}://${this.#forwarded('x-forwarded-host') ?? ownHost}`
     const origin = URL.canParse(called) ? called : 'http://localhost'
     const path = this.path.replace(/^https?:\/\/[^/]*/i, '')
     const mount = path
