@@ -1,6 +1,7 @@
 import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
+  basic,
   createTestApp,
   createTestMerchant,
   startPayments,
@@ -77,6 +78,16 @@ describe('GET /invitations/:token', () => {
       expect([response.statusCode, response.headers['content-type']]).toEqual([404, HEADERS['content-type']])
       expect(response.body).toContain('<h1>There is no such invitation</h1>')
     }
+  })
+})
+
+describe('tokens that are tried', () => {
+  it('429: count against the address, as wrong keys do', async () => {
+    const limited = await startPayments({ rateLimits: { failuresPerMinute: 3 } })
+    const tryToken = async (n: number) => (await limited.app.inject({ url: `/invitations/guess-${n}` })).statusCode
+    const key = await limited.app.inject({ url: '/me', headers: basic('unknown') })
+    expect([key.statusCode, await tryToken(1), await tryToken(2), await tryToken(3)]).toEqual([401, 404, 404, 429])
+    await limited.close()
   })
 })
 

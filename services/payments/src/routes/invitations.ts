@@ -4,20 +4,27 @@ import { z } from 'zod'
 import { hashToken } from '../invitations/invitation.ts'
 import { invitationPage, PAGE_POLICY } from '../invitations/invitation-page.ts'
 import { callAcceptInvitation, findInvitation } from '../invitations/invitation-repository.ts'
+import { refuseBeyond } from '../plugins/refuse-beyond.ts'
 
 const InvitationParams = z.object({ token: z.string() })
 /** The address is the secret: no other site may learn it. */
 const PAGE_HEADERS = { 'content-security-policy': PAGE_POLICY, 'referrer-policy': 'no-referrer' }
 
-/** Where the link in the mail of an invitation leads: a page for people. @see contract 8.7 */
+/**
+ * Where the link in the mail of an invitation leads: a page for people. Whoever tries tokens is stopped like one who tries
+ * keys. @see contract 8.7
+ */
 export const invitationsRoutes: FastifyPluginAsyncZod = async (app) => {
-  const { lanes } = app.deps
-  const show = async (reply: FastifyReply, token: string) => {
-    const { status, html } = invitationPage(await findInvitation(lanes, hashToken(token)))
+  const { lanes, limits } = app.deps
+  const refuseGuess = refuseBeyond(app, 'failure', limits.failures)
+  const show = async (token: string, reply: FastifyReply) => {
+    const invitation = await findInvitation(lanes, hashToken(token))
+    if (!invitation) await refuseGuess(reply.request.ip)
+    const { status, html } = invitationPage(invitation)
     return reply.code(status).headers(PAGE_HEADERS).type('text/html; charset=utf-8').send(html)
   }
   app.get('/invitations/:token', { schema: { hide: true, params: InvitationParams } }, ({ params: { token } }, reply) =>
-    show(reply, token),
+    show(token, reply),
   )
   app.post(
     '/invitations/:token',
@@ -27,7 +34,7 @@ export const invitationsRoutes: FastifyPluginAsyncZod = async (app) => {
       const tokenHash = hashToken(token)
       await callAcceptInvitation(lanes, tokenHash)
       // What cannot be accepted says so; else the page is opened anew, so that a reload sends nothing.
-      if ((await findInvitation(lanes, tokenHash))?.state !== 'accepted') return show(reply, token)
+      if ((await findInvitation(lanes, tokenHash))?.state !== 'accepted') return show(token, reply)
       return reply.code(303).headers(PAGE_HEADERS).header('location', token).send()
     },
   )
