@@ -49,9 +49,9 @@ export interface Jobs {
   run(task: AnyTask, id: string, attempt: () => Promise<Outcome>): Promise<Outcome>
   /** Makes a job that a function of the database will write into the table `outbox`. */
   prepare<Payload extends object>(task: Task<Payload>, payload: Payload): Promise<OutboxEntry>
-  /** Adds prepared jobs. */
+  /** Adds prepared jobs of one task. */
   // biome-ignore lint/suspicious/noExplicitAny: as for `send`
-  insert(trx: Kysely<any>, entries: readonly OutboxEntry[]): Promise<void>
+  insert(trx: Kysely<any>, task: string, entries: readonly Pick<OutboxEntry, 'data'>[]): Promise<void>
   /** Takes jobs of a task, at most eight at once in this process, as soon as they are committed. */
   work<Payload extends object>(task: Task<Payload>, handler: Handler<Payload>): Promise<void>
   /** Adds a job of a task at each time of a cron expression (UTC), once among all processes. */
@@ -120,7 +120,10 @@ export function createJobs(config: JobsConfig): Jobs {
     },
     run: own.run,
     prepare: async (task, payload) => ({ task: task.name, data: await toData(task, payload) }),
-    insert: (trx, entries) => insertEntries(boss, trx, entries),
+    insert: async (trx, task, entries) => {
+      const queued = entries.map(({ data }) => ({ data }))
+      await boss.insert(task, queued, { db: fromKysely(trx) })
+    },
     work: async (task, handler) => {
       const attempt = runAttempt(config, task, handler)
       const settle = async (job: JobWithMetadata<object>): Promise<JobResult> => {
@@ -149,14 +152,6 @@ export function createJobs(config: JobsConfig): Jobs {
       await own.settled(withinMs - GIVE_UP_MS)
       await boss.stop({ graceful: true, timeout: Math.max(0, Math.round(giveUpAt - performance.now())) })
     },
-  }
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: as for `send`
-async function insertEntries(boss: PgBoss, trx: Kysely<any>, entries: readonly OutboxEntry[]): Promise<void> {
-  for (const [task, ofTask] of Map.groupBy(entries, (entry) => entry.task)) {
-    const jobs = ofTask.map(({ data }) => ({ data }))
-    await boss.insert(task, jobs, { db: fromKysely(trx) })
   }
 }
 

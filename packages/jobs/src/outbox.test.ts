@@ -65,6 +65,12 @@ async function write(to: readonly string[]): Promise<void> {
   }
 }
 
+/** Writes jobs of a task that has no queue. */
+async function writeUnknown(count: number): Promise<void> {
+  await sql`INSERT INTO ${sql.table('outbox')} (task, data)
+    SELECT 'unheard-of', '{}' FROM generate_series(1, ${count})`.execute(database.db)
+}
+
 async function countRows(): Promise<number> {
   const { rows } = await sql<{ n: number }>`SELECT count(*)::int AS n FROM ${sql.table('outbox')}`.execute(database.db)
   return rows[0]?.n ?? 0
@@ -122,9 +128,17 @@ describe('outbox', () => {
   })
 
   it('keeps what the queue does not take, and says so', async () => {
-    await sql`INSERT INTO ${sql.table('outbox')} (task, data) VALUES ('unheard-of', '{}')`.execute(database.db)
+    await writeUnknown(1)
     outbox.wake()
     await expect.poll(() => troubles.join(), { timeout: 10_000 }).toContain('unheard-of')
     expect(await countRows()).toBe(1)
+  })
+
+  it('moves the others past more of those than a batch holds', async () => {
+    await writeUnknown(150)
+    await write(['Edsger'])
+    outbox.wake()
+    await expect.poll(() => greeted.at(-1), { timeout: 10_000 }).toBe('Edsger')
+    expect(await countRows()).toBe(151)
   })
 })

@@ -30,11 +30,15 @@ export interface OutboxOptions {
   readonly take?: TakeRows
 }
 
-/** Deletes at most `limit` rows that no other process is at. Answers how many they were, and their jobs: none, one or more. */
+/**
+ * Deletes at most `limit` rows that no other process is at, without those whose jobs are of the tasks `left`. Answers how
+ * many they were, and their jobs: none, one or more.
+ */
 export type TakeRows = (
   // biome-ignore lint/suspicious/noExplicitAny: as above
   trx: Kysely<any>,
   limit: number,
+  left: readonly string[],
 ) => Promise<{ readonly rows: number; readonly entries: readonly OutboxEntry[] }>
 
 const POLL_MS = 1_000
@@ -48,9 +52,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
     try {
       do {
         again = false
-        while (await moveBatch(options)) {
-          // As long as batches are full there may be more.
-        }
+        await moveAll(options)
       } while (again)
     } catch (error) {
       options.onError(error instanceof Error ? error : new Error(String(error)))
@@ -77,20 +79,48 @@ export function createOutbox(options: OutboxOptions): Outbox {
   }
 }
 
+/** A task whose jobs the queue has not taken: one that only a newer version of the service knows, for example. */
+class TaskRefused extends Error {
+  readonly task: string
+  constructor(task: string, cause: unknown) {
+    super(`jobs of task ${task} stay in the outbox: ${cause instanceof Error ? cause.message : cause}`, { cause })
+    this.task = task
+  }
+}
+
+/** Moves batches as long as they are full. Rows that the queue does not take stay where they are, and hold up no others. */
+async function moveAll(options: OutboxOptions): Promise<void> {
+  const left = new Set<string>()
+  for (;;) {
+    try {
+      if (!(await moveBatch(options, [...left]))) return
+    } catch (error) {
+      if (!(error instanceof TaskRefused) || left.has(error.task)) throw error
+      left.add(error.task)
+      options.onError(error)
+    }
+  }
+}
+
 /** @returns whether the batch was full */
-async function moveBatch({ db, jobs, take = takeJobs }: OutboxOptions): Promise<boolean> {
+async function moveBatch({ db, jobs, take = takeJobs }: OutboxOptions, left: readonly string[]): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
-    const { rows, entries } = await take(trx, BATCH)
-    if (entries.length > 0) await jobs.insert(trx, entries)
+    const { rows, entries } = await take(trx, BATCH, left)
+    for (const [task, ofTask] of Map.groupBy(entries, (entry) => entry.task)) {
+      await jobs.insert(trx, task, ofTask).catch((cause) => {
+        throw new TaskRefused(task, cause)
+      })
+    }
     return rows === BATCH
   })
 }
 
-const takeJobs: TakeRows = async (trx, limit) => {
+const takeJobs: TakeRows = async (trx, limit, left) => {
   const outbox = sql.table('outbox')
   const { rows } = await sql<OutboxEntry>`
     DELETE FROM ${outbox} WHERE id = ANY (ARRAY(
-      SELECT id FROM ${outbox} ORDER BY id LIMIT ${sql.lit(limit)} FOR UPDATE SKIP LOCKED))
+      SELECT id FROM ${outbox} WHERE task <> ALL (${left}::text[])
+      ORDER BY id LIMIT ${sql.lit(limit)} FOR UPDATE SKIP LOCKED))
     RETURNING task, data`.execute(trx)
   return { rows: rows.length, entries: rows }
 }

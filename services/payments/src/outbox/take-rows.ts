@@ -20,10 +20,12 @@ const EVENT = 'event'
  * Takes rows that functions of the database have left. An event becomes a job for each webhook that wants its type. The kind
  * of any other row is the name of its task; the job knows the row's merchant and id besides what was written.
  */
-export const takeRows: TakeRows = async (trx, limit) => {
+export const takeRows: TakeRows = async (trx, limit, left) => {
+  const kindsLeft = left.map((task) => (task === deliveryTask.name ? EVENT : task))
   const { rows } = await sql<TakenRow>`
     WITH picked AS MATERIALIZED (
-      SELECT merchant_id, id FROM ${sql.table('outbox')} LIMIT ${sql.lit(limit)} FOR UPDATE SKIP LOCKED
+      SELECT merchant_id, id FROM ${sql.table('outbox')} WHERE kind <> ALL (${kindsLeft}::text[])
+      LIMIT ${sql.lit(limit)} FOR UPDATE SKIP LOCKED
     ), taken AS (
       DELETE FROM ${sql.table('outbox')} o USING picked
       WHERE o.merchant_id = picked.merchant_id AND o.id = picked.id
@@ -49,8 +51,8 @@ function toEntries({ kind, data, merchant_id, id, webhook_id }: TakenRow): reado
 
 /** The same, with a count of the jobs of a task that nobody will do for now. */
 export function countWaiting(take: TakeRows, { name }: AnyTask, count: (jobs: number) => void): TakeRows {
-  return async (trx, limit) => {
-    const taken = await take(trx, limit)
+  return async (trx, limit, left) => {
+    const taken = await take(trx, limit, left)
     count(taken.entries.filter(({ task }) => task === name).length)
     return taken
   }
