@@ -27,14 +27,17 @@ const ANSWERS: Readonly<Record<MessagePurpose, Answer>> = {
 
 /** Takes requests for messages from the queue. */
 export async function workOnMessageRequests(deps: AuthDeps): Promise<void> {
-  await deps.jobs.work(messageRequestTask, (request) => answerMessageRequest(deps, request))
+  await deps.jobs.work(messageRequestTask, (request, { attempt }) => answerMessageRequest(deps, request, attempt))
 }
 
-/** Sends what somebody has asked for, if there is a user whom it concerns; else the message counts as not sent. */
-async function answerMessageRequest(deps: AuthDeps, request: MessageRequest): Promise<Outcome> {
+/**
+ * Sends what somebody has asked for, if there is a user whom it concerns; else the message counts as not sent. Only the
+ * first attempt, of which there is one, gives it back: an earlier one may have done so, and then have been killed.
+ */
+export async function answerMessageRequest(deps: AuthDeps, request: MessageRequest, attempt: number): Promise<Outcome> {
   const answer = (trx: Transaction<AuthDatabase>) => ANSWERS[request.purpose](trx, deps, request)
   if (!isOver(deps, request) && (await deps.db.transaction().execute(answer))) return 'done'
-  if (isCounted(deps, request)) await deps.rateLimits[mediumOf(request)].giveBack()
+  if (attempt === 1 && isCounted(deps, request)) await deps.rateLimits[mediumOf(request)].giveBack()
   return 'dropped'
 }
 
