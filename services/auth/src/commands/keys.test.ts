@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vites
 import { openTestApp } from '../../test/auth-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { buildApp } from '../app.ts'
+import type { CommandDeps } from '../deps.ts'
 import { createKeyRing, POLL_MS } from '../sessions/key-ring.ts'
 import { keysCommand } from './keys.ts'
 
@@ -41,10 +42,14 @@ afterAll(async () => {
 const pauses: number[] = []
 
 /** Runs `auth keys …` and returns what it prints. A pause makes the keys older. */
-async function keys(...words: readonly string[]): Promise<readonly string[]> {
+function keys(...words: readonly string[]): Promise<readonly string[]> {
+  return keysOf(deps, words)
+}
+
+async function keysOf(commandDeps: CommandDeps, words: readonly string[]): Promise<readonly string[]> {
   const lines: string[] = []
   const command = keysCommand({
-    withDeps: (run) => run(deps),
+    withDeps: (run) => run(commandDeps),
     print: (line) => lines.push(line),
     pause: async (ms) => {
       pauses.push(ms)
@@ -146,6 +151,17 @@ describe('auth keys', () => {
     expect(await keys('promote', 'a', '--now')).toEqual(['waiting 10 s, until every process knows a', 'a signs'])
     expect(pauses).toEqual([10_000])
     expect(await keys('promote', 'a', '--now')).toEqual(['a signs already'])
+  })
+
+  it('promote refuses a key whose tokens the service would refuse', async () => {
+    const jwt = { ...deps.config.jwt, validMethods: ['HS256', 'RS256'] }
+    const strict = { ...deps, config: { ...deps.config, jwt } }
+    await keys('add', '--kid', 'a')
+    await age(600)
+    await expect(keysOf(strict, ['promote', 'a', '--now'])).rejects.toThrow(
+      'AUTH_JWT_VALID_METHODS must contain ES256 before a can sign',
+    )
+    expect(await keys()).toEqual(['AUTH_JWT_SECRET signs (HS256)', expect.stringMatching(/^next {4}ES256 a /)])
   })
 
   it('promote brings a retired key back while it still verifies', async () => {

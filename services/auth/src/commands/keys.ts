@@ -103,6 +103,8 @@ function describePromotion(kid: string, result: Promotion): readonly string[] {
       throw unknownKey(kid)
     case 'over':
       throw new Error(`${kid} is over: add another key`)
+    case 'refused':
+      throw new Error(`AUTH_JWT_VALID_METHODS must contain ${result.alg} before ${kid} can sign`)
     case 'too-young':
       throw new Error(
         `others may not have read ${kid} yet: wait ${result.waitSeconds} s, or let them refuse its tokens until then (--now)`,

@@ -12,6 +12,8 @@ export type Promotion =
   /** `retired` is the key that signed before; undefined when that was JWT_SECRET. */
   | { readonly verdict: 'promoted'; readonly retired: { readonly kid: string; readonly until: string } | undefined }
   | { readonly verdict: 'active-already' | 'unknown' | 'over' }
+  /** JWT_VALID_METHODS does not have its algorithm: the service would refuse its own tokens. */
+  | { readonly verdict: 'refused'; readonly alg: string }
   | { readonly verdict: 'too-young'; readonly waitSeconds: number }
 
 /**
@@ -29,6 +31,7 @@ export async function promoteSigningKey(
     if (key === undefined) return { verdict: 'unknown' }
     if (key.state === 'active') return { verdict: 'active-already' }
     if (!key.verifies) return { verdict: 'over' }
+    if (config.jwt.validMethods?.includes(key.alg) === false) return { verdict: 'refused', alg: key.alg }
     const waitSeconds = Math.ceil(ageSecondsMin - key.ageSeconds)
     if (waitSeconds > 0) return { verdict: 'too-young', waitSeconds }
     const old = await findActiveKid(trx)
