@@ -14,18 +14,16 @@ const booleans: ReadonlyMap<string, boolean> = new Map([
 
 /** A whole number: canonical decimal text, or a JSON number; within the safe integers. */
 function int({ min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER }: Bounds = {}) {
-  const schema = z
-    .int({ error: numberError('must be a whole number', { min, max }) })
-    .min(min)
-    .max(max)
-  return z.preprocess(numberReader(/^-?(?:0|[1-9][0-9]*)$/), schema)
+  const error = numberError('must be a whole number', { min, max })
+  return z.preprocess(numberReader(/^-?(?:0|[1-9][0-9]*)$/), z.int({ error }).min(min, { error }).max(max, { error }))
 }
 
 /** A number: text in the grammar of JSON, or a JSON number. */
 function number(bounds: Bounds = {}) {
-  const any = z.number({ error: numberError('must be a number', bounds) })
-  const bounded = bounds.min === undefined ? any : any.min(bounds.min)
-  const schema = bounds.max === undefined ? bounded : bounded.max(bounds.max)
+  const error = numberError('must be a number', bounds)
+  const any = z.number({ error })
+  const bounded = bounds.min === undefined ? any : any.min(bounds.min, { error })
+  const schema = bounds.max === undefined ? bounded : bounded.max(bounds.max, { error })
   return z.preprocess(numberReader(/^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/), schema)
 }
 

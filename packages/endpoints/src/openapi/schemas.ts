@@ -43,16 +43,18 @@ export class SchemaComponents {
       Object.entries($defs).map(([name, definition]) => [name, this.#nameFor(name, definition, io)]),
     )
     for (const [name, definition] of Object.entries($defs)) {
-      this.schemas[names.get(name) ?? name] = relink(definition, names)
+      // Older versions of zod repeat the name inside.
+      this.schemas[names.get(name) ?? name] = relink({ ...definition, id: undefined }, names)
     }
     return relink(properties?.value ?? {}, names)
   }
 
   /** A schema that is read may differ from the one of its name that is written: defaults make members optional. */
-  #nameFor(name: string, definition: unknown, io: 'input' | 'output'): string {
+  #nameFor(name: string, definition: object, io: 'input' | 'output'): string {
     const { [name]: known } = this.schemas
     const same = new Map([[name, name]])
-    if (known === undefined || JSON.stringify(known) === JSON.stringify(relink(definition, same))) return name
+    if (known === undefined || JSON.stringify(known) === JSON.stringify(relink({ ...definition, id: undefined }, same)))
+      return name
     return `${name}${io === 'input' ? 'Input' : 'Output'}`
   }
 }
