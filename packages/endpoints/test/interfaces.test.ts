@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
 import { type AddressInfo, connect } from 'node:net'
 import { Readable } from 'node:stream'
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Application, accepts, Controller, fastifyOptions } from '../src/endpoints.ts'
 
@@ -33,6 +33,13 @@ class Default extends Controller<{ readonly word: string }> {
   async DELETE() {
     await this.request.stream().cancel()
     return 'not read'
+  }
+
+  GET_raw() {
+    const [response] = this.request.raw.extra
+    const raw = response instanceof ServerResponse ? response : (response as FastifyReply).raw
+    raw.end('by itself')
+    return Readable.from(['not sent'])
   }
 
   GET_fails() {
@@ -146,6 +153,13 @@ describe('listener', () => {
   it('knows the address and the host of the client', async () => {
     const url = await listenerUrl(new Application({ modules }))
     expect(await (await fetch(url)).json()).toMatchObject({ ip: '127.0.0.1', origin: url, extra: 1 })
+  })
+
+  it('leaves a handler alone that has answered by itself', async () => {
+    const url = await listenerUrl(new Application({ modules }))
+    expect(await (await fetch(`${url}/raw`)).text()).toBe('by itself')
+    const host = await mounted(new Application({ modules }))
+    expect((await host.inject('/api/raw')).body).toBe('by itself')
   })
 
   it('closes the connection of a body that is too large', async () => {

@@ -144,7 +144,7 @@ function answerWithFastify(app: Answering, incoming: FastifyIncoming): FastifyRe
 }
 
 function send(reply: FastifyReply, { status, headers, body }: Answer): void {
-  if (reply.sent || reply.raw.destroyed) {
+  if (reply.sent || reply.raw.headersSent || reply.raw.destroyed) {
     if (isStream(body)) body.close()
     return
   }

@@ -107,7 +107,8 @@ function readStream(stream: IncomingMessage, limit: number): Promise<Uint8Array>
 
 /** Writes an answer. What is larger than allowed is not read to its end: the connection closes. */
 export function sendToNode(response: ServerResponse, { status, headers, body }: Answer): void {
-  if (response.destroyed) {
+  // The client has gone, or the handler has answered by itself, through what is behind the request.
+  if (response.destroyed || response.headersSent) {
     if (isStream(body)) body.close()
     return
   }
