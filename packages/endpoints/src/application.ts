@@ -28,7 +28,7 @@ export class Application<Context = unknown> {
   readonly #core: Core
   /** Takes warnings and unexpected errors. */
   readonly log: Log
-  readonly #listeners = new Listeners()
+  readonly #listeners = new Listeners((error, message) => this.log.error(error, message))
   #loading: Promise<void> | undefined
   #loaded = false
   #unwatch: (() => void) | undefined

@@ -1,4 +1,5 @@
 import type { EndpointRequest } from './request/endpoint-request.ts'
+import type { ErrorLog } from './request/incoming.ts'
 
 /** What an application tells, and what it tells with it. */
 export interface ApplicationEvents {
@@ -15,6 +16,7 @@ export type Listener<E extends keyof ApplicationEvents> = (...told: ApplicationE
 
 /** Who listens to an application. */
 export class Listeners {
+  readonly #log: ErrorLog
   readonly #of: { readonly [E in keyof ApplicationEvents]: Listener<E>[] } = {
     ready: [],
     close: [],
@@ -22,11 +24,22 @@ export class Listeners {
     route: [],
   }
 
+  constructor(log: ErrorLog) {
+    this.#log = log
+  }
+
   add<E extends keyof ApplicationEvents>(event: E, listener: Listener<E>): void {
     this.#of[event].push(listener)
   }
 
+  /** Calls who listens. What a listener throws is its own affair, and no request's. */
   tell<E extends keyof ApplicationEvents>(event: E, ...told: ApplicationEvents[E]): void {
-    for (const listener of this.#of[event]) listener(...told)
+    for (const listener of this.#of[event]) {
+      try {
+        listener(...told)
+      } catch (error) {
+        this.#log(error, `a listener of "${event}" failed`)
+      }
+    }
   }
 }

@@ -199,6 +199,21 @@ describe('the log', () => {
   })
 })
 
+it('a listener that fails fails no request', async () => {
+  const app = await everyInterface({
+    modules: { index: { Errors } },
+    log: { warn: () => {}, error: (error) => logged.push(error) },
+  })
+  const fail = (): never => {
+    throw new Error('a listener')
+  }
+  app.app.on('route', fail).on('error', fail)
+  logged.length = 0
+  expect((await app.app.inject({ path: '/errors/error' })).status).toBe(500)
+  expect(logged.map(String)).toEqual(['Error: secret', 'Error: a listener', 'Error: a listener'])
+  await app.close()
+})
+
 describe('options', () => {
   it('errorBody replaces the envelope, also where no controller was found', async () => {
     const problems = await everyInterface({

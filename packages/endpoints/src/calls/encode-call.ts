@@ -32,7 +32,6 @@ function compose(call: Call, status: number, encoded: Encoded): Answer | Promise
 /** Takes over a web `Response`. Its headers win over those of the controller. */
 function adopt({ response }: Call, { status, headers, body }: Response) {
   const length = headers.get('content-length')
-  response.headers.delete('content-type')
   for (const name of new Set(headers.keys())) if (name !== 'set-cookie') response.headers.delete(name)
   for (const [name, value] of headers) response.headers.append(name, value)
   return { status, body: body === null ? undefined : fromWebStream(body, length === null ? undefined : Number(length)) }

@@ -1,7 +1,7 @@
 import { prefixesFromEnvironment } from '../config/environment.ts'
 import type { ApplicationOptions, ModuleMap } from '../config/options.ts'
 import type { LoadedModule } from './build-table.ts'
-import { findModules, hasPrefix, locatePrefix } from './find-modules.ts'
+import { findModules, hasPrefix, locatePrefix, type ModuleFile } from './find-modules.ts'
 import { urlName } from './url-name.ts'
 
 type Sources = Pick<ApplicationOptions, 'controllerPrefix' | 'dir' | 'modules'>
@@ -15,12 +15,8 @@ export async function loadModules(sources: Sources, version = 0): Promise<readon
   const fromMap = await Promise.all(Object.entries(sources.modules ?? {}).map(loadEntry))
   refuseTwins(fromMap)
   const files = prefixesOf(sources).flatMap(findModules)
-  const { pathToFileURL } = files.length === 0 ? { pathToFileURL: undefined } : process.getBuiltinModule('node:url')
-  const fromFiles = files.map(async ({ path, file }): Promise<LoadedModule> => {
-    const url = `${pathToFileURL?.(file).href}${version === 0 ? '' : `?endpoints=${version}`}`
-    return { path, source: file, exports: await importModule(file, () => import(url)) }
-  })
-  return [...fromMap, ...(await Promise.all(fromFiles))]
+  const fromFiles = await Promise.all(files.map((file) => loadFile(file, version)))
+  return [...fromMap, ...fromFiles]
 }
 
 /** The folders and files of the controllers. */
@@ -36,6 +32,12 @@ export function prefixesOf({ controllerPrefix = [], dir, modules }: Sources): re
   if (prefixes.length > 0) return prefixes.map((prefix) => locatePrefix(prefix, base))
   if (hasPrefix('controllers', base)) return [locatePrefix('controllers', base)]
   throw new Error(`there are no controllers: name a prefix, set ENDPOINTS_PREFIX, or make ${base}/controllers`)
+}
+
+async function loadFile({ path, file }: ModuleFile, version: number): Promise<LoadedModule> {
+  const { href } = process.getBuiltinModule('node:url').pathToFileURL(file)
+  const url = version === 0 ? href : `${href}?endpoints=${version}`
+  return { path, source: file, exports: await importModule(file, () => import(url)) }
 }
 
 async function loadEntry([key, value]: [string, ModuleMap[string]]): Promise<LoadedModule> {
@@ -54,14 +56,14 @@ async function importModule(source: string, load: () => Promise<object>): Promis
   try {
     return { ...(await load()) }
   } catch (cause) {
-    const old = cause instanceof Error && 'code' in cause && cause.code === 'ERR_UNKNOWN_FILE_EXTENSION'
-    const reason = old
-      ? 'TypeScript needs Node.js 22.18 or newer'
-      : cause instanceof Error
-        ? cause.message
-        : String(cause)
-    throw new Error(`${source} cannot be imported: ${reason}`, { cause })
+    throw new Error(`${source} cannot be imported: ${reasonOf(cause)}`, { cause })
   }
+}
+
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause)
+  const isTypeScript = 'code' in cause && cause.code === 'ERR_UNKNOWN_FILE_EXTENSION'
+  return isTypeScript ? 'TypeScript needs Node.js 22.18 or newer' : cause.message
 }
 
 function refuseTwins(modules: readonly LoadedModule[]): void {
