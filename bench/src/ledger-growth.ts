@@ -31,6 +31,8 @@ interface Grown {
   readonly headers: Readonly<Record<string, string>>
   /** From the newest to the oldest, a few of them. */
   readonly transactions: readonly string[]
+  /** The newest: what is captured was reserved not long ago. */
+  readonly recent: readonly string[]
 }
 
 const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
@@ -47,10 +49,11 @@ const questions: readonly (readonly [name: string, ask: (grown: Grown, round: nu
     'page of transactions, oldest first',
     (grown) => read(grown, `/merchants/${grown.merchantId}/transactions?limit=${PAGE}&after=${'0'.repeat(24)}`),
   ],
-  ['transaction by id', (grown, round) => read(grown, `/transactions/${pick(grown, round)}`)],
+  ['transaction by id', (grown, round) => read(grown, `/transactions/${pick(grown.transactions, round)}`)],
   [
     'capture',
-    (grown, round) => post(`${grown.url}/transactions/${pick(grown, round)}/captures`, { amount: 1 }, grown.headers),
+    (grown, round) =>
+      post(`${grown.url}/transactions/${pick(grown.recent, round)}/captures`, { amount: 1 }, grown.headers),
   ],
 ]
 
@@ -94,13 +97,13 @@ async function grow(size: number, database: DatabaseServer, started: AsyncDispos
   await insertTransactions((statement) => execute(databaseUrl, statement), size)
   await execute(databaseUrl, insertLines(merchant.id, size))
   await execute(databaseUrl, 'VACUUM ANALYZE')
-  const some = Math.max(1, Math.floor(size / 1_000))
-  const rows = await execute(
-    databaseUrl,
+  const list = async (text: string) => Ids.parse(await execute(databaseUrl, text)).map(({ id }) => id)
+  const transactions = await list(
     `SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id DESC) AS n FROM payments.transactions) t
-     WHERE n % ${some} = 0 ORDER BY id DESC`,
+     WHERE n % ${Math.max(1, Math.floor(size / 1_000))} = 0 ORDER BY id DESC`,
   )
-  return { size, url: server.url, merchantId: merchant.id, headers, transactions: Ids.parse(rows).map(({ id }) => id) }
+  const recent = await list(`SELECT id FROM payments.transactions ORDER BY id DESC LIMIT ${PAGE}`)
+  return { size, url: server.url, merchantId: merchant.id, headers, transactions, recent }
 }
 
 /** Lines at the ids of the transactions: they prove nothing, and are only there to be listed. */
@@ -121,8 +124,8 @@ function read({ url, headers }: Grown, path: string): Promise<unknown> {
   return request(url + path, { headers })
 }
 
-function pick({ transactions }: Grown, round: number): string {
-  return transactions[(round * 7) % transactions.length] ?? ''
+function pick(ids: readonly string[], round: number): string {
+  return ids[(round * 7) % ids.length] ?? ''
 }
 
 function pad(cell: string, index: number): string {
