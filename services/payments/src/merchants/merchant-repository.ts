@@ -136,21 +136,25 @@ function listQuery(name: string, order: ReturnType<typeof sql>) {
     FROM (SELECT 1) one
     LEFT JOIN ${sql.table('identify')}(${p.keyMac}, ${p.person}) c ON true
     LEFT JOIN LATERAL (
-      SELECT listed.* FROM (
-        SELECT merchant_id FROM ${sql.table('merchant_apps')}
-        WHERE app_id = ${p.identityId} AND app_id = c.identity_id AND NOT pending
-        UNION ALL
-        SELECT merchant_id FROM ${sql.table('merchant_users')}
-        WHERE user_id = ${p.identityId} AND user_id = c.identity_id AND NOT pending
-      ) s
-      JOIN ${sql.table('merchants')} listed ON listed.id = s.merchant_id
-      WHERE s.merchant_id > ${p.above} AND s.merchant_id < ${p.below}
-        AND (${p.test}::boolean IS NULL OR listed.test = ${p.test}::boolean)
-      ORDER BY s.merchant_id ${order} LIMIT ${p.limit}
+      SELECT * FROM (${ofMember('app', order, p)} UNION ALL ${ofMember('user', order, p)}) listed
+      ORDER BY listed.id ${order} LIMIT ${p.limit}
     ) m ON true
     LEFT JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = m.id
     ORDER BY m.id ${order}`,
   )
+}
+
+/** The page of those that an app or a user belongs to. Each has its own bound: sorted together they would all be read. */
+function ofMember(noun: 'app' | 'user', order: ReturnType<typeof sql>, p: ListInput): ReturnType<typeof sql> {
+  const memberId = sql`s.${sql.id(`${noun}_id`)}`
+  return sql`(
+        SELECT listed.* FROM ${sql.table(`merchant_${noun}s`)} s
+        JOIN ${sql.table('merchants')} listed ON listed.id = s.merchant_id
+        WHERE ${memberId} = c.identity_id AND ${memberId} = ${p.identityId} AND NOT s.pending
+          AND s.merchant_id > ${p.above} AND s.merchant_id < ${p.below}
+          AND (${p.test}::boolean IS NULL OR listed.test = ${p.test}::boolean)
+        ORDER BY s.merchant_id ${order} LIMIT ${p.limit}
+      )`
 }
 
 /** A page of the merchants that an identity belongs to now, for that identity itself. */
