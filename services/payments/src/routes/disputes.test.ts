@@ -17,7 +17,8 @@ let member: TestApp
 let stranger: TestApp
 let merchantId: string
 beforeAll(async () => {
-  payments = await startPayments()
+  // Twenty at once wait for one another, on a busy machine for longer than the default
+  payments = await startPayments({ lockTimeoutMs: 2_000 })
   member = await createTestApp(payments)
   stranger = await createTestApp(payments)
   merchantId = (await createTestMerchant(payments, member, { test: true })).id
