@@ -4,8 +4,11 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { controllers, framework, moduleFolder } from './module-folder.ts'
+
+// Each test starts programs, which take their time on a busy machine.
+vi.setConfig({ testTimeout: 60_000 })
 
 const main = join(import.meta.dirname, '../src/main.ts')
 
