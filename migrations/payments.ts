@@ -42,6 +42,8 @@ import { createExpiry } from './payments/0065-create-expiry.ts'
 import { createSnapshots } from './payments/0066-create-snapshots.ts'
 import { simulateDisputes } from './payments/0067-simulate-disputes.ts'
 import { quickenExchange } from './payments/0080-quicken-exchange.ts'
+import { keepPlans } from './payments/0106-keep-plans.ts'
+import { checkSumsOnce } from './payments/0107-check-sums-once.ts'
 
 /** The migrations of the payments service, in the order in which they run. */
 export const paymentsMigrations: MigrationSources = {
@@ -88,4 +90,6 @@ export const paymentsMigrations: MigrationSources = {
   '0066-create-snapshots': createSnapshots,
   '0067-simulate-disputes': simulateDisputes,
   '0080-quicken-exchange': quickenExchange,
+  '0106-keep-plans': keepPlans,
+  '0107-check-sums-once': checkSumsOnce,
 }
