@@ -1,10 +1,18 @@
-import type { MigrationSources } from '@trestle/migrations/migration.ts'
+import type { MigrationSource, MigrationSources } from '@trestle/migrations/migration.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { type Generated, type Kysely, sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Database, openDatabase } from './connect.ts'
-import { isMigrated, type MigrateOptions, migrateDown, migrateUp, migrationStatus, planMigrations } from './migrate.ts'
+import {
+  isMigrated,
+  type MigrateOptions,
+  migrateAtStart,
+  migrateDown,
+  migrateUp,
+  migrationStatus,
+  planMigrations,
+} from './migrate.ts'
 import { createNames } from './names.ts'
 import { prepare } from './prepare.ts'
 import { grantToRole } from './roles.ts'
@@ -70,6 +78,13 @@ const loseOnce = prepare<{ times: number }, { tries: number }>(
   (p) => sql<{ tries: number }>`SELECT example.lose(${p.times}) AS tries`,
 )
 
+const broken: MigrationSource = () => ({
+  up: async (db) => {
+    await sql`CREATE TABLE half_done ()`.execute(db)
+    await sql`SELECT no_such_column`.execute(db)
+  },
+})
+
 let empty: TemporaryDatabase
 let database: Database<Tables>
 let options: MigrateOptions
@@ -117,6 +132,31 @@ describe('migrations', () => {
     expect(await planMigrations(options)).toEqual([])
   })
 
+  it('does nothing at a start after a complete run, and everything when something has changed since', async () => {
+    let runs = 0
+    const start = (changed: Partial<MigrateOptions> = {}) =>
+      migrateAtStart({
+        ...options,
+        settings: { role: 'example_service' },
+        afterwards: [...(options.afterwards ?? []), async () => void runs++],
+        ...changed,
+      })
+    await start()
+    await start()
+    expect(runs).toBe(1)
+    await sql`REVOKE USAGE ON SCHEMA example FROM example_service`.execute(database.db)
+    await start()
+    expect(runs).toBe(2)
+    await start({ settings: { role: 'another' } })
+    expect(runs).toBe(3)
+    await migrateDown(options)
+    expect(await start({ settings: { role: 'another' } })).toEqual({ migrations: ['0002-create-ledger'] })
+    await expect(start({ sources: { ...sources, '0003-broken': broken } })).rejects.toThrow('0003-broken failed')
+    runs = 0
+    await start({ settings: { role: 'another' } })
+    expect(runs).toBe(1)
+  })
+
   it('holds its lock in a transaction, so that a pooler gives the connection to nobody else', async () => {
     const holders: string[] = []
     const look = async (db: Kysely<unknown>) => {
@@ -130,17 +170,9 @@ describe('migrations', () => {
   })
 
   it('names the migration that failed and leaves nothing of it', async () => {
-    const broken: MigrationSources = {
-      ...sources,
-      '0003-broken': () => ({
-        up: async (db) => {
-          await sql`CREATE TABLE half_done ()`.execute(db)
-          await sql`SELECT no_such_column`.execute(db)
-        },
-      }),
-    }
-    await expect(migrateUp({ ...options, sources: broken })).rejects.toThrow(/0003-broken failed: .*no_such_column/)
-    expect(await migrationStatus({ ...options, sources: broken })).toHaveLength(3)
+    const failing: MigrationSources = { ...sources, '0003-broken': broken }
+    await expect(migrateUp({ ...options, sources: failing })).rejects.toThrow(/0003-broken failed: .*no_such_column/)
+    expect(await migrationStatus({ ...options, sources: failing })).toHaveLength(3)
     const { rows } = await sql`SELECT to_regclass('half_done') AS half`.execute(database.db)
     expect(rows).toEqual([{ half: null }])
   })

@@ -3,6 +3,7 @@ import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
 import { Kysely, PostgresDialect } from 'kysely'
 import { type Migration, type MigrationInfo, Migrator } from 'kysely/migration'
 import pg from 'pg'
+import { isMarkedComplete, markComplete, unmark } from './migration-mark.ts'
 import { recordStatements } from './record-statements.ts'
 
 export interface MigrateOptions {
@@ -12,6 +13,8 @@ export interface MigrateOptions {
   readonly sources: MigrationSources
   /** Steps after the migrations, under the same lock: the job queue's schema, grants. */
   readonly afterwards?: ReadonlyArray<(db: Kysely<unknown>) => Promise<void>>
+  /** What the steps afterwards are made from, as JSON without secrets: when it changes, a start runs them again. */
+  readonly settings?: unknown
 }
 
 /** What a run did: the names of the migrations that it applied or took back, in order. */
@@ -28,15 +31,26 @@ export interface MigrationStatus {
 /** Runs all pending migrations, then the steps afterwards. Processes that start together wait for each other. */
 export function migrateUp(options: MigrateOptions): Promise<MigrateResult> {
   return underLock(options, async (db) => {
+    await unmark(db, options)
     const result = await settle(createMigrator(db, options).migrateToLatest())
     for (const step of options.afterwards ?? []) await step(db)
+    await markComplete(db, options)
     return result
   })
 }
 
+/** As `migrateUp`, but one statement and no lock where a complete run of the same migrations and settings was the last. */
+export async function migrateAtStart(options: MigrateOptions): Promise<MigrateResult> {
+  const complete = await withDatabase(options, (db) => isMarkedComplete(db, options))
+  return complete ? { migrations: [] } : migrateUp(options)
+}
+
 /** Takes the last migration back. */
 export function migrateDown(options: MigrateOptions): Promise<MigrateResult> {
-  return underLock(options, (db) => settle(createMigrator(db, options).migrateDown()))
+  return underLock(options, async (db) => {
+    await unmark(db, options)
+    return settle(createMigrator(db, options).migrateDown())
+  })
 }
 
 /** Every migration with the time of its run. Changes nothing. */

@@ -81,9 +81,14 @@ async function createRole(db: Kysely<unknown>, role: string): Promise<void> {
   await sql`GRANT ${sql.id(role)} TO CURRENT_USER`.execute(db)
 }
 
+/** The user of a connection URL. */
+export function loginOf(url: string): string {
+  return decodeURIComponent(new URL(url).username)
+}
+
 /** Without this a service whose user is not the one that migrates could not take on its role. */
 async function admitLogin(db: Kysely<unknown>, role: string, serviceUrl: string): Promise<void> {
-  const login = decodeURIComponent(new URL(serviceUrl).username)
+  const login = loginOf(serviceUrl)
   const { rows } = await sql`
     SELECT FROM pg_roles WHERE rolname = ${login} AND NOT pg_has_role(rolname, ${role}, 'MEMBER')`.execute(db)
   if (rows.length > 0) await sql`GRANT ${sql.id(role)} TO ${sql.id(login)}`.execute(db)

@@ -1,4 +1,5 @@
 import { PgBoss } from 'pg-boss'
+import pgBoss from 'pg-boss/package.json' with { type: 'json' }
 import { type AnyTask, deadQueue } from './task.ts'
 
 export interface InstallOptions {
@@ -8,6 +9,9 @@ export interface InstallOptions {
   readonly schema: string
   readonly tasks: readonly AnyTask[]
 }
+
+/** What `installJobs` makes depends on this, besides the options: for `settings` of a migration run. */
+export const QUEUE_VERSION: string = pgBoss.version
 
 /** Makes or updates the queue's schema and its queues. Part of `migrate`, under its lock; changes nothing when up to date. */
 export async function installJobs({ url, schema, tasks }: InstallOptions): Promise<void> {

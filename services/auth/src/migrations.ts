@@ -1,7 +1,7 @@
-import { type MigrateOptions, migrateUp } from '@trestle/database/migrate.ts'
+import { type MigrateOptions, migrateAtStart } from '@trestle/database/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
-import { grantToRole } from '@trestle/database/roles.ts'
-import { installJobs } from '@trestle/jobs/install.ts'
+import { grantToRole, loginOf } from '@trestle/database/roles.ts'
+import { installJobs, QUEUE_VERSION } from '@trestle/jobs/install.ts'
 import type { AnyTask } from '@trestle/jobs/task.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
@@ -10,6 +10,7 @@ import type { DatabaseSettings } from './config/server.ts'
 import { mailTask } from './mail/mail-job.ts'
 import { messageRequestTask } from './message-requests/message-request.ts'
 import { smsTask } from './sms/sms-job.ts'
+import { VERSION } from './version.ts'
 
 /** Every kind of background work of the service. */
 export const tasks: readonly AnyTask[] = [messageRequestTask, mailTask, smsTask, cleanUpTask]
@@ -31,6 +32,7 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
     url,
     names,
     sources: authMigrations,
+    settings: { VERSION, QUEUE_VERSION, tasks, role, login: loginOf(serviceUrl) },
     afterwards: [
       () => installJobs({ url, schema: names.jobSchema, tasks }),
       async (db) => {
@@ -40,7 +42,7 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
   }
 }
 
-/** Brings the database up to date; answers the names of the migrations that were pending. */
+/** Brings the database up to date, unless it is; answers the names of the migrations that were pending. */
 export async function migrateToLatest(config: DatabaseConfig): Promise<readonly string[]> {
-  return (await migrateUp(migrateOptions(config))).migrations
+  return (await migrateAtStart(migrateOptions(config))).migrations
 }

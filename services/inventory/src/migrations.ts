@@ -1,8 +1,9 @@
-import { type MigrateOptions, migrateUp } from '@trestle/database/migrate.ts'
-import { grantToRole } from '@trestle/database/roles.ts'
+import { type MigrateOptions, migrateAtStart } from '@trestle/database/migrate.ts'
+import { grantToRole, loginOf } from '@trestle/database/roles.ts'
 import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import type { InventoryConfig } from './config.ts'
 import { inventoryNames } from './deps.ts'
+import { serviceVersion } from './version.ts'
 
 /** What `inventory migrate` and the run at start work with: the migrations, then the grants to the service's role. */
 export function migrateOptions(
@@ -15,11 +16,12 @@ export function migrateOptions(
     url: config.migrationDatabaseUrl,
     names,
     sources: inventoryMigrations,
+    settings: { serviceVersion, role, login: serviceUrl && loginOf(serviceUrl) },
     afterwards: role === undefined ? [] : [(db) => grantToRole(db, { names, role, serviceUrl, appendOnly: [] })],
   }
 }
 
-/** Brings the database up to date. Processes that start together wait for each other. */
+/** Brings the database up to date, unless it is. Processes that start together wait for each other. */
 export async function migrateToLatest(config: InventoryConfig): Promise<readonly string[]> {
-  return (await migrateUp(migrateOptions(config))).migrations
+  return (await migrateAtStart(migrateOptions(config))).migrations
 }

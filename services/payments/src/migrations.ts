@@ -1,12 +1,13 @@
-import { type MigrateOptions, migrateUp } from '@trestle/database/migrate.ts'
+import { type MigrateOptions, migrateAtStart } from '@trestle/database/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
-import { grantToRole } from '@trestle/database/roles.ts'
-import { installJobs } from '@trestle/jobs/install.ts'
+import { grantToRole, loginOf } from '@trestle/database/roles.ts'
+import { installJobs, QUEUE_VERSION } from '@trestle/jobs/install.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { paymentsMigrations } from '@trestle/migrations/payments.ts'
 import type { PaymentsConfig } from './config.ts'
 import { appendOnlyTables } from './database.ts'
 import { tasks } from './tasks.ts'
+import { serviceVersion } from './version.ts'
 
 type DatabaseSettings = Pick<PaymentsConfig, 'migrationDatabaseUrl' | 'databaseNamespace' | 'databaseRole'> &
   Partial<Pick<PaymentsConfig, 'databaseUrl'>>
@@ -24,6 +25,14 @@ export function migrateOptions(config: DatabaseSettings): MigrateOptions {
     url,
     names,
     sources: paymentsMigrations,
+    settings: {
+      serviceVersion,
+      QUEUE_VERSION,
+      tasks,
+      role,
+      login: serviceUrl && loginOf(serviceUrl),
+      appendOnlyTables,
+    },
     afterwards: [
       () => installJobs({ url, schema: names.jobSchema, tasks }),
       async (db) => {
@@ -33,7 +42,7 @@ export function migrateOptions(config: DatabaseSettings): MigrateOptions {
   }
 }
 
-/** Brings the database up to date; answers the names of the migrations that were pending. */
+/** Brings the database up to date, unless it is; answers the names of the migrations that were pending. */
 export async function migrateToLatest(config: DatabaseSettings): Promise<readonly string[]> {
-  return (await migrateUp(migrateOptions(config))).migrations
+  return (await migrateAtStart(migrateOptions(config))).migrations
 }

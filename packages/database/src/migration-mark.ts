@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto'
+import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
+import { type Kysely, sql } from 'kysely'
+
+/** What a complete run of `migrate up` depends on. */
+export interface MarkedRun {
+  readonly names: Names
+  readonly sources: MigrationSources
+  /** What the steps after the migrations are made from: roles, queues, versions. JSON. */
+  readonly settings?: unknown
+}
+
+/**
+ * Notes on the table of migrations that everything is done, so that the next start need not look. The note holds the
+ * rights of the schemas too: a restore without them, or a queue that was dropped, is no complete run.
+ */
+export async function markComplete(db: Kysely<unknown>, run: MarkedRun): Promise<void> {
+  const { rows } = await state(run).execute(db)
+  await comment(db, run.names, sql.lit(mark(run, rows[0]?.rights)))
+}
+
+/** Takes the note back, before anything changes. */
+export async function unmark(db: Kysely<unknown>, run: MarkedRun): Promise<void> {
+  const { rows } = await state(run).execute(db)
+  if (typeof rows[0]?.note === 'string') await comment(db, run.names, sql.lit(null))
+}
+
+/** Whether the last complete run was one of the same migrations and settings. One statement. */
+export async function isMarkedComplete(db: Kysely<unknown>, run: MarkedRun): Promise<boolean> {
+  const { rows } = await state(run).execute(db)
+  return rows[0]?.note === mark(run, rows[0]?.rights)
+}
+
+interface State {
+  readonly note: string | null
+  readonly rights: string
+}
+
+function state({ names }: MarkedRun) {
+  const { schema, jobSchema } = names
+  return sql<State>`
+    SELECT obj_description(to_regclass(${`"${schema}"."${table(names)}"`}), 'pg_class') AS note,
+      (SELECT json_agg(json_build_array(nspname, nspacl::text) ORDER BY nspname)::text FROM pg_namespace
+       WHERE nspname IN (${schema}, ${jobSchema})) AS rights`
+}
+
+function mark({ sources, settings }: MarkedRun, rights: string | undefined): string {
+  const text = JSON.stringify([Object.keys(sources), settings, rights])
+  return `complete ${createHash('sha256').update(text).digest('base64url')}`
+}
+
+async function comment(db: Kysely<unknown>, names: Names, note: ReturnType<typeof sql.lit>): Promise<void> {
+  await sql`COMMENT ON TABLE ${sql.id(names.schema, table(names))} IS ${note}`.execute(db)
+}
+
+function table({ prefix }: Names): string {
+  return `${prefix}schema_migrations`
+}
