@@ -1,4 +1,5 @@
 // The public face of the package: what `import … from '@trestle/endpoints'` offers.
+export { RawJson } from './answers/raw-json.ts'
 export type { ResponseState } from './answers/response-state.ts'
 export { Application } from './application.ts'
 export { type AcceptsSpec, type Args, accepts } from './binding/accepts.ts'

@@ -8,6 +8,8 @@ export interface ApplicationEvents {
   close: []
   /** A defect or an outage came up in a call. */
   error: [error: unknown, request: EndpointRequest]
+  /** It is known what answers a request; nothing of it has run. */
+  request: [request: EndpointRequest]
   /** A request has its answer, though a stream may only have begun. */
   route: [request: EndpointRequest, status: number]
 }
@@ -21,6 +23,7 @@ export class Listeners {
     ready: [],
     close: [],
     error: [],
+    request: [],
     route: [],
   }
 

@@ -18,7 +18,7 @@ export interface ListedRoute {
 }
 
 export function listRoutes({ table }: Pick<Core, 'table'>): readonly ListedRoute[] {
-  return table.endpoints.flatMap(({ routes }) => [...routes.values()].map(listed))
+  return table.endpoints.flatMap(({ routes }) => [...routes.values()].flat().map(listed))
 }
 
 function listed(route: Route): ListedRoute {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { accepts, CallStop, Controller, NotFound, Redirect } from '../src/endpoints.ts'
+import { type Args, accepts, CallStop, Controller, NotFound, RawJson, Redirect } from '../src/endpoints.ts'
 import { type EveryInterface, everyInterface } from './every-interface.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'endpoints-'))
@@ -27,6 +27,11 @@ const values: Readonly<Record<string, () => unknown>> = {
   'bigint-inside': () => ({ big: [-(2n ** 70n)], text: '1n' }),
   object: () => ({ a: [1, null] }),
   array: () => [1, 'a'],
+  'raw-json': () => new RawJson('{"n": 1.10}'),
+  'raw-items': async function* () {
+    yield new RawJson('1.10')
+    yield 2
+  },
   'to-json': () => ({ toJSON: () => 'made' }),
   date: () => new Date(0),
   map: () =>
@@ -90,6 +95,7 @@ describe('what is returned', () => {
     ['bigint-inside', json, '{"big":[-1180591620717411303424],"text":"1n"}'],
     ['object', json, '{"a":[1,null]}'],
     ['array', json, '[1,"a"]'],
+    ['raw-json', json, '{"n": 1.10}'],
     ['to-json', json, '"made"'],
     ['date', json, '"1970-01-01T00:00:00.000Z"'],
     ['map', json, '{"a":1,"b":[2]}'],
@@ -115,6 +121,7 @@ describe('what is returned', () => {
     ['web-stream', bytes, 'hi'],
     ['node-stream', bytes, 'hi'],
     ['items', json, '[1,{"a":"é"}]'],
+    ['raw-items', json, '[1.10,2]'],
     ['no-items', json, '[]'],
   ])('200: %s as %s, of unknown length', async (name, type, body) => {
     const headers = { 'content-type': type, 'x-request-id': 'test' }
@@ -190,9 +197,12 @@ class Settled extends Controller {
     yield 'text'
   }
 
-  static GET_returns = accepts({ returns: z.object({ a: z.int() }) })
-  GET_returns() {
-    return { a: 'not declared so' }
+  static GET_returns = accepts({ path: [z.string()], returns: z.object({ a: z.int() }) })
+  GET_returns(...[how]: Args<typeof Settled.GET_returns>) {
+    if (how === 'another') return { a: 'not declared so' }
+    if (how !== 'nothing') return new RawJson(how)
+    this.response.status = 304
+    return undefined
   }
 }
 
@@ -254,7 +264,10 @@ describe('what is settled beside it', () => {
   })
 
   it('500: what is returned is not what is declared', async () => {
-    expect(await all.ask({ path: '/settled/returns' })).toMatchObject({ status: 500 })
+    expect(await all.ask({ path: '/settled/returns/another' })).toMatchObject({ status: 500 })
+    expect(await all.ask({ path: '/settled/returns/%7B%22a%22:true%7D' })).toMatchObject({ status: 500 })
+    expect(await all.ask({ path: '/settled/returns/%7B%22a%22:1%7D' })).toMatchObject({ status: 200, body: '{"a":1}' })
+    expect(await all.ask({ path: '/settled/returns/nothing' })).toMatchObject({ status: 304 })
   })
 })
 

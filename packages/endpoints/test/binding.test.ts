@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { type Args, accepts, Controller, p } from '../src/endpoints.ts'
+import { Application, type Args, accepts, Controller, p } from '../src/endpoints.ts'
 import { type Ask, type EveryInterface, everyInterface } from './every-interface.ts'
 
 const reflected = {
@@ -352,6 +352,49 @@ describe('declared handlers', () => {
     expect(await ask({ ...json({ name: 'free' }), path: '/declared/lookup' })).toEqual([200, 'free'])
     const answer = await ask({ ...json({ name: 'taken' }), path: '/declared/lookup' })
     expect(answer).toMatchObject([400, { error: { description: 'name: is taken' } }])
+  })
+})
+
+describe('a list of declarations', () => {
+  class Items extends Controller {
+    static GET = [
+      accepts({ keywords: z.object({ limit: p.int().default(50) }) }),
+      accepts({ path: [p.int(), z.string().optional()], names: ['itemId', 'part'], status: 203 }),
+    ]
+    GET(...args: Args<typeof Items.GET>) {
+      return args.length === 1 ? { limit: args[0].limit } : { id: args[0], part: args[1] }
+    }
+  }
+
+  it('chooses by the number of positionals', async () => {
+    const app = await everyInterface({ modules: { index: { Items } } })
+    expect(await app.ask({ path: '/items?limit=5' })).toMatchObject({ status: 200, body: '{"limit":5}' })
+    expect(await app.ask({ path: '/items/7/b' })).toMatchObject({ status: 203, body: '{"id":7,"part":"b"}' })
+    expect(await app.ask({ path: '/items/7?limit=5' })).toMatchObject({ status: 400 })
+    expect(await app.ask({ path: '/items/7/8/9' })).toMatchObject({ status: 404 })
+    const { body } = await app.ask({ path: '/items/x' })
+    expect(JSON.parse(body).error.issues).toEqual([{ path: 'itemId', message: 'must be a whole number' }])
+    expect(app.app.routes().map(({ verb, pattern }) => `${verb} ${pattern}`)).toEqual([
+      'GET /items',
+      'GET /items/{itemId}/{part}',
+    ])
+    await app.close()
+  })
+
+  it('may not have two for one number', async () => {
+    class Twice extends Controller {
+      static GET = [accepts({ path: [z.string().optional()] }), accepts({ path: [p.int()] })]
+      GET() {}
+    }
+    const app = new Application({ modules: { index: { Twice } } })
+    await expect(app.ready()).rejects.toThrow('Twice.GET has two declarations for one number of positionals')
+  })
+
+  it('needs its handler as one declaration does', async () => {
+    class Items extends Controller {
+      static GET = [accepts({})]
+    }
+    await expect(new Application({ modules: { index: { Items } } }).ready()).rejects.toThrow('no such handler')
   })
 })
 

@@ -188,12 +188,15 @@ describe('the log', () => {
   it('tells who listens', async () => {
     const events: unknown[] = []
     all.app.on('error', (error, request) => events.push(['error', String(error), request.path]))
+    all.app.on('request', (request) => events.push(['request', request.route?.pattern, request.route?.positionals]))
     all.app.on('route', (request, status) => events.push(['route', request.route?.handler, status]))
     await all.app.inject({ path: '/errors/error' })
     await all.app.inject({ path: '/nowhere' })
     expect(events).toEqual([
+      ['request', '/errors/{name}', ['error']],
       ['error', 'Error: secret', '/errors/error'],
       ['route', 'GET', 500],
+      ['request', undefined, undefined],
       ['route', undefined, 404],
     ])
   })
@@ -215,6 +218,21 @@ it('a listener that fails fails no request', async () => {
 })
 
 describe('options', () => {
+  it('onError has the last word on what was thrown, also where no controller was found', async () => {
+    const seen: string[] = []
+    const translating = await everyInterface({
+      modules: { index: { Errors } },
+      onError: (error, { path }) => {
+        seen.push(path)
+        return error instanceof CallError ? undefined : new CallError(418, 'Translated', { body: { teapot: true } })
+      },
+    })
+    expect(await translating.ask({ path: '/errors/error' })).toMatchObject({ status: 418, body: '{"teapot":true}' })
+    expect(await translating.ask({ path: '/nowhere' })).toMatchObject({ status: 404 })
+    expect(new Set(seen)).toEqual(new Set(['/errors/error', '/nowhere', '/mount/errors/error', '/mount/nowhere']))
+    await translating.close()
+  })
+
   it('errorBody replaces the envelope, also where no controller was found', async () => {
     const problems = await everyInterface({
       modules: { index: { Errors } },

@@ -29,6 +29,13 @@ describe('Args', () => {
     >()
   })
 
+  it('of a list are those of one declaration or the other, told apart by their number', () => {
+    const list = [accepts({ keywords: z.object({ q: z.string() }) }), accepts({ path: [p.int()] })]
+    expectTypeOf<Args<typeof list>['length']>().toEqualTypeOf<1 | 2>()
+    const first = (...args: Args<typeof list>) => (args.length === 1 ? args[0].q : args[0])
+    expectTypeOf(first).returns.toEqualTypeOf<string | number>()
+  })
+
   it('make wrong handlers and calls fail', () => {
     class Items extends Controller {
       static GET = accepts({ path: [p.int()], keywords: z.object({ q: z.string() }) })

@@ -51,7 +51,11 @@ class Products extends Controller {
   static POST_batch = accepts({ path: [z.string()], body: 'positionals' })
   POST_batch() {}
 
-  static POST_raw = accepts({ keywords: z.object({ name: z.string() }), body: 'raw' })
+  static POST_raw = accepts({
+    keywords: z.object({ name: z.string() }),
+    body: 'raw',
+    responses: { 304: 'As before', 422: 'Not like this' },
+  })
   POST_raw() {}
 
   static DELETE_hidden = accepts({ hidden: true })
@@ -177,7 +181,9 @@ describe('an operation', () => {
     expect(operation('post', '/shop/stock/products/raw')).toMatchObject({
       parameters: [{ name: 'name', in: 'query' }],
       requestBody: { content: { '*/*': {} } },
+      responses: { 422: { description: 'Not like this', content: { 'application/json': {} } } },
     })
+    expect(operation('post', '/shop/stock/products/raw').responses).toHaveProperty('304', { description: 'As before' })
     expect(operation('post', '/foo/reflected/search').requestBody).toMatchObject({
       content: {
         'application/json': { schema: { properties: { q: {} }, required: ['q'], additionalProperties: true } },

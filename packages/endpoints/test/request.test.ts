@@ -123,6 +123,7 @@ it('shows path, query and route', async () => {
       className: 'Requests',
       handler: 'GET_query',
       pattern: '/deep/module/requests/query',
+      positionals: [],
       allow: ['GET', 'HEAD', 'OPTIONS'],
     },
   })

@@ -1,6 +1,7 @@
 import { isJsonType, typeOfFileName, withCharset } from '../body/media-type.ts'
 import { type ByteStream, fromIterator, fromReadable, fromWebStream, isFileStream, isReadable } from './byte-stream.ts'
 import { toEvent } from './event-stream.ts'
+import { RawJson } from './raw-json.ts'
 
 export type Body = string | Uint8Array | ByteStream | undefined
 
@@ -45,12 +46,13 @@ function encodeJson(value: unknown, { type, stringify }: EncodeOptions): Encoded
 }
 
 function stringifyOrThrow(value: unknown, stringify: EncodeOptions['stringify']): string {
-  const text = stringify(value)
+  const text = value instanceof RawJson ? value.text : stringify(value)
   if (text === undefined) throw new TypeError(`a ${typeof value} cannot be answered`)
   return text
 }
 
 function encodeObject(value: object, options: EncodeOptions): Encoded | Promise<Encoded> {
+  if (value instanceof RawJson) return encodeJson(value, options)
   const bytesType = options.type ?? options.extensionType ?? BYTES_TYPE
   if (value instanceof Uint8Array) return { type: bytesType, body: value }
   if (value instanceof ArrayBuffer) return { type: bytesType, body: new Uint8Array(value) }

@@ -12,6 +12,8 @@ export interface AcceptsSpec<
 > {
   /** A schema of each positional, optional ones last. */
   readonly path?: P
+  /** What the positionals are called, in documents and issues; else the source tells, unless a minifier changed it. */
+  readonly names?: readonly string[]
   /** The schema of each further positional; they are delivered as one array. */
   readonly rest?: R
   /** An object schema. Unknown keys are refused unless it is loose or has a catchall. */
@@ -25,6 +27,8 @@ export interface AcceptsSpec<
   readonly type?: string
   /** Status of the answer where the handler sets none. */
   readonly status?: number
+  /** Further statuses that the handler answers with, and what they mean, for the OpenAPI document. */
+  readonly responses?: Readonly<Record<number, string>>
   readonly use?: readonly Guard[]
   /** In bytes; the application's where absent. */
   readonly bodyLimit?: number
@@ -51,7 +55,10 @@ export class Accepts<
   }
 }
 
-/** Declares what the handler of the same name takes: `static GET = accepts({ … })`. */
+/**
+ * Declares what the handler of the same name takes: `static GET = accepts({ … })`. A handler that takes different things by
+ * the number of its positionals has a list: `static GET = [accepts({ … }), accepts({ path: [Id], … })]`.
+ */
 export function accepts<
   const P extends readonly ZodType[] = [],
   R extends ZodType | undefined = undefined,
@@ -62,8 +69,15 @@ export function accepts<
 
 type Outputs<P extends readonly ZodType[]> = { -readonly [I in keyof P]: output<P[I]> }
 
-/** The parameters of a declared handler: `GET(...[id, { limit }]: Args<typeof Products.GET>)`. */
+/** The parameters of a declared handler: `GET(...[id, { limit }]: Args<typeof Products.GET>)`. Of a list: one or the other. */
 export type Args<A> =
   A extends Accepts<infer P, infer R, infer K>
     ? [...path: Outputs<P>, ...rest: R extends ZodType ? [output<R>[]] : [], keywords: output<K>]
-    : never
+    : A extends readonly (infer Each)[]
+      ? Args<Each>
+      : never
+
+/** What a static member declares; nothing when it is something else. */
+export function declarationsOf(member: unknown): readonly Accepts[] {
+  return [member].flat().filter((each) => each instanceof Accepts)
+}

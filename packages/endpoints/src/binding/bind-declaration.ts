@@ -22,15 +22,19 @@ export function bindDeclaration(spec: AcceptsSpec): Binding {
   if (path.slice(0, required).some(isOptional)) throw new Error('has a required positional after an optional one')
   const max = rest === undefined ? path.length : Number.POSITIVE_INFINITY
   const names = knownNames(schema)
+  const at = (i: number): string => spec.names?.[i] ?? `path[${i}]`
   let asynchronous = false
 
   const bind = (positionals: Arguments, given: Keywords): Arguments | Promise<Arguments> => {
     const keywords = withoutAliases(given, aliases)
-    const issues = [...countIssues(positionals, required, max), ...unknownNames(keywords, names)]
+    const issues = unknownNames(keywords, names)
+    // Only a body can give too few or too many: what a path gives was counted when it was resolved.
+    if (positionals.length < required) issues.push({ path: at(positionals.length), message: REQUIRED })
+    if (positionals.length > max) issues.push({ path: at(max), message: 'is not expected' })
     if (issues.length > 0) throw new ValidationError(issues)
-    const checks: Check[] = path.map((item, i) => ({ schema: item, value: positionals[i], at: `path[${i}]` }))
+    const checks: Check[] = path.map((item, i) => ({ schema: item, value: positionals[i], at: at(i) }))
     for (let i = path.length; rest !== undefined && i < positionals.length; i += 1) {
-      checks.push({ schema: rest, value: positionals[i], at: `path[${i}]` })
+      checks.push({ schema: rest, value: positionals[i], at: at(i) })
     }
     checks.push({ schema, value: keywords, at: undefined })
     const finish = (results: readonly ZodSafeParseResult<unknown>[]): Arguments => {
@@ -82,13 +86,7 @@ function withoutAliases(given: Keywords, aliases: Readonly<Record<string, string
   return keywords
 }
 
-/** Only a body can give too few or too many: what a path gives was counted when it was resolved. */
-function countIssues(positionals: Arguments, required: number, max: number): readonly Issue[] {
-  if (positionals.length < required) return [{ path: `path[${positionals.length}]`, message: REQUIRED }]
-  return positionals.length > max ? [{ path: `path[${max}]`, message: 'is not expected' }] : []
-}
-
-function unknownNames(keywords: Keywords, names: ReadonlySet<string> | undefined): readonly Issue[] {
+function unknownNames(keywords: Keywords, names: ReadonlySet<string> | undefined): Issue[] {
   if (names === undefined) return []
   const unknown = Object.keys(keywords).filter((name) => !names.has(name))
   return unknown.map((name) => ({ path: issuePath(name), message: UNKNOWN }))

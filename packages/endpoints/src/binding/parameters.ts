@@ -15,7 +15,10 @@ const booleans: ReadonlyMap<string, boolean> = new Map([
 /** A whole number: canonical decimal text, or a JSON number; within the safe integers. */
 function int({ min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER }: Bounds = {}) {
   const error = numberError('must be a whole number', { min, max })
-  return z.preprocess(numberReader(/^-?(?:0|[1-9][0-9]*)$/), z.int({ error }).min(min, { error }).max(max, { error }))
+  return z.preprocess(
+    numberReader(/^-?(?:0|[1-9][0-9]*)$/),
+    z.int({ error, abort: true }).min(min, { error }).max(max, { error }),
+  )
 }
 
 /** A number: text in the grammar of JSON, or a JSON number. */

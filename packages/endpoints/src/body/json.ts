@@ -2,7 +2,8 @@ import { CallError } from '../errors.ts'
 
 /** JSON in both directions; an application may bring its own, for instance to keep big numbers. */
 export interface JsonCodec {
-  readonly parse: (text: string) => unknown
+  /** `value` is what `JSON.parse` makes of the text; it has been checked. */
+  readonly parse: (text: string, value: unknown) => unknown
   /** Undefined for what JSON cannot hold. */
   readonly stringify: (value: unknown) => string | undefined
 }
@@ -18,7 +19,7 @@ export function parseJson(text: string, codec: JsonCodec): unknown {
   try {
     const value: unknown = JSON.parse(text)
     checkKeys(value, 1)
-    return codec.parse === JSON.parse ? value : codec.parse(text)
+    return codec.parse(text, value)
   } catch (cause) {
     throw cause instanceof CallError ? cause : new CallError(400, 'The body is no JSON', { cause })
   }
@@ -45,7 +46,7 @@ function holdsPrototype(value: unknown): boolean {
 
 /** The built-in JSON, with big integers written digit by digit. */
 export const builtInJson: JsonCodec = {
-  parse: JSON.parse,
+  parse: (_text, value) => value,
   stringify(value) {
     try {
       return JSON.stringify(value)

@@ -19,6 +19,7 @@ export async function answerRequest(core: Core, incoming: Incoming): Promise<Ans
   const { target, resolution, failure } = locate(core, incoming)
   const request = new EndpointRequest(core, incoming, response, [target, resolution])
   const call: Call = { core, incoming, target, resolution, request, response, controller: undefined }
+  core.listeners.tell('request', request)
   let answer: Answer
   try {
     answer = await answerCall(call, failure)

@@ -31,11 +31,19 @@ function answerStop(call: Call, { status, body, headers }: CallStop): Answer | P
 async function answerError(call: Call, thrown: unknown): Promise<Answer> {
   const { response, request, core } = call
   response.status = thrown instanceof CallError ? thrown.status : 500
-  const value = (await controllerOf(call)?.onError(thrown)) ?? thrown
+  const value = await answerTo(call, thrown)
   if (value instanceof CallStop) return answerStop(call, value)
   if (value !== thrown && !(value instanceof Error)) return encodeCall(call, value)
   const error = toCallError(value, core.settings.exposeErrors)
   return encodeError(call, error, () => errorBody(error, request, core.settings))
+}
+
+/** What the controller makes of it and, where that is an error still, the application. */
+async function answerTo(call: Call, thrown: unknown): Promise<unknown> {
+  const { onError } = call.core.settings
+  const value = (await controllerOf(call)?.onError(thrown)) ?? thrown
+  if (onError === undefined || (value !== thrown && !(value instanceof Error))) return value
+  return (await onError(value, call.request)) ?? value
 }
 
 function encodeError(call: Call, error: CallError, toBody: (error: CallError) => unknown): Answer | Promise<Answer> {

@@ -1,4 +1,5 @@
 import type { Answer } from '../answers/answer.ts'
+import { RawJson } from '../answers/raw-json.ts'
 import { CallError, Forbidden } from '../errors.ts'
 import type { Guard, GuardContext } from '../guards/guard.ts'
 import type { Found } from '../routing/resolve.ts'
@@ -23,7 +24,9 @@ export async function callHandler(call: Call, found: Found): Promise<Answer> {
   if (isThenable(value)) value = await value
   if (route.hooks.after) value = await controller.after(value)
   if (value instanceof Error) throw value
-  if (call.core.settings.checksReturns) await checkReturned(route, value)
+  // With a status of its own and nothing else it answers another thing than it declares, 304 for instance.
+  const answersElse = value === undefined && response.status !== undefined
+  if (call.core.settings.checksReturns && !answersElse) await checkReturned(route, value)
   return encodeCall(call, value, route)
 }
 
@@ -41,7 +44,7 @@ function checkVersion({ request }: Call, versions: readonly string[]): void {
 /** In development a handler that breaks its own declaration fails, so that the document stays true. */
 async function checkReturned({ returns, className, handler }: Route, value: unknown): Promise<void> {
   if (returns === undefined || value instanceof Response) return
-  const { error } = await returns.safeParseAsync(value)
+  const { error } = await returns.safeParseAsync(value instanceof RawJson ? JSON.parse(value.text) : value)
   if (error === undefined) return
   const faults = error.issues.map(({ path, message }) => `${path.map(String).join('.') || 'the value'}: ${message}`)
   throw new TypeError(`${className}.${handler} returned what it does not declare: ${faults.join('; ')}`)

@@ -30,6 +30,8 @@ export interface ApplicationOptions<Context = unknown> {
   readonly trustProxy?: boolean | number
   /** `X-Request-Id` where absent. */
   readonly requestIdHeader?: string
+  /** Gets what was thrown where its controller has no other answer; what it returns is sent, like that of a controller's. */
+  readonly onError?: (error: unknown, request: EndpointRequest) => unknown
   /** Replaces the body of errors. */
   readonly errorBody?: (error: CallError, request: EndpointRequest) => unknown
   /** The schema of what `errorBody` makes, for the OpenAPI document. */
@@ -85,6 +87,7 @@ export function readOptions(options: ApplicationOptions): Settings {
     exposeErrors: options.exposeErrors ?? false,
     checksReturns: !production,
     json: { ...builtInJson, ...options.json },
+    onError: options.onError,
     errorBody: options.errorBody,
     errorSchema: options.errorSchema,
   }

@@ -26,5 +26,6 @@ export interface Settings {
   readonly json: JsonCodec
   /** Of what `errorBody` makes, for the OpenAPI document. */
   readonly errorSchema: ZodType | undefined
+  readonly onError: ((error: unknown, request: EndpointRequest) => unknown) | undefined
   readonly errorBody: ((error: CallError, request: EndpointRequest) => unknown) | undefined
 }

@@ -1,4 +1,4 @@
-import { Accepts } from '../binding/accepts.ts'
+import { type AcceptsSpec, declarationsOf } from '../binding/accepts.ts'
 import { bindDeclaration } from '../binding/bind-declaration.ts'
 import { bindSignature } from '../binding/bind-signature.ts'
 import { parameterNames, reflectSignature } from '../binding/signature.ts'
@@ -6,6 +6,7 @@ import { typeOfFileName } from '../body/media-type.ts'
 import type { Settings } from '../config/settings.ts'
 import { Controller } from '../controller.ts'
 import type { Guard } from '../guards/guard.ts'
+import { buildPatterns } from '../routing/pattern.ts'
 import type { ControllerClass, Route } from '../routing/table.ts'
 import { type HandlerMethod, lineage } from './read-controller.ts'
 
@@ -19,43 +20,66 @@ export interface ClassPlace {
   readonly extension: string | undefined
 }
 
-/** Everything about one handler that can be known before a request comes. @throws Error that names the handler. */
-export function buildRoute(place: ClassPlace, handler: HandlerMethod, settings: Settings): Route {
-  const { controller, classPath, className, source, modulePath, extension } = place
-  const { name, verb, suffix, method } = handler
-  const declaration: unknown = Reflect.get(controller, name)
-  const spec = declaration instanceof Accepts ? declaration.spec : undefined
+/**
+ * Everything about one handler that can be known before a request comes: a route for each of its declarations.
+ * @throws Error that names the handler.
+ */
+export function buildRoutesOf(place: ClassPlace, handler: HandlerMethod, settings: Settings): readonly Route[] {
+  const declarations = declarationsOf(Reflect.get(place.controller, handler.name))
+  const specs = declarations.length === 0 ? [undefined] : declarations.map(({ spec }) => spec)
   try {
-    const use = [...settings.use, ...lineage(controller).flatMap(ownGuards), ...(spec?.use ?? [])]
-    return {
-      verb,
-      handler: name,
-      method,
-      controller,
-      modulePath,
-      classPath: suffix === undefined ? classPath : [...classPath, suffix],
-      className,
-      source,
-      ...bindingOf(handler, spec, settings),
-      guards: {
-        early: use.filter(({ phase }) => phase !== 'bound'),
-        bound: use.filter(({ phase }) => phase === 'bound'),
-      },
-      type: spec?.type,
-      extensionType: extension === undefined ? undefined : typeOfFileName(extension),
-      status: spec?.status,
-      versions: spec?.version,
-      returns: spec?.returns,
-      bodyLimit: spec?.bodyLimit ?? settings.bodyLimit,
-      spec,
-      hooks: {
-        before: controller.prototype.before !== Controller.prototype.before,
-        after: controller.prototype.after !== Controller.prototype.after,
-      },
+    const routes = specs.map((spec) => buildRoute(place, handler, spec, settings))
+    if (routes.some((route, i) => routes.slice(i + 1).some((other) => overlap(route, other)))) {
+      throw new Error('has two declarations for one number of positionals')
     }
+    return routes
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new Error(`${source}: ${className}.${name} ${reason}`, { cause: error })
+    throw new Error(`${place.source}: ${place.className}.${handler.name} ${reason}`, { cause: error })
+  }
+}
+
+function overlap({ binding: one }: Route, { binding: other }: Route): boolean {
+  return one.min <= other.max && other.min <= one.max
+}
+
+function buildRoute(
+  place: ClassPlace,
+  handler: HandlerMethod,
+  spec: AcceptsSpec | undefined,
+  settings: Settings,
+): Route {
+  const { controller, className, source, modulePath, extension } = place
+  const { name, verb, suffix, method } = handler
+  const use = [...settings.use, ...lineage(controller).flatMap(ownGuards), ...(spec?.use ?? [])]
+  const classPath = suffix === undefined ? place.classPath : [...place.classPath, suffix]
+  const bound = bindingOf(handler, spec, settings)
+  return {
+    verb,
+    handler: name,
+    method,
+    controller,
+    modulePath,
+    classPath,
+    className,
+    source,
+    ...bound,
+    patterns: buildPatterns({ modulePath, classPath, ...bound }),
+    guards: {
+      early: use.filter(({ phase }) => phase !== 'bound'),
+      bound: use.filter(({ phase }) => phase === 'bound'),
+    },
+    type: spec?.type,
+    extensionType: extension === undefined ? undefined : typeOfFileName(extension),
+    status: spec?.status,
+    versions: spec?.version,
+    returns: spec?.returns,
+    bodyLimit: spec?.bodyLimit ?? settings.bodyLimit,
+    spec,
+    hooks: {
+      before: controller.prototype.before !== Controller.prototype.before,
+      after: controller.prototype.after !== Controller.prototype.after,
+    },
   }
 }
 
@@ -68,7 +92,7 @@ function bindingOf(
   spec: Route['spec'],
   { signatures }: Settings,
 ): Pick<Route, 'binding' | 'names'> {
-  if (spec !== undefined) return { binding: bindDeclaration(spec), names: parameterNames(method) }
+  if (spec !== undefined) return { binding: bindDeclaration(spec), names: spec.names ?? parameterNames(method) }
   if (!signatures) throw new Error('is not declared with accepts')
   try {
     const signature = reflectSignature(method)

@@ -1,10 +1,10 @@
-import { Accepts } from '../binding/accepts.ts'
+import { declarationsOf } from '../binding/accepts.ts'
 import type { Settings } from '../config/settings.ts'
 import { Controller } from '../controller.ts'
 import { corsPolicy } from '../guards/cors.ts'
 import { basePath } from '../routing/pattern.ts'
-import type { ClassNode, ControllerClass, Endpoint, ModuleNode, Route, RouteTable } from '../routing/table.ts'
-import { buildRoute, type ClassPlace } from './build-route.ts'
+import type { ClassNode, ControllerClass, Endpoint, EndpointRoutes, ModuleNode, RouteTable } from '../routing/table.ts'
+import { buildRoutesOf, type ClassPlace } from './build-route.ts'
 import { dropUnreachable } from './reachability.ts'
 import { handlersOf, isController, isPrivate, lineage, nestedControllers, reservedHandlers } from './read-controller.ts'
 import { classUrlName } from './url-name.ts'
@@ -135,21 +135,18 @@ function corsOf(controller: ControllerClass, settings: Settings) {
 }
 
 /** The routes of a class by suffix and verb. */
-function buildRoutes(
-  place: ClassPlace,
-  { settings, warnings }: Building,
-): Map<string | undefined, Map<Route['verb'], Route>> {
+function buildRoutes(place: ClassPlace, { settings, warnings }: Building): Map<string | undefined, EndpointRoutes> {
   const { controller, source, className } = place
   const handlers = handlersOf(controller)
   checkDeclarations(place, new Set(handlers.map(({ name }) => name)))
   if (handlers.length === 0) warnings.push(`${source}: ${className} has no handler, so its URL answers 404`)
   for (const name of reservedHandlers(controller)) warnings.push(`${source}: ${className}.${name} is never called`)
-  const routes = new Map<string | undefined, Map<Route['verb'], Route>>()
+  const routes = new Map<string | undefined, EndpointRoutes>()
   for (const handler of handlers) {
-    const ofSuffix = routes.get(handler.suffix) ?? new Map<Route['verb'], Route>()
-    const twin = ofSuffix.get(handler.verb)
+    const ofSuffix: EndpointRoutes = routes.get(handler.suffix) ?? new Map()
+    const [twin] = ofSuffix.get(handler.verb) ?? []
     if (twin !== undefined) throw new Error(`${source}: ${className}.${twin.handler} and ${handler.name} have one URL`)
-    routes.set(handler.suffix, ofSuffix.set(handler.verb, buildRoute(place, handler, settings)))
+    routes.set(handler.suffix, new Map([...ofSuffix, [handler.verb, buildRoutesOf(place, handler, settings)]]))
   }
   return routes
 }
@@ -158,7 +155,7 @@ function checkDeclarations({ controller, source, className }: ClassPlace, handle
   for (const [name, { value }] of lineage(controller).flatMap((each) =>
     Object.entries(Object.getOwnPropertyDescriptors(each)),
   )) {
-    if (value instanceof Accepts && !handlers.has(name)) {
+    if (declarationsOf(value).length > 0 && !handlers.has(name)) {
       throw new Error(`${source}: ${className} declares ${name} with accepts, but has no such handler`)
     }
   }

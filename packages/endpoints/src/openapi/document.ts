@@ -63,7 +63,7 @@ interface DocumentedPath {
 }
 
 function pathsOf(endpoint: Endpoint): readonly DocumentedPath[] {
-  const longest = Math.max(-1, ...[...endpoint.routes.values()].map(({ binding }) => binding.places))
+  const longest = Math.max(-1, ...[...endpoint.routes.values()].flat().map(({ binding }) => binding.places))
   return Array.from({ length: longest + 1 }, (_, count) => count).flatMap((count): DocumentedPath[] => {
     const calls = VERBS.flatMap((verb) => {
       const route = documentedRoute(endpoint, verb, count)

@@ -27,14 +27,17 @@ export function buildResponses(route: Route, components: SchemaComponents, { tak
   refuse(404, 405, 500)
   if (takesBody) refuse(413, 415)
   if (route.versions !== undefined) refuse(406)
-  for (const { responses = {} } of [...route.guards.early, ...route.guards.bound]) {
+  const told = [...route.guards.early, ...route.guards.bound, route.spec ?? {}]
+  for (const { responses = {} } of told) {
     for (const [status, description] of Object.entries(responses)) errors.set(Number(status), description)
   }
   const content =
     components.error === undefined ? {} : { content: { 'application/json': { schema: components.error } } }
   return {
     ...successes(route, components),
-    ...Object.fromEntries([...errors].map(([status, description]) => [status, { description, ...content }])),
+    ...Object.fromEntries(
+      [...errors].map(([status, description]) => [status, { description, ...(status < 400 ? {} : content) }]),
+    ),
   }
 }
 

@@ -21,6 +21,8 @@ export interface RouteInfo {
   readonly handler: string
   /** The URL, with names for the positionals: `/foo/bar/{che}`. */
   readonly pattern: string
+  /** What the path gives for them. */
+  readonly positionals: readonly string[]
   /** The verbs of this URL. */
   readonly allow: readonly string[]
 }
@@ -70,13 +72,15 @@ export class EndpointRequest {
     if (this.#resolution?.verdict !== 'found') return undefined
     const { route, endpoint, positionals } = this.#resolution
     const { modulePath, className, handler } = route
-    const pattern = patternOf(route, positionals.length)
     return {
       module: modulePath.join('.'),
       className,
       handler,
-      pattern,
-      allow: allowedVerbs(endpoint, positionals.length),
+      pattern: patternOf(route, positionals.length),
+      positionals,
+      get allow() {
+        return allowedVerbs(endpoint, positionals.length)
+      },
     }
   }
 

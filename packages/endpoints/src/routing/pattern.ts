@@ -18,10 +18,14 @@ export function placeNames({ names, binding }: Pick<Route, 'names' | 'binding'>)
   return [...places]
 }
 
-/** The URL with so many positionals: `/foo/bar/{che}`. However many the rest takes, it is one place. */
-export function patternOf(route: Route, count: number): string {
-  const places = placeNames(route).slice(0, count)
+/** The URL by the number of positionals: `['/foo/bar', '/foo/bar/{che}']`. However many the rest takes, it is one place. */
+export function buildPatterns(route: Pick<Route, 'modulePath' | 'classPath' | 'names' | 'binding'>): readonly string[] {
   const base = basePath(route)
-  if (places.length === 0) return base
-  return `${base === '/' ? '' : base}/${places.map((name) => `{${name}}`).join('/')}`
+  const places = placeNames(route).map((name) => `{${name}}`)
+  return [base, ...places.map((_, i) => `${base === '/' ? '' : base}/${places.slice(0, i + 1).join('/')}`)]
+}
+
+/** The URL with so many positionals. */
+export function patternOf({ patterns }: Pick<Route, 'patterns'>, count: number): string {
+  return patterns[Math.min(count, patterns.length - 1)] ?? ''
 }

@@ -57,8 +57,9 @@ function choose(endpoint: Endpoint, verb: Verb, positionals: readonly string[]):
 /** The route of a verb, when it takes this many positionals. HEAD falls back to GET, and all but OPTIONS to ANY. */
 export function routeFor(endpoint: Endpoint, verb: Verb, count: number): Route | undefined {
   const any = verb === 'OPTIONS' || verb === 'HEAD' ? undefined : endpoint.routes.get('ANY')
-  const route = endpoint.routes.get(verb) ?? any
-  if (route !== undefined && count >= route.binding.min && count <= route.binding.max) return route
+  for (const route of endpoint.routes.get(verb) ?? any ?? []) {
+    if (count >= route.binding.min && count <= route.binding.max) return route
+  }
   return verb === 'HEAD' ? routeFor(endpoint, 'GET', count) : undefined
 }
 

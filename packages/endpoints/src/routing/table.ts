@@ -29,6 +29,8 @@ export interface Route {
   readonly binding: Binding
   /** Of the positionals, as far as the source tells them. */
   readonly names: readonly string[]
+  /** The URL by the number of positionals, `['/foo', '/foo/{che}']`; the last also where more are taken. */
+  readonly patterns: readonly string[]
   /** In the order in which they run; those of phase `bound` apart. */
   readonly guards: { readonly early: readonly Guard[]; readonly bound: readonly Guard[] }
   /** Media type of whatever is answered, as declared. */
@@ -46,12 +48,15 @@ export interface Route {
   readonly hooks: { readonly before: boolean; readonly after: boolean }
 }
 
+/** The routes of each verb: several where the handler takes different things by the number of positionals. */
+export type EndpointRoutes = ReadonlyMap<Verb | 'ANY', readonly Route[]>
+
 /** Where a path can end: a class, or a suffix of its methods. */
 export interface Endpoint {
   /** URL names of the modules, then of the classes and the suffix. */
   readonly modulePath: readonly string[]
   readonly classPath: readonly string[]
-  readonly routes: ReadonlyMap<Verb | 'ANY', Route>
+  readonly routes: EndpointRoutes
   /** Undefined for a class that is no controller and only holds others. */
   readonly controller: ControllerClass | undefined
   readonly cors: CorsPolicy | undefined
