@@ -35,12 +35,19 @@ export interface ErrorVocabulary {
   isUnavailable(error: unknown): boolean
 }
 
+export interface ErrorHandlerOptions {
+  readonly vocabulary: ErrorVocabulary
+  /** False where a plugin answers the URLs that no route takes. */
+  readonly notFound?: boolean
+}
+
 /** Turns any thrown value into the service's envelope, and logs what a client must not see. */
-export const errorHandler = fp<{ readonly vocabulary: ErrorVocabulary }>(
-  async (app, { vocabulary }) => {
+export const errorHandler = fp<ErrorHandlerOptions>(
+  async (app, { vocabulary, notFound = true }) => {
     app.setErrorHandler((thrown, request, reply) =>
       sendError(vocabulary, toHttpError(vocabulary, thrown, request), reply),
     )
+    if (!notFound) return
     app.setNotFoundHandler((request, reply) => {
       const allow = vocabulary.methodNotAllowed ? allowedMethods(app, request.url) : []
       const error = allow.length > 0 ? vocabulary.methodNotAllowed?.(allow) : undefined

@@ -26,6 +26,8 @@ export interface ServerOptions {
   readonly ignoreDuplicateSlashes?: boolean
   /** Whether GET routes answer HEAD too. */
   readonly exposeHeadRoutes?: boolean
+  /** Whether URLs that no route takes are answered here; false where a plugin does. */
+  readonly notFound?: boolean
   /** Headers of the answers to requests so broken that no route sees them; their own headers may be gone too. */
   readonly brokenRequestHeaders?: (headers: IncomingHttpHeaders) => Readonly<Record<string, string>>
 }
@@ -82,6 +84,7 @@ export function createServer(options: ServerOptions) {
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
   decorateErrors(app)
+  app.decorateRequest('mappedRoute')
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     const isTooLong = request.url.length > URL_BYTES
@@ -91,7 +94,7 @@ export function createServer(options: ServerOptions) {
     return done((isTooLong ? vocabulary.uriTooLong?.(cause) : undefined) ?? vocabulary.malformed(cause))
   })
   app.register(handlerDeadline, { timeoutMs: options.handlerTimeoutMs, timedOut: vocabulary.timedOut })
-  app.register(errorHandler, { vocabulary })
+  app.register(errorHandler, { vocabulary, notFound: options.notFound ?? true })
   return app
 }
 

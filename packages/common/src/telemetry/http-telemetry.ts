@@ -1,6 +1,6 @@
 import type { Meter } from '@opentelemetry/api'
 import fp from 'fastify-plugin'
-import { braceRoute, shownPath } from './path-of.ts'
+import { braceRoute, routeOf, shownPath } from './path-of.ts'
 import { CENSOR, REDACTED_MEMBERS } from './redaction.ts'
 
 export interface HttpTelemetryOptions {
@@ -24,7 +24,7 @@ export const httpTelemetry = fp<HttpTelemetryOptions>(
     const routes = new Map<string | undefined, string>()
     app.decorateRequest('logFields')
     app.addHook('onResponse', (request, reply, done) => {
-      const url = request.is404 ? undefined : request.routeOptions.url
+      const url = routeOf(request)
       let route = routes.get(url)
       if (route === undefined) {
         route = braceRoute(url)

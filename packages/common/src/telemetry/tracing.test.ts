@@ -41,12 +41,17 @@ it('sends one span a request, by route pattern, with the parameters and the vers
   app.get('/admin/users/:userId', startChild)
   app.post('/token', startChild)
   app.get('/invitations/:token', () => ({}))
+  app.get('/mapped/*', (request) => {
+    request.mappedRoute = { pattern: '/mapped/{itemId}/{token}', params: { itemId: '4712', token: 'secretive' } }
+    return {}
+  })
   app.get('/failing', async () => {
     throw new Error('quotes a password')
   })
   await app.inject('/admin/users/4711?token=hush')
   await app.inject('/invitations/quiet')
   await app.inject('/nowhere/4111')
+  await app.inject('/mapped/4712/secretive')
   await app.inject('/failing')
   // A real connection: injected bodies never leave the span.
   const address = await app.listen({ port: 0, host: '127.0.0.1' })
@@ -57,7 +62,15 @@ it('sends one span a request, by route pattern, with the parameters and the vers
 
   expect(sink.requests.map(({ method, url }) => `${method} ${url}`)).toEqual(['POST /v1/traces'])
   const sent = sink.requests[0]?.body ?? ''
-  for (const text of ['http.method', 'http.route', '/admin/users/{user_id}', 'http.route.params.user_id', '4711']) {
+  for (const text of [
+    'http.method',
+    'http.route',
+    '/admin/users/{user_id}',
+    'http.route.params.user_id',
+    '4711',
+    '4712',
+    '/mapped/{item_id}/{token}',
+  ]) {
     expect(sent).toContain(text)
   }
   for (const text of [
@@ -70,11 +83,16 @@ it('sends one span a request, by route pattern, with the parameters and the vers
   ]) {
     expect(sent).toContain(text)
   }
-  for (const secret of ['hush', 'quiet', '4111']) expect(sent).not.toContain(secret)
+  for (const secret of ['hush', 'quiet', '4111', 'secretive', '/*']) expect(sent).not.toContain(secret)
   expect(sent).not.toContain('quotes a password')
   expect(sent.match(/child of [0-9a-f]{16}/g)).toHaveLength(2)
 })
 
 it('names routes as the specification does', () => {
-  expect(['/a/:someId/b/:c', '/', undefined].map(braceRoute)).toEqual(['/a/{some_id}/b/{c}', '/', 'noroute'])
+  expect(['/a/:someId/b/:c', '/a/{someId}', '/', undefined].map(braceRoute)).toEqual([
+    '/a/{some_id}/b/{c}',
+    '/a/{some_id}',
+    '/',
+    'noroute',
+  ])
 })

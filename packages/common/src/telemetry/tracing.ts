@@ -1,6 +1,6 @@
 import { type Attributes, context, SpanStatusCode } from '@opentelemetry/api'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { braceRoute, shownPath, snakeCase } from './path-of.ts'
+import { braceRoute, routeOf, shownPath, snakeCase } from './path-of.ts'
 import { CENSOR, REDACTED_MEMBERS } from './redaction.ts'
 
 export interface TracingConfig {
@@ -56,6 +56,8 @@ export async function startTracing(config: TracingConfig): Promise<Tracing> {
       app.addHook('onSend', async (request, reply) => {
         const { span } = request.opentelemetry()
         span?.setAttribute('http.status_code', reply.statusCode)
+        // Known only now where an application behind a wildcard answers.
+        if (request.mappedRoute !== undefined) span?.setAttributes(requestAttributes(request, config.scrub))
         // Takes the place of the status that the plugin has set with the error's message.
         if (reply.statusCode >= 400) span?.setStatus({ code: SpanStatusCode.ERROR })
       })
@@ -70,13 +72,18 @@ function requestAttributes(request: FastifyRequest, scrub = (text: string) => te
     'http.method': request.method,
     // Over the plugin's own value, which has the query and so may have tokens.
     'url.path': scrub(shownPath(request)),
-    'http.route': braceRoute(request.is404 ? undefined : request.routeOptions.url),
+    'http.route': braceRoute(routeOf(request)),
   }
-  if (!request.is404 && typeof request.params === 'object' && request.params !== null) {
-    for (const [key, value] of Object.entries(request.params)) {
-      const shown = REDACTED_MEMBERS.has(key) ? CENSOR : scrub(String(value))
-      attributes[`http.route.params.${snakeCase(key)}`] = shown
-    }
+  for (const [key, value] of Object.entries(paramsOf(request))) {
+    // What a wildcard takes is no parameter.
+    if (key === '*') continue
+    const shown = REDACTED_MEMBERS.has(key) ? CENSOR : scrub(String(value))
+    attributes[`http.route.params.${snakeCase(key)}`] = shown
   }
   return attributes
+}
+
+function paramsOf({ mappedRoute, is404, params }: FastifyRequest): object {
+  if (mappedRoute !== undefined) return mappedRoute.params
+  return is404 || typeof params !== 'object' || params === null ? {} : params
 }
