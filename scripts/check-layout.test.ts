@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { checkLayout } from './check-layout.ts'
 
@@ -152,14 +153,29 @@ describe('URLs and their files', () => {
     expect(await problemsWith(files)).toEqual([])
   })
 
-  it('accepts a module on the way to the URL under controllers, and any file for a well-known URL', async () => {
+  it('accepts any file for a well-known URL', async () => {
     const files = {
-      'services/shop/src/controllers/carts.ts': "export const carts = (app) => app.get('/carts/import', () => 1)\n",
       'services/shop/src/routes/well-known/keys.ts':
         "export const keys = (app) => app.get('/.well-known/jwks.json', () => 1)\n",
-      'services/shop/README.md': `${sound['services/shop/README.md']}| \`GET /carts/import\` | \`controllers/carts.ts\` |\n| \`GET /.well-known/jwks.json\` | \`routes/well-known/keys.ts\` |\n`,
+      'services/shop/README.md': `${sound['services/shop/README.md']}| \`GET /.well-known/jwks.json\` | \`routes/well-known/keys.ts\` |\n`,
     }
     expect(await problemsWith(files)).toEqual([])
+  })
+
+  it('reads the URLs of controllers from the framework, and looks for them elsewhere', async () => {
+    const framework = pathToFileURL(join(import.meta.dirname, '../packages/endpoints/src/endpoints.ts')).href
+    const files = {
+      'services/shop/src/controllers/carts.ts':
+        `import { Controller } from '${framework}'\n` +
+        'export class Default extends Controller { GET(cartId) { return cartId } }\n' +
+        'export class Import extends Controller { POST() {} }\n',
+      'services/shop/src/plugins/guard.ts': "export const guard = (request) => request.url === '/carts/import'\n",
+      'services/shop/README.md': `${sound['services/shop/README.md']}| \`GET /carts/:cartId\` | \`controllers/carts.ts\` |\n`,
+    }
+    expect(await problemsWith(files)).toEqual([
+      'services/shop/src/plugins/guard.ts:1 /carts/import is written here and in services/shop/src/controllers/carts.ts; a URL is written once',
+      'services/shop/README.md does not list POST /carts/import in controllers/carts.ts',
+    ])
   })
 
   it('refuses a README that lists another URL, or is missing', async () => {

@@ -1,3 +1,5 @@
+import { join, relative } from 'node:path'
+import { Application } from '../../packages/endpoints/src/endpoints.ts'
 import {
   type Problem,
   productionFiles,
@@ -8,7 +10,7 @@ import {
 } from './source-tree.ts'
 import { lineAt, visitSyntax } from './syntax.ts'
 
-/** One `app.get('/users/:id', …)` in the sources. */
+/** One `app.get('/users/:id', …)` in the sources, or one handler that a URL is mapped to. */
 interface Registration {
   readonly method: string
   readonly url: string
@@ -20,21 +22,37 @@ const methods = new Set(['get', 'head', 'post', 'put', 'patch', 'delete', 'optio
 const exempt = /^\/(health|ready|docs|openapi\.json)$|^\/test\//
 
 /**
- * Whoever has a URL finds its file: parameters dropped, `_` as `-`, under `routes/` (inventory: `controllers/`). A URL
- * is written in one file, each method once, and the README of the service lists the same URLs with the same files.
+ * Whoever has a URL finds its file: parameters dropped, `_` as `-`, under `routes/`; or the framework has found it under
+ * `controllers/`. A URL is written in one file, each method once, and the README of the service lists the same URLs with
+ * the same files.
  */
-export const urlFiles: Rule = (tree) => serviceNames(tree).flatMap((service) => problemsOf(tree, service))
+export const urlFiles: Rule = async (tree) => {
+  const found = await Promise.all(serviceNames(tree).map((service) => problemsOf(tree, service)))
+  return found.flat()
+}
 
-function problemsOf(tree: SourceTree, service: string): readonly Problem[] {
+async function problemsOf(tree: SourceTree, service: string): Promise<readonly Problem[]> {
   const folder = `services/${service}/src`
   const files = productionFiles(tree, folder)
-  const registrations = files.flatMap(registrationsOf).filter(({ url }) => !exempt.test(url))
+  const isListed = ({ url }: Registration) => !exempt.test(url)
+  const registered = files.flatMap(registrationsOf).filter(isListed)
+  const mapped = (await mappedOf(tree, `${folder}/controllers`)).filter(isListed)
   return [
-    ...registrations.flatMap((registration) => misplaced(registration, folder)),
-    ...repeated(registrations),
-    ...strayLiterals(files, registrations),
-    ...readmeProblems(tree, service, registrations),
+    ...registered.flatMap((registration) => misplaced(registration, folder)),
+    ...repeated(registered),
+    ...strayLiterals(files, [...registered, ...mapped]),
+    ...readmeProblems(tree, service, [...registered, ...mapped]),
   ]
+}
+
+/** What the framework makes of a folder of controllers. @throws Error when they cannot be loaded */
+async function mappedOf(tree: SourceTree, folder: string): Promise<readonly Registration[]> {
+  if (productionFiles(tree, folder).length === 0) return []
+  const app = await new Application({ controllerPrefix: join(tree.root, folder) }).ready()
+  return app.routes().flatMap(({ verb, pattern, source }) => {
+    const file = tree.files.find(({ path }) => path === relative(tree.root, source))
+    return file === undefined ? [] : [{ method: verb, url: pattern.replaceAll(/\{(\w+)\}/g, ':$1'), file, line: 1 }]
+  })
 }
 
 function registrationsOf(file: SourceFile): readonly Registration[] {
@@ -71,22 +89,17 @@ function isUrl(value: unknown): value is string {
   return typeof value === 'string' && value.startsWith('/')
 }
 
-/**
- * The files where a URL may be: exactly one under `routes/`, a module on the way to it under `controllers/`. The root,
- * which has no name, is `home.ts`.
- */
-function placesOf(url: string, folder: string): readonly string[] {
+/** The file where a URL is. The root, which has no name, is `home.ts`. */
+function placeOf(url: string, folder: string): string {
   const parts = url === '/' ? ['home'] : url.split('/').filter((part) => part !== '' && !/^[:*]/.test(part))
   const names = parts.map((part) => part.replace(/^\./, '').replaceAll('_', '-'))
-  const modules = names.map((_, i) => `${folder}/controllers/${names.slice(0, i + 1).join('/')}.ts`)
-  return [`${folder}/routes/${names.join('/')}.ts`, ...modules]
+  return `${folder}/routes/${names.join('/')}.ts`
 }
 
 function misplaced({ url, file, line }: Registration, folder: string): readonly Problem[] {
   if (url.startsWith('/.well-known/') && file.path.startsWith(`${folder}/routes/well-known/`)) return []
-  const places = placesOf(url, folder)
-  if (places.includes(file.path)) return []
-  return [{ path: file.path, line, message: `${url} belongs in ${places[0]}` }]
+  const place = placeOf(url, folder)
+  return file.path === place ? [] : [{ path: file.path, line, message: `${url} belongs in ${place}` }]
 }
 
 function repeated(registrations: readonly Registration[]): readonly Problem[] {

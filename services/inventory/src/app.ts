@@ -1,23 +1,16 @@
-import { apiDocuments } from '@trestle/common/server/api-documents.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
-import { readyRoute } from '@trestle/common/server/readiness.ts'
+import { documentPages } from '@trestle/common/server/document-pages.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
-import { homeController } from './controllers/home.ts'
-import { productsController } from './controllers/products.ts'
-import { usersController } from './controllers/users.ts'
 import type { InventoryDeps } from './deps.ts'
 import { errorVocabulary } from './error-vocabulary.ts'
-import { serviceUnavailable } from './errors.ts'
-import { requestBodies } from './plugins/request-bodies.ts'
+import { createEndpoints } from './plugins/mapped-controllers.ts'
 import { RESPONSE_HEADERS, responseHeaders } from './plugins/response-headers.ts'
-import { urlRules } from './plugins/url-rules.ts'
-import { serviceVersion } from './version.ts'
 
 const HANDLER_TIMEOUT_MS = 15_000
 
-/** The HTTP side of the inventory: every plugin and route, not yet listening. */
+/** The HTTP side of the inventory: the server, and behind it the controllers; not yet listening. */
 export async function buildApp(deps: InventoryDeps): Promise<Server> {
-  const { config, log, metrics, tracing, readiness } = deps
+  const { config, log, metrics, tracing } = deps
   const app = createServer({
     logger: log.logger,
     vocabulary: errorVocabulary,
@@ -28,30 +21,14 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
     trustProxy: config.trustProxy,
     ignoreTrailingSlash: true,
     ignoreDuplicateSlashes: true,
+    notFound: false,
     brokenRequestHeaders: () => RESPONSE_HEADERS,
   })
-  app.decorate('deps', deps)
   await tracing.instrument(app)
   await app.register(responseHeaders)
-  await app.register(urlRules)
-  await app.register(requestBodies)
   await app.register(httpTelemetry, { meter: metrics.meter })
-  if (config.docsEnabled) {
-    await app.register(apiDocuments, {
-      title: 'Trestle inventory',
-      version: serviceVersion,
-      description: 'Products with free-form attributes, and the users who keep them.',
-    })
-  }
-  await app.register(homeController)
-  await app.register(readyRoute, { readiness, unavailable: (message) => serviceUnavailable({ message }) })
-  await app.register(usersController)
-  await app.register(productsController)
+  const endpoints = createEndpoints(deps)
+  if (config.docsEnabled) await app.register(documentPages, { document: () => endpoints.openapi() })
+  await app.register(endpoints.fastify)
   return app
-}
-
-declare module 'fastify' {
-  interface FastifyInstance {
-    readonly deps: InventoryDeps
-  }
 }

@@ -1,6 +1,7 @@
-import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import type { ErrorFactory, HttpError } from '@trestle/common/errors/define-error.ts'
 import type { ErrorVocabulary, InvalidInput } from '@trestle/common/errors/error-handler.ts'
 import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavailable.ts'
+import { type CallError, ValidationError } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import * as errors from './errors.ts'
 
@@ -26,7 +27,7 @@ export const ErrorView = z
   .meta({ id: 'Error' })
 
 /** The body of an error. */
-function errorEnvelope({ status, code, message, details }: HttpError): z.output<typeof ErrorView> {
+export function errorEnvelope({ status, code, message, details }: HttpError): z.output<typeof ErrorView> {
   return { statusCode: status, error: { type: code, description: message, ...details } }
 }
 
@@ -37,6 +38,28 @@ export function invalid(issues: readonly [Issue, ...Issue[]]): HttpError {
     message: `${path === '' ? 'The request' : path}: ${message}`,
     details: { issues: issues.slice(0, ISSUES_MAX) },
   })
+}
+
+/** What the framework refuses, by status. */
+const refusals: Readonly<Record<number, ErrorFactory>> = {
+  404: errors.notFound,
+  405: errors.methodNotAllowed,
+  413: errors.payloadTooLarge,
+  414: errors.uriTooLong,
+  415: errors.unsupportedMediaType,
+  501: errors.notImplemented,
+}
+
+/** An error of the framework, in the words of this service. */
+export function fromCallError(error: CallError): HttpError {
+  const { status, message, headers } = error
+  const [first, ...others] = error instanceof ValidationError ? error.issues : []
+  if (first !== undefined) return invalid([first, ...others])
+  const refusal = refusals[status]
+  if (refusal !== undefined) return refusal({ headers, cause: error })
+  return status === 400
+    ? errors.badRequest({ message: `${message}.`, cause: error })
+    : errors.serverError({ cause: error })
 }
 
 /** What the shared error handler says in this service. */

@@ -18,13 +18,13 @@ describe('buildOpenApi', () => {
       ),
     )
     expect(operations).toEqual([
-      'get /: 200 400',
-      'get /health: 200',
-      'get /users: 200 400 500 503',
-      'get /users/{userId}: 200 400 404 500 503',
-      'get /products: 200 400 500 503',
-      'post /products: 201 400 409 413 415 500 503',
-      'get /products/{productId}: 200 304 400 404 500 503',
+      'get /: 200 404 405 500',
+      'get /health: 200 404 405 500',
+      'get /products: 200 400 404 405 500 503',
+      'post /products: 201 400 404 405 409 413 415 500 503',
+      'get /products/{productId}: 200 304 400 404 405 500 503',
+      'get /users: 200 400 404 405 500 503',
+      'get /users/{userId}: 200 400 404 405 500 503',
     ])
   })
 

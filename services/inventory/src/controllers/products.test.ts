@@ -126,7 +126,7 @@ describe('POST /products', () => {
     [{ sku: 'S', attributes: `"${'x'.repeat(65_536)}"` }, 'attributes', 'must be at most 65536 bytes of JSON'],
     [{ sku: 'S', attributes: '[1e99999]' }, 'attributes', 'must not hold a number that is too long when written out'],
     ['{"sku":"S","attributes":[1e99999]}', 'attributes', 'must not hold a number that is too long when written out'],
-    [{ sku: 'S', attributes: '{}', id: 7 }, '', 'must have the members sku and attributes alone'],
+    [{ sku: 'S', attributes: '{}', id: 7 }, 'id', 'is not known here'],
     [{}, 'sku', 'is required'],
   ])('400: refuses %j, path "%s"', async (body, path, message) => {
     const response = await post(body)
@@ -149,17 +149,14 @@ describe('POST /products', () => {
   })
 
   it.each<[string, string]>([
-    ['[]', 'The request body must be a JSON object.'],
-    ['"x"', 'The request body must be a JSON object.'],
-    ['null', 'The request body must be a JSON object.'],
-    ['{"sku":', 'The request body is not valid JSON.'],
-    ['{"sku":"S","__proto__":{}}', 'The request body must not have a key __proto__.'],
-    ['{"sku":"S","attributes":{"a":{"__proto__":1}}}', 'The request body must not have a key __proto__.'],
-    [
-      '{"sku":"S","attributes":{"constructor":{"prototype":1}}}',
-      'The request body must not have a key constructor.prototype.',
-    ],
-    [`{"sku":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 'The request body is nested deeper than 64 levels.'],
+    ['[]', 'The body must be a JSON object.'],
+    ['"x"', 'The body must be a JSON object.'],
+    ['null', 'The body must be a JSON object.'],
+    ['{"sku":', 'The body is no JSON.'],
+    ['{"sku":"S","__proto__":{}}', 'The body has a key with a forbidden name.'],
+    ['{"sku":"S","attributes":{"a":{"__proto__":1}}}', 'The body has a key with a forbidden name.'],
+    ['{"sku":"S","attributes":{"constructor":{"prototype":1}}}', 'The body has a key with a forbidden name.'],
+    [`{"sku":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 'The body is nested deeper than 64 levels.'],
   ])('400: refuses the body %s', async (body, description) => {
     const response = await post(body)
     expect(response.statusCode).toBe(400)
@@ -251,7 +248,6 @@ describe('GET /products', () => {
     'cursor=abc',
     'cursor=',
     'sort=sku',
-    '__proto__=1',
     'constructor=1',
     'x',
   ])('400: refuses ?%s', async (query) => {

@@ -1,19 +1,17 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
-import { ErrorView } from '../error-vocabulary.ts'
 import { productNotFound } from '../errors.ts'
-import { NoQuery } from '../http/no-query.ts'
-import { PathId } from '../http/path-id.ts'
+import { RecordId } from '../http/record-id.ts'
+import { outage } from '../http/responses.ts'
 import { isJsonText, type JsonText } from '../json/json-object.ts'
-import { listBody, listEnvelope, recordBody, recordEnvelope, written } from '../list-envelope.ts'
-import { cutPage, pageQuery } from '../paging/page-query.ts'
+import { listBody, listEnvelope, recordBody, recordEnvelope } from '../list-envelope.ts'
+import { cutPage, PageKeywords, readPage } from '../paging/page-query.ts'
+import { InventoryController } from '../plugins/inventory-controller.ts'
 import { namesTag, productTag } from '../products/entity-tag.ts'
 import { findProduct, listProducts } from '../products/product-repository.ts'
 import { ProductCreatedView, ProductView, productCreatedJson, productJson } from '../products/product-view.ts'
 import { findSkuFault, SKU_LENGTH_MAX } from '../products/sku.ts'
 import { createProduct } from '../use-cases/create-product.ts'
-
-const JSON_TYPE = 'application/json; charset=utf-8'
 
 const Sku = z
   .string({ error: ({ input }) => (input === undefined ? 'is required' : 'must be a string') })
@@ -33,83 +31,63 @@ const Attributes = z
   })
 
 const CreateBody = z
-  .strictObject({ sku: Sku, attributes: Attributes }, { error: 'must have the members sku and attributes alone' })
+  .object({ sku: Sku, attributes: Attributes })
   .meta({ examples: [{ sku: 'TSHIRT-RED-M', attributes: '{"color":"red","price":19.90}' }] })
-const ProductParams = z.object({ productId: PathId })
-const errorViews = { 400: ErrorView, 500: ErrorView, 503: ErrorView } as const
 
-/** GET and POST /products, GET /products/:productId */
-export const productsController: FastifyPluginAsyncZod = async (app) => {
-  const { lanes, config } = app.deps
+/** /products, /products/{productId} */
+export class Default extends InventoryController {
+  static GET = [
+    accepts({
+      keywords: PageKeywords,
+      returns: listEnvelope(ProductView),
+      responses: outage,
+      summary: 'List products by id',
+    }),
+    accepts({
+      path: [RecordId],
+      names: ['productId'],
+      returns: recordEnvelope(ProductView, 200),
+      responses: { 304: 'Not changed since the version that If-None-Match names', ...outage },
+      summary: 'Get a product',
+    }),
+  ]
+  GET(...args: Args<typeof Default.GET>): Promise<RawJson | undefined> {
+    return args.length === 1 ? this.#list(args[0]) : this.#find(args[0])
+  }
 
-  app.get(
-    '/products',
-    {
-      schema: {
-        summary: 'List products by id',
-        tags: ['products'],
-        querystring: pageQuery('/products', config),
-        response: { 200: written(listEnvelope(ProductView)), ...errorViews },
-      },
-    },
-    async (request, reply) => {
-      const { limit, cursor } = request.query
-      const found = await listProducts(lanes, cursor, limit + 1)
-      const { rows, link } = cutPage('/products', { limit, defaultLimit: config.defaultLimit }, found)
-      return reply
-        .header('link', link)
-        .type(JSON_TYPE)
-        .send(listBody(rows.map(productJson)))
-    },
-  )
+  static POST = accepts({
+    keywords: CreateBody,
+    status: 201,
+    returns: recordEnvelope(ProductCreatedView, 201),
+    responses: { 409: 'A product with this sku already exists', ...outage },
+    summary: 'Create a product',
+  })
+  async POST(...[body]: Args<typeof Default.POST>): Promise<RawJson> {
+    const { id, version } = await createProduct(this.application.context, body)
+    this.note({ event: 'product.created', product_id: id })
+    this.response.headers.set('location', `/products/${id}`)
+    this.response.headers.set('etag', productTag(id, version))
+    return recordBody(201, productCreatedJson(id))
+  }
 
-  app.post(
-    '/products',
-    {
-      schema: {
-        summary: 'Create a product',
-        tags: ['products'],
-        querystring: NoQuery,
-        body: CreateBody,
-        response: {
-          201: written(recordEnvelope(ProductCreatedView, 201)),
-          ...errorViews,
-          409: ErrorView,
-          413: ErrorView,
-          415: ErrorView,
-        },
-      },
-    },
-    async (request, reply) => {
-      const { id, version } = await createProduct(app.deps, request.body)
-      request.logFields = { event: 'product.created', product_id: id }
-      return reply
-        .code(201)
-        .headers({ location: `/products/${id}`, etag: productTag(id, version) })
-        .type(JSON_TYPE)
-        .send(recordBody(201, productCreatedJson(id)))
-    },
-  )
+  async #list(keywords: PageKeywords): Promise<RawJson> {
+    const { lanes, config } = this.application.context
+    const { limit, after } = readPage('/products', config, keywords)
+    const found = await listProducts(lanes, after, limit + 1)
+    const { rows, link } = cutPage('/products', { limit, defaultLimit: config.defaultLimit }, found)
+    this.response.headers.set('link', link)
+    return listBody(rows.map(productJson))
+  }
 
-  app.get(
-    '/products/:productId',
-    {
-      schema: {
-        summary: 'Get a product',
-        tags: ['products'],
-        params: ProductParams,
-        querystring: NoQuery,
-        response: { 200: written(recordEnvelope(ProductView, 200)), 304: z.undefined(), ...errorViews, 404: ErrorView },
-      },
-    },
-    async (request, reply) => {
-      const product = await findProduct(lanes, request.params.productId)
-      if (!product) throw productNotFound()
-      const etag = productTag(product.id, product.version)
-      reply.headers({ etag, 'cache-control': 'no-cache' })
-      const known = request.headers['if-none-match']
-      if (known !== undefined && namesTag(known, etag)) return reply.code(304).send(undefined)
-      return reply.type(JSON_TYPE).send(recordBody(200, productJson(product)))
-    },
-  )
+  async #find(id: number): Promise<RawJson | undefined> {
+    const product = await findProduct(this.application.context.lanes, id)
+    if (!product) throw productNotFound()
+    const etag = productTag(product.id, product.version)
+    this.response.headers.set('etag', etag)
+    this.response.headers.set('cache-control', 'no-cache')
+    const known = this.request.header('if-none-match')
+    if (known === undefined || !namesTag(known, etag)) return recordBody(200, productJson(product))
+    this.response.status = 304
+    return undefined
+  }
 }

@@ -5,7 +5,7 @@ import { type JsonScan, scanJson } from './scan-json.ts'
 const EMPTY: JsonScan = {
   depth: 0,
   keys: 0,
-  prototypeKey: 'none',
+  hasProtoKey: false,
   unstorableText: false,
   numberGrowth: 0,
   fractionDigits: 0,
@@ -31,17 +31,8 @@ describe('scanJson', () => {
       },
     ],
     ['[1e4,1e-4]', { depth: 1, numberGrowth: 4, fractionDigits: 4 }],
-    ['{"\\u005f_proto__":1}', { depth: 1, keys: 1, prototypeKey: '__proto__' }],
-    [
-      '{"constructor":{"prototype":1}}',
-      {
-        depth: 2,
-        keys: 2,
-        prototypeKey: 'constructor.prototype',
-        nested: new Map([['constructor', '{"prototype":1}']]),
-      },
-    ],
-    ['{"constructor":1,"prototype":"__proto__"}', { depth: 1, keys: 2 }],
+    ['{"\\u005f_proto__":1}', { depth: 1, keys: 1, hasProtoKey: true }],
+    ['{"proto":1,"b":"__proto__"}', { depth: 1, keys: 2 }],
     ['["\\u0000"]', { depth: 1, unstorableText: true }],
     ['["\\ud83d"]', { depth: 1, unstorableText: true }],
     ['["\ud83d"]', { depth: 1, unstorableText: true }],

@@ -6,8 +6,8 @@ export interface JsonScan {
   readonly depth: number
   /** Keys of all objects, repeated ones counted each time. */
   readonly keys: number
-  /** Whether a key is `__proto__`, or `constructor` over an object with the key `prototype`. */
-  readonly prototypeKey: 'none' | '__proto__' | 'constructor.prototype'
+  /** Whether a key is `__proto__`. */
+  readonly hasProtoKey: boolean
   /** Whether a string holds U+0000 or half a surrogate pair, which PostgreSQL cannot store. */
   readonly unstorableText: boolean
   /** Characters that the text grows by once every number is in plain form. */
@@ -23,7 +23,7 @@ interface ScanState {
   depth: number
   deepest: number
   keys: number
-  prototypeKey: JsonScan['prototypeKey']
+  hasProtoKey: boolean
   unstorableText: boolean
   numberGrowth: number
   fractionDigits: number
@@ -45,7 +45,7 @@ export function scanJson(text: string): JsonScan {
     depth: 0,
     deepest: 0,
     keys: 0,
-    prototypeKey: 'none',
+    hasProtoKey: false,
     unstorableText: !text.isWellFormed(),
     numberGrowth: 0,
     fractionDigits: 0,
@@ -115,10 +115,7 @@ function readString(literal: string): string {
 function takeKey(state: ScanState, key: string): void {
   state.keys++
   state.latestKey[state.depth] = key
-  if (key === '__proto__') state.prototypeKey = '__proto__'
-  if (key === 'prototype' && state.latestKey[state.depth - 1] === 'constructor' && state.prototypeKey === 'none') {
-    state.prototypeKey = 'constructor.prototype'
-  }
+  if (key === '__proto__') state.hasProtoKey = true
 }
 
 function scanNumber(state: ScanState, start: number): number {

@@ -1,4 +1,6 @@
+import { p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
+import { invalid } from '../error-vocabulary.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
 import { pageLinks } from './page-links.ts'
 
@@ -8,25 +10,25 @@ export interface PageLimits {
   readonly maxLimit: number
 }
 
-/** The query of a list: `limit` and `cursor`, nothing else. A cursor of another list is refused. */
-export function pageQuery(path: string, { defaultLimit, maxLimit }: PageLimits) {
-  const limit = z
+/** The keywords of every list. */
+export const PageKeywords = z.object({
+  limit: p.int({ min: 1 }).optional().meta({ description: 'Rows of a page' }),
+  cursor: z
     .string({ error: 'must be given once' })
-    .refine((text) => /^[1-9]\d{0,8}$/.test(text) && Number(text) <= maxLimit, {
-      error: `must be a whole number between 1 and ${maxLimit}`,
-    })
-    .meta({ type: 'integer', minimum: 1, maximum: maxLimit, default: defaultLimit, description: 'Rows of a page' })
-    .transform(Number)
-  const cursor = z
-    .string({ error: 'must be given once' })
-    .meta({ description: 'Where the page begins, from the Link header of the page before' })
-    .transform((text, context) => {
-      const lastId = decodeCursor(path, text)
-      if (lastId !== undefined) return lastId
-      context.addIssue({ code: 'custom', message: 'must come from the Link header of a page of this list' })
-      return z.NEVER
-    })
-  return z.strictObject({ limit: limit.default(defaultLimit), cursor: cursor.default(0) })
+    .optional()
+    .meta({ description: 'Where the page begins, from the Link header of the page before' }),
+})
+export type PageKeywords = z.output<typeof PageKeywords>
+
+/**
+ * How many rows a request wants, and behind which id.
+ * @throws validationError for too many, and for a cursor of another list
+ */
+export function readPage(path: string, limits: PageLimits, { limit = limits.defaultLimit, cursor }: PageKeywords) {
+  if (limit > limits.maxLimit) throw invalid([{ path: 'limit', message: `must be at most ${limits.maxLimit}` }])
+  const after = cursor === undefined ? 0 : decodeCursor(path, cursor)
+  if (after !== undefined) return { limit, after }
+  throw invalid([{ path: 'cursor', message: 'must come from the Link header of a page of this list' }])
 }
 
 export interface Page<T> {

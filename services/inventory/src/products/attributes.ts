@@ -24,7 +24,7 @@ export function checkAttributes(text: string, bytesMax: number): AttributesVerdi
   const scan = scanJson(text)
   if (scan.depth > ATTRIBUTES_DEPTH_MAX) return refused(`must be nested at most ${ATTRIBUTES_DEPTH_MAX} levels deep`)
   if (scan.keys > ATTRIBUTES_KEYS_MAX) return refused(`must have at most ${ATTRIBUTES_KEYS_MAX} keys in all`)
-  if (scan.prototypeKey === '__proto__') return refused('must not have a key "__proto__"')
+  if (scan.hasProtoKey) return refused('must not have a key "__proto__"')
   if (scan.unstorableText) return refused('must not hold U+0000 or half a surrogate pair')
   if (Buffer.byteLength(text) + scan.numberGrowth > bytesMax || scan.fractionDigits > FRACTION_DIGITS_MAX) {
     return refused('must not hold a number that is too long when written out')

@@ -1,0 +1,42 @@
+import { toHttpError } from '@trestle/common/errors/error-handler.ts'
+import { Application, CallError, type EndpointRequest } from '@trestle/endpoints/endpoints.ts'
+import type { InventoryDeps } from '../deps.ts'
+import { errorEnvelope, errorVocabulary, fromCallError } from '../error-vocabulary.ts'
+import { keepNestedText } from '../json/json-object.ts'
+import { endpointOptions } from '../openapi.ts'
+import { fastifyRequestOf } from './inventory-controller.ts'
+
+/** The controllers, found by their paths and given what they work with. */
+export function createEndpoints(deps: InventoryDeps): Application<InventoryDeps> {
+  const { logger } = deps.log
+  const endpoints = new Application({
+    ...endpointOptions,
+    context: deps,
+    bodyLimit: deps.config.maxBodyBytes,
+    json: { parse: keepNestedText },
+    onError: toAnswer,
+    log: {
+      warn: (message) => logger.warn(message),
+      error: (error, message) => logger.error({ err: error }, message),
+    },
+  })
+  return endpoints.on('request', tellTelemetry)
+}
+
+/** The error that a client sees, in the words of this service, whatever was thrown. */
+function toAnswer(thrown: unknown, request: EndpointRequest): CallError {
+  const fastifyRequest = fastifyRequestOf(request)
+  const cause = thrown instanceof CallError ? fromCallError(thrown) : thrown
+  const error = toHttpError(errorVocabulary, cause, fastifyRequest)
+  fastifyRequest.errorCode = error.code
+  const { status, code, message, headers } = error
+  return new CallError(status, message, { type: code, headers, body: errorEnvelope(error), cause })
+}
+
+/** Logs, metrics and traces name the route by its pattern; the server itself knows one wildcard. */
+function tellTelemetry(request: EndpointRequest): void {
+  const { pattern, positionals = [] } = request.route ?? {}
+  const names = pattern?.match(/(?<=\{)\w+(?=\})/g) ?? []
+  const params = Object.fromEntries(names.map((name, i) => [name, positionals[i] ?? '']))
+  fastifyRequestOf(request).mappedRoute = { pattern, params }
+}
