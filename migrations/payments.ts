@@ -42,6 +42,7 @@ import { createExpiry } from './payments/0065-create-expiry.ts'
 import { createSnapshots } from './payments/0066-create-snapshots.ts'
 import { simulateDisputes } from './payments/0067-simulate-disputes.ts'
 import { quickenExchange } from './payments/0080-quicken-exchange.ts'
+import { createPayments } from './payments/0081-create-payments.ts'
 import { keepPlans } from './payments/0106-keep-plans.ts'
 import { checkSumsOnce } from './payments/0107-check-sums-once.ts'
 
@@ -90,6 +91,7 @@ export const paymentsMigrations: MigrationSources = {
   '0066-create-snapshots': createSnapshots,
   '0067-simulate-disputes': simulateDisputes,
   '0080-quicken-exchange': quickenExchange,
+  '0081-create-payments': createPayments,
   '0106-keep-plans': keepPlans,
   '0107-check-sums-once': checkSumsOnce,
 }

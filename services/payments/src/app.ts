@@ -7,13 +7,18 @@ import { errorVocabulary } from './error-view.ts'
 import { serviceUnavailable } from './errors.ts'
 import { ANSWER_HEADERS, answers } from './plugins/answers.ts'
 import { authenticate } from './plugins/authenticate.ts'
+import { checkout } from './plugins/checkout.ts'
 import { idempotencyKey } from './plugins/idempotency-key.ts'
 import { requestInput } from './plugins/request-input.ts'
+import { bankRoutes } from './routes/acs/challenge.ts'
+import { fingerprintRoutes } from './routes/acs/fingerprint.ts'
 import { appsRoutes } from './routes/apps.ts'
+import { assetsRoutes } from './routes/assets.ts'
 import { cardsRoutes } from './routes/cards.ts'
 import { disputesRoutes } from './routes/disputes.ts'
 import { fraudsRoutes } from './routes/frauds.ts'
 import { healthRoutes } from './routes/health.ts'
+import { vaultHostRoutes } from './routes/home.ts'
 import { identityMerchantsRoutes } from './routes/identities/merchants.ts'
 import { invitationsRoutes } from './routes/invitations.ts'
 import { linesRoutes } from './routes/lines.ts'
@@ -30,6 +35,8 @@ import { merchantUsersRoutes } from './routes/merchants/users.ts'
 import { webhookSecretsRoutes } from './routes/merchants/webhooks/secrets.ts'
 import { merchantWebhooksRoutes } from './routes/merchants/webhooks.ts'
 import { merchantsRoutes } from './routes/merchants.ts'
+import { challengesRoutes } from './routes/payments/challenges.ts'
+import { paymentsRoutes } from './routes/payments.ts'
 import { payoutsRoutes } from './routes/payouts.ts'
 import { testDisputesRoutes } from './routes/test/disputes.ts'
 import { testMerchantsRoutes } from './routes/test/merchants.ts'
@@ -38,6 +45,7 @@ import { capturesRoutes } from './routes/transactions/captures.ts'
 import { refundsRoutes } from './routes/transactions/refunds.ts'
 import { voidsRoutes } from './routes/transactions/voids.ts'
 import { transactionsRoutes } from './routes/transactions.ts'
+import { vaultRoutes } from './routes/vault.ts'
 import { serviceVersion } from './version.ts'
 
 const BODY_BYTES = 131_072
@@ -77,6 +85,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
   })
   await app.register(appsRoutes)
   await app.register(invitationsRoutes)
+  await app.register(customerRoutes)
   await app.register(async (guarded) => {
     await guarded.register(authenticate)
     await guarded.register(idempotencyKey)
@@ -108,6 +117,20 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     await guarded.register(voidsRoutes)
   })
   return app
+}
+
+/** What customers and their banks use: nobody is asked for a key. */
+async function customerRoutes(app: Server): Promise<void> {
+  await app.register(bankRoutes)
+  await app.register(fingerprintRoutes)
+  await app.register(assetsRoutes)
+  await app.register(async (open) => {
+    await open.register(checkout)
+    await open.register(vaultHostRoutes)
+    await open.register(paymentsRoutes)
+    await open.register(challengesRoutes)
+    await open.register(vaultRoutes)
+  })
 }
 
 declare module 'fastify' {

@@ -50,7 +50,11 @@ describe('loadPaymentsConfig', () => {
       signIn: undefined,
       smtp: undefined,
       webhooks: { allowHttp: false, allowedHosts: [] },
-      rateLimits: { requestsPerSecond: 500, appsPerMinute: 600, failuresPerMinute: 300 },
+      checkout: { vaultHost: undefined, requireTls: false },
+      rateLimits: {
+        ...{ requestsPerSecond: 500, appsPerMinute: 600, failuresPerMinute: 300 },
+        ...{ checkoutsPerSecond: 100, refusalsPerTenMinutes: 30 },
+      },
     })
   })
 

@@ -16,6 +16,7 @@ import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
 import { ROLE_PATTERN } from '@trestle/database/roles.ts'
 import { z } from 'zod'
 import { acquiringSettings, toAcquiringConfig } from './config/acquiring.ts'
+import { checkoutSettings, toCheckoutConfig } from './config/checkout.ts'
 import { messageProblems, messageSettings, toMessageConfig } from './config/messages.ts'
 import { postingSettings, toPostingConfig } from './config/posting.ts'
 import type { Money } from './merchants/merchant.ts'
@@ -61,10 +62,13 @@ export const settings = {
   RATE_KEY: integer(0, 1_000_000).default(500),
   RATE_APPS: integer(0, 1_000_000).default(600),
   RATE_FAILURES: integer(0, 1_000_000).default(300),
+  RATE_ADDRESS: integer(0, 1_000_000).default(100),
+  RATE_REFUSALS: integer(0, 1_000_000).default(30),
   ...messageSettings,
   USER_JWKS_URL: url().optional(),
   USER_ISSUER: text().optional(),
   ...acquiringSettings,
+  ...checkoutSettings,
   ...postingSettings,
   DEV: flag().default(false),
 } as const
@@ -129,6 +133,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
         ? undefined
         : { jwksUrl: values.USER_JWKS_URL, issuer: values.USER_ISSUER },
     ...toAcquiringConfig(values),
+    ...toCheckoutConfig(values),
     ...toPostingConfig(values),
     rateLimitStore: values.RATE_LIMIT_STORE,
     redisUrl: values.REDIS_URL,
@@ -136,6 +141,8 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
       requestsPerSecond: values.RATE_KEY,
       appsPerMinute: values.RATE_APPS,
       failuresPerMinute: values.RATE_FAILURES,
+      checkoutsPerSecond: values.RATE_ADDRESS,
+      refusalsPerTenMinutes: values.RATE_REFUSALS,
     },
   } as const
 }

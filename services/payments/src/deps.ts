@@ -35,11 +35,13 @@ import { observeRates } from './money/observe-rates.ts'
 import { countWaiting, takeRows } from './outbox/take-rows.ts'
 import { createPersonTokenVerifier } from './persons/person-token.ts'
 import { createPersons, type Persons } from './persons/persons.ts'
+import { type CardTesting, createCardTesting } from './rate-limits/card-testing.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/limits.ts'
 import { tasks } from './tasks.ts'
 import { scrub } from './telemetry/scrub.ts'
 import type { MoveQueue } from './transactions/move-queue.ts'
 import { createMoves } from './transactions/moves.ts'
+import { type CheckoutSeals, createCheckoutSeals } from './vault/checkout-seals.ts'
 import { deriveKey } from './vault/derive-key.ts'
 import { createPanVault, type PanVault } from './vault/pan-vault.ts'
 import { serviceVersion } from './version.ts'
@@ -55,6 +57,13 @@ export interface PaymentsDeps {
   readonly pepper: KeyObject
   readonly acquirers: Acquirers
   readonly vault: PanVault
+  /** What the checkout gives out. */
+  readonly seals: CheckoutSeals
+  readonly cardTesting: CardTesting
+  /** Whether live card data must come by TLS. */
+  readonly requireTls: boolean
+  /** The host whose root is the vault; undefined: none. */
+  readonly vaultHost: string | undefined
   /** Captures, refunds and voids on their way. */
   readonly moves: MoveQueue
   /** Days after which a reservation expires; 0: never. */
@@ -146,16 +155,19 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
   const limiters = await openLimiterStore({ store: rateLimitStore, redisUrl }, database, (error) =>
     logger.warn({ err: error }, 'the store of the rate limits is away'),
   )
+  const limits = createRateLimits(config.rateLimits, limiters.store)
   const jobs = connectJobs(config, metrics.meter, (error) => logger.warn({ err: error }, 'the job queue has trouble'))
   const mailer = config.smtp && createMailer(config.smtp)
   return {
     db: database.db,
     lanes: database.lanes,
-    limits: createRateLimits(config.rateLimits, limiters.store),
+    ...{ limits, cardTesting: createCardTesting(limits, metrics.meter) },
     repeats: createRepeats(),
     pepper: createSecretKey(config.pepper),
     acquirers: openAcquirers(config, { lanes: database.lanes, meter: metrics.meter, logger }),
     vault: createPanVault(config.vaultKeys, metrics.meter),
+    seals: createCheckoutSeals(config.vaultKeys),
+    ...config.checkout,
     moves: openMoves(config, { lanes: database.lanes, meter: metrics.meter }),
     authorizationExpiryDays: config.authorizationExpiryDays,
     payouts: config.payouts,

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import type { FieldError } from './bodies/field-error.ts'
 import * as errors from './errors.ts'
 import { processingError } from './processing/processing-error.ts'
-import { statusCodeOf } from './processing/status-code.ts'
+import { processingErrorOf, statusCodeOf } from './processing/status-code.ts'
 
 /** The body of most errors. */
 const ErrorView = z.object({ code: z.string(), message: z.string() })
@@ -28,6 +28,11 @@ export function errorResponses<const Status extends ErrorStatus>(...statuses: re
   return Object.fromEntries(views) as ErrorResponses<Status>
 }
 
+/** The refusals of the checkout: one object each, with more members where they help. */
+export const checkoutErrors = Object.fromEntries(
+  [400, 404, 409, 413, 429, 500, 503].map((status) => [status, ErrorView.describe(STATUS_CODES[status] ?? '')]),
+) as { readonly [Status in 400 | 404 | 409 | 413 | 429 | 500 | 503]: typeof ErrorView }
+
 /** The body of a 400 over a card payment that was refused. */
 const ProcessingErrorView = z.object({
   code: z.int(),
@@ -45,6 +50,12 @@ export function paymentRefused(errorCode: number, { replayed }: { readonly repla
   const [body, statusCode] = [processingError(errorCode), statusCodeOf(errorCode)]
   const headers = { 'x-status-code': statusCode, ...(replayed ? { 'idempotent-replayed': 'true' } : {}) }
   return new HttpError(400, statusCode, { message: body.message, details: { body }, headers })
+}
+
+/** 400 of the checkout over a payment that was refused. @see contract 4.1, "Checkout API" */
+export function orderRefused(statusCode: string, details: Readonly<Record<string, unknown>> = {}): HttpError {
+  const { message } = processingError(processingErrorOf(statusCode))
+  return new HttpError(400, statusCode, { message, details, headers: { 'x-status-code': statusCode } })
 }
 
 /** 400 over the fields that are wrong. */

@@ -28,3 +28,18 @@ export const serverBusy = declare(503, 'SERVER_BUSY', 'Too many operations wait 
 export const rateUnavailable = declare(503, 'RATE_UNAVAILABLE', 'There is no recent exchange rate', {
   'retry-after': '60',
 })
+
+// What the checkout API answers besides. @see contract 15
+export const versionMissing = declare(400, 'VERSION_MISSING', 'The header Accept-Version is missing')
+export const versionUnsupported = declare(400, 'VERSION_UNSUPPORTED', 'Accept-Version must be 1')
+export const bodyInvalid = declare(400, 'BODY_INVALID', 'The body must be JSON, sent as application/json')
+export const tokenInvalid = declare(400, 'TOKEN_INVALID', 'The token is unknown, too old or spent')
+export const tokenTypeUnexpected = declare(400, 'TOKEN_TYPE_UNEXPECTED', 'The token stands for another kind of value')
+export const testModeMixed = declare(400, 'TEST_MODE_MIXED', 'Test and live do not go together')
+export const integrationKeyUnknown = declare(400, 'PAYMENT_INTEGRATION_KEY_UNKNOWN', 'No merchant has this key')
+export const integrationDisabled = declare(400, 'PAYMENT_INTEGRATION_DISABLED', 'The merchant takes no payments')
+export const challengeUnavailable = declare(
+  400,
+  'PAYMENT_CHALLENGE_UNAVAILABLE',
+  'This step does not apply to the order; begin again at /payments',
+)

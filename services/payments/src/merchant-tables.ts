@@ -164,12 +164,22 @@ export interface PayoutsTable extends MerchantRow {
 }
 
 export interface PaymentSessionsTable extends MerchantRow {
+  /** SHA-256 of what the customer agreed to; hints and tokens of another order are of no use to it. */
   digest: Buffer
+  /** The last step that was offered. */
   state: string
+  /** What of 3-D Secure the card is enrolled in. */
   tds: Json<unknown> | null
+  /** Where the page that shows the challenge comes from, and where a redirect leads back. */
   origin: string | null
   return_url: string | null
+  /** When the cardholder was first asked. */
+  challenged: Date | null
+  outcome: 'authenticated' | 'attempted' | 'unavailable' | 'rejected' | null
+  attempt_id: string | null
   transaction_id: string | null
+  /** Why it was refused, once it is over. */
+  status_code: string | null
   expires: Date
 }
 

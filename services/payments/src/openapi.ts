@@ -14,11 +14,15 @@ export async function buildOpenApi(): Promise<object> {
 }
 
 const lane = { one: unused, first: unused, all: unused }
-const limit = { consume: unused }
+const limit = { consume: unused, wait: unused }
+const textSeal = { seal: unused, open: unused }
 
 const documentDeps: PaymentsDeps = {
   lanes: { read: lane, write: lane },
-  limits: { requests: limit, apps: limit, failures: limit },
+  limits: { requests: limit, apps: limit, failures: limit, checkouts: limit, refusals: limit },
+  cardTesting: { judge: unused, count: unused },
+  seals: { tokens: textSeal, hints: textSeal, frames: textSeal },
+  ...{ requireTls: false, vaultHost: undefined },
   repeats: { run: unused },
   acquirers: { names: [], find: unused, authorize: unused },
   vault: { keyId: 0, seal: unused, open: unused, macs: unused },

@@ -26,14 +26,19 @@ import { findExchanged } from '../src/money/exchange-repository.ts'
 import { takeRows } from '../src/outbox/take-rows.ts'
 import type { VerifyPersonToken } from '../src/persons/person-token.ts'
 import { createPersons } from '../src/persons/persons.ts'
+import { createCardTesting } from '../src/rate-limits/card-testing.ts'
 import { createRateLimits, type RateLimitConfig } from '../src/rate-limits/limits.ts'
 import { createMoves } from '../src/transactions/moves.ts'
+import { createCheckoutSeals } from '../src/vault/checkout-seals.ts'
 import { createPanVault } from '../src/vault/pan-vault.ts'
 import { createWebhookSecrets } from '../src/webhooks/webhook-secret.ts'
 import { startWork, stopWork } from '../src/work.ts'
 
 const ROLE = 'payments_service'
-const UNLIMITED: RateLimitConfig = { requestsPerSecond: 0, appsPerMinute: 0, failuresPerMinute: 0 }
+const UNLIMITED: RateLimitConfig = {
+  ...{ requestsPerSecond: 0, appsPerMinute: 0, failuresPerMinute: 0 },
+  ...{ checkoutsPerSecond: 0, refusalsPerTenMinutes: 0 },
+}
 
 /** The secret of the digests of keys. */
 export const testPepper = createSecretKey(Buffer.alloc(32, 7))
@@ -50,6 +55,10 @@ export interface TestOptions {
   /** Hosts inside the own network that events may be sent to. */
   readonly webhookHosts?: readonly string[]
   readonly authorizationExpiryDays?: number
+  readonly requireTls?: boolean
+  readonly vaultHost?: string
+  /** The clock of the process; by default the real one. */
+  readonly now?: () => Date
   /** Acquirers that live merchants may have. */
   readonly acquirers?: ReadonlyMap<string, Acquirer>
   /** What waiting is; by default it takes its time. */
@@ -100,7 +109,8 @@ function openAsService(url: string, lockTimeoutMs: number): Database<PaymentsTab
 }
 
 /** Where the card numbers of tests lie. */
-const testVault = createPanVault([{ id: 1, key: Buffer.alloc(32, 1) }], createNoopMeter())
+const TEST_VAULT_KEYS = [{ id: 1, key: Buffer.alloc(32, 1) }] as const
+const testVault = createPanVault(TEST_VAULT_KEYS, createNoopMeter())
 
 /** The service over a database of its own, without rate limits unless some are given. */
 export async function startPayments(options: TestOptions = {}): Promise<TestPayments> {
@@ -119,9 +129,10 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
   })
   const outbox = createOutbox({ db: database.db, jobs, take: takeRows, onError: () => {} })
   const logger = onLog ? pino({ base: {} }, { write: (line) => onLog(JSON.parse(line)) }) : pino({ enabled: false })
+  const limits = createRateLimits({ ...UNLIMITED, ...rateLimits }, memoryStore())
   const deps: PaymentsDeps = {
     lanes: database.lanes,
-    limits: createRateLimits({ ...UNLIMITED, ...rateLimits }, memoryStore()),
+    limits,
     repeats: createRepeats(),
     acquirers: createAcquirers({
       simulator: createSimulator({
@@ -132,6 +143,9 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
       ...{ wait, logger, meter: createNoopMeter() },
     }),
     vault: testVault,
+    seals: createCheckoutSeals(TEST_VAULT_KEYS),
+    cardTesting: createCardTesting(limits, createNoopMeter()),
+    ...{ requireTls: options.requireTls ?? false, vaultHost: options.vaultHost },
     moves: createTestMoves(database),
     authorizationExpiryDays: options.authorizationExpiryDays ?? 0,
     payouts: { schedule: 'off', minimum: 1, delayDays: { live: 2, test: 0 } },
@@ -140,7 +154,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
     createKey: () => randomUUID(),
     keyUsage: createKeyUsage(database.lanes, () => {}),
-    now: () => new Date(),
+    now: options.now ?? (() => new Date()),
     ...{ randomBytes, jobs, outbox, baseUrl: 'https://payments.example' },
     webhooks: {
       // Tests listen on loopback.

@@ -12,6 +12,8 @@ export interface AuthorizationRequest {
   readonly card: {
     /** Opens the stored number; called only where it goes to a card network. */
     readonly number: () => string
+    /** The security code, where a customer gave it; it is kept nowhere. */
+    readonly code: (() => string) | null
     /** Last day on which the card is good: `2066-08-31`. */
     readonly expiry: string
     readonly scheme: string | null

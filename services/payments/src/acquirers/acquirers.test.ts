@@ -7,7 +7,7 @@ import { completeScenario } from './scenario.ts'
 const request: AuthorizationRequest = {
   ...{ idempotencyRef: 'a'.repeat(24), merchantId: 'b'.repeat(24), money: { currency: 'EUR', amount: 1 } },
   ...{ descriptor: 'x', initiator: 'merchant', planned: false, networkRef: null, scenario: completeScenario({}) },
-  card: { number: () => '4242424242424242', expiry: '2066-08-31', scheme: 'visa' },
+  card: { number: () => '4242424242424242', code: null, expiry: '2066-08-31', scheme: 'visa' },
 }
 const approved = { verdict: 'approved', ref: 'r', networkRef: null } as const
 const unknown = { verdict: 'unknown' }

@@ -24,7 +24,7 @@ afterAll(() => stub.close())
 const request: AuthorizationRequest = {
   ...{ idempotencyRef: attempt, merchantId, money, descriptor: 'Coffee & John', initiator: 'merchant' },
   ...{ planned: true, networkRef: 'n-1', scenario: completeScenario({}) },
-  card: { number: () => '4242424242424242', expiry: '2066-08-31', scheme: 'visa' },
+  card: { number: () => '4242424242424242', code: null, expiry: '2066-08-31', scheme: 'visa' },
 }
 const task: AcquirerTask = {
   ...{ kind: 'refund', operationId: 'a'.repeat(24), merchantId, transactionId: 'b'.repeat(24), acquirerRef: 'r-1' },
@@ -42,8 +42,11 @@ describe('createHttpAcquirer', () => {
       '/cards/authorizations',
       'Bearer s3cret',
     ])
-    const { scenario, ...sent } = request
-    expect(JSON.parse(seen?.body ?? '')).toEqual({ ...sent, card: { ...request.card, number: '4242424242424242' } })
+    const { scenario, card, ...sent } = request
+    const { expiry, scheme } = card
+    expect(JSON.parse(seen?.body ?? '')).toEqual({ ...sent, card: { number: '4242424242424242', expiry, scheme } })
+    await acquirer.authorize({ ...request, initiator: 'customer', card: { ...card, code: () => '123' } })
+    expect(JSON.parse(stub.requests.at(-1)?.body ?? '')).toMatchObject({ initiator: 'customer', card: { code: '123' } })
   })
 
   it.each([

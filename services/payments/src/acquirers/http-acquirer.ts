@@ -82,7 +82,7 @@ function toBody({ card, ...request }: AuthorizationRequest): object {
   const { idempotencyRef, merchantId, money, descriptor, initiator, planned, networkRef } = request
   return {
     ...{ idempotencyRef, merchantId, money, descriptor, initiator, planned, networkRef },
-    card: { number: card.number(), expiry: card.expiry, scheme: card.scheme },
+    card: { number: card.number(), code: card.code?.(), expiry: card.expiry, scheme: card.scheme },
   }
 }
 

@@ -76,7 +76,7 @@ describe('createSimulator', () => {
     merchantId: '0123456789abcdef89abcdef',
     money: eur(1_000),
     descriptor: 'Coffee & John',
-    card: { number: unopened, expiry: '2066-08-31', scheme: 'visa' },
+    card: { number: unopened, code: null, expiry: '2066-08-31', scheme: 'visa' },
     initiator: 'merchant',
     planned: false,
     networkRef: null,

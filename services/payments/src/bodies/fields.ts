@@ -42,7 +42,8 @@ export function website() {
 const HOST =
   /^(?=.{1,253}$)[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}-]*[\p{L}\p{N}\p{M}])?(?:\.[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}-]*[\p{L}\p{N}\p{M}])?)*$/u
 
-function isHttpUrl(value: string): boolean {
+/** Whether a text is an absolute http(s) URL. */
+export function isHttpUrl(value: string): boolean {
   return /^https?:\/\/\S+$/i.test(value) && URL.canParse(value)
 }
 

@@ -23,11 +23,25 @@ export function reference() {
   return text().min(1).max(255)
 }
 
+/** Official clients have no member for a reference: they put one into `custom`. */
+export function referenceOf(given: unknown): string | undefined {
+  if (typeof given !== 'object' || given === null || !('reference' in given)) return undefined
+  return reference().safeParse(given.reference).data
+}
+
 /** A merchant's own object, kept as it is given. */
 export function custom() {
-  return z
-    .record(z.string(), z.unknown())
-    .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= CUSTOM_BYTES_MAX, {
+  return keepable(z.record(z.string(), z.unknown()))
+}
+
+/** The same at the checkout, where it may be any JSON value. */
+export function anyCustom() {
+  return keepable(z.unknown())
+}
+
+function keepable<Schema extends z.ZodType>(schema: Schema) {
+  return schema
+    .refine((value) => Buffer.byteLength(JSON.stringify(value) ?? '') <= CUSTOM_BYTES_MAX, {
       error: `must be at most ${CUSTOM_BYTES_MAX} bytes`,
       params: { code: 'RANGE' },
     })

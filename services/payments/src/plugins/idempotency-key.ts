@@ -11,17 +11,22 @@ const KEY = /^[\x21-\x7e]{1,255}$/
 export const idempotencyKey = fp(
   async (app: FastifyInstance) => {
     app.addHook('preHandler', (request, _reply, done) => {
-      const key = request.headers[HEADER]
-      if (request.method === 'POST' && key !== undefined) readKey(request, key)
+      if (request.method === 'POST') {
+        const repeat = repeatOf(request)
+        if (repeat === 'refused') request.flaw ??= { stage: 'validation', error: invalidFields([REFUSED]) }
+        else request.caller.repeat = repeat
+      }
       done()
     })
   },
   { name: 'idempotency-key', dependencies: ['request-input', 'authenticate'] },
 )
 
-function readKey(request: FastifyRequest, key: string | string[]): void {
-  if (typeof key === 'string' && KEY.test(key)) request.caller.repeat = toRepeat(request, key)
-  else request.flaw ??= { stage: 'validation', error: invalidFields([REFUSED]) }
+/** What a request with an Idempotency-Key is a repeat of; `refused` when the header is no key. */
+export function repeatOf(request: FastifyRequest): Repeat | 'refused' | undefined {
+  const key = request.headers[HEADER]
+  if (key === undefined) return undefined
+  return typeof key === 'string' && KEY.test(key) ? toRepeat(request, key) : 'refused'
 }
 
 const REFUSED = {

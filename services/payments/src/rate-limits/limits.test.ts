@@ -3,7 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestDatabase } from '../../test/payments-app.ts'
 import { createRateLimits, type RateLimit } from './limits.ts'
 
-const config = { requestsPerSecond: 1, appsPerMinute: 3, failuresPerMinute: 0 }
+const config = {
+  requestsPerSecond: 1,
+  appsPerMinute: 3,
+  failuresPerMinute: 0,
+  checkoutsPerSecond: 1,
+  refusalsPerTenMinutes: 2,
+}
 const take = async (limit: RateLimit, count: number) => {
   const answers: unknown[] = []
   for (const _ of Array.from({ length: count })) answers.push(await limit.consume('key'))
@@ -19,11 +25,15 @@ describe('createRateLimits', () => {
   afterAll(() => database.close())
 
   it('counts by kind and key, answers whole seconds to wait, and is off at 0', async () => {
-    const { requests, apps, failures } = createRateLimits(config, memoryStore())
+    const { requests, apps, failures, refusals } = createRateLimits(config, memoryStore())
     expect(await take(apps, 5)).toEqual([undefined, undefined, undefined, WAIT, WAIT])
     expect(await apps.consume('other')).toBeUndefined()
     expect(await take(requests, 3)).toEqual([undefined, undefined, WAIT])
     expect(await take(failures, 3)).toEqual([undefined, undefined, undefined])
+    expect(await failures.wait('key')).toBeUndefined()
+    expect(await refusals.wait('key')).toBeUndefined()
+    expect(await take(refusals, 2)).toEqual([undefined, undefined])
+    expect(await refusals.wait('key')).toBe(600)
   })
 
   it('counts in PostgreSQL for all processes, as the role of the service', async () => {

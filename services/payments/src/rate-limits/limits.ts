@@ -4,6 +4,8 @@ import type { LimiterStore } from '@trestle/service/limiter-store.ts'
 export interface RateLimit {
   /** Counts one event. Resolves to undefined while the key is within its limit, else to whole seconds to wait, at least 1. */
   consume(key: string): Promise<number | undefined>
+  /** Counts nothing. Resolves to undefined while an event is left, else to whole seconds to wait, at least 1. */
+  wait(key: string): Promise<number | undefined>
 }
 
 /** The limits of the service, by what they count. @see contract 21 */
@@ -14,6 +16,10 @@ export interface RateLimits {
   readonly apps: RateLimit
   /** Requests with a key that is not good, by address. */
   readonly failures: RateLimit
+  /** Requests of the checkout, by address. */
+  readonly checkouts: RateLimit
+  /** Cards that were refused at live merchants, by address. */
+  readonly refusals: RateLimit
 }
 
 /** The settings of the limits; 0 switches one off. */
@@ -21,18 +27,28 @@ export interface RateLimitConfig {
   readonly requestsPerSecond: number
   readonly appsPerMinute: number
   readonly failuresPerMinute: number
+  readonly checkoutsPerSecond: number
+  readonly refusalsPerTenMinutes: number
 }
 
-/** A window of twice the second's allowance lets a client be uneven. */
+/** Windows of more than a second's allowance let a client be uneven. */
 const REQUEST_WINDOW_SECONDS = 2
+const CHECKOUT_WINDOW_SECONDS = 3
+const REFUSAL_WINDOW_SECONDS = 600
 
 export function createRateLimits(config: RateLimitConfig, store: LimiterStore): RateLimits {
-  const { requestsPerSecond, appsPerMinute, failuresPerMinute } = config
+  const { requestsPerSecond, appsPerMinute, failuresPerMinute, checkoutsPerSecond, refusalsPerTenMinutes } = config
   const requests = requestsPerSecond * REQUEST_WINDOW_SECONDS
+  const checkouts = checkoutsPerSecond * CHECKOUT_WINDOW_SECONDS
   return {
     requests: createRateLimit({ name: 'request', events: requests, seconds: REQUEST_WINDOW_SECONDS }, store),
     apps: createRateLimit({ name: 'app', events: appsPerMinute, seconds: 60 }, store),
     failures: createRateLimit({ name: 'failure', events: failuresPerMinute, seconds: 60 }, store),
+    checkouts: createRateLimit({ name: 'checkout', events: checkouts, seconds: CHECKOUT_WINDOW_SECONDS }, store),
+    refusals: createRateLimit(
+      { name: 'refusal', events: refusalsPerTenMinutes, seconds: REFUSAL_WINDOW_SECONDS },
+      store,
+    ),
   }
 }
 
@@ -45,12 +61,14 @@ interface RateLimitWindow {
 }
 
 function createRateLimit({ name, events, seconds }: RateLimitWindow, store: LimiterStore): RateLimit {
-  if (events === 0) return { consume: async () => undefined }
+  if (events === 0) return { consume: async () => undefined, wait: async () => undefined }
   const limiter = store(name, { points: events, durationSeconds: seconds })
   return {
-    consume: async (key) => {
-      const waitMs = await limiter.consume(key)
-      return waitMs === undefined ? undefined : Math.max(1, Math.ceil(waitMs / 1_000))
-    },
+    consume: async (key) => toSeconds(await limiter.consume(key)),
+    wait: async (key) => toSeconds(await limiter.waitMs(key)),
   }
+}
+
+function toSeconds(waitMs: number | undefined): number | undefined {
+  return waitMs === undefined ? undefined : Math.max(1, Math.ceil(waitMs / 1_000))
 }

@@ -104,6 +104,7 @@ function authorize(
     descriptor,
     card: {
       number: () => vault.open(instrument.panSealed, place, 'authorization'),
+      code: null,
       expiry: instrument.expiry,
       scheme: instrument.scheme,
     },

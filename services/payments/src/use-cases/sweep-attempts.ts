@@ -3,13 +3,15 @@ import { listUnsettledAttempts } from '../attempts/attempt-repository.ts'
 import { attemptSweepTask } from '../attempts/sweep-task.ts'
 import { callFinishCharge } from '../charges/charge-repository.ts'
 import type { ProcessDeps } from '../deps.ts'
+import { callFinishPayment } from '../payments/payment-repository.ts'
+import { statusCodeOf } from '../processing/status-code.ts'
 
 type SweepDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'outbox'>
 
 /** Longer than a request may take: whoever sent the attempt is gone. */
 const AGE_SECONDS = 60
 const BATCH = 1_000
-const UNKNOWN_OUTCOME = 12
+const UNKNOWN = { outcome: 'unknown', errorCode: 12, acquirerRef: null } as const
 
 /** Looks for attempts of processes that are gone, every minute. */
 export async function workOnAttemptSweeps(deps: SweepDeps): Promise<void> {
@@ -25,9 +27,9 @@ export async function sweepAttempts({
 }: Pick<SweepDeps, 'db' | 'lanes' | 'outbox'>): Promise<Outcome> {
   const sent = await listUnsettledAttempts(db, { status: 'sent', ageSeconds: AGE_SECONDS, limit: BATCH })
   for (const { merchantId, id, kind } of sent) {
-    if (kind !== 'charge') continue
-    const unknown = { outcome: 'unknown', errorCode: UNKNOWN_OUTCOME, acquirerRef: null } as const
-    await callFinishCharge(lanes, { merchantId, attemptId: id, ...unknown })
+    const unknown = { merchantId, attemptId: id, ...UNKNOWN }
+    if (kind === 'charge') await callFinishCharge(lanes, unknown)
+    else await callFinishPayment(lanes, { ...unknown, statusCode: statusCodeOf(UNKNOWN.errorCode), networkRef: null })
   }
   if (sent.length > 0) outbox.wake()
   return 'done'

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { admit } from '../../access/admit.ts'
 import { descriptor, id, ListQuery, pathId, text } from '../../bodies/fields.ts'
-import { amount, currency, custom, reference } from '../../bodies/money-fields.ts'
+import { amount, currency, custom, reference, referenceOf } from '../../bodies/money-fields.ts'
 import { falseIsAbsent } from '../../bodies/read-input.ts'
 import type { Charge } from '../../charges/charge.ts'
 import { chargeRefusal, errorResponses } from '../../error-view.ts'
@@ -101,13 +101,7 @@ function isSame(transactionId: string | undefined, authorizationId: string | und
 type ChargeInput = z.infer<typeof ChargeBody>
 
 function toCharge({ authorizationId, transactionId = authorizationId, ...charge }: ChargeInput): Charge {
-  return { ...charge, transactionId, reference: charge.reference ?? referenceOf(charge) }
-}
-
-/** Official clients have no member for a reference: they put one into `custom`. */
-function referenceOf({ custom: given }: Pick<ChargeInput, 'custom'>): string | undefined {
-  const text = given?.reference
-  return typeof text === 'string' && reference().safeParse(text).success ? text : undefined
+  return { ...charge, transactionId, reference: charge.reference ?? referenceOf(charge.custom) }
 }
 
 function nameOfSource({ transactionId, authorizationId }: ChargeInput): string {

@@ -1,0 +1,23 @@
+import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import { flag, text } from '@trestle/common/config/setting.ts'
+
+const HOST = /^[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i
+
+/** Settings of the checkout. @see contract 15, 24 */
+export const checkoutSettings = {
+  VAULT_HOST: text()
+    .refine((value) => HOST.test(value), 'must be a host name without a port')
+    .optional(),
+  REQUIRE_TLS: flag().default(false),
+} as const
+
+export function toCheckoutConfig({ VAULT_HOST, REQUIRE_TLS }: SettingValues<typeof checkoutSettings>) {
+  return {
+    checkout: {
+      /** The host whose root is the vault. */
+      vaultHost: VAULT_HOST,
+      /** Whether live card data must come by TLS. */
+      requireTls: REQUIRE_TLS,
+    },
+  } as const
+}

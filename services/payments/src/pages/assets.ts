@@ -1,0 +1,18 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** A file that pages load. */
+export interface Asset {
+  readonly type: string
+  readonly text: string
+}
+
+const TYPES = { 'page.css': 'text/css; charset=utf-8', 'conclude.js': 'text/javascript; charset=utf-8' } as const
+
+/** Every file that pages load, by its name. They are read once. */
+export const assets: ReadonlyMap<string, Asset> = new Map(
+  Object.entries(TYPES).map(([name, type]) => [
+    name,
+    { type, text: readFileSync(join(import.meta.dirname, 'assets', name), 'utf8') },
+  ]),
+)

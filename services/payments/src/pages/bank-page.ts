@@ -1,0 +1,84 @@
+import type { Money } from '../merchants/merchant.ts'
+import type { OpenChallenge } from '../payments/session-repository.ts'
+import type { ChallengeState } from '../tds/frame-state.ts'
+import { type Html, html } from './html.ts'
+import { formatLocalMoney } from './local-money.ts'
+import { type Page, renderPage } from './page.ts'
+
+const LANGUAGE = 'en'
+
+interface Shown {
+  readonly state: ChallengeState
+  readonly challenge: OpenChallenge
+  /** In which the amount is written. */
+  readonly locale: string
+  /** The sealed text that the page came with. */
+  readonly text: string
+}
+
+/** The page on which a cardholder approves a payment or declines it. It needs no script. @see contract 17 */
+export function bankPage({ state, challenge, locale, text }: Shown): string {
+  const facts: readonly (readonly [string, string])[] = [
+    ['Shop', challenge.merchant],
+    ['Amount', amountOf(state.money, locale)],
+    ['Card', `•••• ${state.last4}`],
+  ]
+  return page(
+    'Approve the payment?',
+    html`
+<p class="notice">This bank is simulated: no money moves.</p>
+<h1>Approve the payment?</h1>
+<dl>${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
+<form method="post" action="/acs/challenge" class="actions">
+<input type="hidden" name="state" value="${text}">
+<button name="decision" value="approve">Approve</button>
+<button name="decision" value="decline" class="quiet">Decline</button>
+</form>`,
+  )
+}
+
+/** A card that is only verified has nothing to pay. */
+function amountOf(money: Money, locale: string): string {
+  return money.amount === 0 ? 'Nothing now' : formatLocalMoney(money, locale)
+}
+
+/** Tells the shop that a step is done; people see it for a moment, or where no script runs. */
+export function concludingPage(hints: readonly string[], origin: string): string {
+  const main = html`
+<h1>Done</h1>
+<p data-hints="${JSON.stringify(hints)}" data-origin="${origin}">You can go back to the shop.</p>`
+  return page('Done', main, '/assets/conclude.js')
+}
+
+/** A frame that tells nothing, as one of a bank that does not answer. */
+export function silentPage(): string {
+  return page('No answer', html`<p>This bank does not answer.</p>`)
+}
+
+/** The cardholder has answered too late, and is led back. */
+export function latePage(returnUrl: string | null): string {
+  return page(
+    'Too late',
+    html`
+<h1>It is too late to approve this payment</h1>
+${returnUrl === null ? html`<p>Go back to the shop and begin again.</p>` : back(returnUrl)}`,
+  )
+}
+
+/** The page was opened in a way that it cannot know. */
+export function lostPage(): string {
+  return page(
+    'Unknown payment',
+    html`
+<h1>This payment is not known here</h1>
+<p>Its link is incomplete or too old. Go back to the shop and begin again.</p>`,
+  )
+}
+
+function back(returnUrl: string): Html {
+  return html`<p><a href="${returnUrl}">Return to the shop</a></p>`
+}
+
+function page(title: string, main: Html, script?: Page['script']): string {
+  return renderPage({ title, language: LANGUAGE, main, script })
+}

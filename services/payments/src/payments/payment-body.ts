@@ -1,0 +1,76 @@
+import { z } from 'zod'
+import { TestObject } from '../acquirers/test-object.ts'
+import { isHttpUrl, text } from '../bodies/fields.ts'
+import { anyCustom, reference } from '../bodies/money-fields.ts'
+import { falseIsAbsent } from '../bodies/read-input.ts'
+import { decimalMoneyShape } from '../money/decimal-money.ts'
+
+const HINTS_MAX = 50
+const HINT_LENGTH_MAX = 4_096
+const PLAN_ENTRIES_MAX = 50
+const TOKEN_LENGTH_MAX = 1_024
+
+const Amount = z.object({ ...decimalMoneyShape, value: z.int().min(1) })
+
+/** The vault's whole answer; its text alone is tolerated. */
+const Token = z
+  .union([z.string().max(TOKEN_LENGTH_MAX), z.object({ token: z.string().max(TOKEN_LENGTH_MAX) })])
+  .transform((token) => (typeof token === 'string' ? token : token.token))
+
+const date = () => z.iso.datetime({ offset: true })
+
+const Repeat = z.object({
+  first: date().optional(),
+  count: z.int().min(1).optional(),
+  interval: z.object({ unit: z.enum(['day', 'week', 'month', 'year']), value: z.int().min(1).optional() }),
+})
+
+const PlanEntry = z
+  .object({ amount: Amount, scheduled: date().optional(), repeat: Repeat.optional() })
+  .refine(({ scheduled, repeat }) => (scheduled === undefined) !== (repeat === undefined), {
+    error: 'must have one of scheduled and repeat',
+  })
+
+const Unplanned = z
+  .object({ merchant: z.boolean().optional(), customer: z.boolean().optional() })
+  .refine(({ merchant, customer }) => merchant === true || customer === true, {
+    error: 'must be true for merchant or customer',
+  })
+
+const notOffered = () =>
+  z
+    .unknown()
+    .refine((value) => value === undefined, { error: 'is not offered' })
+    .optional()
+
+/** What a customer's client asks of `POST /payments`, the same at each step. @see contract 15.2 */
+export const PaymentBody = z.object({
+  integration: z.object({ key: text() }),
+  test: z
+    .unknown()
+    .transform((value) => (value === true ? {} : value))
+    .pipe(TestObject)
+    .optional()
+    .register(falseIsAbsent, {}),
+  amount: Amount.optional(),
+  card: z.object({
+    number: Token,
+    expiry: z.object({ month: z.int().min(1).max(12), year: z.int().min(2_000).max(2_099) }),
+    code: Token,
+  }),
+  text: text().min(2).max(1_024).optional(),
+  custom: anyCustom().optional(),
+  reference: reference().optional(),
+  plan: z.array(PlanEntry).min(1).max(PLAN_ENTRIES_MAX).optional(),
+  unplanned: Unplanned.optional(),
+  hints: z.array(z.string().max(HINT_LENGTH_MAX)).max(HINTS_MAX).default([]),
+  returnUrl: text()
+    .max(2_048)
+    .refine((value) => isHttpUrl(value) && URL.parse(value)?.username === '', { error: 'must be an http or https URL' })
+    .optional(),
+  applepay: notOffered(),
+  mobilepay: notOffered(),
+})
+
+/** A payment order. */
+export type Order = z.output<typeof PaymentBody>

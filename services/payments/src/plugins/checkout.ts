@@ -1,0 +1,60 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import type { Flaw } from '../access/admit.ts'
+import { bodyInvalid, requestInvalid, versionMissing, versionUnsupported } from '../errors.ts'
+import type { Order } from '../payments/payment-body.ts'
+import type { OrderRequest } from '../use-cases/open-checkout.ts'
+import { refuseBeyond } from './refuse-beyond.ts'
+
+/** Any page may call the checkout, without credentials. @see contract 15 */
+const CORS_HEADERS = {
+  'access-control-allow-origin': '*',
+  'access-control-allow-methods': 'POST, OPTIONS',
+  'access-control-allow-headers': 'Content-Type, Accept-Version, X-Client, Idempotency-Key',
+  'access-control-expose-headers': 'X-Request-Id, X-Status-Code, Retry-After',
+  'access-control-max-age': '600',
+} as const
+
+const VERSION = '1'
+const JSON_TYPE = /^application\/json\s*(?:;|$)/i
+const CLIENT_LENGTH_MAX = 255
+
+/** What holds for every request of the checkout API in its context: rate, version, JSON, and errors as one object. */
+export const checkout = fp(
+  async (app: FastifyInstance) => {
+    const refuse = refuseBeyond(app, 'address', app.deps.limits.checkouts)
+    app.addHook('onRoute', ({ method, url, constraints = {} }) => {
+      if (method === 'POST')
+        app.options(url, { constraints, schema: { hide: true } }, (_request, reply) => reply.code(204).send())
+    })
+    app.addHook('onRequest', async (request, reply) => {
+      reply.headers(CORS_HEADERS)
+      if (request.method === 'OPTIONS') return
+      const client = request.headers['x-client']
+      if (typeof client === 'string') request.logFields = { client: client.slice(0, CLIENT_LENGTH_MAX) }
+      await refuse(request.ip)
+      judgeHeaders(request)
+    })
+    app.addHook('preHandler', async ({ flaw }) => {
+      if (flaw) throw explain(flaw)
+    })
+  },
+  { name: 'checkout', dependencies: ['request-input'] },
+)
+
+/** A request of the checkout as the order that it brings. */
+export function toOrderRequest({ body: order, ip, protocol }: FastifyRequest & { readonly body: Order }): OrderRequest {
+  return { order, address: ip, isSecure: protocol === 'https', repeat: undefined }
+}
+
+function judgeHeaders({ headers }: FastifyRequest): void {
+  const version = headers['accept-version']
+  if (version === undefined) throw versionMissing()
+  if (version !== VERSION) throw versionUnsupported()
+  if (!JSON_TYPE.test(headers['content-type'] ?? '')) throw bodyInvalid()
+}
+
+function explain({ stage, error, fields = [] }: Flaw): Error {
+  if (stage === 'parse') return bodyInvalid({ cause: error })
+  return requestInvalid({ message: fields.map(({ field, message }) => `${field} ${message}`).join('; '), cause: error })
+}

@@ -1,0 +1,15 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { concludingPage, lostPage, silentPage } from '../../pages/bank-page.ts'
+import { pageHeaders } from '../../pages/page.ts'
+import { openFingerprintState } from '../../tds/frame-state.ts'
+
+/** The hidden frame in which a bank looks at the device: here it only answers, or does not. @see contract 15.3 */
+export const fingerprintRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.post('/acs/fingerprint', { schema: { hide: true, body: z.object({ state: z.string() }) } }, (request, reply) => {
+    const state = request.flaw ? undefined : openFingerprintState(app.deps.seals.frames, request.body.state)
+    reply.headers(pageHeaders({ frameAncestors: '*' }))
+    if (!state) return reply.code(400).send(lostPage())
+    return reply.send(state.hint === null ? silentPage() : concludingPage([state.hint], state.origin))
+  })
+}

@@ -1,0 +1,35 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { checkoutErrors } from '../error-view.ts'
+import { requestInvalid } from '../errors.ts'
+import { PaymentBody } from '../payments/payment-body.ts'
+import { ChallengesView } from '../payments/payment-view.ts'
+import { toOrderRequest } from '../plugins/checkout.ts'
+import { repeatOf } from '../plugins/idempotency-key.ts'
+import { pay } from '../use-cases/pay.ts'
+
+const PaidView = z.object({ authorizationId: z.string(), transactionId: z.string() })
+
+/** A customer's payment. @see contract 15.2 */
+export const paymentsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.post(
+    '/payments',
+    {
+      schema: {
+        summary: 'Pay with a tokenised card, step by step',
+        security: [],
+        body: PaymentBody,
+        response: { 200: ChallengesView, 201: PaidView, ...checkoutErrors },
+      },
+    },
+    async (request, reply) => {
+      const repeat = repeatOf(request)
+      if (repeat === 'refused') throw requestInvalid({ message: 'Idempotency-Key is not valid' })
+      const answer = await pay(app.deps, { ...toOrderRequest(request), repeat })
+      if ('challenges' in answer) return reply.code(200).send(answer)
+      const { transactionId, replayed } = answer
+      if (replayed) reply.header('idempotent-replayed', 'true')
+      return reply.code(201).send({ authorizationId: transactionId, transactionId })
+    },
+  )
+}

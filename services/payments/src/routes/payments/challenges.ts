@@ -1,0 +1,66 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { checkoutErrors } from '../../error-view.ts'
+import { endpointNotFound } from '../../errors.ts'
+import { PaymentBody } from '../../payments/payment-body.ts'
+import { ChallengeTaskView } from '../../payments/payment-view.ts'
+import { toOrderRequest } from '../../plugins/checkout.ts'
+import { STEPS } from '../../tds/enrolment.ts'
+import { takeChallenge } from '../../use-cases/take-challenge.ts'
+
+const StepParams = z.object({ step: z.string() })
+const WayParams = StepParams.extend({ way: z.string() })
+/** Besides a frame, which is meant without a name. */
+const WAYS = ['redirect', 'poll'] as const
+
+/** The steps of a payment: the same order, sent to the path of a challenge. @see contract 15.3 */
+export const challengesRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.post(
+    '/payments/challenges/:step',
+    {
+      schema: {
+        summary: 'Take a step of a payment',
+        security: [],
+        params: StepParams,
+        body: PaymentBody,
+        response: { 200: ChallengeTaskView, ...checkoutErrors },
+      },
+    },
+    async (request) => {
+      const step = oneOf(STEPS, request.params.step)
+      return takeChallenge(app.deps, {
+        ...toOrderRequest(request),
+        step,
+        way: 'iframe',
+        origin: originOf(request.headers),
+      })
+    },
+  )
+  app.post(
+    '/payments/challenges/:step/:way',
+    {
+      schema: {
+        summary: 'Take the challenge of a payment by a redirect or by asking again',
+        security: [],
+        params: WayParams,
+        body: PaymentBody,
+        response: { 200: ChallengeTaskView, ...checkoutErrors },
+      },
+    },
+    async (request) => {
+      const [step, way] = [oneOf(['tds-challenge'], request.params.step), oneOf(WAYS, request.params.way)]
+      return takeChallenge(app.deps, { ...toOrderRequest(request), step, way, origin: originOf(request.headers) })
+    },
+  )
+}
+
+function oneOf<const Name extends string>(names: readonly Name[], given: string): Name {
+  const name = names.find((candidate) => candidate === given)
+  if (name === undefined) throw endpointNotFound()
+  return name
+}
+
+/** Where the calling page comes from, if its browser says so. */
+function originOf({ origin }: { readonly origin?: string | undefined }): string | undefined {
+  return origin !== undefined && URL.parse(origin)?.origin === origin && /^https?:/.test(origin) ? origin : undefined
+}

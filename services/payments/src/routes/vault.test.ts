@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { send, tokenize } from '../../test/customer.ts'
+import { startPayments, type TestPayments } from '../../test/payments-app.ts'
+import { openToken } from '../vault/card-token.ts'
+
+let payments: TestPayments
+const lines: object[] = []
+beforeAll(async () => {
+  payments = await startPayments({ vaultHost: 'vault.example', onLog: (line) => lines.push(line) })
+})
+afterAll(() => payments.close())
+
+const vault = (payload: object, headers: object = {}, url = '/vault') =>
+  payments.app.inject({ method: 'POST', url, headers: { 'accept-version': '1', ...headers }, payload })
+const CORS = {
+  'access-control-allow-origin': '*',
+  'access-control-allow-methods': 'POST, OPTIONS',
+  'access-control-allow-headers': 'Content-Type, Accept-Version, X-Client, Idempotency-Key',
+  'access-control-expose-headers': 'X-Request-Id, X-Status-Code, Retry-After',
+  'access-control-max-age': '600',
+}
+
+describe('POST /vault', () => {
+  it('201: answers a token that tells neither the value nor its length, never twice the same', async () => {
+    const response = await vault({ type: 'pcn', value: '1000000000000000' })
+    expect(response.statusCode).toBe(201)
+    expect(response.headers).toMatchObject({ ...CORS, 'content-type': 'application/json; charset=utf-8' })
+    expect(response.body).toMatch(/^\{"token":"[A-Za-z0-9+/]+=*"\}\n$/)
+    const tokens = await Promise.all(
+      ['1000000000', '1000000000000000', '1000000000000000', '1000000000000000000'].map((number) =>
+        tokenize(payments, 'pcn', number),
+      ),
+    )
+    expect(new Set(tokens).size).toBe(4)
+    expect(new Set([...tokens, await tokenize(payments, 'pcsc', '123')].map((token) => token.length)).size).toBe(1)
+    expect(Buffer.from(tokens[1] ?? '', 'base64').toString('latin1')).not.toContain('100000')
+    expect(openToken(payments.deps.seals.tokens, tokens[1] ?? '', 'pcn')).toMatchObject({
+      token: { value: '1000000000000000' },
+    })
+    expect(JSON.stringify(lines)).not.toContain('1000000000000000')
+  })
+
+  it.each([
+    [{}, 'type is required'],
+    [{ type: 'pcn' }, 'value is required'],
+    [{ type: 'pan', value: '1000000000000000' }, 'type is not valid'],
+    [{ type: 'pcn', value: 1_000_000_000_000_000 }, 'value must be a string'],
+    [{ type: 'pcn', value: '1000 0000 0000 0000' }, 'value is not valid'],
+    [{ type: 'pcn', value: '100000000' }, 'value is not valid'],
+    [{ type: 'pcn', value: '1'.repeat(20) }, 'value is not valid'],
+    [{ type: 'pcsc', value: '12' }, 'value is not valid'],
+    [{ type: 'pcsc', value: '1234' }, 'value is not valid'],
+    [{ type: 'pcsc', value: 123 }, 'value must be a string'],
+  ])('400: REQUEST_INVALID for %j', async (payload, message) => {
+    const { status, headers, body } = await send(payments, '/vault', payload)
+    expect([status, body]).toEqual([400, { code: 'REQUEST_INVALID', message }])
+    expect(headers).toMatchObject({ ...CORS, 'x-status-code': 'REQUEST_INVALID' })
+  })
+
+  it('400: asks for the version first, then for JSON', async () => {
+    const answers = [
+      await payments.app.inject({ method: 'POST', url: '/vault', payload: '{' }),
+      await vault({}, { 'accept-version': '2' }),
+      await payments.app.inject({ method: 'POST', url: '/vault', headers: { 'accept-version': '1' } }),
+      await vault({}, { 'content-type': 'application/x-www-form-urlencoded' }),
+      await vault({}, { 'content-type': 'application/vnd.api+json' }),
+      ...(await Promise.all(
+        ['{', '[]', '"a"', '{"__proto__":1}'].map((payload) =>
+          payments.app.inject({
+            ...{ method: 'POST', url: '/vault', payload },
+            headers: { 'accept-version': '1', 'content-type': 'application/json' },
+          }),
+        ),
+      )),
+    ]
+    expect(answers.map((answer) => [answer.statusCode, answer.json().code])).toEqual([
+      [400, 'VERSION_MISSING'],
+      [400, 'VERSION_UNSUPPORTED'],
+      ...Array.from({ length: 7 }, () => [400, 'BODY_INVALID']),
+    ])
+    for (const answer of answers) expect(answer.headers).toMatchObject(CORS)
+  })
+
+  it('413: a body above 4 KiB', async () => {
+    const response = await vault({ type: 'pcn', value: '1'.repeat(4_096) })
+    expect([response.statusCode, response.json().code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
+  })
+
+  it('204: any page may ask, and no page may ask the main API', async () => {
+    const preflight = (url: string) => payments.app.inject({ method: 'OPTIONS', url })
+    for (const url of ['/vault', '/payments', '/payments/challenges/tds-challenge/poll']) {
+      const response = await preflight(url)
+      expect([response.statusCode, response.body]).toEqual([204, ''])
+      expect(response.headers).toMatchObject(CORS)
+    }
+    const other = await preflight('/merchants')
+    expect(other.statusCode).toBe(404)
+    expect(other.headers).not.toHaveProperty('access-control-allow-origin')
+  })
+
+  it('429: beyond the rate of an address', async () => {
+    const limited = await startPayments({ rateLimits: { checkoutsPerSecond: 1 } })
+    const ask = () => send(limited, '/vault', { type: 'pcsc', value: '123' })
+    const answers = [await ask(), await ask(), await ask(), await ask()]
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 429])
+    expect(answers[3]).toMatchObject({ body: { code: 'RATE_LIMITED' }, headers: { 'retry-after': '3', ...CORS } })
+    await limited.close()
+  })
+})
+
+describe('POST /', () => {
+  it('201: is the vault on its own host, with any port; 404 elsewhere', async () => {
+    const at = (host: string) => vault({ type: 'pcsc', value: '123' }, { host }, '/')
+    expect((await at('vault.example')).json()).toEqual({ token: expect.any(String) })
+    expect((await at('VAULT.example:8082')).statusCode).toBe(201)
+    expect((await at('vaultxexample')).json()).toMatchObject({ code: 'ENDPOINT_NOT_FOUND' })
+    expect((await at('payments.example')).statusCode).toBe(404)
+  })
+})

@@ -1,0 +1,24 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { checkoutErrors } from '../error-view.ts'
+import { tokenizeCard } from '../use-cases/tokenize-card.ts'
+import { VAULT_BODY_BYTES, VaultBody, VaultToken } from '../vault/vault-body.ts'
+
+/** Card data goes in, a token comes out. @see contract 15.1 */
+export const vaultRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.post(
+    '/vault',
+    {
+      bodyLimit: VAULT_BODY_BYTES,
+      schema: {
+        summary: 'Tokenise a card number or a security code',
+        security: [],
+        body: VaultBody,
+        response: { 201: VaultToken, ...checkoutErrors },
+      },
+    },
+    async ({ body }, reply) => {
+      reply.code(201)
+      return tokenizeCard(app.deps, body)
+    },
+  )
+}

@@ -1,0 +1,46 @@
+import type { PaymentsDeps } from '../deps.ts'
+import { sealHint } from '../payments/hint.ts'
+import { findChallenge, type OpenChallenge, updateOutcome } from '../payments/session-repository.ts'
+import { type ChallengeState, openChallengeState } from '../tds/frame-state.ts'
+
+type BankDeps = Pick<PaymentsDeps, 'lanes' | 'seals'>
+
+/** What the cardholder says to the simulated bank. */
+export type Decision = 'approve' | 'decline'
+
+/** A challenge as its page shows it. Once it is over, `hints` are what the page tells the shop. */
+export interface BankChallenge {
+  readonly state: ChallengeState
+  readonly challenge: OpenChallenge
+  /** Undefined while the cardholder may still answer; empty when there was no answer in time. */
+  readonly hints: readonly string[] | undefined
+}
+
+/**
+ * The challenge behind a sealed text, after the cardholder's decision where one is given. Only the first counts, and only in
+ * time. Undefined when the text is none of ours, or the session is forgotten. @see contract 17
+ */
+export async function answerBank(
+  { lanes, seals }: BankDeps,
+  text: string,
+  decision: Decision | undefined,
+): Promise<BankChallenge | undefined> {
+  const state = openChallengeState(seals.frames, text)
+  if (!state) return undefined
+  const key = { merchantId: state.merchantId, id: state.sessionId }
+  const before = await findChallenge(lanes, key)
+  if (!before) return undefined
+  const isAnswered = decision !== undefined && before.isOpen && before.outcome === null
+  if (isAnswered) await updateOutcome(lanes, key, decision === 'approve' ? before.enrolment.status : 'rejected')
+  const challenge = isAnswered ? await findChallenge(lanes, key) : before
+  return challenge && { state, challenge, hints: hintsOf({ seals }, state, challenge) }
+}
+
+function hintsOf(
+  { seals }: Pick<BankDeps, 'seals'>,
+  { sessionId }: ChallengeState,
+  { digest, outcome, isOpen }: OpenChallenge,
+): readonly string[] | undefined {
+  if (outcome !== null) return [sealHint(seals.hints, digest, { sessionId, step: 'tds-challenge' })]
+  return isOpen ? undefined : []
+}

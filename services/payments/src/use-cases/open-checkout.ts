@@ -1,0 +1,136 @@
+import type { Repeat } from '../access/caller.ts'
+import { completeScenario, type Scenario, type ScenarioChanges } from '../acquirers/scenario.ts'
+import { scenarioOfPayment } from '../acquirers/test-object.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import {
+  integrationDisabled,
+  integrationKeyUnknown,
+  requestInvalid,
+  testModeMixed,
+  tokenInvalid,
+  tokenTypeUnexpected,
+} from '../errors.ts'
+import type { Money } from '../merchants/merchant.ts'
+import {
+  type Checkout,
+  findCheckout,
+  type Payee,
+  type PaymentEnd,
+  type Session,
+} from '../payments/checkout-repository.ts'
+import { readHints } from '../payments/hint.ts'
+import { moneyOf, orderDigest, orderProblem } from '../payments/order.ts'
+import type { Order } from '../payments/payment-body.ts'
+import { processingError } from '../processing/processing-error.ts'
+import type { Step } from '../tds/enrolment.ts'
+import { type CardToken, type OpenedToken, openToken } from '../vault/card-token.ts'
+
+/** An order as a request brings it. */
+export interface OrderRequest {
+  readonly order: Order
+  readonly repeat: Repeat | undefined
+  /** Where it comes from; refused cards are counted by it. */
+  readonly address: string
+  /** Whether it came by TLS. */
+  readonly isSecure: boolean
+}
+
+/** An order that nothing is wrong with, but perhaps its card. */
+export interface OpenOrder {
+  readonly order: Order
+  readonly payee: Payee
+  readonly money: Money
+  readonly digest: Buffer
+  readonly tokens: { readonly number: CardToken; readonly code: CardToken }
+  /** What a test merchant's card is to do; of no meaning to others. */
+  readonly changes: ScenarioChanges
+  readonly scenario: Scenario
+  /** The id that the card is kept under, should it be. */
+  readonly instrumentId: string
+  readonly session: Session | undefined
+  /** The steps that the client has shown to have done. */
+  readonly done: ReadonlySet<Step>
+}
+
+/** What the same order has come to before. */
+export interface EndedOrder {
+  readonly end: PaymentEnd
+  /** Whether it is told by its Idempotency-Key. */
+  readonly replayed: boolean
+}
+
+export type CheckoutDeps = Pick<PaymentsDeps, 'lanes' | 'seals' | 'acquirers' | 'requireTls' | 'now'>
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+/** The processing error of card data that is not protected on its way. */
+const INSECURE = 21
+
+/**
+ * Judges an order up to its tokens, in the contract's order, with one statement. What it has come to before is told before its
+ * tokens are judged: they are spent by then. @see contract 15.2 @throws 400
+ */
+export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): Promise<OpenOrder | EndedOrder> {
+  const { order, repeat } = request
+  const number = openToken(deps.seals.tokens, order.card.number, 'pcn')
+  const code = openToken(deps.seals.tokens, order.card.code, 'pcsc')
+  const digest = 'token' in number ? orderDigest(order, number.token.jti) : undefined
+  const progress = digest && readHints(deps.seals.hints, digest, order.hints)
+  const checkout = UUID.test(order.integration.key)
+    ? await findCheckout(deps.lanes, {
+        merchantKey: order.integration.key,
+        currency: order.amount?.currency ?? null,
+        digest: digest ?? null,
+        sessionId: progress?.sessionId ?? null,
+        jtis: [number, code].flatMap((opened) => ('token' in opened ? [opened.token.jti] : [])),
+        repeat,
+      })
+    : undefined
+  if (!checkout) throw integrationKeyUnknown()
+  judge(deps, request, checkout)
+  const { payee, session, repeated, spent, instrumentId } = checkout
+  if (repeated === 'mismatch') throw requestInvalid({ message: 'Idempotency-Key was used with another body' })
+  const end = repeated ?? session?.end
+  if (end) return { end, replayed: repeated !== undefined }
+  const use = { now: deps.now(), spent }
+  const tokens = { number: takeToken(number, 'card.number', use), code: takeToken(code, 'card.code', use) }
+  const changes = payee.test ? scenarioOfPayment(tokens.number.value, order.test ?? {}) : {}
+  return {
+    ...{ order, payee, tokens, changes, scenario: completeScenario(changes), instrumentId, session },
+    money: moneyOf(order, payee.currency),
+    digest: digest ?? orderDigest(order, tokens.number.jti),
+    done: session ? (progress?.done ?? new Set()) : new Set(),
+  }
+}
+
+/** Merchant, mode and amounts. */
+function judge(
+  { acquirers, requireTls }: CheckoutDeps,
+  { order, isSecure }: OrderRequest,
+  { payee, hasRate }: Checkout,
+): void {
+  if (payee.test !== (order.test !== undefined)) {
+    throw testModeMixed({
+      message: payee.test ? 'test is required for a test merchant' : 'test is not for a live merchant',
+    })
+  }
+  const hasAcquirer = payee.test || acquirers.names.includes(payee.acquirer ?? '')
+  if (!payee.canChargeCard || !hasAcquirer) throw integrationDisabled()
+  if (requireTls && !payee.test && !isSecure) {
+    const error = processingError(INSECURE)
+    throw requestInvalid({ message: error.message, details: { error } })
+  }
+  const problem = orderProblem(order, payee.now) ?? (hasRate ? undefined : 'amount.currency has no exchange rate')
+  if (problem !== undefined) throw requestInvalid({ message: problem })
+}
+
+function takeToken(
+  opened: OpenedToken,
+  path: string,
+  { now, spent }: { readonly now: Date; readonly spent: readonly string[] },
+): CardToken {
+  const details = { path }
+  if ('flaw' in opened) throw opened.flaw === 'invalid' ? tokenInvalid({ details }) : tokenTypeUnexpected({ details })
+  const { token } = opened
+  if (token.expires <= now || spent.includes(token.jti)) throw tokenInvalid({ details })
+  return token
+}

@@ -1,0 +1,63 @@
+import { cardRefusal } from '../acquirers/simulate.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { orderRefused } from '../error-view.ts'
+import { type CardJudgement, judgeCard } from '../payments/card-judgement.ts'
+import { type Challenge, challengesOf } from '../payments/challenge.ts'
+import type { PaymentEnd } from '../payments/checkout-repository.ts'
+import { updateOfferedStep } from '../payments/session-repository.ts'
+import { nextOf, tdsVerdict } from '../tds/authentication.ts'
+import type { Step, TdsStatus } from '../tds/enrolment.ts'
+import { type AuthorizeDeps, authorizePayment, type DecidedOrder } from './authorize-payment.ts'
+import { type CheckoutDeps, type OpenOrder, type OrderRequest, openCheckout } from './open-checkout.ts'
+
+export type PayDeps = CheckoutDeps & AuthorizeDeps & Pick<PaymentsDeps, 'cardTesting'>
+
+/** What a client is to do next, or the transaction that its order became. */
+export type PaymentAnswer =
+  | { readonly challenges: readonly Challenge[] }
+  | { readonly transactionId: string; readonly replayed: boolean }
+
+/**
+ * Takes a customer's order one step further: offers the next challenge and, when there is none left, asks for the
+ * authorization. The same order and hints never pay twice. @see contract 15.2 to 15.4
+ * @throws 400 with the status code of a refusal
+ */
+export async function pay(deps: PayDeps, request: OrderRequest): Promise<PaymentAnswer> {
+  const opened = await openCheckout(deps, request)
+  if ('end' in opened) return answer(opened.end, opened.replayed)
+  const card = judgeOrder(opened)
+  const next = card.refusal ?? nextOf(opened.session, opened.done)
+  if ('step' in next) return offer(deps, opened, next.step)
+  if (!opened.payee.test) await deps.cardTesting.judge(request.address)
+  const decision = 'status' in next ? decide(opened, next.status) : { refusal: next.statusCode }
+  const end = await authorizePayment(deps, { opened, repeat: request.repeat, scheme: card.scheme, decision })
+  if (!end) return offer(deps, { ...opened, session: undefined }, 'card-lookup')
+  if ('statusCode' in end && !opened.payee.test) await deps.cardTesting.count(request.address)
+  return answer(end, false, card.refusal?.details)
+}
+
+/** What can be told of the card of an order without asking anyone. */
+export function judgeOrder({ order, payee, tokens, scenario }: OpenOrder): CardJudgement {
+  const { test, now } = payee
+  return judgeCard({ number: tokens.number.value, expiry: order.card.expiry, test, scenario, now })
+}
+
+/** What the authentication means. The simulator's refusals of the card itself come before those of 3-D Secure. */
+function decide({ payee, scenario }: OpenOrder, status: TdsStatus): DecidedOrder['decision'] {
+  const verdict = tdsVerdict(status, payee.tdsMode)
+  if ('tds' in verdict) return verdict
+  return { refusal: (payee.test ? cardRefusal(scenario, 'customer') : undefined) ?? verdict.refusal }
+}
+
+async function offer({ lanes }: PayDeps, { order, payee, session }: OpenOrder, step: Step): Promise<PaymentAnswer> {
+  if (session && session.state !== step) {
+    await updateOfferedStep(lanes, { merchantId: payee.id, id: session.id }, step)
+  }
+  const polls = session?.enrolment.polls ?? false
+  return { challenges: challengesOf(step, { polls, canReturn: order.returnUrl !== undefined }) }
+}
+
+function answer(end: PaymentEnd, replayed: boolean, details?: Readonly<Record<string, unknown>>): PaymentAnswer {
+  if ('statusCode' in end) throw orderRefused(end.statusCode, details)
+  return { transactionId: end.transactionId, replayed }
+}

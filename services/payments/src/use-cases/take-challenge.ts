@@ -1,0 +1,108 @@
+import type { z } from 'zod'
+import type { PaymentsDeps } from '../deps.ts'
+import { challengeUnavailable } from '../errors.ts'
+import type { ChallengeType } from '../payments/challenge.ts'
+import type { Session } from '../payments/checkout-repository.ts'
+import { sealHint } from '../payments/hint.ts'
+import type { ChallengeTaskView } from '../payments/payment-view.ts'
+import { insertSession, type SessionKey, updateChallenged, updateOutcome } from '../payments/session-repository.ts'
+import { nextOf } from '../tds/authentication.ts'
+import { NOT_ENROLLED, type Step, simulatedEnrolment } from '../tds/enrolment.ts'
+import { sealChallengeState, sealFingerprintState } from '../tds/frame-state.ts'
+import { type CheckoutDeps, type OpenOrder, type OrderRequest, openCheckout } from './open-checkout.ts'
+import { judgeOrder } from './pay.ts'
+
+type ChallengeDeps = CheckoutDeps & Pick<PaymentsDeps, 'baseUrl'>
+
+/** The challenge that a client has chosen of those that were offered. */
+export interface ChallengeRequest extends OrderRequest {
+  readonly step: Step
+  /** For a challenge of the cardholder; the other steps have one way. */
+  readonly way: Extract<ChallengeType, 'iframe' | 'redirect' | 'poll'>
+  /** Where the page that shows it comes from; undefined when its browser did not say. */
+  readonly origin: string | undefined
+}
+
+/** What the client is to do. Hints are proofs that go with the order from now on. */
+type ChallengeTask = z.input<typeof ChallengeTaskView>
+
+const FINGERPRINT_TIMEOUT_MS = 10_000
+const CHALLENGE_TIMEOUT_MS = 600_000
+const CHALLENGE_SIZE = { width: 390, height: 400 }
+const POLL_INTERVAL_MS = 2_000
+
+/**
+ * Takes the step of a payment that was offered last. @see contract 15.3
+ * @throws 400 when the order is not at this step, or its session is over
+ */
+export async function takeChallenge(deps: ChallengeDeps, request: ChallengeRequest): Promise<ChallengeTask> {
+  const opened = await openCheckout(deps, request)
+  if ('end' in opened || judgeOrder(opened).refusal) throw challengeUnavailable()
+  const { session, done } = opened
+  if (request.step === 'card-lookup' && !session) return lookUpCard(deps, opened)
+  if (session?.state !== request.step || session.state === 'card-lookup') throw challengeUnavailable()
+  if (request.step !== 'tds-challenge') return fingerprint(deps, { opened, session, request })
+  if ('status' in nextOf(session, done)) throw challengeUnavailable()
+  return challenge(deps, { opened, session, request })
+}
+
+async function lookUpCard(deps: ChallengeDeps, { payee, digest, scenario }: OpenOrder): Promise<ChallengeTask> {
+  const enrolment = payee.test ? simulatedEnrolment(scenario) : NOT_ENROLLED
+  const sessionId = await insertSession(deps.lanes, { merchantId: payee.id, digest, enrolment })
+  return { hints: [sealHint(deps.seals.hints, digest, { sessionId, step: 'card-lookup' })] }
+}
+
+interface Taken {
+  readonly opened: OpenOrder
+  readonly session: Session
+  readonly request: ChallengeRequest
+}
+
+function fingerprint({ seals, baseUrl }: ChallengeDeps, { opened, session, request }: Taken): ChallengeTask {
+  const { step, origin = '*' } = request
+  const proof = sealHint(seals.hints, opened.digest, { sessionId: session.id, step })
+  const hint = session.enrolment.silent.includes(step) ? null : proof
+  return {
+    ...frame(`${baseUrl}/acs/fingerprint`, sealFingerprintState(seals.frames, { hint, origin })),
+    timeout: FINGERPRINT_TIMEOUT_MS,
+  }
+}
+
+async function challenge(deps: ChallengeDeps, { opened, session, request }: Taken): Promise<ChallengeTask> {
+  const { order, payee, money, tokens, digest } = opened
+  const { way, origin = null } = request
+  const returnUrl = order.returnUrl ?? null
+  if (way === 'redirect' && returnUrl === null) throw challengeUnavailable()
+  const key = { merchantId: payee.id, id: session.id }
+  const waits = await updateChallenged(deps.lanes, { ...key, origin, returnUrl })
+  const hint = sealHint(deps.seals.hints, digest, { sessionId: session.id, step: 'tds-challenge' })
+  if (way === 'poll') return poll(deps, { key, session, waits, hint })
+  const last4 = tokens.number.value.slice(-4)
+  const shown = { merchantId: payee.id, sessionId: session.id, money, last4, returns: way === 'redirect' }
+  const state = sealChallengeState(deps.seals.frames, shown)
+  const page = `${deps.baseUrl}/acs/challenge`
+  // Until the bank has said something the hint proves nothing: it may be given before.
+  if (way === 'redirect') return { url: `${page}?state=${encodeURIComponent(state)}`, hints: [hint] }
+  return { ...frame(page, state), ...CHALLENGE_SIZE, timeout: CHALLENGE_TIMEOUT_MS }
+}
+
+interface Polled {
+  readonly key: SessionKey
+  readonly session: Session
+  /** Whether the cardholder was asked a moment ago. */
+  readonly waits: boolean
+  readonly hint: string
+}
+
+/** Where the cardholder is asked out of band, the simulated banking app answers by itself, after a moment. */
+async function poll({ lanes, now }: ChallengeDeps, { key, session, waits, hint }: Polled): Promise<ChallengeTask> {
+  const { polls, status } = session.enrolment
+  const isAnswered = session.outcome !== null || (polls && !waits)
+  if (isAnswered && session.outcome === null) await updateOutcome(lanes, key, status)
+  const notBefore = new Date(now().getTime() + POLL_INTERVAL_MS).toISOString()
+  return { notBefore, interval: POLL_INTERVAL_MS, hints: isAnswered ? [hint] : [] }
+}
+
+function frame(page: string, state: string): ChallengeTask {
+  return { action: page, url: page, method: 'POST', fields: { state }, hints: [] }
+}

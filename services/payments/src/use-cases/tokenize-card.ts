@@ -1,0 +1,12 @@
+import type { z } from 'zod'
+import type { PaymentsDeps } from '../deps.ts'
+import { sealToken } from '../vault/card-token.ts'
+import type { VaultBody, VaultToken } from '../vault/vault-body.ts'
+
+/** Gives a token for card data, of which nothing is kept. @see contract 15.1 */
+export function tokenizeCard(
+  deps: Pick<PaymentsDeps, 'seals' | 'now' | 'randomBytes'>,
+  body: z.output<typeof VaultBody>,
+): z.input<typeof VaultToken> {
+  return { token: sealToken(deps.seals.tokens, deps, body) }
+}
