@@ -16,6 +16,9 @@ import { adminAuditRoutes } from './routes/admin/audit.ts'
 import { generateLinkRoutes } from './routes/admin/generate-link.ts'
 import { adminFactorsRoutes } from './routes/admin/users/factors.ts'
 import { adminUsersRoutes } from './routes/admin/users.ts'
+import { challengeRoutes } from './routes/factors/challenge.ts'
+import { verifyFactorRoutes } from './routes/factors/verify.ts'
+import { factorsRoutes } from './routes/factors.ts'
 import { healthRoutes } from './routes/health.ts'
 import { inviteRoutes } from './routes/invite.ts'
 import { logoutRoutes } from './routes/logout.ts'
@@ -87,6 +90,9 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     await answers.register(signupRoutes)
     await answers.register(verifyRoutes)
   })
+  await app.register(factorsRoutes)
+  await app.register(challengeRoutes)
+  await app.register(verifyFactorRoutes)
   await app.register(logoutRoutes)
   await app.register(reauthenticateRoutes)
   await app.register(tokenRoutes)

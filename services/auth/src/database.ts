@@ -180,6 +180,18 @@ export interface MfaFactorsTable {
   updated_at: GeneratedTimestamp
 }
 
+/** What a second factor was asked. Its id is the salt of `otp_hash`. */
+export interface MfaChallengesTable {
+  id: string
+  factor_id: string
+  ip: string | null
+  otp_hash: Buffer | null
+  attempts: Generated<number>
+  verified_at: Timestamp | null
+  web_authn_session_data: JsonObject | null
+  created_at: GeneratedTimestamp
+}
+
 /** A key of access tokens. `state` is next, active or retired. */
 export interface SigningKeysTable {
   kid: string
@@ -212,6 +224,7 @@ export interface AuthDatabase {
   refresh_tokens: RefreshTokensTable
   mfa_amr_claims: AmrClaimsTable
   mfa_factors: MfaFactorsTable
+  mfa_challenges: MfaChallengesTable
   signing_keys: SigningKeysTable
   outbox: OutboxTable
 }

@@ -6,6 +6,7 @@ import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { generateSigningKey } from '../src/sessions/generate-signing-key.ts'
+import { answerChallenge, enrollApp } from './authenticator-app.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 
@@ -25,6 +26,9 @@ beforeAll(async () => {
       // Longer than any number that a row or a line holds by chance.
       AUTH_MAILER_OTP_LENGTH: '10',
       AUTH_SMS_OTP_LENGTH: '10',
+      AUTH_MFA_PHONE_OTP_LENGTH: '10',
+      AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
+      AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
     },
     { logger: log.logger },
   )
@@ -107,7 +111,23 @@ async function signEverybodyIn(): Promise<void> {
     headers: OPERATOR,
     payload: { email: 'x@y.z', password },
   })
+  await showSecondFactors(bearer)
   await askInVain(session.access_token, password)
+}
+
+/** Second factors of each kind: used, and left over. */
+async function showSecondFactors(headers: { readonly authorization: string }): Promise<void> {
+  const ask = async (url: string, payload: object) => (await service.post(url, payload, headers)).json()
+  const app = await enrollApp(service, headers, 'app')
+  keep('secret of an app', app.secret)
+  const answer = await answerChallenge(service, headers, { factorId: app.factorId, code: app.code() })
+  expect(answer.statusCode).toBe(200)
+  keep('refresh token', answer.json().refresh_token)
+  const { id } = await ask('/factors', { factor_type: 'phone', phone: addresses[2], friendly_name: 'phone' })
+  const { id: challenge_id } = await ask(`/factors/${id}/challenge`, {})
+  const code = keep('code of a factor', (await service.sms.read(addresses[2] ?? '')).code)
+  await ask(`/factors/${id}/verify`, { challenge_id, code: '0' })
+  await ask(`/factors/${id}/verify`, { challenge_id, code })
 }
 
 /** What is refused is logged too: secrets in their place and in places where they do not belong. */

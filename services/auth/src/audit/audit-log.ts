@@ -27,6 +27,10 @@ const LOG_TYPES = {
   user_updated_password: 'user',
   identity_linked: 'user',
   identity_unlinked: 'user',
+  factor_in_progress: 'factor',
+  factor_unenrolled: 'factor',
+  challenge_created: 'factor',
+  verification_attempted: 'factor',
   factor_deleted: 'factor',
   factor_updated: 'factor',
 } as const

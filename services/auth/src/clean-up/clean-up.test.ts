@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
@@ -15,6 +15,7 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 /** A code that the last moment of a link gives still lives so long. */
 const FLOW_MS = 300_000
+const CHALLENGE_MS = 300_000
 const ago = (ms: number) => new Date(clock.now().getTime() - ms)
 const user = (values = {}) =>
   db
@@ -67,12 +68,17 @@ describe('clean-up', () => {
         .insertInto('flow_state')
         .values({ provider_type: 'email', authentication_method: 'magiclink', created_at: ago(age + FLOW_MS) })
         .execute()
-      await db
+      const [, verified] = await db
         .insertInto('mfa_factors')
         .values([
           { user_id: id, factor_type: 'totp', created_at: ago(age) },
           { user_id: id, factor_type: 'totp', created_at: ago(age), status: 'verified' },
         ])
+        .returning('id')
+        .execute()
+      await db
+        .insertInto('mfa_challenges')
+        .values({ id: randomUUID(), factor_id: verified?.id ?? '', created_at: ago(age + CHALLENGE_MS) })
         .execute()
       await db
         .insertInto('one_time_tokens')
@@ -88,6 +94,7 @@ describe('clean-up', () => {
       sessions: 3,
       flow_state: 1,
       mfa_factors: 1,
+      mfa_challenges: 1,
       one_time_tokens: 1,
       send_throttle: 1,
       users: 2,
@@ -163,6 +170,7 @@ const INDEXES = [
   'sessions_pkey',
   'flow_state_created_idx',
   'mfa_factors_unverified_idx',
+  'mfa_challenges_created_idx',
   'one_time_tokens_expires_idx',
   'send_throttle_sent_at_idx',
   'users_staged_at_idx',

@@ -66,11 +66,14 @@ export function listSweeps({ config, now }: Pick<AuthDeps, 'config' | 'now'>): r
     ...listSessionWalks(config.sessions, ago),
     byIndex('flow_state', 'created_at', ago(flowMs)),
     byIndex('mfa_factors', 'created_at', yesterday, sql`status = 'unverified'`),
+    byIndex('mfa_challenges', 'created_at', ago(DAY_MS + config.mfa.challengeLifetimeSeconds * 1_000)),
     byIndex('one_time_tokens', 'expires_at', yesterday),
     byIndex(
       'send_throttle',
       'sent_at',
-      ago(Math.max(DAY_MS, ...Object.values(config.mail.intervalMs), config.sms.intervalMs)),
+      ago(
+        Math.max(DAY_MS, ...Object.values(config.mail.intervalMs), config.sms.intervalMs, config.mfa.phone.intervalMs),
+      ),
     ),
     byIndex('users', 'staged_at', ago(stagedMs)),
     byIndex('users', 'created_at', ago(ANONYMOUS_LIFETIME_MS), sql`is_anonymous`),

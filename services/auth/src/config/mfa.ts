@@ -28,6 +28,7 @@ export function toMfaConfig(values: SettingValues<typeof mfaSettings>) {
     enrolledFactorsMax: values.MFA_MAX_ENROLLED_FACTORS,
     verifiedFactorsMax: values.MFA_MAX_VERIFIED_FACTORS,
     totp: { enrollEnabled: values.MFA_TOTP_ENROLL_ENABLED, verifyEnabled: values.MFA_TOTP_VERIFY_ENABLED },
+    webauthn: { enrollEnabled: false, verifyEnabled: false },
     phone: {
       enrollEnabled: values.MFA_PHONE_ENROLL_ENABLED,
       verifyEnabled: values.MFA_PHONE_VERIFY_ENABLED,

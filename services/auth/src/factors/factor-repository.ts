@@ -1,15 +1,79 @@
-import type { Kysely, Selectable, Transaction, Updateable } from 'kysely'
+import { type Insertable, type Kysely, type Selectable, sql, type Transaction, type Updateable } from 'kysely'
 import type { AuthDatabase, MfaFactorsTable } from '../database.ts'
-import type { Factor } from './factor.ts'
+import { FACTOR_METHODS, type Factor } from './factor.ts'
 
 type Database = Kysely<AuthDatabase>
 
-/** What a second factor adds to the `amr` of a session (contract 5.1), by its type. */
-const METHODS: Readonly<Record<Factor['factorType'], string>> = {
-  totp: 'totp',
-  phone: 'mfa/phone',
-  webauthn: 'mfa/webauthn',
-  recovery_code: 'mfa/recovery_code',
+/** A factor with what only the service itself may see of it. */
+export interface FactorWithSecrets extends Factor {
+  readonly secret: MfaFactorsTable['secret']
+}
+
+/** All factors of a user, oldest first. A user has a handful. */
+export async function listFactors(db: Database, userId: string): Promise<Factor[]> {
+  const query = db.selectFrom('mfa_factors').selectAll().where('user_id', '=', userId)
+  return (await query.orderBy('created_at').orderBy('id').execute()).map(toFactor)
+}
+
+/** Finds a factor of a user. */
+export async function findFactor(
+  db: Database,
+  userId: string,
+  factorId: string,
+): Promise<FactorWithSecrets | undefined> {
+  const query = db.selectFrom('mfa_factors').selectAll().where('id', '=', factorId).where('user_id', '=', userId)
+  const row = await query.executeTakeFirst()
+  return row && { ...toFactor(row), secret: row.secret }
+}
+
+/** Adds a factor. */
+export async function insertFactor(trx: Database, values: Insertable<MfaFactorsTable>): Promise<Factor> {
+  return toFactor(await trx.insertInto('mfa_factors').values(values).returningAll().executeTakeFirstOrThrow())
+}
+
+/** Removes what a user has begun to enroll before a time, and never got as far as a challenge with. */
+export async function deleteExpiredFactors(trx: Database, userId: string, before: Date): Promise<void> {
+  await trx
+    .deleteFrom('mfa_factors')
+    .where('user_id', '=', userId)
+    .where('status', '=', 'unverified')
+    .where('created_at', '<', sql<string>`${before}`)
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('mfa_challenges').select('id').whereRef('factor_id', '=', 'mfa_factors.id'))),
+    )
+    .execute()
+}
+
+/** Removes the factors of a type that a user has not verified; where `phone` is given, only those of that phone. */
+export async function deleteUnverifiedFactors(
+  trx: Database,
+  { userId, factorType, phone }: Pick<Factor, 'factorType'> & { readonly userId: string; readonly phone?: string },
+): Promise<void> {
+  const query = trx
+    .deleteFrom('mfa_factors')
+    .where('user_id', '=', userId)
+    .where('status', '=', 'unverified')
+    .where('factor_type', '=', factorType)
+  await (phone === undefined ? query : query.where('phone', '=', phone)).execute()
+}
+
+/**
+ * Accepts the proof of a factor, which is a verified one from then on. @param step of a code by time: taken once, so one that
+ * is not above the last that was taken is refused, of many that come at once all but one
+ */
+export async function acceptFactor(
+  trx: Database,
+  { id, step, now }: { readonly id: string; readonly step: number | undefined; readonly now: Date },
+): Promise<boolean> {
+  const query = trx.updateTable('mfa_factors').where('id', '=', id)
+  const accepted = { status: 'verified', updated_at: now }
+  const { numUpdatedRows } = await (step === undefined
+    ? query.set(accepted)
+    : query
+        .set({ ...accepted, last_used_step: BigInt(step) })
+        .where(sql<boolean>`coalesce(last_used_step < ${step}, true)`)
+  ).executeTakeFirst()
+  return numUpdatedRows > 0n
 }
 
 /** Locks a factor of a user until the transaction ends. */
@@ -44,10 +108,10 @@ export async function updateFactor(
   return toFactor(await query.returningAll().executeTakeFirstOrThrow())
 }
 
-/** Removes a factor. Sessions that it has raised fall back to what they were without it (contract 6.4). */
+/** Removes a factor. Sessions that it has raised fall back to what they were before any second factor (contract 6.4). */
 export async function deleteFactor(
   trx: Transaction<AuthDatabase>,
-  { id, factorType }: Pick<Factor, 'id' | 'factorType'>,
+  { id }: Pick<Factor, 'id'>,
   now: Date,
 ): Promise<void> {
   const lowered = await trx
@@ -61,7 +125,7 @@ export async function deleteFactor(
     await trx
       .deleteFrom('mfa_amr_claims')
       .where('session_id', 'in', sessionIds)
-      .where('authentication_method', '=', METHODS[factorType])
+      .where('authentication_method', 'in', Object.values(FACTOR_METHODS))
       .execute()
   }
   await trx.deleteFrom('mfa_factors').where('id', '=', id).execute()

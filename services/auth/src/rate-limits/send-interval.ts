@@ -11,9 +11,13 @@ export interface IntervalOf {
   readonly identifier: string
 }
 
-/** Least time between two messages of a kind to one identifier (ruling R9, SMS_MAX_FREQUENCY), in milliseconds. */
-export function intervalMs({ mail, sms }: Pick<AuthDeps['config'], 'mail' | 'sms'>, kind: ThrottleKind): number {
+/** Least time between two messages of a kind to one identifier (ruling R9, …_MAX_FREQUENCY), in milliseconds. */
+export function intervalMs(
+  { mail, mfa, sms }: Pick<AuthDeps['config'], 'mail' | 'mfa' | 'sms'>,
+  kind: ThrottleKind,
+): number {
   if (kind === 'sms') return sms.intervalMs
+  if (kind === 'mfa_sms') return mfa.phone.intervalMs
   return kind === 'confirmation' ? mail.intervalMs.confirmation : mail.intervalMs.other
 }
 
@@ -38,7 +42,8 @@ export async function requireInterval(
   const waitMs = await touchInterval(trx, deps, interval)
   if (waitMs === undefined) return
   const seconds = retryAfterSeconds(waitMs)
-  const refuse = interval.kind === 'sms' ? overSmsRateLimit : overEmailRateLimit
+  const isSms = interval.kind === 'sms' || interval.kind === 'mfa_sms'
+  const refuse = isSms ? overSmsRateLimit : overEmailRateLimit
   throw refuse({
     message: `For security purposes, you can only request this after ${seconds} seconds.`,
     headers: { 'retry-after': String(seconds) },

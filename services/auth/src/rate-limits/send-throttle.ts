@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 
 /** Messages that share an interval: a magic link counts as a recovery. */
-export type ThrottleKind = 'confirmation' | 'recovery' | 'email_change' | 'reauthentication' | 'sms'
+export type ThrottleKind = 'confirmation' | 'recovery' | 'email_change' | 'reauthentication' | 'sms' | 'mfa_sms'
 
 export interface Throttled {
   readonly kind: ThrottleKind

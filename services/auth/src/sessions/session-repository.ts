@@ -44,6 +44,30 @@ export async function insertSession(trx: Kysely<AuthDatabase>, input: NewSession
   return toStoredSession(row)
 }
 
+interface Promotion extends SessionOrigin {
+  readonly userId: string
+  readonly sessionId: string
+  readonly factorId: string
+  /** What its proof adds to the `amr`. */
+  readonly method: string
+  readonly tokenHash: Buffer
+}
+
+/**
+ * Raises a session to aal2 inside the caller's transaction, which has locked the user: the token takes the place of all
+ * before it, and other sessions of the user below aal2 end. @returns undefined when the session may not be refreshed any more
+ */
+export async function callPromoteSession(
+  trx: Kysely<AuthDatabase>,
+  input: Promotion,
+): Promise<StoredSession | undefined> {
+  const { rows } = await sql<SessionRow>`SELECT ${sessionColumns} FROM ${sql.table('promote_session')}(
+    ${input.userId}, ${input.sessionId}, ${input.factorId}, ${input.method}, ${input.tokenHash}, ${input.userAgent},
+    ${input.ip}) AS r`.execute(trx)
+  const [row] = rows
+  return row?.verdict === 'done' ? toStoredSession(row) : undefined
+}
+
 export interface PasswordLogin extends SessionOrigin {
   readonly userId: string
   /** The stored hash that the password was compared with. */

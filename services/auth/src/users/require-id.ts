@@ -18,7 +18,8 @@ export function requireNewId(text: string): string {
   return id
 }
 
-function parseId(text: string): string | undefined {
+/** A UUID of a request, in lower case; undefined for anything else. */
+export function parseId(text: string): string | undefined {
   const id = text.toLowerCase()
   return UUID.test(id) ? id : undefined
 }

@@ -5,12 +5,13 @@ import { type MailApp, openMailApp } from '../mail-app.ts'
 import { accountErrors } from './account-errors.ts'
 import { adminErrors } from './admin-errors.ts'
 import type { ErrorCase, Send, World } from './error-case.ts'
+import { factorErrors } from './factor-errors.ts'
 import { messageErrors } from './message-errors.ts'
 import { requestErrors } from './request-errors.ts'
 import { sessionErrors } from './session-errors.ts'
 import { signInErrors } from './sign-in-errors.ts'
 
-const tables = [requestErrors, sessionErrors, signInErrors, messageErrors, accountErrors, adminErrors]
+const tables = [requestErrors, sessionErrors, signInErrors, messageErrors, accountErrors, adminErrors, factorErrors]
 const errors = Object.entries(catalogue)
 
 const services = new Map<string, Promise<MailApp>>()

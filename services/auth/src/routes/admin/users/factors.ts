@@ -2,7 +2,8 @@ import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorSchema } from '../../../error-envelope.ts'
-import { userNotFound, validationFailed } from '../../../errors.ts'
+import { userNotFound } from '../../../errors.ts'
+import { requireFriendlyName } from '../../../factors/require-friendly-name.ts'
 import { readWantedAudience } from '../../../plugins/session-origin.ts'
 import { changeFactor, type FactorOfUser, removeFactor } from '../../../use-cases/change-factor.ts'
 import { requireId } from '../../../users/require-id.ts'
@@ -14,8 +15,6 @@ const UserPath = z.object({ userId: z.string() })
 const FactorPath = z.object({ userId: z.string(), factorId: z.string() })
 const FactorBody = z.object({ friendly_name: z.string().optional(), phone: z.string().optional() })
 const errors = { '4xx': errorSchema, '5xx': errorSchema } as const
-
-const NAME_LENGTH_MAX = 120
 
 /** `/admin/users/{user_id}/factors`: the second factors of a user. */
 export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -51,10 +50,8 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request) => {
       const owner = readOwner(request, request.params)
       const { friendly_name: name, phone } = request.body
-      if (name && [...name].length > NAME_LENGTH_MAX) {
-        throw validationFailed({ message: `friendly_name may not be longer than ${NAME_LENGTH_MAX} characters` })
-      }
-      const changes = { friendlyName: name || undefined, phone: phone ? requirePhone(phone) : undefined }
+      const friendlyName = name ? requireFriendlyName(name) : undefined
+      const changes = { friendlyName, phone: phone ? requirePhone(phone) : undefined }
       return toFactorView(await changeFactor(deps, owner, changes))
     },
   )

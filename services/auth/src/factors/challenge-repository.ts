@@ -1,0 +1,76 @@
+import { type Kysely, sql } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import type { Challenge } from './challenge.ts'
+
+type Database = Kysely<AuthDatabase>
+
+export interface NewChallenge {
+  readonly id: string
+  readonly factorId: string
+  /** A valid IP address, or empty. */
+  readonly ip: string
+  readonly codeHash: Buffer | null
+  readonly createdAt: Date
+}
+
+/** Stores a challenge, and when its factor was last asked. */
+export async function insertChallenge(trx: Database, challenge: NewChallenge): Promise<void> {
+  const { id, factorId, ip, codeHash, createdAt } = challenge
+  await trx
+    .insertInto('mfa_challenges')
+    .values({ id, factor_id: factorId, ip: ip || null, otp_hash: codeHash, created_at: createdAt })
+    .execute()
+  await trx.updateTable('mfa_factors').set({ last_challenged_at: createdAt }).where('id', '=', factorId).execute()
+}
+
+/** Finds a challenge of a factor. @param ip of who asks */
+export async function findChallenge(
+  db: Database,
+  { id, factorId, ip }: Pick<NewChallenge, 'id' | 'factorId' | 'ip'>,
+): Promise<Challenge | undefined> {
+  const row = await db
+    .selectFrom('mfa_challenges')
+    .select(['id', 'otp_hash', 'verified_at', 'created_at'])
+    .select(sql<boolean>`ip IS NOT DISTINCT FROM ${ip || null}::inet`.as('is_from_here'))
+    .where('id', '=', id)
+    .where('factor_id', '=', factorId)
+    .executeTakeFirst()
+  if (!row) return undefined
+  return {
+    id: row.id,
+    codeHash: row.otp_hash,
+    isVerified: row.verified_at !== null,
+    isFromHere: row.is_from_here,
+    createdAt: row.created_at,
+  }
+}
+
+/**
+ * Counts a guess before it is compared, so that guesses that come at once have no more of them between them.
+ * @returns how many are left after it; undefined when there was none left
+ */
+export async function claimChallengeGuess(db: Database, id: string, attemptsMax: number): Promise<number | undefined> {
+  const row = await db
+    .updateTable('mfa_challenges')
+    .set({ attempts: sql`attempts + 1` })
+    .where('id', '=', id)
+    .where('attempts', '<', attemptsMax)
+    .returning('attempts')
+    .executeTakeFirst()
+  return row && attemptsMax - row.attempts
+}
+
+/** Uses a challenge up. False when another request was first. */
+export async function consumeChallenge(trx: Database, id: string, now: Date): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('mfa_challenges')
+    .set({ verified_at: now })
+    .where('id', '=', id)
+    .where('verified_at', 'is', null)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+export async function deleteChallenge(db: Database, id: string): Promise<void> {
+  await db.deleteFrom('mfa_challenges').where('id', '=', id).execute()
+}

@@ -1,0 +1,10 @@
+import { renderSVG } from 'uqr'
+
+/** Modules of white around the code, as its standard wants. */
+const BORDER = 4
+const PIXELS_PER_MODULE = 5
+
+/** A QR code as the text of an SVG. Clients put it into a data URI as it is: no `#` may stand in it. */
+export function qrCodeSvg(text: string): string {
+  return renderSVG(text, { ecc: 'M', border: BORDER, pixelSize: PIXELS_PER_MODULE })
+}

@@ -1,0 +1,240 @@
+import { randomUUID } from 'node:crypto'
+import { encode } from 'uqr'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { addApp, answerChallenge, challenge, enrollApp } from '../../test/authenticator-app.ts'
+import { type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
+import { forgeBearer } from '../../test/forged-token.ts'
+import { type MailApp, openMailApp } from '../../test/mail-app.ts'
+import { createSignedIn, signIn } from '../../test/signed-in.ts'
+import { insertUser } from '../users/user-repository.ts'
+
+let test: MailApp
+beforeAll(async () => {
+  test = await openMailApp({
+    AUTH_DB_NAMESPACE: 'app',
+    AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+    AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
+    AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
+    AUTH_MFA_MAX_ENROLLED_FACTORS: '3',
+    AUTH_MFA_MAX_VERIFIED_FACTORS: '2',
+    AUTH_MAILER_NOTIFICATIONS_MFA_FACTOR_UNENROLLED_ENABLED: 'true',
+  })
+})
+afterAll(() => test.close())
+
+type Headers = { readonly authorization: string }
+const enroll = (payload: object, headers: Headers) => test.post('/factors', payload, headers)
+const expectEnrollFailure = (payload: object, headers: Headers | Record<string, string>, failure: Failure) =>
+  failWith(test, { method: 'POST', url: '/factors', headers, payload }, failure)
+const unenroll = (id: string, headers: Headers) => test.app.inject({ method: 'DELETE', url: `/factors/${id}`, headers })
+const expectUnenrollFailure = (id: string, headers: Headers, failure: Failure) =>
+  failWith(test, { method: 'DELETE', url: `/factors/${id}`, headers }, failure)
+const factorsOf = async (headers: Headers): Promise<readonly { id: string; status: string }[]> =>
+  (await test.app.inject({ url: '/user', headers })).json().factors ?? []
+const actionsOf = async (userId: string) => {
+  const query = test.deps.db.selectFrom('audit_log_entries').select('payload').where('actor_id', '=', userId)
+  return (await query.orderBy('id').execute()).map(({ payload }) => payload.action)
+}
+
+const NOT_FOUND = [404, 'mfa_factor_not_found', 'Factor not found'] as const
+const TOO_MANY = [
+  422,
+  'too_many_enrolled_mfa_factors',
+  'Maximum number of verified factors reached, unenroll to continue',
+] as const
+const NEEDS_AAL2 = [403, 'insufficient_aal', 'AAL2 required to enroll a new factor'] as const
+
+describe('POST /factors', () => {
+  it('200: an authenticator app, as a secret, an address and a picture', async () => {
+    const { headers, email, user } = await createSignedIn(test)
+    const answer = await enroll({ factor_type: 'totp', friendly_name: 'my app', issuer: 'Shop & Co' }, headers)
+    const secret: string = answer.json().totp.secret
+    expect(secret).toMatch(/^[A-Z2-7]{32}$/)
+    const uri = `otpauth://totp/Shop%20%26%20Co:${encodeURIComponent(email)}?algorithm=SHA1&digits=6&issuer=Shop%20%26%20Co&period=30&secret=${secret}`
+    const qr_code = expect.stringMatching(/^<svg [^>]*>[^#]*<\/svg>$/)
+    const id = expect.stringMatching(/^[0-9a-f-]{36}$/)
+    const view = { id, type: 'totp', friendly_name: 'my app', totp: { qr_code, secret, uri } }
+    expect([answer.statusCode, answer.json()]).toEqual([200, view])
+    expect(Object.keys(answer.json())).toEqual(['id', 'type', 'friendly_name', 'totp'])
+    expect(answer.headers['cache-control']).toBe('no-store')
+    expect(await actionsOf(user.id)).toEqual(['login', 'factor_in_progress'])
+    // Until it is verified it is listed, and raises nothing.
+    expect(await factorsOf(headers)).toMatchObject([{ id: answer.json().id, status: 'unverified' }])
+  })
+
+  it('200: the picture shows the address', async () => {
+    const { headers } = await createSignedIn(test)
+    const { qr_code, uri } = (await enroll({ factor_type: 'totp' }, headers)).json().totp
+    const { data, size } = encode(uri, { ecc: 'M', border: 4 })
+    const dark = data.flat().filter(Boolean).length
+    expect(qr_code).toContain(`viewBox="0 0 ${size * 5} ${size * 5}"`)
+    expect(qr_code.match(/M\d+,\d+h5v5h-5z/g)).toHaveLength(dark)
+    expect(uri).toContain('&issuer=localhost%3A3000&')
+  })
+
+  it('200: a phone', async () => {
+    const { headers } = await createSignedIn(test)
+    const answer = await enroll({ factor_type: 'phone', phone: '+1 415 555 0100' }, headers)
+    const id = expect.any(String)
+    expect(answer.json()).toEqual({ id, type: 'phone', friendly_name: '', phone: '14155550100' })
+    // Enrolling it anew replaces what was never verified.
+    const again = await enroll({ factor_type: 'phone', phone: '14155550100' }, headers)
+    expect(again.statusCode).toBe(200)
+    expect(await factorsOf(headers)).toMatchObject([{ id: again.json().id }])
+  })
+
+  it('200: names the phone of whoever has no email', async () => {
+    const phone = '14155550111'
+    const values = { aud: 'authenticated', role: 'authenticated', phone, phone_confirmed_at: new Date(0) }
+    const user = await insertUser(test.deps.db, values)
+    const query = test.deps.db.insertInto('sessions').values({ user_id: user.id }).returning('id')
+    const { id } = await query.executeTakeFirstOrThrow()
+    const headers = { authorization: forgeBearer({ sub: user.id, session_id: id }) }
+    expect((await enroll({ factor_type: 'totp' }, headers)).json().totp.uri).toContain(`:${phone}?`)
+  })
+
+  it('400: what is no factor', async () => {
+    const { headers } = await createSignedIn(test)
+    const bad = (text: string): Failure => [400, 'validation_failed', text]
+    for (const type of [undefined, '', 'sms', 'recovery_code']) {
+      await expectEnrollFailure({ factor_type: type }, headers, bad('factor_type needs to be totp, phone, or webauthn'))
+    }
+    await expectEnrollFailure({ factor_type: 'phone' }, headers, bad('Phone number required to enroll Phone factor'))
+    await expectEnrollFailure(
+      { factor_type: 'phone', phone: 'x' },
+      headers,
+      bad('Invalid phone number format (E.164 required)'),
+    )
+    const name = 'friendly_name may not be longer than 120 characters'
+    await expectEnrollFailure({ factor_type: 'totp', friendly_name: 'x'.repeat(121) }, headers, bad(name))
+    const issuer = 'issuer may not be longer than 64 characters'
+    await expectEnrollFailure({ factor_type: 'totp', issuer: 'x'.repeat(65) }, headers, bad(issuer))
+    // The longest that may be still fits the picture.
+    const wanted = { factor_type: 'totp', issuer: '😀'.repeat(64), friendly_name: '😀'.repeat(120) }
+    expect((await enroll(wanted, headers)).statusCode).toBe(200)
+  })
+
+  it('401 and 403: nobody, no session, nobody with a name', async () => {
+    const totp = { factor_type: 'totp' }
+    await expectEnrollFailure(totp, {}, [401, 'no_authorization', 'This endpoint requires a valid Bearer token'])
+    const { user, headers } = await createSignedIn(test)
+    const ended = [403, 'session_not_found', 'Session from session_id claim in JWT does not exist'] as const
+    await expectEnrollFailure(totp, { authorization: forgeBearer({ sub: user.id }) }, ended)
+    await test.deps.db.deleteFrom('sessions').where('user_id', '=', user.id).execute()
+    await expectEnrollFailure(totp, headers, ended)
+    const { access_token } = (await test.post('/signup', {})).json()
+    await expectEnrollFailure(totp, { authorization: `Bearer ${access_token}` }, [
+      403,
+      'no_authorization',
+      'Anonymous user not allowed to perform these actions',
+    ])
+  })
+
+  it('422: a name that is taken, also no name', async () => {
+    const { headers } = await createSignedIn(test)
+    await enrollApp(test, headers, 'app')
+    const taken = (name: string): Failure => [
+      422,
+      'mfa_factor_name_conflict',
+      `A factor with the friendly name "${name}" for this user already exists`,
+    ]
+    await expectEnrollFailure({ factor_type: 'totp', friendly_name: 'app' }, headers, taken('app'))
+    await enrollApp(test, headers)
+    await expectEnrollFailure({ factor_type: 'totp' }, headers, taken(''))
+    await expectEnrollFailure({ factor_type: 'phone', phone: '14155550100', friendly_name: ' ' }, headers, taken(' '))
+  })
+
+  it('422: as many as may be enrolled, or verified', async () => {
+    const { headers } = await createSignedIn(test)
+    for (const name of ['a', 'b', 'c']) await enrollApp(test, headers, name)
+    await expectEnrollFailure({ factor_type: 'totp', friendly_name: 'd' }, headers, TOO_MANY)
+    const person = await createSignedIn(test)
+    const first = await addApp(test, person.headers, 'a')
+    const second = await addApp(test, first.headers, 'b')
+    await expectEnrollFailure({ factor_type: 'totp', friendly_name: 'c' }, second.headers, TOO_MANY)
+  })
+
+  it('422: of many requests at once no more than the limit are answered', async () => {
+    const { headers } = await createSignedIn(test)
+    const names = Array.from({ length: 12 }, (_, index) => `app ${index}`)
+    const answers = await Promise.all(
+      names.map((friendly_name) => enroll({ factor_type: 'totp', friendly_name }, headers)),
+    )
+    expect(answers.map(({ statusCode }) => statusCode).filter((status) => status === 200)).toHaveLength(3)
+    expect(await factorsOf(headers)).toHaveLength(3)
+  })
+
+  it('403: beside a verified factor, in a session that has not shown it', async () => {
+    const person = await createSignedIn(test)
+    await addApp(test, person.headers, 'app')
+    const later = await signIn(test, person)
+    await expectEnrollFailure({ factor_type: 'totp', friendly_name: 'mine' }, later.headers, NEEDS_AAL2)
+  })
+
+  it('403: nor may a factor from before then be verified in such a session', async () => {
+    const person = await createSignedIn(test)
+    const planted = await enrollApp(test, person.headers, 'planted')
+    const { user } = person
+    // One of another type: verifying a factor removes what is unverified of its own.
+    const values = { user_id: user.id, factor_type: 'phone', phone: '14155550100', status: 'verified' }
+    await test.deps.db.insertInto('mfa_factors').values(values).execute()
+    const later = await signIn(test, person)
+    const answer = await answerChallenge(test, later.headers, { factorId: planted.factorId, code: planted.code() })
+    expect([answer.statusCode, answer.json()]).toEqual([
+      403,
+      { code: 403, error_code: NEEDS_AAL2[1], msg: NEEDS_AAL2[2] },
+    ])
+  })
+
+  it('200: what was begun long ago makes way, unless it was challenged', async () => {
+    const { headers } = await createSignedIn(test)
+    await enrollApp(test, headers, 'a')
+    const { factorId } = await enrollApp(test, headers, 'b')
+    await challenge(test, headers, factorId)
+    test.clock.advance(300_000)
+    const late = await enrollApp(test, headers, 'c')
+    expect(await factorsOf(headers)).toHaveLength(3)
+    test.clock.advance(1)
+    const { factorId: again } = await enrollApp(test, headers, 'a')
+    expect((await factorsOf(headers)).map(({ id }) => id)).toEqual([factorId, late.factorId, again])
+  })
+})
+
+describe('DELETE /factors/{factor_id}', () => {
+  it('200: an unverified one, in any session and without a mail', async () => {
+    const { headers, user } = await createSignedIn(test)
+    const { factorId } = await enrollApp(test, headers)
+    const answer = await unenroll(factorId.toUpperCase(), headers)
+    expect([answer.statusCode, answer.json()]).toEqual([200, { id: factorId }])
+    expect(await factorsOf(headers)).toEqual([])
+    expect(await actionsOf(user.id)).toEqual(['login', 'factor_in_progress', 'factor_unenrolled'])
+    await test.idle()
+    expect(test.recipients()).not.toContain(user.email)
+  })
+
+  it('200: a verified one in a session of aal2, which falls to aal1, and a mail', async () => {
+    const person = await createSignedIn(test)
+    const { app, headers, refreshToken } = await addApp(test, person.headers)
+    expect((await unenroll(app.factorId, headers)).statusCode).toBe(200)
+    const { mail } = await test.readMail(person.email)
+    expect(mail.subject).toBe('A verification method was removed from your account')
+    expect(mail.text).toContain('(totp)')
+    const refreshed = await test.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
+    const { aal, amr } = JSON.parse(Buffer.from(refreshed.json().access_token.split('.')[1], 'base64url').toString())
+    expect([aal, amr.map(({ method }: { method: string }) => method)]).toEqual(['aal1', ['password']])
+  })
+
+  it('404 and 422: not the own, not in a session of aal1', async () => {
+    const [person, other] = [await createSignedIn(test), await createSignedIn(test)]
+    const { app } = await addApp(test, person.headers)
+    const later = await signIn(test, person)
+    await expectUnenrollFailure(app.factorId, later.headers, [
+      422,
+      'insufficient_aal',
+      'AAL2 required to unenroll verified factor',
+    ])
+    await expectUnenrollFailure(app.factorId, other.headers, NOT_FOUND)
+    await expectUnenrollFailure(randomUUID(), other.headers, NOT_FOUND)
+    await expectUnenrollFailure('x', other.headers, [404, 'validation_failed', 'factor_id must be an UUID'])
+  })
+})

@@ -1,0 +1,83 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import type { AuthDeps } from '../deps.ts'
+import { errorSchema } from '../error-envelope.ts'
+import { validationFailed } from '../errors.ts'
+import { enrolledFactorSchema, toEnrolledFactorView } from '../factors/enrolled-factor-view.ts'
+import { requireFriendlyName } from '../factors/require-friendly-name.ts'
+import { authenticate } from '../plugins/authenticate.ts'
+import { noStore } from '../plugins/headers.ts'
+import { enrollFactor, type NewFactor } from '../use-cases/enroll-factor.ts'
+import { unenrollFactor } from '../use-cases/unenroll-factor.ts'
+import { requireId } from '../users/require-id.ts'
+import { requirePhone } from '../users/require-identifier.ts'
+
+const FactorPath = z.object({ factorId: z.string() })
+const EnrollBody = z.object({
+  factor_type: z.string().optional().meta({ description: 'totp, phone or webauthn' }),
+  friendly_name: z.string().optional(),
+  issuer: z.string().optional().meta({ description: 'totp: who asks for the code; default the host of SITE_URL' }),
+  phone: z.string().optional().meta({ description: 'phone: where codes go' }),
+})
+const errors = { '4xx': errorSchema, '5xx': errorSchema } as const
+
+const ISSUER_LENGTH_MAX = 64
+
+/** `POST /factors`, `DELETE /factors/{factor_id}`: the caller's own second factors. */
+export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  await app.register(noStore)
+  await app.register(authenticate)
+
+  app.post(
+    '/factors',
+    {
+      schema: {
+        summary: 'Begin to add a second factor; it counts from its first verification on',
+        body: EnrollBody,
+        response: { 200: enrolledFactorSchema, ...errors },
+      },
+    },
+    async (request) => {
+      const { caller, clientAddress, body } = request
+      const wanted = parseFactor(body)
+      const issuer = readIssuer(deps, body.issuer)
+      const enrolled = await enrollFactor(deps, { caller, wanted, ip: clientAddress.audit })
+      return toEnrolledFactorView({ ...wanted, ...enrolled, issuer })
+    },
+  )
+
+  app.delete(
+    '/factors/:factorId',
+    {
+      schema: {
+        summary: 'Take a second factor away; a verified one only in a session of aal2',
+        params: FactorPath,
+        response: { 200: z.object({ id: z.guid() }), ...errors },
+      },
+    },
+    async ({ caller, clientAddress, params }) => {
+      const factorId = requireId('factor_id', params.factorId)
+      await unenrollFactor(deps, { caller, factorId, ip: clientAddress.audit })
+      return { id: factorId }
+    },
+  )
+}
+
+function parseFactor(body: z.output<typeof EnrollBody>): NewFactor {
+  const { factor_type: type, phone } = body
+  if (type !== 'totp' && type !== 'phone' && type !== 'webauthn') {
+    throw validationFailed({ message: 'factor_type needs to be totp, phone, or webauthn' })
+  }
+  const friendlyName = requireFriendlyName(body.friendly_name ?? '')
+  if (type !== 'phone') return { type, friendlyName, phone: undefined }
+  if (!phone) throw validationFailed({ message: 'Phone number required to enroll Phone factor' })
+  return { type, friendlyName, phone: requirePhone(phone) }
+}
+
+/** A QR code has room for so much. */
+function readIssuer({ config }: AuthDeps, issuer: string | undefined): string {
+  if (!issuer) return new URL(config.signup.redirects.siteUrl).host
+  if ([...issuer].length <= ISSUER_LENGTH_MAX) return issuer
+  throw validationFailed({ message: `issuer may not be longer than ${ISSUER_LENGTH_MAX} characters` })
+}

@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { answerChallenge, claimsOf, enrollApp } from '../../../test/authenticator-app.ts'
+import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
+import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
+import { createSignedIn } from '../../../test/signed-in.ts'
+
+let test: MailApp
+beforeAll(async () => {
+  test = await openMailApp({
+    AUTH_DB_NAMESPACE: 'app',
+    AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
+    AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
+    AUTH_MFA_PHONE_OTP_LENGTH: '8',
+    AUTH_MFA_PHONE_TEMPLATE: '{{ .Code }} it is',
+    AUTH_RATE_LIMIT_HEADER: 'x-client',
+    AUTH_RATE_LIMIT_SMS_SENT: '9',
+    AUTH_SMS_TEST_OTP: '15005550001:12345678',
+  })
+})
+afterAll(() => test.close())
+beforeEach(() => test.clock.advance(3_600_000))
+
+type Headers = { readonly authorization: string }
+const ask = (factorId: string, headers: Readonly<Record<string, string>>, payload: object = {}) =>
+  test.post(`/factors/${factorId}/challenge`, payload, headers)
+const expectFailure = (factorId: string, headers: Headers, payload: object, failure: Failure) =>
+  failWith(test, { method: 'POST', url: `/factors/${factorId}/challenge`, headers, payload }, failure)
+
+async function enrollPhone(headers: Headers, phone: string): Promise<string> {
+  return (await test.post('/factors', { factor_type: 'phone', phone, friendly_name: phone }, headers)).json().id
+}
+
+let phones = 0
+async function createWithPhone() {
+  const person = await createSignedIn(test)
+  const phone = `1415555${String(++phones).padStart(4, '0')}`
+  return { ...person, phone, factorId: await enrollPhone(person.headers, phone) }
+}
+
+describe('POST /factors/{factor_id}/challenge', () => {
+  it('200: an app is asked, and nothing is sent', async () => {
+    const { headers } = await createSignedIn(test)
+    const { factorId } = await enrollApp(test, headers)
+    const answer = await ask(factorId, headers)
+    const expires_at = Math.floor(test.clock.now().getTime() / 1_000) + 300
+    expect([answer.statusCode, answer.json()]).toEqual([
+      200,
+      { id: expect.stringMatching(/^[0-9a-f-]{36}$/), type: 'totp', expires_at },
+    ])
+    const { factors } = (await test.app.inject({ url: '/user', headers })).json()
+    expect(Date.parse(factors[0].last_challenged_at)).toBe(test.clock.now().getTime())
+  })
+
+  it('200: a phone is sent a code, which raises the session', async () => {
+    const { headers, factorId, phone } = await createWithPhone()
+    const answer = await ask(factorId, headers)
+    expect(answer.json()).toMatchObject({ type: 'phone' })
+    const { text, code, channel } = await test.sms.read(phone)
+    expect([text, channel]).toEqual([`${code} it is`, 'sms'])
+    expect(code).toMatch(/^\d{8}$/)
+    const payload = { challenge_id: answer.json().id, code }
+    const wrong = { ...payload, code: code === '00000000' ? '00000001' : '00000000' }
+    await failWith(test, { method: 'POST', url: `/factors/${factorId}/verify`, headers, payload: wrong }, [
+      422,
+      'mfa_verification_failed',
+      'Invalid MFA Phone code entered',
+    ])
+    const verified = await test.post(`/factors/${factorId}/verify`, payload, headers)
+    expect(claimsOf(verified.json().access_token)).toMatchObject({
+      aal: 'aal2',
+      amr: [{ method: 'mfa/phone' }, { method: 'password' }],
+    })
+    expect(verified.json().user.factors).toMatchObject([{ phone, status: 'verified' }])
+    // A code is of its own challenge.
+    const again = await test.post(`/factors/${factorId}/verify`, payload, headers)
+    expect(again.json().error_code).toBe('mfa_ip_address_mismatch')
+  })
+
+  it('200: by WhatsApp where the gateway can', async () => {
+    const { headers, factorId, phone } = await createWithPhone()
+    expect((await ask(factorId, headers, { channel: 'whatsapp' })).statusCode).toBe(200)
+    expect((await test.sms.read(phone)).channel).toBe('whatsapp')
+    const other = await createWithPhone()
+    await expectFailure(other.factorId, other.headers, { channel: 'pigeon' }, [
+      400,
+      'validation_failed',
+      "Invalid channel, supported values are 'sms' or 'whatsapp'. 'whatsapp' is only supported if Twilio or Twilio Verify is used as the provider.",
+    ])
+  })
+
+  it('200: a phone of the tests has its fixed code, and nothing is sent', async () => {
+    const { headers } = await createSignedIn(test)
+    const factorId = await enrollPhone(headers, '15005550001')
+    expect((await answerChallenge(test, headers, { factorId, code: '12345678' })).statusCode).toBe(200)
+    await test.idle()
+    expect(test.sms.messages.map(({ to }) => to)).not.toContain('15005550001')
+  })
+
+  it('422: a second phone with the number of a verified one', async () => {
+    const { headers, factorId, phone } = await createWithPhone()
+    const challenged = await ask(factorId, headers)
+    const { code } = await test.sms.read(phone)
+    await test.post(`/factors/${factorId}/verify`, { challenge_id: challenged.json().id, code }, headers)
+    const payload = { factor_type: 'phone', phone, friendly_name: 'again' }
+    await failWith(test, { method: 'POST', url: '/factors', headers, payload }, [
+      422,
+      'mfa_verified_factor_exists',
+      'A verified phone factor already exists, unenroll the existing factor to continue',
+    ])
+  })
+
+  it('429: another code too soon, also after enrolling the phone anew', async () => {
+    const { headers, factorId, phone } = await createWithPhone()
+    expect((await ask(factorId, headers)).statusCode).toBe(200)
+    test.clock.advance(59_000)
+    const wait = 'For security purposes, you can only request this after 1 seconds.'
+    await expectFailure(factorId, headers, {}, [429, 'over_sms_send_rate_limit', wait])
+    const again = await enrollPhone(headers, phone)
+    await expectFailure(again, headers, {}, [429, 'over_sms_send_rate_limit', wait])
+    test.clock.advance(1_000)
+    expect((await ask(again, headers)).statusCode).toBe(200)
+  })
+
+  it('429: of many at once for one phone, one is sent', async () => {
+    const { headers, factorId, phone } = await createWithPhone()
+    const answers = await Promise.all(Array.from({ length: 4 }, () => ask(factorId, headers)))
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 429, 429, 429])
+    await test.idle()
+    expect(test.sms.messages.filter(({ to }) => to === phone)).toHaveLength(1)
+  })
+
+  it('429: as many SMS as the whole service may send; as many challenges as a client may make', async () => {
+    const { headers, factorId } = await createWithPhone()
+    const limited = { code: 429, error_code: 'over_sms_send_rate_limit', msg: 'SMS rate limit exceeded' }
+    let refused: unknown
+    for (let sent = 0; sent < 10 && refused === undefined; sent += 1) {
+      test.clock.advance(61_000)
+      const answer = await ask(factorId, headers)
+      if (answer.statusCode !== 200) refused = answer.json()
+    }
+    expect(refused).toEqual(limited)
+    const { headers: own } = await createSignedIn(test)
+    const app = await enrollApp(test, own)
+    const client = { ...own, 'x-client': 'one' }
+    for (let count = 0; count < 30; count += 1) expect((await ask(app.factorId, client)).statusCode).toBe(200)
+    expect((await ask(app.factorId, client)).json().error_code).toBe('over_request_rate_limit')
+    // Verifications have a count of their own.
+    const code = app.code()
+    const answer = await answerChallenge(test, { ...own, 'x-client': 'two' } as Headers, {
+      factorId: app.factorId,
+      code,
+    })
+    expect(answer.statusCode).toBe(200)
+  })
+
+  it('404: a factor of somebody else', async () => {
+    const { factorId } = await createWithPhone()
+    const { headers } = await createSignedIn(test)
+    await expectFailure(factorId, headers, {}, [404, 'mfa_factor_not_found', 'Factor not found'])
+    await expectFailure('x', headers, {}, [404, 'validation_failed', 'factor_id must be an UUID'])
+  })
+})

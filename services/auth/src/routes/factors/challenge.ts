@@ -1,0 +1,48 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorSchema } from '../../error-envelope.ts'
+import { authenticate } from '../../plugins/authenticate.ts'
+import { noStore } from '../../plugins/headers.ts'
+import { requireChannel } from '../../sms/require-channel.ts'
+import { challengeFactor } from '../../use-cases/challenge-factor.ts'
+import { requireId } from '../../users/require-id.ts'
+
+const ChallengeBody = z
+  .object({ channel: z.string().optional().meta({ description: 'phone: sms or whatsapp' }) })
+  .nullish()
+const challengeSchema = z.object({
+  id: z.guid(),
+  type: z.enum(['totp', 'phone', 'webauthn']),
+  expires_at: z.int().meta({ description: 'epoch seconds' }),
+})
+
+/** `POST /factors/{factor_id}/challenge` */
+export const challengeRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  await app.register(noStore)
+  await app.register(authenticate)
+
+  app.post(
+    '/factors/:factorId/challenge',
+    {
+      config: { rateBucket: 'factor-challenge' },
+      schema: {
+        summary: 'Ask a second factor; a phone is sent a code',
+        params: z.object({ factorId: z.string() }),
+        body: ChallengeBody,
+        response: { 200: challengeSchema, '4xx': errorSchema, '5xx': errorSchema },
+      },
+    },
+    async ({ caller, clientAddress, params, body }) => {
+      const factorId = requireId('factor_id', params.factorId)
+      const channel = requireChannel(deps.config.sms.provider, body?.channel)
+      const { id, type, expiresAt } = await challengeFactor(deps, {
+        caller,
+        factorId,
+        channel,
+        ip: clientAddress.audit,
+      })
+      return { id, type, expires_at: Math.floor(expiresAt.getTime() / 1_000) }
+    },
+  )
+}

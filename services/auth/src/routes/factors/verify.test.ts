@@ -1,0 +1,241 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  type AuthenticatorApp,
+  addApp,
+  answerChallenge,
+  challenge,
+  claimsOf,
+  enrollApp,
+} from '../../../test/authenticator-app.ts'
+import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
+import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
+import { createSignedIn, signIn } from '../../../test/signed-in.ts'
+
+let test: MailApp
+beforeAll(async () => {
+  test = await openMailApp({
+    AUTH_DB_NAMESPACE: 'app',
+    AUTH_MAILER_NOTIFICATIONS_MFA_FACTOR_ENROLLED_ENABLED: 'true',
+  })
+})
+afterAll(() => test.close())
+
+type Headers = Readonly<Record<string, string>>
+const verify = (factorId: string, payload: object, headers: Headers) =>
+  test.post(`/factors/${factorId}/verify`, payload, headers)
+const expectFailure = (factorId: string, payload: object, headers: Headers, failure: Failure) =>
+  failWith(test, { method: 'POST', url: `/factors/${factorId}/verify`, headers, payload }, failure)
+const refresh = (refresh_token: string) => test.post('/token?grant_type=refresh_token', { refresh_token })
+
+const WRONG = [422, 'mfa_verification_failed', 'Invalid TOTP code entered'] as const
+const MISMATCH = [422, 'mfa_ip_address_mismatch', 'Challenge and verify IP addresses mismatch.'] as const
+const NOT_FOUND = [422, 'mfa_factor_not_found', 'MFA factor with the provided challenge ID not found'] as const
+
+/** Codes near now that are not the app's. */
+function wrongCodes(app: AuthenticatorApp, count: number): readonly string[] {
+  const right = [-1, 0, 1].map((step) => app.code(step))
+  return Array.from({ length: count + 3 }, (_, index) => String(100_000 + index))
+    .filter((code) => !right.includes(code))
+    .slice(0, count)
+}
+
+/** Puts one request after the other. */
+async function inTurn<T>(items: readonly T[], run: (item: T) => Promise<unknown>): Promise<void> {
+  for (const item of items) await run(item)
+}
+
+async function createWithApp() {
+  const person = await createSignedIn(test)
+  const app = await enrollApp(test, person.headers)
+  const ask = (headers: { readonly authorization: string } = person.headers) => challenge(test, headers, app.factorId)
+  return { ...person, app, ask }
+}
+
+describe('POST /factors/{factor_id}/verify', () => {
+  it('200: the same session, of aal2, with a user who has a verified factor', async () => {
+    const { app, headers, user, sessionId, email } = await createWithApp()
+    const answer = await answerChallenge(test, headers, { factorId: app.factorId, code: app.code() })
+    const { access_token, ...rest } = answer.json()
+    expect([answer.statusCode, rest]).toEqual([
+      200,
+      {
+        token_type: 'bearer',
+        expires_in: 3600,
+        expires_at: expect.any(Number),
+        refresh_token: expect.stringMatching(/^[\w-]{32}$/),
+        user: expect.objectContaining({ id: user.id, email }),
+      },
+    ])
+    expect(rest.user.factors).toMatchObject([{ id: app.factorId, status: 'verified', factor_type: 'totp' }])
+    expect(rest.user.factors[0].last_challenged_at).toMatch(/^2026-/)
+    const claims = claimsOf(access_token)
+    expect(claims).toMatchObject({ session_id: sessionId, aal: 'aal2' })
+    expect(claims.amr).toEqual([
+      { method: 'totp', timestamp: expect.any(Number) },
+      { method: 'password', timestamp: expect.any(Number) },
+    ])
+    expect(answer.headers['cache-control']).toBe('no-store')
+    expect(claimsOf((await refresh(rest.refresh_token)).json().access_token)).toMatchObject({ aal: 'aal2' })
+    const query = test.deps.db.selectFrom('audit_log_entries').select('payload').where('actor_id', '=', user.id)
+    const actions = (await query.orderBy('id').execute()).map(({ payload }) => payload.action)
+    expect(actions.slice(0, 4)).toEqual(['login', 'factor_in_progress', 'challenge_created', 'verification_attempted'])
+  })
+
+  it('200: a mail the first time, and none later', async () => {
+    const { app, headers, email } = await createWithApp()
+    const first = await answerChallenge(test, headers, { factorId: app.factorId, code: app.code() })
+    const { mail } = await test.readMail(email)
+    expect(mail.subject).toBe('A new verification method was added to your account')
+    expect(mail.text).toContain('(totp)')
+    const raised = { authorization: `Bearer ${first.json().access_token}` }
+    const again = await answerChallenge(test, raised, { factorId: app.factorId, code: app.code(1) })
+    expect(again.statusCode).toBe(200)
+    await test.idle()
+    expect(test.recipients().filter((to) => to === email)).toHaveLength(1)
+  })
+
+  it('200: ends other sessions that have shown no second factor, and what else was begun with an app', async () => {
+    const person = await createSignedIn(test)
+    const elsewhere = await signIn(test, person)
+    const planted = await enrollApp(test, elsewhere.headers, 'planted')
+    const raised = await addApp(test, person.headers, 'mine')
+    expect((await refresh(elsewhere.refreshToken)).json()).toMatchObject({ error_code: 'refresh_token_not_found' })
+    const other = await signIn(test, person)
+    const { headers } = other
+    const code = { factorId: raised.app.factorId, code: raised.app.code(1) }
+    const otherRaised = (await answerChallenge(test, headers, code)).json()
+    // Both have shown it: both stay.
+    expect((await refresh(raised.refreshToken)).statusCode).toBe(200)
+    expect((await refresh(otherRaised.refresh_token)).statusCode).toBe(200)
+    expect(otherRaised.user.factors.map(({ id }: { id: string }) => id)).not.toContain(planted.factorId)
+  })
+
+  it('400: the refresh token of before neither fetches nor replaces the new one', async () => {
+    const person = await createSignedIn(test)
+    const { refreshToken } = await addApp(test, person.headers)
+    const old = await refresh(person.refreshToken)
+    expect([old.statusCode, old.json().error_code]).toEqual([400, 'refresh_token_already_used'])
+    // It was somebody else's attempt, perhaps: the family is dead (contract 5.4).
+    expect((await refresh(refreshToken)).statusCode).toBe(400)
+  })
+
+  it('403: a session whose refresh tokens were stolen is not brought back', async () => {
+    const { app, headers, refreshToken } = await createWithApp()
+    const child = (await refresh(refreshToken)).json().refresh_token
+    await refresh(child)
+    expect((await refresh(refreshToken)).json().error_code).toBe('refresh_token_already_used')
+    const answer = await answerChallenge(test, headers, { factorId: app.factorId, code: app.code() })
+    expect([answer.statusCode, answer.json().error_code]).toEqual([403, 'session_not_found'])
+    expect((await test.app.inject({ url: '/user', headers })).json().factors).toMatchObject([{ status: 'unverified' }])
+  })
+
+  it('422: a wrong code leaves the challenge as it is, ten remove it', async () => {
+    const { app, headers, ask } = await createWithApp()
+    const challenge_id = await ask()
+    await inTurn(wrongCodes(app, 9), async (code) => {
+      expect((await verify(app.factorId, { challenge_id, code }, headers)).json().error_code).toBe(WRONG[1])
+    })
+    expect((await verify(app.factorId, { challenge_id, code: app.code() }, headers)).statusCode).toBe(200)
+    const next = await createWithApp()
+    const nextId = await next.ask()
+    await inTurn(wrongCodes(next.app, 10), (code) =>
+      verify(next.app.factorId, { challenge_id: nextId, code }, next.headers),
+    )
+    await expectFailure(next.app.factorId, { challenge_id: nextId, code: next.app.code() }, next.headers, NOT_FOUND)
+  })
+
+  it('422: of wrong codes that come at once, ten are compared', async () => {
+    const { app, headers, ask } = await createWithApp()
+    const challenge_id = await ask()
+    const guesses = wrongCodes(app, 40).map((code) => verify(app.factorId, { challenge_id, code }, headers))
+    const texts = (await Promise.all(guesses)).map((answer) => answer.json().msg)
+    expect(texts.filter((text) => text === WRONG[2])).toHaveLength(10)
+    expect(texts.filter((text) => text === NOT_FOUND[2])).toHaveLength(30)
+  })
+
+  it('422: twenty failures from an address, and the right code is wrong from there', async () => {
+    const { app, headers, ask } = await createWithApp()
+    await inTurn([0, 1], async () => {
+      const challenge_id = await ask()
+      await inTurn(wrongCodes(app, 10), (code) => verify(app.factorId, { challenge_id, code }, headers))
+    })
+    await expectFailure(app.factorId, { challenge_id: await ask(), code: app.code() }, headers, WRONG)
+  })
+
+  it('422: a code is taken once, also of another challenge, and none of before it', async () => {
+    const { app, headers } = await createWithApp()
+    const answer = (code: string) => answerChallenge(test, headers, { factorId: app.factorId, code })
+    expect((await answer(app.code())).statusCode).toBe(200)
+    for (const code of [app.code(), app.code(-1)]) {
+      expect((await answer(code)).json()).toEqual({ code: 422, error_code: WRONG[1], msg: WRONG[2] })
+    }
+    expect((await answer(app.code(1))).statusCode).toBe(200)
+  })
+
+  it('200 and 422: of fifty that send one code at once, one is let in', async () => {
+    const { app, headers, ask } = await createWithApp()
+    const challenges = await Promise.all(Array.from({ length: 50 }, () => ask()))
+    const code = app.code()
+    const verifications = challenges.map((challenge_id) => verify(app.factorId, { challenge_id, code }, headers))
+    const answers = await Promise.all(verifications)
+    expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(1)
+    const refused = answers.filter(({ statusCode }) => statusCode !== 200).map((answer) => answer.json())
+    expect(new Set(refused.map((body) => JSON.stringify(body)))).toEqual(
+      new Set([JSON.stringify({ code: 422, error_code: WRONG[1], msg: WRONG[2] })]),
+    )
+  })
+
+  it('200 and 422: of fifty that answer one challenge at once, one is let in', async () => {
+    const { app, headers, ask } = await createWithApp()
+    const challenge_id = await ask()
+    const code = app.code()
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => verify(app.factorId, { challenge_id, code }, headers)),
+    )
+    expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(1)
+    expect(answers.filter(({ statusCode }) => statusCode === 422)).toHaveLength(49)
+    await expectFailure(app.factorId, { challenge_id, code: app.code(1) }, headers, MISMATCH)
+  })
+
+  it('422: from another address than the challenge was made for', async () => {
+    const { app, headers } = await createWithApp()
+    const forwarded = { ...headers, 'x-forwarded-for': '203.0.113.7' }
+    const challenge_id = await challenge(test, forwarded, app.factorId)
+    await expectFailure(app.factorId, { challenge_id, code: app.code() }, headers, MISMATCH)
+    expect((await verify(app.factorId, { challenge_id, code: app.code() }, forwarded)).statusCode).toBe(200)
+  })
+
+  it('422: an old challenge, which is removed', async () => {
+    const { app, headers, ask } = await createWithApp()
+    const challenge_id = await ask()
+    test.clock.advance(299_999)
+    const wrong = wrongCodes(app, 1)[0] ?? ''
+    await expectFailure(app.factorId, { challenge_id, code: wrong }, headers, WRONG)
+    test.clock.advance(1)
+    const answer = await verify(app.factorId, { challenge_id, code: app.code() }, headers)
+    expect([answer.statusCode, answer.json()]).toEqual([
+      422,
+      {
+        code: 422,
+        error_code: 'mfa_challenge_expired',
+        msg: `MFA challenge ${challenge_id} has expired, verify against another challenge or create a new challenge.`,
+      },
+    ])
+    await expectFailure(app.factorId, { challenge_id, code: app.code() }, headers, NOT_FOUND)
+  })
+
+  it('400, 404 and 422: what is no answer', async () => {
+    const { app, headers, ask } = await createWithApp()
+    const other = await createWithApp()
+    const challenge_id = await ask()
+    const empty = [400, 'validation_failed', 'Code needs to be non-empty'] as const
+    for (const code of [undefined, '']) await expectFailure(app.factorId, { challenge_id, code }, headers, empty)
+    for (const id of [undefined, 'x', randomUUID(), await other.ask()]) {
+      await expectFailure(app.factorId, { challenge_id: id, code: app.code() }, headers, NOT_FOUND)
+    }
+    const unknown = [404, 'mfa_factor_not_found', 'Factor not found'] as const
+    await expectFailure(app.factorId, { challenge_id, code: app.code() }, other.headers, unknown)
+    await expectFailure('x', { challenge_id }, headers, [404, 'validation_failed', 'factor_id must be an UUID'])
+  })
+})

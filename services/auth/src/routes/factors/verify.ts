@@ -1,0 +1,45 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorSchema } from '../../error-envelope.ts'
+import { challengeNotFound, validationFailed } from '../../errors.ts'
+import { authenticate } from '../../plugins/authenticate.ts'
+import { noStore } from '../../plugins/headers.ts'
+import { readSessionOrigin } from '../../plugins/session-origin.ts'
+import { sessionViewSchema, toSessionView } from '../../sessions/session-view.ts'
+import { verifyFactor } from '../../use-cases/verify-factor.ts'
+import { parseId, requireId } from '../../users/require-id.ts'
+
+const VerifyBody = z.object({ challenge_id: z.string().optional(), code: z.string().optional() })
+
+/** `POST /factors/{factor_id}/verify` */
+export const verifyFactorRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  await app.register(noStore)
+  await app.register(authenticate)
+
+  app.post(
+    '/factors/:factorId/verify',
+    {
+      config: { rateBucket: 'factor-verify' },
+      schema: {
+        summary: 'Answer the challenge of a second factor, for a session of aal2',
+        params: z.object({ factorId: z.string() }),
+        body: VerifyBody,
+        response: { 200: sessionViewSchema, '4xx': errorSchema, '5xx': errorSchema },
+      },
+    },
+    async (request) => {
+      const { caller, clientAddress, params, body } = request
+      const factorId = requireId('factor_id', params.factorId)
+      const { code } = body
+      if (!code) throw validationFailed({ message: 'Code needs to be non-empty' })
+      const challengeId = parseId(body.challenge_id ?? '')
+      if (challengeId === undefined) throw challengeNotFound()
+      const origin = { ...readSessionOrigin(request), address: clientAddress.trusted }
+      return toSessionView(
+        deps,
+        await verifyFactor(deps, { caller, factorId, challengeId, answer: { code }, ...origin }),
+      )
+    },
+  )
+}

@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto'
+import { violatedConstraint } from '@trestle/database/violations.ts'
+import type { Transaction } from 'kysely'
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import { enrollNeedsSecondFactor, factorNameTaken, phoneFactorExists, tooManyFactors } from '../errors.ts'
+import { judgeEnrollment, type WantedFactor } from '../factors/enrollment.ts'
+import {
+  deleteExpiredFactors,
+  deleteUnverifiedFactors,
+  insertFactor,
+  listFactors,
+} from '../factors/factor-repository.ts'
+import { type EnrolledType, requireEnrollEnabled } from '../factors/factor-switches.ts'
+import { makeTotpSecret } from '../factors/totp.ts'
+import { sealSecret } from '../secrets/sealed-secret.ts'
+import type { Caller } from '../sessions/caller.ts'
+import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
+import { lockCaller } from './find-caller.ts'
+
+export interface EnrollFactor {
+  readonly caller: Caller
+  readonly wanted: NewFactor
+  /** For the audit trail. */
+  readonly ip: string
+}
+
+export interface NewFactor extends WantedFactor {
+  readonly type: EnrolledType
+}
+
+/** A factor that waits for its first proof. */
+export interface EnrolledFactor {
+  readonly id: string
+  /** Of the user, for the label of an authenticator app. */
+  readonly account: string
+  /** Of an authenticator app: known in the clear this once. */
+  readonly totpSecret: string | undefined
+}
+
+const NONCE_BYTES = 12
+
+/**
+ * Begins to add a second factor (contract 4.9). Limits are judged under the user's lock, so that requests that come at once
+ * cannot pass them together.
+ * @throws the error of a type that is switched off, sessionNotFound, anonymousNotAllowed, phoneFactorExists, factorNameTaken,
+ *   tooManyFactors, enrollNeedsSecondFactor
+ */
+export async function enrollFactor(deps: AuthDeps, { caller, wanted, ip }: EnrollFactor): Promise<EnrolledFactor> {
+  requireEnrollEnabled(deps.config, wanted.type)
+  try {
+    return await deps.db.transaction().execute(async (trx) => {
+      const owner = requireFactorOwner(await lockCaller(trx, deps, caller))
+      await makeRoom(trx, deps, owner, wanted)
+      return insert(trx, deps, owner, { wanted, ip })
+    })
+  } catch (error) {
+    if (violatedConstraint(error, deps.names) === 'mfa_factors_name_key') throw nameTaken(wanted)
+    throw error
+  }
+}
+
+async function makeRoom(
+  trx: Transaction<AuthDatabase>,
+  { config, now }: Pick<AuthDeps, 'config' | 'now'>,
+  { user, session }: FactorOwner,
+  wanted: NewFactor,
+): Promise<void> {
+  await deleteExpiredFactors(trx, user.id, new Date(now().getTime() - config.mfa.unverifiedLifetimeMs))
+  const verdict = judgeEnrollment(await listFactors(trx, user.id), wanted, session.aal, config.mfa)
+  if (verdict === 'phone-verified') throw phoneFactorExists()
+  if (verdict === 'name-taken') throw nameTaken(wanted)
+  if (verdict === 'too-many') throw tooManyFactors()
+  if (verdict === 'needs-aal2') throw enrollNeedsSecondFactor()
+  if (wanted.phone === undefined) return
+  await deleteUnverifiedFactors(trx, { userId: user.id, factorType: 'phone', phone: wanted.phone })
+}
+
+function nameTaken({ friendlyName }: WantedFactor): Error {
+  return factorNameTaken({ message: `A factor with the friendly name "${friendlyName}" for this user already exists` })
+}
+
+async function insert(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  { user, session }: FactorOwner,
+  { wanted, ip }: Pick<EnrollFactor, 'wanted' | 'ip'>,
+): Promise<EnrolledFactor> {
+  const { encryptionKeys, now, randomBytes } = deps
+  const id = randomUUID()
+  const totpSecret = wanted.type === 'totp' ? makeTotpSecret(randomBytes) : undefined
+  const at = now()
+  await insertFactor(trx, {
+    id,
+    user_id: user.id,
+    friendly_name: wanted.friendlyName,
+    factor_type: wanted.type,
+    secret: totpSecret === undefined ? null : sealSecret(encryptionKeys, id, totpSecret, randomBytes(NONCE_BYTES)),
+    phone: wanted.phone ?? null,
+    created_at: at,
+    updated_at: at,
+  })
+  const event = { action: 'factor_in_progress', actor: user, sessionId: session.id, ip } as const
+  await recordAudit(trx, deps, { ...event, traits: { factor_id: id, factor_type: wanted.type } })
+  return { id, account: user.email ?? user.phone ?? user.id, totpSecret }
+}

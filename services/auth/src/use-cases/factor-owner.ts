@@ -1,0 +1,20 @@
+import { anonymousNotAllowed, sessionNotFound } from '../errors.ts'
+import type { Session } from '../sessions/session-rows.ts'
+import type { User } from '../users/user.ts'
+import type { ActiveCaller } from './find-caller.ts'
+
+/** A caller who may manage second factors. */
+export interface FactorOwner {
+  readonly user: User
+  readonly session: Session
+}
+
+/**
+ * Second factors are for those who can sign in again, and what they prove belongs to a session: a token without one will
+ * not do here (contract, section 0). @throws sessionNotFound, anonymousNotAllowed
+ */
+export function requireFactorOwner({ user, session }: ActiveCaller): FactorOwner {
+  if (session === undefined) throw sessionNotFound()
+  if (user.isAnonymous) throw anonymousNotAllowed()
+  return { user, session }
+}

@@ -1,0 +1,131 @@
+import type { Transaction } from 'kysely'
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import {
+  challengeExpired,
+  challengeMismatch,
+  challengeNotFound,
+  enrollNeedsSecondFactor,
+  factorNotFound,
+  sessionNotFound,
+  tooManyFactors,
+} from '../errors.ts'
+import { type Challenge, judgeChallenge } from '../factors/challenge.ts'
+import {
+  claimChallengeGuess,
+  consumeChallenge,
+  deleteChallenge,
+  findChallenge,
+} from '../factors/challenge-repository.ts'
+import { judgeActivation } from '../factors/enrollment.ts'
+import { FACTOR_METHODS, type Factor } from '../factors/factor.ts'
+import {
+  acceptFactor,
+  deleteUnverifiedFactors,
+  type FactorWithSecrets,
+  findFactor,
+  listFactors,
+} from '../factors/factor-repository.ts'
+import { isEnrolled, requireVerifyEnabled } from '../factors/factor-switches.ts'
+import { type FactorAnswer, type FactorProof, proveFactor, refuseProof } from '../factors/proof.ts'
+import { notify } from '../mail/notification.ts'
+import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
+import type { Caller } from '../sessions/caller.ts'
+import { promoteSession } from '../sessions/promote-session.ts'
+import type { IssuedSession } from '../sessions/session.ts'
+import type { SessionOrigin } from '../sessions/session-repository.ts'
+import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
+import { findCaller, lockCaller } from './find-caller.ts'
+
+export interface VerifyFactor extends SessionOrigin {
+  readonly caller: Caller
+  readonly factorId: string
+  readonly challengeId: string
+  readonly answer: FactorAnswer
+  /** The client's address, as far as limits may believe it. */
+  readonly address: string
+}
+
+/** A challenge, and the factor that it asks. */
+interface Asked {
+  readonly factor: FactorWithSecrets
+  readonly challenge: Challenge
+}
+
+/**
+ * Takes the answer to a challenge and raises the session to aal2 (contract 6.4). The answer is compared without a lock; then
+ * one transaction uses the challenge up, accepts the factor and promotes the session, or does nothing.
+ */
+export async function verifyFactor(deps: AuthDeps, input: VerifyFactor): Promise<IssuedSession> {
+  const { user } = requireFactorOwner(await findCaller(deps, input.caller))
+  const asked = await findAsked(deps, user.id, input)
+  const attempt = { identifier: user.id, address: input.address }
+  const left = await claimChallengeGuess(deps.db, asked.challenge.id, deps.config.security.codeAttemptsMax)
+  if (left === undefined) throw challengeNotFound()
+  const blocked = await isBlocked(deps, attempt)
+  const proof = await proveFactor(deps, asked, input.answer)
+  const session =
+    proof && !blocked && (await deps.db.transaction().execute((trx) => accept(trx, deps, input, { ...asked, proof })))
+  if (session) return session
+  await recordFailure(deps, attempt)
+  if (left === 0) await deleteChallenge(deps.db, asked.challenge.id)
+  throw refuseProof(asked.factor)
+}
+
+async function findAsked(
+  { config, db, now }: Pick<AuthDeps, 'config' | 'db' | 'now'>,
+  userId: string,
+  { factorId, challengeId, ip }: VerifyFactor,
+): Promise<Asked> {
+  const factor = await findFactor(db, userId, factorId)
+  if (!factor || !isEnrolled(factor)) throw factorNotFound()
+  requireVerifyEnabled(config, factor.factorType)
+  const challenge = await findChallenge(db, { id: challengeId, factorId, ip })
+  if (!challenge) throw challengeNotFound()
+  const verdict = judgeChallenge(challenge, now(), config.mfa.challengeLifetimeSeconds)
+  if (verdict === 'mismatch') throw challengeMismatch()
+  if (verdict === 'expired') {
+    await deleteChallenge(db, challenge.id)
+    throw challengeExpired({
+      message: `MFA challenge ${challenge.id} has expired, verify against another challenge or create a new challenge.`,
+    })
+  }
+  return { factor, challenge }
+}
+
+/** @returns undefined for a proof that was used before */
+async function accept(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  { caller, userAgent, ip }: VerifyFactor,
+  { factor, challenge, proof }: Asked & { readonly proof: FactorProof },
+): Promise<IssuedSession | undefined> {
+  const now = deps.now()
+  const owner = requireFactorOwner(await lockCaller(trx, deps, caller))
+  const { user, session } = owner
+  const factors = await listFactors(trx, user.id)
+  const current = factors.find(({ id }) => id === factor.id)
+  if (!current) throw factorNotFound()
+  const isFirst = current.status === 'unverified'
+  if (isFirst) requireActivation(deps, owner, factors)
+  if (!(await consumeChallenge(trx, challenge.id, now))) throw challengeMismatch()
+  if (!(await acceptFactor(trx, { id: factor.id, now, ...proof }))) return undefined
+  const { factorType } = factor
+  await deleteUnverifiedFactors(trx, { userId: user.id, factorType })
+  const method = FACTOR_METHODS[factorType]
+  const shown = { userId: user.id, sessionId: session.id, factorId: factor.id, method, userAgent, ip }
+  const promoted = await promoteSession(trx, deps, shown)
+  if (!promoted) throw sessionNotFound()
+  if (isFirst) await notify(trx, deps, user, { name: 'MFA_FACTOR_ENROLLED', variables: { FactorType: factorType } })
+  const traits = { factor_id: factor.id, challenge_id: challenge.id }
+  await recordAudit(trx, deps, { action: 'verification_attempted', actor: user, sessionId: session.id, ip, traits })
+  return promoted
+}
+
+/** Whoever has only the password must not put a factor of their own beside the user's. */
+function requireActivation({ config }: Pick<AuthDeps, 'config'>, { session }: FactorOwner, factors: readonly Factor[]) {
+  const verdict = judgeActivation(factors, session.aal, config.mfa)
+  if (verdict === 'too-many') throw tooManyFactors()
+  if (verdict === 'needs-aal2') throw enrollNeedsSecondFactor()
+}

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { totpCode } from '../authenticator-app.ts'
+import { type ClientService, dataOf, newPerson, openClientService } from './client-service.ts'
+
+let service: ClientService
+beforeAll(async () => {
+  service = await openClientService({
+    AUTH_MAILER_AUTOCONFIRM: 'true',
+    AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
+    AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
+    AUTH_MFA_PHONE_MAX_FREQUENCY: '0',
+  })
+})
+afterAll(() => service.close())
+
+async function signUp() {
+  const client = service.newClient()
+  const { email, password, phone } = newPerson()
+  dataOf(await client.signUp({ email, password }))
+  return { client, email, password, phone }
+}
+
+type Client = Awaited<ReturnType<typeof signUp>>['client']
+
+async function addApp(client: Client) {
+  const { id, totp } = dataOf(await client.mfa.enroll({ factorType: 'totp', friendlyName: 'app', issuer: 'Trestle' }))
+  const code = (stepsFromNow = 0) => totpCode(totp.secret, new Date(), stepsFromNow)
+  const challenged = dataOf(await client.mfa.challenge({ factorId: id }))
+  const session = dataOf(await client.mfa.verify({ factorId: id, challengeId: challenged.id, code: code() }))
+  return { id, totp, code, session }
+}
+
+const levelOf = async (client: Client) => {
+  const { currentLevel, nextLevel } = dataOf(await client.mfa.getAuthenticatorAssuranceLevel())
+  return [currentLevel, nextLevel]
+}
+
+describe('mfa with an authenticator app', () => {
+  it('enrolls, verifies, and asks for it at the next sign-in', async () => {
+    const { client, email, password } = await signUp()
+    expect(await levelOf(client)).toEqual(['aal1', 'aal1'])
+    const { id, totp, code, session } = await addApp(client)
+    expect(totp.qr_code).toMatch(/^data:image\/svg\+xml;utf-8,<svg /)
+    expect(totp.uri).toMatch(/^otpauth:\/\/totp\/Trestle:/)
+    expect(session).toMatchObject({ token_type: 'bearer', user: { email } })
+    expect(await levelOf(client)).toEqual(['aal2', 'aal2'])
+    expect(dataOf(await client.refreshSession()).session).not.toBeNull()
+    expect(await levelOf(client)).toEqual(['aal2', 'aal2'])
+
+    const other = service.newClient()
+    dataOf(await other.signInWithPassword({ email, password }))
+    expect(await levelOf(other)).toEqual(['aal1', 'aal2'])
+    const factors = dataOf(await other.mfa.listFactors())
+    expect(factors.totp).toMatchObject([{ id, friendly_name: 'app', status: 'verified' }])
+    expect(factors.phone).toEqual([])
+    dataOf(await other.mfa.challengeAndVerify({ factorId: id, code: code(1) }))
+    expect(await levelOf(other)).toEqual(['aal2', 'aal2'])
+    const { currentAuthenticationMethods } = dataOf(await other.mfa.getAuthenticatorAssuranceLevel())
+    expect(currentAuthenticationMethods).toMatchObject([{ method: 'totp' }, { method: 'password' }])
+  })
+
+  it('refuses a wrong code and a replayed one', async () => {
+    const { client } = await signUp()
+    const { id, code } = await addApp(client)
+    const { error } = await client.mfa.challengeAndVerify({ factorId: id, code: code() })
+    expect(error).toMatchObject({ status: 422, code: 'mfa_verification_failed', message: 'Invalid TOTP code entered' })
+  })
+
+  it('unenrolls only what it has shown', async () => {
+    const { client, email, password } = await signUp()
+    const { id } = await addApp(client)
+    const other = service.newClient()
+    dataOf(await other.signInWithPassword({ email, password }))
+    expect((await other.mfa.unenroll({ factorId: id })).error).toMatchObject({ code: 'insufficient_aal' })
+    expect((await other.updateUser({ password: 'another horse' })).error).toMatchObject({ code: 'insufficient_aal' })
+    expect(dataOf(await client.mfa.unenroll({ factorId: id }))).toEqual({ id })
+    dataOf(await client.refreshSession())
+    expect(await levelOf(client)).toEqual(['aal1', 'aal1'])
+    expect(dataOf(await client.mfa.listFactors()).all).toEqual([])
+  })
+
+  it('needs a session', async () => {
+    const { error } = await service.newClient().mfa.enroll({ factorType: 'totp' })
+    expect(error?.message).toContain('Bearer token')
+  })
+})
+
+describe('mfa with a phone', () => {
+  it('enrolls, sends a code, verifies', async () => {
+    const { client, phone } = await signUp()
+    const enrolled = dataOf(await client.mfa.enroll({ factorType: 'phone', friendlyName: 'mine', phone: `+${phone}` }))
+    expect(enrolled).toMatchObject({ type: 'phone', friendly_name: 'mine', phone })
+    const challenged = dataOf(await client.mfa.challenge({ factorId: enrolled.id, channel: 'sms' }))
+    const { code } = await service.sms.read(phone)
+    dataOf(await client.mfa.verify({ factorId: enrolled.id, challengeId: challenged.id, code }))
+    expect(await levelOf(client)).toEqual(['aal2', 'aal2'])
+    expect(dataOf(await client.mfa.listFactors()).phone).toMatchObject([{ id: enrolled.id, phone }])
+  })
+})
+
+describe('admin.mfa', () => {
+  it('takes a factor away, and the session falls to aal1', async () => {
+    const { client } = await signUp()
+    const { id, session } = await addApp(client)
+    const userId = session.user.id
+    expect(dataOf(await service.admin.mfa.listFactors({ userId })).factors).toMatchObject([{ id, status: 'verified' }])
+    dataOf(await service.admin.mfa.deleteFactor({ id, userId }))
+    dataOf(await client.refreshSession())
+    expect(await levelOf(client)).toEqual(['aal1', 'aal1'])
+  })
+})

@@ -1,0 +1,72 @@
+import { createHmac } from 'node:crypto'
+import type { LightMyRequestResponse } from 'fastify'
+import type { TestApp } from './auth-app.ts'
+
+type Headers = { readonly authorization: string }
+type Service = Pick<TestApp, 'app' | 'clock'>
+
+/** An authenticator app with the secret of one factor. */
+export interface AuthenticatorApp {
+  readonly factorId: string
+  readonly secret: string
+  /** What it shows now, or so many steps of 30 s from now. */
+  code(stepsFromNow?: number): string
+}
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+
+/** The six digits of RFC 6238 at a time, written without the library that the service uses. */
+export function totpCode(secret: string, now: Date, stepsFromNow = 0): string {
+  const bits = [...secret].map((letter) => ALPHABET.indexOf(letter).toString(2).padStart(5, '0')).join('')
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((octet) => Number.parseInt(octet, 2)))
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(Math.floor(now.getTime() / 30_000) + stepsFromNow))
+  const mac = createHmac('sha1', key).update(counter).digest()
+  const number = mac.readUInt32BE((mac.at(-1) ?? 0) & 0xf) & 0x7fffffff
+  return String(number % 1_000_000).padStart(6, '0')
+}
+
+/** Enrolls a factor of an authenticator app, which is not verified yet. */
+export async function enrollApp({ app, clock }: Service, headers: Headers, name = ''): Promise<AuthenticatorApp> {
+  const payload = { factor_type: 'totp', friendly_name: name }
+  const { id, totp } = (await app.inject({ method: 'POST', url: '/factors', headers, payload })).json()
+  const secret = String(totp.secret)
+  return { factorId: id, secret, code: (stepsFromNow) => totpCode(secret, clock.now(), stepsFromNow) }
+}
+
+/** Asks a factor, and answers the id of the challenge. */
+export async function challenge({ app }: Pick<TestApp, 'app'>, headers: Headers, factorId: string): Promise<string> {
+  const answer = await app.inject({ method: 'POST', url: `/factors/${factorId}/challenge`, headers })
+  if (answer.statusCode !== 200) throw new Error(answer.body)
+  return answer.json().id
+}
+
+/** Asks a factor and answers with a code. */
+export async function answerChallenge(
+  service: Pick<TestApp, 'app'>,
+  headers: Headers,
+  { factorId, code }: { readonly factorId: string; readonly code: string },
+): Promise<LightMyRequestResponse> {
+  const payload = { challenge_id: await challenge(service, headers, factorId), code }
+  return service.app.inject({ method: 'POST', url: `/factors/${factorId}/verify`, headers, payload })
+}
+
+/** Somebody's session after its second factor. */
+export interface RaisedSession {
+  readonly app: AuthenticatorApp
+  readonly headers: Headers
+  readonly refreshToken: string
+}
+
+/** Adds an authenticator app and raises the session to aal2. */
+export async function addApp(service: Service, headers: Headers, name = ''): Promise<RaisedSession> {
+  const app = await enrollApp(service, headers, name)
+  const answer = await answerChallenge(service, headers, { factorId: app.factorId, code: app.code() })
+  const { access_token: token, refresh_token: refreshToken } = answer.json()
+  return { app, headers: { authorization: `Bearer ${token}` }, refreshToken }
+}
+
+/** The claims of an access token. */
+export function claimsOf(accessToken: string): Record<string, unknown> {
+  return JSON.parse(Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString())
+}

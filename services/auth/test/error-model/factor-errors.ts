@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto'
+import { type AuthenticatorApp, addApp, challenge, enrollApp } from '../authenticator-app.ts'
+import type { MailApp } from '../mail-app.ts'
+import { type ErrorCase, type ErrorCases, post, type Request } from './error-case.ts'
+import { type SignedIn, signIn } from './session-errors.ts'
+
+type Settings = Readonly<Record<string, string>>
+
+const PHONE = { AUTH_MFA_PHONE_ENROLL_ENABLED: 'true', AUTH_MFA_PHONE_VERIFY_ENABLED: 'true' }
+
+/** What somebody who has just signed in is told. */
+function ask(
+  toRequest: (person: SignedIn, service: MailApp) => Promise<Request> | Request,
+  { settings = {}, ...rest }: { readonly settings?: Settings } & Pick<ErrorCase, 'text'> = {},
+): ErrorCase {
+  return {
+    ...rest,
+    raise: async (world, send) => {
+      const service = await world.service(settings)
+      return send(service, await toRequest(await signIn(service), service))
+    },
+  }
+}
+
+const enroll = (headers: Record<string, string>, factor: object = {}) =>
+  post('/factors', { factor_type: 'totp', ...factor }, headers)
+const verify = ({ factorId, ...payload }: { factorId: string; challenge_id: string; code: string }, person: SignedIn) =>
+  post(`/factors/${factorId}/verify`, payload, person.headers)
+
+/** Stores a factor as enrolling it would: its type may be switched off. */
+async function insertFactor({ deps }: MailApp, { user }: SignedIn, values: Record<string, string>): Promise<string> {
+  const factor = { user_id: user.id, factor_type: 'totp', status: 'verified', ...values }
+  return (await deps.db.insertInto('mfa_factors').values(factor).returning('id').executeTakeFirstOrThrow()).id
+}
+
+/** What the answer to the challenge of an app is told. */
+function answerWith(
+  toPayload: (
+    app: AuthenticatorApp,
+    person: SignedIn,
+    service: MailApp,
+  ) => Promise<{ challenge_id: string; code: string }>,
+  text?: RegExp,
+): ErrorCase {
+  return ask(async (person, service) => {
+    const app = await enrollApp(service, person.headers)
+    return verify({ factorId: app.factorId, ...(await toPayload(app, person, service)) }, person)
+  }, text && { text })
+}
+
+const challengeOfDisabled = (settings: Settings, values: Record<string, string>) =>
+  ask(
+    async (person, service) => {
+      const id = await insertFactor(service, person, values)
+      return post(`/factors/${id}/challenge`, {}, person.headers)
+    },
+    { settings },
+  )
+
+/** Errors of second factors. */
+export const factorErrors: ErrorCases = {
+  anonymousNotAllowed: [
+    {
+      raise: async (world, send) => {
+        const service = await world.service()
+        const { access_token } = (await service.post('/signup', {})).json()
+        return send(service, enroll({ authorization: `Bearer ${access_token}` }))
+      },
+    },
+  ],
+  enrollNeedsSecondFactor: [
+    ask(async (person, service) => {
+      await insertFactor(service, person, { friendly_name: 'app' })
+      return enroll(person.headers)
+    }),
+  ],
+  unenrollNeedsSecondFactor: [
+    ask(async (person, service) => {
+      const id = await insertFactor(service, person, {})
+      return { method: 'DELETE', url: `/factors/${id}`, headers: person.headers }
+    }),
+  ],
+  phoneFactorExists: [
+    ask(
+      async (person, service) => {
+        await insertFactor(service, person, { factor_type: 'phone', phone: '14155550100' })
+        return enroll(person.headers, { factor_type: 'phone', phone: '14155550100' })
+      },
+      { settings: PHONE },
+    ),
+  ],
+  tooManyFactors: [
+    ask(
+      async (person, service) => {
+        const { headers } = await addApp(service, person.headers, 'app')
+        return enroll(headers)
+      },
+      { settings: { AUTH_MFA_MAX_VERIFIED_FACTORS: '1' } },
+    ),
+  ],
+  totpEnrollDisabled: [ask(({ headers }) => enroll(headers), { settings: { AUTH_MFA_TOTP_ENROLL_ENABLED: 'false' } })],
+  totpVerifyDisabled: [challengeOfDisabled({ AUTH_MFA_TOTP_VERIFY_ENABLED: 'false' }, {})],
+  phoneEnrollDisabled: [ask(({ headers }) => enroll(headers, { factor_type: 'phone', phone: '14155550100' }))],
+  phoneVerifyDisabled: [challengeOfDisabled({}, { factor_type: 'phone', phone: '14155550100' })],
+  webauthnEnrollDisabled: [ask(({ headers }) => enroll(headers, { factor_type: 'webauthn' }))],
+  webauthnVerifyDisabled: [challengeOfDisabled({}, { factor_type: 'webauthn' })],
+  challengeNotFound: [answerWith(async () => ({ challenge_id: randomUUID(), code: '123456' }))],
+  challengeMismatch: [
+    answerWith(async ({ factorId, code }, { headers }, service) => {
+      const elsewhere = { ...headers, 'x-forwarded-for': '203.0.113.7' }
+      return { challenge_id: await challenge(service, elsewhere, factorId), code: code() }
+    }),
+  ],
+  challengeExpired: [
+    answerWith(async ({ factorId, code }, { headers }, service) => {
+      const challenge_id = await challenge(service, headers, factorId)
+      const created_at = new Date(service.clock.now().getTime() - 300_000)
+      await service.deps.db.updateTable('mfa_challenges').set({ created_at }).where('id', '=', challenge_id).execute()
+      return { challenge_id, code: code() }
+    }, /^MFA challenge [0-9a-f-]{36} has expired, verify against another challenge or create a new challenge\.$/),
+  ],
+  totpCodeWrong: [
+    answerWith(async ({ factorId, code }, { headers }, service) => {
+      const wrong =
+        ['000000', '000001', '000002', '000003'].find((guess) => ![-1, 0, 1].map(code).includes(guess)) ?? ''
+      return { challenge_id: await challenge(service, headers, factorId), code: wrong }
+    }),
+  ],
+  phoneFactorCodeWrong: [
+    ask(
+      async (person, service) => {
+        const phone = String(1_000_000_000 + Math.trunc(Math.random() * 1_000_000_000))
+        const factorId = await insertFactor(service, person, { factor_type: 'phone', phone })
+        return verify({ factorId, challenge_id: await challenge(service, person.headers, factorId), code: '1' }, person)
+      },
+      { settings: PHONE },
+    ),
+  ],
+}
