@@ -17,6 +17,9 @@ import { generateLinkRoutes } from './routes/admin/generate-link.ts'
 import { adminFactorsRoutes } from './routes/admin/users/factors.ts'
 import { adminUsersRoutes } from './routes/admin/users.ts'
 import { challengeRoutes } from './routes/factors/challenge.ts'
+import { regenerateRecoveryCodesRoutes } from './routes/factors/recovery-codes/regenerate.ts'
+import { verifyRecoveryCodeRoutes } from './routes/factors/recovery-codes/verify.ts'
+import { recoveryCodesRoutes } from './routes/factors/recovery-codes.ts'
 import { verifyFactorRoutes } from './routes/factors/verify.ts'
 import { factorsRoutes } from './routes/factors.ts'
 import { healthRoutes } from './routes/health.ts'
@@ -93,6 +96,9 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
   await app.register(factorsRoutes)
   await app.register(challengeRoutes)
   await app.register(verifyFactorRoutes)
+  await app.register(recoveryCodesRoutes)
+  await app.register(regenerateRecoveryCodesRoutes)
+  await app.register(verifyRecoveryCodeRoutes)
   await app.register(logoutRoutes)
   await app.register(reauthenticateRoutes)
   await app.register(tokenRoutes)

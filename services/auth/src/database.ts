@@ -176,6 +176,9 @@ export interface MfaFactorsTable {
   last_used_step: bigint | null
   web_authn_credential: JsonObject | null
   last_challenged_at: Timestamp | null
+  /** Guesses at recovery codes since `failing_since`. */
+  failed_attempts: Generated<number>
+  failing_since: Timestamp | null
   created_at: GeneratedTimestamp
   updated_at: GeneratedTimestamp
 }
@@ -190,6 +193,14 @@ export interface MfaChallengesTable {
   verified_at: Timestamp | null
   web_authn_session_data: JsonObject | null
   created_at: GeneratedTimestamp
+}
+
+/** One code of a set that hangs below a factor. */
+export interface MfaRecoveryCodesTable {
+  id: Generated<string>
+  factor_id: string
+  code_hash: Buffer
+  used_at: Timestamp | null
 }
 
 /** A key of access tokens. `state` is next, active or retired. */
@@ -225,6 +236,7 @@ export interface AuthDatabase {
   mfa_amr_claims: AmrClaimsTable
   mfa_factors: MfaFactorsTable
   mfa_challenges: MfaChallengesTable
+  mfa_recovery_codes: MfaRecoveryCodesTable
   signing_keys: SigningKeysTable
   outbox: OutboxTable
 }

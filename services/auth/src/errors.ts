@@ -137,68 +137,6 @@ export const badCodeVerifier = defineError(
 )
 export const web3Disabled = defineError(422, 'web3_provider_disabled', 'Web3 provider is disabled')
 
-export const factorNotFound = defineError(404, 'mfa_factor_not_found', 'Factor not found')
-export const anonymousNotAllowed = defineError(
-  403,
-  'no_authorization',
-  'Anonymous user not allowed to perform these actions',
-)
-export const enrollNeedsSecondFactor = defineError(403, 'insufficient_aal', 'AAL2 required to enroll a new factor')
-export const unenrollNeedsSecondFactor = defineError(
-  422,
-  'insufficient_aal',
-  'AAL2 required to unenroll verified factor',
-)
-export const phoneFactorExists = defineError(
-  422,
-  'mfa_verified_factor_exists',
-  'A verified phone factor already exists, unenroll the existing factor to continue',
-)
-export const tooManyFactors = defineError(
-  422,
-  'too_many_enrolled_mfa_factors',
-  'Maximum number of verified factors reached, unenroll to continue',
-)
-export const totpEnrollDisabled = defineError(422, 'mfa_totp_enroll_not_enabled', 'MFA enroll is disabled for TOTP')
-export const totpVerifyDisabled = defineError(
-  422,
-  'mfa_totp_verify_not_enabled',
-  'MFA verification is disabled for TOTP',
-)
-export const phoneEnrollDisabled = defineError(422, 'mfa_phone_enroll_not_enabled', 'MFA enroll is disabled for Phone')
-export const phoneVerifyDisabled = defineError(
-  422,
-  'mfa_phone_verify_not_enabled',
-  'MFA verification is disabled for Phone',
-)
-export const webauthnEnrollDisabled = defineError(
-  422,
-  'mfa_webauthn_enroll_not_enabled',
-  'MFA enroll is disabled for WebAuthn',
-)
-export const webauthnVerifyDisabled = defineError(
-  422,
-  'mfa_webauthn_verify_not_enabled',
-  'MFA verification is disabled for WebAuthn',
-)
-export const challengeNotFound = defineError(
-  422,
-  'mfa_factor_not_found',
-  'MFA factor with the provided challenge ID not found',
-)
-export const challengeMismatch = defineError(
-  422,
-  'mfa_ip_address_mismatch',
-  'Challenge and verify IP addresses mismatch.',
-)
-export const challengeExpired = defineError(422, 'mfa_challenge_expired', 'MFA challenge has expired')
-export const totpCodeWrong = defineError(422, 'mfa_verification_failed', 'Invalid TOTP code entered')
-export const phoneFactorCodeWrong = defineError(422, 'mfa_verification_failed', 'Invalid MFA Phone code entered')
-export const factorNameTaken = defineError(
-  422,
-  'mfa_factor_name_conflict',
-  'A factor with that friendly name for this user already exists',
-)
 export const samlDisabled = defineError(404, 'saml_provider_disabled', 'SAML 2.0 is disabled')
 export const passkeysDisabled = defineError(404, 'passkey_disabled', 'Passkeys are disabled')
 export const oauthServerDisabled = defineError(404, 'feature_disabled', 'OAuth server is disabled')

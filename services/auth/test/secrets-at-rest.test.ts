@@ -29,6 +29,8 @@ beforeAll(async () => {
       AUTH_MFA_PHONE_OTP_LENGTH: '10',
       AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
       AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
+      AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true',
+      AUTH_MFA_RECOVERY_CODES_VERIFY_ENABLED: 'true',
     },
     { logger: log.logger },
   )
@@ -117,12 +119,17 @@ async function signEverybodyIn(): Promise<void> {
 
 /** Second factors of each kind: used, and left over. */
 async function showSecondFactors(headers: { readonly authorization: string }): Promise<void> {
-  const ask = async (url: string, payload: object) => (await service.post(url, payload, headers)).json()
+  let bearer = headers
+  const ask = async (url: string, payload: object) => (await service.post(url, payload, bearer)).json()
   const app = await enrollApp(service, headers, 'app')
   keep('secret of an app', app.secret)
   const answer = await answerChallenge(service, headers, { factorId: app.factorId, code: app.code() })
   expect(answer.statusCode).toBe(200)
   keep('refresh token', answer.json().refresh_token)
+  bearer = { authorization: `Bearer ${keep('access token', answer.json().access_token)}` }
+  const { codes } = await ask('/factors/recovery-codes', {})
+  for (const recoveryCode of codes) keep('recovery code', recoveryCode)
+  await ask('/factors/recovery-codes/verify', { code: codes[0] })
   const { id } = await ask('/factors', { factor_type: 'phone', phone: addresses[2], friendly_name: 'phone' })
   const { id: challenge_id } = await ask(`/factors/${id}/challenge`, {})
   const code = keep('code of a factor', (await service.sms.read(addresses[2] ?? '')).code)

@@ -17,6 +17,8 @@ export const mfaSettings = {
   MFA_PHONE_OTP_LENGTH: codeLength().default(6),
   MFA_PHONE_TEMPLATE: templateText().default(parseTemplate('Your code is {{ .Code }}')),
   MFA_PHONE_MAX_FREQUENCY: duration().default(60_000),
+  MFA_RECOVERY_CODES_ENROLL_ENABLED: flag().default(false),
+  MFA_RECOVERY_CODES_VERIFY_ENABLED: flag().default(false),
 } as const
 
 const LIFETIME_MIN_SECONDS = 300
@@ -28,6 +30,10 @@ export function toMfaConfig(values: SettingValues<typeof mfaSettings>) {
     enrolledFactorsMax: values.MFA_MAX_ENROLLED_FACTORS,
     verifiedFactorsMax: values.MFA_MAX_VERIFIED_FACTORS,
     totp: { enrollEnabled: values.MFA_TOTP_ENROLL_ENABLED, verifyEnabled: values.MFA_TOTP_VERIFY_ENABLED },
+    recoveryCodes: {
+      enrollEnabled: values.MFA_RECOVERY_CODES_ENROLL_ENABLED,
+      verifyEnabled: values.MFA_RECOVERY_CODES_VERIFY_ENABLED,
+    },
     webauthn: { enrollEnabled: false, verifyEnabled: false },
     phone: {
       enrollEnabled: values.MFA_PHONE_ENROLL_ENABLED,

@@ -7,7 +7,7 @@ import {
   totpVerifyDisabled,
   webauthnEnrollDisabled,
   webauthnVerifyDisabled,
-} from '../errors.ts'
+} from '../factor-errors.ts'
 import type { Factor } from './factor.ts'
 
 /** The types of factors that are enrolled and challenged one by one. */

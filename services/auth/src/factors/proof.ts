@@ -1,5 +1,5 @@
 import type { AuthDeps } from '../deps.ts'
-import { phoneFactorCodeWrong, totpCodeWrong } from '../errors.ts'
+import { phoneFactorCodeWrong, totpCodeWrong } from '../factor-errors.ts'
 import { openSecret } from '../secrets/sealed-secret.ts'
 import type { Challenge } from './challenge.ts'
 import type { FactorType } from './factor.ts'

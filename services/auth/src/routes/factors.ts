@@ -58,8 +58,7 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async ({ caller, clientAddress, params }) => {
       const factorId = requireId('factor_id', params.factorId)
-      await unenrollFactor(deps, { caller, factorId, ip: clientAddress.audit })
-      return { id: factorId }
+      return { id: await unenrollFactor(deps, { caller, which: { factorId }, ip: clientAddress.audit }) }
     },
   )
 }

@@ -3,10 +3,11 @@ import type { Transaction } from 'kysely'
 import { type AuditAction, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { factorNameTaken, factorNotFound } from '../errors.ts'
+import { factorNameTaken, factorNotFound } from '../factor-errors.ts'
 import type { Factor } from '../factors/factor.ts'
-import { deleteFactor, lockFactor, updateFactor } from '../factors/factor-repository.ts'
+import { lockFactor, updateFactor } from '../factors/factor-repository.ts'
 import type { Admin } from '../sessions/admin.ts'
+import { dropFactor } from './drop-factor.ts'
 import { lockManagedUser, type ManagedUser } from './lock-managed-user.ts'
 
 /** A second factor of a user, and the admin who changes it. */
@@ -46,7 +47,7 @@ export async function changeFactor(deps: AuthDeps, owner: FactorOfUser, changes:
 /** Takes a factor from a user. @returns the factor as it was @throws userNotFound, factorNotFound */
 export function removeFactor(deps: AuthDeps, owner: FactorOfUser): Promise<Factor> {
   return onFactor(deps, { ...owner, action: 'factor_deleted' }, async (trx, factor) => {
-    await deleteFactor(trx, factor, deps.now())
+    await dropFactor(trx, deps, { userId: owner.userId, factor })
     return factor
   })
 }

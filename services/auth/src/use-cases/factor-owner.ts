@@ -1,4 +1,5 @@
-import { anonymousNotAllowed, sessionNotFound } from '../errors.ts'
+import { sessionNotFound } from '../errors.ts'
+import { anonymousNotAllowed } from '../factor-errors.ts'
 import type { Session } from '../sessions/session-rows.ts'
 import type { User } from '../users/user.ts'
 import type { ActiveCaller } from './find-caller.ts'

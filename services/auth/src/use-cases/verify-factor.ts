@@ -2,15 +2,15 @@ import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
+import { sessionNotFound } from '../errors.ts'
 import {
   challengeExpired,
   challengeMismatch,
   challengeNotFound,
   enrollNeedsSecondFactor,
   factorNotFound,
-  sessionNotFound,
   tooManyFactors,
-} from '../errors.ts'
+} from '../factor-errors.ts'
 import { type Challenge, judgeChallenge } from '../factors/challenge.ts'
 import {
   claimChallengeGuess,

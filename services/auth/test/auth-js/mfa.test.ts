@@ -9,12 +9,14 @@ beforeAll(async () => {
     AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
     AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
     AUTH_MFA_PHONE_MAX_FREQUENCY: '0',
+    AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true',
+    AUTH_MFA_RECOVERY_CODES_VERIFY_ENABLED: 'true',
   })
 })
 afterAll(() => service.close())
 
 async function signUp() {
-  const client = service.newClient()
+  const client = service.newClient({ experimental: { recoveryCodes: true } })
   const { email, password, phone } = newPerson()
   dataOf(await client.signUp({ email, password }))
   return { client, email, password, phone }
@@ -95,6 +97,32 @@ describe('mfa with a phone', () => {
     dataOf(await client.mfa.verify({ factorId: enrolled.id, challengeId: challenged.id, code }))
     expect(await levelOf(client)).toEqual(['aal2', 'aal2'])
     expect(dataOf(await client.mfa.listFactors()).phone).toMatchObject([{ id: enrolled.id, phone }])
+  })
+})
+
+describe('mfa.recoveryCodes', () => {
+  it('makes, counts, uses, replaces and removes codes', async () => {
+    const { client, email, password } = await signUp()
+    expect((await client.mfa.recoveryCodes.getStatus()).error).toMatchObject({ code: 'mfa_factor_not_found' })
+    await addApp(client)
+    const made = dataOf(await client.mfa.recoveryCodes.generate({ friendlyName: 'Paper' }))
+    expect(made).toMatchObject({ type: 'recovery_code', friendly_name: 'Paper', total: 10 })
+    expect(dataOf(await client.mfa.recoveryCodes.getStatus())).toMatchObject({ id: made.id, total: 10, remaining: 10 })
+
+    const other = service.newClient({ experimental: { recoveryCodes: true } })
+    dataOf(await other.signInWithPassword({ email, password }))
+    const wrong = await other.mfa.recoveryCodes.verify({ code: 'nonsense' })
+    expect(wrong.error).toMatchObject({ code: 'mfa_verification_failed' })
+    const session = dataOf(await other.mfa.recoveryCodes.verify({ code: made.codes[0]?.toUpperCase() ?? '' }))
+    expect(session.user.factors?.map(({ factor_type }) => factor_type)).toEqual(['totp', 'recovery_code'])
+    expect(await levelOf(other)).toEqual(['aal2', 'aal2'])
+    expect(dataOf(await other.mfa.listFactors()).recovery_code).toMatchObject([{ id: made.id }])
+    expect(dataOf(await other.mfa.recoveryCodes.getStatus()).remaining).toBe(9)
+
+    const replaced = dataOf(await other.mfa.recoveryCodes.regenerate())
+    expect(replaced).toMatchObject({ id: made.id, total: 10 })
+    expect(replaced.codes).not.toEqual(made.codes)
+    expect(dataOf(await other.mfa.recoveryCodes.unenroll())).toEqual({ id: made.id })
   })
 })
 

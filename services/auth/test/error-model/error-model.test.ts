@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import * as catalogue from '../../src/errors.ts'
+import * as factorCatalogue from '../../src/factor-errors.ts'
 import { openTestApp, type TestApp } from '../auth-app.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 import { accountErrors } from './account-errors.ts'
@@ -12,7 +13,7 @@ import { sessionErrors } from './session-errors.ts'
 import { signInErrors } from './sign-in-errors.ts'
 
 const tables = [requestErrors, sessionErrors, signInErrors, messageErrors, accountErrors, adminErrors, factorErrors]
-const errors = Object.entries(catalogue)
+const errors = Object.entries({ ...catalogue, ...factorCatalogue })
 
 const services = new Map<string, Promise<MailApp>>()
 const broken: TestApp[] = []

@@ -57,6 +57,23 @@ const challengeOfDisabled = (settings: Settings, values: Record<string, string>)
     { settings },
   )
 
+const RECOVERY = {
+  AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true',
+  AUTH_MFA_RECOVERY_CODES_VERIFY_ENABLED: 'true',
+}
+
+/** What somebody is told who has an authenticator app and recovery codes. */
+const withCodes = (toRequest: (headers: Record<string, string>, service: MailApp) => Promise<Request> | Request) =>
+  ask(
+    async (person, service) => {
+      const { headers } = await addApp(service, person.headers, 'app')
+      await service.post('/factors/recovery-codes', {}, headers)
+      return toRequest(headers, service)
+    },
+    { settings: RECOVERY },
+  )
+const guess = (headers: Record<string, string>) => post('/factors/recovery-codes/verify', { code: 'x' }, headers)
+
 /** Errors of second factors. */
 export const factorErrors: ErrorCases = {
   anonymousNotAllowed: [
@@ -136,4 +153,15 @@ export const factorErrors: ErrorCases = {
       { settings: PHONE },
     ),
   ],
+  recoveryEnrollDisabled: [ask(({ headers }) => post('/factors/recovery-codes', {}, headers))],
+  recoveryVerifyDisabled: [ask(({ headers }) => guess(headers))],
+  recoveryCodesAlone: [ask(({ headers }) => post('/factors/recovery-codes', {}, headers), { settings: RECOVERY })],
+  recoveryCodesExist: [withCodes((headers) => post('/factors/recovery-codes', {}, headers))],
+  recoveryCodesLocked: [
+    withCodes(async (headers, service) => {
+      for (let count = 0; count < 5; count += 1) await service.app.inject(guess(headers))
+      return guess(headers)
+    }),
+  ],
+  recoveryCodeWrong: [withCodes((headers) => guess(headers))],
 }

@@ -1,0 +1,92 @@
+import { defineError } from '@trestle/common/errors/define-error.ts'
+
+// The errors of second factors and passkeys (contract 2.3), as errors.ts has all others.
+
+export const factorNotFound = defineError(404, 'mfa_factor_not_found', 'Factor not found')
+export const anonymousNotAllowed = defineError(
+  403,
+  'no_authorization',
+  'Anonymous user not allowed to perform these actions',
+)
+export const enrollNeedsSecondFactor = defineError(403, 'insufficient_aal', 'AAL2 required to enroll a new factor')
+export const unenrollNeedsSecondFactor = defineError(
+  422,
+  'insufficient_aal',
+  'AAL2 required to unenroll verified factor',
+)
+export const phoneFactorExists = defineError(
+  422,
+  'mfa_verified_factor_exists',
+  'A verified phone factor already exists, unenroll the existing factor to continue',
+)
+export const tooManyFactors = defineError(
+  422,
+  'too_many_enrolled_mfa_factors',
+  'Maximum number of verified factors reached, unenroll to continue',
+)
+export const totpEnrollDisabled = defineError(422, 'mfa_totp_enroll_not_enabled', 'MFA enroll is disabled for TOTP')
+export const totpVerifyDisabled = defineError(
+  422,
+  'mfa_totp_verify_not_enabled',
+  'MFA verification is disabled for TOTP',
+)
+export const phoneEnrollDisabled = defineError(422, 'mfa_phone_enroll_not_enabled', 'MFA enroll is disabled for Phone')
+export const phoneVerifyDisabled = defineError(
+  422,
+  'mfa_phone_verify_not_enabled',
+  'MFA verification is disabled for Phone',
+)
+export const webauthnEnrollDisabled = defineError(
+  422,
+  'mfa_webauthn_enroll_not_enabled',
+  'MFA enroll is disabled for WebAuthn',
+)
+export const webauthnVerifyDisabled = defineError(
+  422,
+  'mfa_webauthn_verify_not_enabled',
+  'MFA verification is disabled for WebAuthn',
+)
+export const challengeNotFound = defineError(
+  422,
+  'mfa_factor_not_found',
+  'MFA factor with the provided challenge ID not found',
+)
+export const challengeMismatch = defineError(
+  422,
+  'mfa_ip_address_mismatch',
+  'Challenge and verify IP addresses mismatch.',
+)
+export const challengeExpired = defineError(422, 'mfa_challenge_expired', 'MFA challenge has expired')
+export const totpCodeWrong = defineError(422, 'mfa_verification_failed', 'Invalid TOTP code entered')
+export const phoneFactorCodeWrong = defineError(422, 'mfa_verification_failed', 'Invalid MFA Phone code entered')
+export const recoveryEnrollDisabled = defineError(
+  422,
+  'mfa_recovery_codes_enroll_not_enabled',
+  'MFA enroll is disabled for recovery codes',
+)
+export const recoveryVerifyDisabled = defineError(
+  422,
+  'mfa_recovery_codes_verify_not_enabled',
+  'MFA verification is disabled for recovery codes',
+)
+export const recoveryCodesAlone = defineError(
+  422,
+  'mfa_recovery_codes_sole_factor',
+  'Recovery codes need another verified factor beside them',
+)
+export const recoveryCodesExist = defineError(
+  422,
+  'mfa_verified_factor_exists',
+  'Recovery codes already exist, regenerate them instead',
+)
+export const recoveryCodesLocked = defineError(
+  429,
+  'mfa_recovery_codes_locked',
+  'Too many wrong recovery codes, please retry later',
+)
+export const recoveryCodeWrong = defineError(422, 'mfa_verification_failed', 'Invalid recovery code entered')
+export const factorNameTaken = defineError(
+  422,
+  'mfa_factor_name_conflict',
+  'A factor with that friendly name for this user already exists',
+)

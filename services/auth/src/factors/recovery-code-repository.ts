@@ -1,0 +1,86 @@
+import { type Kysely, sql } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import type { Factor } from './factor.ts'
+import { toFactor } from './factor-repository.ts'
+
+type Database = Kysely<AuthDatabase>
+
+/** Guesses in a time, whoever makes them (contract 4.10). */
+const GUESSES_MAX = 5
+const WINDOW_MS = 15 * 60_000
+
+/** Finds the factor that the recovery codes of a user hang below. */
+export async function findRecoveryFactor(db: Database, userId: string): Promise<Factor | undefined> {
+  const query = db.selectFrom('mfa_factors').selectAll().where('user_id', '=', userId)
+  const row = await query.where('factor_type', '=', 'recovery_code').executeTakeFirst()
+  return row && toFactor(row)
+}
+
+/** How many codes a set has, and how many of them nobody has used. */
+export async function countRecoveryCodes(
+  db: Database,
+  factorId: string,
+): Promise<{ readonly total: number; readonly remaining: number }> {
+  return db
+    .selectFrom('mfa_recovery_codes')
+    .select([
+      sql<number>`count(*)::int`.as('total'),
+      sql<number>`(count(*) FILTER (WHERE used_at IS NULL))::int`.as('remaining'),
+    ])
+    .where('factor_id', '=', factorId)
+    .executeTakeFirstOrThrow()
+}
+
+/** Puts a set of codes in the place of the one before; whoever was locked out may guess again. */
+export async function replaceRecoveryCodes(
+  trx: Database,
+  { factorId, hashes, now }: { readonly factorId: string; readonly hashes: readonly Buffer[]; readonly now: Date },
+): Promise<void> {
+  await trx.deleteFrom('mfa_recovery_codes').where('factor_id', '=', factorId).execute()
+  const rows = hashes.map((hash) => ({ factor_id: factorId, code_hash: hash }))
+  await trx.insertInto('mfa_recovery_codes').values(rows).execute()
+  await forgetGuesses(trx, factorId, now)
+}
+
+/**
+ * Counts a guess before it is compared.
+ * @returns undefined where it may be, else the milliseconds until the next one may
+ */
+export async function claimRecoveryGuess(db: Database, factorId: string, now: Date): Promise<number | undefined> {
+  const windowStart = new Date(now.getTime() - WINDOW_MS)
+  const isRunning = sql<boolean>`coalesce(failing_since > ${windowStart}, false)`
+  const { numUpdatedRows } = await db
+    .updateTable('mfa_factors')
+    .set({
+      failed_attempts: sql`CASE WHEN ${isRunning} THEN failed_attempts + 1 ELSE 1 END`,
+      failing_since: sql`CASE WHEN ${isRunning} THEN failing_since ELSE ${now}::timestamptz END`,
+    })
+    .where('id', '=', factorId)
+    .where(sql<boolean>`NOT (${isRunning} AND failed_attempts >= ${GUESSES_MAX})`)
+    .executeTakeFirst()
+  if (numUpdatedRows > 0n) return undefined
+  const row = await db.selectFrom('mfa_factors').select('failing_since').where('id', '=', factorId).executeTakeFirst()
+  return Math.max(0, Date.parse(row?.failing_since ?? now.toISOString()) - windowStart.getTime())
+}
+
+/** Uses a code up, and forgets the guesses before it. False for a wrong one, and when another request was first. */
+export async function consumeRecoveryCode(
+  trx: Database,
+  { factorId, hash, now }: { readonly factorId: string; readonly hash: Buffer; readonly now: Date },
+): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('mfa_recovery_codes')
+    .set({ used_at: now })
+    .where('factor_id', '=', factorId)
+    .where('code_hash', '=', hash)
+    .where('used_at', 'is', null)
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) return false
+  await forgetGuesses(trx, factorId, now)
+  return true
+}
+
+async function forgetGuesses(trx: Database, factorId: string, now: Date): Promise<void> {
+  const values = { failed_attempts: 0, failing_since: null, updated_at: now }
+  await trx.updateTable('mfa_factors').set(values).where('id', '=', factorId).execute()
+}

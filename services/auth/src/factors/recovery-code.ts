@@ -1,0 +1,32 @@
+import { createHmac } from 'node:crypto'
+
+/** Without 0 and 1, which look like letters. */
+const ALPHABET = 'abcdefghijklmnopqrstuvwxyz23456789'
+const LENGTH = 16
+const RANDOM_BYTES = 24
+const CODES = 10
+
+/** A set of codes. Each is cut from 192 random bits, so that its bias is below 2^-110. */
+export function makeRecoveryCodes(randomBytes: (size: number) => Buffer): readonly string[] {
+  return Array.from({ length: CODES }, () => toCode(randomBytes(RANDOM_BYTES)))
+}
+
+function toCode(random: Buffer): string {
+  let rest = BigInt(`0x${random.toString('hex')}`)
+  const base = BigInt(ALPHABET.length)
+  return Array.from({ length: LENGTH }, () => {
+    const letter = ALPHABET.charAt(Number(rest % base))
+    rest /= base
+    return letter
+  }).join('')
+}
+
+/** A code as it was given out, from what somebody types: case, white space and `-` do not matter. */
+export function normaliseRecoveryCode(typed: string): string {
+  return typed.toLowerCase().replaceAll(/[\s-]/g, '')
+}
+
+/** How a code lies in its row (contract 8.2). @param code normalised */
+export function hashRecoveryCode(serverKey: Buffer, factorId: string, code: string): Buffer {
+  return createHmac('sha256', serverKey).update(`recovery-code\0${factorId}\0${code}`).digest()
+}

@@ -1,0 +1,22 @@
+import { z } from 'zod'
+import type { Factor } from './factor.ts'
+
+/** A set of recovery codes as its owner sees it this once (contract 4.10). */
+export const recoveryCodesSchema = z.object({
+  id: z.guid(),
+  type: z.literal('recovery_code'),
+  friendly_name: z.string(),
+  total: z.int(),
+  codes: z.array(z.string()),
+})
+
+export function toRecoveryCodesView({
+  factor,
+  codes,
+}: {
+  readonly factor: Factor
+  readonly codes: readonly string[]
+}): z.output<typeof recoveryCodesSchema> {
+  const { id, friendlyName } = factor
+  return { id, type: 'recovery_code', friendly_name: friendlyName ?? '', total: codes.length, codes: [...codes] }
+}

@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { addApp, claimsOf } from '../../../test/authenticator-app.ts'
+import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
+import { OPERATOR } from '../../../test/forged-token.ts'
+import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
+import { createSignedIn, signIn } from '../../../test/signed-in.ts'
+
+let test: MailApp
+beforeAll(async () => {
+  test = await openMailApp({
+    AUTH_DB_NAMESPACE: 'app',
+    AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true',
+    AUTH_MFA_RECOVERY_CODES_VERIFY_ENABLED: 'true',
+    AUTH_MAILER_NOTIFICATIONS_MFA_FACTOR_ENROLLED_ENABLED: 'true',
+    AUTH_MAILER_NOTIFICATIONS_MFA_FACTOR_UNENROLLED_ENABLED: 'true',
+  })
+})
+afterAll(() => test.close())
+
+type Headers = { readonly authorization: string }
+const PATH = '/factors/recovery-codes'
+const generate = (headers: Headers, payload: object = {}) => test.post(PATH, payload, headers)
+const regenerate = (headers: Headers) => test.post(`${PATH}/regenerate`, {}, headers)
+const verify = (headers: Headers, code?: string) => test.post(`${PATH}/verify`, { code }, headers)
+const readStatus = async (headers: Headers) => (await test.app.inject({ url: PATH, headers })).json()
+const remove = (headers: Headers) => test.app.inject({ method: 'DELETE', url: PATH, headers })
+const expectFailure = (method: 'GET' | 'POST' | 'DELETE', url: string, headers: Headers, failure: Failure) =>
+  failWith(test, { method, url, headers, ...(method === 'POST' ? { payload: {} } : {}) }, failure)
+
+const NOT_FOUND = [404, 'mfa_factor_not_found', 'Factor not found'] as const
+const WRONG = [422, 'mfa_verification_failed', 'Invalid recovery code entered'] as const
+const NEEDS_AAL2 = [403, 'insufficient_aal', 'AAL2 required to enroll a new factor'] as const
+
+/** Somebody with an authenticator app, in a session of aal2; and another session of theirs, of aal1. */
+async function createWithApp() {
+  const person = await createSignedIn(test)
+  const raised = await addApp(test, person.headers, 'app')
+  return { ...person, ...raised, later: await signIn(test, person) }
+}
+
+async function createWithCodes() {
+  const person = await createWithApp()
+  const { id, codes } = (await generate(person.headers)).json()
+  return { ...person, id: String(id), codes: codes as readonly string[] }
+}
+
+describe('POST /factors/recovery-codes', () => {
+  it('200: ten codes, this once, and a mail', async () => {
+    const { headers, email } = await createWithApp()
+    const answer = await generate(headers)
+    const codes = answer.json().codes
+    expect([answer.statusCode, answer.json()]).toEqual([
+      200,
+      { id: expect.any(String), type: 'recovery_code', friendly_name: 'Recovery codes', total: 10, codes },
+    ])
+    expect(codes).toHaveLength(10)
+    for (const code of codes) expect(code).toMatch(/^[a-z2-9]{16}$/)
+    const { id } = answer.json()
+    expect(await readStatus(headers)).toEqual({ id, type: 'recovery_code', total: 10, remaining: 10 })
+    const { factors } = (await test.app.inject({ url: '/user', headers })).json()
+    expect(factors.at(-1)).toMatchObject({ id, factor_type: 'recovery_code', status: 'verified' })
+    await test.readMail(email)
+    expect((await test.readMail(email)).mail.text).toContain('(recovery_code)')
+  })
+
+  it('200: under a name, without a body too', async () => {
+    const { headers } = await createWithApp()
+    expect((await generate(headers, { friendly_name: 'Safe' })).json().friendly_name).toBe('Safe')
+    const { headers: other } = await createWithApp()
+    const answer = await test.app.inject({ method: 'POST', url: PATH, headers: other })
+    expect(answer.json().friendly_name).toBe('Recovery codes')
+  })
+
+  it('403 and 422: beside no factor, below aal2, a second set, a name that is taken', async () => {
+    const { headers: nobody } = await createSignedIn(test)
+    const alone = 'Recovery codes need another verified factor beside them'
+    await expectFailure('POST', PATH, nobody, [422, 'mfa_recovery_codes_sole_factor', alone])
+    const { headers, later } = await createWithApp()
+    await expectFailure('POST', PATH, later.headers, NEEDS_AAL2)
+    const payload = { friendly_name: 'app' }
+    const taken = 'A factor with the friendly name "app" for this user already exists'
+    await failWith(test, { method: 'POST', url: PATH, headers, payload }, [422, 'mfa_factor_name_conflict', taken])
+    const answers = await Promise.all(Array.from({ length: 5 }, () => generate(headers)))
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 422, 422, 422, 422])
+    const exist = 'Recovery codes already exist, regenerate them instead'
+    await expectFailure('POST', PATH, headers, [422, 'mfa_verified_factor_exists', exist])
+  })
+})
+
+describe('POST /factors/recovery-codes/verify', () => {
+  it('200: a session of aal2, once, however it is typed', async () => {
+    const person = await createWithCodes()
+    const { later, codes } = person
+    const [first = '', second = ''] = codes
+    const typed = ` ${first.toUpperCase().replaceAll(/(.{4})(?=.)/g, '$1-')}\n`
+    const answer = await verify(later.headers, typed)
+    expect(answer.statusCode).toBe(200)
+    const claims = claimsOf(answer.json().access_token)
+    expect(claims).toMatchObject({ aal: 'aal2', session_id: later.sessionId })
+    expect(claims.amr).toMatchObject([{ method: 'mfa/recovery_code' }, { method: 'password' }])
+    expect(await readStatus(person.headers)).toMatchObject({ total: 10, remaining: 9 })
+    expect((await verify(later.headers, first)).json()).toEqual({ code: 422, error_code: WRONG[1], msg: WRONG[2] })
+    expect((await verify(later.headers, second)).statusCode).toBe(200)
+  })
+
+  it('200 and 422: of many that use one code at once, one is let in', async () => {
+    const { later, codes } = await createWithCodes()
+    const answers = await Promise.all(Array.from({ length: 50 }, () => verify(later.headers, codes[0])))
+    expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(1)
+    expect(answers.filter(({ statusCode }) => statusCode >= 500)).toEqual([])
+  })
+
+  it('429: five guesses in a quarter of an hour, also at once; the right code is refused then too', async () => {
+    const { later, codes, headers } = await createWithCodes()
+    const answers = await Promise.all(Array.from({ length: 12 }, () => verify(later.headers, 'a'.repeat(16))))
+    expect(answers.map((answer) => answer.json().error_code).sort()).toEqual([
+      ...Array(5).fill('mfa_recovery_codes_locked').concat(Array(2).fill('mfa_recovery_codes_locked')),
+      ...Array(5).fill('mfa_verification_failed'),
+    ])
+    const locked = await verify(later.headers, codes[0])
+    expect([locked.statusCode, locked.json().error_code]).toEqual([429, 'mfa_recovery_codes_locked'])
+    expect(locked.headers['retry-after']).toBe('900')
+    test.clock.advance(899_999)
+    expect((await verify(later.headers, codes[0])).headers['retry-after']).toBe('1')
+    test.clock.advance(1)
+    expect((await verify(later.headers, codes[0])).statusCode).toBe(200)
+    // The right one has made an end of it: five guesses are free again.
+    for (let guess = 0; guess < 4; guess += 1) expect((await verify(headers, 'x')).statusCode).toBe(422)
+    expect((await verify(headers, codes[1])).statusCode).toBe(200)
+  })
+
+  it('404 and 422: who has none; no code', async () => {
+    const { headers } = await createSignedIn(test)
+    await expectFailure('POST', `${PATH}/verify`, headers, NOT_FOUND)
+    const { later } = await createWithCodes()
+    await expectFailure('POST', `${PATH}/verify`, later.headers, WRONG)
+  })
+})
+
+describe('POST /factors/recovery-codes/regenerate', () => {
+  it('200: other codes under the same id and name, and whoever was locked out may guess again', async () => {
+    const { headers, later, id, codes } = await createWithCodes()
+    for (let guess = 0; guess < 6; guess += 1) await verify(later.headers, 'wrong')
+    await expectFailure('POST', `${PATH}/regenerate`, later.headers, NEEDS_AAL2)
+    const answer = (await regenerate(headers)).json()
+    expect(answer).toMatchObject({ id, friendly_name: 'Recovery codes', total: 10 })
+    expect((await verify(later.headers, codes[0])).statusCode).toBe(422)
+    expect((await verify(later.headers, answer.codes[0])).statusCode).toBe(200)
+  })
+
+  it('404: where there are none', async () => {
+    const { headers } = await createWithApp()
+    await expectFailure('POST', `${PATH}/regenerate`, headers, NOT_FOUND)
+  })
+})
+
+describe('DELETE /factors/recovery-codes', () => {
+  it('200: in a session of aal2; sessions that they have raised fall to aal1', async () => {
+    const { headers, later, id, codes } = await createWithCodes()
+    const needed = [422, 'insufficient_aal', 'AAL2 required to unenroll verified factor'] as const
+    await expectFailure('DELETE', PATH, later.headers, needed)
+    const { refresh_token } = (await verify(later.headers, codes[0])).json()
+    const removed = await remove(headers)
+    expect([removed.statusCode, removed.json()]).toEqual([200, { id }])
+    const refreshed = await test.post('/token?grant_type=refresh_token', { refresh_token })
+    expect(claimsOf(refreshed.json().access_token)).toMatchObject({ aal: 'aal1', amr: [{ method: 'password' }] })
+    await expectFailure('DELETE', PATH, headers, NOT_FOUND)
+    await expectFailure('GET', PATH, headers, NOT_FOUND)
+  })
+
+  it('422: nor by the path of other factors', async () => {
+    const { headers, id } = await createWithCodes()
+    await expectFailure('DELETE', `/factors/${id}`, headers, NOT_FOUND)
+    await expectFailure('POST', `/factors/${id}/challenge`, headers, NOT_FOUND)
+  })
+})
+
+describe('the last other factor', () => {
+  it.each(['its owner', 'an admin'] as const)('takes the codes with it when %s removes it', async (who) => {
+    const { user, headers, app } = await createWithCodes()
+    const path = who === 'an admin' ? `/admin/users/${user.id}/factors` : '/factors'
+    const request = { url: `${path}/${app.factorId}`, headers: who === 'an admin' ? OPERATOR : headers }
+    expect((await test.app.inject({ method: 'DELETE', ...request })).statusCode).toBe(200)
+    expect((await test.app.inject({ url: '/user', headers })).json().factors).toBeUndefined()
+  })
+})

@@ -1,0 +1,60 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorSchema } from '../../error-envelope.ts'
+import { recoveryCodesSchema, toRecoveryCodesView } from '../../factors/recovery-codes-view.ts'
+import { requireFriendlyName } from '../../factors/require-friendly-name.ts'
+import { authenticate } from '../../plugins/authenticate.ts'
+import { noStore } from '../../plugins/headers.ts'
+import { generateRecoveryCodes } from '../../use-cases/generate-recovery-codes.ts'
+import { getRecoveryCodes } from '../../use-cases/get-recovery-codes.ts'
+import { unenrollFactor } from '../../use-cases/unenroll-factor.ts'
+
+const GenerateBody = z.object({ friendly_name: z.string().optional() }).nullish()
+const statusSchema = z.object({
+  id: z.guid(),
+  type: z.literal('recovery_code'),
+  total: z.int(),
+  remaining: z.int(),
+})
+const errors = { '4xx': errorSchema, '5xx': errorSchema } as const
+
+const USUAL_NAME = 'Recovery codes'
+
+/** `GET`, `POST` and `DELETE /factors/recovery-codes`: codes for who has lost every other second factor. */
+export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  await app.register(noStore)
+  await app.register(authenticate)
+
+  app.get(
+    '/factors/recovery-codes',
+    { schema: { summary: 'How many recovery codes are left', response: { 200: statusSchema, ...errors } } },
+    async ({ caller }) => {
+      const { factor, total, remaining } = await getRecoveryCodes(deps, caller)
+      return { id: factor.id, type: 'recovery_code' as const, total, remaining }
+    },
+  )
+
+  app.post(
+    '/factors/recovery-codes',
+    {
+      schema: {
+        summary: 'Make recovery codes; they are shown this once',
+        body: GenerateBody,
+        response: { 200: recoveryCodesSchema, ...errors },
+      },
+    },
+    async ({ caller, clientAddress, body }) => {
+      const friendlyName = requireFriendlyName(body?.friendly_name || USUAL_NAME)
+      return toRecoveryCodesView(await generateRecoveryCodes(deps, { caller, friendlyName, ip: clientAddress.audit }))
+    },
+  )
+
+  app.delete(
+    '/factors/recovery-codes',
+    { schema: { summary: 'Take the recovery codes away', response: { 200: z.object({ id: z.guid() }), ...errors } } },
+    async ({ caller, clientAddress }) => ({
+      id: await unenrollFactor(deps, { caller, which: 'recovery-codes', ip: clientAddress.audit }),
+    }),
+  )
+}

@@ -1,0 +1,25 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { errorSchema } from '../../../error-envelope.ts'
+import { recoveryCodesSchema, toRecoveryCodesView } from '../../../factors/recovery-codes-view.ts'
+import { authenticate } from '../../../plugins/authenticate.ts'
+import { noStore } from '../../../plugins/headers.ts'
+import { regenerateRecoveryCodes } from '../../../use-cases/generate-recovery-codes.ts'
+
+/** `POST /factors/recovery-codes/regenerate` */
+export const regenerateRecoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  await app.register(noStore)
+  await app.register(authenticate)
+
+  app.post(
+    '/factors/recovery-codes/regenerate',
+    {
+      schema: {
+        summary: 'Make other recovery codes; those of before are worth nothing any more',
+        response: { 200: recoveryCodesSchema, '4xx': errorSchema, '5xx': errorSchema },
+      },
+    },
+    async ({ caller, clientAddress }) =>
+      toRecoveryCodesView(await regenerateRecoveryCodes(deps, { caller, ip: clientAddress.audit })),
+  )
+}

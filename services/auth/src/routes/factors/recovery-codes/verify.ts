@@ -1,0 +1,34 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorSchema } from '../../../error-envelope.ts'
+import { authenticate } from '../../../plugins/authenticate.ts'
+import { noStore } from '../../../plugins/headers.ts'
+import { readSessionOrigin } from '../../../plugins/session-origin.ts'
+import { sessionViewSchema, toSessionView } from '../../../sessions/session-view.ts'
+import { verifyRecoveryCode } from '../../../use-cases/verify-recovery-code.ts'
+
+const VerifyBody = z.object({ code: z.string().optional() })
+
+/** `POST /factors/recovery-codes/verify` */
+export const verifyRecoveryCodeRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  await app.register(noStore)
+  await app.register(authenticate)
+
+  app.post(
+    '/factors/recovery-codes/verify',
+    {
+      config: { rateBucket: 'factor-verify' },
+      schema: {
+        summary: 'Use a recovery code up, for a session of aal2',
+        body: VerifyBody,
+        response: { 200: sessionViewSchema, '4xx': errorSchema, '5xx': errorSchema },
+      },
+    },
+    async (request) => {
+      const { caller, clientAddress, body } = request
+      const origin = { ...readSessionOrigin(request), address: clientAddress.trusted }
+      return toSessionView(deps, await verifyRecoveryCode(deps, { caller, code: body.code ?? '', ...origin }))
+    },
+  )
+}

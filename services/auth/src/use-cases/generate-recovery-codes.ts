@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto'
+import { violatedConstraint } from '@trestle/database/violations.ts'
+import type { Transaction } from 'kysely'
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import {
+  enrollNeedsSecondFactor,
+  factorNameTaken,
+  factorNotFound,
+  recoveryCodesAlone,
+  recoveryCodesExist,
+  recoveryEnrollDisabled,
+} from '../factor-errors.ts'
+import type { Factor } from '../factors/factor.ts'
+import { insertFactor, listFactors } from '../factors/factor-repository.ts'
+import { isEnrolled } from '../factors/factor-switches.ts'
+import { hashRecoveryCode, makeRecoveryCodes } from '../factors/recovery-code.ts'
+import { findRecoveryFactor, replaceRecoveryCodes } from '../factors/recovery-code-repository.ts'
+import { notify } from '../mail/notification.ts'
+import type { Caller } from '../sessions/caller.ts'
+import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
+import { lockCaller } from './find-caller.ts'
+
+export interface RecoveryCodesRequest {
+  readonly caller: Caller
+  /** For the audit trail. */
+  readonly ip: string
+}
+
+/** A set of codes, known in the clear this once. */
+export interface RecoveryCodes {
+  readonly factor: Factor
+  readonly codes: readonly string[]
+}
+
+/**
+ * Gives a user their first set of recovery codes (contract 4.10).
+ * @throws recoveryEnrollDisabled, sessionNotFound, anonymousNotAllowed, recoveryCodesAlone, enrollNeedsSecondFactor,
+ *   recoveryCodesExist, factorNameTaken
+ */
+export async function generateRecoveryCodes(
+  deps: AuthDeps,
+  { caller, friendlyName, ip }: RecoveryCodesRequest & { readonly friendlyName: string },
+): Promise<RecoveryCodes> {
+  requireEnabled(deps)
+  try {
+    return await deps.db.transaction().execute(async (trx) => {
+      const owner = requireFactorOwner(await lockCaller(trx, deps, caller))
+      const { user, session } = owner
+      const others = (await listFactors(trx, user.id)).filter(({ status }) => status === 'verified')
+      if (!others.some(isEnrolled)) throw recoveryCodesAlone()
+      if (session.aal !== 'aal2') throw enrollNeedsSecondFactor()
+      if (!others.every(isEnrolled)) throw recoveryCodesExist()
+      const factor = await insertRecoveryFactor(trx, deps, owner, friendlyName)
+      const codes = await issueCodes(trx, deps, factor)
+      await notify(trx, deps, user, { name: 'MFA_FACTOR_ENROLLED', variables: { FactorType: 'recovery_code' } })
+      const traits = { factor_id: factor.id, factor_type: factor.factorType }
+      await recordAudit(trx, deps, { action: 'factor_in_progress', actor: user, sessionId: session.id, ip, traits })
+      return { factor, codes }
+    })
+  } catch (error) {
+    if (violatedConstraint(error, deps.names) !== 'mfa_factors_name_key') throw error
+    throw factorNameTaken({
+      message: `A factor with the friendly name "${friendlyName}" for this user already exists`,
+    })
+  }
+}
+
+/**
+ * Puts a new set in the place of the one that a user has. @throws as above, and factorNotFound where there is none
+ */
+export async function regenerateRecoveryCodes(
+  deps: AuthDeps,
+  { caller, ip }: RecoveryCodesRequest,
+): Promise<RecoveryCodes> {
+  requireEnabled(deps)
+  return deps.db.transaction().execute(async (trx) => {
+    const { user, session } = requireFactorOwner(await lockCaller(trx, deps, caller))
+    const factor = await findRecoveryFactor(trx, user.id)
+    if (!factor) throw factorNotFound()
+    if (session.aal !== 'aal2') throw enrollNeedsSecondFactor()
+    const codes = await issueCodes(trx, deps, factor)
+    const traits = { factor_id: factor.id }
+    await recordAudit(trx, deps, { action: 'factor_updated', actor: user, sessionId: session.id, ip, traits })
+    return { factor, codes }
+  })
+}
+
+function requireEnabled({ config }: Pick<AuthDeps, 'config'>): void {
+  if (!config.mfa.recoveryCodes.enrollEnabled) throw recoveryEnrollDisabled()
+}
+
+function insertRecoveryFactor(
+  trx: Transaction<AuthDatabase>,
+  { now }: Pick<AuthDeps, 'now'>,
+  { user }: FactorOwner,
+  friendlyName: string,
+): Promise<Factor> {
+  const at = now()
+  return insertFactor(trx, {
+    id: randomUUID(),
+    user_id: user.id,
+    friendly_name: friendlyName,
+    factor_type: 'recovery_code',
+    // Nothing has to be proven: the codes are shown to whoever has just shown another factor.
+    status: 'verified',
+    created_at: at,
+    updated_at: at,
+  })
+}
+
+async function issueCodes(
+  trx: Transaction<AuthDatabase>,
+  { now, randomBytes, serverKeys }: Pick<AuthDeps, 'now' | 'randomBytes' | 'serverKeys'>,
+  { id: factorId }: Factor,
+): Promise<readonly string[]> {
+  const codes = makeRecoveryCodes(randomBytes)
+  const hashes = codes.map((code) => hashRecoveryCode(serverKeys.hmac, factorId, code))
+  await replaceRecoveryCodes(trx, { factorId, hashes, now: now() })
+  return codes
+}

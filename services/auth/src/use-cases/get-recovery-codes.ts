@@ -1,0 +1,18 @@
+import type { AuthDeps } from '../deps.ts'
+import { factorNotFound } from '../factor-errors.ts'
+import type { Factor } from '../factors/factor.ts'
+import { countRecoveryCodes, findRecoveryFactor } from '../factors/recovery-code-repository.ts'
+import type { Caller } from '../sessions/caller.ts'
+import { requireFactorOwner } from './factor-owner.ts'
+import { findCaller } from './find-caller.ts'
+
+/** How many codes the caller has left. @throws factorNotFound where they have never had any */
+export async function getRecoveryCodes(
+  deps: AuthDeps,
+  caller: Caller,
+): Promise<{ readonly factor: Factor; readonly total: number; readonly remaining: number }> {
+  const { user } = requireFactorOwner(await findCaller(deps, caller))
+  const factor = await findRecoveryFactor(deps.db, user.id)
+  if (!factor) throw factorNotFound()
+  return { factor, ...(await countRecoveryCodes(deps.db, factor.id)) }
+}

@@ -1,0 +1,63 @@
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDeps } from '../deps.ts'
+import { sessionNotFound } from '../errors.ts'
+import { factorNotFound, recoveryCodesLocked, recoveryCodeWrong, recoveryVerifyDisabled } from '../factor-errors.ts'
+import { FACTOR_METHODS } from '../factors/factor.ts'
+import { hashRecoveryCode, normaliseRecoveryCode } from '../factors/recovery-code.ts'
+import { claimRecoveryGuess, consumeRecoveryCode, findRecoveryFactor } from '../factors/recovery-code-repository.ts'
+import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
+import { retryAfterSeconds } from '../rate-limits/windows.ts'
+import type { Caller } from '../sessions/caller.ts'
+import { promoteSession } from '../sessions/promote-session.ts'
+import type { IssuedSession } from '../sessions/session.ts'
+import type { SessionOrigin } from '../sessions/session-repository.ts'
+import { requireFactorOwner } from './factor-owner.ts'
+import { findCaller, lockCaller } from './find-caller.ts'
+
+export interface VerifyRecoveryCode extends SessionOrigin {
+  readonly caller: Caller
+  /** As typed. */
+  readonly code: string
+  /** The client's address, as far as limits may believe it. */
+  readonly address: string
+}
+
+/**
+ * Raises a session to aal2 by a recovery code, which is used up (contract 4.10).
+ * @throws recoveryVerifyDisabled, factorNotFound, recoveryCodesLocked, recoveryCodeWrong
+ */
+export async function verifyRecoveryCode(deps: AuthDeps, input: VerifyRecoveryCode): Promise<IssuedSession> {
+  const { db, config, now, serverKeys } = deps
+  if (!config.mfa.recoveryCodes.verifyEnabled) throw recoveryVerifyDisabled()
+  const { user } = requireFactorOwner(await findCaller(deps, input.caller))
+  const factor = await findRecoveryFactor(db, user.id)
+  if (!factor) throw factorNotFound()
+  const waitMs = await claimRecoveryGuess(db, factor.id, now())
+  if (waitMs !== undefined) throw recoveryCodesLocked({ headers: { 'retry-after': String(retryAfterSeconds(waitMs)) } })
+  const attempt = { identifier: user.id, address: input.address }
+  const hash = hashRecoveryCode(serverKeys.hmac, factor.id, normaliseRecoveryCode(input.code))
+  const session = (await isBlocked(deps, attempt))
+    ? undefined
+    : await promote(deps, input, { factorId: factor.id, hash })
+  if (session) return session
+  await recordFailure(deps, attempt)
+  throw recoveryCodeWrong()
+}
+
+/** @returns undefined for a wrong code, and for one that was used */
+async function promote(
+  deps: AuthDeps,
+  { caller, userAgent, ip }: VerifyRecoveryCode,
+  { factorId, hash }: { readonly factorId: string; readonly hash: Buffer },
+): Promise<IssuedSession | undefined> {
+  return deps.db.transaction().execute(async (trx) => {
+    const { user, session } = requireFactorOwner(await lockCaller(trx, deps, caller))
+    if (!(await consumeRecoveryCode(trx, { factorId, hash, now: deps.now() }))) return undefined
+    const shown = { userId: user.id, sessionId: session.id, factorId, method: FACTOR_METHODS.recovery_code }
+    const promoted = await promoteSession(trx, deps, { ...shown, userAgent, ip })
+    if (!promoted) throw sessionNotFound()
+    const traits = { factor_id: factorId }
+    await recordAudit(trx, deps, { action: 'verification_attempted', actor: user, sessionId: session.id, ip, traits })
+    return promoted
+  })
+}
