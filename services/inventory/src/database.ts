@@ -1,7 +1,8 @@
 import type { Generated } from 'kysely'
+import type { StockTables } from './stock-tables.ts'
 
 /** Rows of the schema `inventory`, columns as in SQL. 64-bit integers arrive as bigint. */
-export interface InventoryTables {
+export interface InventoryTables extends StockTables {
   readonly products: ProductTable
   readonly users: UserTable
 }

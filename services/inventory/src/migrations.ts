@@ -3,6 +3,7 @@ import { grantToRole, loginOf } from '@trestle/database/roles.ts'
 import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import type { InventoryConfig } from './config.ts'
 import { inventoryNames } from './deps.ts'
+import { appendOnlyTables } from './stock-tables.ts'
 import { serviceVersion } from './version.ts'
 
 /** What `inventory migrate` and the run at start work with: the migrations, then the grants to the service's role. */
@@ -17,7 +18,8 @@ export function migrateOptions(
     names,
     sources: inventoryMigrations,
     settings: { serviceVersion, role, login: serviceUrl && loginOf(serviceUrl) },
-    afterwards: role === undefined ? [] : [(db) => grantToRole(db, { names, role, serviceUrl, appendOnly: [] })],
+    afterwards:
+      role === undefined ? [] : [(db) => grantToRole(db, { names, role, serviceUrl, appendOnly: appendOnlyTables })],
   }
 }
 

@@ -1,10 +1,12 @@
 import { migrateDown, migrateUp, migrationStatus } from '@trestle/database/migrate.ts'
+import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { migrateOptions } from '../src/migrations.ts'
 
 const LONGEST_NAME = 30
+const count = Object.keys(inventoryMigrations).length
 
 let database: TemporaryDatabase
 let client: pg.Client
@@ -20,14 +22,19 @@ afterAll(async () => {
 const options = (databaseNamespace = '') =>
   migrateOptions({ migrationDatabaseUrl: database.url, databaseNamespace, databaseRole: 'inventory_service' })
 
-/** Tables, indexes, sequences and constraints of the schema, with what defines them. */
+/** Tables, types, indexes, sequences, constraints, functions and triggers of the schema, with what defines them. */
 async function describeSchema(): Promise<string[]> {
   const { rows } = await client.query(`
     SELECT c.relkind::text || ' ' || c.relname AS item, coalesce(pg_get_indexdef(c.oid), '') AS definition
-    FROM pg_class c WHERE c.relnamespace = 'inventory'::regnamespace AND c.relkind IN ('r', 'i', 'S')
+    FROM pg_class c WHERE c.relnamespace = 'inventory'::regnamespace AND c.relkind IN ('r', 'i', 'S', 'c')
     UNION ALL
     SELECT 'c ' || conname, pg_get_constraintdef(oid) FROM pg_constraint
     WHERE connamespace = 'inventory'::regnamespace AND contype <> 'n'
+    UNION ALL
+    SELECT 'f ' || proname, prosrc FROM pg_proc WHERE pronamespace = 'inventory'::regnamespace
+    UNION ALL
+    SELECT 't ' || t.tgname, pg_get_triggerdef(t.oid) FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+    WHERE NOT t.tgisinternal AND c.relnamespace = 'inventory'::regnamespace
     ORDER BY 1`)
   return rows.map(({ item, definition }) => `${item} ${definition}`.trim())
 }
@@ -38,7 +45,7 @@ const ownNames = (items: readonly string[]) =>
 describe('migrations of the inventory', () => {
   it('go up once, also when several processes start together', async () => {
     const results = await Promise.all([1, 2, 3].map(() => migrateUp(options())))
-    expect(results.map(({ migrations }) => migrations.length).sort()).toEqual([0, 0, 2])
+    expect(results.map(({ migrations }) => migrations.length).sort()).toEqual([0, 0, count])
     const status = await migrationStatus(options())
     expect(status.every(({ executedAt }) => executedAt !== undefined)).toBe(true)
   })
@@ -53,9 +60,7 @@ describe('migrations of the inventory', () => {
 
   it('go down to nothing and up to the same', async () => {
     const before = await describeSchema()
-    for (const _ of before.filter((item) => item.startsWith('r ') && !item.includes('schema_migrations'))) {
-      await migrateDown(options())
-    }
+    for (let left = count; left > 0; left--) await migrateDown(options())
     expect(ownNames(await describeSchema())).toEqual([])
     await migrateUp(options())
     expect(await describeSchema()).toEqual(before)
@@ -67,6 +72,7 @@ describe('migrations of the inventory', () => {
     await expect(client.query('DROP TABLE inventory.products')).rejects.toThrow('must be owner')
     await expect(client.query('CREATE TABLE inventory.mine (id int)')).rejects.toThrow('permission denied')
     await expect(client.query('DELETE FROM inventory.schema_migrations')).rejects.toThrow('permission denied')
+    await expect(client.query('UPDATE inventory.movements SET reason = NULL')).rejects.toThrow('permission denied')
     await client.query('RESET ROLE')
   })
 

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { addressOf, type InventoryProcess, runInventory } from './run-inventory.ts'
@@ -13,6 +14,8 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map(({ cleanUp }) => cleanUp()))
 })
 afterAll(() => database.drop())
+
+const names = Object.keys(inventoryMigrations)
 
 function run(args: readonly string[], env: Readonly<Record<string, string>> = {}, directory?: string) {
   const inventory = runInventory(args, { INVENTORY_DATABASE_URL: database.url, ...env }, directory)
@@ -28,16 +31,15 @@ async function output(...args: string[]): Promise<string> {
 
 describe('inventory migrate, seed, doctor, version', () => {
   it('plans, applies, lists and takes back', async () => {
-    expect(await output('migrate', 'status')).toBe('pending 0001-create-products\npending 0002-create-users\n')
+    const lines = (word: string) => names.map((name) => `${word} ${name}\n`).join('')
+    expect(await output('migrate', 'status')).toBe(lines('pending'))
     expect(await output('migrate', 'plan')).toMatch(/^-- 0001-create-products\nCREATE SEQUENCE .*;\n/)
-    expect(await output('migrate')).toBe('applied 0001-create-products\napplied 0002-create-users\n')
+    expect(await output('migrate')).toBe(lines('applied'))
     expect(await output('migrate', 'up')).toBe('nothing to do\n')
-    expect(await output('migrate', 'down')).toBe('taken back 0002-create-users\n')
-    expect(await output('migrate', 'up')).toBe('applied 0002-create-users\n')
-    expect(await output('migrate', 'status')).toMatch(
-      /^applied \S+Z 0001-create-products\napplied \S+Z 0002-create-users\n$/,
-    )
-  })
+    expect(await output('migrate', 'down')).toBe(`taken back ${names.at(-1)}\n`)
+    expect(await output('migrate', 'up')).toBe(`applied ${names.at(-1)}\n`)
+    expect((await output('migrate', 'status')).replaceAll(/ \S+Z /g, ' ')).toBe(lines('applied'))
+  }, 60_000)
 
   it('adds sample products once', async () => {
     expect(await output('seed', '--products', '25')).toBe('added 25 of 25 sample products\n')
@@ -47,7 +49,7 @@ describe('inventory migrate, seed, doctor, version', () => {
   it('finds nothing wrong where all is well', async () => {
     expect(await output('doctor')).toBe(
       'ok    settings\nok    log file: logs/app.log\nok    database: answers\nok    migration database: answers\n' +
-        'ok    migrations: 2 applied\n',
+        `ok    migrations: ${names.length} applied\n`,
     )
   })
 

@@ -1,0 +1,86 @@
+// Movements: the ledger of stock. Every change of a level is a row that is never changed; the level is their sum. One
+// function writes them (0015), under the lock of the level, so that within a level ids and times rise together. For that
+// reason, and for speed, rows have no foreign keys: the level that was locked has them.
+import { type Kysely, sql } from 'kysely'
+import type { Migration } from 'kysely/migration'
+import type { Names } from '../migration.ts'
+
+export const createMovements = (names: Names): Migration => ({
+  up: async (db: Kysely<unknown>) => {
+    await createTable(db, names)
+    await createIndexes(db, names)
+    await refuseChanges(db, names)
+  },
+  down: async (db: Kysely<unknown>) => {
+    await sql`DROP TABLE ${names.id('movements')}`.execute(db)
+    await sql`DROP FUNCTION ${names.id('refuse_change')}()`.execute(db)
+  },
+})
+
+/** What a row may say is one CHECK, kind by kind. A shipment takes reserved stock when it commits a reservation. */
+async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`CREATE TABLE ${names.id('movements')} (
+    id bigint GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991),
+    product_id bigint NOT NULL,
+    location_id bigint NOT NULL,
+    type text NOT NULL,
+    on_hand_delta bigint NOT NULL,
+    reserved_delta bigint NOT NULL,
+    on_hand_after bigint NOT NULL,
+    reserved_after bigint NOT NULL,
+    reason varchar(255),
+    reference varchar(255),
+    transfer_id bigint,
+    reservation_id bigint,
+    actor text,
+    created_at timestamptz NOT NULL,
+    CONSTRAINT ${names.local('movements_pkey')} PRIMARY KEY (id),
+    CONSTRAINT ${names.local('movements_deltas_check')} CHECK (CASE type
+      WHEN 'receive' THEN on_hand_delta > 0 AND reserved_delta = 0
+      WHEN 'ship' THEN on_hand_delta < 0 AND reserved_delta IN (0, on_hand_delta)
+      WHEN 'adjust' THEN on_hand_delta <> 0 AND reserved_delta = 0
+      WHEN 'count' THEN reserved_delta = 0
+      WHEN 'transfer' THEN on_hand_delta <> 0 AND reserved_delta = 0
+      WHEN 'reserve' THEN on_hand_delta = 0 AND reserved_delta > 0
+      WHEN 'release' THEN on_hand_delta = 0 AND reserved_delta < 0
+      WHEN 'expire' THEN on_hand_delta = 0 AND reserved_delta < 0
+      ELSE false
+    END),
+    CONSTRAINT ${names.local('movements_after_check')} CHECK (
+      on_hand_after >= 0 AND reserved_after BETWEEN 0 AND on_hand_after
+      AND on_hand_after - on_hand_delta >= 0
+      AND reserved_after - reserved_delta BETWEEN 0 AND on_hand_after - on_hand_delta
+    ),
+    CONSTRAINT ${names.local('movements_reason_check')} CHECK (type <> 'adjust' OR reason IS NOT NULL),
+    CONSTRAINT ${names.local('movements_transfer_check')} CHECK ((type = 'transfer') = (transfer_id IS NOT NULL)),
+    CONSTRAINT ${names.local('movements_reservation_check')} CHECK (
+      (type IN ('reserve', 'release', 'expire') OR reserved_delta < 0) = (reservation_id IS NOT NULL)
+    )
+  )`.execute(db)
+}
+
+/** A list of movements is in the order of time; each filter of it has an index that keeps this order. */
+async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
+  const indexes = [
+    sql`${names.local('movements_level_idx')} ON ${names.id('movements')} (product_id, location_id, created_at, id)`,
+    sql`${names.local('movements_product_idx')} ON ${names.id('movements')} (product_id, created_at, id)`,
+    sql`${names.local('movements_location_idx')} ON ${names.id('movements')} (location_id, created_at, id)`,
+    sql`${names.local('movements_type_idx')} ON ${names.id('movements')} (type, created_at, id)`,
+    sql`${names.local('movements_reference_idx')} ON ${names.id('movements')} (reference, created_at, id)
+      WHERE reference IS NOT NULL`,
+    sql`${names.local('movements_created_at_idx')} ON ${names.id('movements')} (created_at, id)`,
+  ]
+  for (const index of indexes) await sql`CREATE INDEX ${index}`.execute(db)
+}
+
+/** Whoever may write: a row of the ledger is never changed. The role of the service lacks the rights besides. */
+async function refuseChanges(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`
+    CREATE FUNCTION ${names.id('refuse_change')}() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'insufficient_privilege';
+    END $$`.execute(db)
+  await sql`
+    CREATE TRIGGER ${names.local('movements_append_only')} BEFORE UPDATE OR DELETE OR TRUNCATE
+    ON ${names.id('movements')} FOR EACH STATEMENT EXECUTE FUNCTION ${names.id('refuse_change')}()`.execute(db)
+}

@@ -1,0 +1,40 @@
+// A product or location that has stock cannot be deleted, whoever deletes it. Deletion waits for movements that are under way
+// (`admit_target` and foreign keys hold both rows until their commit), looks after that, and makes later ones wait for it.
+import { type Kysely, sql } from 'kysely'
+import type { Migration } from 'kysely/migration'
+import type { Names } from '../migration.ts'
+
+const GUARDED = [
+  { table: 'products', column: 'product_id' },
+  { table: 'locations', column: 'location_id' },
+] as const
+
+export const guardStock = (names: Names): Migration => ({
+  up: async (db: Kysely<unknown>) => {
+    for (const { table, column } of GUARDED) {
+      // What is reserved is on hand: one look tells of both.
+      await sql`
+        CREATE FUNCTION ${names.id(`guard_${table}`)}() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          PERFORM FROM ${names.id(table)} t WHERE t.id = OLD.id FOR UPDATE;
+          IF EXISTS (
+            SELECT FROM ${names.id('stock_levels')} l WHERE l.${sql.id(column)} = OLD.id AND l.on_hand > 0
+          ) THEN
+            RAISE EXCEPTION '% still has stock', OLD.id
+              USING ERRCODE = 'check_violation', CONSTRAINT = ${sql.lit(`${names.prefix}${table}_stock_check`)};
+          END IF;
+          RETURN NEW;
+        END $$`.execute(db)
+      await sql`
+        CREATE TRIGGER ${names.local(`${table}_stock_check`)} BEFORE UPDATE OF deleted_at ON ${names.id(table)}
+        FOR EACH ROW WHEN (OLD.deleted_at IS NULL AND NEW.deleted_at IS NOT NULL)
+        EXECUTE FUNCTION ${names.id(`guard_${table}`)}()`.execute(db)
+    }
+  },
+  down: async (db: Kysely<unknown>) => {
+    for (const { table } of GUARDED) {
+      await sql`DROP TRIGGER ${names.local(`${table}_stock_check`)} ON ${names.id(table)}`.execute(db)
+      await sql`DROP FUNCTION ${names.id(`guard_${table}`)}()`.execute(db)
+    }
+  },
+})

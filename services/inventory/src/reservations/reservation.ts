@@ -1,0 +1,13 @@
+export const RESERVATION_STATUSES = ['active', 'committed', 'released', 'expired'] as const
+
+/** `active` until all of it is shipped, given back or overdue. */
+export type ReservationStatus = (typeof RESERVATION_STATUSES)[number]
+
+/** What a client wants to be kept for it. */
+export interface NewReservation {
+  readonly productId: number
+  readonly locationId: number
+  readonly quantity: number
+  readonly expiresInSeconds?: number | undefined
+  readonly reference?: string | undefined
+}

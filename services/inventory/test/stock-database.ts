@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto'
+import { type Database, openDatabase } from '@trestle/database/connect.ts'
+import { migrateUp } from '@trestle/database/migrate.ts'
+import { createTemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import pg from 'pg'
+import type { InventoryTables } from '../src/database.ts'
+import { inventoryNames } from '../src/deps.ts'
+import type { Caller } from '../src/idempotency/caller.ts'
+import { migrateOptions } from '../src/migrations.ts'
+
+const ROLE = 'inventory_service'
+
+/** The functions of the database alone, as the restricted role calls them. */
+export interface StockDatabase extends Pick<Database<InventoryTables>, 'db' | 'lanes' | 'names'> {
+  /** For looking at rows, with all rights. Numbers of 64 bits come as numbers. */
+  readonly query: (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
+  readonly close: () => Promise<void>
+}
+
+export async function openStockDatabase({ poolSize = 16 } = {}): Promise<StockDatabase> {
+  const names = inventoryNames({ databaseNamespace: '' })
+  const temporary = await createTemporaryDatabase({
+    template: 'inventory',
+    migrate: (url) =>
+      migrateUp(migrateOptions({ migrationDatabaseUrl: url, databaseNamespace: '', databaseRole: ROLE })),
+  })
+  const database = openDatabase<InventoryTables>({
+    url: temporary.url,
+    names,
+    applicationName: 'test',
+    poolSize,
+    role: ROLE,
+    statementTimeoutMs: 20_000,
+    lockTimeoutMs: 10_000,
+    prepared: true,
+    onConnectionError: () => {},
+  })
+  const pool = new pg.Pool({ connectionString: temporary.url, max: 1, types: { getTypeParser: readNumbers } })
+  pool.on('error', () => {})
+  return {
+    ...{ db: database.db, lanes: database.lanes, names },
+    query: async (text, values) => (await pool.query(text, values)).rows,
+    close: async () => {
+      await Promise.all([database.close(), pool.end()])
+      await temporary.drop()
+    },
+  }
+}
+
+const INT8 = 20
+const readNumbers: pg.CustomTypesConfig['getTypeParser'] = (oid, format) =>
+  oid === INT8 ? Number : pg.types.getTypeParser(oid, format)
+
+/** Somebody without an Idempotency-Key. */
+export const NOBODY: Caller = { actor: null, repeat: undefined }
+
+/** A request with a key; `content` is what it asks for. */
+export function withKey(key: string, content: unknown, actor: string | null = null): Caller {
+  const requestHash = createHash('sha256').update(JSON.stringify(content)).digest()
+  return { actor, repeat: { key, path: '/test', requestHash } }
+}
+
+/** Adds products, answers their ids. */
+export async function addProducts({ query }: Pick<StockDatabase, 'query'>, count: number): Promise<number[]> {
+  const rows = await query(
+    `INSERT INTO inventory.products (sku, attributes)
+     SELECT 'P' || gen_random_uuid(), '{}' FROM generate_series(1, $1::int) RETURNING id`,
+    [count],
+  )
+  return rows.map(({ id }) => Number(id))
+}
+
+/** Adds locations that take stock, answers their ids. */
+export async function addLocations({ query }: Pick<StockDatabase, 'query'>, count: number): Promise<number[]> {
+  const rows = await query(
+    `INSERT INTO inventory.locations (code, name)
+     SELECT left('L' || gen_random_uuid(), 20), 'Shelf' FROM generate_series(1, $1::int) RETURNING id`,
+    [count],
+  )
+  return rows.map(({ id }) => Number(id))
+}

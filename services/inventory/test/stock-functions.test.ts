@@ -1,0 +1,247 @@
+import { type Kysely, sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { InventoryTables } from '../src/database.ts'
+import { callMoveStock } from '../src/movements/move-repository.ts'
+import type { MovementLine } from '../src/movements/movement.ts'
+import {
+  callCommitReservation,
+  callExpireReservations,
+  callReserve,
+} from '../src/reservations/reservation-repository.ts'
+import { findStockFaults } from '../src/stock/stock-faults.ts'
+import { addLocations, addProducts, NOBODY, openStockDatabase, type StockDatabase, withKey } from './stock-database.ts'
+
+let stock: StockDatabase
+let productId: number
+let locationId: number
+let otherLocationId: number
+beforeAll(async () => {
+  stock = await openStockDatabase()
+})
+afterAll(async () => {
+  expect(await findStockFaults(stock.db)).toEqual([])
+  await stock.close()
+})
+
+/** A product of its own in two empty places. */
+async function begin(onHand = 0): Promise<void> {
+  ;[productId = 0] = await addProducts(stock, 1)
+  ;[locationId = 0, otherLocationId = 0] = await addLocations(stock, 2)
+  if (onHand > 0) await move({ type: 'receive', productId, locationId, quantity: onHand })
+}
+
+const move = (...lines: MovementLine[]) => callMoveStock(stock.lanes, NOBODY, lines)
+const reserve = (quantity: number, expiresInSeconds?: number) =>
+  callReserve(stock.lanes, NOBODY, { productId, locationId, quantity, expiresInSeconds })
+const level = async () =>
+  (
+    await stock.query(
+      'SELECT on_hand, reserved FROM inventory.stock_levels WHERE (product_id, location_id) = ($1, $2)',
+      [productId, locationId],
+    )
+  )[0]
+const verdicts = (answers: readonly { verdict: string }[]) =>
+  Object.fromEntries(
+    [...Map.groupBy(answers, ({ verdict }) => verdict)].map(([verdict, { length }]) => [verdict, length]),
+  )
+
+describe('many at once', () => {
+  it('200 reservations of 1 on 100: exactly 100 are made', async () => {
+    await begin(100)
+    const answers = await Promise.all(Array.from({ length: 200 }, () => reserve(1)))
+    expect(verdicts(answers)).toEqual({ done: 100, 'insufficient-stock': 100 })
+    expect(await level()).toEqual({ on_hand: 100, reserved: 100 })
+  })
+
+  it('requests that share levels in opposite orders wait for one another, never in a circle', async () => {
+    await begin()
+    const [otherId = 0] = await addProducts(stock, 1)
+    const lines: MovementLine[] = [productId, otherId].flatMap((id) => [
+      { type: 'receive', productId: id, locationId, quantity: 5 },
+      { type: 'transfer', productId: id, fromLocationId: locationId, toLocationId: otherLocationId, quantity: 2 },
+    ])
+    const before = await stock.query('SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()')
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, at) =>
+        move(...(at % 2 === 0 ? lines : [lines[2], lines[3], lines[0], lines[1]].filter((line) => line !== undefined))),
+      ),
+    )
+    expect(verdicts(answers)).toEqual({ done: 60 })
+    expect(await level()).toEqual({ on_hand: 180, reserved: 0 })
+    expect(await stock.query('SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()')).toEqual(
+      before,
+    )
+  })
+
+  it('a reservation is committed once, whoever asks and whatever sweeps', async () => {
+    await begin(5)
+    const reserved = await reserve(5)
+    const id = reserved.body?.id ?? 0
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, () => callCommitReservation(stock.lanes, NOBODY, { id, quantity: undefined })),
+    )
+    expect(verdicts(answers)).toEqual({ done: 1, committed: 39 })
+    expect(await level()).toEqual({ on_hand: 0, reserved: 0 })
+  })
+
+  it('sweeps of many processes expire each reservation once, and leave what somebody is at', async () => {
+    await begin(60)
+    await Promise.all(Array.from({ length: 50 }, () => reserve(1, 60)))
+    await stock.query(`UPDATE inventory.reservations SET expires_at = now() WHERE product_id = $1`, [productId])
+    const sweeps = await Promise.all(Array.from({ length: 20 }, () => callExpireReservations(stock.lanes, 20)))
+    let expired = sweeps.reduce((sum, count) => sum + count, 0)
+    while (expired < 50) expired += await callExpireReservations(stock.lanes, 20)
+    expect(expired).toBe(50)
+    expect(await level()).toEqual({ on_hand: 60, reserved: 0 })
+  })
+
+  it('one key: one effect, and its answer for all', async () => {
+    await begin(50)
+    const caller = withKey('one key', 'content')
+    const line = { type: 'ship', productId, locationId, quantity: 1 } as const
+    const answers = await Promise.all(Array.from({ length: 30 }, () => callMoveStock(stock.lanes, caller, [line])))
+    expect(verdicts(answers)).toEqual({ done: 1, replayed: 29 })
+    expect(new Set(answers.map((answer) => JSON.stringify(answer.body))).size).toBe(1)
+    expect(await level()).toEqual({ on_hand: 49, reserved: 0 })
+  })
+})
+
+describe('a key', () => {
+  const reserveWith = (key: string, quantity: number, actor: string | null = null) =>
+    callReserve(stock.lanes, withKey(key, quantity, actor), { productId, locationId, quantity })
+
+  it('is of its subject, and of one request', async () => {
+    await begin(10)
+    expect(await reserveWith('k1', 1)).toMatchObject({ verdict: 'done' })
+    expect(await reserveWith('k1', 2)).toMatchObject({ verdict: 'key-mismatch' })
+    expect(await reserveWith('k1', 2, 'somebody')).toMatchObject({ verdict: 'done' })
+    expect(await level()).toEqual({ on_hand: 10, reserved: 3 })
+  })
+
+  it('of a refused request may be used again', async () => {
+    await begin(1)
+    expect(await reserveWith('k2', 2)).toMatchObject({ verdict: 'insufficient-stock', quantity: 1 })
+    expect(await reserveWith('k2', 1)).toMatchObject({ verdict: 'done' })
+  })
+
+  it('is forgotten after a day', async () => {
+    await begin(10)
+    await reserveWith('k3', 1)
+    await stock.query(
+      `UPDATE inventory.idempotency_keys SET created_at = now() - interval '24 hours 1 s' WHERE key = 'k3'`,
+    )
+    expect(await reserveWith('k3', 2)).toMatchObject({ verdict: 'done' })
+    expect(await reserveWith('k3', 2)).toMatchObject({ verdict: 'replayed' })
+  })
+
+  it('whose first request does not end is refused', async () => {
+    await begin(10)
+    await stock.db.transaction().execute(async (trx) => {
+      await trx
+        .insertInto('idempotency_keys')
+        .values({ subject: '', key: 'k4', path: '/test', request_hash: Buffer.alloc(32) })
+        .execute()
+      expect(await reserveWith('k4', 1)).toMatchObject({ verdict: 'key-running' })
+    })
+    expect(await level()).toEqual({ on_hand: 10, reserved: 0 })
+  })
+})
+
+describe('what has stock', () => {
+  const remove = (table: string, id: number) =>
+    stock.query(`UPDATE inventory.${table} SET deleted_at = now() WHERE id = $1 RETURNING id`, [id])
+
+  it('is not deleted, and what has none is', async () => {
+    await begin(1)
+    await expect(remove('products', productId)).rejects.toMatchObject({ constraint: 'products_stock_check' })
+    await expect(remove('locations', locationId)).rejects.toMatchObject({ constraint: 'locations_stock_check' })
+    await move({ type: 'ship', productId, locationId, quantity: 1 })
+    await remove('products', productId)
+    await remove('locations', locationId)
+    expect(await move({ type: 'count', productId, locationId, quantity: 0 })).toMatchObject({
+      verdict: 'product-not-found',
+    })
+  })
+
+  /** Somebody waits for a lock. */
+  const expectWaiting = () =>
+    expect
+      .poll(() => stock.query(`SELECT FROM pg_locks WHERE NOT granted AND pid <> pg_backend_pid()`), {
+        timeout: 10_000,
+      })
+      .toHaveLength(1)
+  const receive = (db: Kysely<InventoryTables>) =>
+    sql<{ verdict: string }>`
+      SELECT verdict FROM inventory.move_stock(NULL, ${JSON.stringify([
+        { type: 'receive', product_id: productId, location_id: locationId, change: 1 },
+      ])})`.execute(db)
+
+  it.each(['products', 'locations'] as const)('is not among the deleted %s, whoever comes first', async (table) => {
+    const idOf = () => (table === 'products' ? productId : locationId)
+    const removeIn = (db: Kysely<InventoryTables>) =>
+      db.updateTable(table).set({ deleted_at: new Date() }).where('id', '=', BigInt(idOf())).execute()
+    await begin()
+    await using late = new AsyncDisposableStack()
+    await stock.db.transaction().execute(async (trx) => {
+      await receive(trx)
+      const removal = expect(removeIn(stock.db)).rejects.toMatchObject({ constraint: `${table}_stock_check` })
+      late.defer(() => removal)
+      await expectWaiting()
+    })
+    await late.disposeAsync()
+    await begin()
+    await using later = new AsyncDisposableStack()
+    await stock.db.transaction().execute(async (trx) => {
+      await removeIn(trx)
+      const receipt = receive(stock.db).then(({ rows }) =>
+        expect(rows).toEqual([{ verdict: `${table.slice(0, -1)}-not-found` }]),
+      )
+      later.defer(() => receipt)
+      await expectWaiting()
+    })
+    await later.disposeAsync()
+    expect(await level()).toBeUndefined()
+  })
+})
+
+describe('the ledger', () => {
+  it.each([
+    'UPDATE inventory.movements SET reason = NULL',
+    'DELETE FROM inventory.movements',
+    'TRUNCATE inventory.movements',
+  ])('refuses %s, even of its owner', async (statement) => {
+    await expect(stock.query(statement)).rejects.toThrow('movements is append-only')
+  })
+
+  it.each<[string, string]>([
+    ['on_hand = -1', 'stock_levels_on_hand_check'],
+    ['on_hand = 1000000000001', 'stock_levels_on_hand_check'],
+    ['reserved = on_hand + 1', 'stock_levels_reserved_check'],
+    ['reserved = -1', 'stock_levels_reserved_check'],
+  ])('has levels that cannot have %s', async (assignment, constraint) => {
+    await begin(1)
+    await expect(
+      stock.query(`UPDATE inventory.stock_levels SET ${assignment} WHERE product_id = $1`, [productId]),
+    ).rejects.toMatchObject({ constraint })
+  })
+
+  it('tells of every change', async () => {
+    await begin(10)
+    const reserved = await reserve(4)
+    const id = reserved.body?.id ?? 0
+    await callCommitReservation(stock.lanes, { actor: 'ada', repeat: undefined }, { id, quantity: 1 })
+    await move({ type: 'transfer', productId, fromLocationId: locationId, toLocationId: otherLocationId, quantity: 2 })
+    const rows = await stock.query(
+      `SELECT type, location_id = $2 AS here, on_hand_delta, reserved_delta, on_hand_after, reserved_after, actor
+       FROM inventory.movements WHERE product_id = $1 ORDER BY id`,
+      [productId, locationId],
+    )
+    expect(rows.map((row) => Object.values(row))).toEqual([
+      ['receive', true, 10, 0, 10, 0, null],
+      ['reserve', true, 0, 4, 10, 4, null],
+      ['ship', true, -1, -1, 9, 3, 'ada'],
+      ['transfer', true, -2, 0, 7, 3, null],
+      ['transfer', false, 2, 0, 2, 0, null],
+    ])
+  })
+})

@@ -1,0 +1,152 @@
+import type { MoveRefusal } from '../src/movements/move-repository.ts'
+import { effectOf, type MovementLine } from '../src/movements/movement.ts'
+import type { NewReservation, ReservationStatus } from '../src/reservations/reservation.ts'
+import type { CommitRefusal, ReserveRefusal } from '../src/reservations/reservation-repository.ts'
+import { book, type Quantities } from '../src/stock/level.ts'
+
+// The rules of stock in TypeScript: what the functions of the database must do.
+
+export interface ModelReservation {
+  readonly productId: number
+  readonly locationId: number
+  readonly remaining: number
+  readonly status: ReservationStatus
+  /** Whether its time is over. */
+  readonly isDue: boolean
+}
+
+export interface Stock {
+  readonly products: ReadonlySet<number>
+  /** Locations, and whether they take stock. */
+  readonly locations: ReadonlyMap<number, boolean>
+  /** By `levelKey`; what is missing is empty. */
+  readonly levels: ReadonlyMap<string, Quantities>
+  readonly reservations: ReadonlyMap<number, ModelReservation>
+}
+
+/** `quantity` and `line` as the functions answer them. */
+export type Outcome<Refusal> =
+  | { readonly verdict: 'done'; readonly stock: Stock }
+  | { readonly verdict: Refusal; readonly quantity?: number | undefined; readonly line?: number | undefined }
+
+interface Place {
+  readonly productId: number
+  readonly locationId: number
+}
+
+export const levelKey = ({ productId, locationId }: Place): string => `${productId} at ${locationId}`
+
+function quantitiesAt({ levels }: Stock, place: Place): Quantities {
+  return levels.get(levelKey(place)) ?? { onHand: 0, reserved: 0 }
+}
+
+/** Carries out lines in their order, all or none. */
+export function moveStock(stock: Stock, lines: readonly MovementLine[]): Outcome<MoveRefusal> {
+  let moved = stock
+  for (const [line, each] of lines.entries()) {
+    const outcome = moveLine(moved, each)
+    if (outcome.verdict !== 'done') return { ...outcome, line }
+    moved = outcome.stock
+  }
+  return { verdict: 'done', stock: moved }
+}
+
+function moveLine(stock: Stock, line: MovementLine): Outcome<MoveRefusal> {
+  const { locationId, toLocationId, change, counted } = effectOf(line)
+  const from = { productId: line.productId, locationId }
+  const { onHand } = quantitiesAt(stock, from)
+  if (counted !== undefined || line.expectedOnHand !== undefined) {
+    const missing = findMissing(stock, from)
+    if (missing) return { verdict: missing }
+    if (line.expectedOnHand !== undefined && line.expectedOnHand !== onHand) {
+      return { verdict: 'stale-quantity', quantity: onHand }
+    }
+  }
+  const delta = change ?? (counted ?? 0) - onHand
+  const left = changeLevel(stock, from, { onHand: delta, reserved: 0 })
+  if (left.verdict !== 'done' || toLocationId === undefined) return left
+  return changeLevel(left.stock, { ...from, locationId: toLocationId }, { onHand: -delta, reserved: 0 })
+}
+
+export function reserve(
+  stock: Stock,
+  id: number,
+  { expiresInSeconds: _, quantity, ...place }: NewReservation,
+): Outcome<ReserveRefusal> {
+  const outcome = changeLevel(stock, place, { onHand: 0, reserved: quantity })
+  if (outcome.verdict !== 'done') return outcome as Outcome<ReserveRefusal>
+  const { productId, locationId } = place
+  return done(outcome.stock, id, { productId, locationId, remaining: quantity, status: 'active', isDue: false })
+}
+
+export function commit(stock: Stock, id: number, quantity: number | undefined): Outcome<CommitRefusal> {
+  const reservation = stock.reservations.get(id)
+  if (!reservation) return { verdict: 'not-found' }
+  const { status, isDue, remaining } = reservation
+  if (status !== 'active') return { verdict: status }
+  if (isDue) return { verdict: 'expired' }
+  const taken = quantity ?? remaining
+  if (taken > remaining) return { verdict: 'above-remaining', quantity: remaining }
+  const left = remaining - taken
+  const after = { ...reservation, remaining: left, status: left === 0 ? 'committed' : 'active' } as const
+  return done(giveBack(stock, reservation, { onHand: -taken, reserved: -taken }), id, after)
+}
+
+/** Gives back what remains. Undefined when there is nothing to release. */
+export function release(stock: Stock, id: number): Stock | undefined {
+  return end(stock, id, 'released')
+}
+
+/** Ends every reservation that is due. */
+export function expire(stock: Stock): Stock {
+  const due = [...stock.reservations].filter(([, { status, isDue }]) => status === 'active' && isDue)
+  return due.reduce((left, [id]) => end(left, id, 'expired') ?? left, stock)
+}
+
+/** Lets the time of a reservation be over. */
+export function passTime(stock: Stock, id: number): Stock {
+  const reservation = stock.reservations.get(id)
+  if (!reservation) return stock
+  return { ...stock, reservations: new Map(stock.reservations).set(id, { ...reservation, isDue: true }) }
+}
+
+function end(stock: Stock, id: number, status: ReservationStatus): Stock | undefined {
+  const reservation = stock.reservations.get(id)
+  if (reservation?.status !== 'active') return undefined
+  const back = giveBack(stock, reservation, { onHand: 0, reserved: -reservation.remaining })
+  return { ...back, reservations: new Map(back.reservations).set(id, { ...reservation, remaining: 0, status }) }
+}
+
+/** @throws Error when what is reserved is not there: a reservation guarantees it. */
+function giveBack(stock: Stock, place: Place, deltas: Quantities): Stock {
+  const outcome = changeLevel(stock, place, deltas)
+  if (outcome.verdict !== 'done') throw new Error(`what is reserved is not there: ${outcome.verdict}`)
+  return outcome.stock
+}
+
+function done(stock: Stock, id: number, reservation: ModelReservation): Outcome<never> {
+  return { verdict: 'done', stock: { ...stock, reservations: new Map(stock.reservations).set(id, reservation) } }
+}
+
+function changeLevel(stock: Stock, place: Place, deltas: Quantities): Outcome<MoveRefusal> {
+  if (deltas.onHand > 0) {
+    const missing = findMissing(stock, place)
+    if (missing) return { verdict: missing }
+    if (!stock.locations.get(place.locationId)) return { verdict: 'location-inactive' }
+  }
+  const booking = book(quantitiesAt(stock, place), deltas)
+  if (booking.verdict === 'above-limit') return booking
+  if (booking.verdict === 'insufficient-stock') {
+    const missing = findMissing(stock, place)
+    return missing ? { verdict: missing } : { verdict: booking.verdict, quantity: booking.available }
+  }
+  return {
+    verdict: 'done',
+    stock: { ...stock, levels: new Map(stock.levels).set(levelKey(place), booking.quantities) },
+  }
+}
+
+function findMissing({ products, locations }: Stock, { productId, locationId }: Place) {
+  if (!products.has(productId)) return 'product-not-found'
+  return locations.has(locationId) ? undefined : 'location-not-found'
+}
