@@ -7,6 +7,7 @@ import {
   authBearer,
   CallError,
   Controller,
+  Forbidden,
   type GuardContext,
   httpCache,
   memoryStore,
@@ -143,6 +144,21 @@ describe('order', () => {
   ])('403: %s refuses before the body is read', async (path, request: Partial<Ask>) => {
     const { status, body } = await all.ask({ ...request, path })
     expect([status, JSON.parse(body)]).toMatchObject([403, { error: { type: 'INSUFFICIENT_PRIVILEGES' } }])
+  })
+
+  it('403: a hook that is a field guards as well', async () => {
+    class Field extends Controller {
+      constructor(...given: ConstructorParameters<typeof Controller>) {
+        super(...given)
+        Object.assign(this, { before: () => Promise.reject(new Forbidden()), after: () => 'after' })
+      }
+      GET() {
+        return 'not called'
+      }
+    }
+    const fields = await everyInterface({ modules: { index: { Field } } })
+    expect((await fields.ask({ path: '/field' })).status).toBe(403)
+    await fields.close()
   })
 
   it('404 and 405 come before guards', async () => {

@@ -1,5 +1,6 @@
 import type { Answer } from '../answers/answer.ts'
 import { RawJson } from '../answers/raw-json.ts'
+import { Controller } from '../controller.ts'
 import { CallError, Forbidden } from '../errors.ts'
 import type { Guard, GuardContext } from '../guards/guard.ts'
 import type { Found } from '../routing/resolve.ts'
@@ -19,10 +20,11 @@ export async function callHandler(call: Call, found: Found): Promise<Answer> {
   if (route.guards.bound.length > 0) await runGuards(route.guards.bound, { request, response, args })
   const controller = new route.controller(request, response)
   call.controller = controller
-  if (route.hooks.before) await controller.before()
+  // Asked of the controller, not of its class: a hook may be a field, and one that guards must never be passed over.
+  if (controller.before !== Controller.prototype.before) await controller.before()
   let value = route.method.call(controller, ...args)
   if (isThenable(value)) value = await value
-  if (route.hooks.after) value = await controller.after(value)
+  if (controller.after !== Controller.prototype.after) value = await controller.after(value)
   if (value instanceof Error) throw value
   // With a status of its own and nothing else it answers another thing than it declares, 304 for instance.
   const answersElse = value === undefined && response.status !== undefined

@@ -4,7 +4,6 @@ import { bindSignature } from '../binding/bind-signature.ts'
 import { parameterNames, reflectSignature } from '../binding/signature.ts'
 import { typeOfFileName } from '../body/media-type.ts'
 import type { Settings } from '../config/settings.ts'
-import { Controller } from '../controller.ts'
 import type { Guard } from '../guards/guard.ts'
 import { buildPatterns } from '../routing/pattern.ts'
 import type { ControllerClass, Route } from '../routing/table.ts'
@@ -76,10 +75,6 @@ function buildRoute(
     returns: spec?.returns,
     bodyLimit: spec?.bodyLimit ?? settings.bodyLimit,
     spec,
-    hooks: {
-      before: controller.prototype.before !== Controller.prototype.before,
-      after: controller.prototype.after !== Controller.prototype.after,
-    },
   }
 }
 

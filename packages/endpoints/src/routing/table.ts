@@ -44,8 +44,6 @@ export interface Route {
   readonly bodyLimit: number
   /** What was declared with `accepts`. */
   readonly spec: AcceptsSpec | undefined
-  /** The hooks that its class has of its own. */
-  readonly hooks: { readonly before: boolean; readonly after: boolean }
 }
 
 /** The routes of each verb: several where the handler takes different things by the number of positionals. */
