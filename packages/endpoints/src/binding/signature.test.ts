@@ -57,6 +57,13 @@ describe('reflectSignature', () => {
     expect(reflectSignature(handler)).toMatchObject({ min: 1, max: 1, names: ['a'] })
   })
 
+  it('reads what only a module may say', async () => {
+    // From outside of the tests, whose sources are rewritten before they run.
+    const source = 'data:text/javascript,export const x = { GET(a) { return import.meta.url + a } }'
+    const { x } = await import(source)
+    expect(reflectSignature(x.GET)).toMatchObject({ min: 1, max: 1, names: ['a'] })
+  })
+
   it.each([
     ['[a]', 'array pattern'],
     ['...[a]', 'array pattern'],

@@ -89,7 +89,12 @@ function tryParse(text: string): ParsedFunction | undefined {
   const words: string[] = []
   const onToken = ({ start, end }: Token): void => void words.push(text.slice(start, end))
   try {
-    const node = parseExpressionAt(text, 0, { ecmaVersion: 'latest', checkPrivateFields: false, onToken })
+    const node = parseExpressionAt(text, 0, {
+      ecmaVersion: 'latest',
+      sourceType: 'module',
+      checkPrivateFields: false,
+      onToken,
+    })
     const parameters = functionIn(node)
     return parameters && { parameters, words }
   } catch {
