@@ -29,8 +29,11 @@ export class NodeIncoming implements Incoming {
   }
 
   get body(): BodySource | undefined {
-    const { 'content-length': length, 'transfer-encoding': encoding } = this.#request.headers
-    return length === undefined && encoding === undefined ? undefined : nodeBody(this.#request, length)
+    const { headers, httpVersionMajor } = this.#request
+    const { 'content-length': length, 'transfer-encoding': encoding } = headers
+    // HTTP/2 frames its bodies, so that there may be one which no header tells of.
+    const hasBody = length !== undefined || encoding !== undefined || httpVersionMajor > 1
+    return hasBody ? nodeBody(this.#request, length) : undefined
   }
 
   header(name: string): string | undefined {
