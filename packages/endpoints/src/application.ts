@@ -90,7 +90,13 @@ export class Application<Context = unknown> {
 
   /** For `http.createServer(app.listener)`. */
   readonly listener = (request: IncomingMessage, response: ServerResponse): void => {
-    void this.answer(new NodeIncoming(request, response)).then((answer) => sendToNode(response, answer))
+    this.answer(new NodeIncoming(request, response))
+      .then((answer) => sendToNode(response, answer))
+      .catch((error: unknown) => {
+        // A header that this version of HTTP does not take, for instance: one request ends, not the server.
+        response.destroy()
+        this.log.error(error, 'an answer cannot be sent')
+      })
   }
 
   /** The web standard's form, for every server that takes a fetch handler: `export default app`. */

@@ -220,6 +220,41 @@ it('serves HTTP/2 as it serves HTTP/1', async () => {
   server.close()
 })
 
+it('one answer that cannot be sent does not end the server', async () => {
+  class Default extends Controller {
+    GET() {
+      // HTTP/2 has no such header, and refuses it when the head is written.
+      this.response.headers.set('keep-alive', 'timeout=5')
+      return 'not sent'
+    }
+    GET_next() {
+      return 'sent'
+    }
+  }
+  const faults: unknown[] = []
+  const log = { warn: () => {}, error: (error: unknown) => void faults.push(error) }
+  const app = await new Application({ modules: { index: { Default } }, log }).ready()
+  const logger = { level: 'error', stream: { write: (line: string) => void faults.push(JSON.parse(line).err) } }
+  const fastify = Fastify({ ...fastifyOptions(app), http2: true, logger } as object)
+  await fastify.register(app.fastify)
+  await fastify.listen({ port: 0, host: '127.0.0.1' })
+  const listener = createHttp2Server((request, response) => {
+    app.listener(request as unknown as IncomingMessage, response as unknown as ServerResponse)
+  }).listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  for (const server of [listener, fastify.server]) {
+    faults.length = 0
+    const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const broken = client.request({ ':path': '/' }).on('error', () => {})
+    await once(broken, 'close')
+    const [head] = await once(client.request({ ':path': '/next' }).resume(), 'response')
+    expect([head[':status'], faults]).toMatchObject([200, [{ code: 'ERR_HTTP2_INVALID_CONNECTION_HEADERS' }]])
+    client.close()
+  }
+  listener.close()
+  await fastify.close()
+})
+
 describe('fastify', () => {
   it('answers at its prefix, with the id, the address and the log of the host', async () => {
     const lines: { msg: string; reqId?: string; err?: { message: string } }[] = []

@@ -139,7 +139,13 @@ const clientErrors: Readonly<Record<string, string>> = {
 
 function answerWithFastify(app: Answering, incoming: FastifyIncoming): FastifyReply {
   const { reply } = incoming
-  void app.answer(incoming).then((complete) => send(reply, complete))
+  app
+    .answer(incoming)
+    .then((complete) => send(reply, complete))
+    .catch((error: unknown) => {
+      reply.raw.destroy()
+      incoming.log(error, 'an answer cannot be sent')
+    })
   return reply
 }
 
