@@ -174,6 +174,11 @@ class Settled extends Controller {
     return new Response('made', { headers: { 'content-type': 'text/x-made', 'x-a': 'response', 'set-cookie': 'c=3' } })
   }
 
+  GET_fetched() {
+    const connection = { 'keep-alive': 'timeout=5', 'proxy-connection': 'keep-alive', te: 'trailers', upgrade: 'h2c' }
+    return new Response('fetched', { headers: { 'content-type': 'text/plain', ...connection } })
+  }
+
   static GET_declared = accepts({ type: 'text/csv', status: 202 })
   GET_declared() {
     return 'a,b'
@@ -261,6 +266,13 @@ describe('what is settled beside it', () => {
     const { headers } = await all.ask({ path: '/settled/headers' })
     expect(headers).toMatchObject({ 'x-a': 'response', 'x-b': 'controller', 'content-type': 'text/x-made' })
     expect(headers['set-cookie']).toBe('a=1,b=2,c=3')
+  })
+
+  it('leaves behind what a fetched Response says about its own connection', async () => {
+    expect((await all.ask({ path: '/settled/fetched' })).headers).toEqual({
+      'content-type': 'text/plain',
+      'x-request-id': 'test',
+    })
   })
 
   it('500: what is returned is not what is declared', async () => {

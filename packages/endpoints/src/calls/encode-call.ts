@@ -33,9 +33,12 @@ function compose(call: Call, status: number, encoded: Encoded): Answer | Promise
 function adopt({ response }: Call, { status, headers, body }: Response) {
   const length = headers.get('content-length')
   for (const name of new Set(headers.keys())) if (name !== 'set-cookie') response.headers.delete(name)
-  for (const [name, value] of headers) response.headers.append(name, value)
+  for (const [name, value] of headers) if (!ofConnection.has(name)) response.headers.append(name, value)
   return { status, body: body === null ? undefined : fromWebStream(body, length === null ? undefined : Number(length)) }
 }
+
+/** Headers of the connection that a fetched response came over, which say nothing about the one that it is sent on. */
+const ofConnection = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'transfer-encoding', 'upgrade'])
 
 /** Logs an error that comes when the answer has begun; the interface then breaks the connection. */
 function watched(call: Call, stream: ByteStream): ByteStream {
