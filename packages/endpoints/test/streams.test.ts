@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request as nodeRequest, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { Readable } from 'node:stream'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -46,6 +46,16 @@ class Streams extends Controller {
       pull: (controller) => controller.enqueue(chunk),
       cancel: () => end.resolve('cancelled'),
     })
+  }
+
+  GET_length(announced: string) {
+    return new Response(ReadableStream.from([Buffer.from('12345'), Buffer.from('67890')]), {
+      headers: { 'content-length': announced },
+    })
+  }
+
+  GET_texts() {
+    return ReadableStream.from(['text', 'é'])
   }
 
   async *GET_late() {
@@ -106,6 +116,12 @@ async function open(server: string, path: string, name = '', method = 'GET'): Pr
   return { response, destroy: () => void request.destroy() }
 }
 
+async function textOf(response: Readable): Promise<string> {
+  let text = ''
+  for await (const chunk of response.setEncoding('utf8')) text += chunk
+  return text
+}
+
 const cases = ['listener', 'fastify'].flatMap((server) =>
   ['endless', 'readable', 'web'].map((path) => [server, path] as const),
 )
@@ -155,6 +171,32 @@ describe.each([['listener'], ['fastify']])('%s', (server) => {
     expect(response.complete).toBe(false)
     expect(Buffer.concat(chunks).toString()).toBe('["first"')
     expect(logged).toContainEqual(expect.stringContaining('after the first chunk'))
+  })
+
+  it.each([
+    ['10', '1234567890'],
+    ['7', '1234567'],
+    ['0', ''],
+  ])('sends no more than the %s bytes that were announced', async (announced, expected) => {
+    // As it is on the wire: a client would take no more than it was told.
+    const socket = connect(ports.get(server) ?? 0, '127.0.0.1')
+    socket.end(`GET /length/${announced} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`)
+    const [head, sent] = (await textOf(socket)).split('\r\n\r\n')
+    expect(head).toContain(`content-length: ${announced}\r\n`)
+    expect(sent).toBe(expected)
+  })
+
+  it('breaks the connection of a stream that is shorter than announced, and logs it', async () => {
+    logged.length = 0
+    const read = async () => textOf((await open(server, '/length/11')).response)
+    // Whether the head still gets through is a matter of time.
+    await expect(read()).rejects.toThrow(/aborted|socket hang up/)
+    expect(logged).toEqual([expect.stringContaining('a stream ended 1 bytes before its announced length')])
+  })
+
+  it('sends texts of a web stream as UTF-8', async () => {
+    expect(await textOf((await open(server, '/texts')).response)).toBe('texté')
+    expect(await (await app.inject({ path: '/texts' })).text()).toBe('texté')
   })
 
   it('aborts the signal of a request whose client goes away', async () => {

@@ -15,7 +15,10 @@ export function fromWebStream(stream: ReadableStream<Uint8Array>, length?: numbe
   const ignore = (): void => {}
   return {
     length,
-    next: async () => (await reader.read()).value,
+    next: async () => {
+      const { done, value } = await reader.read()
+      return done ? undefined : toBytes(value)
+    },
     close: () => void reader.cancel().catch(ignore),
   }
 }
@@ -31,6 +34,28 @@ export async function fromReadable(readable: Readable): Promise<ByteStream> {
     return done ? undefined : toBytes(value)
   }
   return { length, next, close: () => void readable.destroy() }
+}
+
+/**
+ * The stream, held to the length that is announced for it: a file may grow while it is sent, and what is beyond would be
+ * taken for the next answer. One that is too short fails, so that no client takes it for whole.
+ */
+export function exactly(stream: ByteStream): ByteStream {
+  const { length, close } = stream
+  if (length === undefined) return stream
+  let left = length
+  const next = async (): Promise<Uint8Array | undefined> => {
+    const bytes = left > 0 ? await stream.next() : undefined
+    if (bytes === undefined) {
+      close()
+      if (left > 0) throw new RangeError(`a stream ended ${left} bytes before its announced length`)
+      return undefined
+    }
+    const sent = bytes.subarray(0, left)
+    left -= sent.byteLength
+    return sent
+  }
+  return { length, next, close }
 }
 
 /** What an iterator yields, each value turned into bytes; `close` ends it, so that its `finally` runs. */

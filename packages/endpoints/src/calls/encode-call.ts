@@ -1,5 +1,5 @@
 import { type Answer, composeAnswer, isStream } from '../answers/answer.ts'
-import { type ByteStream, fromWebStream, started } from '../answers/byte-stream.ts'
+import { type ByteStream, exactly, fromWebStream, started } from '../answers/byte-stream.ts'
 import { type Encoded, encode } from '../answers/encode.ts'
 import type { Route } from '../routing/table.ts'
 import { type Call, report } from './call.ts'
@@ -26,15 +26,17 @@ function compose(call: Call, status: number, encoded: Encoded): Answer | Promise
   const head = { status, head: call.incoming.method === 'HEAD', requestIdHeader, requestId: call.request.id }
   const answer = composeAnswer(head, encoded, call.response)
   const { body } = answer
-  return isStream(body) ? started(body).then((begun) => ({ ...answer, body: watched(call, begun) })) : answer
+  if (!isStream(body)) return answer
+  return started(exactly(body)).then((begun) => ({ ...answer, body: watched(call, begun) }))
 }
 
 /** Takes over a web `Response`. Its headers win over those of the controller. */
 function adopt({ response }: Call, { status, headers, body }: Response) {
-  const length = headers.get('content-length')
+  const announced = headers.get('content-length') ?? ''
+  const length = /^\d+$/.test(announced) ? Number(announced) : undefined
   for (const name of new Set(headers.keys())) if (name !== 'set-cookie') response.headers.delete(name)
   for (const [name, value] of headers) if (!ofConnection.has(name)) response.headers.append(name, value)
-  return { status, body: body === null ? undefined : fromWebStream(body, length === null ? undefined : Number(length)) }
+  return { status, body: body === null ? undefined : fromWebStream(body, length) }
 }
 
 /** Headers of the connection that a fetched response came over, which say nothing about the one that it is sent on. */
