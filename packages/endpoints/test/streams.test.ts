@@ -1,7 +1,8 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, request as nodeRequest, type Server } from 'node:http'
+import { type ClientRequest, createServer, type IncomingMessage, request as nodeRequest, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { Readable } from 'node:stream'
+import { setTimeout } from 'node:timers/promises'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Application, accepts, Controller, fastifyOptions } from '../src/endpoints.ts'
@@ -64,6 +65,18 @@ class Streams extends Controller {
     throw new Error('after the first chunk')
   }
 
+  GET_silent() {
+    const name = this.request.header('x-name') ?? ''
+    const readable = new Readable({ read: () => ended(`${name} asked`).resolve('asked') })
+    readable.once('close', () => ended(name).resolve('destroyed'))
+    return readable
+  }
+
+  async GET_cut_off() {
+    ended('cut-off-begun').resolve('begun')
+    await setTimeout(1_000_000, undefined, { signal: this.request.signal })
+  }
+
   async GET_waiting() {
     const { signal } = this.request
     ended('waiting-begun').resolve('begun')
@@ -106,11 +119,15 @@ interface Opened {
   readonly destroy: () => void
 }
 
-async function open(server: string, path: string, name = '', method = 'GET'): Promise<Opened> {
+function ask(server: string, path: string, name = '', method = 'GET'): ClientRequest {
   const port = ports.get(server)
   const request = nodeRequest({ port, host: '127.0.0.1', path, method, headers: { 'x-name': name }, agent: false })
-  request.on('error', () => {})
-  request.end()
+  request.on('error', () => {}).end()
+  return request
+}
+
+async function open(server: string, path: string, name = '', method = 'GET'): Promise<Opened> {
+  const request = ask(server, path, name, method)
   const [response] = (await once(request, 'response')) as [IncomingMessage]
   response.on('error', () => {})
   return { response, destroy: () => void request.destroy() }
@@ -199,12 +216,33 @@ describe.each([['listener'], ['fastify']])('%s', (server) => {
     expect(await (await app.inject({ path: '/texts' })).text()).toBe('texté')
   })
 
+  it('closes a source that was silent when the client went away, and that is no fault', async () => {
+    logged.length = 0
+    const name = `${server} silent`
+    const answered = new Promise((resolve) => app.on('route', resolve))
+    const gone = ask(server, '/silent', name)
+    await ended(`${name} asked`).promise
+    gone.destroy()
+    expect(await ended(name).promise).toBe('destroyed')
+    await answered
+    expect(logged).toEqual([])
+  })
+
+  it('what was cut off with the client is no fault', async () => {
+    logged.length = 0
+    ends.delete('cut-off-begun')
+    const answered = new Promise((resolve) => app.on('route', resolve))
+    const gone = ask(server, '/cut-off')
+    await ended('cut-off-begun').promise
+    gone.destroy()
+    await answered
+    expect(logged).toEqual([])
+  })
+
   it('aborts the signal of a request whose client goes away', async () => {
     ends.delete('waiting')
     ends.delete('waiting-begun')
-    const request = nodeRequest({ port: ports.get(server), host: '127.0.0.1', path: '/waiting', agent: false })
-    request.on('error', () => {})
-    request.end()
+    const request = ask(server, '/waiting')
     await ended('waiting-begun').promise
     request.destroy()
     expect(await ended('waiting').promise).toBe('aborted')

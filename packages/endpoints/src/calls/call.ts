@@ -26,7 +26,14 @@ export function endpointOf(resolution: Resolution | undefined): Endpoint | undef
 
 /** Logs a defect or an outage: with the server that took the request, else with the application. */
 export function report({ core, incoming, request }: Call, error: unknown): void {
+  if (incoming.signal().aborted && isCutOff(error)) return
   const log = incoming.log ?? core.log
   log(error, `${request.method} ${request.path} failed (request ${request.id})`)
   core.listeners.tell('error', error, request)
+}
+
+/** Whether an error only says that what was going on was stopped. When the client has gone, that is no news. */
+function isCutOff(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  return error.name === 'AbortError' || ('code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE')
 }

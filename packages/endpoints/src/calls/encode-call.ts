@@ -27,6 +27,10 @@ function compose(call: Call, status: number, encoded: Encoded): Answer | Promise
   const answer = composeAnswer(head, encoded, call.response)
   const { body } = answer
   if (!isStream(body)) return answer
+  const signal = call.incoming.signal()
+  // A client that goes away before the first bytes come is told to the source here; afterwards by the interface.
+  if (signal.aborted) body.close()
+  else signal.addEventListener('abort', body.close, { once: true })
   return started(exactly(body)).then((begun) => ({ ...answer, body: watched(call, begun) }))
 }
 
