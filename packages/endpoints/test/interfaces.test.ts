@@ -191,6 +191,20 @@ describe('listener', () => {
   })
 })
 
+it('bears a client that has gone before its body is read', async () => {
+  class Slow extends Controller {
+    static POST = accepts({ use: [({ request }) => once(request.signal, 'abort')] })
+    POST() {}
+  }
+  const app = await new Application({ modules: { index: { Slow } }, log: quiet }).ready()
+  const answered = new Promise((resolve) => app.on('route', (_request, status) => resolve(status)))
+  const url = new URL(await listenerUrl(app))
+  const socket = connect(Number(url.port), '127.0.0.1')
+  const head = 'POST /slow HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n'
+  socket.write(head, () => socket.destroy())
+  expect(await answered).toBe(400)
+})
+
 it('serves HTTP/2 as it serves HTTP/1', async () => {
   const app = await new Application({ modules, bodyLimit: 10 }).ready()
   const server = createHttp2Server((request, response) => {

@@ -105,6 +105,8 @@ function readStream(stream: IncomingMessage, limit: number): Promise<Uint8Array>
     stream.once('end', () => resolve(concatenate(chunks, size)))
     stream.once('error', (cause) => stop(new CallError(400, 'The body ended early', { cause })))
     stream.once('close', () => stop(new CallError(400, 'The body ended early')))
+    // It will say nothing more when the client went away before a guard let the body be read.
+    if (stream.destroyed) stop(new CallError(400, 'The body ended early'))
   })
 }
 
