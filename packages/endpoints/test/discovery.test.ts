@@ -321,6 +321,7 @@ describe('handlers', () => {
     ],
     ['a bound function', made({}, { GET: handler.bind(null) }), 'has no readable source; declare it'],
     ['a declaration alone', made({ POST: accepts({}) }, { GET: handler }), 'declares POST with accepts, but has no'],
+    ['a limit that is none', made({ GET: accepts({ bodyLimit: Number.NaN }) }, { GET: handler }), 'not NaN'],
     ['a typo', made({ GET_staus: accepts({}) }, { GET_status: handler }), 'declares GET_staus'],
     [
       'optional before required',
@@ -381,6 +382,14 @@ describe('options', () => {
   it.each([[{ exposeErrors: true }], [{ watch: true }]])('%j is refused in production', (options) => {
     vi.stubEnv('NODE_ENV', 'production')
     expect(() => new Application({ modules: {}, ...options })).toThrow('is for development')
+  })
+
+  it.each([
+    [{ bodyLimit: Number('1 MiB') }, 'bodyLimit must be a number from 0 on, not NaN'],
+    [{ trustProxy: -1 }, 'trustProxy must be a number from 0 on, not -1'],
+    [{ requestIdHeader: 'x id' }, 'requestIdHeader: x id is no name of a header'],
+  ])('%j is refused', (options, message) => {
+    expect(() => new Application({ modules: {}, ...options })).toThrow(message)
   })
 
   it('what is returned is not checked in production', async () => {

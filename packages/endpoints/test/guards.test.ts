@@ -272,6 +272,13 @@ describe('rate limits', () => {
     await close()
   })
 
+  it.each([[{ limit: Number.NaN, ttl: 1 }], [{ limit: 1, ttl: Number.NaN }], [{ limit: -1, ttl: 1 }]])(
+    'refuses %j, which would limit nothing',
+    (options) => {
+      expect(() => rateLimit(options)).toThrow('must be a number')
+    },
+  )
+
   it('forgets the key that was not seen for the longest time', () => {
     const store = memoryStore(2)
     const hits = ['a', 'b', 'a', 'c', 'a', 'b'].map((key) => store.hit(key, 10, 0))

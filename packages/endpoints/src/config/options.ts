@@ -7,6 +7,7 @@ import type { Guard } from '../guards/guard.ts'
 import type { DocumentInfo } from '../openapi/document.ts'
 import type { EndpointRequest } from '../request/endpoint-request.ts'
 import { isProduction } from './environment.ts'
+import { checkLimit } from './limit.ts'
 import type { Settings } from './settings.ts'
 
 /** Modules by their path: `{ 'index': m0, './foo/bar.ts': () => import('./controllers/foo/bar.ts') }`. */
@@ -68,7 +69,7 @@ export const consoleLog: Log = {
 
 const BODY_BYTES_MAX = 1024 * 1024
 
-/** Completes the options. @throws Error for those that do not go together. */
+/** Completes the options. @throws Error for those that do not go together, or mean nothing. */
 export function readOptions(options: ApplicationOptions): Settings {
   const production = isProduction()
   for (const name of ['exposeErrors', 'watch'] as const) {
@@ -79,11 +80,11 @@ export function readOptions(options: ApplicationOptions): Settings {
     canonicalPart: options.looseNames ? urlName : undefined,
     allowEncodedSlash: options.allowEncodedSlash ?? false,
     signatures: options.signatures ?? true,
-    bodyLimit: options.bodyLimit ?? BODY_BYTES_MAX,
+    bodyLimit: checkLimit('bodyLimit', options.bodyLimit ?? BODY_BYTES_MAX),
     use: options.use ?? [],
     cors: corsPolicy(options.cors),
-    trustedProxies: Number(options.trustProxy ?? 0),
-    requestIdHeader: (options.requestIdHeader ?? 'x-request-id').toLowerCase(),
+    trustedProxies: checkLimit('trustProxy', Number(options.trustProxy ?? 0)),
+    requestIdHeader: headerName(options.requestIdHeader ?? 'x-request-id'),
     exposeErrors: options.exposeErrors ?? false,
     checksReturns: !production,
     json: { ...builtInJson, ...options.json },
@@ -91,4 +92,9 @@ export function readOptions(options: ApplicationOptions): Settings {
     errorBody: options.errorBody,
     errorSchema: options.errorSchema,
   }
+}
+
+function headerName(name: string): string {
+  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) throw new Error(`requestIdHeader: ${name} is no name of a header`)
+  return name.toLowerCase()
 }

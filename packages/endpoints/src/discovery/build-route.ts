@@ -3,6 +3,7 @@ import { bindDeclaration } from '../binding/bind-declaration.ts'
 import { bindSignature } from '../binding/bind-signature.ts'
 import { parameterNames, reflectSignature } from '../binding/signature.ts'
 import { typeOfFileName } from '../body/media-type.ts'
+import { checkLimit } from '../config/limit.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Guard } from '../guards/guard.ts'
 import { buildPatterns } from '../routing/pattern.ts'
@@ -73,7 +74,7 @@ function buildRoute(
     status: spec?.status,
     versions: spec?.version,
     returns: spec?.returns,
-    bodyLimit: spec?.bodyLimit ?? settings.bodyLimit,
+    bodyLimit: checkLimit('bodyLimit', spec?.bodyLimit ?? settings.bodyLimit),
     spec,
   }
 }

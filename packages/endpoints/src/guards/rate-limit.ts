@@ -1,4 +1,5 @@
 import { systemClock } from '../config/environment.ts'
+import { checkLimit } from '../config/limit.ts'
 import { TooManyRequests } from '../errors.ts'
 import type { Guard, GuardContext } from './guard.ts'
 
@@ -50,9 +51,14 @@ export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
   }
 }
 
-/** Refuses with 429 whoever comes more often than `limit` times in a fixed window; a refused hit does not move it. */
+/**
+ * Refuses with 429 whoever comes more often than `limit` times in a fixed window; a refused hit does not move it.
+ * @throws RangeError for a limit or a window that is no number.
+ */
 export function rateLimit(options: RateLimitOptions): Guard {
   const { limit, ttl, key = ({ request }) => request.ip, store = memoryStore(), now = systemClock } = options
+  checkLimit('limit', limit)
+  checkLimit('ttl', ttl, 1)
   let warned = false
   const guard = async (context: GuardContext): Promise<void> => {
     const name = key(context)
