@@ -111,7 +111,7 @@ it('has a path for each number of positionals, and an id for each operation', ()
     getFooBarExt: 'get /foo/bar.ext',
     getFooOpenWithId: 'get /foo/open/{id}',
     deleteFooOpenWithId: 'delete /foo/open/{id}',
-    optionsFooOpenId: 'options /foo/open/{id}',
+    optionsFooOpenWithId: 'options /foo/open/{id}',
     getFooReflectedSearch: 'get /foo/reflected/search',
     postFooReflectedSearch: 'post /foo/reflected/search',
     ...Object.fromEntries(
@@ -203,6 +203,14 @@ describe('an operation', () => {
     ])
     expect(operation('get', '/').tags).toEqual(['root'])
     expect(operation('get', '/foo/reflected/search').tags).toEqual(['foo'])
+  })
+
+  it('may be a preflight', () => {
+    expect(operation('options', '/foo/open/{id}')).toMatchObject({
+      tags: ['foo'],
+      parameters: [{ name: 'id', in: 'path', required: true }],
+      responses: { 204: {}, 403: {} },
+    })
   })
 
   it('answers something other than 404', async () => {

@@ -37,15 +37,20 @@ export function buildDocument(
   for (const { endpoint, pattern, places, calls } of table.endpoints.flatMap(pathsOf)) {
     const operations: Record<string, Operation> = {}
     paths[pattern] = operations
-    for (const [verb, route] of calls) {
+    const idOf = (verb: Verb): string => {
       const id = operationId(verb, basePath(endpoint), places)
       const twin = ids.get(id)
       if (twin !== undefined) throw new Error(`${verb} ${pattern} and ${twin} would both be the operation ${id}`)
       ids.set(id, `${verb} ${pattern}`)
-      operations[verb.toLowerCase()] = buildOperation({ id, verb, route, places }, components)
+      return id
+    }
+    for (const [verb, route] of calls) {
+      operations[verb.toLowerCase()] = buildOperation({ id: idOf(verb), verb, route, places }, components)
       for (const { security } of guardsOf(route)) if (security) securitySchemes[security.name] = security.scheme
     }
-    if (endpoint.cors !== undefined) operations.options ??= preflightOperation(operationId('OPTIONS', pattern, []))
+    if (endpoint.cors !== undefined && operations.options === undefined) {
+      operations.options = preflightOperation(idOf('OPTIONS'), endpoint.modulePath, places)
+    }
   }
   return { openapi: '3.1.0', info, paths, components: { schemas: components.schemas, securitySchemes } }
 }

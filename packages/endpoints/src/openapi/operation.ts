@@ -22,13 +22,13 @@ export interface DocumentedCall {
 
 export function buildOperation(call: DocumentedCall, components: SchemaComponents): Operation {
   const { id, route } = call
-  const { summary, description, deprecated, tags = route.modulePath } = route.spec ?? {}
+  const { summary, description, deprecated, tags } = route.spec ?? {}
   const parameters = [...pathParameters(call, components), ...queryParameters(call, components)]
   const requestBody = buildRequestBody(call, components)
   const security = securityOf(route)
   return {
     operationId: id,
-    tags: tags.length === 0 ? ['root'] : tags,
+    tags: tagsOf(tags ?? route.modulePath),
     ...(summary === undefined ? {} : { summary }),
     ...(description === undefined ? {} : { description }),
     ...(deprecated === undefined ? {} : { deprecated }),
@@ -43,8 +43,22 @@ export function buildOperation(call: DocumentedCall, components: SchemaComponent
 }
 
 /** What a browser asks before a page of another origin may call. */
-export function preflightOperation(id: string): Operation {
-  return { operationId: id, tags: ['cors'], responses: { 204: { description: 'Which origins and verbs are allowed' } } }
+export function preflightOperation(id: string, modulePath: readonly string[], places: readonly string[]): Operation {
+  const parameters = places.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
+  return {
+    operationId: id,
+    tags: tagsOf(modulePath),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    responses: {
+      204: { description: 'Which origins and verbs are allowed' },
+      403: { description: 'This origin is not allowed' },
+    },
+  }
+}
+
+/** Where nothing else is said, an operation belongs to its module. */
+function tagsOf(names: readonly string[]): readonly string[] {
+  return names.length === 0 ? ['root'] : names
 }
 
 /** All of the guards must be passed, so all schemes are one requirement. */
