@@ -126,7 +126,8 @@ export class Application<Context = unknown> {
 
   /** The OpenAPI 3.1 document of all handlers that are not hidden. @throws Error before `ready`. */
   openapi(): OpenApiDocument {
-    return buildDocument(this.#reflected(), this.#options.info ?? packageInfo(this.#options.dir))
+    const { info, dir, servers } = this.#options
+    return buildDocument(this.#reflected(), { info: info ?? packageInfo(dir), servers })
   }
 
   #reflected(): Core {

@@ -48,6 +48,17 @@ describe('shop', () => {
     const headers = token === '' ? {} : { authorization: `Bearer ${token}` }
     expect((await shop.inject({ method, url, headers })).statusCode).toBe(status)
   })
+
+  it('has what its document names', async () => {
+    const { servers, paths } = (await shop.inject('/openapi.json')).json()
+    for (const [path, verbs] of Object.entries<object>(paths)) {
+      for (const verb of Object.keys(verbs)) {
+        const url = `${servers[0].url}${path.replaceAll(/\{\w+\}/g, 'tea')}`
+        const method = verb.toUpperCase() as 'GET'
+        expect((await shop.inject({ method, url })).statusCode, `${verb} ${url}`).not.toBe(404)
+      }
+    }
+  })
 })
 
 describe('clock', () => {

@@ -4,7 +4,11 @@ import { Application, fastifyOptions } from '@trestle/endpoints'
 import Fastify, { type FastifyInstance } from 'fastify'
 import * as orders from './orders.ts'
 
-const app = new Application({ modules: { index: orders }, cors: { origins: ['https://shop.example'] } })
+const app = new Application({
+  modules: { index: orders },
+  cors: { origins: ['https://shop.example'] },
+  servers: [{ url: '/api' }],
+})
 
 export async function buildServer(options: { readonly logger?: boolean } = {}): Promise<FastifyInstance> {
   const fastify = Fastify({ ...fastifyOptions(app), ...options })

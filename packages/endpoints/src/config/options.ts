@@ -4,7 +4,7 @@ import { urlName } from '../discovery/url-name.ts'
 import type { CallError } from '../errors.ts'
 import { type CorsOptions, corsPolicy } from '../guards/cors.ts'
 import type { Guard } from '../guards/guard.ts'
-import type { DocumentInfo } from '../openapi/document.ts'
+import type { DocumentInfo, DocumentServer } from '../openapi/document.ts'
 import type { EndpointRequest } from '../request/endpoint-request.ts'
 import { isProduction } from './environment.ts'
 import { checkLimit } from './limit.ts'
@@ -53,6 +53,8 @@ export interface ApplicationOptions<Context = unknown> {
   readonly watch?: boolean
   /** Title and version of the OpenAPI document; those of the nearest package.json where absent. */
   readonly info?: DocumentInfo
+  /** Where the API is, for the OpenAPI document; its paths begin there. The root of its host where absent. */
+  readonly servers?: readonly DocumentServer[]
   /** Takes warnings and unexpected errors; the console where absent. */
   readonly log?: Log
 }

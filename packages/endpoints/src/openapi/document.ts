@@ -14,10 +14,23 @@ export interface DocumentInfo {
   readonly description?: string
 }
 
+/** Where an API is: an address, or a path such as `/api` where it is mounted below another. */
+export interface DocumentServer {
+  readonly url: string
+  readonly description?: string
+}
+
+/** What a document says beside the table. */
+export interface DocumentHead {
+  readonly info: DocumentInfo
+  readonly servers: readonly DocumentServer[] | undefined
+}
+
 /** An OpenAPI 3.1 document. */
 export interface OpenApiDocument {
   readonly openapi: '3.1.0'
   readonly info: DocumentInfo
+  readonly servers?: readonly DocumentServer[]
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: { readonly schemas: JsonSchema; readonly securitySchemes: JsonSchema }
 }
@@ -28,7 +41,7 @@ export interface OpenApiDocument {
  */
 export function buildDocument(
   { table, settings }: Pick<Core, 'table' | 'settings'>,
-  info: DocumentInfo,
+  { info, servers }: DocumentHead,
 ): OpenApiDocument {
   const components = new SchemaComponents(settings)
   const securitySchemes: JsonSchema = {}
@@ -52,7 +65,13 @@ export function buildDocument(
       operations.options = preflightOperation(idOf('OPTIONS'), endpoint.modulePath, places)
     }
   }
-  return { openapi: '3.1.0', info, paths, components: { schemas: components.schemas, securitySchemes } }
+  return {
+    openapi: '3.1.0',
+    info,
+    ...(servers === undefined ? {} : { servers }),
+    paths,
+    components: { schemas: components.schemas, securitySchemes },
+  }
 }
 
 function guardsOf({ guards }: Route): Route['guards']['early'] {
