@@ -135,6 +135,7 @@ describe('modules', () => {
       'controllers/foo.d.ts': broken,
       'controllers/foo.test.ts': broken,
       'controllers/foo.spec.js': broken,
+      'controllers/foo.test.data.ts': broken,
       'controllers/_base.ts': broken,
       'controllers/.hidden.ts': broken,
       'controllers/node_modules/x/index.js': broken,
@@ -163,6 +164,7 @@ describe('modules', () => {
     const link = (to: string, name: string) =>
       symlinkSync(join(folder.path, to), join(folder.path, 'controllers', name))
     link('controllers/foo.ts', 'bar.ts')
+    link('gone.md', 'README.md')
     expect(await startIn(folder.path)).toMatchObject({ urls: ['/a/b', '/bar', '/foo'] })
     link('outside.ts', 'out.ts')
     await expect(startIn(folder.path)).rejects.toThrow('leads out of')

@@ -8,7 +8,7 @@ export interface ModuleFile {
 
 const extensions = ['ts', 'mts', 'js', 'mjs']
 const moduleFile = new RegExp(`^(.+)\\.(?:${extensions.join('|')})$`)
-const skipped = /^[._]|^node_modules$|\.d\.m?ts$|\.(?:test|spec)\.m?[jt]s$/
+const skipped = /^[._]|^node_modules$|\.d\.m?ts$|\.(?:test|spec)\./
 
 /**
  * The folder or file that a prefix names: a path below `dir`, with or without extension, or with dots for separators.
@@ -77,7 +77,7 @@ function walk(folder: string, path: readonly string[], { root, above, add }: Wal
   for (const name of readdirSync(folder).sort()) {
     const file = join(folder, name)
     if (skipped.test(name)) continue
-    const isFolder = statSync(file).isDirectory()
+    const isFolder = statSync(file, { throwIfNoEntry: false })?.isDirectory() ?? false
     const stem = isFolder ? name : moduleFile.exec(name)?.[1]
     if (stem === undefined) continue
     if (!/^[A-Za-z0-9_-]+$/.test(stem)) throw new Error(`${file}: a name may hold letters, digits, "_" and "-"`)
