@@ -209,6 +209,11 @@ class Settled extends Controller {
     this.response.status = 304
     return undefined
   }
+
+  static GET_many = accepts({ returns: z.array(z.int()) })
+  async *GET_many() {
+    yield 1
+  }
 }
 
 class Page_html extends Controller {
@@ -235,6 +240,7 @@ describe('what is settled beside it', () => {
     ['/settled/type', 200, 'text/plain; charset=utf-8', 'raw é'],
     ['/settled/problem', 200, 'application/problem+json; charset=utf-8', '"a JSON text"'],
     ['/settled/declared', 202, 'text/csv; charset=utf-8', 'a,b'],
+    ['/settled/many', 200, json, '[1]'],
     ['/settled/lines', 200, 'application/x-ndjson; charset=utf-8', '1\n{"a":"é"}\n'],
     ['/settled/binary', 200, 'image/png', '\u0001\u0002text'],
     ['/page.html', 200, 'text/html; charset=utf-8', '<p>'],

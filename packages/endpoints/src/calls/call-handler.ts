@@ -45,11 +45,16 @@ function checkVersion({ request }: Call, versions: readonly string[]): void {
 
 /** In development a handler that breaks its own declaration fails, so that the document stays true. */
 async function checkReturned({ returns, className, handler }: Route, value: unknown): Promise<void> {
-  if (returns === undefined || value instanceof Response) return
+  if (returns === undefined || value instanceof Response || isStreamed(value)) return
   const { error } = await returns.safeParseAsync(value instanceof RawJson ? JSON.parse(value.text) : value)
   if (error === undefined) return
   const faults = error.issues.map(({ path, message }) => `${path.map(String).join('.') || 'the value'}: ${message}`)
   throw new TypeError(`${className}.${handler} returned what it does not declare: ${faults.join('; ')}`)
+}
+
+/** What is made while it is sent cannot be looked at before. */
+function isStreamed(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
