@@ -12,6 +12,7 @@ interface NaiveHandler {
 interface NaiveClass {
   readonly name: string
   readonly handlers: readonly NaiveHandler[]
+  readonly nested: readonly NaiveClass[]
 }
 interface NaiveModule {
   readonly path: readonly string[]
@@ -34,6 +35,20 @@ function naively(modules: readonly NaiveModule[], method: string, parts: readonl
   const found = named ?? module?.classes.find(({ name }) => name === 'default')
   if (found === undefined) return { status: 404 }
   if (named !== undefined) rest = rest.slice(1)
+  return within(found, { method, rest, at: `${module?.path.join('.')}:${found.name}` })
+}
+
+interface Way {
+  readonly method: string
+  readonly rest: readonly string[]
+  readonly at: string
+}
+
+/** The rules from a class on: classes inside it, then a suffix, then positionals. */
+function within(found: NaiveClass, { method, rest: parts, at }: Way): object {
+  let rest = parts
+  const inner = found.nested.find(({ name }) => name === rest[0])
+  if (inner !== undefined) return within(inner, { method, rest: rest.slice(1), at: `${at}.${inner.name}` })
   const suffix = found.handlers.some((handler) => handler.suffix !== undefined && handler.suffix === rest[0])
     ? rest[0]
     : undefined
@@ -50,14 +65,14 @@ function naively(modules: readonly NaiveModule[], method: string, parts: readonl
   const handler = taking(method)
   if (handler === undefined) return { status: method === 'OPTIONS' ? 204 : 405, allow }
   const name = handler.suffix === undefined ? handler.verb : `${handler.verb}_${handler.suffix}`
-  return { status: 200, allow, positionals: rest, handler: `${module?.path.join('.')}:${found.name}.${name}` }
+  return { status: 200, allow, positionals: rest, handler: `${at}.${name}` }
 }
 
-/** A module of real controllers with the same handlers. */
-function realModule({ classes }: NaiveModule): Record<string, unknown> {
+/** Real controllers with the same handlers: the exports of a module, or the static members of a class. */
+function realClasses(classes: readonly NaiveClass[]): Record<string, unknown> {
   return Object.fromEntries(
-    classes.map(({ name, handlers }) => {
-      const controller = class extends Controller {}
+    classes.map(({ name, handlers, nested }) => {
+      const controller = Object.assign(class extends Controller {}, realClasses(nested))
       for (const { verb, suffix, min, max } of handlers) {
         const handler = suffix === undefined ? verb : `${verb}_${suffix}`
         Object.defineProperty(controller.prototype, handler, { value: () => null })
@@ -81,13 +96,14 @@ const handler = fc
     fc.constantFrom(0, 1, Number.POSITIVE_INFINITY),
   )
   .map(([verb, suffix, min, more]): NaiveHandler => ({ verb, suffix, min, max: min + more }))
-const naiveClass = fc.record({
-  name: fc.oneof({ weight: 1, arbitrary: fc.constant('default') }, { weight: 2, arbitrary: word }),
-  handlers: fc.uniqueArray(handler, { maxLength: 6, selector: ({ verb, suffix }) => `${verb}_${suffix}` }),
-})
+const handlers = fc.uniqueArray(handler, { maxLength: 6, selector: ({ verb, suffix }) => `${verb}_${suffix}` })
+const classesOf = (name: fc.Arbitrary<string>, nested: fc.Arbitrary<NaiveClass[]>): fc.Arbitrary<NaiveClass[]> =>
+  fc.uniqueArray(fc.record<NaiveClass>({ name, handlers, nested }), { maxLength: 4, selector: (each) => each.name })
+const inner = classesOf(word, classesOf(word, fc.constant([])))
+const exported = fc.oneof({ weight: 1, arbitrary: fc.constant('default') }, { weight: 2, arbitrary: word })
 const naiveModule = fc.record({
   path: fc.array(word, { maxLength: 3 }),
-  classes: fc.uniqueArray(naiveClass, { maxLength: 4, selector: ({ name }) => name }),
+  classes: classesOf(exported, inner),
 })
 const trees = fc.uniqueArray(naiveModule, { minLength: 1, maxLength: 6, selector: ({ path }) => path.join('/') })
 const requests = fc.array(
@@ -102,13 +118,12 @@ it('resolves as the rules say, over random trees and paths', async () => {
   await fc.assert(
     fc.asyncProperty(trees, requests, async (modules, paths) => {
       const map = Object.fromEntries(
-        modules.map((module) => [['', ...module.path, 'index'].join('/'), realModule(module)]),
+        modules.map((module) => [['', ...module.path, 'index'].join('/'), realClasses(module.classes)]),
       )
       const app = await new Application({ modules: map, log: { warn: () => {}, error: () => {} } }).ready()
       for (const [method, parts] of paths) {
         const { status, route, positionals, allow } = app.resolve(method, `/${parts.join('/')}`)
-        const name =
-          route && `${route.module}:${route.className === 'Default' ? 'default' : route.className}.${route.handler}`
+        const name = route && `${route.module}:${route.className.replace(/^Default/, 'default')}.${route.handler}`
         const real = {
           status,
           ...(allow.length > 0 ? { allow } : {}),
