@@ -289,6 +289,15 @@ describe('handlers', () => {
     expect(app.resolve('GET', '/hiding').status).toBe(405)
   })
 
+  it('warns where there is none at all', async () => {
+    class Controller {}
+    class Foreign extends Controller {
+      GET() {}
+    }
+    const warning = 'no module exports a class that derives from the Controller of this package'
+    expect(await index({ Foreign })).toEqual({ urls: [], warnings: [warning] })
+  })
+
   it('warns where a class has none, or some that are never called', async () => {
     class Empty extends Controller {}
     class Socket extends Foo {

@@ -44,8 +44,12 @@ export function buildTable(modules: readonly LoadedModule[], settings: Settings)
   const warnings: string[] = []
   for (const module of modules) addModule(root, module, { settings, warnings })
   warnings.push(...dropUnreachable(root))
+  const endpoints = endpointsOf(root)
+  // Two copies of the package in one program look like this: each has a Controller of its own.
+  if (endpoints.length === 0)
+    warnings.push('no module exports a class that derives from the Controller of this package')
   if (settings.strict && warnings.length > 0) throw new Error(warnings.join('\n'))
-  return { root, endpoints: endpointsOf(root), warnings }
+  return { root, endpoints, warnings }
 }
 
 interface Building {
