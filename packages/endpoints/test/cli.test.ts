@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -150,6 +150,19 @@ describe('watching', () => {
     writeFileSync(join(folder.path, 'controllers/_word.ts'), 'export const word = "two"')
     writeFileSync(join(folder.path, 'controllers/index.ts'), controller('word'))
     await answered('"two"')
+    expect(await stop(child)).toBe(0)
+  })
+
+  it('sees every save of a single file, in place or by renaming', async () => {
+    using folder = moduleFolder({ 'controllers.ts': controllers(['Default'], 'one'), 'notes.txt': '' })
+    const file = join(folder.path, 'controllers.ts')
+    const child = start(folder.path, ['--host', '0', '--watch'], { NODE_ENV: 'development' })
+    const url = await listening(child)
+    for (const answer of ['two', 'three', 'four']) {
+      writeFileSync(`${file}~`, controllers(['Default'], answer))
+      renameSync(`${file}~`, file)
+      for (let body = ''; body !== JSON.stringify(answer); ) body = await (await fetch(url)).text()
+    }
     expect(await stop(child)).toBe(0)
   })
 

@@ -1,3 +1,4 @@
+import type { FSWatcher } from 'node:fs'
 import type { ApplicationOptions } from '../config/options.ts'
 import { prefixesOf } from './load-modules.ts'
 
@@ -11,7 +12,6 @@ export function watchPrefixes(
   options: Pick<ApplicationOptions, 'controllerPrefix' | 'dir' | 'modules'>,
   changed: () => Promise<void>,
 ): () => void {
-  const { watch } = process.getBuiltinModule('node:fs')
   let timer: NodeJS.Timeout | undefined
   let running = Promise.resolve()
   const notice = (): void => {
@@ -20,11 +20,24 @@ export function watchPrefixes(
       running = running.then(changed)
     }, SETTLE_MS)
   }
-  const watchers = prefixesOf(options).map((prefix) => watch(prefix, { recursive: true }, notice))
+  const watchers = prefixesOf(options).map((prefix) => watchPrefix(prefix, notice))
   return () => {
     clearTimeout(timer)
     for (const watcher of watchers) watcher.close()
   }
+}
+
+/**
+ * A folder with all that is in it; of a file, the modules beside it. The file itself would be lost at the first save of an
+ * editor that puts another in its place.
+ */
+function watchPrefix(prefix: string, notice: () => void): FSWatcher {
+  const { statSync, watch } = process.getBuiltinModule('node:fs')
+  if (statSync(prefix).isDirectory()) return watch(prefix, { recursive: true }, notice)
+  const { dirname } = process.getBuiltinModule('node:path')
+  return watch(dirname(prefix), (_event, name) => {
+    if (name === null || /\.m?[jt]s$/.test(name)) notice()
+  })
 }
 
 /**
