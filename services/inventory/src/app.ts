@@ -18,7 +18,7 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
     requestIdPattern: /^[A-Za-z0-9._-]{1,64}$/,
     bodyLimit: config.maxBodyBytes,
     handlerTimeoutMs: HANDLER_TIMEOUT_MS,
-    trustProxy: config.trustProxy,
+    trustedProxies: config.trustedProxies,
     ignoreTrailingSlash: true,
     ignoreDuplicateSlashes: true,
     notFound: false,

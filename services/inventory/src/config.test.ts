@@ -25,7 +25,7 @@ describe('loadInventoryConfig', () => {
       maxLimit: 500,
       maxBodyBytes: 1_048_576,
       maxAttributesBytes: 65_536,
-      trustProxy: false,
+      trustedProxies: 0,
       metrics: { enabled: true, exporter: 'prometheus', host: '0.0.0.0', port: 9102 },
       tracingEnabled: false,
       docsEnabled: true,

@@ -1,5 +1,5 @@
 import { loadConfig } from '@trestle/common/config/load-config.ts'
-import { databaseUrl, duration, flag, integer, oneOf, port, text } from '@trestle/common/config/setting.ts'
+import { databaseUrl, duration, flag, integer, oneOf, port, proxies, text } from '@trestle/common/config/setting.ts'
 import { LOG_LEVELS } from '@trestle/common/telemetry/logger.ts'
 import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
 import { ROLE_PATTERN } from '@trestle/database/roles.ts'
@@ -33,7 +33,7 @@ export const settings = {
   MAX_LIMIT: integer(1, 10_000).default(500),
   MAX_BODY_BYTES: integer(1, 104_857_600).default(1_048_576),
   MAX_ATTRIBUTES_BYTES: integer(2, ATTRIBUTES_BYTES_MAX).default(65_536),
-  TRUST_PROXY: flag().default(false),
+  TRUST_PROXY: proxies().default(0),
   METRICS_ENABLED: flag().default(true),
   METRICS_EXPORTER: oneOf('prometheus', 'opentelemetry').default('prometheus'),
   OTEL_EXPORTER_PROMETHEUS_HOST: text().default('0.0.0.0'),
@@ -85,7 +85,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     maxLimit: values.MAX_LIMIT,
     maxBodyBytes: values.MAX_BODY_BYTES,
     maxAttributesBytes: values.MAX_ATTRIBUTES_BYTES,
-    trustProxy: values.TRUST_PROXY,
+    trustedProxies: values.TRUST_PROXY,
     metrics: {
       enabled: values.METRICS_ENABLED,
       exporter: values.METRICS_EXPORTER,

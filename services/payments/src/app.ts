@@ -60,7 +60,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     requestIdPattern: /^[A-Za-z0-9._-]{1,64}$/,
     bodyLimit: BODY_BYTES,
     handlerTimeoutMs: HANDLER_TIMEOUT_MS,
-    trustProxy: deps.trustProxy,
+    trustedProxies: deps.trustedProxies,
     ignoreTrailingSlash: true,
     brokenRequestHeaders: () => ANSWER_HEADERS,
   })

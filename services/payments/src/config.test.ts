@@ -34,7 +34,7 @@ describe('loadPaymentsConfig', () => {
       logFile: undefined,
       metrics: { enabled: true, exporter: 'prometheus', host: '0.0.0.0', port: 9101 },
       tracingEnabled: false,
-      trustProxy: false,
+      trustedProxies: 0,
       pepper: Buffer.alloc(32, 1),
       vaultKeys: [{ id: 1, key: Buffer.alloc(32, 1) }],
       throwAwayKeys: [],

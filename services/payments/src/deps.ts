@@ -87,7 +87,8 @@ export interface PaymentsDeps {
   readonly persons: Persons | undefined
   /** The service's own public address. */
   readonly baseUrl: string
-  readonly trustProxy: boolean
+  /** Proxies in front that tell whom they heard. */
+  readonly trustedProxies: number
   readonly logger: FastifyBaseLogger
   readonly meter: Meter
   readonly tracing: Pick<Tracing, 'instrument'>
@@ -191,7 +192,7 @@ export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogg
     },
     persons: config.signIn && createPersons(database.lanes, createPersonTokenVerifier({ ...config.signIn, now })),
     baseUrl: config.baseUrl,
-    trustProxy: config.trustProxy,
+    trustedProxies: config.trustedProxies,
     ...{ logger, meter: metrics.meter, metrics, tracing },
     readiness: createReadiness({
       database: () => database.ping(),

@@ -56,7 +56,7 @@ const documentDeps: PaymentsDeps = {
   },
   persons: undefined,
   baseUrl: '',
-  trustProxy: false,
+  trustedProxies: 0,
   logger: pino({ enabled: false }),
   meter: createNoopMeter(),
   tracing: { instrument: async () => {} },

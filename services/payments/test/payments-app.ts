@@ -163,7 +163,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
       allowHttp: true,
     },
     persons: options.verifyPerson && createPersons(database.lanes, options.verifyPerson),
-    trustProxy: false,
+    trustedProxies: 0,
     logger,
     meter: createNoopMeter(),
     tracing: { instrument: async () => {} },

@@ -12,6 +12,7 @@ import {
   oneOf,
   parseDuration,
   port,
+  proxies,
   secret,
   secretBytes,
   text,
@@ -122,5 +123,21 @@ loadConfig({}, { prefix: 'X_', env: {} })`
 
   it.each(['true', '1', 't', 'YES', 'y'])('takes %j for true', (value) => {
     expect(load({ X_SITE_URL: 'http://a', X_ON: value }).ON).toBe(true)
+  })
+})
+
+describe('proxies', () => {
+  it.each([
+    ['true', 1],
+    ['no', 0],
+    ['0', 0],
+    ['1', 1],
+    ['3', 3],
+  ])('%s is %i in front', (value, count) => {
+    expect(proxies().safeParse(value).data).toBe(count)
+  })
+
+  it.each(['10', '-1', '1.5', '10.0.0.0/8'])('%s is none', (value) => {
+    expect(proxies().safeParse(value).success).toBe(false)
   })
 })

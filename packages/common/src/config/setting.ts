@@ -62,10 +62,21 @@ export function port(): z.ZodType<number, string> {
 /** true/false, 1/0, t/f, yes/no, y/n in any case. */
 export function flag(): z.ZodType<boolean, string> {
   return z.string().transform((value, context) => {
-    const word = value.toLowerCase()
-    if (['true', '1', 't', 'yes', 'y'].includes(word)) return true
-    if (['false', '0', 'f', 'no', 'n'].includes(word)) return false
-    return refuse(context, 'must be true or false')
+    return readFlag(value) ?? refuse(context, 'must be true or false')
+  })
+}
+
+function readFlag(value: string): boolean | undefined {
+  const word = value.toLowerCase()
+  if (['true', '1', 't', 'yes', 'y'].includes(word)) return true
+  return ['false', '0', 'f', 'no', 'n'].includes(word) ? false : undefined
+}
+
+/** How many proxies stand in front: a flag, of which true is one, or a number up to 9. */
+export function proxies(): z.ZodType<number, string> {
+  return z.string().transform((value, context) => {
+    const count = /^[0-9]$/.test(value) ? Number(value) : readFlag(value)
+    return count === undefined ? refuse(context, 'must be true, false or a number up to 9') : Number(count)
   })
 }
 

@@ -19,7 +19,8 @@ export interface ServerOptions {
   readonly bodyLimit: number
   /** Time that a handler may take, in milliseconds. */
   readonly handlerTimeoutMs: number
-  readonly trustProxy?: boolean | undefined
+  /** How many proxies stand in front, each of which appends whom it heard to X-Forwarded-For. */
+  readonly trustedProxies?: number | undefined
   /** Paths with and without a slash at the end are the same. */
   readonly ignoreTrailingSlash?: boolean
   /** `//a` is `/a`. */
@@ -53,7 +54,7 @@ export function createServer(options: ServerOptions) {
     },
     bodyLimit: options.bodyLimit,
     requestTimeout: options.handlerTimeoutMs + HEADER_TIMEOUT_MS,
-    trustProxy: options.trustProxy ?? false,
+    trustProxy: proxyTrust(options.trustedProxies ?? 0),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     exposeHeadRoutes: options.exposeHeadRoutes ?? true,
@@ -96,6 +97,11 @@ export function createServer(options: ServerOptions) {
   app.register(handlerDeadline, { timeoutMs: options.handlerTimeoutMs, timedOut: vocabulary.timedOut })
   app.register(errorHandler, { vocabulary, notFound: options.notFound ?? true })
   return app
+}
+
+/** Fastify's `true` would take the first address of the header, which the client itself may have written. */
+function proxyTrust(proxies: number): false | ((address: string, hop: number) => boolean) {
+  return proxies > 0 && ((_address, hop) => hop < proxies)
 }
 
 function isReplaced(): never {

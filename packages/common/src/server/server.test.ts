@@ -125,6 +125,21 @@ describe('errors', () => {
   })
 })
 
+describe('the address of a client', () => {
+  it.each([
+    [0, '127.0.0.1'],
+    [1, '203.0.113.9'],
+    [2, '198.51.100.7'],
+  ])('is, behind %i proxies, what the farthest of them has heard, never what a client has written', async (...row) => {
+    const [trustedProxies, address] = row
+    const server = createServer({ logger: log.logger, vocabulary, bodyLimit: 1, handlerTimeoutMs: 300, trustedProxies })
+    server.get('/', async ({ ip }) => ({ ip }))
+    const headers = { 'x-forwarded-for': '192.0.2.1, 198.51.100.7, 203.0.113.9' }
+    expect((await server.inject({ url: '/', headers })).json()).toEqual({ ip: address })
+    await server.close()
+  })
+})
+
 describe('telemetry', () => {
   it('logs one line a request, with its id, its route pattern and no secret', async () => {
     await app.inject({ url: '/things/42?token=t', headers: { 'x-request-id': 'mine' } })
