@@ -5,6 +5,7 @@ import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavaila
 import { z } from 'zod'
 import type { FieldError } from './bodies/field-error.ts'
 import * as errors from './errors.ts'
+import { layOut } from './pagination/response-layout.ts'
 import { processingError } from './processing/processing-error.ts'
 import { processingErrorOf, statusCodeOf } from './processing/status-code.ts'
 
@@ -66,6 +67,7 @@ export function invalidFields(fields: readonly FieldError[], cause?: unknown): H
 /** What the shared error handler says in this service. */
 export const errorVocabulary: ErrorVocabulary = {
   envelope: ({ code, message, details }) => details.fields ?? details.body ?? { code, message, ...details },
+  layOut,
   // Bodies and queries are judged by the plugin `request-input`; nothing else has a schema that can refuse.
   invalid: ({ context }) => invalidFields([{ field: context, message: 'is not valid', code: 'FORMAT' }]),
   malformed,

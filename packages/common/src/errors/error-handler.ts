@@ -15,6 +15,8 @@ export interface InvalidInput {
 export interface ErrorVocabulary {
   /** The body of an error, in the service's envelope; there is no request when what came was not one. */
   envelope(error: HttpError, request: FastifyRequest | undefined): unknown
+  /** The text of that body where no route has a say in it; leave out for plain JSON. */
+  layOut?(body: unknown, status: number): string
   /** A request that a schema refused. */
   invalid(input: InvalidInput, request: FastifyRequest): HttpError
   /** A body that cannot be parsed, a path with a broken escape, a broken header. */

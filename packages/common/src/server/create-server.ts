@@ -74,6 +74,7 @@ export function createServer(options: ServerOptions) {
     },
     frameworkErrors: (error, request, reply) => {
       reply.headers({ ...options.brokenRequestHeaders?.(request.headers) })
+      reply.serializer((body: unknown) => layOut(vocabulary, body, reply.statusCode))
       // No hook runs for these: their log line is written here.
       const known = toHttpError(vocabulary, error, request)
       const line = { request_id: request.id, method: request.method, route: 'noroute', status: known.status }
@@ -124,7 +125,7 @@ function answerBrokenRequest(
   const { code, message, details, headers: own, status: usual } = vocabulary.malformed(error)
   const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : usual
   const known = new HttpError(status, code, { message, details, headers: own, cause: error })
-  const body = JSON.stringify(vocabulary.envelope(known, undefined))
+  const body = layOut(vocabulary, vocabulary.envelope(known, undefined), status)
   const headers = {
     ...brokenRequestHeaders?.({}),
     ...known.headers,
@@ -135,6 +136,10 @@ function answerBrokenRequest(
   }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n'))
+}
+
+function layOut(vocabulary: ErrorVocabulary, body: unknown, status: number): string {
+  return vocabulary.layOut?.(body, status) ?? JSON.stringify(body)
 }
 
 interface ConnectionError extends Error {

@@ -98,7 +98,13 @@ describe('answers on the wire', () => {
     for (const header of ['cache-control: no-store', 'x-status-code: ENDPOINT_NOT_FOUND', 'x-request-id: ']) {
       expect(head).toContain(`\r\n${header}`)
     }
-    expect(JSON.parse(body.toString())).toEqual({ code: 'ENDPOINT_NOT_FOUND', message: 'There is no such endpoint' })
+    expect(body.toString()).toBe('{"code":"ENDPOINT_NOT_FOUND","message":"There is no such endpoint"}\n')
+  })
+
+  it('400: what is no request, in the same layout', async () => {
+    const { head, body } = await request('GET /me', ['Bad Header: x'])
+    expect(head).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/)
+    expect(body.toString()).toMatch(/^\[\{"field":"body",.*\}\]\n$/)
   })
 
   it('health and readiness need no key', async () => {
