@@ -51,3 +51,8 @@ export function isRefusedStatement(error: unknown): boolean {
 export function isLostConflict(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01')
 }
+
+/** Whether a value or a constraint was against a statement (classes 22 and 23): with the same values it never goes through. */
+export function isRefusedValue(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && /^2[23]/.test(error.code ?? '')
+}

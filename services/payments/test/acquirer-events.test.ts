@@ -145,6 +145,14 @@ describe('applyAcquirerEvents', () => {
     ])
   })
 
+  it('lets an event with values that cannot be booked hold up no other, and keeps it for the operator', async () => {
+    const nothing = { type: 'settlement', reference: 's1', merchantId, money: { currency: 'EUR', amount: 0 } } as const
+    await apply(nothing, opened('d1'))
+    expect(north.asked.acknowledged).toEqual(['s1', 'd1'])
+    expect(await problems()).toEqual(['values that the books do not take'])
+    expect(await get(`/disputes?limit=9&filter[merchantId]=${merchantId}`)).toHaveLength(1)
+  })
+
   it('acknowledges nothing when the books are away', async () => {
     const broken = { ...payments.deps, db: db(), logger, lanes: { ...payments.deps.lanes, write: brokenLane } }
     north.answers.events = [opened('d1')]

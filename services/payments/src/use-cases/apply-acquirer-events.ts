@@ -1,3 +1,4 @@
+import { isRefusedValue } from '@trestle/database/unavailable.ts'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { OPERATOR } from '../access/caller.ts'
 import type { Acquirer, AcquirerEvent } from '../acquirers/acquirer.ts'
@@ -39,10 +40,16 @@ export async function applyAcquirerEvents(
 ): Promise<void> {
   const events = await acquirer.events()
   for (const event of events) {
-    const problem = await applyEvent(deps, name, event)
+    const problem = await applyEvent(deps, name, event).catch(toProblem)
     if (problem !== undefined) await keepException(deps, name, { event, problem })
   }
   if (events.length > 0) await acquirer.acknowledge(events.map(({ reference }) => reference))
+}
+
+/** Values that the books do not take would be refused for ever, and hold up all that comes after them. */
+function toProblem(error: unknown): string {
+  if (isRefusedValue(error)) return 'values that the books do not take'
+  throw error
 }
 
 /** What stands in the way, or undefined when the event is applied, now or before. */
