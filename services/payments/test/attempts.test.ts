@@ -148,7 +148,14 @@ describe('inquireAttempt', () => {
     const id = await unknownAttempt()
     north.answers.inquire = () => Promise.reject(new Error('reset'))
     expect(await inquire(id, 0)).toBe('done')
-    expect(sent).toEqual([{ job: { merchantId, id, step: 1 }, startAfterSeconds: 50 }])
+    north.answers.inquire = async () => ({ verdict: 'approved', ref: 'late', networkRef: null })
+    north.answers.reverse = () => Promise.reject(new Error('reset'))
+    expect(await inquire(id, 1)).toBe('done')
+    expect(sent).toEqual([
+      { job: { merchantId, id, step: 1 }, startAfterSeconds: 50 },
+      { job: { merchantId, id, step: 2 }, startAfterSeconds: 540 },
+    ])
+    expect(await statusOf(id)).toBe('unknown')
   })
 })
 

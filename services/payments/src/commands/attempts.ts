@@ -7,7 +7,7 @@ import {
 } from '../attempts/attempt-repository.ts'
 import { insertOperatorAudit } from '../audit/audit-repository.ts'
 import type { OperatorDeps } from '../deps.ts'
-import { reverseAttempt } from '../use-cases/inquire-attempt.ts'
+import { noteReversal } from '../use-cases/inquire-attempt.ts'
 import { type Operation, type OperationInput, type Operator, operationGroup } from './operation.ts'
 
 /** `payments attempts …`: authorizations of which nobody knows what became of them. */
@@ -46,6 +46,6 @@ async function resolve(deps: OperatorDeps, { words: [id = '', outcome] }: Operat
 async function reverse({ acquirers, database }: OperatorDeps, attempt: UnsettledAttempt): Promise<void> {
   const acquirer = acquirers.find(attempt.acquirer)
   if (!acquirer) throw new Error(`acquirer ${attempt.acquirer} is not configured`)
-  const isReversed = await reverseAttempt({ db: database.db }, acquirer, attempt)
+  const isReversed = await noteReversal(database.db, attempt, await acquirer.reverse(attempt.id))
   if (!isReversed) throw new Error('the acquirer did not take the reversal')
 }

@@ -1,5 +1,5 @@
 import type { Outcome } from '@trestle/jobs/jobs.ts'
-import type { Acquirer, AuthorizationOutcome } from '../acquirers/acquirer.ts'
+import type { TaskOutcome } from '../acquirers/acquirer.ts'
 import { findUnknownAttempt, type UnsettledAttempt, updateUnknownAttempt } from '../attempts/attempt-repository.ts'
 import { type InquiryJob, inquiryDelaySeconds, inquiryTask } from '../attempts/inquiry-task.ts'
 import type { ProcessDeps } from '../deps.ts'
@@ -30,23 +30,32 @@ async function settleAttempt(
   attempt: UnsettledAttempt,
 ): Promise<boolean> {
   const acquirer = deps.acquirers.find(attempt.acquirer)
-  const outcome = await acquirer?.inquire(attempt.id).catch((error: unknown): AuthorizationOutcome => {
+  const orUnanswered = (error: unknown): undefined => {
     deps.logger.warn({ err: error, acquirer: attempt.acquirer, attempt_id: attempt.id }, 'the acquirer did not answer')
-    return { verdict: 'unknown' }
-  })
-  if (!acquirer || outcome?.verdict === 'unknown') return false
-  if (outcome?.verdict === 'approved') return reverseAttempt(deps, acquirer, attempt)
-  await updateUnknownAttempt(deps.db, attempt, 'declined')
-  return true
+  }
+  const outcome = await acquirer?.inquire(attempt.id).catch(orUnanswered)
+  switch (outcome?.verdict) {
+    case 'approved': {
+      const reversed = await acquirer?.reverse(attempt.id).catch(orUnanswered)
+      return reversed !== undefined && noteReversal(deps.db, attempt, reversed)
+    }
+    case 'declined':
+      await updateUnknownAttempt(deps.db, attempt, 'declined')
+      return true
+    default:
+      return false
+  }
 }
 
-/** Gives an approval back. False when the acquirer does not take it; what it refuses for good is kept for the operator. */
-export async function reverseAttempt(
-  { db }: Pick<InquiryDeps, 'db'>,
-  acquirer: Acquirer,
+/**
+ * Writes down what came of giving an approval back. False when the acquirer did not take it; what it refuses for good is kept
+ * for the operator.
+ */
+export async function noteReversal(
+  db: InquiryDeps['db'],
   attempt: UnsettledAttempt,
+  reversed: TaskOutcome,
 ): Promise<boolean> {
-  const reversed = await acquirer.reverse(attempt.id)
   if (reversed.verdict === 'retry') return false
   if (reversed.verdict === 'rejected') {
     const { merchantId, id, kind, currency, amount } = attempt
