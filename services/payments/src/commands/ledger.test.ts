@@ -113,6 +113,15 @@ describe('payments ledger verify', () => {
     },
   )
 
+  it('names a row whose time became one that no clock shows, and goes on', async () => {
+    for (const table of ['journals', 'trail_entries', 'lines'] as const) {
+      const rows = await readRows(intruder, table, merchantId)
+      await intruder.query(`UPDATE payments.${table} SET created = 'infinity' WHERE id = $1`, [rows[0]?.linkId])
+      expect(await firstFound()).toMatchObject({ table, id: rows[0]?.linkId, invariant: 16 })
+      await restore(intruder, rows)
+    }
+  })
+
   it('finds a row that was taken out, anywhere', async () => {
     for (const table of ['journals', 'entries', 'trail_entries', 'lines'] as const) {
       const rows = await readRows(intruder, table, merchantId)

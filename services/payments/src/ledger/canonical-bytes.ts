@@ -55,10 +55,18 @@ function bytesOf(column: Column): Buffer | undefined {
     case 'smallint':
       return int32(Number(value)).subarray(2)
     case 'timestamptz':
-      return int64(BigInt(value.getTime() - EPOCH_MS) * 1_000n)
+      return int64(microsecondsOf(value))
     case 'date':
       return int32((Date.parse(value) - EPOCH_MS) / DAY_MS)
   }
+}
+
+/** `infinity` in PostgreSQL, which comes as a number that is none of a day; nobody has written it who should. */
+const INFINITY = 2n ** 63n - 1n
+
+function microsecondsOf(value: Date): bigint {
+  const ms = Number(value) - EPOCH_MS
+  return Number.isFinite(ms) ? BigInt(ms) * 1_000n : INFINITY
 }
 
 function int32(value: number): Buffer {

@@ -143,7 +143,7 @@ function isLineOf(line: LinesTable, trail: TrailRow | undefined): boolean {
     trail.transaction_id === line.transaction_id &&
     trail.balance === line.balance &&
     trail.fee_flat + trail.fee_rate === line.fee &&
-    trail.created.getTime() === line.created.getTime()
+    Number(trail.created) === Number(line.created)
   )
 }
 
