@@ -164,6 +164,7 @@ describe('payments tasks', () => {
     const dead = { task: 'clean_up', state: 'dead', count: 1, last: expect.any(String), reason: 'no room' }
     expect(await list()).toEqual([retrying, dead])
     expect(await run('tasks', 'retry', 'clean_up')).toEqual(['task     clean_up', 'retried  1'])
+    expect(await lastAudit()).toEqual([{ action: 'tasks.retried', payload: { task: 'clean_up', retried: 1 } }])
     expect(await list()).toEqual([retrying, { ...retrying, state: 'waiting' }])
     await expect(run('tasks', 'retry', 'none')).rejects.toThrow('the tasks are ')
   })

@@ -76,6 +76,8 @@ describe('payments payout', () => {
       { merchantId: young, skipped: 'below_minimum' },
     ])
     expect(await balance(rich)).toBe(0n)
+    const audit = payments.database.db.selectFrom('audit').select('payload').where('action', '=', 'payouts.run')
+    expect(await audit.execute()).toEqual([{ payload: { paid: 1, skipped: 2 } }])
     expect(await json('payout', 'run', '--merchant', homeless)).toEqual([{ merchantId: homeless, skipped: 'no_iban' }])
     expect(await json('payout', 'list', '--status', 'created')).toEqual([
       {

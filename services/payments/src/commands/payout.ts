@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Command } from 'commander'
+import { insertOperatorAudit } from '../audit/audit-repository.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
 import { type Debtor, writePain001 } from '../payouts/pain-001.ts'
@@ -29,6 +30,8 @@ const operations: readonly Operation[] = [
       const turns: PayoutTurn[] = []
       const only = typeof merchant === 'string' ? merchant : undefined
       for await (const turn of runPayouts({ db, lanes, payouts }, { only })) turns.push(turn)
+      const paid = turns.filter(({ payout }) => payout !== undefined).length
+      await insertOperatorAudit(db, { action: 'payouts.run', payload: { paid, skipped: turns.length - paid } })
       return turns
     },
   },

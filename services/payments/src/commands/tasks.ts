@@ -1,6 +1,7 @@
 import { listDeadJobs } from '@trestle/jobs/dead-jobs.ts'
 import { listWaitingJobs } from '@trestle/jobs/waiting-jobs.ts'
 import type { Command } from 'commander'
+import { insertOperatorAudit } from '../audit/audit-repository.ts'
 import { cleanUp } from '../clean-up/clean-up.ts'
 import { tasks } from '../tasks.ts'
 import { type Operation, type Operator, operationCommand, operationGroup } from './operation.ts'
@@ -35,12 +36,14 @@ const operations: readonly Operation[] = [
   {
     usage: 'retry <task>',
     description: 'put the dead jobs of a task back into its queue',
-    run: async ({ jobs }, { words: [name] }) => {
+    run: async ({ jobs, database }, { words: [name] }) => {
       const task = tasks.find((known) => known.name === name)
       if (!task) throw new Error(`the tasks are ${tasks.map((known) => known.name).join(', ')}`)
       await jobs.open()
       try {
-        return { task: task.name, retried: await jobs.retryDead(task) }
+        const answer = { task: task.name, retried: await jobs.retryDead(task) }
+        await insertOperatorAudit(database.db, { action: 'tasks.retried', payload: answer })
+        return answer
       } finally {
         await jobs.close()
       }
