@@ -24,6 +24,10 @@ describe('idsOf', () => {
     expect(idAt('2026-03-31T23:59:59Z') < below).toBe(true)
     expect(idAt('2026-04-01T00:00:00Z') < below).toBe(false)
   })
+
+  it('takes days that no id can tell for the first or the last that one can', () => {
+    expect(idsOf({ from: '1969-01-01', to: '2107-01-01' })).toEqual({ above: '00000000', below: 'ffffffff' })
+  })
 })
 
 describe('the rows', () => {

@@ -15,12 +15,16 @@ export function daysOf({ from, to }: StatementPeriod): number {
   return (Date.parse(to) - Date.parse(from)) / DAY_MS + 1
 }
 
+/** Seconds that the first digits of an id can tell: until the year 2106. */
+const SECONDS_MAX = 0xffffffff
+
 /** What the ids of the period's lines lie between, exclusively: an id begins with the seconds of its time. */
 export function idsOf({ from, to }: StatementPeriod): { readonly above: string; readonly below: string } {
   const firstDigits = (ms: number) =>
-    Math.floor(ms / 1_000)
+    clamp(Math.floor(ms / 1_000))
       .toString(16)
       .padStart(8, '0')
+  const clamp = (seconds: number) => Math.min(Math.max(seconds, 0), SECONDS_MAX)
   return { above: firstDigits(Date.parse(from)), below: firstDigits(Date.parse(to) + DAY_MS) }
 }
 

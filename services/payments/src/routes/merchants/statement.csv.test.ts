@@ -82,7 +82,7 @@ describe('GET /merchants/:merchantId/statement.csv', () => {
       ],
     ],
     [
-      'from=2026-02-30x&to=2026-13-01',
+      'from=2026-02-30&to=2026-13-01',
       [
         { field: 'from', ...format },
         { field: 'to', ...format },

@@ -9,9 +9,7 @@ import { writeStatement } from '../../use-cases/write-statement.ts'
 const DAYS_MAX = 366
 
 const date = () =>
-  text().refine((value) => /^\d{4}-\d{2}-\d{2}$/.test(value) && !Number.isNaN(Date.parse(value)), {
-    error: 'must be a date such as 2026-03-01',
-  })
+  text().refine((value) => z.iso.date().safeParse(value).success, { error: 'must be a date such as 2026-03-01' })
 
 const Period = z
   .object({ from: date(), to: date() })
