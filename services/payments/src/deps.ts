@@ -6,13 +6,11 @@ import { createReadiness, type Readiness } from '@trestle/common/server/readines
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
 import { startTracing, type Tracing } from '@trestle/common/telemetry/tracing.ts'
-import { type Database, openDatabase } from '@trestle/database/connect.ts'
+import type { Database } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { isMigrated } from '@trestle/database/migrate.ts'
 import { observeDeadJobs } from '@trestle/jobs/dead-jobs.ts'
 import { createJobs, type Jobs } from '@trestle/jobs/jobs.ts'
 import { createOutbox, type Outbox, type TakeRows } from '@trestle/jobs/outbox.ts'
-import { paymentsMigrations } from '@trestle/migrations/payments.ts'
 import { openLimiterStore } from '@trestle/service/limiter-store.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
 import type { FastifyBaseLogger } from 'fastify'
@@ -33,6 +31,7 @@ import { paymentsNames } from './migrations.ts'
 import { findExchanged } from './money/exchange-repository.ts'
 import { observeRates } from './money/observe-rates.ts'
 import { countWaiting, takeRows } from './outbox/take-rows.ts'
+import { expectMigrations, OPERATION_TIMEOUT_MS, openPaymentsDatabase } from './payments-database.ts'
 import { createPersonTokenVerifier } from './persons/person-token.ts'
 import { createPersons, type Persons } from './persons/persons.ts'
 import { type CardTesting, createCardTesting } from './rate-limits/card-testing.ts'
@@ -129,11 +128,6 @@ export interface OperatorDeps
 const SECRET_PATHS = ['value', 'card', 'hints', 'iban', 'email', '*.value', '*.card', '*.hints', '*.iban', '*.email']
 const now = () => new Date()
 
-const STATEMENT_TIMEOUT_MS = 5_000
-const LOCK_TIMEOUT_MS = 5_000
-/** Two waits for locks, one after the other, end before it: the limit of the lock must speak first. */
-const WRITE_TIMEOUT_MS = 12_000
-
 /** The log of a process. @throws Error naming the file when it cannot be written */
 export function createPaymentsLog(config: PaymentsConfig): ServiceLogger {
   return createLogger({ level: config.logLevel, file: config.logFile, redact: SECRET_PATHS, scrub })
@@ -228,7 +222,7 @@ function connectJobs(config: PaymentsConfig, meter: Meter, onError: (error: Erro
 
 /** Opens what an operator's command needs. @throws Error when migrations are pending */
 export async function openOperatorDeps(config: PaymentsConfig): Promise<OperatorDeps> {
-  const database = openPaymentsDatabase(config, () => {})
+  const database = openPaymentsDatabase(config, () => {}, OPERATION_TIMEOUT_MS)
   try {
     await expectMigrations(database)
   } catch (error) {
@@ -273,25 +267,4 @@ function openAcquirers(
 
 function openMoves({ rateTerms: terms, batchScope: scope }: PaymentsConfig, io: Pick<ProcessDeps, 'lanes' | 'meter'>) {
   return createMoves({ ...io, terms, scope })
-}
-
-/** Opens the database as the service's role; connections are made when they are needed. */
-export function openPaymentsDatabase(config: PaymentsConfig, onConnectionError: (error: Error) => void) {
-  return openDatabase<PaymentsTables>({
-    url: config.databaseUrl,
-    names: paymentsNames(config),
-    applicationName: 'payments',
-    poolSize: config.databasePoolSize,
-    role: config.databaseRole,
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-    writeTimeoutMs: WRITE_TIMEOUT_MS,
-    lockTimeoutMs: LOCK_TIMEOUT_MS,
-    prepared: config.databasePrepared,
-    onConnectionError,
-  })
-}
-
-async function expectMigrations({ db, names }: Database<PaymentsTables>): Promise<void> {
-  const migrated = await isMigrated(db, { names, sources: paymentsMigrations })
-  if (!migrated) throw new Error('migrations are pending: run payments migrate')
 }

@@ -3,9 +3,9 @@ import { commonChecks } from '@trestle/service/common-checks.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
 import { sql } from 'kysely'
 import type { PaymentsConfig } from '../config.ts'
-import { openPaymentsDatabase } from '../deps.ts'
 import { createMailer } from '../mail/mailer.ts'
 import { migrateOptions } from '../migrations.ts'
+import { openPaymentsDatabase } from '../payments-database.ts'
 import { tasks } from '../tasks.ts'
 
 /** What the checks look at. */

@@ -1,0 +1,39 @@
+import { type Database, openDatabase } from '@trestle/database/connect.ts'
+import { isMigrated } from '@trestle/database/migrate.ts'
+import { paymentsMigrations } from '@trestle/migrations/payments.ts'
+import type { PaymentsConfig } from './config.ts'
+import type { PaymentsTables } from './database.ts'
+import { paymentsNames } from './migrations.ts'
+
+const STATEMENT_TIMEOUT_MS = 5_000
+const LOCK_TIMEOUT_MS = 5_000
+/** Two waits for locks, one after the other, end before it: the limit of the lock must speak first. */
+const WRITE_TIMEOUT_MS = 12_000
+/** What an operator asks may be about every row that there is. */
+export const OPERATION_TIMEOUT_MS = 3_600_000
+
+/** Opens the database as the service's role; connections are made when they are needed. */
+export function openPaymentsDatabase(
+  config: PaymentsConfig,
+  onConnectionError: (error: Error) => void,
+  writeTimeoutMs = WRITE_TIMEOUT_MS,
+) {
+  return openDatabase<PaymentsTables>({
+    url: config.databaseUrl,
+    names: paymentsNames(config),
+    applicationName: 'payments',
+    poolSize: config.databasePoolSize,
+    role: config.databaseRole,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    writeTimeoutMs,
+    lockTimeoutMs: LOCK_TIMEOUT_MS,
+    prepared: config.databasePrepared,
+    onConnectionError,
+  })
+}
+
+/** @throws Error when the schema is not that of this version */
+export async function expectMigrations({ db, names }: Database<PaymentsTables>): Promise<void> {
+  const migrated = await isMigrated(db, { names, sources: paymentsMigrations })
+  if (!migrated) throw new Error('migrations are pending: run payments migrate')
+}
