@@ -53,7 +53,7 @@ describe('loadPaymentsConfig', () => {
       checkout: { vaultHost: undefined, requireTls: false },
       rateLimits: {
         ...{ requestsPerSecond: 500, appsPerMinute: 600, failuresPerMinute: 300 },
-        ...{ checkoutsPerSecond: 100, refusalsPerTenMinutes: 30 },
+        ...{ checkoutsPerSecond: 100, refusalsPerTenMinutes: 30, mailsPerHour: 10 },
       },
     })
   })

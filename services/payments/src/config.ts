@@ -65,6 +65,7 @@ export const settings = {
   RATE_FAILURES: integer(0, 1_000_000).default(300),
   RATE_ADDRESS: integer(0, 1_000_000).default(100),
   RATE_REFUSALS: integer(0, 1_000_000).default(30),
+  RATE_MAILS: integer(0, 1_000_000).default(10),
   ...messageSettings,
   USER_JWKS_URL: url().optional(),
   USER_ISSUER: text().optional(),
@@ -144,6 +145,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
       failuresPerMinute: values.RATE_FAILURES,
       checkoutsPerSecond: values.RATE_ADDRESS,
       refusalsPerTenMinutes: values.RATE_REFUSALS,
+      mailsPerHour: values.RATE_MAILS,
     },
   } as const
 }

@@ -19,7 +19,7 @@ const textSeal = { seal: unused, open: unused }
 
 const documentDeps: PaymentsDeps = {
   lanes: { read: lane, write: lane },
-  limits: { requests: limit, apps: limit, failures: limit, checkouts: limit, refusals: limit },
+  limits: { requests: limit, apps: limit, failures: limit, checkouts: limit, refusals: limit, mails: limit },
   cardTesting: { judge: unused, count: unused },
   seals: { tokens: textSeal, hints: textSeal, frames: textSeal },
   ...{ requireTls: false, vaultHost: undefined },

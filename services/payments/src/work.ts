@@ -18,6 +18,7 @@ type WorkDeps = Pick<
   | 'jobs'
   | 'outbox'
   | 'keyUsage'
+  | 'limits'
   | 'acquirers'
   | 'payouts'
   | 'authorizationExpiryDays'

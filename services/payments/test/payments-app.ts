@@ -37,7 +37,7 @@ import { startWork, stopWork } from '../src/work.ts'
 const ROLE = 'payments_service'
 const UNLIMITED: RateLimitConfig = {
   ...{ requestsPerSecond: 0, appsPerMinute: 0, failuresPerMinute: 0 },
-  ...{ checkoutsPerSecond: 0, refusalsPerTenMinutes: 0 },
+  ...{ checkoutsPerSecond: 0, refusalsPerTenMinutes: 0, mailsPerHour: 0 },
 }
 
 /** The secret of the digests of keys. */

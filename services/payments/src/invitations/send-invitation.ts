@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { countMails, type Mailer } from '../mail/mailer.ts'
@@ -5,14 +6,14 @@ import { hashToken } from './invitation.ts'
 import { type InvitationMailJob, invitationMail, invitationMailTask } from './invitation-mail.ts'
 import { findInvitation } from './invitation-repository.ts'
 
-type SendDeps = Pick<PaymentsDeps, 'lanes' | 'jobs' | 'logger' | 'meter' | 'baseUrl'>
+type SendDeps = Pick<PaymentsDeps, 'lanes' | 'jobs' | 'limits' | 'logger' | 'meter' | 'baseUrl'>
 
 /** Takes the mails of invitations from the queue. Without a mail server nobody takes them, and they wait. */
 export async function workOnInvitationMails(deps: SendDeps, mailer: Mailer): Promise<void> {
   const mails = countMails(deps.meter)
   await deps.jobs.work(invitationMailTask, async (job, { attempt }) => {
     try {
-      const outcome = await sendInvitation(deps, mailer, job)
+      const outcome = await sendInvitation(deps, mailer, { ...job, attempt })
       mails.add(1, { outcome: outcome === 'done' ? 'sent' : 'dropped' })
       return outcome
     } catch (error) {
@@ -24,17 +25,27 @@ export async function workOnInvitationMails(deps: SendDeps, mailer: Mailer): Pro
   })
 }
 
-/** Sends one mail, unless the invitation was revoked, used or expired meanwhile. */
+/** Sends one mail, unless the invitation was revoked, used or expired meanwhile, or its address has had too many. */
 async function sendInvitation(
-  { lanes, baseUrl }: SendDeps,
+  { lanes, limits, logger, baseUrl }: SendDeps,
   mailer: Mailer,
-  { token }: InvitationMailJob,
+  { token, attempt }: InvitationMailJob & { readonly attempt: number },
 ): Promise<Outcome> {
   const invitation = await findInvitation(lanes, hashToken(token))
   if (invitation?.state !== 'open') return 'dropped'
+  // A mail that is tried again was counted.
+  if (attempt === 1 && (await limits.mails.consume(digestOf(invitation.email))) !== undefined) {
+    logger.warn('an address has had too many invitations: a mail was not sent')
+    return 'dropped'
+  }
   const link = `${baseUrl.replace(/\/$/, '')}/invitations/${token}`
   await mailer.send({ to: invitation.email, ...invitationMail(invitation, link) })
   return 'done'
+}
+
+/** The same for an address in whatever case. */
+function digestOf(email: string): string {
+  return createHash('sha256').update(email.toLowerCase()).digest('base64url')
 }
 
 function smtpReason(error: unknown): Record<string, unknown> {

@@ -9,6 +9,7 @@ const config = {
   failuresPerMinute: 0,
   checkoutsPerSecond: 1,
   refusalsPerTenMinutes: 2,
+  mailsPerHour: 0,
 }
 const take = async (limit: RateLimit, count: number) => {
   const answers: unknown[] = []

@@ -20,6 +20,8 @@ export interface RateLimits {
   readonly checkouts: RateLimit
   /** Cards that were refused at live merchants, by address. */
   readonly refusals: RateLimit
+  /** Invitations by mail, by a digest of the address that they go to. */
+  readonly mails: RateLimit
 }
 
 /** The settings of the limits; 0 switches one off. */
@@ -29,6 +31,7 @@ export interface RateLimitConfig {
   readonly failuresPerMinute: number
   readonly checkoutsPerSecond: number
   readonly refusalsPerTenMinutes: number
+  readonly mailsPerHour: number
 }
 
 /** Windows of more than a second's allowance let a client be uneven. */
@@ -37,7 +40,8 @@ const CHECKOUT_WINDOW_SECONDS = 3
 const REFUSAL_WINDOW_SECONDS = 600
 
 export function createRateLimits(config: RateLimitConfig, store: LimiterStore): RateLimits {
-  const { requestsPerSecond, appsPerMinute, failuresPerMinute, checkoutsPerSecond, refusalsPerTenMinutes } = config
+  const { requestsPerSecond, appsPerMinute, failuresPerMinute, mailsPerHour } = config
+  const { checkoutsPerSecond, refusalsPerTenMinutes } = config
   const requests = requestsPerSecond * REQUEST_WINDOW_SECONDS
   const checkouts = checkoutsPerSecond * CHECKOUT_WINDOW_SECONDS
   return {
@@ -49,6 +53,7 @@ export function createRateLimits(config: RateLimitConfig, store: LimiterStore): 
       { name: 'refusal', events: refusalsPerTenMinutes, seconds: REFUSAL_WINDOW_SECONDS },
       store,
     ),
+    mails: createRateLimit({ name: 'mail', events: mailsPerHour, seconds: 3_600 }, store),
   }
 }
 
