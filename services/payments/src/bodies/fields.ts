@@ -72,6 +72,19 @@ export function id() {
     .toLowerCase()
 }
 
+/** An instant of RFC 3339, in UTC from here on: PostgreSQL knows fewer offsets, and years that JavaScript writes otherwise. */
+export function instant() {
+  return z.iso
+    .datetime({ offset: true })
+    .refine((value) => Date.parse(value) >= 0 && Date.parse(value) < YEAR_10000, {
+      error: 'must lie between the years 1970 and 9999',
+      params: { code: 'RANGE' },
+    })
+    .transform((value) => new Date(value).toISOString())
+}
+
+const YEAR_10000 = Date.UTC(10_000)
+
 /** Pagination of a list, and the filter that every list has. @see contract 6 */
 export const ListQuery = z.object({
   limit: z.int().min(1).max(1000),

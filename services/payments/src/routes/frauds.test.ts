@@ -44,6 +44,7 @@ describe('POST /test/transactions/:transactionId/frauds', () => {
     ['nothing', '', { 'content-type': 'application/json' }, {}],
     ['JSON', { reason: 0, reported: '2026-01-02T04:04:05.678+01:00' }, {}, { reason: 0, reported }],
     ['form', `reason=8&reported=${reported}`, FORM, { reason: 8, reported }],
+    ['an offset that no place has', { reported: '2026-01-01T03:05:05.678-23:59' }, {}, { reported }],
   ])('201: keeps a report, as %s, moves no money, and shows it', async (_kind, payload, headers, members) => {
     const response = await report(payload, headers)
     const fraud = fraudOf(response)
@@ -79,6 +80,8 @@ describe('POST /test/transactions/:transactionId/frauds', () => {
     [{ reason: 'x' }, 'reason', 'TYPE'],
     [{ reported: 'yesterday' }, 'reported', 'FORMAT'],
     [{ reported: 5 }, 'reported', 'TYPE'],
+    [{ reported: '0000-01-01T00:00:00Z' }, 'reported', 'RANGE'],
+    [{ reported: '9999-12-31T23:59:59-00:01' }, 'reported', 'RANGE'],
   ])('400: refuses %j', async (payload, field, code) => {
     const response = await report(payload)
     expect([response.statusCode, response.json()]).toEqual([400, [{ field, message: expect.any(String), code }]])

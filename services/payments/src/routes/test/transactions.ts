@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { pathId } from '../../bodies/fields.ts'
+import { instant, pathId } from '../../bodies/fields.ts'
 import { amount } from '../../bodies/money-fields.ts'
 import { DEFAULT_REASON_CODE, reasonTitle } from '../../disputes/dispute.ts'
 import { DisputeView, viewDispute } from '../../disputes/dispute-view.ts'
@@ -20,7 +20,7 @@ const DisputeBody = z.object({
 })
 const FraudBody = z.object({
   reason: z.int().min(0).max(8).optional(),
-  reported: z.iso.datetime({ offset: true }).optional(),
+  reported: instant().optional(),
 })
 const TransactionParams = z.object({ transactionId: pathId() })
 
