@@ -29,13 +29,17 @@ export function createAddressRules(allowedHosts: readonly string[]): AddressRule
 }
 
 const NEVER_RANGES: ReadonlySet<string> = new Set(['linkLocal', 'multicast', 'unspecified', 'broadcast'])
-const METADATA = ipaddr.parse('fd00:ec2::254')
+/** Of clouds: where machines learn who they are. The second lies among public addresses. */
+const METADATA: readonly Network[] = [
+  [ipaddr.parse('fd00:ec2::254'), 128],
+  [ipaddr.parse('168.63.129.16'), 32],
+]
 /** All that is routed in IPv6. What else has no range of its own, `::127.0.0.1` for one, is not public. */
 const GLOBAL_IPV6: Network = [ipaddr.parse('2000::'), 3]
 const NAT64: Network = [ipaddr.parse('64:ff9b::'), 96]
 
 function isNever(address: Address): boolean {
-  return NEVER_RANGES.has(address.range()) || contains([METADATA, 128], address)
+  return NEVER_RANGES.has(address.range()) || METADATA.some((network) => contains(network, address))
 }
 
 function isPublic(address: Address): boolean {
