@@ -32,8 +32,7 @@ export type Validated = { readonly value: unknown } | { readonly error: InvalidI
 
 /** Validates the body, query or path parameters of a request. What has no body is an empty object. */
 export function validateInput(schema: z.ZodType, data: unknown): Validated {
-  const { encoding, value } = data instanceof ParsedInput ? data : new ParsedInput('json', asObject(data))
-  const input = readInput(schema, value, encoding)
+  const input = inputOf(schema, data)
   const result = schema.safeParse(input)
   return result.success
     ? { value: result.data }
@@ -44,6 +43,8 @@ function membersOf(schema: z.ZodType): readonly string[] {
   return schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
 }
 
-function asObject(data: unknown): object {
-  return typeof data === 'object' && data !== null ? data : {}
+function inputOf(schema: z.ZodType, data: unknown): unknown {
+  if (data instanceof ParsedInput) return readInput(schema, data.value, data.encoding)
+  // Path parameters are texts: an empty one is not absent, it names nothing.
+  return typeof data === 'object' && data !== null ? data : readInput(schema, {}, 'json')
 }

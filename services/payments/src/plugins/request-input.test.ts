@@ -71,6 +71,17 @@ describe('requestInput', () => {
     }
   })
 
+  it('404: ids that are none, beside an empty one too', async () => {
+    for (const url of ['/merchants/%00/users//', '/merchants/%00/users/x', `/merchants/${app.id}/apps//`, '/lines//']) {
+      const method = url === '/lines//' ? 'GET' : 'DELETE'
+      const response = await payments.app.inject({ method, url, headers: app.headers })
+      expect([url, response.statusCode, response.json()]).toEqual([
+        ...[url, 404],
+        { code: 'NOT_FOUND', message: 'There is no such resource' },
+      ])
+    }
+  })
+
   it('400: a form that gives a field twice, before anything is judged by the schema', async () => {
     const response = await post('currency=DKK&currency=EUR', type('application/x-www-form-urlencoded'))
     expect(response.json()).toEqual([{ field: 'currency', message: 'is given more than once', code: 'DUPLICATE' }])
