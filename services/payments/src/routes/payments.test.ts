@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { makeOrder, send, walk } from '../../test/customer.ts'
+import { type Browser, browse, makeOrder, walk } from '../../test/customer.ts'
 import {
   createdOf,
   createTestApp,
@@ -10,16 +10,18 @@ import {
 } from '../../test/payments-app.ts'
 
 let payments: TestPayments
+let browser: Browser
 let app: TestApp
 let merchant: { id: string; key?: unknown }
 beforeAll(async () => {
   payments = await startPayments()
+  browser = browse(payments)
   app = await createTestApp(payments)
   merchant = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
 })
 afterAll(() => payments.close())
 
-const order = (changes: object = {}) => makeOrder(payments, { key: merchant.key, ...changes })
+const order = (changes: object = {}) => makeOrder(browser, { key: merchant.key, ...changes })
 const get = async (id: string) =>
   (await payments.app.inject({ method: 'GET', url: `/transactions/${id}`, headers: app.headers })).json().transaction
 
@@ -30,7 +32,7 @@ describe('POST /payments', () => {
       custom: { cart: [1, 2], reference: 'R-1' },
       unplanned: { merchant: true },
     })
-    const { status, headers, body } = await walk(payments, given)
+    const { status, headers, body } = await walk(browser, given)
     const { authorizationId: id } = body
     expect([status, body]).toEqual([201, { authorizationId: id, transactionId: id }])
     expect(headers['access-control-allow-origin']).toBe('*')
@@ -48,14 +50,9 @@ describe('POST /payments', () => {
   })
 
   it('200: offers one step after the other, and the last in every way', async () => {
-    const given = await order({ returnUrl: 'https://shop.example/back' })
-    const offered: unknown[] = []
-    const first = await send(payments, '/payments', given)
-    await walk(payments, given, { onStep: (hints) => offered.push(hints.length) })
-    expect(first).toMatchObject({
-      status: 200,
-      body: { challenges: [{ name: 'card-lookup', type: 'fetch', path: '/payments/challenges/card-lookup' }] },
-    })
-    expect(offered).toEqual([0, 1, 2, 3, 4])
+    const { challenges } = (await browser.send('/payments', await order())).body
+    expect(challenges).toEqual([{ name: 'card-lookup', type: 'fetch', path: '/payments/challenges/card-lookup' }])
+    const { types } = await walk(browser, await order())
+    expect(types).toEqual(['fetch', 'background-iframe', 'background-iframe', 'iframe'])
   })
 })

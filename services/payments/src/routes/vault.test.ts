@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { send, tokenize } from '../../test/customer.ts'
+import { browse, tokenize } from '../../test/customer.ts'
 import { startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { openToken } from '../vault/card-token.ts'
 
@@ -28,11 +28,13 @@ describe('POST /vault', () => {
     expect(response.body).toMatch(/^\{"token":"[A-Za-z0-9+/]+=*"\}\n$/)
     const tokens = await Promise.all(
       ['1000000000', '1000000000000000', '1000000000000000', '1000000000000000000'].map((number) =>
-        tokenize(payments, 'pcn', number),
+        tokenize(browse(payments), 'pcn', number),
       ),
     )
     expect(new Set(tokens).size).toBe(4)
-    expect(new Set([...tokens, await tokenize(payments, 'pcsc', '123')].map((token) => token.length)).size).toBe(1)
+    expect(
+      new Set([...tokens, await tokenize(browse(payments), 'pcsc', '123')].map((token) => token.length)).size,
+    ).toBe(1)
     expect(Buffer.from(tokens[1] ?? '', 'base64').toString('latin1')).not.toContain('100000')
     expect(openToken(payments.deps.seals.tokens, tokens[1] ?? '', 'pcn')).toMatchObject({
       token: { value: '1000000000000000' },
@@ -52,7 +54,7 @@ describe('POST /vault', () => {
     [{ type: 'pcsc', value: '1234' }, 'value is not valid'],
     [{ type: 'pcsc', value: 123 }, 'value must be a string'],
   ])('400: REQUEST_INVALID for %j', async (payload, message) => {
-    const { status, headers, body } = await send(payments, '/vault', payload)
+    const { status, headers, body } = await browse(payments).send('/vault', payload)
     expect([status, body]).toEqual([400, { code: 'REQUEST_INVALID', message }])
     expect(headers).toMatchObject({ ...CORS, 'x-status-code': 'REQUEST_INVALID' })
   })
@@ -100,7 +102,7 @@ describe('POST /vault', () => {
 
   it('429: beyond the rate of an address', async () => {
     const limited = await startPayments({ rateLimits: { checkoutsPerSecond: 1 } })
-    const ask = () => send(limited, '/vault', { type: 'pcsc', value: '123' })
+    const ask = () => browse(limited).send('/vault', { type: 'pcsc', value: '123' })
     const answers = [await ask(), await ask(), await ask(), await ask()]
     expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 429])
     expect(answers[3]).toMatchObject({ body: { code: 'RATE_LIMITED' }, headers: { 'retry-after': '3', ...CORS } })
