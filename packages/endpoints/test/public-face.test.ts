@@ -13,6 +13,7 @@ it('offers no more than is documented', () => {
     'MethodNotAllowed',
     'NotFound',
     'NotImplemented',
+    'RawJson',
     'Redirect',
     'TooManyRequests',
     'ValidationError',
