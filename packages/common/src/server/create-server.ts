@@ -33,6 +33,7 @@ export interface ServerOptions {
   readonly brokenRequestHeaders?: (headers: IncomingHttpHeaders) => Readonly<Record<string, string>>
 }
 
+const JSON_TYPE = 'application/json; charset=utf-8'
 const HEADER_BYTES = 16_384
 const HEADER_TIMEOUT_MS = 10_000
 /** How often Node looks for requests that are late; its own 30 s would add as much to every limit. */
@@ -74,7 +75,7 @@ export function createServer(options: ServerOptions) {
     },
     frameworkErrors: (error, request, reply) => {
       reply.headers({ ...options.brokenRequestHeaders?.(request.headers) })
-      reply.serializer((body: unknown) => layOut(vocabulary, body, reply.statusCode))
+      reply.type(JSON_TYPE).serializer((body: unknown) => layOut(vocabulary, body, reply.statusCode))
       // No hook runs for these: their log line is written here.
       const known = toHttpError(vocabulary, error, request)
       const line = { request_id: request.id, method: request.method, route: 'noroute', status: known.status }
@@ -129,7 +130,7 @@ function answerBrokenRequest(
   const headers = {
     ...brokenRequestHeaders?.({}),
     ...known.headers,
-    'content-type': 'application/json; charset=utf-8',
+    'content-type': JSON_TYPE,
     'content-length': String(Buffer.byteLength(body)),
     'x-request-id': randomUUID(),
     connection: 'close',

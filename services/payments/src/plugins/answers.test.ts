@@ -72,6 +72,7 @@ describe('answers on the wire', () => {
     expect(invalid.body.toString()).toMatch(/^\[\{"field":"currency",.*\}\]\n$/)
     const unknown = await request('GET /nothing')
     expect(unknown.head).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/)
+    expect(unknown.head).toMatch(/\r\ncontent-type: application\/json; charset=utf-8\r\n/)
     expect(unknown.body.toString()).toMatch(/^\{"code":"ENDPOINT_NOT_FOUND",.*\}\n$/)
   })
 
@@ -95,7 +96,8 @@ describe('answers on the wire', () => {
   it('404: a path with broken percent-encoding, with all headers of an answer', async () => {
     const { head, body } = await request('GET /merchants/%')
     expect(head).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/)
-    for (const header of ['cache-control: no-store', 'x-status-code: ENDPOINT_NOT_FOUND', 'x-request-id: ']) {
+    const type = 'content-type: application/json; charset=utf-8'
+    for (const header of [type, 'cache-control: no-store', 'x-status-code: ENDPOINT_NOT_FOUND', 'x-request-id: ']) {
       expect(head).toContain(`\r\n${header}`)
     }
     expect(body.toString()).toBe('{"code":"ENDPOINT_NOT_FOUND","message":"There is no such endpoint"}\n')

@@ -10,8 +10,10 @@ export const answers = fp(
   async (app) => {
     app.addHook('onRequest', (request, reply, done) => {
       reply.headers(ANSWER_HEADERS)
-      // Fastify gives unknown paths the serializer that was set when their handler was: none.
-      if (request.is404) reply.serializer((payload: unknown) => layOut(payload, 404))
+      // Fastify gives unknown paths the serializer that was set when their handler was: none; and no type with one of their own.
+      if (request.is404) {
+        reply.type('application/json; charset=utf-8').serializer((payload: unknown) => layOut(payload, 404))
+      }
       done()
     })
     app.setReplySerializer(layOut)
