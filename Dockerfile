@@ -38,6 +38,6 @@ COPY migrations migrations
 COPY packages packages
 COPY services/$SERVICE services/$SERVICE
 USER node
-RUN "$SERVICE" version
+RUN "$SERVICE" warm-up
 HEALTHCHECK --interval=5s --timeout=5s --start-period=30s --retries=6 CMD ["node", "docker/healthcheck.mjs"]
 CMD exec "$SERVICE" serve

@@ -18,7 +18,7 @@ export interface DeploymentOptions {
   readonly env: Readonly<Record<string, string>>
 }
 
-/** A service as an image runs it: its sources, a compile cache filled by `version`, restricted role, metrics on. */
+/** A service as an image runs it: its sources, a compile cache filled by `warm-up`, restricted role, metrics on. */
 export interface Deployment {
   readonly secrets: Secrets
   /** Runs one of its commands. */
@@ -59,7 +59,7 @@ export async function deploy(name: string, options: DeploymentOptions): Promise<
     const env = await environment(definition, { ...options, secrets, folder, cache })
     await runProgram({ program: process.execPath, args: [entry, ...args], env, cwd: folder })
   }
-  await run(caches.image, ['version'])
+  await run(caches.image, ['warm-up'])
   await run(caches.running, ['migrate'])
   return {
     secrets,

@@ -1,4 +1,4 @@
-import { PgBoss } from 'pg-boss'
+import type { PgBoss } from 'pg-boss'
 import pgBoss from 'pg-boss/package.json' with { type: 'json' }
 import { type AnyTask, deadQueue } from './task.ts'
 
@@ -15,6 +15,8 @@ export const QUEUE_VERSION: string = pgBoss.version
 
 /** Makes or updates the queue's schema and its queues. Part of `migrate`, under its lock; changes nothing when up to date. */
 export async function installJobs({ url, schema, tasks }: InstallOptions): Promise<void> {
+  // Here: a start that has nothing to install need not load it.
+  const { PgBoss } = await import('pg-boss')
   const boss = new PgBoss({ connectionString: url, schema, max: 1, supervise: false, schedule: false, migrate: true })
   boss.on('error', () => {})
   await boss.start()

@@ -1,6 +1,6 @@
 import type { Counter, Meter } from '@opentelemetry/api'
 import type { Kysely } from 'kysely'
-import { fromKysely, type JobResult, type JobWithMetadata, PgBoss } from 'pg-boss'
+import type { JobResult, JobWithMetadata, PgBoss } from 'pg-boss'
 import type { OutboxEntry } from './outbox.ts'
 import { openPayload, type SealedPayload, sealPayload } from './seal.ts'
 import { type AnyTask, deadQueue, type Task } from './task.ts'
@@ -32,7 +32,7 @@ export type Handler<Payload> = (
 
 /** The service's background work. */
 export interface Jobs {
-  /** Connects; needed before `send`. */
+  /** Connects. What is asked of the others meanwhile waits; before it, they reject. */
   open(): Promise<void>
   /** Adds a job in the transaction of its cause; it runs after the commit, or never. Resolves to the job's id. */
   send<Payload extends object>(
@@ -85,32 +85,21 @@ const CLOSE_MS = 25_000
 const REDRIVE_BATCH = 1_000
 
 export function createJobs(config: JobsConfig): Jobs {
-  const boss = new PgBoss({
-    connectionString: config.url,
-    schema: config.schema,
-    application_name: config.applicationName,
-    max: 3,
-    migrate: false,
-    createSchema: false,
-    reindex: false,
-    monitorVacuum: false,
-    superviseIntervalSeconds: SUPERVISE_SECONDS,
-    monitorIntervalSeconds: SUPERVISE_SECONDS,
-    useListenNotify: true,
-    ...(config.role === undefined ? {} : { options: `-c role=${config.role}` }),
-  })
-  boss.on('error', config.onError)
   const outcomes = config.meter.createCounter('jobs_total', { description: 'Attempts of background jobs by outcome' })
-  const own = createOwnRuns(boss, outcomes)
+  let opening: Promise<Queue> | undefined
+  const queue = () => opening ?? Promise.reject(new Error('the job queue is not open'))
+  const own = createOwnRuns(queue, outcomes)
   let running = false
   const toData = async <Payload extends object>(task: Task<Payload>, payload: Payload): Promise<object> =>
     task.sealed ? sealPayload(config.sealKey, payload) : payload
   return {
     open: async () => {
-      await boss.start()
+      opening ??= openQueue(config)
+      await opening
       running = true
     },
     send: async (trx, task, payload, options = {}) => {
+      const { boss, fromKysely } = await queue()
       const id = await boss.send(task.name, await toData(task, payload), {
         db: fromKysely(trx),
         ...(options.startAfterSeconds === undefined ? {} : { startAfter: options.startAfterSeconds }),
@@ -122,6 +111,7 @@ export function createJobs(config: JobsConfig): Jobs {
     prepare: async (task, payload) => ({ task: task.name, data: await toData(task, payload) }),
     insert: async (trx, task, entries) => {
       const queued = entries.map(({ data }) => ({ data }))
+      const { boss, fromKysely } = await queue()
       await boss.insert(task, queued, { db: fromKysely(trx) })
     },
     work: async (task, handler) => {
@@ -139,20 +129,50 @@ export function createJobs(config: JobsConfig): Jobs {
           }
         }
       }
+      const { boss } = await queue()
       await boss.work(task.name, WORK_OPTIONS, (jobs: JobWithMetadata<object>[]) => Promise.all(jobs.map(settle)))
     },
-    schedule: (task, cron) => boss.schedule(task.name, cron, {}, { tz: 'UTC' }),
-    retryDead: (task) => retryDead(boss, task),
+    schedule: async (task, cron) => (await queue()).boss.schedule(task.name, cron, {}, { tz: 'UTC' }),
+    retryDead: async (task) => retryDead((await queue()).boss, task),
     check: async () => {
       if (!running) throw new Error('the job worker does not run')
     },
     close: async (withinMs = CLOSE_MS) => {
+      if (opening === undefined) return
       running = false
       const giveUpAt = performance.now() + withinMs - GIVE_UP_MS
       await own.settled(withinMs - GIVE_UP_MS)
+      const { boss } = await opening
       await boss.stop({ graceful: true, timeout: Math.max(0, Math.round(giveUpAt - performance.now())) })
     },
   }
+}
+
+interface Queue {
+  readonly boss: PgBoss
+  readonly fromKysely: typeof import('pg-boss').fromKysely
+}
+
+/** Loads the library too: nothing that serves requests at start waits for it. */
+async function openQueue(config: JobsConfig): Promise<Queue> {
+  const { PgBoss, fromKysely } = await import('pg-boss')
+  const boss = new PgBoss({
+    connectionString: config.url,
+    schema: config.schema,
+    application_name: config.applicationName,
+    max: 3,
+    migrate: false,
+    createSchema: false,
+    reindex: false,
+    monitorVacuum: false,
+    superviseIntervalSeconds: SUPERVISE_SECONDS,
+    monitorIntervalSeconds: SUPERVISE_SECONDS,
+    useListenNotify: true,
+    ...(config.role === undefined ? {} : { options: `-c role=${config.role}` }),
+  })
+  boss.on('error', config.onError)
+  await boss.start()
+  return { boss, fromKysely }
 }
 
 async function retryDead(boss: PgBoss, task: AnyTask): Promise<number> {
@@ -166,7 +186,7 @@ async function retryDead(boss: PgBoss, task: AnyTask): Promise<number> {
 
 /** Jobs that this process does without a worker. */
 function createOwnRuns(
-  boss: PgBoss,
+  queue: () => Promise<Queue>,
   outcomes: Counter,
 ): Pick<Jobs, 'run'> & { settled(withinMs: number): Promise<void> } {
   const running = new Set<Promise<Outcome>>()
@@ -175,6 +195,7 @@ function createOwnRuns(
       const run = withinTime(task, attempt).then(
         async (outcome) => {
           outcomes.add(1, { task: task.name, outcome })
+          const { boss } = await queue()
           await boss.complete(task.name, id, null, { includeQueued: true })
           return outcome
         },

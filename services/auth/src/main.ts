@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { runCommandLine } from '@trestle/common/server/command-line.ts'
 import { migrateCommand } from '@trestle/service/migrate-command.ts'
+import { warmUpCommand } from '@trestle/service/warm-up-command.ts'
 import { Command } from 'commander'
 import { doctor } from './commands/doctor.ts'
 import { keysCommand } from './commands/keys.ts'
@@ -26,6 +27,7 @@ program
   .description('run the HTTP service (also without a command)')
   .action(() => serve(load(), process))
 program.addCommand(migrateCommand(() => migrateOptions(load().config), print))
+program.addCommand(warmUpCommand())
 program.addCommand(keysCommand({ withDeps, print, pause }))
 program.addCommand(
   usersCommand({

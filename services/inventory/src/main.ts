@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { runCommandLine } from '@trestle/common/server/command-line.ts'
 import { migrateCommand } from '@trestle/service/migrate-command.ts'
+import { warmUpCommand } from '@trestle/service/warm-up-command.ts'
 import { Command } from 'commander'
 import { doctor } from './commands/doctor.ts'
 import { seed } from './commands/seed.ts'
@@ -23,6 +24,7 @@ program
   .description('run the HTTP service (also without a command)')
   .action(() => serve(loadConfig(), process))
 program.addCommand(migrateCommand(() => migrateOptions(loadConfig()), print))
+program.addCommand(warmUpCommand())
 program
   .command('doctor')
   .description('try settings, log file, database and migrations, and say what to do')

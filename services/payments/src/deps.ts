@@ -4,8 +4,8 @@ import { createNoopMeter, type Meter } from '@opentelemetry/api'
 import { createOutbound, type Outbound } from '@trestle/common/outbound/outbound.ts'
 import { createReadiness, type Readiness } from '@trestle/common/server/readiness.ts'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
-import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
-import { startTracing, type Tracing } from '@trestle/common/telemetry/tracing.ts'
+import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
+import type { Tracing } from '@trestle/common/telemetry/tracing.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { observeDeadJobs } from '@trestle/jobs/dead-jobs.ts'
@@ -37,13 +37,13 @@ import { createPersons, type Persons } from './persons/persons.ts'
 import { type CardTesting, createCardTesting } from './rate-limits/card-testing.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/limits.ts'
 import { tasks } from './tasks.ts'
+import type { Telemetry } from './telemetry/open-telemetry.ts'
 import { scrub } from './telemetry/scrub.ts'
 import type { MoveQueue } from './transactions/move-queue.ts'
 import { createMoves } from './transactions/moves.ts'
 import { type CheckoutSeals, createCheckoutSeals } from './vault/checkout-seals.ts'
 import { deriveKey } from './vault/derive-key.ts'
 import { createPanVault, type PanVault } from './vault/pan-vault.ts'
-import { serviceVersion } from './version.ts'
 import { createWebhookSecrets, type WebhookSecrets } from './webhooks/webhook-secret.ts'
 
 /** What the routes and use cases of payments work with. */
@@ -134,12 +134,11 @@ export function createPaymentsLog(config: PaymentsConfig): ServiceLogger {
 }
 
 /** Opens what a serving process needs. The database is expected to answer and to be migrated. */
-export async function createDeps(config: PaymentsConfig, { logger }: ServiceLogger): Promise<ProcessDeps> {
-  const resource = { 'service.name': 'payments', 'service.version': serviceVersion }
-  const [metrics, tracing] = await Promise.all([
-    createMetrics({ ...config.metrics, resource }),
-    startTracing({ enabled: config.tracingEnabled, resource, scrub }),
-  ])
+export async function createDeps(
+  config: PaymentsConfig,
+  { logger }: ServiceLogger,
+  { metrics, tracing }: Telemetry,
+): Promise<ProcessDeps> {
   const database = openPaymentsDatabase(config, (error) => logger.warn({ err: error }, 'database connection lost'))
   observeConnections(metrics.meter, database)
   observeAcquiring(metrics.meter, { db: database.db, schema: database.names.jobSchema })

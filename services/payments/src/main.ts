@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { runCommandLine } from '@trestle/common/server/command-line.ts'
 import { migrateCommand } from '@trestle/service/migrate-command.ts'
+import { warmUpCommand } from '@trestle/service/warm-up-command.ts'
 import { Command } from 'commander'
 import { adjustCommand } from './commands/adjust.ts'
 import { appCommand } from './commands/app.ts'
@@ -36,6 +37,7 @@ program
   .description('run the HTTP service (also without a command)')
   .action(() => serve(loadConfig(), process))
 program.addCommand(migrateCommand(() => migrateOptions(loadConfig()), print))
+program.addCommand(warmUpCommand())
 for (const command of [
   appCommand,
   merchantCommand,

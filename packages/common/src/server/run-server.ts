@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { ServiceLogger } from '../telemetry/logger.ts'
 import type { Readiness } from './readiness.ts'
+import { releaseMemory } from './release-memory.ts'
 
 export interface RunOptions {
   readonly app: FastifyInstance
@@ -82,6 +83,7 @@ async function begin({ app, host, port, log, readiness, start }: RunOptions): Pr
   const address = await app.listen({ host, port })
   log.logger.info({ address }, 'listening')
   await start()
+  releaseMemory()
   readiness.markReady()
 }
 

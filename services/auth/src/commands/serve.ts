@@ -35,16 +35,9 @@ export async function serve({ config, warnings }: LoadedConfig, process: NodeJS.
 }
 
 async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
-  await prepareDatabase({
-    program: 'auth',
-    url: config.database.migrationUrl,
-    connectTimeoutMs: config.database.connectTimeoutMs,
-    migrate: () => migrateToLatest(config),
-    log,
-    process,
-  })
   const { server } = config
   const resource = { 'service.name': server.serviceName, 'service.version': VERSION, 'auth.version': VERSION }
+  // Side by side: one waits for the database, the others load libraries.
   const [metrics, tracing] = await Promise.all([
     createMetrics({
       enabled: server.metricsEnabled,
@@ -54,15 +47,24 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
       resource,
     }),
     startTracing({ enabled: server.tracingEnabled, resource }),
+    prepareDatabase({
+      program: 'auth',
+      url: config.database.migrationUrl,
+      connectTimeoutMs: config.database.connectTimeoutMs,
+      migrate: () => migrateToLatest(config),
+      log,
+      process,
+    }),
   ])
   const open = await createDeps(config, { logger: log.logger, meter: metrics.meter, tracing })
   const { deps } = open
-  await deps.signingKeys.load()
-  // Before the first request: a signup sends a job.
-  await deps.jobs.open()
+  const opening = deps.jobs.open()
+  // Awaited below; until then a failure must not count as unhandled.
+  opening.catch(() => {})
+  const [app] = await Promise.all([buildApp(deps), deps.signingKeys.load()])
   observe(metrics, open)
   await runServer({
-    app: await buildApp(deps),
+    app,
     host: server.host,
     port: server.port,
     log,
@@ -72,6 +74,7 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
       const port = await metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
       deps.signingKeys.startPolling((error) => log.logger.warn({ err: error }, 'signing keys could not be read'))
+      await opening
       await startJobs(deps)
     },
     stop: async (remainingMs) => {

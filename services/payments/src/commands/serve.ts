@@ -5,6 +5,7 @@ import { buildApp } from '../app.ts'
 import type { PaymentsConfig } from '../config.ts'
 import { createDeps, createPaymentsLog } from '../deps.ts'
 import { migrateToLatest } from '../migrations.ts'
+import { openTelemetry } from '../telemetry/open-telemetry.ts'
 import { startWork, stopWork } from '../work.ts'
 
 const LARGE_POOL = 32
@@ -33,16 +34,22 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
       'keys made for this run only: what they protect is lost at its end',
     )
   }
-  await prepareDatabase({
-    program: 'payments',
-    url: config.migrationDatabaseUrl,
-    connectTimeoutMs: config.databaseConnectTimeoutMs,
-    migrate: () => migrateToLatest(config),
-    log,
-    process,
-  })
-  const deps = await createDeps(config, log)
-  await deps.jobs.open()
+  // Side by side: one waits for the database, the other loads libraries.
+  const [telemetry] = await Promise.all([
+    openTelemetry(config),
+    prepareDatabase({
+      program: 'payments',
+      url: config.migrationDatabaseUrl,
+      connectTimeoutMs: config.databaseConnectTimeoutMs,
+      migrate: () => migrateToLatest(config),
+      log,
+      process,
+    }),
+  ])
+  const deps = await createDeps(config, log, telemetry)
+  const opening = deps.jobs.open()
+  // Awaited below; until then a failure must not count as unhandled.
+  opening.catch(() => {})
   const app = await buildApp(deps)
   await runServer({
     app,
@@ -53,6 +60,7 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
     start: async () => {
       const port = await deps.metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
+      await opening
       await startWork(deps)
     },
     stop: async (remainingMs) => {

@@ -1,0 +1,23 @@
+import { createMetrics } from '@trestle/common/telemetry/metrics.ts'
+import { Command } from 'commander'
+
+/**
+ * The command `warm-up` of a service: loads what serving loads besides the program itself. An image runs it once, so that
+ * Node's compile cache holds all of it.
+ */
+export function warmUpCommand(): Command {
+  return new Command('warm-up')
+    .description('load everything that serving needs, for the compile cache of an image')
+    .action(async () => {
+      const metrics = await createMetrics({
+        enabled: true,
+        exporter: 'prometheus',
+        host: '127.0.0.1',
+        port: 0,
+        resource: {},
+      })
+      await metrics.listen()
+      await metrics.close()
+      await import('pg-boss')
+    })
+}

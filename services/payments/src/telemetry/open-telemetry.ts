@@ -1,0 +1,20 @@
+import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
+import { startTracing, type Tracing } from '@trestle/common/telemetry/tracing.ts'
+import type { PaymentsConfig } from '../config.ts'
+import { serviceVersion } from '../version.ts'
+import { scrub } from './scrub.ts'
+
+/** How the process is watched, besides its log. */
+export interface Telemetry {
+  readonly metrics: Metrics
+  readonly tracing: Tracing
+}
+
+export async function openTelemetry(config: Pick<PaymentsConfig, 'metrics' | 'tracingEnabled'>): Promise<Telemetry> {
+  const resource = { 'service.name': 'payments', 'service.version': serviceVersion }
+  const [metrics, tracing] = await Promise.all([
+    createMetrics({ ...config.metrics, resource }),
+    startTracing({ enabled: config.tracingEnabled, resource, scrub }),
+  ])
+  return { metrics, tracing }
+}
