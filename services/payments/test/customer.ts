@@ -66,6 +66,8 @@ export async function makeOrder(browser: Browser, { number = '1000000000000000',
 export interface Manner {
   readonly way?: 'iframe' | 'redirect' | 'poll'
   readonly decision?: 'approve' | 'decline'
+  /** Takes this step, and goes no further. */
+  readonly until?: Step
   /** Lets the time of a poll pass. */
   readonly wait?: () => Promise<unknown>
 }
@@ -95,6 +97,7 @@ export async function walk(browser: Browser, order: object, manner: Manner = {})
     if (!challenge) return { ...answer, hints, types }
     types.push(challenge.type)
     hints.push(...(await take(browser, { ...order, hints }, { challenge, manner })))
+    if (challenge.name === manner.until) return { ...answer, hints, types }
   }
   throw new Error('the challenges do not end')
 }

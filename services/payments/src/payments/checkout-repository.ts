@@ -33,7 +33,7 @@ export interface Checkout {
   readonly payee: Payee
   /** Whether the order's currency can be exchanged into the merchant's. */
   readonly hasRate: boolean
-  /** Which of the tokens have paid this merchant already. */
+  /** Which of the tokens have paid this merchant already, other than in this session or under this Idempotency-Key. */
   readonly spent: readonly string[]
   /** A new id, for the card. */
   readonly instrumentId: string
@@ -97,6 +97,7 @@ const checkoutQuery = prepare(
       ) AS has_rate,
       ARRAY(
         SELECT t.jti FROM ${sql.table('spent_tokens')} t WHERE t.merchant_id = m.id AND t.jti = ANY (${p.jtis}::text[])
+          AND s.attempt_id IS NULL AND i.key IS NULL
       ) AS spent,
       made.id AS instrument_id,
       s.id AS session_id, s.state, s.tds, s.outcome, s.challenged < now() - interval '10 minutes' AS timed_out,

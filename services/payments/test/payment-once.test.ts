@@ -1,0 +1,184 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { sweepAttempts } from '../src/use-cases/sweep-attempts.ts'
+import { type Browser, browse, makeOrder, walk } from './customer.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  secondProcess,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from './payments-app.ts'
+import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
+
+let north: StubAcquirer
+let payments: TestPayments
+let browser: Browser
+let app: TestApp
+let merchant: { id: string; key?: unknown }
+beforeAll(async () => {
+  north = createStubAcquirer()
+  payments = await startPayments({ lockTimeoutMs: 5_000, acquirers: new Map([['north', north]]) })
+  browser = browse(payments)
+  app = await createTestApp(payments)
+})
+beforeEach(async () => {
+  merchant = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
+  Object.assign(north.answers, createStubAcquirer().answers)
+})
+afterAll(() => payments.close())
+
+const db = () => payments.database.db
+const order = (changes: object = {}) => makeOrder(browser, { key: merchant.key, ...changes })
+/** An order whose challenges are all done. */
+async function ready(changes: object = {}) {
+  const given = await order(changes)
+  return { ...given, hints: (await walk(browser, given, { until: 'tds-challenge' })).hints }
+}
+const transactions = (id = merchant.id) =>
+  db()
+    .selectFrom('transactions')
+    .select(['id', 'successful', 'error_code'])
+    .where('merchant_id', '=', id)
+    .orderBy('id')
+    .execute()
+const count = async (table: 'transactions' | 'attempts' | 'instruments' | 'spent_tokens') =>
+  Number(
+    (
+      await db()
+        .selectFrom(table)
+        .select(sql<bigint>`count(*)`.as('n'))
+        .where('merchant_id', '=', merchant.id)
+        .executeTakeFirst()
+    )?.n,
+  )
+/** A merchant with an acquirer of its own; its orders have a card of the real world, and no test object. */
+async function goLive(): Promise<object> {
+  merchant = await createTestMerchant(payments, app, { currency: 'EUR' })
+  await db().updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', merchant.id).execute()
+  return { number: '4242424242424242', test: undefined }
+}
+
+describe('an order after its last challenge', () => {
+  it('is paid once when it is sent 1,000 times at once, to two processes', async () => {
+    const given = await ready()
+    const second = await secondProcess(payments)
+    const browsers = [browser, browse(second)]
+    const answers = await Promise.all(
+      Array.from({ length: 1_000 }, (_, i) => browsers[i % 2]?.send('/payments', given)),
+    )
+    await second.close()
+    const [first] = await transactions()
+    expect(await transactions()).toEqual([{ id: first?.id, successful: true, error_code: null }])
+    const expected = { authorizationId: first?.id, transactionId: first?.id }
+    expect(answers.filter((answer) => answer?.status === 201)).toHaveLength(1_000)
+    for (const answer of answers) expect(answer?.body).toEqual(expected)
+    expect([await count('attempts'), await count('instruments'), await count('spent_tokens')]).toEqual([1, 1, 2])
+  })
+
+  it('answers alike for half an hour, also when its tokens are too old or spent', async () => {
+    const given = await ready()
+    const paid = await browser.send('/payments', given)
+    expect((await browser.send('/payments', given)).body).toEqual(paid.body)
+    await db()
+      .updateTable('payment_sessions')
+      .set({ expires: sql`now() - interval '1 second'` })
+      .where('merchant_id', '=', merchant.id)
+      .execute()
+    const late = await browser.send('/payments', given)
+    expect([late.status, late.body.code, late.body.path]).toEqual([400, 'TOKEN_INVALID', 'card.number'])
+    expect(await count('transactions')).toBe(1)
+  })
+
+  it('is refused once, and its card may be tried again from the beginning', async () => {
+    const given = await ready({ test: { card: { limit: { currency: 'EUR', exponent: 2, value: 999 } } } })
+    const answers = await Promise.all(Array.from({ length: 50 }, () => browser.send('/payments', given)))
+    for (const { status, body } of answers) expect([status, body.code]).toEqual([400, 'PAYMENT_AMOUNT_LIMIT'])
+    expect(await transactions()).toMatchObject([{ successful: false, error_code: 25 }])
+    expect(await count('spent_tokens')).toBe(0)
+    const again = await walk(browser, { ...given, test: {} })
+    expect([again.status, await count('transactions')]).toEqual([201, 2])
+  })
+
+  it('waits for a request that is asking the acquirer', async () => {
+    const live = await goLive()
+    const given = await order(live)
+    const { hints } = await walk(browser, given, { until: 'card-lookup' })
+    const asked = Promise.withResolvers<void>()
+    const approval = Promise.withResolvers<{ verdict: 'approved'; ref: string; networkRef: null }>()
+    north.answers.authorize = () => {
+      asked.resolve()
+      return approval.promise
+    }
+    const first = browser.send('/payments', { ...given, hints })
+    await asked.promise
+    const second = browser.send('/payments', { ...given, hints })
+    approval.resolve({ verdict: 'approved', ref: 'r-1', networkRef: null })
+    expect((await second).body).toEqual((await first).body)
+    expect(await count('attempts')).toBe(1)
+  })
+})
+
+describe('tokens', () => {
+  it('pay one of two orders that use them at once', async () => {
+    const given = await order()
+    const other = { ...given, amount: { currency: 'EUR', exponent: 2, value: 2_000 } }
+    const orders = await Promise.all(
+      [given, other].map(async (each) => ({
+        ...each,
+        hints: (await walk(browser, each, { until: 'tds-challenge' })).hints,
+      })),
+    )
+    const answers = await Promise.all(orders.map((each) => browser.send('/payments', each)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 400])
+    expect(answers.find(({ status }) => status === 400)?.body).toMatchObject({
+      code: 'TOKEN_INVALID',
+      path: 'card.number',
+    })
+    expect(await transactions()).toMatchObject([{ successful: true }])
+  })
+
+  it('are spent at one merchant only', async () => {
+    const given = await order()
+    expect((await walk(browser, given)).status).toBe(201)
+    const other = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
+    expect((await walk(browser, { ...given, integration: { key: other.key } })).status).toBe(201)
+    const third = await walk(browser, given)
+    expect([third.status, third.body.code]).toEqual([400, 'TOKEN_INVALID'])
+  })
+})
+
+describe('an attempt whose process is gone', () => {
+  it('is called unknown, so that its order is refused, its tokens are free, and a late approval is not told', async () => {
+    const live = await goLive()
+    const given = await order(live)
+    const { hints } = await walk(browser, given, { until: 'card-lookup' })
+    const asked = Promise.withResolvers<void>()
+    const approval = Promise.withResolvers<{ verdict: 'approved'; ref: string; networkRef: null }>()
+    north.answers.authorize = () => {
+      asked.resolve()
+      return approval.promise
+    }
+    const waiting = browser.send('/payments', { ...given, hints })
+    await asked.promise
+    await db()
+      .updateTable('attempts')
+      .set({ created: sql`created - interval '61 seconds'` })
+      .where('merchant_id', '=', merchant.id)
+      .execute()
+    await sweepAttempts({ db: db(), lanes: payments.deps.lanes, outbox: payments.deps.outbox })
+    const refused = await browser.send('/payments', { ...given, hints })
+    expect([refused.status, refused.body.code]).toEqual([400, 'PAYMENT_METHOD_ERROR'])
+    approval.resolve({ verdict: 'approved', ref: 'r-1', networkRef: null })
+    expect((await waiting).body.code).toBe('PAYMENT_METHOD_ERROR')
+    expect(await transactions()).toMatchObject([{ successful: false, error_code: 12 }])
+    expect(await count('spent_tokens')).toBe(0)
+    expect(
+      await db().selectFrom('attempts').select(['kind', 'status']).where('merchant_id', '=', merchant.id).execute(),
+    ).toEqual([{ kind: 'payment', status: 'unknown' }])
+    expect(await db().selectFrom('outbox').select('kind').where('merchant_id', '=', merchant.id).execute()).toEqual([
+      { kind: 'inquiry' },
+    ])
+  })
+})
