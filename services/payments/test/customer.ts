@@ -121,6 +121,6 @@ async function take(
 }
 
 /** What a page tells the shop that shows it. A page that tells nothing is given up. */
-function hintsOf(page: string): readonly string[] {
+export function hintsOf(page: string): readonly string[] {
   return JSON.parse((/data-hints="([^"]*)"/.exec(page)?.[1] ?? '[]').replaceAll('&quot;', '"'))
 }

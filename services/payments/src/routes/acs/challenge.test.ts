@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Browser, browse, hintsOf, makeOrder, walk } from '../../../test/customer.ts'
+import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../../test/payments-app.ts'
+
+let payments: TestPayments
+let browser: Browser
+let merchant: { id: string; key?: unknown }
+beforeAll(async () => {
+  payments = await startPayments()
+  browser = browse(payments)
+  const app = await createTestApp(payments)
+  merchant = await createTestMerchant(payments, app, { currency: 'EUR', test: true, name: '<Coffee> & "John"' })
+})
+afterAll(() => payments.close())
+
+const RETURN_URL = 'https://shop.example:8443/back?order=1&a=%22#top'
+
+interface Opened {
+  readonly order: object
+  readonly hints: readonly string[]
+  /** What the bank's page goes by. */
+  readonly state: string
+}
+
+/** An order whose cardholder stands before the bank. */
+async function open(way: 'iframe' | 'redirect', headers: Record<string, string> = {}): Promise<Opened> {
+  const order = await makeOrder(browser, {
+    ...{ key: merchant.key, returnUrl: RETURN_URL, number: '1000000000001234' },
+    amount: { currency: 'EUR', exponent: 2, value: 123_456 },
+  })
+  const { hints } = await walk(browser, order, { until: 'tds-fingerprint' })
+  await browser.send('/payments', { ...order, hints })
+  const path = `/payments/challenges/tds-challenge${way === 'iframe' ? '' : '/redirect'}`
+  const { body } = await browser.send(path, { ...order, hints }, headers)
+  const state = body.fields?.state ?? new URL(body.url).searchParams.get('state')
+  return { order, hints: [...hints, ...body.hints], state }
+}
+
+const get = (state: string, headers = {}) =>
+  payments.app.inject({ method: 'GET', url: '/acs/challenge', query: { state }, headers })
+const post = (fields: Record<string, string>, headers = {}) =>
+  payments.app.inject({
+    ...{ method: 'POST', url: '/acs/challenge', payload: new URLSearchParams(fields).toString() },
+    headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+  })
+const policy = (formTargets = '') =>
+  `default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; form-action 'self'${formTargets}; base-uri 'none'; frame-ancestors *`
+
+describe('POST /acs/challenge', () => {
+  it('200: shows shop, amount and card, loads nothing from elsewhere, and sets no cookie', async () => {
+    const { state } = await open('iframe')
+    const page = await post({ state }, { 'accept-language': 'da-DK,da;q=0.9,en;q=0.8' })
+    expect(page.statusCode).toBe(200)
+    expect(page.headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': policy(),
+      ...{ 'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' },
+    })
+    expect(page.headers).not.toHaveProperty('set-cookie')
+    expect(page.body).toContain('<dd>&lt;Coffee&gt; &amp; &quot;John&quot;</dd>')
+    expect(page.body).toContain('<dd>1.234,56\u00a0€</dd>')
+    expect(page.body).toContain('<dd>•••• 1234</dd>')
+    expect(page.body).toContain('<html lang="en">')
+    expect(page.body).not.toMatch(/https?:|<script|style="| on\w+=/)
+    for (const locale of ['xx-invalid-locale-tag', '*', '']) {
+      expect((await post({ state }, { 'accept-language': locale })).body).toContain('<dd>€1,234.56</dd>')
+    }
+  })
+
+  it('200: tells the page that asked, and no other, once the cardholder has decided', async () => {
+    const { order, hints, state } = await open('iframe', { origin: 'https://shop.example' })
+    const page = await post({ state, decision: 'approve' })
+    expect(page.body).toContain('data-origin="https://shop.example"')
+    expect(page.body).toContain('<script src="/assets/conclude.js" defer></script>')
+    expect(hintsOf(page.body)).toHaveLength(1)
+    // Only the first word counts.
+    await post({ state, decision: 'decline' })
+    expect((await browser.send('/payments', { ...order, hints: [...hints, ...hintsOf(page.body)] })).status).toBe(201)
+    expect(hintsOf((await post({ state })).body)).toHaveLength(1)
+  })
+
+  it.each(['null', 'shop.example', 'javascript:alert(1)', 'https://shop.example/path', '"><script>'])(
+    '200: tells any page where its browser says that it comes from %j',
+    async (origin) => {
+      const { state } = await open('iframe', { origin })
+      expect((await post({ state, decision: 'approve' })).body).toContain('data-origin="*"')
+    },
+  )
+
+  it('400: a state that is none, or of something else', async () => {
+    const { state, hints } = await open('iframe')
+    const last = state.at(-3) === 'A' ? 'B' : 'A'
+    for (const each of ['', 'x', hints[0] ?? '', state.slice(4), state.slice(0, -3) + last + state.slice(-2)]) {
+      for (const page of [await post({ state: each, decision: 'approve' }), await get(each)]) {
+        expect([page.statusCode, page.headers['content-type']]).toEqual([400, 'text/html; charset=utf-8'])
+        expect(page.body).toContain('This payment is not known here')
+      }
+    }
+    expect((await post({ state, decision: 'perhaps' })).statusCode).toBe(400)
+    expect((await post({})).statusCode).toBe(400)
+  })
+})
+
+describe('GET /acs/challenge', () => {
+  it.each([
+    ['approve', 201],
+    ['decline', 400],
+  ])('303: leads back to the shop after %s, where the order ends with %i', async (decision, status) => {
+    const { order, hints, state } = await open('redirect')
+    const page = await get(state)
+    expect(page.headers['content-security-policy']).toBe(policy(' https://shop.example:8443'))
+    expect(page.body).toContain('Approve the payment?')
+    expect((await browser.send('/payments', { ...order, hints })).body.challenges).toHaveLength(3)
+    const back = await post({ state, decision })
+    expect([back.statusCode, back.headers.location]).toEqual([303, RETURN_URL])
+    expect((await get(state)).statusCode).toBe(303)
+    expect((await browser.send('/payments', { ...order, hints })).status).toBe(status)
+  })
+
+  it('200: shows a way back when it is too late', async () => {
+    const { state } = await open('redirect')
+    await payments.database.db.updateTable('payment_sessions').set({ expires: new Date() }).execute()
+    const page = await post({ state, decision: 'approve' })
+    expect(page.body).toContain('<a href="https://shop.example:8443/back?order=1&amp;a=%22#top">Return to the shop</a>')
+  })
+})
+
+describe('GET /assets/:name', () => {
+  it('200: the files that pages load; 404: others', async () => {
+    const load = (name: string) => payments.app.inject({ method: 'GET', url: `/assets/${name}` })
+    const [style, script] = [await load('page.css'), await load('conclude.js')]
+    expect([style.headers['content-type'], script.headers['content-type']]).toEqual([
+      'text/css; charset=utf-8',
+      'text/javascript; charset=utf-8',
+    ])
+    expect(style.body).not.toMatch(/url\(|@import/)
+    for (const name of ['other.js', '..%2fassets.ts', 'page.css%00']) expect((await load(name)).statusCode).toBe(404)
+  })
+})

@@ -1,0 +1,206 @@
+import { randomBytes } from 'node:crypto'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Browser, browse, hintsOf, makeOrder, walk } from '../../../test/customer.ts'
+import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../../test/payments-app.ts'
+
+let payments: TestPayments
+let browser: Browser
+let merchant: { id: string; key?: unknown }
+beforeAll(async () => {
+  payments = await startPayments()
+  browser = browse(payments)
+  merchant = await createTestMerchant(payments, await createTestApp(payments), { currency: 'EUR', test: true })
+})
+afterAll(() => payments.close())
+
+const order = (changes: object = {}) => makeOrder(browser, { key: merchant.key, ...changes })
+const take = (step: string, given: object, headers = {}) => browser.send(`/payments/challenges/${step}`, given, headers)
+const namesOf = async (given: object) =>
+  (await browser.send('/payments', given)).body.challenges?.map(({ name }: { name: string }) => name)
+const outdate = (column: 'expires' | 'challenged', interval: string) =>
+  sql`UPDATE ${sql.table('payment_sessions')} SET ${sql.ref(column)} = ${sql.ref(column)} - ${interval}::interval
+    WHERE merchant_id = ${merchant.id}`.execute(payments.database.db)
+const UNAVAILABLE = {
+  code: 'PAYMENT_CHALLENGE_UNAVAILABLE',
+  message: 'This step does not apply to the order; begin again at /payments',
+}
+
+describe('POST /payments/challenges/:step', () => {
+  it('200: tells what to do for each step, in the order in which they are offered', async () => {
+    const given = await order({ returnUrl: 'https://shop.example/back?a=1#top' })
+    const lookup = await take('card-lookup', given)
+    expect(lookup).toMatchObject({ status: 200, body: { hints: [expect.stringMatching(/^[A-Za-z0-9+/]{1,510}=*$/)] } })
+    const { hints } = lookup.body
+    const device = {
+      name: 'device-fingerprint',
+      type: 'background-iframe',
+      path: '/payments/challenges/device-fingerprint',
+    }
+    expect((await browser.send('/payments', { ...given, hints })).body).toEqual({ challenges: [device] })
+    const page = 'https://payments.example/acs/fingerprint'
+    const frame = {
+      action: page,
+      url: page,
+      method: 'POST',
+      fields: { state: expect.any(String) },
+      timeout: 10_000,
+      hints: [],
+    }
+    expect((await take('device-fingerprint', { ...given, hints })).body).toEqual(frame)
+    const path = '/payments/challenges/tds-fingerprint'
+    expect((await browser.send('/payments', { ...given, hints })).body).toEqual({
+      challenges: [{ name: 'tds-fingerprint', type: 'background-iframe', path }],
+    })
+    expect((await browser.send(path, { ...given, hints })).body).toEqual(frame)
+    const last = '/payments/challenges/tds-challenge'
+    const offered = {
+      challenges: [
+        { name: 'tds-challenge', type: 'iframe', path: last },
+        { name: 'tds-challenge', type: 'redirect', path: `${last}/redirect` },
+        { name: 'tds-challenge', type: 'poll', path: `${last}/poll` },
+      ],
+    }
+    expect((await browser.send('/payments', { ...given, hints })).body).toEqual(offered)
+    // Until it is decided it stays the only thing to do.
+    expect((await browser.send('/payments', { ...given, hints })).body).toEqual(offered)
+    const bank = 'https://payments.example/acs/challenge'
+    expect((await browser.send(last, { ...given, hints })).body).toEqual({
+      ...{ action: bank, url: bank, method: 'POST', fields: { state: expect.any(String) } },
+      ...{ width: 390, height: 400, timeout: 600_000, hints: [] },
+    })
+    expect((await browser.send(`${last}/redirect`, { ...given, hints })).body).toEqual({
+      ...{
+        url: expect.stringMatching(/^https:\/\/payments\.example\/acs\/challenge\?state=[\w%]+$/),
+        hints: [expect.any(String)],
+      },
+    })
+    expect((await browser.send(`${last}/poll`, { ...given, hints })).body).toEqual({
+      ...{ notBefore: expect.stringMatching(/^\d{4}-.*Z$/), interval: 2_000, hints: [] },
+    })
+  })
+
+  it('200: polls until the cardholder has answered in a frame elsewhere', async () => {
+    const given = await order()
+    const { hints } = await walk(browser, given, { until: 'tds-fingerprint' })
+    expect(await namesOf({ ...given, hints })).toContain('tds-challenge')
+    const poll = async () => (await take('tds-challenge/poll', { ...given, hints })).body.hints
+    expect(await poll()).toEqual([])
+    await outdate('challenged', '1 minute')
+    expect(await poll()).toEqual([])
+    const { url, fields } = (await take('tds-challenge', { ...given, hints })).body
+    const told = hintsOf(await browser.submit(url, { ...fields, decision: 'approve' }))
+    expect(told).toHaveLength(1)
+    const polled = await poll()
+    expect((await browser.send('/payments', { ...given, hints: [...hints, ...polled] })).status).toBe(201)
+  })
+
+  it.each(['device-fingerprint', 'tds-fingerprint', 'tds-challenge', 'tds-challenge/poll'])(
+    '400: %s before it is offered',
+    async (step) => {
+      const given = await order()
+      const { hints } = (await take('card-lookup', given)).body
+      for (const each of [given, { ...given, hints }]) {
+        const { status, body } = await take(step, each)
+        expect([status, body]).toEqual([400, UNAVAILABLE])
+      }
+    },
+  )
+
+  it('400: a step that is passed, a second lookup, a redirect to nowhere, and all of a session that is over', async () => {
+    const given = await order()
+    const { hints } = await walk(browser, given, { until: 'tds-challenge' })
+    const refused = async (step: string) => {
+      const { status, body } = await take(step, { ...given, hints })
+      expect([step, status, body]).toEqual([step, 400, UNAVAILABLE])
+    }
+    for (const step of [
+      'card-lookup',
+      'device-fingerprint',
+      'tds-fingerprint',
+      'tds-challenge',
+      'tds-challenge/poll',
+    ]) {
+      await refused(step)
+    }
+    expect((await take('tds-challenge/redirect', { ...given, hints: hints.slice(0, -1) })).body).toEqual(UNAVAILABLE)
+    await outdate('expires', '30 minutes')
+    for (const step of ['device-fingerprint', 'tds-fingerprint', 'tds-challenge']) await refused(step)
+    expect(await namesOf({ ...given, hints })).toEqual(['card-lookup'])
+  })
+
+  it('404: a step that there is not, as JSON', async () => {
+    for (const path of ['other', 'card-lookup/poll', 'tds-challenge/iframe', 'tds-challenge/poll/x']) {
+      const { status, body } = await take(path, await order())
+      expect([path, status, body.code]).toEqual([path, 404, 'ENDPOINT_NOT_FOUND'])
+    }
+  })
+
+  it('400: a challenge without an answer for ten minutes fails, an answer that came in time does not', async () => {
+    const given = await order()
+    const { hints } = await walk(browser, given, { until: 'tds-fingerprint' })
+    await browser.send('/payments', { ...given, hints })
+    const { url, fields } = (await take('tds-challenge', { ...given, hints })).body
+    const other = await order()
+    const answered = await walk(browser, other, { until: 'tds-challenge' })
+    await outdate('challenged', '10 minutes')
+    expect((await browser.send('/payments', { ...other, hints: answered.hints })).status).toBe(201)
+    // Too late: nothing is written down, and the shop is told to go on without a proof.
+    expect(await browser.submit(url, { ...fields, decision: 'approve' })).toContain('data-hints="[]"')
+    const late = await browser.send('/payments', { ...given, hints })
+    expect([late.status, late.body]).toEqual([400, { code: 'TDSECURE_FAILED', message: '3-D Secure failed' }])
+  })
+})
+
+describe('hints', () => {
+  const ATTEMPTS = 100
+
+  it(`cannot be forged, used for another order or after their session: ${ATTEMPTS} attempts of each`, async () => {
+    const given = await order()
+    const { hints } = await walk(browser, given, { until: 'tds-challenge' })
+    const changes: readonly ((i: number) => Promise<object> | object)[] = [
+      (i) => ({ amount: { currency: 'EUR', exponent: 2, value: 1_001 + i } }),
+      (i) => ({ amount: { currency: i % 2 ? 'USD' : 'DKK', exponent: 2, value: 1_000 } }),
+      (i) => ({ unplanned: { merchant: i % 2 === 0, customer: true } }),
+      (i) => ({ plan: [{ amount: given.amount, repeat: { interval: { unit: 'month', value: i + 1 } } }] }),
+      (i) => ({ card: { ...given.card, expiry: { month: (i % 7) + 1, year: 2067 } } }),
+      async () => ({ card: { ...given.card, number: (await order()).card.number } }),
+    ]
+    const answers: unknown[] = []
+    for (let i = 0; i < ATTEMPTS; i++) {
+      // Made up: noise, altered bits, texts of other kinds.
+      const [lookup = '', ...others] = hints
+      const altered = Buffer.from(lookup, 'base64')
+      altered.writeUInt8(altered.readUInt8(i) ^ (1 << (i % 8)), i)
+      const forged = [
+        [randomBytes(120).toString('base64')],
+        [altered.toString('base64'), ...others],
+        [given.card.number.token],
+        [lookup.slice(0, -i - 1)],
+        ['', '=', '\u0000', 'hint', lookup + lookup],
+      ]
+      answers.push(await namesOf({ ...given, hints: forged[i % forged.length] }))
+      // Of this order, on another.
+      answers.push(await namesOf({ ...given, ...(await changes[i % changes.length]?.(i)), hints }))
+    }
+    const other = await createTestMerchant(payments, await createTestApp(payments), { currency: 'EUR', test: true })
+    answers.push(await namesOf({ ...given, integration: { key: other.key }, hints }))
+    // A challenge that was answered in another session of the same order proves nothing in a new one.
+    const fresh = (await take('card-lookup', given)).body.hints
+    const mixed = { ...given, hints: [...hints.slice(1), ...fresh] }
+    expect(await namesOf(mixed)).toEqual(['device-fingerprint'])
+    expect(await namesOf(mixed)).toEqual(['tds-fingerprint'])
+    expect(await namesOf(mixed)).toEqual(['tds-challenge', 'tds-challenge'])
+    await outdate('expires', '30 minutes')
+    for (let i = 0; i < ATTEMPTS; i++) answers.push(await namesOf({ ...given, hints }))
+    expect(answers).toHaveLength(3 * ATTEMPTS + 1)
+    for (const names of answers) expect(names).toEqual(['card-lookup'])
+    const { n } = await payments.database.db
+      .selectFrom('transactions')
+      .select(({ fn }) => fn.countAll().as('n'))
+      .where('merchant_id', '=', merchant.id)
+      .where('successful', '=', true)
+      .executeTakeFirstOrThrow()
+    expect(Number(n)).toBe(2)
+  })
+})
