@@ -1,12 +1,14 @@
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { serve } from '@hono/node-server'
 import { build } from 'esbuild'
+import Fastify from 'fastify'
 import { Hono } from 'hono'
 import { expect, it } from 'vitest'
-import { Application } from '../src/endpoints.ts'
+import { Application, fastifyOptions } from '../src/endpoints.ts'
 import type { Answered } from './every-interface.ts'
 import { framework, moduleFolder } from './module-folder.ts'
 
@@ -69,18 +71,31 @@ async function answersOf(fetchHandler: Fetch, origin: string): Promise<readonly 
   return answers
 }
 
-it('answers alike from sources, in Hono on Node.js, and bundled and minified for a Worker', async () => {
+const originOf = (server: { address: () => unknown }): string =>
+  `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+
+it('answers alike from sources, over node:http, Fastify, Hono, and bundled and minified for a Worker', async () => {
   using folder = moduleFolder(files)
   const app = await new Application({ controllerPrefix: 'controllers', dir: folder.path }).ready()
   const expected = await answersOf(app.fetch, 'http://localhost')
   expect(expected.map(({ status }) => status)).toEqual(requests.map(([, , status]) => status))
 
+  const listener = createServer(app.listener).listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  expect(await answersOf(fetch, originOf(listener))).toEqual(expected)
+  listener.close()
+
+  const fastify = Fastify(fastifyOptions(app))
+  await fastify.register(app.fastify)
+  await fastify.listen({ port: 0, host: '127.0.0.1' })
+  expect(await answersOf(fetch, originOf(fastify.server))).toEqual(expected)
+  await fastify.close()
+
   const hono = new Hono().all('*', ({ req }) => app.fetch(req.raw))
   const server = serve({ fetch: hono.fetch, port: 0, hostname: '127.0.0.1' })
   await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
   // Its router refuses nothing, and its adapter mends no path.
-  expect(await answersOf(fetch, `http://127.0.0.1:${port}`)).toEqual(expected)
+  expect(await answersOf(fetch, originOf(server))).toEqual(expected)
   server.close()
 
   const bundle = join(folder.path, 'worker.mjs')
