@@ -1,10 +1,17 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type RequestListener,
+  ServerResponse,
+} from 'node:http'
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
 import { type AddressInfo, connect } from 'node:net'
 import { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { afterEach, describe, expect, it } from 'vitest'
+import { fetchListener } from '../src/cli/fetch-listener.ts'
 import { Application, accepts, Controller, fastifyOptions } from '../src/endpoints.ts'
 
 class Default extends Controller<{ readonly word: string }> {
@@ -54,8 +61,8 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close()
 })
 
-async function listenerUrl(app: Application): Promise<string> {
-  const server = createServer(app.listener).listen(0, '127.0.0.1')
+async function listenerUrl({ listener }: { readonly listener: RequestListener }): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
   await once(server, 'listening')
   closing.push(() => server.close())
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -173,21 +180,23 @@ describe('listener', () => {
     expect(answer).toContain('"PAYLOAD_TOO_LARGE"')
   })
 
-  it('bears a client that goes away in the middle of its body', async () => {
+  it.each([
+    ['POST', 'listener'],
+    ['PUT', 'listener'],
+    ['PATCH', 'listener'],
+    ['POST', 'fetch'],
+    ['PUT', 'fetch'],
+    ['PATCH', 'fetch'],
+  ])('bears a client that goes away in the middle of its body: %s by %s', async (method, form) => {
     const faults: unknown[] = []
-    const app = await new Application({
-      modules,
-      log: { warn: () => {}, error: (error) => void faults.push(error) },
-    }).ready()
+    const log = { warn: () => {}, error: (error: unknown) => void faults.push(error) }
+    const app = await new Application({ modules, log }).ready()
     const answered = new Promise((resolve) => app.on('route', (_request, status) => resolve(status)))
-    const url = new URL(await listenerUrl(app))
+    const url = new URL(await listenerUrl(form === 'fetch' ? { listener: fetchListener(app.fetch) } : app))
     const socket = connect(Number(url.port), '127.0.0.1')
-    socket.write(
-      'POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"a":',
-      () => socket.destroy(),
-    )
-    expect(await answered).toBe(400)
-    expect(faults).toEqual([])
+    const head = `${method} / HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n`
+    socket.write(`${head}{"a":`, () => socket.destroy())
+    expect([await answered, faults]).toEqual([400, []])
   })
 })
 

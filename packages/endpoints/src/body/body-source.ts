@@ -13,6 +13,11 @@ export function tooLarge(limit: number): CallError {
   return new CallError(413, `The body is larger than ${limit} bytes`)
 }
 
+/** The client went away in the middle: no fault of the application's. */
+export function endedEarly(cause?: unknown): CallError {
+  return cause instanceof CallError ? cause : new CallError(400, 'The body ended early', { cause })
+}
+
 /** The body of a web `Request`. */
 export function webBody(stream: ReadableStream<Uint8Array>, contentLength: string | null): BodySource {
   const length = contentLength === null ? undefined : Number(contentLength)
@@ -21,9 +26,10 @@ export function webBody(stream: ReadableStream<Uint8Array>, contentLength: strin
 
 async function readStream(stream: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array> {
   const reader = stream.getReader()
+  const read = () => reader.read().catch((cause: unknown) => Promise.reject(endedEarly(cause)))
   const chunks: Uint8Array[] = []
   let size = 0
-  for (let next = await reader.read(); !next.done; next = await reader.read()) {
+  for (let next = await read(); !next.done; next = await read()) {
     size += next.value.byteLength
     if (size > limit) {
       await reader.cancel()

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Answer, isStream } from '../answers/answer.ts'
 import { type ByteStream, toWebStream } from '../answers/byte-stream.ts'
-import { type BodySource, concatenate, tooLarge } from '../body/body-source.ts'
-import { CallError } from '../errors.ts'
+import { type BodySource, concatenate, endedEarly, tooLarge } from '../body/body-source.ts'
+import type { CallError } from '../errors.ts'
 import type { ErrorLog, Incoming, RawRequest } from '../request/incoming.ts'
 
 /** A request of `node:http`. */
@@ -82,7 +82,10 @@ export function nodeBody(stream: IncomingMessage, contentLength: string | undefi
     read: (limit) => readStream(stream, limit),
     stream() {
       const iterator: AsyncIterator<Buffer> = stream.iterator({ destroyOnReturn: false })
-      const next = async (): Promise<Uint8Array | undefined> => (await iterator.next()).value
+      const next = async (): Promise<Uint8Array | undefined> => {
+        const read = await iterator.next().catch((cause: unknown) => Promise.reject(endedEarly(cause)))
+        return read.value
+      }
       return toWebStream({ next, close: () => void iterator.return?.() })
     },
   }
@@ -103,10 +106,10 @@ function readStream(stream: IncomingMessage, limit: number): Promise<Uint8Array>
     }
     stream.on('data', take)
     stream.once('end', () => resolve(concatenate(chunks, size)))
-    stream.once('error', (cause) => stop(new CallError(400, 'The body ended early', { cause })))
-    stream.once('close', () => stop(new CallError(400, 'The body ended early')))
+    stream.once('error', (cause) => stop(endedEarly(cause)))
+    stream.once('close', () => stop(endedEarly()))
     // It will say nothing more when the client went away before a guard let the body be read.
-    if (stream.destroyed) stop(new CallError(400, 'The body ended early'))
+    if (stream.destroyed) stop(endedEarly())
   })
 }
 
