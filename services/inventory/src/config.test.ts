@@ -27,6 +27,7 @@ describe('loadInventoryConfig', () => {
       maxAttributesBytes: 65_536,
       trustedProxies: 0,
       metrics: { enabled: true, exporter: 'prometheus', host: '0.0.0.0', port: 9102 },
+      otlpProtocol: 'http/protobuf',
       tracingEnabled: false,
       docsEnabled: true,
     })

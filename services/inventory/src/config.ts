@@ -1,6 +1,7 @@
 import { loadConfig } from '@trestle/common/config/load-config.ts'
 import { databaseUrl, duration, flag, integer, oneOf, port, proxies, text } from '@trestle/common/config/setting.ts'
 import { LOG_LEVELS } from '@trestle/common/telemetry/logger.ts'
+import { OTLP_PROTOCOLS } from '@trestle/common/telemetry/otlp-exporters.ts'
 import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
 import { ROLE_PATTERN } from '@trestle/database/roles.ts'
 
@@ -36,6 +37,7 @@ export const settings = {
   TRUST_PROXY: proxies().default(0),
   METRICS_ENABLED: flag().default(true),
   METRICS_EXPORTER: oneOf('prometheus', 'opentelemetry').default('prometheus'),
+  OTEL_EXPORTER_OTLP_PROTOCOL: oneOf(...OTLP_PROTOCOLS).default('http/protobuf'),
   OTEL_EXPORTER_PROMETHEUS_HOST: text().default('0.0.0.0'),
   OTEL_EXPORTER_PROMETHEUS_PORT: port().default(9102),
   TRACING_ENABLED: flag().default(false),
@@ -47,6 +49,7 @@ export const aliases = {
   PORT: ['PORT'],
   DATABASE_URL: ['DATABASE_URL'],
   LOG_LEVEL: ['LOG_LEVEL'],
+  OTEL_EXPORTER_OTLP_PROTOCOL: ['OTEL_EXPORTER_OTLP_PROTOCOL'],
   OTEL_EXPORTER_PROMETHEUS_HOST: ['OTEL_EXPORTER_PROMETHEUS_HOST'],
   OTEL_EXPORTER_PROMETHEUS_PORT: ['OTEL_EXPORTER_PROMETHEUS_PORT'],
 } as const
@@ -92,6 +95,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
       host: values.OTEL_EXPORTER_PROMETHEUS_HOST,
       port: values.OTEL_EXPORTER_PROMETHEUS_PORT,
     },
+    otlpProtocol: values.OTEL_EXPORTER_OTLP_PROTOCOL,
     tracingEnabled: values.TRACING_ENABLED,
     docsEnabled: values.DOCS_ENABLED,
   } as const

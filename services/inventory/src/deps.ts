@@ -45,8 +45,8 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
   const names = inventoryNames(config)
   const resource = { 'service.name': 'inventory', 'service.version': serviceVersion }
   const [metrics, tracing] = await Promise.all([
-    createMetrics({ ...config.metrics, resource }),
-    startTracing({ enabled: config.tracingEnabled, resource }),
+    createMetrics({ ...config.metrics, otlpProtocol: config.otlpProtocol, resource }),
+    startTracing({ enabled: config.tracingEnabled, otlpProtocol: config.otlpProtocol, resource }),
   ])
   const database = openDatabase<InventoryTables>({
     url: config.databaseUrl,

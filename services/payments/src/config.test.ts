@@ -33,6 +33,7 @@ describe('loadPaymentsConfig', () => {
       logLevel: 'info',
       logFile: undefined,
       metrics: { enabled: true, exporter: 'prometheus', host: '0.0.0.0', port: 9101 },
+      otlpProtocol: 'http/protobuf',
       tracingEnabled: false,
       trustedProxies: 0,
       pepper: Buffer.alloc(32, 1),

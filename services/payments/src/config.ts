@@ -13,6 +13,7 @@ import {
   url,
 } from '@trestle/common/config/setting.ts'
 import { LOG_LEVELS } from '@trestle/common/telemetry/logger.ts'
+import { OTLP_PROTOCOLS } from '@trestle/common/telemetry/otlp-exporters.ts'
 import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
 import { ROLE_PATTERN } from '@trestle/database/roles.ts'
 import { z } from 'zod'
@@ -49,6 +50,7 @@ export const settings = {
   LOG_FILE: text().optional(),
   METRICS_ENABLED: flag().default(true),
   METRICS_EXPORTER: oneOf('prometheus', 'opentelemetry').default('prometheus'),
+  OTEL_EXPORTER_OTLP_PROTOCOL: oneOf(...OTLP_PROTOCOLS).default('http/protobuf'),
   OTEL_EXPORTER_PROMETHEUS_HOST: text().default('0.0.0.0'),
   OTEL_EXPORTER_PROMETHEUS_PORT: port().default(9101),
   TRACING_ENABLED: flag().default(false),
@@ -79,6 +81,7 @@ export const settings = {
 export const aliases = {
   PORT: ['PORT'],
   DATABASE_URL: ['DATABASE_URL'],
+  OTEL_EXPORTER_OTLP_PROTOCOL: ['OTEL_EXPORTER_OTLP_PROTOCOL'],
   OTEL_EXPORTER_PROMETHEUS_HOST: ['OTEL_EXPORTER_PROMETHEUS_HOST'],
   OTEL_EXPORTER_PROMETHEUS_PORT: ['OTEL_EXPORTER_PROMETHEUS_PORT'],
 } as const
@@ -119,6 +122,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
       host: values.OTEL_EXPORTER_PROMETHEUS_HOST,
       port: values.OTEL_EXPORTER_PROMETHEUS_PORT,
     },
+    otlpProtocol: values.OTEL_EXPORTER_OTLP_PROTOCOL,
     tracingEnabled: values.TRACING_ENABLED,
     trustedProxies: values.TRUST_PROXY,
     pepper: values.PEPPER,

@@ -1,14 +1,17 @@
 import type { Server } from 'node:http'
 import { createServer } from 'node:http'
 import { type Attributes, createNoopMeter, type Meter } from '@opentelemetry/api'
+import { createMetricExporter, type OtlpProtocol } from './otlp-exporters.ts'
 
 export interface MetricsConfig {
   readonly enabled: boolean
   /** `prometheus`: a listener of its own. `opentelemetry`: pushed by OTLP, to where OTEL_EXPORTER_OTLP_ENDPOINT says. */
   readonly exporter: 'prometheus' | 'opentelemetry'
+  readonly otlpProtocol?: OtlpProtocol
+  /** Of the listener. */
   readonly host: string
   readonly port: number
-  /** OpenTelemetry resource attributes: `service.name`, `auth.version`. */
+  /** OpenTelemetry resource attributes: `service.name`, `auth.version`. Those of OTEL_RESOURCE_ATTRIBUTES are merged in. */
   readonly resource: Attributes
 }
 
@@ -34,9 +37,9 @@ const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 
 async function createProvider(config: MetricsConfig, reader: import('@opentelemetry/sdk-metrics').IMetricReader) {
   const { AggregationType, MeterProvider } = await import('@opentelemetry/sdk-metrics')
-  const { resourceFromAttributes } = await import('@opentelemetry/resources')
+  const { detectResources, envDetector, resourceFromAttributes } = await import('@opentelemetry/resources')
   return new MeterProvider({
-    resource: resourceFromAttributes(config.resource),
+    resource: resourceFromAttributes(config.resource).merge(detectResources({ detectors: [envDetector] })),
     readers: [reader],
     views: [
       {
@@ -49,8 +52,8 @@ async function createProvider(config: MetricsConfig, reader: import('@openteleme
 
 async function createPush(config: MetricsConfig): Promise<Metrics> {
   const { PeriodicExportingMetricReader } = await import('@opentelemetry/sdk-metrics')
-  const { OTLPMetricExporter } = await import('@opentelemetry/exporter-metrics-otlp-proto')
-  const reader = new PeriodicExportingMetricReader({ exporter: new OTLPMetricExporter(), exportIntervalMillis: 10_000 })
+  const exporter = await createMetricExporter(config.otlpProtocol)
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 10_000 })
   const provider = await createProvider(config, reader)
   return {
     meter: provider.getMeter('trestle'),

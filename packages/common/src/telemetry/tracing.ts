@@ -1,5 +1,6 @@
 import { type Attributes, context, SpanStatusCode } from '@opentelemetry/api'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { createSpanExporter, type OtlpProtocol } from './otlp-exporters.ts'
 import { braceRoute, routeOf, shownPath, snakeCase } from './path-of.ts'
 import { CENSOR, REDACTED_MEMBERS } from './redaction.ts'
 
@@ -7,6 +8,7 @@ export interface TracingConfig {
   readonly enabled: boolean
   /** OpenTelemetry resource attributes: `service.name`, `auth.version`. Those of OTEL_RESOURCE_ATTRIBUTES are merged in. */
   readonly resource: Attributes
+  readonly otlpProtocol?: OtlpProtocol
   /** Takes out of a path what a trace must not show. */
   readonly scrub?: (text: string) => string
 }
@@ -26,11 +28,15 @@ export async function startTracing(config: TracingConfig): Promise<Tracing> {
   const { NodeSDK } = await import('@opentelemetry/sdk-node')
   const { BatchSpanProcessor } = await import('@opentelemetry/sdk-trace')
   const { resourceFromAttributes } = await import('@opentelemetry/resources')
-  const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-proto')
   const { FastifyOtelInstrumentation } = await import('@fastify/otel')
   const sdk = new NodeSDK({
     resource: resourceFromAttributes(config.resource),
-    spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter(), scheduledDelayMillis: BATCH_MS })],
+    spanProcessors: [
+      new BatchSpanProcessor({
+        exporter: await createSpanExporter(config.otlpProtocol),
+        scheduledDelayMillis: BATCH_MS,
+      }),
+    ],
     metricReaders: [],
   })
   sdk.start()

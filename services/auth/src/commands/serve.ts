@@ -42,11 +42,12 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
     createMetrics({
       enabled: server.metricsEnabled,
       exporter: server.metricsExporter,
+      otlpProtocol: server.otlpProtocol,
       host: server.metricsHost,
       port: server.metricsPort,
       resource,
     }),
-    startTracing({ enabled: server.tracingEnabled, resource }),
+    startTracing({ enabled: server.tracingEnabled, otlpProtocol: server.otlpProtocol, resource }),
     prepareDatabase({
       program: 'auth',
       url: config.database.migrationUrl,

@@ -12,6 +12,7 @@ import {
   url,
 } from '@trestle/common/config/setting.ts'
 import { LOG_LEVELS } from '@trestle/common/telemetry/logger.ts'
+import { OTLP_PROTOCOLS } from '@trestle/common/telemetry/otlp-exporters.ts'
 import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
 import { ROLE_PATTERN } from '@trestle/database/roles.ts'
 import { absoluteUri, globList, matching } from './rules.ts'
@@ -51,6 +52,7 @@ export const serverSettings = {
   METRICS_ENABLED: flag().default(false),
   METRICS_EXPORTER: oneOf('opentelemetry', 'prometheus').default('opentelemetry'),
   OTEL_SERVICE_NAME: text().default('auth'),
+  OTEL_EXPORTER_OTLP_PROTOCOL: oneOf(...OTLP_PROTOCOLS).default('http/protobuf'),
   OTEL_EXPORTER_PROMETHEUS_HOST: text().default('0.0.0.0'),
   OTEL_EXPORTER_PROMETHEUS_PORT: port().default(9100),
   MULTI_INSTANCE_MODE: text().optional(),
@@ -68,6 +70,7 @@ export const serverAliases = {
   DB_NAMESPACE: ['DB_NAMESPACE'],
   REQUEST_ID_HEADER: ['REQUEST_ID_HEADER'],
   OTEL_SERVICE_NAME: ['OTEL_SERVICE_NAME'],
+  OTEL_EXPORTER_OTLP_PROTOCOL: ['OTEL_EXPORTER_OTLP_PROTOCOL'],
   OTEL_EXPORTER_PROMETHEUS_HOST: ['OTEL_EXPORTER_PROMETHEUS_HOST'],
   OTEL_EXPORTER_PROMETHEUS_PORT: ['OTEL_EXPORTER_PROMETHEUS_PORT'],
 } as const
@@ -93,6 +96,7 @@ export function toServerConfig(values: Values) {
     tracingEnabled: values.TRACING_ENABLED,
     metricsEnabled: values.METRICS_ENABLED,
     metricsExporter: values.METRICS_EXPORTER,
+    otlpProtocol: values.OTEL_EXPORTER_OTLP_PROTOCOL,
     metricsHost: values.OTEL_EXPORTER_PROMETHEUS_HOST,
     metricsPort: values.OTEL_EXPORTER_PROMETHEUS_PORT,
     serviceName: values.OTEL_SERVICE_NAME,

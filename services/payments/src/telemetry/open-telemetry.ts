@@ -10,11 +10,13 @@ export interface Telemetry {
   readonly tracing: Tracing
 }
 
-export async function openTelemetry(config: Pick<PaymentsConfig, 'metrics' | 'tracingEnabled'>): Promise<Telemetry> {
+export async function openTelemetry(
+  config: Pick<PaymentsConfig, 'metrics' | 'otlpProtocol' | 'tracingEnabled'>,
+): Promise<Telemetry> {
   const resource = { 'service.name': 'payments', 'service.version': serviceVersion }
   const [metrics, tracing] = await Promise.all([
-    createMetrics({ ...config.metrics, resource }),
-    startTracing({ enabled: config.tracingEnabled, resource, scrub }),
+    createMetrics({ ...config.metrics, otlpProtocol: config.otlpProtocol, resource }),
+    startTracing({ enabled: config.tracingEnabled, otlpProtocol: config.otlpProtocol, resource, scrub }),
   ])
   return { metrics, tracing }
 }

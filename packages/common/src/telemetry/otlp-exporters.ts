@@ -1,0 +1,32 @@
+import type { PushMetricExporter } from '@opentelemetry/sdk-metrics'
+import type { SpanExporter } from '@opentelemetry/sdk-trace'
+
+/** How spans and metrics are sent. @see OpenTelemetry, OTLP Exporter Configuration */
+export const OTLP_PROTOCOLS = ['http/protobuf', 'http/json', 'grpc'] as const
+export type OtlpProtocol = (typeof OTLP_PROTOCOLS)[number]
+
+// Only the library of the chosen protocol is loaded. Each reads its address and headers from OTEL_EXPORTER_OTLP_… itself.
+
+const spans: Readonly<Record<OtlpProtocol, () => Promise<{ readonly OTLPTraceExporter: new () => SpanExporter }>>> = {
+  'http/protobuf': () => import('@opentelemetry/exporter-trace-otlp-proto'),
+  'http/json': () => import('@opentelemetry/exporter-trace-otlp-http'),
+  grpc: () => import('@opentelemetry/exporter-trace-otlp-grpc'),
+}
+
+const metrics: Readonly<
+  Record<OtlpProtocol, () => Promise<{ readonly OTLPMetricExporter: new () => PushMetricExporter }>>
+> = {
+  'http/protobuf': () => import('@opentelemetry/exporter-metrics-otlp-proto'),
+  'http/json': () => import('@opentelemetry/exporter-metrics-otlp-http'),
+  grpc: () => import('@opentelemetry/exporter-metrics-otlp-grpc'),
+}
+
+export async function createSpanExporter(protocol: OtlpProtocol = 'http/protobuf'): Promise<SpanExporter> {
+  const { OTLPTraceExporter } = await spans[protocol]()
+  return new OTLPTraceExporter()
+}
+
+export async function createMetricExporter(protocol: OtlpProtocol = 'http/protobuf'): Promise<PushMetricExporter> {
+  const { OTLPMetricExporter } = await metrics[protocol]()
+  return new OTLPMetricExporter()
+}
