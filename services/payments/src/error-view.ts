@@ -54,9 +54,13 @@ export function paymentRefused(errorCode: number, { replayed }: { readonly repla
 }
 
 /** 400 of the checkout over a payment that was refused. @see contract 4.1, "Checkout API" */
-export function orderRefused(statusCode: string, details: Readonly<Record<string, unknown>> = {}): HttpError {
+export function orderRefused(
+  statusCode: string,
+  { replayed, details }: { readonly replayed: boolean; readonly details: Readonly<Record<string, unknown>> },
+): HttpError {
   const { message } = processingError(processingErrorOf(statusCode))
-  return new HttpError(400, statusCode, { message, details, headers: { 'x-status-code': statusCode } })
+  const headers = { 'x-status-code': statusCode, ...(replayed ? { 'idempotent-replayed': 'true' } : {}) }
+  return new HttpError(400, statusCode, { message, details, headers })
 }
 
 /** 400 over the fields that are wrong. */

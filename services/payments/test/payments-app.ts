@@ -57,6 +57,7 @@ export interface TestOptions {
   readonly authorizationExpiryDays?: number
   readonly requireTls?: boolean
   readonly vaultHost?: string
+  readonly trustedProxies?: number
   /** The clock of the process; by default the real one. */
   readonly now?: () => Date
   /** Acquirers that live merchants may have. */
@@ -163,7 +164,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
       allowHttp: true,
     },
     persons: options.verifyPerson && createPersons(database.lanes, options.verifyPerson),
-    trustedProxies: 0,
+    trustedProxies: options.trustedProxies ?? 0,
     logger,
     meter: createNoopMeter(),
     tracing: { instrument: async () => {} },

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type Browser, browse, makeOrder, walk } from '../../test/customer.ts'
 import {
   createdOf,
@@ -25,6 +26,14 @@ const order = (changes: object = {}) => makeOrder(browser, { key: merchant.key, 
 const get = async (id: string) =>
   (await payments.app.inject({ method: 'GET', url: `/transactions/${id}`, headers: app.headers })).json().transaction
 
+const EUR_9 = { currency: 'EUR', exponent: 2, value: 900 }
+const UNKNOWN_KEY = '00000000-0000-4000-8000-000000000000'
+const REQUEST_INVALID = 'REQUEST_INVALID'
+const list = async (): Promise<{ error: { code: number } }[]> => {
+  const url = `/merchants/${merchant.id}/transactions?limit=1000`
+  return (await payments.app.inject({ method: 'GET', url, headers: app.headers })).json()
+}
+
 describe('POST /payments', () => {
   it('201: reserves the amount after every challenge', async () => {
     const given = await order({
@@ -49,10 +58,265 @@ describe('POST /payments', () => {
     })
   })
 
-  it('200: offers one step after the other, and the last in every way', async () => {
+  it('200: offers one step after the other', async () => {
     const { challenges } = (await browser.send('/payments', await order())).body
     expect(challenges).toEqual([{ name: 'card-lookup', type: 'fetch', path: '/payments/challenges/card-lookup' }])
     const { types } = await walk(browser, await order())
     expect(types).toEqual(['fetch', 'background-iframe', 'background-iframe', 'iframe'])
+  })
+
+  it.each<[object, object]>([
+    [
+      { currency: 'EUR', exponent: 2, value: 1 },
+      { currency: 'EUR', amount: 1 },
+    ],
+    [
+      { currency: 'EUR', exponent: 0, value: 10 },
+      { currency: 'EUR', amount: 1_000 },
+    ],
+    [
+      { currency: 'EUR', exponent: 3, value: 1_855 },
+      { currency: 'EUR', amount: 186 },
+    ],
+    [
+      { currency: 'EUR', exponent: 10, value: 1 },
+      { currency: 'EUR', amount: 1 },
+    ],
+    [
+      { currency: 'JPY', exponent: 2, value: 10_001 },
+      { currency: 'JPY', amount: 101 },
+    ],
+    [
+      { currency: 'KWD', exponent: 3, value: 1_234 },
+      { currency: 'KWD', amount: 1_234 },
+    ],
+    [
+      { currency: 'DKK', exponent: 2, value: 999_999_999_999 },
+      { currency: 'DKK', amount: 999_999_999_999 },
+    ],
+  ])('201: %j is %j', async (amount, money) => {
+    const { body } = await walk(browser, await order({ amount }))
+    expect(await get(body.transactionId)).toMatchObject(money)
+  })
+
+  it('201: verifies a card without an amount, so that the server may charge it as planned', async () => {
+    const plan = [
+      { amount: EUR_9, scheduled: '2065-01-01T00:00:00Z' },
+      { amount: EUR_9, repeat: { first: '2066-01-01T00:00:00+01:00', interval: { unit: 'month', value: 2 } } },
+    ]
+    const { body } = await walk(browser, await order({ amount: undefined, plan, number: '1000000000010000' }))
+    expect(await get(body.transactionId)).toMatchObject({ amount: 0, currency: 'EUR', pendingAmount: 0, plan })
+    const charge = await payments.app.inject({
+      ...{ method: 'POST', url: `/merchants/${merchant.id}/transactions`, headers: app.headers },
+      payload: { transactionId: body.transactionId, currency: 'EUR', amount: 900 },
+    })
+    expect(charge.statusCode).toBe(201)
+    expect(await get(charge.json().transaction.id)).toMatchObject({
+      ...{ sourceTransactionId: body.transactionId, recurring: true, card: { code: { present: false } } },
+    })
+    const instruments = await payments.database.db
+      .selectFrom('instruments')
+      .select(['planned', 'network_ref'])
+      .innerJoin('transactions', 'transactions.instrument_id', 'instruments.id')
+      .where('transactions.id', '=', body.transactionId)
+      .execute()
+    expect(instruments).toEqual([{ planned: true, network_ref: null }])
+  })
+
+  it('201: tells the merchant by an event', async () => {
+    const { body } = await walk(browser, await order())
+    const url = `/merchants/${merchant.id}/events?limit=1`
+    const [event] = (await payments.app.inject({ method: 'GET', url, headers: app.headers })).json()
+    expect(event).toMatchObject({ type: 'transaction.created', data: { transaction: { id: body.transactionId } } })
+  })
+
+  const monthly = { interval: { unit: 'month' } }
+  it.each<[object, string, string]>([
+    [{ integration: {} }, REQUEST_INVALID, 'integration.key is required'],
+    [
+      { card: { number: 'x' } },
+      REQUEST_INVALID,
+      'card.expiry.month is required; card.expiry.year is required; card.code is required',
+    ],
+    [{ amount: { currency: 'EUR', exponent: 11, value: 1 } }, REQUEST_INVALID, 'amount.exponent must be at most 10'],
+    [{ amount: { currency: 'EUR', exponent: 2, value: 0 } }, REQUEST_INVALID, 'amount.value must be at least 1'],
+    [{ amount: { currency: 'EUR', exponent: 2, value: 9.5 } }, REQUEST_INVALID, 'amount.value must be an integer'],
+    [{ amount: { currency: 'EUR', exponent: 2, value: '1' } }, REQUEST_INVALID, 'amount.value must be an integer'],
+    [{ amount: { currency: 'eur', exponent: 2, value: 1 } }, REQUEST_INVALID, 'amount.currency is not valid'],
+    [
+      { amount: { currency: 'XXX', exponent: 2, value: 1 } },
+      REQUEST_INVALID,
+      'amount.currency must be a currency that can be charged',
+    ],
+    [
+      { amount: { currency: 'EUR', exponent: 2, value: 1e12 } },
+      REQUEST_INVALID,
+      'amount.value must be at most 999999999999 minor units',
+    ],
+    [{ amount: undefined }, REQUEST_INVALID, 'amount is required without plan and unplanned'],
+    [{ text: 'x' }, REQUEST_INVALID, 'text must be at least 2 characters'],
+    [{ text: 'x'.repeat(1_025) }, REQUEST_INVALID, 'text must be at most 1024 characters'],
+    [{ custom: 'x'.repeat(50_000) }, REQUEST_INVALID, 'custom must be at most 50000 bytes'],
+    [{ custom: { a: '\u0000' } }, REQUEST_INVALID, 'custom must not contain U+0000 or lone surrogates'],
+    [{ reference: 'x'.repeat(256) }, REQUEST_INVALID, 'reference must be at most 255 characters'],
+    [{ hints: ['x'.repeat(4_097)] }, REQUEST_INVALID, 'hints.0 must be at most 4096 characters'],
+    [{ hints: Array.from({ length: 51 }, () => 'x') }, REQUEST_INVALID, 'hints must be at most 50'],
+    [{ hints: [1] }, REQUEST_INVALID, 'hints.0 must be a string'],
+    [{ returnUrl: 'javascript:alert(1)' }, REQUEST_INVALID, 'returnUrl must be an http or https URL'],
+    [{ returnUrl: 'https://a:b@shop.example/' }, REQUEST_INVALID, 'returnUrl must be an http or https URL'],
+    [{ unplanned: {} }, REQUEST_INVALID, 'unplanned must be true for merchant or customer'],
+    [{ plan: [{ amount: EUR_9 }] }, REQUEST_INVALID, 'plan.0 must have one of scheduled and repeat'],
+    [
+      { plan: [{ amount: EUR_9, scheduled: '2020-01-01T00:00:00Z' }] },
+      REQUEST_INVALID,
+      'plan.0.scheduled must be in the future',
+    ],
+    [
+      {
+        plan: [
+          { amount: EUR_9, repeat: monthly },
+          { amount: EUR_9, repeat: monthly },
+        ],
+      },
+      REQUEST_INVALID,
+      'plan.0.repeat.count is required before another entry',
+    ],
+    [{ applepay: 'x' }, REQUEST_INVALID, 'applepay is not offered'],
+    [{ mobilepay: {} }, REQUEST_INVALID, 'mobilepay is not offered'],
+    [{ integration: { key: 'x' } }, 'PAYMENT_INTEGRATION_KEY_UNKNOWN', 'No merchant has this key'],
+    [{ integration: { key: UNKNOWN_KEY } }, 'PAYMENT_INTEGRATION_KEY_UNKNOWN', 'No merchant has this key'],
+    [{ test: false }, 'TEST_MODE_MIXED', 'test is required for a test merchant'],
+  ])('400: %j is %s', async (changes, code, message) => {
+    const answer = await browser.send('/payments', { ...(await order()), ...changes })
+    expect([answer.status, answer.body, answer.headers['x-status-code']]).toEqual([400, { code, message }, code])
+  })
+
+  it('400: a token that is none, of the other kind, too old, or not given as the vault did', async () => {
+    const given = await order()
+    const { number, code } = given.card
+    const cards: readonly [object, string, string][] = [
+      [{ number: { token: 'x' } }, 'TOKEN_INVALID', 'card.number'],
+      [{ number: { token: number.token.slice(4) } }, 'TOKEN_INVALID', 'card.number'],
+      [{ code: { token: '' } }, 'REQUEST_INVALID', 'card.code'],
+      [{ number: code }, 'TOKEN_TYPE_UNEXPECTED', 'card.number'],
+      [{ code: number }, 'TOKEN_TYPE_UNEXPECTED', 'card.code'],
+    ]
+    for (const [changes, expected, path] of cards) {
+      const { status, body } = await browser.send('/payments', { ...given, card: { ...given.card, ...changes } })
+      expect([status, body.code]).toEqual([400, expected])
+      if (expected !== 'REQUEST_INVALID') expect(body.path).toBe(path)
+    }
+    const bare = { ...given, card: { ...given.card, number: number.token, code: code.token } }
+    expect((await browser.send('/payments', bare)).status).toBe(200)
+    const now = vi.spyOn(payments.deps, 'now')
+    for (const [hours, path] of [
+      [1, 'card.code'],
+      [24, 'card.number'],
+    ] as const) {
+      now.mockReturnValue(new Date(Date.now() + hours * 3_600_000))
+      expect((await browser.send('/payments', given)).body).toMatchObject({ code: 'TOKEN_INVALID', path })
+    }
+    now.mockRestore()
+  })
+
+  it('400: judges merchant, mode, amount, tokens, network and month in this order, and keeps refusals from the network on', async () => {
+    const bad = {
+      ...{ integration: { key: UNKNOWN_KEY }, test: undefined, amount: undefined },
+      card: { number: { token: 'x' }, code: { token: 'x' }, expiry: { month: 1, year: 2020 } },
+    }
+    const token = async (number: string) => (await makeOrder(browser, { key: merchant.key, number })).card
+    const [unknown, good] = [await token('9000000000000000'), await token('1000000000000000')]
+    const orders = [
+      bad,
+      { ...bad, integration: { key: merchant.key } },
+      { ...bad, integration: { key: merchant.key }, test: {} },
+      { ...(await order()), card: bad.card },
+      { ...(await order()), card: { ...unknown, expiry: bad.card.expiry } },
+      { ...(await order()), card: { ...good, expiry: bad.card.expiry } },
+    ]
+    const before = await list()
+    const codes = []
+    for (const each of orders) codes.push((await browser.send('/payments', each)).body.code)
+    expect(codes).toEqual([
+      ...['PAYMENT_INTEGRATION_KEY_UNKNOWN', 'TEST_MODE_MIXED', 'REQUEST_INVALID', 'TOKEN_INVALID'],
+      ...['PAYMENT_CARD_SCHEME_UNKNOWN', 'PAYMENT_CARD_EXPIRED'],
+    ])
+    const kept = (await list()).slice(0, -before.length || undefined)
+    expect(kept.map(({ error }) => error.code)).toEqual([6, 29])
+  })
+
+  it('400: the month of a card ends by the clock of its merchant', async () => {
+    const other = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
+    const given = await makeOrder(browser, { key: other.key })
+    expect((await browser.send('/payments', given)).status).toBe(200)
+    const advance = 45 * 365 * 86_400
+    const url = `/test/merchants/${other.id}/clock`
+    await payments.app.inject({ method: 'POST', url, headers: app.headers, payload: { advance } })
+    expect((await browser.send('/payments', given)).body.code).toBe('PAYMENT_CARD_EXPIRED')
+  })
+
+  it('400: a merchant that may not charge cards, or whose currency cannot be exchanged', async () => {
+    const other = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
+    const given = await makeOrder(browser, { key: other.key, amount: { currency: 'AFN', exponent: 2, value: 100 } })
+    const { db } = payments.database
+    await db.deleteFrom('fx_rates').where('currency', '=', 'AFN').execute()
+    expect((await browser.send('/payments', given)).body).toEqual({
+      ...{ code: REQUEST_INVALID, message: 'amount.currency has no exchange rate' },
+    })
+    await db
+      .updateTable('merchants')
+      .set({ claim: sql`claim || '{"canChargeCard":false}'` })
+      .where('id', '=', other.id)
+      .execute()
+    expect((await browser.send('/payments', given)).body.code).toBe('PAYMENT_INTEGRATION_DISABLED')
+  })
+
+  it('404: what is not below it, as JSON', async () => {
+    const { status, body } = await browser.send('/payments/other', {})
+    expect([status, body.code]).toEqual([404, 'ENDPOINT_NOT_FOUND'])
+  })
+
+  it('413: a body above 128 KiB', async () => {
+    const { status, body } = await browser.send('/payments', { ...(await order()), custom: 'x'.repeat(131_072) })
+    expect([status, body.code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
+  })
+})
+
+describe('POST /payments with an Idempotency-Key', () => {
+  const repeat = (key: string) => ({ 'idempotency-key': key })
+
+  it('201: answers the same bytes when it is sent again, a day after its session too', async () => {
+    const given = await order()
+    const { hints } = await walk(browser, given, { until: 'tds-challenge' })
+    const pay = () => browser.send('/payments', { ...given, hints }, repeat('k-1'))
+    const first = await pay()
+    await payments.database.db.deleteFrom('payment_sessions').execute()
+    const again = await pay()
+    expect([again.status, again.body]).toEqual([201, first.body])
+    expect([first.headers['idempotent-replayed'], again.headers['idempotent-replayed']]).toEqual([undefined, 'true'])
+  })
+
+  it('400: answers a refusal again, and leaves one transaction', async () => {
+    const given = await order({ test: { card: { scheme: 'unsupported' } } })
+    const before = (await list()).length
+    const pay = () => browser.send('/payments', given, repeat('k-2'))
+    const [first, again] = [await pay(), await pay()]
+    expect(first.body).toEqual({
+      ...{ code: 'PAYMENT_CARD_SCHEME_UNSUPPORTED', message: 'Invalid card number or card not supported' },
+      ...{ scheme: 'visa', supported: ['visa', 'mastercard'] },
+    })
+    expect([again.body, again.headers['idempotent-replayed']]).toEqual([first.body, 'true'])
+    expect((await list()).length).toBe(before + 1)
+  })
+
+  it('200: is not used up by a challenge; 400: not with another order', async () => {
+    const given = await order()
+    expect((await browser.send('/payments', given, repeat('k-3'))).status).toBe(200)
+    const refused = { ...given, test: { card: { scheme: 'unknown' } } }
+    expect((await browser.send('/payments', refused, repeat('k-3'))).status).toBe(400)
+    expect((await browser.send('/payments', given, repeat('k-3'))).body).toEqual({
+      ...{ code: REQUEST_INVALID, message: 'Idempotency-Key was used with another body' },
+    })
+    expect((await browser.send('/payments', given, repeat('a b'))).body.code).toBe(REQUEST_INVALID)
   })
 })

@@ -5,6 +5,7 @@ import { lastDay } from '../cards/card-expiry.ts'
 import { visibleDigits } from '../cards/card-number.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { conflict, requestInvalid, tokenInvalid } from '../errors.ts'
+import { schemeName } from '../payments/card-judgement.ts'
 import type { PaymentEnd } from '../payments/checkout-repository.ts'
 import { toDescriptor } from '../payments/order.ts'
 import {
@@ -22,8 +23,6 @@ export type AuthorizeDeps = Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'vault' |
 export interface DecidedOrder {
   readonly opened: OpenOrder
   readonly repeat: Repeat | undefined
-  /** The card's network; null when it is unknown. */
-  readonly scheme: string | null
   /** How the transaction is to be marked, or the status code of its refusal. */
   readonly decision: { readonly tds: 'full' | 'attempt' | null } | { readonly refusal: string }
 }
@@ -73,8 +72,8 @@ function refuseBegin(refusal: Extract<BegunPayment, { refusal: string }>['refusa
   if (refusal === 'key-mismatch') throw requestInvalid({ message: 'Idempotency-Key was used with another body' })
 }
 
-function toBeginInput({ vault }: AuthorizeDeps, { opened, repeat, scheme, decision }: DecidedOrder): BeginInput {
-  const { order, payee, money, tokens, changes, instrumentId, session } = opened
+function toBeginInput({ vault }: AuthorizeDeps, { opened, repeat, decision }: DecidedOrder): BeginInput {
+  const { order, payee, money, tokens, network, changes, instrumentId, session } = opened
   const number = tokens.number.value
   const { sealed, mac, keyId } = vault.seal(number, { merchantId: payee.id, instrumentId })
   return {
@@ -93,8 +92,8 @@ function toBeginInput({ vault }: AuthorizeDeps, { opened, repeat, scheme, decisi
       unplanned: order.unplanned,
       tokens: [tokens.number, tokens.code].map(({ jti, expires }) => ({ jti, expires })),
       instrument: {
-        ...{ id: instrumentId, keyId, ...visibleDigits(number), expiry: lastDay(order.card.expiry), scheme },
-        ...{ scenario: changes, planned: order.plan !== undefined },
+        ...{ id: instrumentId, keyId, ...visibleDigits(number), expiry: lastDay(order.card.expiry) },
+        ...{ scheme: schemeName(network), scenario: changes, planned: order.plan !== undefined },
       },
     },
   }
@@ -106,18 +105,18 @@ function descriptorOf({ order, payee }: OpenOrder): string {
 
 function askFor(
   { acquirers }: AuthorizeDeps,
-  { opened, scheme, decision }: DecidedOrder,
+  { opened, decision }: DecidedOrder,
   attemptId: string,
 ): Promise<AuthorizationOutcome> | AuthorizationOutcome {
   if ('refusal' in decision) return { verdict: 'declined', statusCode: decision.refusal }
-  const { order, payee, money, tokens, scenario } = opened
+  const { order, payee, money, tokens, network, scenario } = opened
   return acquirers.authorize(payee.test ? null : payee.acquirer, {
     ...{ idempotencyRef: attemptId, merchantId: payee.id, money, descriptor: descriptorOf(opened), scenario },
     card: {
       number: () => tokens.number.value,
       code: () => tokens.code.value,
       expiry: lastDay(order.card.expiry),
-      scheme,
+      scheme: schemeName(network),
     },
     ...{ initiator: 'customer', planned: order.plan !== undefined, networkRef: null },
   })

@@ -1,6 +1,7 @@
 import type { Repeat } from '../access/caller.ts'
 import { completeScenario, type Scenario, type ScenarioChanges } from '../acquirers/scenario.ts'
 import { scenarioOfPayment } from '../acquirers/test-object.ts'
+import { type SchemeVerdict, schemeOf } from '../cards/card-number.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import {
   integrationDisabled,
@@ -42,6 +43,7 @@ export interface OpenOrder {
   readonly money: Money
   readonly digest: Buffer
   readonly tokens: { readonly number: CardToken; readonly code: CardToken }
+  readonly network: SchemeVerdict
   /** What a test merchant's card is to do; of no meaning to others. */
   readonly changes: ScenarioChanges
   readonly scenario: Scenario
@@ -55,6 +57,7 @@ export interface OpenOrder {
 /** What the same order has come to before. */
 export interface EndedOrder {
   readonly end: PaymentEnd
+  readonly network: SchemeVerdict
   /** Whether it is told by its Idempotency-Key. */
   readonly replayed: boolean
 }
@@ -89,13 +92,14 @@ export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): P
   judge(deps, request, checkout)
   const { payee, session, repeated, spent, instrumentId } = checkout
   if (repeated === 'mismatch') throw requestInvalid({ message: 'Idempotency-Key was used with another body' })
+  const network = schemeOf('token' in number ? number.token.value : '', payee)
   const end = repeated ?? session?.end
-  if (end) return { end, replayed: repeated !== undefined }
+  if (end) return { end, network, replayed: repeated !== undefined }
   const use = { now: deps.now(), spent }
   const tokens = { number: takeToken(number, 'card.number', use), code: takeToken(code, 'card.code', use) }
   const changes = payee.test ? scenarioOfPayment(tokens.number.value, order.test ?? {}) : {}
   return {
-    ...{ order, payee, tokens, changes, scenario: completeScenario(changes), instrumentId, session },
+    ...{ order, payee, tokens, network, changes, scenario: completeScenario(changes), instrumentId, session },
     money: moneyOf(order, payee.currency),
     digest: digest ?? orderDigest(order, tokens.number.jti),
     done: session ? (progress?.done ?? new Set()) : new Set(),

@@ -1,14 +1,13 @@
 import { cardRefusal } from '../acquirers/simulate.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { orderRefused } from '../error-view.ts'
-import { type CardJudgement, judgeCard } from '../payments/card-judgement.ts'
+import { cardProblem, refusalDetails } from '../payments/card-judgement.ts'
 import { type Challenge, challengesOf } from '../payments/challenge.ts'
-import type { PaymentEnd } from '../payments/checkout-repository.ts'
 import { updateOfferedStep } from '../payments/session-repository.ts'
 import { nextOf, tdsVerdict } from '../tds/authentication.ts'
 import type { Step, TdsStatus } from '../tds/enrolment.ts'
 import { type AuthorizeDeps, authorizePayment, type DecidedOrder } from './authorize-payment.ts'
-import { type CheckoutDeps, type OpenOrder, type OrderRequest, openCheckout } from './open-checkout.ts'
+import { type CheckoutDeps, type EndedOrder, type OpenOrder, type OrderRequest, openCheckout } from './open-checkout.ts'
 
 export type PayDeps = CheckoutDeps & AuthorizeDeps & Pick<PaymentsDeps, 'cardTesting'>
 
@@ -24,22 +23,22 @@ export type PaymentAnswer =
  */
 export async function pay(deps: PayDeps, request: OrderRequest): Promise<PaymentAnswer> {
   const opened = await openCheckout(deps, request)
-  if ('end' in opened) return answer(opened.end, opened.replayed)
-  const card = judgeOrder(opened)
-  const next = card.refusal ?? nextOf(opened.session, opened.done)
+  if ('end' in opened) return answer(opened)
+  const refusal = problemOf(opened)
+  const next = refusal === undefined ? nextOf(opened.session, opened.done) : { refusal }
   if ('step' in next) return offer(deps, opened, next.step)
   if (!opened.payee.test) await deps.cardTesting.judge(request.address)
-  const decision = 'status' in next ? decide(opened, next.status) : { refusal: next.statusCode }
-  const end = await authorizePayment(deps, { opened, repeat: request.repeat, scheme: card.scheme, decision })
+  const decision = 'status' in next ? decide(opened, next.status) : next
+  const end = await authorizePayment(deps, { opened, repeat: request.repeat, decision })
   if (!end) return offer(deps, { ...opened, session: undefined }, 'card-lookup')
   if ('statusCode' in end && !opened.payee.test) await deps.cardTesting.count(request.address)
-  return answer(end, false, card.refusal?.details)
+  return answer({ end, network: opened.network, replayed: false })
 }
 
-/** What can be told of the card of an order without asking anyone. */
-export function judgeOrder({ order, payee, tokens, scenario }: OpenOrder): CardJudgement {
+/** Why the card of an order is refused without asking anyone. */
+export function problemOf({ order, payee, tokens, network, scenario }: OpenOrder): string | undefined {
   const { test, now } = payee
-  return judgeCard({ number: tokens.number.value, expiry: order.card.expiry, test, scenario, now })
+  return cardProblem({ number: tokens.number.value, network, expiry: order.card.expiry, test, scenario, now })
 }
 
 /** What the authentication means. The simulator's refusals of the card itself come before those of 3-D Secure. */
@@ -57,7 +56,7 @@ async function offer({ lanes }: PayDeps, { order, payee, session }: OpenOrder, s
   return { challenges: challengesOf(step, { polls, canReturn: order.returnUrl !== undefined }) }
 }
 
-function answer(end: PaymentEnd, replayed: boolean, details?: Readonly<Record<string, unknown>>): PaymentAnswer {
-  if ('statusCode' in end) throw orderRefused(end.statusCode, details)
-  return { transactionId: end.transactionId, replayed }
+function answer({ end, network, replayed }: EndedOrder): PaymentAnswer {
+  if ('transactionId' in end) return { transactionId: end.transactionId, replayed }
+  throw orderRefused(end.statusCode, { replayed, details: refusalDetails(end.statusCode, network) })
 }

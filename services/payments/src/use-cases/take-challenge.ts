@@ -10,7 +10,7 @@ import { nextOf } from '../tds/authentication.ts'
 import { NOT_ENROLLED, type Step, simulatedEnrolment } from '../tds/enrolment.ts'
 import { sealChallengeState, sealFingerprintState } from '../tds/frame-state.ts'
 import { type CheckoutDeps, type OpenOrder, type OrderRequest, openCheckout } from './open-checkout.ts'
-import { judgeOrder } from './pay.ts'
+import { problemOf } from './pay.ts'
 
 type ChallengeDeps = CheckoutDeps & Pick<PaymentsDeps, 'baseUrl'>
 
@@ -37,7 +37,7 @@ const POLL_INTERVAL_MS = 2_000
  */
 export async function takeChallenge(deps: ChallengeDeps, request: ChallengeRequest): Promise<ChallengeTask> {
   const opened = await openCheckout(deps, request)
-  if ('end' in opened || judgeOrder(opened).refusal) throw challengeUnavailable()
+  if ('end' in opened || problemOf(opened) !== undefined) throw challengeUnavailable()
   const { session, done } = opened
   if (request.step === 'card-lookup' && !session) return lookUpCard(deps, opened)
   if (session?.state !== request.step || session.state === 'card-lookup') throw challengeUnavailable()

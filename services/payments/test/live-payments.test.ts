@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { type Browser, browse, makeOrder, walk } from './customer.ts'
+import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
+
+const NUMBER = '4242424242424242'
+let north: StubAcquirer
+let payments: TestPayments
+let browser: Browser
+let app: TestApp
+let merchant: { id: string; key?: unknown }
+beforeAll(async () => {
+  north = createStubAcquirer()
+  payments = await startPayments({
+    ...{ acquirers: new Map([['north', north]]), requireTls: true, trustedProxies: 1 },
+    rateLimits: { refusalsPerTenMinutes: 3 },
+  })
+  browser = secure()
+  app = await createTestApp(payments)
+})
+beforeEach(async () => {
+  Object.assign(north.answers, createStubAcquirer().answers)
+  for (const list of Object.values(north.asked)) list.length = 0
+  merchant = await createTestMerchant(payments, app, { currency: 'EUR' })
+  await change({ acquirer: 'north' })
+})
+afterAll(() => payments.close())
+
+const change = (values: object) =>
+  payments.database.db.updateTable('merchants').set(values).where('id', '=', merchant.id).execute()
+/** A browser behind a proxy that speaks TLS to it. */
+function secure(address = '192.0.2.1'): Browser {
+  const { send, submit } = browse(payments)
+  const forwarded = { 'x-forwarded-proto': 'https', 'x-forwarded-for': address }
+  return { submit, send: (path, payload, headers) => send(path, payload, { ...forwarded, ...headers }) }
+}
+const order = (changes: object = {}) =>
+  makeOrder(browser, { key: merchant.key, number: NUMBER, test: undefined, ...changes })
+const get = async (id: string) =>
+  (await payments.app.inject({ method: 'GET', url: `/transactions/${id}`, headers: app.headers })).json().transaction
+
+it('asks the acquirer once, with the security code, and goes on later by the reference of its network', async () => {
+  north.answers.authorize = async () => ({ verdict: 'approved', ref: 'n-1', networkRef: 'network-1' })
+  const paid = await walk(browser, await order({ plan: [PLAN], text: 'Order 7' }))
+  expect([paid.status, paid.types]).toEqual([201, ['fetch']])
+  const [asked] = north.asked.authorizations
+  expect([north.asked.authorizations.length, asked?.card.number(), asked?.card.code?.()]).toEqual([1, NUMBER, '111'])
+  expect(asked).toMatchObject({
+    ...{ merchantId: merchant.id, money: { currency: 'EUR', amount: 1_000 }, descriptor: 'Order 7' },
+    ...{ initiator: 'customer', planned: true, networkRef: null, card: { expiry: '2066-08-31', scheme: 'visa' } },
+  })
+  const transaction = await get(paid.body.transactionId)
+  expect(transaction).toMatchObject({ test: false, successful: true, recurring: false })
+  expect(transaction).not.toHaveProperty('tds')
+  await payments.app.inject({
+    ...{ method: 'POST', url: `/merchants/${merchant.id}/transactions`, headers: app.headers },
+    payload: { transactionId: transaction.id, currency: 'EUR', amount: 5 },
+  })
+  expect(north.asked.authorizations[1]).toMatchObject({
+    ...{ initiator: 'merchant', planned: true, networkRef: 'network-1', card: { code: null } },
+  })
+})
+
+const PLAN = { amount: { currency: 'EUR', exponent: 2, value: 900 }, repeat: { interval: { unit: 'month' } } }
+
+it.each([
+  ['4242424242424241', 'PAYMENT_CARD_NUMBER_INVALID', {}],
+  ['1000000000000000', 'PAYMENT_CARD_SCHEME_UNKNOWN', { supported: ['visa', 'mastercard'] }],
+  ['378282246310005', 'PAYMENT_CARD_SCHEME_UNSUPPORTED', { scheme: 'amex', supported: ['visa', 'mastercard'] }],
+])('400: refuses %s with %s before anyone is asked', async (number, code, details) => {
+  const { status, body } = await walk(secure('192.0.2.4'), await order({ number }))
+  expect([status, body]).toEqual([400, { code, message: body.message, ...details }])
+  expect(north.asked.authorizations).toHaveLength(0)
+})
+
+it('400: what the acquirer declines, by its own status code; what it does not answer, as an error that a job looks into', async () => {
+  north.answers.authorize = async () => ({ verdict: 'declined', statusCode: 'PAYMENT_RECEIVER_BLOCKED' })
+  const declined = await order()
+  const first = await walk(secure('192.0.2.2'), declined)
+  expect([first.status, first.body]).toEqual([
+    ...[400, { code: 'PAYMENT_RECEIVER_BLOCKED', message: 'Declined by cardholder bank' }],
+  ])
+  const again = await browser.send('/payments', { ...declined, hints: first.hints })
+  expect(again.body).toEqual(first.body)
+  north.answers.authorize = () => Promise.reject(new Error('reset'))
+  expect((await walk(secure('192.0.2.2'), await order())).body.code).toBe('PAYMENT_METHOD_ERROR')
+  const { db } = payments.database
+  const outbox = await db.selectFrom('outbox').select('kind').where('merchant_id', '=', merchant.id).execute()
+  expect(outbox).toEqual([{ kind: 'inquiry' }])
+})
+
+it('400: a merchant that demands 3-D Secure, which nobody can be asked for', async () => {
+  await change({ tds_mode: 'full' })
+  const { status, body } = await walk(secure('192.0.2.3'), await order())
+  expect([status, body.code]).toEqual([400, 'TDSECURE_REQUIRED'])
+  expect(north.asked.authorizations).toHaveLength(0)
+})
+
+it('400: without an acquirer, with one that is gone, and in test mode', async () => {
+  expect((await browser.send('/payments', await order({ test: {} }))).body).toEqual({
+    ...{ code: 'TEST_MODE_MIXED', message: 'test is not for a live merchant' },
+  })
+  for (const acquirer of [null, 'south']) {
+    await change({ acquirer })
+    const { status, body } = await browser.send('/payments', await order())
+    expect([status, body.code]).toEqual([400, 'PAYMENT_INTEGRATION_DISABLED'])
+  }
+})
+
+it('400: card data that came in the clear, where TLS is demanded', async () => {
+  const { status, body } = await browse(payments).send('/payments', await order())
+  expect([status, body]).toEqual([
+    400,
+    {
+      ...{ code: 'REQUEST_INVALID', message: 'Missing secure connection (https)' },
+      error: expect.objectContaining({ code: 21 }),
+    },
+  ])
+  const tester = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
+  const given = await makeOrder(browser, { key: tester.key })
+  expect((await browse(payments).send('/payments', given)).status).toBe(200)
+})
+
+it('429: an address whose cards were refused too often; test merchants are not counted', async () => {
+  const bad = () => order({ number: '4242424242424241' })
+  const tester = secure('198.51.100.7')
+  const pay = async (given: object) => (await walk(tester, given)).status
+  const test = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
+  const refusedTest = () => makeOrder(browser, { key: test.key, test: { card: { scheme: 'unknown' } } })
+  for (let i = 0; i < 5; i++) expect(await pay(await refusedTest())).toBe(400)
+  expect(await pay(await order())).toBe(201)
+  expect([await pay(await bad()), await pay(await bad()), await pay(await bad())]).toEqual([400, 400, 400])
+  const limited = await walk(tester, await bad())
+  expect(limited).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' }, headers: { 'retry-after': '600' } })
+  expect(await pay(await order())).toBe(429)
+  expect(await pay(await refusedTest())).toBe(400)
+  expect((await walk(secure('198.51.100.8'), await order())).status).toBe(201)
+})
