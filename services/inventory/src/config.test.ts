@@ -25,6 +25,7 @@ describe('loadInventoryConfig', () => {
       maxLimit: 500,
       maxBodyBytes: 1_048_576,
       maxAttributesBytes: 65_536,
+      requireIfMatch: false,
       trustedProxies: 0,
       metrics: { enabled: true, exporter: 'prometheus', host: '0.0.0.0', port: 9102 },
       otlpProtocol: 'http/protobuf',

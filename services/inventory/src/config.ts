@@ -34,6 +34,7 @@ export const settings = {
   MAX_LIMIT: integer(1, 10_000).default(500),
   MAX_BODY_BYTES: integer(1, 104_857_600).default(1_048_576),
   MAX_ATTRIBUTES_BYTES: integer(2, ATTRIBUTES_BYTES_MAX).default(65_536),
+  REQUIRE_IF_MATCH: flag().default(false),
   TRUST_PROXY: proxies().default(0),
   METRICS_ENABLED: flag().default(true),
   METRICS_EXPORTER: oneOf('prometheus', 'opentelemetry').default('prometheus'),
@@ -88,6 +89,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     maxLimit: values.MAX_LIMIT,
     maxBodyBytes: values.MAX_BODY_BYTES,
     maxAttributesBytes: values.MAX_ATTRIBUTES_BYTES,
+    requireIfMatch: values.REQUIRE_IF_MATCH,
     trustedProxies: values.TRUST_PROXY,
     metrics: {
       enabled: values.METRICS_ENABLED,

@@ -12,6 +12,8 @@ export const userNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The user you
 export const methodNotAllowed = defineError(405, 'NOT_ALLOWED', 'The method is not allowed here.')
 export const requestTimeout = defineError(408, 'BAD_REQUEST', 'The request took too long to arrive.')
 export const duplicateSku = defineError(409, 'CONFLICT', 'A product with this sku already exists.')
+export const productInStock = defineError(409, 'CONFLICT', 'There is still stock of this product.')
+export const preconditionFailed = defineError(412, 'PRECONDITION_FAILED', 'The product has another version by now.')
 export const payloadTooLarge = defineError(413, 'PAYLOAD_TOO_LARGE', 'The request body is too large.')
 export const uriTooLong = defineError(414, 'URI_TOO_LONG', 'The URL is too long.')
 export const unsupportedMediaType = defineError(
@@ -19,6 +21,7 @@ export const unsupportedMediaType = defineError(
   'UNSUPPORTED_MEDIA_TYPE',
   'The body must be application/json or application/x-www-form-urlencoded, in UTF-8 and without Content-Encoding.',
 )
+export const preconditionRequired = defineError(428, 'PRECONDITION_REQUIRED', 'This change needs the header If-Match.')
 export const headersTooLarge = defineError(431, 'BAD_REQUEST', 'The header of the request is too large.')
 export const serverError = defineError(
   500,

@@ -23,6 +23,9 @@ describe('buildOpenApi', () => {
       'get /products: 200 400 404 405 500 503',
       'post /products: 201 400 404 405 409 413 415 500 503',
       'get /products/{productId}: 200 304 400 404 405 500 503',
+      'put /products/{productId}: 200 400 404 405 409 412 413 415 428 500 503',
+      'patch /products/{productId}: 200 400 404 405 409 412 413 415 428 500 503',
+      'delete /products/{productId}: 204 400 404 405 409 412 428 500 503',
       'get /users: 200 400 404 405 500 503',
       'get /users/{userId}: 200 400 404 405 500 503',
     ])

@@ -1,38 +1,25 @@
 import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
-import { z } from 'zod'
-import { productNotFound } from '../errors.ts'
+import { preconditionRequired, productNotFound } from '../errors.ts'
 import { RecordId } from '../http/record-id.ts'
 import { outage } from '../http/responses.ts'
-import { isJsonText, type JsonText } from '../json/json-object.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../list-envelope.ts'
 import { cutPage, PageKeywords, readPage } from '../paging/page-query.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
-import { namesTag, productTag } from '../products/entity-tag.ts'
+import { matchedVersions, namesTag, productTag } from '../products/entity-tag.ts'
+import { ProductBody, ProductPatch } from '../products/product-body.ts'
 import { findProduct, listProducts } from '../products/product-repository.ts'
 import { ProductCreatedView, ProductView, productCreatedJson, productJson } from '../products/product-view.ts'
-import { findSkuFault, SKU_LENGTH_MAX } from '../products/sku.ts'
+import { type ChangeProductInput, changeProduct } from '../use-cases/change-product.ts'
 import { createProduct } from '../use-cases/create-product.ts'
+import { deleteProduct } from '../use-cases/delete-product.ts'
 
-const Sku = z
-  .string({ error: ({ input }) => (input === undefined ? 'is required' : 'must be a string') })
-  .meta({ minLength: 1, maxLength: SKU_LENGTH_MAX })
-  .superRefine((sku, context) => {
-    const fault = findSkuFault(sku)
-    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault })
-  })
-
-const Attributes = z
-  .custom<string | JsonText>((value) => typeof value === 'string' || isJsonText(value), {
-    error: ({ input }) => (input === undefined ? 'is required' : 'must be a text that is JSON, an object or an array'),
-  })
-  .meta({
-    type: ['string', 'object', 'array'],
-    description: 'JSON: as a text that holds it, or as an object or array. Numbers keep every digit.',
-  })
-
-const CreateBody = z
-  .object({ sku: Sku, attributes: Attributes })
-  .meta({ examples: [{ sku: 'TSHIRT-RED-M', attributes: '{"color":"red","price":19.90}' }] })
+const OnePath = { path: [RecordId], names: ['productId'] } as const
+const changeResponses = {
+  409: 'A product with this sku already exists',
+  412: 'The product has another version than If-Match names',
+  428: 'If-Match is missing, where the service demands it',
+  ...outage,
+} as const
 
 /** /products, /products/{productId} */
 export class Default extends InventoryController {
@@ -44,8 +31,7 @@ export class Default extends InventoryController {
       summary: 'List products by id',
     }),
     accepts({
-      path: [RecordId],
-      names: ['productId'],
+      ...OnePath,
       returns: recordEnvelope(ProductView, 200),
       responses: { 304: 'Not changed since the version that If-None-Match names', ...outage },
       summary: 'Get a product',
@@ -56,7 +42,7 @@ export class Default extends InventoryController {
   }
 
   static POST = accepts({
-    keywords: CreateBody,
+    keywords: ProductBody,
     status: 201,
     returns: recordEnvelope(ProductCreatedView, 201),
     responses: { 409: 'A product with this sku already exists', ...outage },
@@ -68,6 +54,54 @@ export class Default extends InventoryController {
     this.response.headers.set('location', `/products/${id}`)
     this.response.headers.set('etag', productTag(id, version))
     return recordBody(201, productCreatedJson(id))
+  }
+
+  static PUT = accepts({
+    ...OnePath,
+    keywords: ProductBody,
+    returns: recordEnvelope(ProductView, 200),
+    responses: changeResponses,
+    summary: 'Replace a product',
+  })
+  PUT(...[id, body]: Args<typeof Default.PUT>): Promise<RawJson> {
+    return this.#change({ id, ...body, mode: 'replace' })
+  }
+
+  static PATCH = accepts({
+    ...OnePath,
+    keywords: ProductPatch,
+    returns: recordEnvelope(ProductView, 200),
+    responses: changeResponses,
+    summary: 'Change a product; an object of attributes is a merge patch (RFC 7396)',
+  })
+  PATCH(...[id, body]: Args<typeof Default.PATCH>): Promise<RawJson> {
+    return this.#change({ id, ...body, mode: 'merge' })
+  }
+
+  static DELETE = accepts({
+    ...OnePath,
+    status: 204,
+    responses: { ...changeResponses, 409: 'There is still stock of this product' },
+    summary: 'Delete a product',
+  })
+  async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
+    await deleteProduct(this.application.context, id, this.#versions(id))
+    this.note({ event: 'product.deleted', product_id: id })
+  }
+
+  async #change(input: Omit<ChangeProductInput, 'versions'>): Promise<RawJson> {
+    const product = await changeProduct(this.application.context, { ...input, versions: this.#versions(input.id) })
+    if (product.changed) this.note({ event: 'product.updated', product_id: product.id, version: product.version })
+    this.response.headers.set('etag', productTag(product.id, product.version))
+    return recordBody(200, productJson(product))
+  }
+
+  /** The versions that a change may be based on; undefined takes any. */
+  #versions(id: number): readonly number[] | undefined {
+    const header = this.request.header('if-match')
+    if (header !== undefined) return matchedVersions(header, id)
+    if (this.application.context.config.requireIfMatch) throw preconditionRequired()
+    return undefined
   }
 
   async #list(keywords: PageKeywords): Promise<RawJson> {

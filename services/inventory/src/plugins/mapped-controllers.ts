@@ -36,7 +36,12 @@ function toAnswer(thrown: unknown, request: EndpointRequest): CallError {
 /** Logs, metrics and traces name the route by its pattern; the server itself knows one wildcard. */
 function tellTelemetry(request: EndpointRequest): void {
   const { pattern, positionals = [] } = request.route ?? {}
-  const names = pattern?.match(/(?<=\{)\w+(?=\})/g) ?? []
-  const params = Object.fromEntries(names.map((name, i) => [name, positionals[i] ?? '']))
-  fastifyRequestOf(request).mappedRoute = { pattern, params }
+  fastifyRequestOf(request).mappedRoute = {
+    pattern,
+    // Traces alone ask for them.
+    get params() {
+      const names = pattern?.match(/(?<=\{)\w+(?=\})/g) ?? []
+      return Object.fromEntries(names.map((name, i) => [name, positionals[i] ?? '']))
+    },
+  }
 }

@@ -5,8 +5,8 @@ export type AttributesVerdict =
   | { readonly verdict: 'accepted'; readonly text: string }
   | { readonly verdict: 'refused'; readonly reason: string }
 
-const ATTRIBUTES_DEPTH_MAX = 32
-const ATTRIBUTES_KEYS_MAX = 1_000
+export const ATTRIBUTES_DEPTH_MAX = 32
+export const ATTRIBUTES_KEYS_MAX = 1_000
 /** PostgreSQL keeps no more digits after the point. */
 const FRACTION_DIGITS_MAX = 16_383
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { namesTag, productTag } from './entity-tag.ts'
+import { matchedVersions, namesTag, productTag } from './entity-tag.ts'
 
 describe('productTag', () => {
   it('is strong and changes with the version', () => {
@@ -18,5 +18,18 @@ describe('namesTag', () => {
     ['', false],
   ])('%s: %s', (header, expected) => {
     expect(namesTag(header, '"p6-1"')).toBe(expected)
+  })
+})
+
+describe('matchedVersions', () => {
+  it.each([
+    ['*', undefined],
+    ['"p7-1"', [1]],
+    ['"p7-1", "p7-3","p8-2"', [1, 3]],
+    ['W/"p7-1"', []],
+    ['p7-1', []],
+    ['', []],
+  ])('%s', (header, versions) => {
+    expect(matchedVersions(header, 7)).toEqual(versions)
   })
 })

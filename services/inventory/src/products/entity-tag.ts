@@ -11,3 +11,15 @@ export function namesTag(header: string, tag: string): boolean {
   if (header.trim() === '*') return true
   return header.split(',').some((item) => item.trim().replace(/^W\//, '') === tag)
 }
+
+/**
+ * The versions of a product that an `If-Match` header names, by strong comparison (RFC 9110, section 13.1.1): weak tags and
+ * tags of other things name none. Undefined for `*`, which any version meets.
+ */
+export function matchedVersions(header: string, id: number): readonly number[] | undefined {
+  if (header.trim() === '*') return undefined
+  return header.split(',').flatMap((item) => {
+    const [, tagged, version] = /^"p(\d{1,16})-(\d{1,9})"$/.exec(item.trim()) ?? []
+    return Number(tagged) === id ? [Number(version)] : []
+  })
+}

@@ -1,9 +1,8 @@
 import type { InventoryDeps } from '../deps.ts'
-import { invalid } from '../error-vocabulary.ts'
 import { duplicateSku } from '../errors.ts'
 import type { JsonText } from '../json/json-object.ts'
-import { checkAttributes } from '../products/attributes.ts'
 import { insertProduct } from '../products/product-repository.ts'
+import { storableAttributes } from '../products/storable-attributes.ts'
 
 export interface CreateProductInput {
   readonly sku: string
@@ -24,10 +23,8 @@ export async function createProduct(
   { lanes, names, config }: Pick<InventoryDeps, 'lanes' | 'names' | 'config'>,
   { sku, attributes }: CreateProductInput,
 ): Promise<CreatedProduct> {
-  const text = typeof attributes === 'string' ? attributes : attributes.jsonText
-  const checked = checkAttributes(text, config.maxAttributesBytes)
-  if (checked.verdict === 'refused') throw invalid([{ path: 'attributes', message: checked.reason }])
-  const result = await insertProduct(lanes, names, { sku, attributes: checked.text })
+  const text = storableAttributes(attributes, config.maxAttributesBytes)
+  const result = await insertProduct(lanes, names, { sku, attributes: text })
   if (result.verdict === 'duplicate-sku') throw duplicateSku()
   return result
 }

@@ -1,0 +1,271 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
+import { type Json, mergePatch } from '../products/merge-patch.ts'
+
+let inventory: TestInventory
+beforeAll(async () => {
+  inventory = await startInventory()
+})
+afterAll(() => inventory.close())
+
+let serial = 0
+const newSku = () => `CHANGED-${++serial}`
+const JSON_TYPE = { 'content-type': 'application/json' }
+const send = (method: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET', url: string, body?: unknown, headers = {}) =>
+  inventory.app.inject({
+    method,
+    url,
+    headers: { ...(body === undefined ? {} : JSON_TYPE), ...headers },
+    ...(body === undefined ? {} : { payload: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+
+async function create(attributes: unknown = {}, sku = newSku()): Promise<{ id: number; sku: string; url: string }> {
+  const response = await send('POST', '/products', { sku, attributes })
+  expect(response.statusCode).toBe(201)
+  const { id } = response.json().data
+  return { id, sku, url: `/products/${id}` }
+}
+
+const stale = {
+  statusCode: 412,
+  error: { type: 'PRECONDITION_FAILED', description: 'The product has another version by now.' },
+}
+const notFound = {
+  statusCode: 404,
+  error: { type: 'RESOURCE_NOT_FOUND', description: 'The product you requested does not exist.' },
+}
+
+describe('PUT /products/:productId', () => {
+  it('200: replaces sku and attributes, and shows the next version', async () => {
+    const { id, url } = await create({ color: 'red', size: 1 })
+    const sku = newSku()
+    const response = await send('PUT', url, { sku, attributes: '{"color":"blue","price":0.10}' })
+    expect(response.statusCode).toBe(200)
+    expect(response.body).toBe(
+      `{"statusCode":200,"data":{"id":${id},"sku":"${sku}","attributes":{"color": "blue", "price": 0.10}}}`,
+    )
+    expect(response.headers.etag).toBe(`"p${id}-2"`)
+    expect((await send('GET', url)).body).toBe(response.body)
+  })
+
+  it('200: what changes nothing keeps the version', async () => {
+    const { id, sku, url } = await create({ price: 1 })
+    const before = await inventory.query('SELECT version, revision, updated_at FROM inventory.products WHERE id = $1', [
+      id,
+    ])
+    const response = await send('PUT', url, { sku, attributes: { price: 1 } })
+    expect([response.statusCode, response.headers.etag]).toEqual([200, `"p${id}-1"`])
+    const after = await inventory.query('SELECT version, revision, updated_at FROM inventory.products WHERE id = $1', [
+      id,
+    ])
+    expect(after).toEqual(before)
+  })
+
+  it('200: 1 and 1.0 are one number, but not one text', async () => {
+    const { id, url, sku } = await create({ price: 1 })
+    const response = await send('PUT', url, `{"sku":"${sku}","attributes":{"price":1.0}}`)
+    expect([response.headers.etag, response.body]).toEqual([`"p${id}-2"`, expect.stringContaining('{"price": 1.0}')])
+  })
+
+  it('409: refuses the sku of another product, and changes nothing', async () => {
+    const [one, other] = [await create({ a: 1 }), await create()]
+    const response = await send('PUT', one.url, { sku: other.sku, attributes: { a: 2 } })
+    expect(response.json()).toEqual({
+      statusCode: 409,
+      error: { type: 'CONFLICT', description: 'A product with this sku already exists.' },
+    })
+    const product = await send('GET', one.url)
+    expect([product.json().data, product.headers.etag]).toEqual([
+      { id: one.id, sku: one.sku, attributes: { a: 1 } },
+      `"p${one.id}-1"`,
+    ])
+  })
+
+  it.each<[unknown, string]>([
+    [{ sku: 'A' }, 'attributes'],
+    [{ attributes: {} }, 'sku'],
+    [{ sku: 'A', attributes: 'null' }, 'attributes'],
+    [{ sku: 'A', attributes: {}, id: 1 }, 'id'],
+  ])('400: refuses %j', async (body, path) => {
+    const { url } = await create()
+    const response = await send('PUT', url, body)
+    expect(response.json()).toMatchObject({ statusCode: 400, error: { type: 'VALIDATION_ERROR', issues: [{ path }] } })
+  })
+
+  it('404: an id that nothing has, whatever If-Match says', async () => {
+    for (const headers of [{}, { 'if-match': '"p1-1"' }, { 'if-match': '*' }]) {
+      const response = await send('PUT', '/products/9007199254740991', { sku: 'A', attributes: {} }, headers)
+      expect(response.json()).toEqual(notFound)
+    }
+  })
+})
+
+describe('PATCH /products/:productId', () => {
+  it.each<[unknown, unknown, unknown]>([
+    [{ a: 1, b: { c: 2, d: 3 } }, { b: { c: null, e: 4 } }, { a: 1, b: { d: 3, e: 4 } }],
+    [{ a: 1 }, { a: null }, {}],
+    [{ a: 1 }, {}, { a: 1 }],
+    [[1, 2], { a: 1 }, { a: 1 }],
+    [{ a: 1 }, [1], [1]],
+    [{ a: 1 }, '"text"', 'text'],
+    [{ a: 1 }, '{"b":null,"c":{"d":null}}', { a: 1, c: {} }],
+  ])('200: %j with %j is %j', async (before, attributes, after) => {
+    const { sku, url } = await create(before)
+    const response = await send('PATCH', url, { attributes })
+    expect(response.json()).toMatchObject({ statusCode: 200, data: { sku } })
+    expect(response.json().data.attributes).toEqual(after)
+  })
+
+  it('200: the sku alone, as application/merge-patch+json', async () => {
+    const { id, url } = await create({ a: 1 })
+    const sku = newSku()
+    const headers = { 'content-type': 'application/merge-patch+json' }
+    const response = await send('PATCH', url, { sku }, headers)
+    expect(response.json()).toEqual({ statusCode: 200, data: { id, sku, attributes: { a: 1 } } })
+  })
+
+  it('200: keeps every digit of what is there and of what comes', async () => {
+    const { url } = await create('{"big":12345678901234567890,"cents":0.10}')
+    const { body } = await send('PATCH', url, '{"attributes":{"more":1e2,"deep":{"n":1.50}}}')
+    for (const kept of ['12345678901234567890', '0.10', '"more": 100', '1.50']) expect(body).toContain(kept)
+  })
+
+  it.each<[unknown, string, string]>([
+    [{}, '', 'must have sku or attributes'],
+    [{ sku: null }, 'sku', 'must be a string'],
+    [{ attributes: null }, 'attributes', 'must be a text that is JSON, an object or an array'],
+    [{ attributes: 'null' }, 'attributes', 'must not be null'],
+    [{ attributes: { __proto: 1 }, other: 1 }, 'other', 'is not known here'],
+  ])('400: refuses %j', async (body, path, message) => {
+    const { url } = await create()
+    const response = await send('PATCH', url, body)
+    expect(response.json()).toMatchObject({ statusCode: 400, error: { issues: [{ path, message }] } })
+  })
+
+  it('400: bounds what a patch leads to as what is created', async () => {
+    const keys = (count: number, prefix: string) =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => [`${prefix}${at}`, 0]))
+    const nested = (depth: number): Json => (depth === 0 ? {} : { n: nested(depth - 1) })
+    const { url } = await create(keys(999, 'a'))
+    for (const [attributes, message] of [
+      [keys(1_000, 'b'), 'must stay at most 1000 keys in all'],
+      [{ filler: 'x'.repeat(60_000) }, 'must stay at most 65536 bytes of JSON'],
+    ] as const) {
+      const response = await send('PATCH', url, { attributes })
+      expect(response.json()).toMatchObject({ statusCode: 400, error: { issues: [{ path: 'attributes', message }] } })
+    }
+    const deep = await create({ n: nested(30) })
+    const response = await send('PATCH', deep.url, `{"attributes":${'{"n":'.repeat(31)}{"x":{}}${'}'.repeat(31)}}`)
+    expect(response.json()).toMatchObject({ statusCode: 400, error: { type: 'VALIDATION_ERROR' } })
+  })
+
+  it('does what RFC 7396 says, of anything with anything', async () => {
+    const { url } = await create()
+    const { json } = fc.letrec<{ json: Json }>((tie) => ({
+      json: fc.oneof(
+        { maxDepth: 3 },
+        fc.constantFrom<Json>(null, true, 1, 'a'),
+        fc.array(tie('json'), { maxLength: 2 }),
+        fc.dictionary(fc.constantFrom('a', 'b', 'c'), tie('json'), { maxKeys: 3 }),
+      ),
+    }))
+    await fc.assert(
+      fc.asyncProperty(json, json, async (target, patch) => {
+        fc.pre(target !== null && patch !== null)
+        await send('PUT', url, { sku: 'MERGED', attributes: JSON.stringify(target) })
+        const response = await send('PATCH', url, { attributes: JSON.stringify(patch) })
+        expect(response.json().data.attributes).toEqual(mergePatch(target, patch))
+      }),
+      { numRuns: 100 },
+    )
+  })
+})
+
+describe('DELETE /products/:productId', () => {
+  it('204: the id is gone, the sku is free, the row stays with the next revision', async () => {
+    const { id, sku, url } = await create()
+    const [before] = await inventory.query('SELECT revision FROM inventory.products WHERE id = $1', [id])
+    const response = await send('DELETE', url)
+    expect([response.statusCode, response.body]).toEqual([204, ''])
+    for (const method of ['GET', 'DELETE'] as const) expect((await send(method, url)).json()).toEqual(notFound)
+    expect((await send('PATCH', url, { sku })).json()).toEqual(notFound)
+    expect((await create({}, sku)).id).toBeGreaterThan(id)
+    const [after] = await inventory.query('SELECT revision, deleted_at FROM inventory.products WHERE id = $1', [id])
+    expect(after?.deleted_at).toBeInstanceOf(Date)
+    expect(Number(after?.revision)).toBeGreaterThan(Number(before?.revision))
+  })
+})
+
+it('409: a product of which there is stock stays', async () => {
+  const { id, url } = await create()
+  await inventory.query(
+    `INSERT INTO inventory.stock_levels (product_id, location_id, on_hand) SELECT $1, min(id), 1 FROM inventory.locations`,
+    [id],
+  )
+  const response = await send('DELETE', url)
+  expect(response.json()).toEqual({
+    statusCode: 409,
+    error: { type: 'CONFLICT', description: 'There is still stock of this product.' },
+  })
+  expect((await send('GET', url)).headers.etag).toBe(`"p${id}-1"`)
+})
+
+describe('If-Match', () => {
+  it.each([
+    ['"p{id}-1"', 200],
+    ['*', 200],
+    [' "x" , "p{id}-1"', 200],
+    ['W/"p{id}-1"', 412],
+    ['"p{id}-2"', 412],
+    ['"p1{id}-1"', 412],
+    ['p{id}-1', 412],
+    ['', 412],
+  ])('%s: %i', async (header, status) => {
+    const { id, sku, url } = await create()
+    const headers = { 'if-match': header.replaceAll('{id}', String(id)) }
+    const response = await send('PATCH', url, { attributes: { a: 1 } }, headers)
+    expect(response.statusCode).toBe(status)
+    if (status === 412) expect(response.json()).toEqual(stale)
+    const removed = await send('DELETE', url, undefined, status === 412 ? headers : { 'if-match': `"p${id}-2"` })
+    expect(removed.statusCode).toBe(status === 412 ? 412 : 204)
+    expect((await send('POST', '/products', { sku, attributes: {} })).statusCode).toBe(status === 412 ? 409 : 201)
+  })
+
+  it('one of many changes that are based on one version is made', async () => {
+    const { id, url } = await create({ n: 0 })
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, n) =>
+        send('PATCH', url, { attributes: { n: n + 1 } }, { 'if-match': `"p${id}-1"` }),
+      ),
+    )
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, ...Array.from({ length: 49 }, () => 412)])
+    expect((await send('GET', url)).headers.etag).toBe(`"p${id}-2"`)
+  })
+
+  it('no change is lost that says no version', async () => {
+    const { id, url } = await create({})
+    const keys = Array.from({ length: 50 }, (_, n) => `k${n}`)
+    await Promise.all(keys.map((key) => send('PATCH', url, { attributes: { [key]: 1 } })))
+    const product = await send('GET', url)
+    expect(Object.keys(product.json().data.attributes).sort()).toEqual(keys.sort())
+    expect(product.headers.etag).toBe(`"p${id}-51"`)
+  })
+
+  it('428: is demanded where the service is told to', async () => {
+    const strict = await startInventory({ INVENTORY_REQUIRE_IF_MATCH: 'true' })
+    const body = { payload: { sku: 'A', attributes: {} } }
+    const inject = (method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', url: string, headers = {}) =>
+      strict.app.inject({ method, url, headers, ...(method === 'DELETE' ? {} : body) })
+    expect((await inject('POST', '/products')).statusCode).toBe(201)
+    for (const method of ['PUT', 'PATCH', 'DELETE'] as const) {
+      const response = await inject(method, '/products/1')
+      expect(response.json()).toEqual({
+        statusCode: 428,
+        error: { type: 'PRECONDITION_REQUIRED', description: 'This change needs the header If-Match.' },
+      })
+    }
+    expect((await inject('PUT', '/products/1', { 'if-match': '"p1-1"' })).statusCode).toBe(200)
+    await strict.close()
+  })
+})
