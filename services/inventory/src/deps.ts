@@ -9,6 +9,7 @@ import { createNames } from '@trestle/database/names.ts'
 import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
+import type { Kysely } from 'kysely'
 import type { InventoryConfig } from './config.ts'
 import type { InventoryTables } from './database.ts'
 import { serviceVersion } from './version.ts'
@@ -16,6 +17,8 @@ import { serviceVersion } from './version.ts'
 /** What the routes and use cases of the inventory work with. */
 export interface InventoryDeps {
   readonly config: InventoryConfig
+  /** For queries that are put together for one request. */
+  readonly db: Kysely<InventoryTables>
   readonly lanes: Lanes
   readonly names: Names
   readonly log: ServiceLogger
@@ -66,6 +69,7 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
   })
   return {
     ...{ config, names, log, metrics, tracing, readiness },
+    db: database.db,
     lanes: database.lanes,
     close: async () => {
       await Promise.all([metrics.close(), tracing.close()])

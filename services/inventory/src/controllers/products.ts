@@ -1,17 +1,25 @@
 import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
-import { preconditionRequired, productNotFound } from '../errors.ts'
+import { preconditionRequired } from '../errors.ts'
 import { RecordId } from '../http/record-id.ts'
 import { outage } from '../http/responses.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../list-envelope.ts'
-import { cutPage, PageKeywords, readPage } from '../paging/page-query.ts'
+import { cutPage, readPage } from '../paging/page-query.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { matchedVersions, namesTag, productTag } from '../products/entity-tag.ts'
 import { ProductBody, ProductPatch } from '../products/product-body.ts'
-import { findProduct, listProducts } from '../products/product-repository.ts'
+import { countProducts, positionFormsOf } from '../products/product-list.ts'
+import { IncludeKeywords, nameOfSelection, ProductListKeywords, readSelection } from '../products/product-query.ts'
 import { ProductCreatedView, ProductView, productCreatedJson, productJson } from '../products/product-view.ts'
 import { type ChangeProductInput, changeProduct } from '../use-cases/change-product.ts'
 import { createProduct } from '../use-cases/create-product.ts'
 import { deleteProduct } from '../use-cases/delete-product.ts'
+import { listProducts } from '../use-cases/list-products.ts'
+import { showProduct } from '../use-cases/show-product.ts'
+
+const LIST_DESCRIPTION =
+  `All parameters must hold. attributes.PATH=V compares a value inside the attributes with a JSON scalar
+or a text; PATH is keys joined with dots, a key with a dot in double quotes. Operators in brackets behind it: ne, gt, gte, lt, lte,
+in, has, exists, prefix; for example attributes.price[gte]=10. At most ten filters.`.replaceAll('\n', ' ')
 
 const OnePath = { path: [RecordId], names: ['productId'] } as const
 const changeResponses = {
@@ -25,20 +33,22 @@ const changeResponses = {
 export class Default extends InventoryController {
   static GET = [
     accepts({
-      keywords: PageKeywords,
+      keywords: ProductListKeywords,
       returns: listEnvelope(ProductView),
       responses: outage,
-      summary: 'List products by id',
+      summary: 'List products',
+      description: LIST_DESCRIPTION,
     }),
     accepts({
       ...OnePath,
+      keywords: IncludeKeywords,
       returns: recordEnvelope(ProductView, 200),
       responses: { 304: 'Not changed since the version that If-None-Match names', ...outage },
       summary: 'Get a product',
     }),
   ]
   GET(...args: Args<typeof Default.GET>): Promise<RawJson | undefined> {
-    return args.length === 1 ? this.#list(args[0]) : this.#find(args[0])
+    return args.length === 1 ? this.#list(args[0]) : this.#find(...args)
   }
 
   static POST = accepts({
@@ -104,23 +114,38 @@ export class Default extends InventoryController {
     return undefined
   }
 
-  async #list(keywords: PageKeywords): Promise<RawJson> {
-    const { lanes, config } = this.application.context
-    const { limit, after } = readPage('/products', config, keywords)
-    const found = await listProducts(lanes, after, limit + 1)
-    const { rows, link } = cutPage('/products', { limit, defaultLimit: config.defaultLimit }, found)
+  async #list(keywords: ProductListKeywords): Promise<RawJson> {
+    const { context } = this.application
+    const { limit: _limit, cursor: _cursor, include = [], count, ...chosen } = keywords
+    const selection = readSelection(chosen)
+    const listing = {
+      path: '/products',
+      selection: nameOfSelection(chosen),
+      positionForms: positionFormsOf(selection.sort),
+    }
+    const wish = readPage(listing, context.config, keywords)
+    const [found, total] = await Promise.all([
+      listProducts(context, { ...selection, includes: include }, { ...wish, limit: wish.limit + 1 }),
+      count === undefined ? undefined : countProducts(context.db, selection.filters),
+    ])
+    const { rows, link } = cutPage(
+      listing,
+      { limit: wish.limit, query: this.request.query },
+      found,
+      ({ position }) => position,
+    )
     this.response.headers.set('link', link)
-    return listBody(rows.map(productJson))
+    if (total !== undefined) this.response.headers.set('x-total-count', String(total))
+    return listBody(rows.map(({ json }) => json))
   }
 
-  async #find(id: number): Promise<RawJson | undefined> {
-    const product = await findProduct(this.application.context.lanes, id)
-    if (!product) throw productNotFound()
-    const etag = productTag(product.id, product.version)
+  async #find(id: number, { include = [] }: IncludeKeywords): Promise<RawJson | undefined> {
+    const { json, version } = await showProduct(this.application.context, id, include)
+    const etag = productTag(id, version)
     this.response.headers.set('etag', etag)
     this.response.headers.set('cache-control', 'no-cache')
     const known = this.request.header('if-none-match')
-    if (known === undefined || !namesTag(known, etag)) return recordBody(200, productJson(product))
+    if (known === undefined || !namesTag(known, etag)) return recordBody(200, json)
     this.response.status = 304
     return undefined
   }

@@ -3,7 +3,7 @@ import { userNotFound } from '../errors.ts'
 import { RecordId } from '../http/record-id.ts'
 import { outage } from '../http/responses.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../list-envelope.ts'
-import { cutPage, PageKeywords, readPage } from '../paging/page-query.ts'
+import { cutPage, listingById, PageKeywords, positionById, readPage } from '../paging/page-query.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { findUser, listUsers } from '../users/user-repository.ts'
 import { UserView, userJson } from '../users/user-view.ts'
@@ -32,9 +32,10 @@ export class Default extends InventoryController {
   }
 
   async #list(keywords: PageKeywords): Promise<RawJson> {
-    const { limit, after } = readPage('/users', LIMITS, keywords)
-    const found = await listUsers(this.application.context.lanes, after, limit + 1)
-    const { rows, link } = cutPage('/users', { ...LIMITS, limit }, found)
+    const listing = listingById('/users')
+    const { limit, after } = readPage(listing, LIMITS, keywords)
+    const found = await listUsers(this.application.context.lanes, Number(after?.[0] ?? 0), limit + 1)
+    const { rows, link } = cutPage(listing, { limit, query: this.request.query }, found, positionById)
     this.response.headers.set('link', link)
     return listBody(rows.map(userJson))
   }

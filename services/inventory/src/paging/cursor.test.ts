@@ -5,16 +5,16 @@ import { decodeCursor, encodeCursor } from './cursor.ts'
 describe('decodeCursor', () => {
   it('reads what encodeCursor wrote, and only for the same listing', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), (id) => {
-        const cursor = encodeCursor('/products', id)
-        expect(decodeCursor('/products', cursor)).toBe(id)
+      fc.property(fc.array(fc.string({ unit: 'grapheme' }), { minLength: 1, maxLength: 2 }), (position) => {
+        const cursor = encodeCursor('/products', position)
+        expect(decodeCursor('/products', cursor)).toEqual(position)
         expect(decodeCursor('/users', cursor)).toBeUndefined()
       }),
     )
   })
 
   it('refuses a cursor with any character changed, cut or added', () => {
-    const cursor = encodeCursor('/products', 50)
+    const cursor = encodeCursor('/products', ['50'])
     for (let at = 0; at < cursor.length; at++) {
       const changed = cursor.slice(0, at) + (cursor[at] === 'A' ? 'B' : 'A') + cursor.slice(at + 1)
       expect(decodeCursor('/products', changed)).toBeUndefined()

@@ -4,7 +4,8 @@ import { violatedConstraint } from '@trestle/database/violations.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
 import type { InventoryTables } from '../database.ts'
-import type { NewProduct, Product, VersionedProduct } from './product.ts'
+import type { NewProduct, Product, ProductDetails, VersionedProduct } from './product.ts'
+import { stockJson } from './product-list.ts'
 
 const attributesText = sql<string>`attributes::text`.as('attributes')
 
@@ -12,6 +13,14 @@ const findQuery = prepare('find_product', (p: { id: number }, db: Kysely<Invento
   db
     .selectFrom('products')
     .select(['sku', attributesText, 'version'])
+    .where('id', '=', sql<bigint>`${p.id}`)
+    .where('deleted_at', 'is', null),
+)
+
+const detailsQuery = prepare('find_product_details', (p: { id: number }, db: Kysely<InventoryTables>) =>
+  db
+    .selectFrom('products')
+    .select(['sku', attributesText, 'version', 'created_at', 'updated_at', stockJson.as('stock')])
     .where('id', '=', sql<bigint>`${p.id}`)
     .where('deleted_at', 'is', null),
 )
@@ -36,8 +45,16 @@ export async function findProduct(lanes: Lanes, id: number): Promise<VersionedPr
   return row && { id, ...row }
 }
 
+/** A live product with all that can be shown of it, or undefined. */
+export async function findProductDetails(lanes: Lanes, id: number): Promise<ProductDetails | undefined> {
+  const row = await lanes.read.first(detailsQuery, { id })
+  if (!row) return undefined
+  const { created_at: createdAt, updated_at: updatedAt, ...rest } = row
+  return { id, ...rest, createdAt, updatedAt }
+}
+
 /** Live products with an id above `afterId`, by id, at most `limit`. */
-export async function listProducts(lanes: Lanes, afterId: number, limit: number): Promise<Product[]> {
+export async function listProductsById(lanes: Lanes, afterId: number, limit: number): Promise<Product[]> {
   const rows = await lanes.read.all(listQuery, { afterId, limit })
   return rows.map((row) => ({ ...row, id: Number(row.id) }))
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Product } from './product.ts'
+import type { Product, ProductDetails } from './product.ts'
 
 /** A product on the wire. */
 export const ProductView = z
@@ -7,8 +7,19 @@ export const ProductView = z
     id: z.int().min(1),
     sku: z.string().max(255),
     attributes: z.unknown().meta({ description: 'Any JSON value but null; numbers keep every digit' }),
+    createdAt: z.iso.datetime().optional().meta({ description: 'With include=meta' }),
+    updatedAt: z.iso.datetime().optional().meta({ description: 'With include=meta' }),
+    version: z.int().min(1).optional().meta({ description: 'With include=meta' }),
+    stock: z
+      .object({ onHand: z.int(), reserved: z.int(), available: z.int() })
+      .optional()
+      .meta({ description: 'Over all locations, with include=stock' }),
   })
   .meta({ id: 'Product' })
+
+/** What a request may have shown beside the three specified fields. */
+export const INCLUDES = ['meta', 'stock'] as const
+export type Include = (typeof INCLUDES)[number]
 
 /** What POST /products answers. */
 export const ProductCreatedView = z
@@ -16,8 +27,20 @@ export const ProductCreatedView = z
   .meta({ id: 'ProductCreated', examples: [{ id: 6, message: 'Product 6 was created.' }] })
 
 /** The JSON of a product. The attributes go through as the text they are: parsing them would lose digits, and time. */
-export function productJson({ id, sku, attributes }: Product): string {
-  return `{"id":${id},"sku":${JSON.stringify(sku)},"attributes":${attributes}}`
+export function productJson(product: Product): string {
+  return `{${specifiedMembers(product)}}`
+}
+
+/** The same with what a request has asked for. */
+export function productDetailsJson(product: ProductDetails, includes: readonly Include[]): string {
+  const { createdAt, updatedAt, version, stock } = product
+  const meta = `,"createdAt":"${createdAt.toISOString()}","updatedAt":"${updatedAt.toISOString()}","version":${version}`
+  const asked = (includes.includes('meta') ? meta : '') + (includes.includes('stock') ? `,"stock":${stock}` : '')
+  return `{${specifiedMembers(product)}${asked}}`
+}
+
+function specifiedMembers({ id, sku, attributes }: Product): string {
+  return `"id":${id},"sku":${JSON.stringify(sku)},"attributes":${attributes}`
 }
 
 /** The JSON that confirms a new product. */

@@ -11,6 +11,14 @@ export interface VersionedProduct extends Product {
   readonly version: number
 }
 
+/** A product with all that can be shown of it. */
+export interface ProductDetails extends VersionedProduct {
+  readonly createdAt: Date
+  readonly updatedAt: Date
+  /** JSON text: what of it is on hand, reserved and available, over all locations. */
+  readonly stock: string
+}
+
 /** What a new product is made of. */
 export interface NewProduct {
   readonly sku: string

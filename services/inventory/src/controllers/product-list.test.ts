@@ -1,0 +1,221 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
+
+let inventory: TestInventory
+const get = (url: string) => inventory.app.inject({ url })
+
+/** By sku, in the order of ids. */
+const PRODUCTS: Readonly<Record<string, unknown>> = {
+  'shirt-red': { color: 'red', size: 42, price: 10, tags: ['new', 'sale'], dim: { w: 1.5 } },
+  'shirt-blue': { color: 'blue', size: '42', price: 19.9, tags: ['sale', 7], dim: { w: 2 } },
+  'SHIRT-XL': { color: 'Red', size: 43, price: 20, tags: 'new', note: null },
+  mug: { color: 'red', price: '15', 'a.b': 1, text: '100% cotton_\\' },
+  'mug-2': { size: 42.0, on: true, nested: [{ color: 'red' }], 'say "hi"': 1 },
+  list: ['red', 'new'],
+  scalar: 'red',
+  'ünï 😀': { word: 'straße', deep: { deeper: 'foo-bar baz' } },
+}
+
+beforeAll(async () => {
+  inventory = await startInventory()
+  for (const [sku, attributes] of Object.entries(PRODUCTS)) {
+    const payload = { sku, attributes: JSON.stringify(attributes) }
+    const response = await inventory.app.inject({ method: 'POST', url: '/products', payload })
+    expect(response.statusCode).toBe(201)
+  }
+})
+afterAll(() => inventory.close())
+
+async function skusOf(query: string): Promise<string[]> {
+  const response = await get(`/products?${query}`)
+  expect(response.statusCode, response.body).toBe(200)
+  return response.json().data.map(({ sku }: { sku: string }) => sku)
+}
+
+const encode = encodeURIComponent
+
+describe('GET /products?…', () => {
+  it.each<[string, string[]]>([
+    ['sku=mug', ['mug']],
+    ['sku=MUG', []],
+    ['sku[in]=mug,list,none', ['mug', 'list']],
+    ['sku[prefix]=shirt-', ['shirt-red', 'shirt-blue']],
+    ['sku[prefix]=%25', []],
+    ['attributes.color=red', ['shirt-red', 'mug']],
+    ['attributes.size=42', ['shirt-red', 'shirt-blue', 'mug-2']],
+    ['attributes.size=42.0', ['shirt-red', 'mug-2']],
+    ['attributes.size=4.2e1', ['shirt-red', 'mug-2']],
+    ['attributes.size="42"', ['shirt-blue']],
+    ['attributes.on=true', ['mug-2']],
+    ['attributes.note=null', ['SHIRT-XL']],
+    ['attributes.dim.w=2', ['shirt-blue']],
+    [`attributes."a.b"=1`, ['mug']],
+    [`attributes.${encode('"say \\"hi\\""')}=1`, ['mug-2']],
+    ['attributes.tags=new', ['SHIRT-XL']],
+    ['attributes.nested.color=red', []],
+    ['attributes.color[ne]=red&sku[prefix]=shirt', ['shirt-blue']],
+    ['attributes.color[ne]=red&attributes.size[exists]=true', ['shirt-blue', 'SHIRT-XL', 'mug-2']],
+    ['attributes.price[gte]=10&attributes.price[lt]=20', ['shirt-red', 'shirt-blue']],
+    ['attributes.price[gt]=10', ['shirt-blue', 'SHIRT-XL']],
+    ['attributes.price[lte]=1e1', ['shirt-red']],
+    ['attributes.price[gt]=-5', ['shirt-red', 'shirt-blue', 'SHIRT-XL']],
+    ['attributes.price[gte]="15"', ['mug']],
+    ['attributes.color[gte]=b', ['shirt-red', 'shirt-blue', 'mug']],
+    ['attributes.color[lt]=a', ['SHIRT-XL']],
+    ['attributes.color[in]=blue,Red', ['shirt-blue', 'SHIRT-XL']],
+    ['attributes.size[in]=43,"42"', ['shirt-blue', 'SHIRT-XL']],
+    ['attributes.tags[has]=new', ['shirt-red']],
+    ['attributes.tags[has]=7', ['shirt-blue']],
+    ['attributes.note[exists]=true', ['SHIRT-XL']],
+    ['attributes.dim.w[exists]=true', ['shirt-red', 'shirt-blue']],
+    ['attributes.color[exists]=false', ['mug-2', 'list', 'scalar', 'ünï 😀']],
+    ['attributes.color[prefix]=R', ['SHIRT-XL']],
+    ['attributes.text[prefix]=100%25', ['mug']],
+    [`attributes.text=${encode('100% cotton_\\')}`, ['mug']],
+    [`contains=${encode('{"tags":["sale"]}')}`, ['shirt-red', 'shirt-blue']],
+    [`contains=${encode('["new"]')}`, ['list']],
+    [`contains=${encode('"red"')}`, ['list', 'scalar']],
+    ['contains=null', []],
+    ['q=red', ['shirt-red', 'SHIRT-XL', 'mug', 'mug-2', 'list', 'scalar']],
+    ['q=sale shir', ['shirt-red', 'shirt-blue']],
+    ['q=shirt-', ['shirt-red', 'shirt-blue', 'SHIRT-XL']],
+    ['q=baz', ['ünï 😀']],
+    ['q=foo-bar', ['ünï 😀']],
+    [`q=${encode('ÜNÏ 😀')}`, ['ünï 😀']],
+    ['q=%25', []],
+    ["q=' | blue", ['shirt-blue']],
+    [`q=${encode("'\\ :* & !")}`, []],
+    ['attributes.x%27;DROP TABLE products;--=1', []],
+    [`attributes.${encode('"\\") || (true) //"')}=1`, []],
+    ['attributes.color=red&sku=mug&q=cotton', ['mug']],
+    ['attributes.__proto__=1', []],
+  ])('200: %s', async (query, skus) => {
+    expect(await skusOf(query)).toEqual(skus)
+  })
+
+  it.each<[string, string]>([
+    ['attributes=1', 'attributes'],
+    ['attributes.=1', 'attributes.'],
+    ['attributes.a..b=1', 'attributes.a..b'],
+    ['attributes.a.b.c.d.e.f.g.h.i=1', 'attributes.a.b.c.d.e.f.g.h.i'],
+    ['attributes.a[like]=1', 'attributes.a[like]'],
+    ['attributes.a[constructor]=1', 'attributes.a[constructor]'],
+    ['attributes.a[exists]=maybe', 'attributes.a[exists]'],
+    ['attributes.a=1&attributes.a=2', 'attributes.a'],
+    [`attributes.a=1e${'9'.repeat(8)}`, 'attributes.a'],
+    ['attributes.a[gt]=1e99999', 'attributes.a[gt]'],
+    ['attributes.a=%00', 'attributes.a'],
+    ['sku=%00', 'sku'],
+    ['sku[like]=1', 'sku[like]'],
+    ['sku[in]=', 'sku[in]'],
+    [`sku[in]=${'a,'.repeat(101)}`, 'sku[in]'],
+    [`attributes.a[in]=${'a,'.repeat(101)}`, 'attributes.a[in]'],
+    ['contains={', 'contains'],
+    ['contains=%22%5Cu0000%22', 'contains'],
+    ['q=', 'q'],
+    ['q=%20', 'q'],
+    [`q=${'x'.repeat(201)}`, 'q'],
+    ['sort=price', 'sort'],
+    ['include=all', 'include.0'],
+    ['count=yes', 'count'],
+    ['color=red', 'color'],
+    ['offset=1', 'offset'],
+  ])('400: %s', async (query, path) => {
+    const response = await get(`/products?${query}`)
+    expect(response.statusCode).toBe(400)
+    expect(response.json()).toMatchObject({ error: { type: 'VALIDATION_ERROR', issues: [{ path }] } })
+  })
+
+  it('400: more than ten filters', async () => {
+    const query = Array.from({ length: 11 }, (_, n) => `attributes.a${n}=1`).join('&')
+    expect((await get(`/products?${query}`)).json()).toMatchObject({
+      statusCode: 400,
+      error: { issues: [{ path: '' }] },
+    })
+    expect(await skusOf(query.replace('attributes.a0=1&', ''))).toEqual([])
+  })
+
+  it('counts all that match where it is asked to', async () => {
+    const response = await get('/products?attributes.color=red&limit=1&count=exact')
+    expect([response.headers['x-total-count'], response.json().data.length]).toEqual(['2', 1])
+    expect((await get('/products')).headers).not.toHaveProperty('x-total-count')
+  })
+
+  it.each([
+    ['sku', Object.keys(PRODUCTS).sort()],
+    ['-sku', Object.keys(PRODUCTS).sort().reverse()],
+    ['id', Object.keys(PRODUCTS)],
+    ['-id', Object.keys(PRODUCTS).reverse()],
+    ['createdAt', Object.keys(PRODUCTS)],
+    ['-createdAt', Object.keys(PRODUCTS).reverse()],
+    ['updatedAt', Object.keys(PRODUCTS)],
+    ['-updatedAt', Object.keys(PRODUCTS).reverse()],
+  ])('pages by %s show each product once', async (sort, expected) => {
+    const seen: string[] = []
+    for (let url: string | undefined = `/products?sort=${sort}&limit=3`; url !== undefined; ) {
+      const response = await get(url)
+      seen.push(...response.json().data.map(({ sku }: { sku: string }) => sku))
+      url = /<([^>]+)>; rel="next"/.exec(String(response.headers.link))?.[1]
+    }
+    expect(seen).toEqual(expected)
+  })
+
+  it('rows of one time are neither skipped nor repeated', async () => {
+    await inventory.query("UPDATE inventory.products SET updated_at = '2026-01-01 00:00:00.000001Z'")
+    const seen: string[] = []
+    for (let url: string | undefined = '/products?sort=-updatedAt&limit=1'; url !== undefined; ) {
+      const response = await get(url)
+      seen.push(...response.json().data.map(({ sku }: { sku: string }) => sku))
+      url = /<([^>]+)>; rel="next"/.exec(String(response.headers.link))?.[1]
+    }
+    expect(seen).toEqual(Object.keys(PRODUCTS).reverse())
+  })
+
+  it('400: a cursor of another sort, of other filters, or made up', async () => {
+    const response = await get('/products?sort=sku&limit=1')
+    const cursor = /cursor=([\w-]+)/.exec(String(response.headers.link))?.[1]
+    expect(await skusOf(`limit=2&sort=sku&cursor=${cursor}`)).toHaveLength(2)
+    for (const query of [`cursor=${cursor}`, `sort=-sku&cursor=${cursor}`, `sort=sku&sku=mug&cursor=${cursor}`]) {
+      expect((await get(`/products?${query}`)).json()).toMatchObject({ error: { issues: [{ path: 'cursor' }] } })
+    }
+  })
+
+  it('links repeat the parameters', async () => {
+    const { headers } = await get('/products?attributes.color=red&limit=1&include=meta&count=exact')
+    expect(headers.link).toMatch(
+      /^<\/products\?attributes\.color=red&limit=1&include=meta&count=exact&cursor=[\w-]+>; rel="next", <\/products\?attributes\.color=red&limit=1&include=meta&count=exact>; rel="first"$/,
+    )
+  })
+})
+
+describe('include', () => {
+  it('200: shows what it names, of one and in the list', async () => {
+    const [row] = await inventory.query(
+      "SELECT id::int, created_at, updated_at FROM inventory.products WHERE sku = 'mug'",
+    )
+    await inventory.query(
+      `INSERT INTO inventory.stock_levels (product_id, location_id, on_hand, reserved)
+        SELECT $1, id, 5, 2 FROM inventory.locations`,
+      [row?.id],
+    )
+    const [{ count } = {}] = await inventory.query('SELECT count(*)::int FROM inventory.locations')
+    const onHand = 5 * Number(count)
+    const plain = { id: row?.id, sku: 'mug', attributes: PRODUCTS.mug }
+    const iso = (value: unknown) => (value instanceof Date ? value.toISOString() : '')
+    const meta = { createdAt: iso(row?.created_at), updatedAt: iso(row?.updated_at), version: 1 }
+    const stock = { stock: { onHand, reserved: 2 * Number(count), available: 3 * Number(count) } }
+    for (const [query, data] of [
+      ['', plain],
+      ['include=meta', { ...plain, ...meta }],
+      ['include=stock', { ...plain, ...stock }],
+      ['include=meta,stock', { ...plain, ...meta, ...stock }],
+    ] as const) {
+      const one = await get(`/products/${row?.id}?${query}`)
+      expect(one.json()).toEqual({ statusCode: 200, data })
+      expect(one.headers.etag).toBe(`"p${row?.id}-1"`)
+      expect((await get(`/products?sku=mug&${query}`)).json()).toEqual({ statusCode: 200, data: [data] })
+    }
+    const [other] = (await get('/products?sku=list&include=stock')).json().data
+    expect(other.stock).toEqual({ onHand: 0, reserved: 0, available: 0 })
+  })
+})

@@ -1,0 +1,137 @@
+import { numberSize } from '../json/number-size.ts'
+import { type AttributePath, nestJson, parseAttributePath, toJsonPath } from './attribute-path.ts'
+import { checkAttributes } from './attributes.ts'
+
+/** One condition on a product; a list takes those that meet all of its filters. */
+export type ProductFilter =
+  | { readonly kind: 'sku'; readonly values: readonly string[] }
+  | { readonly kind: 'sku-prefix'; readonly prefix: string }
+  /** The attributes contain one of these JSON values. */
+  | { readonly kind: 'contains'; readonly values: readonly string[]; readonly negated: boolean }
+  /** A jsonpath predicate holds. */
+  | { readonly kind: 'predicate'; readonly jsonPath: string }
+  | { readonly kind: 'exists'; readonly jsonPath: string; readonly wanted: boolean }
+  | { readonly kind: 'search'; readonly text: string }
+
+/** A filter, or why a parameter is none. */
+export type FilterVerdict = { readonly filter: ProductFilter } | { readonly problem: string }
+
+const VALUES_MAX = 100
+const SEARCH_LENGTH_MAX = 200
+const CONTAINED_BYTES_MAX = 65_536
+/** Of a number once it is written out. */
+const NUMBER_LENGTH_MAX = 1_000
+
+/**
+ * Reads one parameter of the list, such as `attributes.price[gte]` and `10`.
+ * @see contract of the inventory, section 4
+ */
+export function readFilter(name: string, value: string): FilterVerdict {
+  if (value.includes('\0') || name.includes('\0')) return { problem: 'must not hold U+0000' }
+  if (name === 'q') return readSearch(value)
+  if (name === 'contains') return readContained(value)
+  const [, subject = '', operator = 'eq'] = /^(.*?)(?:\[(\w+)\])?$/s.exec(name) ?? []
+  if (subject === 'sku') return readSku(operator, value)
+  if (!subject.startsWith('attributes.')) return { problem: 'is not known here' }
+  const path = parseAttributePath(subject.slice('attributes.'.length))
+  if (path === undefined) return { problem: 'must name at most eight keys, joined with dots' }
+  const read = Object.hasOwn(operators, operator) ? operators[operator] : undefined
+  return read === undefined ? { problem: 'has an operator that is not known' } : read(path, value)
+}
+
+function readSearch(text: string): FilterVerdict {
+  const length = [...text].length
+  if (text.trim() === '' || length > SEARCH_LENGTH_MAX) {
+    return { problem: `must have 1 to ${SEARCH_LENGTH_MAX} characters` }
+  }
+  return { filter: { kind: 'search', text: text.trim() } }
+}
+
+function readContained(json: string): FilterVerdict {
+  const checked = checkAttributes(json, CONTAINED_BYTES_MAX)
+  if (checked.verdict === 'refused' && json.trim() !== 'null') return { problem: checked.reason }
+  return { filter: { kind: 'contains', values: [json], negated: false } }
+}
+
+function readSku(operator: string, value: string): FilterVerdict {
+  if (operator === 'prefix') return { filter: { kind: 'sku-prefix', prefix: value } }
+  const values = operator === 'in' ? splitList(value) : [value]
+  if (operator !== 'in' && operator !== 'eq') return { problem: 'has an operator that is not known' }
+  return values === undefined ? tooMany : { filter: { kind: 'sku', values } }
+}
+
+const tooMany: FilterVerdict = { problem: `must have 1 to ${VALUES_MAX} values` }
+
+/** The parts of a comma list; a part in double quotes may hold commas. Undefined for none and for too many. */
+function splitList(text: string): readonly string[] | undefined {
+  const values = text.match(/"[^"]*"(?=,|$)|[^,]+/g) ?? []
+  return values.length === 0 || values.length > VALUES_MAX ? undefined : values
+}
+
+type Read = (path: AttributePath, value: string) => FilterVerdict
+
+const operators: Readonly<Record<string, Read>> = {
+  eq: (path, value) => contains(path, [value]),
+  ne: (path, value) => contains(path, [value], { negated: true }),
+  in: (path, value) => {
+    const values = splitList(value)
+    return values === undefined ? tooMany : contains(path, values)
+  },
+  has: (path, value) => contains(path, [value], { inArray: true }),
+  gt: compare('>'),
+  gte: compare('>='),
+  lt: compare('<'),
+  lte: compare('<='),
+  prefix: (path, value) => ({
+    filter: { kind: 'predicate', jsonPath: `${toJsonPath(path)} starts with ${JSON.stringify(textOf(value))}` },
+  }),
+  exists: (path, value) =>
+    value === 'true' || value === 'false'
+      ? { filter: { kind: 'exists', jsonPath: toJsonPath(path), wanted: value === 'true' } }
+      : { problem: 'must be true or false' },
+}
+
+interface Containment {
+  readonly negated?: boolean
+  readonly inArray?: boolean
+}
+
+function contains(
+  path: AttributePath,
+  values: readonly string[],
+  { negated = false, inArray = false }: Containment = {},
+): FilterVerdict {
+  const literals = values.flatMap(scalarsOf)
+  if (literals.some((literal) => !isNumberInBounds(literal))) return longNumber
+  const nested = literals.map((literal) => nestJson(path, inArray ? `[${literal}]` : literal))
+  return { filter: { kind: 'contains', values: nested, negated } }
+}
+
+const longNumber: FilterVerdict = { problem: 'must not be a number that is too long when written out' }
+
+/** JSON numbers compare with numbers, all else with text, by code point. */
+function compare(operator: '>' | '>=' | '<' | '<='): Read {
+  return (path, value) => {
+    const literal = isNumber(value) ? value : JSON.stringify(textOf(value))
+    if (!isNumberInBounds(literal)) return longNumber
+    return { filter: { kind: 'predicate', jsonPath: `${toJsonPath(path)} ${operator} ${literal}` } }
+  }
+}
+
+/** What a value may be, as JSON: the scalar that it reads as, and the text that it is. In double quotes it is text alone. */
+function scalarsOf(value: string): readonly string[] {
+  const text = JSON.stringify(textOf(value))
+  return isNumber(value) || /^(?:true|false|null)$/.test(value) ? [value, text] : [text]
+}
+
+function textOf(value: string): string {
+  return /^".*"$/s.test(value) && value.length > 1 ? value.slice(1, -1) : value
+}
+
+function isNumber(value: string): boolean {
+  return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(value)
+}
+
+function isNumberInBounds(literal: string): boolean {
+  return !isNumber(literal) || numberSize(literal).length <= NUMBER_LENGTH_MAX
+}

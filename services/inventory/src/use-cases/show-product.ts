@@ -1,0 +1,26 @@
+import type { InventoryDeps } from '../deps.ts'
+import { productNotFound } from '../errors.ts'
+import { findProduct, findProductDetails } from '../products/product-repository.ts'
+import { type Include, productDetailsJson, productJson } from '../products/product-view.ts'
+
+/** A product as it is sent, and its version. */
+export interface ShownProduct {
+  readonly json: string
+  readonly version: number
+}
+
+/** @throws productNotFound */
+export async function showProduct(
+  { lanes }: Pick<InventoryDeps, 'lanes'>,
+  id: number,
+  includes: readonly Include[],
+): Promise<ShownProduct> {
+  if (includes.length === 0) {
+    const product = await findProduct(lanes, id)
+    if (!product) throw productNotFound()
+    return { json: productJson(product), version: product.version }
+  }
+  const product = await findProductDetails(lanes, id)
+  if (!product) throw productNotFound()
+  return { json: productDetailsJson(product, includes), version: product.version }
+}
