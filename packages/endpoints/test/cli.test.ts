@@ -107,6 +107,7 @@ describe('serving', () => {
       class Default extends Controller { GET() { return 'own' } }
       export const app = new Application({ modules: { index: { Default } } })
       export default { fetch: (request) => new Response('fetched ' + new URL(request.url).pathname) }
+      export const failing = () => { throw new Error('a fault') }
       export const value = 1`
     using folder = moduleFolder({ 'src/app.ts': app })
     for (const [args, body] of [
@@ -119,6 +120,11 @@ describe('serving', () => {
       expect(await (await fetch(body === '"own"' ? url : `${url}/x`)).text()).toBe(body)
       await stop(child)
     }
+    const child = start(folder.path, ['--app', 'src/app:failing', '--host', '0'])
+    const fault = printed(child, /GET \/ failed Error: a fault/, 'stderr')
+    expect((await fetch(await listening(child))).status).toBe(500)
+    await fault
+    await stop(child)
     expect(await run(folder.path, ['--app', 'src/app:value'])).toMatchObject({
       code: 1,
       err: expect.stringContaining('exports no application'),

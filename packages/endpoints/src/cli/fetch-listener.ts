@@ -17,17 +17,18 @@ export function fetchListener(handler: FetchHandler): RequestListener {
       // A target that is no URL, such as `*`, or a verb that a fetch server may not take.
       return fail(400)
     }
-    const answer = async (): Promise<Response> => handler(web)
-    answer().then(
-      ({ status, headers, body }) => {
-        sendToNode(response, {
-          status,
-          headers: [...headers].flat(),
-          body: body === null ? undefined : fromWebStream(body),
-        })
-      },
-      () => fail(500),
-    )
+    const answer = async (): Promise<void> => {
+      const { status, headers, body } = await handler(web)
+      sendToNode(response, {
+        status,
+        headers: [...headers].flat(),
+        body: body === null ? undefined : fromWebStream(body),
+      })
+    }
+    answer().catch((error: unknown) => {
+      console.error(`${incoming.method} ${incoming.target} failed`, error)
+      fail(500)
+    })
   }
 }
 
