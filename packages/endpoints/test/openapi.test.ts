@@ -25,6 +25,13 @@ class Default extends Controller {
   }
 }
 
+class Robots_txt extends Controller {
+  static GET = accepts({ returns: z.string() })
+  GET() {
+    return ''
+  }
+}
+
 class Products extends Controller {
   static override use = [authBearer(() => ({ scopes: ['read'] })), requireScopes('read')]
 
@@ -79,7 +86,7 @@ class Open extends Controller {
 }
 
 const modules = {
-  index: { Default, Docs: docsController() },
+  index: { Default, Robots_txt, Docs: docsController() },
   'shop/stock': { Products },
   foo: { Reflected, Open, Bar_ext: class extends Default {} },
 }
@@ -108,6 +115,7 @@ it('is valid OpenAPI 3.1', async () => {
 it('has a path for each number of positionals, and an id for each operation', () => {
   expect(operations(document)).toEqual({
     get: 'get /',
+    getRobotsTxt: 'get /robots.txt',
     getFooBarExt: 'get /foo/bar.ext',
     getFooOpenWithId: 'get /foo/open/{id}',
     deleteFooOpenWithId: 'delete /foo/open/{id}',
@@ -203,6 +211,11 @@ describe('an operation', () => {
     ])
     expect(operation('get', '/').tags).toEqual(['root'])
     expect(operation('get', '/foo/reflected/search').tags).toEqual(['foo'])
+  })
+
+  it('has the media type of its class', () => {
+    const content = { 'text/plain': { schema: { type: 'string' } } }
+    expect(operation('get', '/robots.txt').responses).toMatchObject({ 200: { content } })
   })
 
   it('may be a preflight', () => {

@@ -41,9 +41,12 @@ export function buildResponses(route: Route, components: SchemaComponents, { tak
   }
 }
 
-function successes({ returns, status, type = 'application/json' }: Route, components: SchemaComponents): JsonSchema {
+function successes({ returns, status, type, extensionType }: Route, components: SchemaComponents): JsonSchema {
   if (returns !== undefined) {
-    const content = { [type]: { schema: components.refer(returns, 'output') } }
+    const schema = components.refer(returns, 'output')
+    // The extension of a class is for the texts that it answers.
+    const ownType = type ?? (schema.type === 'string' ? extensionType : undefined) ?? 'application/json'
+    const content = { [ownType]: { schema } }
     return { [status ?? 200]: { description: 'Success', content } }
   }
   if (status !== undefined) return { [status]: { description: 'Success' } }
