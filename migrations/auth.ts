@@ -25,6 +25,7 @@ import { createMfaChallenges } from './auth/0056-create-mfa-challenges.ts'
 import { createPromoteSession } from './auth/0057-create-promote-session.ts'
 import { throttleMfaSms } from './auth/0058-throttle-mfa-sms.ts'
 import { createRecoveryCodes } from './auth/0059-create-recovery-codes.ts'
+import { createPasskeys } from './auth/0060-create-passkeys.ts'
 import type { MigrationSources } from './migration.ts'
 
 /** The migrations of the auth service, in the order in which they run. */
@@ -56,4 +57,5 @@ export const authMigrations: MigrationSources = {
   '0057-create-promote-session': createPromoteSession,
   '0058-throttle-mfa-sms': throttleMfaSms,
   '0059-create-recovery-codes': createRecoveryCodes,
+  '0060-create-passkeys': createPasskeys,
 }

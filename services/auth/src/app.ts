@@ -15,6 +15,7 @@ import { requireAdmin } from './plugins/require-admin.ts'
 import { adminAuditRoutes } from './routes/admin/audit.ts'
 import { generateLinkRoutes } from './routes/admin/generate-link.ts'
 import { adminFactorsRoutes } from './routes/admin/users/factors.ts'
+import { adminPasskeysRoutes } from './routes/admin/users/passkeys.ts'
 import { adminUsersRoutes } from './routes/admin/users.ts'
 import { challengeRoutes } from './routes/factors/challenge.ts'
 import { regenerateRecoveryCodesRoutes } from './routes/factors/recovery-codes/regenerate.ts'
@@ -27,6 +28,11 @@ import { inviteRoutes } from './routes/invite.ts'
 import { logoutRoutes } from './routes/logout.ts'
 import { magiclinkRoutes } from './routes/magiclink.ts'
 import { otpRoutes } from './routes/otp.ts'
+import { passkeyAuthenticationOptionsRoutes } from './routes/passkeys/authentication/options.ts'
+import { passkeyAuthenticationVerifyRoutes } from './routes/passkeys/authentication/verify.ts'
+import { passkeyRegistrationOptionsRoutes } from './routes/passkeys/registration/options.ts'
+import { passkeyRegistrationVerifyRoutes } from './routes/passkeys/registration/verify.ts'
+import { passkeysRoutes } from './routes/passkeys.ts'
 import { reauthenticateRoutes } from './routes/reauthenticate.ts'
 import { recoverRoutes } from './routes/recover.ts'
 import { resendRoutes } from './routes/resend.ts'
@@ -40,6 +46,20 @@ import { jwksRoutes } from './routes/well-known/jwks.ts'
 import { VERSION } from './version.ts'
 
 const BODY_BYTES = 1_048_576
+
+const factorAndPasskeyRoutes = [
+  factorsRoutes,
+  challengeRoutes,
+  verifyFactorRoutes,
+  recoveryCodesRoutes,
+  regenerateRecoveryCodesRoutes,
+  verifyRecoveryCodeRoutes,
+  passkeysRoutes,
+  passkeyAuthenticationOptionsRoutes,
+  passkeyAuthenticationVerifyRoutes,
+  passkeyRegistrationOptionsRoutes,
+  passkeyRegistrationVerifyRoutes,
+] as const
 
 /** The HTTP side of auth: every plugin and route, not yet listening. */
 export async function buildApp(deps: AuthDeps): Promise<Server> {
@@ -81,6 +101,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     await admin.register(generateLinkRoutes)
     await admin.register(adminUsersRoutes)
     await admin.register(adminFactorsRoutes)
+    await admin.register(adminPasskeysRoutes)
     await admin.register(inviteRoutes)
     await admin.register(notBuiltForAdmins)
   })
@@ -93,12 +114,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     await answers.register(signupRoutes)
     await answers.register(verifyRoutes)
   })
-  await app.register(factorsRoutes)
-  await app.register(challengeRoutes)
-  await app.register(verifyFactorRoutes)
-  await app.register(recoveryCodesRoutes)
-  await app.register(regenerateRecoveryCodesRoutes)
-  await app.register(verifyRecoveryCodeRoutes)
+  for (const routes of factorAndPasskeyRoutes) await app.register(routes)
   await app.register(logoutRoutes)
   await app.register(reauthenticateRoutes)
   await app.register(tokenRoutes)

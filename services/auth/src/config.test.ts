@@ -51,6 +51,14 @@ describe('loadAuthConfig', () => {
     [{ AUTH_JWT_EXP: '0' }, 'AUTH_JWT_EXP must be a positive integer (got "0")'],
     [{ AUTH_API_PORT: '70000' }, 'AUTH_API_PORT must be a port between 0 and 65535 (got "70000")'],
     [{ PORT: 'x' }, 'PORT must be a port between 0 and 65535 (got "x")'],
+    [
+      { AUTH_WEBAUTHN_RP_ORIGINS: 'https://app.example.com/path' },
+      'AUTH_WEBAUTHN_RP_ORIGINS must be a list of origins such as https://app.example.com (got "https://app.example.com/path")',
+    ],
+    [
+      { AUTH_PASSKEY_ENABLED: 'true', AUTH_WEBAUTHN_RP_ID: 'x', AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'x' },
+      'AUTH_WEBAUTHN_RP_ORIGINS is required when passkeys or WebAuthn factors are on',
+    ],
     [{ AUTH_DB_DRIVER: 'mysql' }, 'AUTH_DB_DRIVER must be one of postgres (got "mysql")'],
     [{ DATABASE_URL: 'mysql://root:hunter2@h/db' }, 'DATABASE_URL must be a postgres:// connection string'],
     [

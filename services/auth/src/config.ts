@@ -14,6 +14,7 @@ import {
 } from './config/server.ts'
 import { passwordSettings, sessionSettings, toPasswordConfig, toSessionConfig } from './config/sessions.ts'
 import { smsSettings, smsWarnings, toSmsConfig } from './config/sms.ts'
+import { toWebauthnConfig, webauthnProblems, webauthnSettings } from './config/webauthn.ts'
 
 /** Every setting of the service, by its name without `AUTH_`. */
 export const settings = {
@@ -23,6 +24,7 @@ export const settings = {
   ...sessionSettings,
   ...passwordSettings,
   ...mfaSettings,
+  ...webauthnSettings,
   ...externalSettings,
   ...mailSettings,
   ...smsSettings,
@@ -44,6 +46,7 @@ export function toAuthConfig(values: Values) {
     sessions: toSessionConfig(values),
     passwords: toPasswordConfig(values),
     mfa: toMfaConfig(values),
+    webauthn: toWebauthnConfig(values),
     external: toExternalConfig(values),
     mail: toMailConfig(values),
     sms: toSmsConfig(values),
@@ -72,6 +75,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): LoadedCon
       ...mailProblems(candidate),
       ...securityProblems(candidate),
       ...externalProblems(candidate),
+      ...webauthnProblems(candidate),
     ],
   })
   return {

@@ -1,5 +1,6 @@
 import type { ColumnType, Generated } from 'kysely'
 import type { SealedSecret } from './secrets/sealed-secret.ts'
+import type { StoredCredential } from './webauthn/credential.ts'
 
 /** A jsonb column whose top level is an object. */
 type JsonObject = Record<string, unknown>
@@ -174,7 +175,7 @@ export interface MfaFactorsTable {
   secret: SealedSecret | null
   phone: string | null
   last_used_step: bigint | null
-  web_authn_credential: JsonObject | null
+  web_authn_credential: StoredCredential | null
   last_challenged_at: Timestamp | null
   /** Guesses at recovery codes since `failing_since`. */
   failed_attempts: Generated<number>
@@ -191,7 +192,7 @@ export interface MfaChallengesTable {
   otp_hash: Buffer | null
   attempts: Generated<number>
   verified_at: Timestamp | null
-  web_authn_session_data: JsonObject | null
+  web_authn_session_data: { challenge: string } | null
   created_at: GeneratedTimestamp
 }
 
@@ -201,6 +202,28 @@ export interface MfaRecoveryCodesTable {
   factor_id: string
   code_hash: Buffer
   used_at: Timestamp | null
+}
+
+/** A passkey; bytes are base64url. */
+export interface WebauthnCredentialsTable {
+  id: Generated<string>
+  user_id: string
+  credential_id: string
+  public_key: string
+  sign_count: bigint
+  transports: ColumnType<readonly string[], string, string>
+  friendly_name: string
+  last_used_at: Timestamp | null
+  created_at: GeneratedTimestamp
+  updated_at: GeneratedTimestamp
+}
+
+/** What an authenticator was asked for a passkey. `user_id` is null for a sign-in. */
+export interface WebauthnChallengesTable {
+  id: string
+  user_id: string | null
+  challenge: string
+  expires_at: Timestamp
 }
 
 /** A key of access tokens. `state` is next, active or retired. */
@@ -237,6 +260,8 @@ export interface AuthDatabase {
   mfa_factors: MfaFactorsTable
   mfa_challenges: MfaChallengesTable
   mfa_recovery_codes: MfaRecoveryCodesTable
+  webauthn_credentials: WebauthnCredentialsTable
+  webauthn_challenges: WebauthnChallengesTable
   signing_keys: SigningKeysTable
   outbox: OutboxTable
 }

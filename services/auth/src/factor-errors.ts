@@ -85,8 +85,33 @@ export const recoveryCodesLocked = defineError(
   'Too many wrong recovery codes, please retry later',
 )
 export const recoveryCodeWrong = defineError(422, 'mfa_verification_failed', 'Invalid recovery code entered')
+export const webauthnFactorWrong = defineError(422, 'mfa_verification_failed', 'Invalid WebAuthn response')
 export const factorNameTaken = defineError(
   422,
   'mfa_factor_name_conflict',
   'A factor with that friendly name for this user already exists',
+)
+
+export const passkeysNeedSecondFactor = defineError(
+  403,
+  'insufficient_aal',
+  'AAL2 session is required to manage passkeys when MFA is enabled',
+)
+export const passkeyNotFound = defineError(404, 'webauthn_credential_not_found', 'Passkey not found')
+export const passkeyChallengeNotFound = defineError(400, 'webauthn_challenge_not_found', 'WebAuthn challenge not found')
+export const passkeyChallengeExpired = defineError(
+  400,
+  'webauthn_challenge_expired',
+  'WebAuthn challenge has expired, please start again',
+)
+export const passkeyRefused = defineError(
+  400,
+  'webauthn_verification_failed',
+  'WebAuthn response could not be verified',
+)
+export const passkeyExists = defineError(422, 'webauthn_credential_exists', 'This passkey is registered already')
+export const tooManyPasskeys = defineError(
+  422,
+  'too_many_passkeys',
+  'Maximum number of passkeys reached, delete one to continue',
 )

@@ -80,6 +80,8 @@ describe('clean-up', () => {
         .insertInto('mfa_challenges')
         .values({ id: randomUUID(), factor_id: verified?.id ?? '', created_at: ago(age + CHALLENGE_MS) })
         .execute()
+      const passkeyChallenge = { id: randomUUID(), challenge: 'x', expires_at: ago(age) }
+      await db.insertInto('webauthn_challenges').values(passkeyChallenge).execute()
       await db
         .insertInto('one_time_tokens')
         .values({ user_id: id, kind: age > DAY_MS ? 'recovery' : 'sms', relates_to: 'x', expires_at: ago(age) })
@@ -95,6 +97,7 @@ describe('clean-up', () => {
       flow_state: 1,
       mfa_factors: 1,
       mfa_challenges: 1,
+      webauthn_challenges: 1,
       one_time_tokens: 1,
       send_throttle: 1,
       users: 2,
@@ -171,6 +174,7 @@ const INDEXES = [
   'flow_state_created_idx',
   'mfa_factors_unverified_idx',
   'mfa_challenges_created_idx',
+  'webauthn_challenges_end_idx',
   'one_time_tokens_expires_idx',
   'send_throttle_sent_at_idx',
   'users_staged_at_idx',

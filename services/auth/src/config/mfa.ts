@@ -2,6 +2,7 @@ import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { duration, flag, integer } from '@trestle/common/config/setting.ts'
 import { parseTemplate } from '../mail/mail-template.ts'
 import { codeLength, limit, templateText } from './rules.ts'
+import type { webauthnSettings } from './webauthn.ts'
 
 /** Contract 1.4, second factors. */
 export const mfaSettings = {
@@ -23,7 +24,10 @@ export const mfaSettings = {
 
 const LIFETIME_MIN_SECONDS = 300
 
-export function toMfaConfig(values: SettingValues<typeof mfaSettings>) {
+type Values = SettingValues<typeof mfaSettings> &
+  Pick<SettingValues<typeof webauthnSettings>, 'MFA_WEBAUTHN_ENROLL_ENABLED' | 'MFA_WEBAUTHN_VERIFY_ENABLED'>
+
+export function toMfaConfig(values: Values) {
   return {
     challengeLifetimeSeconds: Math.max(values.MFA_CHALLENGE_EXPIRY_DURATION, LIFETIME_MIN_SECONDS),
     unverifiedLifetimeMs: Math.max(values.MFA_FACTOR_EXPIRY_DURATION, LIFETIME_MIN_SECONDS * 1_000),
@@ -34,7 +38,10 @@ export function toMfaConfig(values: SettingValues<typeof mfaSettings>) {
       enrollEnabled: values.MFA_RECOVERY_CODES_ENROLL_ENABLED,
       verifyEnabled: values.MFA_RECOVERY_CODES_VERIFY_ENABLED,
     },
-    webauthn: { enrollEnabled: false, verifyEnabled: false },
+    webauthn: {
+      enrollEnabled: values.MFA_WEBAUTHN_ENROLL_ENABLED,
+      verifyEnabled: values.MFA_WEBAUTHN_VERIFY_ENABLED,
+    },
     phone: {
       enrollEnabled: values.MFA_PHONE_ENROLL_ENABLED,
       verifyEnabled: values.MFA_PHONE_VERIFY_ENABLED,

@@ -10,15 +10,24 @@ export interface NewChallenge {
   /** A valid IP address, or empty. */
   readonly ip: string
   readonly codeHash: Buffer | null
+  /** What an authenticator is asked to sign. */
+  readonly webauthn: string | null
   readonly createdAt: Date
 }
 
 /** Stores a challenge, and when its factor was last asked. */
 export async function insertChallenge(trx: Database, challenge: NewChallenge): Promise<void> {
-  const { id, factorId, ip, codeHash, createdAt } = challenge
+  const { id, factorId, ip, codeHash, webauthn, createdAt } = challenge
   await trx
     .insertInto('mfa_challenges')
-    .values({ id, factor_id: factorId, ip: ip || null, otp_hash: codeHash, created_at: createdAt })
+    .values({
+      id,
+      factor_id: factorId,
+      ip: ip || null,
+      otp_hash: codeHash,
+      web_authn_session_data: webauthn === null ? null : { challenge: webauthn },
+      created_at: createdAt,
+    })
     .execute()
   await trx.updateTable('mfa_factors').set({ last_challenged_at: createdAt }).where('id', '=', factorId).execute()
 }
@@ -30,7 +39,7 @@ export async function findChallenge(
 ): Promise<Challenge | undefined> {
   const row = await db
     .selectFrom('mfa_challenges')
-    .select(['id', 'otp_hash', 'verified_at', 'created_at'])
+    .select(['id', 'otp_hash', 'verified_at', 'web_authn_session_data', 'created_at'])
     .select(sql<boolean>`ip IS NOT DISTINCT FROM ${ip || null}::inet`.as('is_from_here'))
     .where('id', '=', id)
     .where('factor_id', '=', factorId)
@@ -39,6 +48,7 @@ export async function findChallenge(
   return {
     id: row.id,
     codeHash: row.otp_hash,
+    webauthn: row.web_authn_session_data?.challenge ?? null,
     isVerified: row.verified_at !== null,
     isFromHere: row.is_from_here,
     createdAt: row.created_at,

@@ -5,6 +5,8 @@ export interface Challenge {
   readonly id: string
   /** Of the code that was sent to a phone; null for factors to which nothing is sent. */
   readonly codeHash: Buffer | null
+  /** What an authenticator was asked to sign; null for other factors. */
+  readonly webauthn: string | null
   readonly isVerified: boolean
   /** Whether it was made for the address that asks now. */
   readonly isFromHere: boolean

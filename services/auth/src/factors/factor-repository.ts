@@ -1,5 +1,6 @@
 import { type Insertable, type Kysely, type Selectable, sql, type Transaction, type Updateable } from 'kysely'
 import type { AuthDatabase, MfaFactorsTable } from '../database.ts'
+import type { StoredCredential } from '../webauthn/credential.ts'
 import { FACTOR_METHODS, type Factor } from './factor.ts'
 
 type Database = Kysely<AuthDatabase>
@@ -7,6 +8,8 @@ type Database = Kysely<AuthDatabase>
 /** A factor with what only the service itself may see of it. */
 export interface FactorWithSecrets extends Factor {
   readonly secret: MfaFactorsTable['secret']
+  /** Of a WebAuthn factor, once it has been verified. */
+  readonly credential: StoredCredential | null
 }
 
 /** All factors of a user, oldest first. A user has a handful. */
@@ -23,7 +26,13 @@ export async function findFactor(
 ): Promise<FactorWithSecrets | undefined> {
   const query = db.selectFrom('mfa_factors').selectAll().where('id', '=', factorId).where('user_id', '=', userId)
   const row = await query.executeTakeFirst()
-  return row && { ...toFactor(row), secret: row.secret }
+  return row && { ...toFactor(row), secret: row.secret, credential: row.web_authn_credential }
+}
+
+/** The WebAuthn credentials among the factors of a user. */
+export async function listFactorCredentials(db: Database, userId: string): Promise<StoredCredential[]> {
+  const query = db.selectFrom('mfa_factors').select('web_authn_credential').where('user_id', '=', userId)
+  return (await query.execute()).flatMap((row) => row.web_authn_credential ?? [])
 }
 
 /** Adds a factor. */
@@ -57,22 +66,33 @@ export async function deleteUnverifiedFactors(
   await (phone === undefined ? query : query.where('phone', '=', phone)).execute()
 }
 
+interface AcceptedFactor {
+  readonly id: string
+  readonly step?: number
+  readonly credential?: StoredCredential
+  readonly now: Date
+}
+
 /**
- * Accepts the proof of a factor, which is a verified one from then on. @param step of a code by time: taken once, so one that
- * is not above the last that was taken is refused, of many that come at once all but one
+ * Accepts the proof of a factor, which is a verified one from then on.
+ * @param accepted `step`, of a code by time, is taken once: one that is not above the last that was taken is refused, of many
+ *   that come at once all but one. A `credential` takes the place of none but itself
  */
-export async function acceptFactor(
-  trx: Database,
-  { id, step, now }: { readonly id: string; readonly step: number | undefined; readonly now: Date },
-): Promise<boolean> {
-  const query = trx.updateTable('mfa_factors').where('id', '=', id)
-  const accepted = { status: 'verified', updated_at: now }
-  const { numUpdatedRows } = await (step === undefined
-    ? query.set(accepted)
-    : query
-        .set({ ...accepted, last_used_step: BigInt(step) })
-        .where(sql<boolean>`coalesce(last_used_step < ${step}, true)`)
-  ).executeTakeFirst()
+export async function acceptFactor(trx: Database, { id, step, credential, now }: AcceptedFactor): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('mfa_factors')
+    .set({
+      status: 'verified',
+      updated_at: now,
+      ...(step !== undefined && { last_used_step: BigInt(step) }),
+      ...(credential && { web_authn_credential: credential }),
+    })
+    .where('id', '=', id)
+    .$if(step !== undefined, (query) => query.where(sql<boolean>`coalesce(last_used_step < ${step}, true)`))
+    .$if(credential !== undefined, (query) =>
+      query.where(sql<boolean>`coalesce(web_authn_credential ->> 'id' = ${credential?.id}, true)`),
+    )
+    .executeTakeFirst()
   return numUpdatedRows > 0n
 }
 

@@ -1,6 +1,8 @@
 import type { AuthDeps } from '../deps.ts'
-import { phoneFactorCodeWrong, totpCodeWrong } from '../factor-errors.ts'
+import { phoneFactorCodeWrong, totpCodeWrong, webauthnFactorWrong } from '../factor-errors.ts'
 import { openSecret } from '../secrets/sealed-secret.ts'
+import { verifyAssertion, verifyCreation } from '../webauthn/ceremony.ts'
+import type { Assertion, Registration, StoredCredential } from '../webauthn/credential.ts'
 import type { Challenge } from './challenge.ts'
 import type { FactorType } from './factor.ts'
 import type { FactorWithSecrets } from './factor-repository.ts'
@@ -8,41 +10,60 @@ import { matchesFactorSms } from './factor-sms.ts'
 import { findTotpStep } from './totp.ts'
 
 /** What a client answers to a challenge. */
-export interface FactorAnswer {
-  readonly code: string
-}
+export type FactorAnswer =
+  | { readonly kind: 'code'; readonly code: string }
+  | { readonly kind: 'registration'; readonly response: Registration }
+  | { readonly kind: 'assertion'; readonly response: Assertion }
 
-/** That an answer was right. */
+/** That an answer was right, and what is to be kept of it. */
 export interface FactorProof {
   /** Of a code by time: it may be taken once. */
-  readonly step: number | undefined
+  readonly step?: number
+  /** As it is after this use. */
+  readonly credential?: StoredCredential
 }
 
-type Deps = Pick<AuthDeps, 'encryptionKeys' | 'now' | 'serverKeys'>
+type Deps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'logger' | 'now' | 'serverKeys'>
 
 interface Asked {
   readonly factor: FactorWithSecrets
   readonly challenge: Challenge
 }
 
-const WRONG = { totp: totpCodeWrong, phone: phoneFactorCodeWrong } as const
-
 /** Compares an answer with what was asked. Nothing is used up yet. @returns undefined for a wrong one */
-export async function proveFactor(
-  deps: Deps,
-  { factor, challenge }: Asked,
-  { code }: FactorAnswer,
-): Promise<FactorProof | undefined> {
+export async function proveFactor(deps: Deps, asked: Asked, answer: FactorAnswer): Promise<FactorProof | undefined> {
+  if (asked.factor.factorType === 'webauthn') return proveCredential(deps, asked, answer)
+  return answer.kind === 'code' ? proveCode(deps, asked, answer.code) : undefined
+}
+
+function proveCode(deps: Deps, { factor, challenge }: Asked, code: string): FactorProof | undefined {
   if (factor.phone !== null) {
     const answer = { challengeId: challenge.id, phone: factor.phone, code }
-    return matchesFactorSms(deps, answer, challenge.codeHash) ? { step: undefined } : undefined
+    return matchesFactorSms(deps, answer, challenge.codeHash) ? {} : undefined
   }
   if (factor.secret === null) return undefined
   const step = findTotpStep(openSecret(deps.encryptionKeys, factor.id, factor.secret), code, deps.now())
   return step === undefined ? undefined : { step }
 }
 
+/** The first answer of a factor makes its credential, each later one uses it. */
+async function proveCredential(
+  deps: Deps,
+  { factor, challenge }: Asked,
+  answer: FactorAnswer,
+): Promise<FactorProof | undefined> {
+  if (challenge.webauthn === null) return undefined
+  const credential =
+    factor.credential === null
+      ? answer.kind === 'registration' && (await verifyCreation(deps, answer.response, challenge.webauthn))
+      : answer.kind === 'assertion' &&
+        (await verifyAssertion(deps, { response: answer.response, challenge: challenge.webauthn }, factor.credential))
+  return credential ? { credential } : undefined
+}
+
+const WRONG = { totp: totpCodeWrong, phone: phoneFactorCodeWrong, webauthn: webauthnFactorWrong } as const
+
 /** What is said of a wrong answer. */
-export function refuseProof({ factorType }: { readonly factorType: FactorType }): Error {
-  return factorType === 'phone' ? WRONG.phone() : WRONG.totp()
+export function refuseProof({ factorType }: { readonly factorType: Exclude<FactorType, 'recovery_code'> }): Error {
+  return WRONG[factorType]()
 }

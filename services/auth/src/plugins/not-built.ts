@@ -1,17 +1,10 @@
 import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import {
-  customProvidersDisabled,
-  manualLinkingDisabled,
-  oauthServerDisabled,
-  passkeysDisabled,
-  samlDisabled,
-} from '../errors.ts'
+import { customProvidersDisabled, manualLinkingDisabled, oauthServerDisabled, samlDisabled } from '../errors.ts'
 
 /** What clients may ask for though it is not built: whatever the method, and everything below (contract 4.11 to 4.14). */
 const NOT_BUILT: Readonly<Record<string, ErrorFactory>> = {
   '/sso': samlDisabled,
-  '/passkeys': passkeysDisabled,
   '/oauth': oauthServerDisabled,
   '/user/oauth': oauthServerDisabled,
   '/user/identities/authorize': manualLinkingDisabled,
@@ -20,7 +13,6 @@ const NOT_BUILT_FOR_ADMINS: Readonly<Record<string, ErrorFactory>> = {
   '/admin/sso': samlDisabled,
   '/admin/oauth': oauthServerDisabled,
   '/admin/custom-providers': customProvidersDisabled,
-  '/admin/users/:userId/passkeys': passkeysDisabled,
 }
 
 /** Says of features which a client may know that they are off, where an unknown path would say nothing. */

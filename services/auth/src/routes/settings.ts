@@ -18,7 +18,7 @@ const settingsSchema = z.object({
 
 /** `GET /settings`: what a sign-in form should offer. */
 export const settingsRoutes: FastifyPluginAsyncZod = async (app) => {
-  const { external, signup, mail, sms } = app.deps.config
+  const { external, signup, mail, sms, webauthn } = app.deps.config
   const settings = {
     external: Object.fromEntries([...external.providers].map(([name, { enabled }]) => [name, enabled])),
     disable_signup: signup.disabled,
@@ -30,7 +30,7 @@ export const settingsRoutes: FastifyPluginAsyncZod = async (app) => {
     anonymous_users_enabled: signup.anonymousEnabled,
     sms_provider: sms.provider ?? '',
     saml_enabled: false,
-    passkeys_enabled: false,
+    passkeys_enabled: webauthn.passkeysEnabled,
   }
   app.get(
     '/settings',

@@ -6,8 +6,7 @@ import type { AuthDeps } from '../deps.ts'
 import { factorNotFound } from '../factor-errors.ts'
 import { challengeEnd } from '../factors/challenge.ts'
 import { insertChallenge } from '../factors/challenge-repository.ts'
-import type { Factor } from '../factors/factor.ts'
-import { findFactor } from '../factors/factor-repository.ts'
+import { type FactorWithSecrets, findFactor, listFactorCredentials } from '../factors/factor-repository.ts'
 import { prepareFactorSms } from '../factors/factor-sms.ts'
 import { type EnrolledType, isEnrolled, requireVerifyEnabled } from '../factors/factor-switches.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
@@ -15,6 +14,9 @@ import { takeSms } from '../rate-limits/sms-allowance.ts'
 import type { Caller } from '../sessions/caller.ts'
 import type { SmsChannel } from '../sms/gateway-protocol.ts'
 import { queueSms } from '../sms/sms-job.ts'
+import type { User } from '../users/user.ts'
+import { askForAssertion, askForCreation, type CredentialRequest } from '../webauthn/ceremony.ts'
+import type { CredentialOptions } from '../webauthn/credential.ts'
 import { requireFactorOwner } from './factor-owner.ts'
 import { findCaller, lockCaller } from './find-caller.ts'
 
@@ -31,9 +33,15 @@ export interface IssuedChallenge {
   readonly id: string
   readonly type: EnrolledType
   readonly expiresAt: Date
+  /** What an authenticator is to be asked: for a new credential, or for the use of the one that it has. */
+  readonly webauthn: { readonly type: 'create' | 'request'; readonly options: CredentialOptions } | undefined
 }
 
-type ChallengedFactor = Factor & { readonly factorType: EnrolledType }
+interface Question {
+  readonly factor: FactorWithSecrets & { readonly factorType: EnrolledType }
+  /** Of a WebAuthn factor. */
+  readonly credential: CredentialRequest | undefined
+}
 
 /**
  * Asks a second factor (contract 4.9). A phone is sent a code.
@@ -44,19 +52,28 @@ export async function challengeFactor(deps: AuthDeps, input: ChallengeFactor): P
   const factor = await findFactor(deps.db, user.id, input.factorId)
   if (!factor || !isEnrolled(factor)) throw factorNotFound()
   requireVerifyEnabled(deps.config, factor.factorType)
+  const credential = factor.factorType === 'webauthn' ? await askForCredential(deps, user, factor) : undefined
   const allowance = factor.phone === null ? undefined : await takeSms(deps, factor.phone)
   try {
-    return await deps.db.transaction().execute((trx) => issue(trx, deps, { ...input, factor }))
+    return await deps.db.transaction().execute((trx) => issue(trx, deps, { ...input, factor, credential }))
   } catch (error) {
     await allowance?.giveBack()
     throw error
   }
 }
 
+async function askForCredential(deps: AuthDeps, user: User, factor: FactorWithSecrets): Promise<CredentialRequest> {
+  const timeoutMs = deps.config.mfa.challengeLifetimeSeconds * 1_000
+  if (factor.credential) return askForAssertion(deps, { known: [factor.credential], timeoutMs })
+  const account = user.email ?? user.phone ?? user.id
+  const known = await listFactorCredentials(deps.db, user.id)
+  return askForCreation(deps, { userId: user.id, account, known, residentKey: 'discouraged', timeoutMs })
+}
+
 async function issue(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
-  { caller, factor, channel, ip }: ChallengeFactor & { readonly factor: ChallengedFactor },
+  { caller, factor, credential, channel, ip }: ChallengeFactor & Question,
 ): Promise<IssuedChallenge> {
   const id = randomUUID()
   const createdAt = deps.now()
@@ -69,9 +86,11 @@ async function issue(
     factor.phone === null
       ? undefined
       : prepareFactorSms(deps, { challengeId: id, phone: factor.phone, channel, expiresAt })
-  await insertChallenge(trx, { id, factorId: factor.id, ip, codeHash: message?.codeHash ?? null, createdAt })
+  const asked = { codeHash: message?.codeHash ?? null, webauthn: credential?.challenge ?? null }
+  await insertChallenge(trx, { id, factorId: factor.id, ip, createdAt, ...asked })
   if (message?.sms) await queueSms(trx, deps, message.sms)
   const traits = { factor_id: factor.id, factor_status: factor.status }
   await recordAudit(trx, deps, { action: 'challenge_created', actor: user, sessionId: session.id, ip, traits })
-  return { id, type: factor.factorType, expiresAt }
+  const type = factor.credential === null ? 'create' : 'request'
+  return { id, type: factor.factorType, expiresAt, webauthn: credential && { type, options: credential.options } }
 }

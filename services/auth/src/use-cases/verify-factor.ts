@@ -27,7 +27,7 @@ import {
   findFactor,
   listFactors,
 } from '../factors/factor-repository.ts'
-import { isEnrolled, requireVerifyEnabled } from '../factors/factor-switches.ts'
+import { type EnrolledType, isEnrolled, requireVerifyEnabled } from '../factors/factor-switches.ts'
 import { type FactorAnswer, type FactorProof, proveFactor, refuseProof } from '../factors/proof.ts'
 import { notify } from '../mail/notification.ts'
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
@@ -49,7 +49,7 @@ export interface VerifyFactor extends SessionOrigin {
 
 /** A challenge, and the factor that it asks. */
 interface Asked {
-  readonly factor: FactorWithSecrets
+  readonly factor: FactorWithSecrets & { readonly factorType: EnrolledType }
   readonly challenge: Challenge
 }
 

@@ -87,9 +87,18 @@ export async function deleteUser(trx: Transaction<AuthDatabase>, id: string): Pr
   await trx.deleteFrom('users').where('id', '=', id).execute()
 }
 
-/** Ends everything by which a user could sign in or stay signed in: sessions, messages, flows, second factors. */
+const BELONGINGS = [
+  'sessions',
+  'one_time_tokens',
+  'flow_state',
+  'mfa_factors',
+  'webauthn_credentials',
+  'webauthn_challenges',
+] as const
+
+/** Ends all by which a user could sign in or stay signed in: sessions, messages, flows, second factors, passkeys. */
 export async function deleteBelongings(trx: Transaction<AuthDatabase>, userId: string): Promise<void> {
-  for (const table of ['sessions', 'one_time_tokens', 'flow_state', 'mfa_factors'] as const) {
+  for (const table of BELONGINGS) {
     await trx.deleteFrom(table).where('user_id', '=', userId).execute()
   }
 }

@@ -8,11 +8,21 @@ import { adminErrors } from './admin-errors.ts'
 import type { ErrorCase, Send, World } from './error-case.ts'
 import { factorErrors } from './factor-errors.ts'
 import { messageErrors } from './message-errors.ts'
+import { passkeyErrors } from './passkey-errors.ts'
 import { requestErrors } from './request-errors.ts'
 import { sessionErrors } from './session-errors.ts'
 import { signInErrors } from './sign-in-errors.ts'
 
-const tables = [requestErrors, sessionErrors, signInErrors, messageErrors, accountErrors, adminErrors, factorErrors]
+const tables = [
+  requestErrors,
+  sessionErrors,
+  signInErrors,
+  messageErrors,
+  accountErrors,
+  adminErrors,
+  factorErrors,
+  passkeyErrors,
+]
 const errors = Object.entries({ ...catalogue, ...factorCatalogue })
 
 const services = new Map<string, Promise<MailApp>>()

@@ -9,7 +9,7 @@ type Settings = Readonly<Record<string, string>>
 const PHONE = { AUTH_MFA_PHONE_ENROLL_ENABLED: 'true', AUTH_MFA_PHONE_VERIFY_ENABLED: 'true' }
 
 /** What somebody who has just signed in is told. */
-function ask(
+export function ask(
   toRequest: (person: SignedIn, service: MailApp) => Promise<Request> | Request,
   { settings = {}, ...rest }: { readonly settings?: Settings } & Pick<ErrorCase, 'text'> = {},
 ): ErrorCase {
@@ -57,6 +57,15 @@ const challengeOfDisabled = (settings: Settings, values: Record<string, string>)
     { settings },
   )
 
+export const PASSKEYS = {
+  AUTH_PASSKEY_ENABLED: 'true',
+  AUTH_PASSKEY_MAX_PASSKEYS_PER_USER: '1',
+  AUTH_MFA_WEBAUTHN_ENROLL_ENABLED: 'true',
+  AUTH_MFA_WEBAUTHN_VERIFY_ENABLED: 'true',
+  AUTH_WEBAUTHN_RP_ID: 'app.example.com',
+  AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'The App',
+  AUTH_WEBAUTHN_RP_ORIGINS: 'https://app.example.com',
+}
 const RECOVERY = {
   AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true',
   AUTH_MFA_RECOVERY_CODES_VERIFY_ENABLED: 'true',
@@ -164,4 +173,13 @@ export const factorErrors: ErrorCases = {
     }),
   ],
   recoveryCodeWrong: [withCodes((headers) => guess(headers))],
+  webauthnFactorWrong: [
+    ask(
+      async (person, service) => {
+        const factorId = await insertFactor(service, person, { factor_type: 'webauthn' })
+        return verify({ factorId, challenge_id: await challenge(service, person.headers, factorId), code: 'x' }, person)
+      },
+      { settings: PASSKEYS },
+    ),
+  ],
 }

@@ -6,6 +6,7 @@ import { noStore } from '../../plugins/headers.ts'
 import { requireChannel } from '../../sms/require-channel.ts'
 import { challengeFactor } from '../../use-cases/challenge-factor.ts'
 import { requireId } from '../../users/require-id.ts'
+import { credentialOptionsSchema } from '../../webauthn/credential.ts'
 
 const ChallengeBody = z
   .object({ channel: z.string().optional().meta({ description: 'phone: sms or whatsapp' }) })
@@ -14,6 +15,12 @@ const challengeSchema = z.object({
   id: z.guid(),
   type: z.enum(['totp', 'phone', 'webauthn']),
   expires_at: z.int().meta({ description: 'epoch seconds' }),
+  webauthn: z
+    .object({
+      type: z.enum(['create', 'request']),
+      credential_options: z.object({ publicKey: credentialOptionsSchema }),
+    })
+    .optional(),
 })
 
 /** `POST /factors/{factor_id}/challenge` */
@@ -36,13 +43,11 @@ export const challengeRoutes: FastifyPluginAsyncZod = async (app) => {
     async ({ caller, clientAddress, params, body }) => {
       const factorId = requireId('factor_id', params.factorId)
       const channel = requireChannel(deps.config.sms.provider, body?.channel)
-      const { id, type, expiresAt } = await challengeFactor(deps, {
-        caller,
-        factorId,
-        channel,
-        ip: clientAddress.audit,
-      })
-      return { id, type, expires_at: Math.floor(expiresAt.getTime() / 1_000) }
+      const asked = await challengeFactor(deps, { caller, factorId, channel, ip: clientAddress.audit })
+      const { id, type, expiresAt, webauthn } = asked
+      const view = { id, type, expires_at: Math.floor(expiresAt.getTime() / 1_000) }
+      if (!webauthn) return view
+      return { ...view, webauthn: { type: webauthn.type, credential_options: { publicKey: webauthn.options } } }
     },
   )
 }

@@ -3,14 +3,25 @@ import { z } from 'zod'
 import { errorSchema } from '../../error-envelope.ts'
 import { validationFailed } from '../../errors.ts'
 import { challengeNotFound } from '../../factor-errors.ts'
+import type { FactorAnswer } from '../../factors/proof.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
 import { noStore } from '../../plugins/headers.ts'
 import { readSessionOrigin } from '../../plugins/session-origin.ts'
 import { sessionViewSchema, toSessionView } from '../../sessions/session-view.ts'
 import { verifyFactor } from '../../use-cases/verify-factor.ts'
 import { parseId, requireId } from '../../users/require-id.ts'
+import { assertionSchema, registrationSchema } from '../../webauthn/credential.ts'
 
-const VerifyBody = z.object({ challenge_id: z.string().optional(), code: z.string().optional() })
+const VerifyBody = z.object({
+  challenge_id: z.string().optional(),
+  code: z.string().optional(),
+  webauthn: z
+    .discriminatedUnion('type', [
+      z.object({ type: z.literal('create'), credential_response: registrationSchema }),
+      z.object({ type: z.literal('request'), credential_response: assertionSchema }),
+    ])
+    .optional(),
+})
 
 /** `POST /factors/{factor_id}/verify` */
 export const verifyFactorRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -32,15 +43,18 @@ export const verifyFactorRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request) => {
       const { caller, clientAddress, params, body } = request
       const factorId = requireId('factor_id', params.factorId)
-      const { code } = body
-      if (!code) throw validationFailed({ message: 'Code needs to be non-empty' })
+      const answer = readAnswer(body)
       const challengeId = parseId(body.challenge_id ?? '')
       if (challengeId === undefined) throw challengeNotFound()
       const origin = { ...readSessionOrigin(request), address: clientAddress.trusted }
-      return toSessionView(
-        deps,
-        await verifyFactor(deps, { caller, factorId, challengeId, answer: { code }, ...origin }),
-      )
+      return toSessionView(deps, await verifyFactor(deps, { caller, factorId, challengeId, answer, ...origin }))
     },
   )
+}
+
+function readAnswer({ code, webauthn }: z.output<typeof VerifyBody>): FactorAnswer {
+  if (webauthn?.type === 'create') return { kind: 'registration', response: webauthn.credential_response }
+  if (webauthn) return { kind: 'assertion', response: webauthn.credential_response }
+  if (!code) throw validationFailed({ message: 'Code needs to be non-empty' })
+  return { kind: 'code', code }
 }

@@ -1,0 +1,109 @@
+import type { Kysely, Selectable } from 'kysely'
+import type { AuthDatabase, WebauthnCredentialsTable } from '../database.ts'
+import type { StoredCredential } from '../webauthn/credential.ts'
+import type { Passkey } from './passkey.ts'
+
+type Database = Kysely<AuthDatabase>
+
+/** All passkeys of a user, oldest first. Their number is limited. */
+export async function listPasskeys(db: Database, userId: string): Promise<Passkey[]> {
+  const query = db.selectFrom('webauthn_credentials').selectAll().where('user_id', '=', userId)
+  return (await query.orderBy('id').execute()).map(toPasskey)
+}
+
+/** Finds a passkey by what an authenticator calls it. */
+export async function findPasskeyByCredential(db: Database, credentialId: string): Promise<Passkey | undefined> {
+  const query = db.selectFrom('webauthn_credentials').selectAll().where('credential_id', '=', credentialId)
+  const row = await query.executeTakeFirst()
+  return row && toPasskey(row)
+}
+
+export interface NewPasskey {
+  readonly userId: string
+  readonly friendlyName: string
+  readonly credential: StoredCredential
+  readonly now: Date
+}
+
+/** Adds a passkey. @returns undefined when somebody has this credential already */
+export async function insertPasskey(
+  trx: Database,
+  { userId, friendlyName, credential, now }: NewPasskey,
+): Promise<Passkey | undefined> {
+  const row = await trx
+    .insertInto('webauthn_credentials')
+    .values({
+      user_id: userId,
+      credential_id: credential.id,
+      public_key: credential.publicKey,
+      sign_count: BigInt(credential.counter),
+      transports: JSON.stringify(credential.transports),
+      friendly_name: friendlyName,
+      created_at: now,
+      updated_at: now,
+    })
+    .onConflict((conflict) => conflict.column('credential_id').doNothing())
+    .returningAll()
+    .executeTakeFirst()
+  return row && toPasskey(row)
+}
+
+interface OwnPasskey {
+  readonly userId: string
+  readonly passkeyId: string
+}
+
+/** Renames a passkey of a user; undefined when they have none of the id. */
+export async function renamePasskey(
+  trx: Database,
+  { userId, passkeyId }: OwnPasskey,
+  { friendlyName, now }: Pick<NewPasskey, 'friendlyName' | 'now'>,
+): Promise<Passkey | undefined> {
+  const row = await trx
+    .updateTable('webauthn_credentials')
+    .set({ friendly_name: friendlyName, updated_at: now })
+    .where('id', '=', passkeyId)
+    .where('user_id', '=', userId)
+    .returningAll()
+    .executeTakeFirst()
+  return row && toPasskey(row)
+}
+
+/** Deletes a passkey of a user. False when they have none of the id. */
+export async function deletePasskey(trx: Database, { userId, passkeyId }: OwnPasskey): Promise<boolean> {
+  const { numDeletedRows } = await trx
+    .deleteFrom('webauthn_credentials')
+    .where('id', '=', passkeyId)
+    .where('user_id', '=', userId)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
+/** Notes that a passkey was used. False when it has been deleted meanwhile. */
+export async function touchPasskey(
+  trx: Database,
+  { id, counter, now }: { readonly id: string; readonly counter: number; readonly now: Date },
+): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('webauthn_credentials')
+    .set({ sign_count: BigInt(counter), last_used_at: now, updated_at: now })
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+function toPasskey(row: Selectable<WebauthnCredentialsTable>): Passkey {
+  return {
+    id: row.id,
+    userId: row.user_id,
+    friendlyName: row.friendly_name,
+    credential: {
+      id: row.credential_id,
+      publicKey: row.public_key,
+      counter: Number(row.sign_count),
+      transports: [...row.transports],
+    },
+    createdAt: row.created_at,
+    lastUsedAt: row.last_used_at,
+  }
+}

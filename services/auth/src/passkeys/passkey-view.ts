@@ -1,0 +1,32 @@
+import { z } from 'zod'
+import { credentialOptionsSchema } from '../webauthn/credential.ts'
+import type { Passkey } from './passkey.ts'
+import type { PasskeyQuestion } from './passkey-challenge-repository.ts'
+
+const timestamp = z.string().meta({ format: 'date-time' })
+
+/** A passkey as its owner sees it (contract 4.12). */
+export const passkeySchema = z.object({
+  id: z.guid(),
+  friendly_name: z.string(),
+  created_at: timestamp,
+  last_used_at: timestamp.optional(),
+})
+
+export function toPasskeyView(passkey: Passkey): z.output<typeof passkeySchema> {
+  const { id, friendlyName, createdAt, lastUsedAt } = passkey
+  const view = { id, friendly_name: friendlyName, created_at: createdAt }
+  return lastUsedAt === null ? view : { ...view, last_used_at: lastUsedAt }
+}
+
+/** What an authenticator is to be asked. */
+export const passkeyQuestionSchema = z.object({
+  challenge_id: z.guid(),
+  options: credentialOptionsSchema,
+  expires_at: z.int().meta({ description: 'epoch seconds' }),
+})
+
+export function toPasskeyQuestionView(question: PasskeyQuestion): z.output<typeof passkeyQuestionSchema> {
+  const { id, options, expiresAt } = question
+  return { challenge_id: id, options, expires_at: Math.floor(expiresAt.getTime() / 1_000) }
+}

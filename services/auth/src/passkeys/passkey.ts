@@ -1,0 +1,12 @@
+import type { Timestamp } from '../users/timestamp.ts'
+import type { StoredCredential } from '../webauthn/credential.ts'
+
+/** A credential that a user signs in with. */
+export interface Passkey {
+  readonly id: string
+  readonly userId: string
+  readonly friendlyName: string
+  readonly credential: StoredCredential
+  readonly createdAt: Timestamp
+  readonly lastUsedAt: Timestamp | null
+}

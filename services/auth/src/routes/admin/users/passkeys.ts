@@ -1,0 +1,57 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorSchema } from '../../../error-envelope.ts'
+import { userNotFound } from '../../../errors.ts'
+import { listPasskeys } from '../../../passkeys/passkey-repository.ts'
+import { passkeySchema, toPasskeyView } from '../../../passkeys/passkey-view.ts'
+import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
+import { readWantedAudience } from '../../../plugins/session-origin.ts'
+import { deletePasskeyAsAdmin } from '../../../use-cases/change-passkey.ts'
+import { requireId } from '../../../users/require-id.ts'
+import { findProfile } from '../../../users/user-profile-repository.ts'
+
+const errors = { '4xx': errorSchema, '5xx': errorSchema } as const
+
+/** `/admin/users/{user_id}/passkeys`: the passkeys of a user. */
+export const adminPasskeysRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  await app.register(requirePasskeys)
+
+  app.get(
+    '/admin/users/:userId/passkeys',
+    {
+      schema: {
+        summary: 'Passkeys of a user',
+        params: z.object({ userId: z.string() }),
+        response: { 200: z.array(passkeySchema), ...errors },
+      },
+    },
+    async (request) => {
+      const userId = requireId('user_id', request.params.userId)
+      if (!(await findProfile(deps.lanes, { userId, audience: readWantedAudience(request) }))) throw userNotFound()
+      return (await listPasskeys(deps.db, userId)).map(toPasskeyView)
+    },
+  )
+
+  app.delete(
+    '/admin/users/:userId/passkeys/:passkeyId',
+    {
+      schema: {
+        summary: 'Take a passkey from a user',
+        params: z.object({ userId: z.string(), passkeyId: z.string() }),
+        response: { 204: z.undefined(), ...errors },
+      },
+    },
+    async (request, reply) => {
+      const { admin, clientAddress, params } = request
+      await deletePasskeyAsAdmin(deps, {
+        admin,
+        audience: readWantedAudience(request),
+        userId: requireId('user_id', params.userId),
+        passkeyId: requireId('passkey_id', params.passkeyId),
+        ip: clientAddress.audit,
+      })
+      return reply.code(204).send()
+    },
+  )
+}

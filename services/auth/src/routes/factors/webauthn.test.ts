@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { claimsOf } from '../../../test/authenticator-app.ts'
+import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
+import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
+import { createSignedIn, signIn } from '../../../test/signed-in.ts'
+import { createAuthenticator, type Misbehaviour, map } from '../../../test/software-authenticator.ts'
+
+let test: MailApp
+beforeAll(async () => {
+  test = await openMailApp({
+    AUTH_DB_NAMESPACE: 'app',
+    AUTH_MFA_WEBAUTHN_ENROLL_ENABLED: 'true',
+    AUTH_MFA_WEBAUTHN_VERIFY_ENABLED: 'true',
+    AUTH_WEBAUTHN_RP_ID: 'app.example.com',
+    AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'The App',
+    AUTH_WEBAUTHN_RP_ORIGINS: 'https://app.example.com',
+    AUTH_SECURITY_FAILED_ATTEMPTS: 'off',
+  })
+})
+afterAll(() => test.close())
+
+type Headers = { readonly authorization: string }
+const WRONG = [422, 'mfa_verification_failed', 'Invalid WebAuthn response'] as const
+
+async function enroll(headers: Headers, friendly_name = ''): Promise<string> {
+  return (await test.post('/factors', { factor_type: 'webauthn', friendly_name }, headers)).json().id
+}
+
+async function ask(factorId: string, headers: Headers) {
+  const answer = await test.post(`/factors/${factorId}/challenge`, {}, headers)
+  if (answer.statusCode !== 200) throw new Error(answer.body)
+  const { id, webauthn } = answer.json()
+  return { challenge_id: id, type: webauthn.type, options: webauthn.credential_options.publicKey }
+}
+
+const verify = (factorId: string, payload: object, headers: Headers) =>
+  test.post(`/factors/${factorId}/verify`, payload, headers)
+
+async function createWithKey() {
+  const person = await createSignedIn(test)
+  const key = createAuthenticator()
+  const factorId = await enroll(person.headers)
+  const { challenge_id, options } = await ask(factorId, person.headers)
+  const webauthn = { type: 'create', credential_response: key.create(options) }
+  const answer = await verify(factorId, { challenge_id, webauthn }, person.headers)
+  return { ...person, key, factorId, answer, raised: { authorization: `Bearer ${answer.json().access_token}` } }
+}
+
+describe('a WebAuthn factor', () => {
+  it('200: is enrolled without anything to show', async () => {
+    const { headers } = await createSignedIn(test)
+    const answer = await test.post('/factors', { factor_type: 'webauthn', friendly_name: 'key' }, headers)
+    expect(answer.json()).toEqual({ id: expect.any(String), type: 'webauthn', friendly_name: 'key' })
+  })
+
+  it('200: asks for a new credential first', async () => {
+    const { headers, email, user } = await createSignedIn(test)
+    const { type, options } = await ask(await enroll(headers), headers)
+    expect(type).toBe('create')
+    expect(options).toMatchObject({
+      rp: { id: 'app.example.com', name: 'The App' },
+      user: {
+        id: Buffer.from(user.id.replaceAll('-', ''), 'hex').toString('base64url'),
+        name: email,
+        displayName: email,
+      },
+      challenge: expect.stringMatching(/^[\w-]{40,}$/),
+      timeout: 300_000,
+      attestation: 'none',
+      excludeCredentials: [],
+      authenticatorSelection: { residentKey: 'discouraged', userVerification: 'preferred' },
+    })
+  })
+
+  it('200: raises the session, then and at the next sign-in', async () => {
+    const person = await createWithKey()
+    const { key, factorId, answer, sessionId } = person
+    expect(claimsOf(answer.json().access_token)).toMatchObject({
+      session_id: sessionId,
+      aal: 'aal2',
+      amr: [{ method: 'mfa/webauthn' }, { method: 'password' }],
+    })
+    const later = await signIn(test, person)
+    const { type, options, challenge_id } = await ask(factorId, later.headers)
+    expect([type, options.allowCredentials]).toEqual([
+      'request',
+      [{ id: key.credentials[0]?.id, transports: ['internal'], type: 'public-key' }],
+    ])
+    expect(options.rpId).toBe('app.example.com')
+    const webauthn = { type: 'request', credential_response: key.get(options) }
+    const verified = await verify(factorId, { challenge_id, webauthn }, later.headers)
+    expect(claimsOf(verified.json().access_token)).toMatchObject({ aal: 'aal2', session_id: later.sessionId })
+  })
+
+  it('200: no authenticator is asked for a second credential', async () => {
+    const { key, raised } = await createWithKey()
+    const { options } = await ask(await enroll(raised, 'second'), raised)
+    expect(() => key.create(options)).toThrow('already')
+  })
+
+  it('200: the statement of an attestation is not looked at', async () => {
+    const { headers } = await createSignedIn(test)
+    const factorId = await enroll(headers)
+    const { challenge_id, options } = await ask(factorId, headers)
+    const attestation = { fmt: 'packed', statement: map([]) }
+    const webauthn = { type: 'create', credential_response: createAuthenticator().create(options, { attestation }) }
+    expect((await verify(factorId, { challenge_id, webauthn }, headers)).statusCode).toBe(200)
+  })
+
+  it.each<[string, Misbehaviour]>([
+    ['another origin', { origin: 'https://app.example.com.evil.test' }],
+    ['another relying party', { rpId: 'evil.test' }],
+    ['another challenge', { challenge: 'AAAA' }],
+  ])('422: %s, for a new credential and an old one', async (_, wrong) => {
+    const { headers } = await createSignedIn(test)
+    const unverified = await enroll(headers)
+    const created = await ask(unverified, headers)
+    const creation = { type: 'create', credential_response: createAuthenticator().create(created.options, wrong) }
+    const body = { challenge_id: created.challenge_id, webauthn: creation }
+    await failWith(test, { method: 'POST', url: `/factors/${unverified}/verify`, headers, payload: body }, WRONG)
+    const { key, factorId, raised } = await createWithKey()
+    const asked = await ask(factorId, raised)
+    const webauthn = { type: 'request', credential_response: key.get(asked.options, wrong) }
+    const answer = await verify(factorId, { challenge_id: asked.challenge_id, webauthn }, raised)
+    expect([answer.statusCode, answer.json().error_code]).toEqual([422, WRONG[1]])
+  })
+
+  it('422: a counter that does not rise, another key, a signature of before, the wrong ceremony', async () => {
+    const { key, factorId, raised } = await createWithKey()
+    const other = await createWithKey()
+    const refuse = async (toWebauthn: (options: Parameters<typeof key.get>[0]) => object) => {
+      const { challenge_id, options } = await ask(factorId, raised)
+      const answer = await verify(factorId, { challenge_id, webauthn: toWebauthn(options) }, raised)
+      expect([answer.statusCode, answer.json().msg]).toEqual([422, WRONG[2]])
+    }
+    const request = (credential_response: object) => ({ type: 'request', credential_response })
+    const { challenge_id, options } = await ask(factorId, raised)
+    const right = request(key.get(options))
+    expect((await verify(factorId, { challenge_id, webauthn: right }, raised)).statusCode).toBe(200)
+    await refuse((asked) => request(key.get(asked, { counter: 1 })))
+    await refuse((asked) => request(other.key.get({ ...asked, allowCredentials: other.key.credentials })))
+    await refuse(() => right)
+    await refuse((asked) => ({ type: 'create', credential_response: createAuthenticator().create(asked) }))
+    const { challenge_id: id } = await ask(factorId, raised)
+    expect((await verify(factorId, { challenge_id: id, code: '123456' }, raised)).json().msg).toBe(WRONG[2])
+  })
+
+  it('422: of many that answer one challenge at once, one is let in', async () => {
+    const { key, factorId, raised } = await createWithKey()
+    const { challenge_id, options } = await ask(factorId, raised)
+    const webauthn = { type: 'request', credential_response: key.get(options) }
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => verify(factorId, { challenge_id, webauthn }, raised)),
+    )
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, ...Array(9).fill(422)])
+  })
+
+  it('200 and 422: of two new credentials for one factor at once, one is kept', async () => {
+    const { headers } = await createSignedIn(test)
+    const factorId = await enroll(headers)
+    const asked = [await ask(factorId, headers), await ask(factorId, headers)]
+    const answers = await Promise.all(
+      asked.map(({ challenge_id, options }) => {
+        const webauthn = { type: 'create', credential_response: createAuthenticator().create(options) }
+        return verify(factorId, { challenge_id, webauthn }, headers)
+      }),
+    )
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 422])
+  })
+
+  it('400: what is no answer of an authenticator', async () => {
+    const { headers } = await createSignedIn(test)
+    const factorId = await enroll(headers)
+    const { challenge_id, options } = await ask(factorId, headers)
+    const good = createAuthenticator().create(options)
+    const refuse = async (webauthn: object, failure: Partial<Record<0 | 1, unknown>>) => {
+      const answer = await verify(factorId, { challenge_id, webauthn }, headers)
+      expect([answer.statusCode, answer.json().error_code]).toEqual([failure[0], failure[1]])
+    }
+    const bad: Pick<Failure, 0 | 1> = [400, 'bad_json']
+    await refuse({}, bad)
+    await refuse({ type: 'create' }, bad)
+    await refuse({ type: 'create', credential_response: { ...good, id: '{}' } }, bad)
+    const response = { ...good.response, attestationObject: 'AAAA' }
+    await refuse({ type: 'create', credential_response: { ...good, response } }, WRONG)
+    const garbled = { ...good.response, clientDataJSON: Buffer.from('{').toString('base64url') }
+    await refuse({ type: 'create', credential_response: { ...good, response: garbled } }, WRONG)
+  })
+})

@@ -1,0 +1,56 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorSchema } from '../error-envelope.ts'
+import { validationFailed } from '../errors.ts'
+import { requireFriendlyName } from '../factors/require-friendly-name.ts'
+import { passkeySchema, toPasskeyView } from '../passkeys/passkey-view.ts'
+import { authenticate } from '../plugins/authenticate.ts'
+import { noStore } from '../plugins/headers.ts'
+import { requirePasskeys } from '../plugins/require-passkeys.ts'
+import { deleteOwnPasskey, listOwnPasskeys, renameOwnPasskey } from '../use-cases/change-passkey.ts'
+import { requireId } from '../users/require-id.ts'
+
+const PasskeyPath = z.object({ passkeyId: z.string() })
+const errors = { '4xx': errorSchema, '5xx': errorSchema } as const
+
+/** `GET /passkeys`, `PATCH` and `DELETE /passkeys/{passkey_id}`: the caller's own. */
+export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  await app.register(noStore)
+  await app.register(requirePasskeys)
+  await app.register(authenticate)
+
+  app.get(
+    '/passkeys',
+    { schema: { summary: 'The own passkeys', response: { 200: z.array(passkeySchema), ...errors } } },
+    async ({ caller }) => (await listOwnPasskeys(deps, caller)).map(toPasskeyView),
+  )
+
+  app.patch(
+    '/passkeys/:passkeyId',
+    {
+      schema: {
+        summary: 'Rename a passkey',
+        params: PasskeyPath,
+        body: z.object({ friendly_name: z.string().optional() }),
+        response: { 200: passkeySchema, ...errors },
+      },
+    },
+    async ({ caller, clientAddress, params, body }) => {
+      const passkeyId = requireId('passkey_id', params.passkeyId)
+      const name = requireFriendlyName(body.friendly_name ?? '')
+      if (name === '') throw validationFailed({ message: 'friendly_name may not be empty' })
+      return toPasskeyView(await renameOwnPasskey(deps, { caller, passkeyId, ip: clientAddress.audit }, name))
+    },
+  )
+
+  app.delete(
+    '/passkeys/:passkeyId',
+    { schema: { summary: 'Delete a passkey', params: PasskeyPath, response: { 204: z.undefined(), ...errors } } },
+    async ({ caller, clientAddress, params }, reply) => {
+      const passkeyId = requireId('passkey_id', params.passkeyId)
+      await deleteOwnPasskey(deps, { caller, passkeyId, ip: clientAddress.audit })
+      return reply.code(204).send()
+    },
+  )
+}

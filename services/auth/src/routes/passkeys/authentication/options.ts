@@ -1,0 +1,26 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { errorSchema } from '../../../error-envelope.ts'
+import { passkeyQuestionSchema, toPasskeyQuestionView } from '../../../passkeys/passkey-view.ts'
+import { noStore } from '../../../plugins/headers.ts'
+import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
+import { askForSignIn } from '../../../use-cases/sign-in-with-passkey.ts'
+
+/** `POST /passkeys/authentication/options` */
+export const passkeyAuthenticationOptionsRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  await app.register(noStore)
+  await app.register(requirePasskeys)
+
+  app.post(
+    '/passkeys/authentication/options',
+    {
+      config: { captcha: true, rateBucket: 'passkey' },
+      schema: {
+        summary: 'Begin to sign in with a passkey',
+        security: [],
+        response: { 200: passkeyQuestionSchema, '4xx': errorSchema, '5xx': errorSchema },
+      },
+    },
+    async () => toPasskeyQuestionView(await askForSignIn(deps)),
+  )
+}

@@ -1,0 +1,38 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorSchema } from '../../../error-envelope.ts'
+import { noStore } from '../../../plugins/headers.ts'
+import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
+import { readSessionOrigin } from '../../../plugins/session-origin.ts'
+import { sessionViewSchema, toSessionView } from '../../../sessions/session-view.ts'
+import { signInWithPasskey } from '../../../use-cases/sign-in-with-passkey.ts'
+import { assertionSchema } from '../../../webauthn/credential.ts'
+
+const VerifyBody = z.object({ challenge_id: z.string(), credential: assertionSchema })
+
+/** `POST /passkeys/authentication/verify` */
+export const passkeyAuthenticationVerifyRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  await app.register(noStore)
+  await app.register(requirePasskeys)
+
+  app.post(
+    '/passkeys/authentication/verify',
+    {
+      config: { rateBucket: 'passkey' },
+      schema: {
+        summary: 'Sign in with what an authenticator has signed',
+        security: [],
+        body: VerifyBody,
+        response: { 200: sessionViewSchema, '4xx': errorSchema, '5xx': errorSchema },
+      },
+    },
+    async (request) => {
+      const { challenge_id: challengeId, credential: response } = request.body
+      return toSessionView(
+        deps,
+        await signInWithPasskey(deps, { challengeId, response, ...readSessionOrigin(request) }),
+      )
+    },
+  )
+}

@@ -1,0 +1,27 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { errorSchema } from '../../../error-envelope.ts'
+import { passkeyQuestionSchema, toPasskeyQuestionView } from '../../../passkeys/passkey-view.ts'
+import { authenticate } from '../../../plugins/authenticate.ts'
+import { noStore } from '../../../plugins/headers.ts'
+import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
+import { askForPasskey } from '../../../use-cases/register-passkey.ts'
+
+/** `POST /passkeys/registration/options` */
+export const passkeyRegistrationOptionsRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  await app.register(noStore)
+  await app.register(requirePasskeys)
+  await app.register(authenticate)
+
+  app.post(
+    '/passkeys/registration/options',
+    {
+      config: { rateBucket: 'passkey' },
+      schema: {
+        summary: 'Begin to add a passkey',
+        response: { 200: passkeyQuestionSchema, '4xx': errorSchema, '5xx': errorSchema },
+      },
+    },
+    async ({ caller }) => toPasskeyQuestionView(await askForPasskey(deps, caller)),
+  )
+}

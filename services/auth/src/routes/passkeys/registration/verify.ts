@@ -1,0 +1,35 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorSchema } from '../../../error-envelope.ts'
+import { passkeySchema, toPasskeyView } from '../../../passkeys/passkey-view.ts'
+import { authenticate } from '../../../plugins/authenticate.ts'
+import { noStore } from '../../../plugins/headers.ts'
+import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
+import { registerPasskey } from '../../../use-cases/register-passkey.ts'
+import { registrationSchema } from '../../../webauthn/credential.ts'
+
+const VerifyBody = z.object({ challenge_id: z.string(), credential: registrationSchema })
+
+/** `POST /passkeys/registration/verify` */
+export const passkeyRegistrationVerifyRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  await app.register(noStore)
+  await app.register(requirePasskeys)
+  await app.register(authenticate)
+
+  app.post(
+    '/passkeys/registration/verify',
+    {
+      config: { rateBucket: 'passkey' },
+      schema: {
+        summary: 'Add the passkey that an authenticator has made',
+        body: VerifyBody,
+        response: { 200: passkeySchema, '4xx': errorSchema, '5xx': errorSchema },
+      },
+    },
+    async ({ caller, clientAddress, body }) => {
+      const { challenge_id: challengeId, credential: response } = body
+      return toPasskeyView(await registerPasskey(deps, { caller, challengeId, response, ip: clientAddress.audit }))
+    },
+  )
+}

@@ -1,0 +1,71 @@
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDeps } from '../deps.ts'
+import { passkeyNotFound } from '../factor-errors.ts'
+import type { Passkey } from '../passkeys/passkey.ts'
+import { deletePasskey, listPasskeys, renamePasskey } from '../passkeys/passkey-repository.ts'
+import type { Admin } from '../sessions/admin.ts'
+import type { Caller } from '../sessions/caller.ts'
+import { requireFactorOwner } from './factor-owner.ts'
+import { findCaller, lockCaller } from './find-caller.ts'
+import { lockManagedUser, type ManagedUser } from './lock-managed-user.ts'
+import { requirePasskeyOwner } from './passkey-owner.ts'
+
+export interface OwnPasskey {
+  readonly caller: Caller
+  readonly passkeyId: string
+  /** For the audit trail. */
+  readonly ip: string
+}
+
+/** The caller's passkeys. */
+export async function listOwnPasskeys(deps: AuthDeps, caller: Caller): Promise<readonly Passkey[]> {
+  const { user } = requireFactorOwner(await findCaller(deps, caller))
+  return listPasskeys(deps.db, user.id)
+}
+
+/** Renames a passkey of the caller. @throws passkeyNotFound, and what requirePasskeyOwner throws */
+export async function renameOwnPasskey(
+  deps: AuthDeps,
+  { caller, passkeyId, ip }: OwnPasskey,
+  friendlyName: string,
+): Promise<Passkey> {
+  return deps.db.transaction().execute(async (trx) => {
+    const { user, session } = await requirePasskeyOwner(trx, await lockCaller(trx, deps, caller))
+    const changes = { friendlyName, now: deps.now() }
+    const passkey = await renamePasskey(trx, { userId: user.id, passkeyId }, changes)
+    if (!passkey) throw passkeyNotFound()
+    const traits = { passkey_id: passkeyId }
+    await recordAudit(trx, deps, { action: 'passkey_updated', actor: user, sessionId: session.id, ip, traits })
+    return passkey
+  })
+}
+
+/** Deletes a passkey of the caller. @throws passkeyNotFound, and what requirePasskeyOwner throws */
+export async function deleteOwnPasskey(deps: AuthDeps, { caller, passkeyId, ip }: OwnPasskey): Promise<void> {
+  await deps.db.transaction().execute(async (trx) => {
+    const { user, session } = await requirePasskeyOwner(trx, await lockCaller(trx, deps, caller))
+    if (!(await deletePasskey(trx, { userId: user.id, passkeyId }))) throw passkeyNotFound()
+    const traits = { passkey_id: passkeyId }
+    await recordAudit(trx, deps, { action: 'passkey_deleted', actor: user, sessionId: session.id, ip, traits })
+  })
+}
+
+export interface PasskeyOfUser extends ManagedUser {
+  readonly admin: Admin
+  readonly passkeyId: string
+  /** For the audit trail. */
+  readonly ip: string
+}
+
+/** Deletes a passkey of a user. @throws userNotFound, passkeyNotFound */
+export async function deletePasskeyAsAdmin(
+  deps: AuthDeps,
+  { admin, passkeyId, ip, ...managed }: PasskeyOfUser,
+): Promise<void> {
+  await deps.db.transaction().execute(async (trx) => {
+    const user = await lockManagedUser(trx, managed)
+    if (!(await deletePasskey(trx, { userId: user.id, passkeyId }))) throw passkeyNotFound()
+    const traits = { user_id: user.id, passkey_id: passkeyId }
+    await recordAudit(trx, deps, { action: 'passkey_deleted', actor: admin.actor, target: user, ip, traits })
+  })
+}

@@ -1,0 +1,16 @@
+import type { Kysely } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import { passkeysNeedSecondFactor } from '../factor-errors.ts'
+import { hasVerifiedFactor } from '../factors/factor-repository.ts'
+import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
+import type { ActiveCaller } from './find-caller.ts'
+
+/**
+ * A caller who may change passkeys: who has a second factor must have shown it, or a stolen password would be enough to
+ * leave a way in behind. @throws sessionNotFound, anonymousNotAllowed, passkeysNeedSecondFactor
+ */
+export async function requirePasskeyOwner(db: Kysely<AuthDatabase>, caller: ActiveCaller): Promise<FactorOwner> {
+  const owner = requireFactorOwner(caller)
+  if (owner.session.aal !== 'aal2' && (await hasVerifiedFactor(db, owner.user.id))) throw passkeysNeedSecondFactor()
+  return owner
+}

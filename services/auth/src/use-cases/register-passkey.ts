@@ -1,0 +1,62 @@
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDeps } from '../deps.ts'
+import { passkeyExists, passkeyRefused, tooManyPasskeys } from '../factor-errors.ts'
+import type { Passkey } from '../passkeys/passkey.ts'
+import { insertPasskeyChallenge, type PasskeyQuestion } from '../passkeys/passkey-challenge-repository.ts'
+import { insertPasskey, listPasskeys } from '../passkeys/passkey-repository.ts'
+import type { Caller } from '../sessions/caller.ts'
+import { askForCreation, verifyCreation } from '../webauthn/ceremony.ts'
+import type { Registration } from '../webauthn/credential.ts'
+import { findCaller, lockCaller } from './find-caller.ts'
+import { requirePasskeyOwner } from './passkey-owner.ts'
+import { requirePasskeyChallenge } from './require-passkey-challenge.ts'
+
+/** Asks the caller's authenticator for a passkey (contract 4.12). @throws tooManyPasskeys, and what requirePasskeyOwner throws */
+export async function askForPasskey(deps: AuthDeps, caller: Caller): Promise<PasskeyQuestion> {
+  const { challengeLifetimeMs: timeoutMs, passkeysMax } = deps.config.webauthn
+  const { user } = await requirePasskeyOwner(deps.db, await findCaller(deps, caller))
+  const passkeys = await listPasskeys(deps.db, user.id)
+  if (passkeys.length >= passkeysMax) throw tooManyPasskeys()
+  const request = await askForCreation(deps, {
+    userId: user.id,
+    account: user.email ?? user.phone ?? user.id,
+    known: passkeys.map(({ credential }) => credential),
+    residentKey: 'required',
+    timeoutMs,
+  })
+  const expiresAt = new Date(deps.now().getTime() + timeoutMs)
+  return insertPasskeyChallenge(deps.db, user.id, { ...request, expiresAt })
+}
+
+export interface RegisterPasskey {
+  readonly caller: Caller
+  readonly challengeId: string
+  readonly response: Registration
+  /** For the audit trail. */
+  readonly ip: string
+}
+
+const USUAL_NAME = 'Passkey'
+
+/**
+ * Keeps the passkey that an authenticator has made. The number of a user's passkeys is judged under their lock.
+ * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, tooManyPasskeys, passkeyExists
+ */
+export async function registerPasskey(deps: AuthDeps, input: RegisterPasskey): Promise<Passkey> {
+  const { caller, challengeId, response, ip } = input
+  const found = await requirePasskeyOwner(deps.db, await findCaller(deps, caller))
+  const challenge = await requirePasskeyChallenge(deps, { challengeId, userId: found.user.id })
+  const credential = await verifyCreation(deps, response, challenge)
+  if (!credential) throw passkeyRefused()
+  return deps.db.transaction().execute(async (trx) => {
+    const { user, session } = await requirePasskeyOwner(trx, await lockCaller(trx, deps, caller))
+    const passkeys = await listPasskeys(trx, user.id)
+    if (passkeys.length >= deps.config.webauthn.passkeysMax) throw tooManyPasskeys()
+    const now = deps.now()
+    const passkey = await insertPasskey(trx, { userId: user.id, friendlyName: USUAL_NAME, credential, now })
+    if (!passkey) throw passkeyExists()
+    const traits = { passkey_id: passkey.id }
+    await recordAudit(trx, deps, { action: 'passkey_created', actor: user, sessionId: session.id, ip, traits })
+    return passkey
+  })
+}

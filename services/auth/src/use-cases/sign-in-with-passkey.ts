@@ -1,0 +1,47 @@
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDeps } from '../deps.ts'
+import { userBanned } from '../errors.ts'
+import { passkeyRefused } from '../factor-errors.ts'
+import { insertPasskeyChallenge, type PasskeyQuestion } from '../passkeys/passkey-challenge-repository.ts'
+import { findPasskeyByCredential, touchPasskey } from '../passkeys/passkey-repository.ts'
+import { createSession } from '../sessions/create-session.ts'
+import type { IssuedSession } from '../sessions/session.ts'
+import type { SessionOrigin } from '../sessions/session-repository.ts'
+import { isBanned } from '../users/user.ts'
+import { lockUserById } from '../users/user-repository.ts'
+import { askForAssertion, verifyAssertion } from '../webauthn/ceremony.ts'
+import type { Assertion } from '../webauthn/credential.ts'
+import { requirePasskeyChallenge } from './require-passkey-challenge.ts'
+
+/** Asks whoever it may be for a passkey (contract 4.12): the answer names no account, so it tells nobody who has one. */
+export async function askForSignIn(deps: AuthDeps): Promise<PasskeyQuestion> {
+  const timeoutMs = deps.config.webauthn.challengeLifetimeMs
+  const request = await askForAssertion(deps, { known: [], timeoutMs })
+  const expiresAt = new Date(deps.now().getTime() + timeoutMs)
+  return insertPasskeyChallenge(deps.db, null, { ...request, expiresAt })
+}
+
+export interface PasskeySignIn extends SessionOrigin {
+  readonly challengeId: string
+  readonly response: Assertion
+}
+
+/**
+ * Signs in by passkey. A passkey that nobody has is answered like one whose signature is wrong.
+ * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, userBanned
+ */
+export async function signInWithPasskey(deps: AuthDeps, input: PasskeySignIn): Promise<IssuedSession> {
+  const { challengeId, response, userAgent, ip } = input
+  const challenge = await requirePasskeyChallenge(deps, { challengeId, userId: null })
+  const passkey = await findPasskeyByCredential(deps.db, response.id)
+  const used = passkey && (await verifyAssertion(deps, { response, challenge }, passkey.credential))
+  if (!passkey || !used) throw passkeyRefused()
+  return deps.db.transaction().execute(async (trx) => {
+    const user = await lockUserById(trx, passkey.userId)
+    if (!user || user.deletedAt !== null) throw passkeyRefused()
+    if (isBanned(user, deps.now())) throw userBanned()
+    if (!(await touchPasskey(trx, { id: passkey.id, counter: used.counter, now: deps.now() }))) throw passkeyRefused()
+    await recordAudit(trx, deps, { action: 'login', actor: user, ip, traits: { provider: 'passkey' } })
+    return createSession(trx, deps, user, { userAgent, ip, method: 'passkey' })
+  })
+}

@@ -1,0 +1,45 @@
+import { z } from 'zod'
+
+/** A public key credential as it is stored; bytes are base64url. */
+export const storedCredentialSchema = z.object({
+  id: z.string(),
+  /** A COSE key. */
+  publicKey: z.string(),
+  /** Of signatures; 0 for authenticators that do not count. */
+  counter: z.int(),
+  transports: z.array(z.string()),
+})
+
+export type StoredCredential = z.output<typeof storedCredentialSchema>
+
+const bytes = z.string().regex(/^[A-Za-z0-9_-]+={0,2}$/)
+const credential = { id: bytes, rawId: bytes, type: z.literal('public-key') }
+
+/** What an authenticator answers when it is asked for a new credential (RegistrationResponseJSON of WebAuthn, level 3). */
+export const registrationSchema = z.object({
+  ...credential,
+  response: z.object({
+    clientDataJSON: bytes,
+    attestationObject: bytes,
+    transports: z.array(z.string().max(32)).max(16).optional(),
+  }),
+})
+
+/** What it answers when it is asked to use one (AuthenticationResponseJSON). */
+export const assertionSchema = z.object({
+  ...credential,
+  response: z.object({
+    clientDataJSON: bytes,
+    authenticatorData: bytes,
+    signature: bytes,
+    userHandle: z.string().nullish(),
+  }),
+})
+
+export type Registration = z.output<typeof registrationSchema>
+export type Assertion = z.output<typeof assertionSchema>
+
+/** What a browser is to hand to an authenticator, as JSON. Its form is the standard's own. */
+export const credentialOptionsSchema = z.record(z.string(), z.unknown())
+
+export type CredentialOptions = z.output<typeof credentialOptionsSchema>

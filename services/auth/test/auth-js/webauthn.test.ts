@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { totpCode } from '../authenticator-app.ts'
+import { type ClientService, dataOf, newPerson, openClientService } from './client-service.ts'
+import { pretendToBeBrowser } from './software-browser.ts'
+
+let service: ClientService
+beforeAll(async () => {
+  service = await openClientService({
+    AUTH_MAILER_AUTOCONFIRM: 'true',
+    AUTH_MFA_WEBAUTHN_ENROLL_ENABLED: 'true',
+    AUTH_MFA_WEBAUTHN_VERIFY_ENABLED: 'true',
+    AUTH_PASSKEY_ENABLED: 'true',
+    AUTH_WEBAUTHN_RP_ID: 'app.example.com',
+    AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'The App',
+    AUTH_WEBAUTHN_RP_ORIGINS: 'https://app.example.com',
+  })
+  pretendToBeBrowser('https://app.example.com')
+})
+afterAll(async () => {
+  vi.unstubAllGlobals()
+  await service.close()
+})
+
+async function signUp() {
+  const client = service.newClient()
+  const { email, password } = newPerson()
+  const { user } = dataOf(await client.signUp({ email, password }))
+  return { client, email, password, userId: user?.id ?? '' }
+}
+
+const levelOf = async (client: ReturnType<ClientService['newClient']>) =>
+  dataOf(await client.mfa.getAuthenticatorAssuranceLevel()).currentLevel
+
+describe('mfa.webauthn', () => {
+  it('registers a key, and asks for it at the next sign-in', async () => {
+    const { client, email, password } = await signUp()
+    const registered = dataOf(await client.mfa.webauthn.register({ friendlyName: 'key' }))
+    expect(registered?.user.factors).toMatchObject([
+      { factor_type: 'webauthn', friendly_name: 'key', status: 'verified' },
+    ])
+    expect(await levelOf(client)).toBe('aal2')
+    const other = service.newClient()
+    dataOf(await other.signInWithPassword({ email, password }))
+    const [factor] = dataOf(await other.mfa.listFactors()).webauthn
+    dataOf(await other.mfa.webauthn.authenticate({ factorId: factor?.id ?? '' }))
+    expect(await levelOf(other)).toBe('aal2')
+    const { currentAuthenticationMethods } = dataOf(await other.mfa.getAuthenticatorAssuranceLevel())
+    expect(currentAuthenticationMethods).toMatchObject([{ method: 'mfa/webauthn' }, { method: 'password' }])
+    expect(dataOf(await other.mfa.unenroll({ factorId: factor?.id ?? '' }))).toEqual({ id: factor?.id })
+  })
+})
+
+describe('passkeys', () => {
+  it('are registered, listed, renamed, used and deleted', async () => {
+    const { client, userId } = await signUp()
+    const registered = dataOf(await client.registerPasskey())
+    expect(dataOf(await client.passkey.list())).toEqual([
+      { id: registered.id, friendly_name: 'Passkey', created_at: registered.created_at },
+    ])
+    const visitor = service.newClient()
+    const signedIn = dataOf(await visitor.signInWithPasskey())
+    expect(signedIn.user?.id).toBe(userId)
+    expect(dataOf(await visitor.getUser()).user.id).toBe(userId)
+    const renamed = dataOf(await client.passkey.update({ passkeyId: registered.id, friendlyName: 'Laptop' }))
+    expect(renamed).toMatchObject({ id: registered.id, friendly_name: 'Laptop', last_used_at: expect.any(String) })
+    expect((await client.passkey.delete({ passkeyId: registered.id })).error).toBeNull()
+    expect((await visitor.signInWithPasskey()).error).toMatchObject({ code: 'webauthn_verification_failed' })
+  })
+
+  it('are the business of admins too', async () => {
+    const { client, userId } = await signUp()
+    const { id } = dataOf(await client.registerPasskey())
+    expect(dataOf(await service.admin.passkey.listPasskeys({ userId }))).toMatchObject([{ id }])
+    expect((await service.admin.passkey.deletePasskey({ userId, passkeyId: id })).error).toBeNull()
+    expect(dataOf(await client.passkey.list())).toEqual([])
+  })
+
+  it('ask for the second factor before they are changed', async () => {
+    const { client, email, password } = await signUp()
+    const { id, totp } = dataOf(await client.mfa.enroll({ factorType: 'totp' }))
+    dataOf(await client.mfa.challengeAndVerify({ factorId: id, code: totpCode(totp.secret, new Date()) }))
+    const other = service.newClient()
+    dataOf(await other.signInWithPassword({ email, password }))
+    expect((await other.registerPasskey()).error).toMatchObject({ code: 'insufficient_aal', status: 403 })
+    dataOf(await client.registerPasskey())
+  })
+})

@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto'
+import type { MailApp } from '../mail-app.ts'
+import { createAuthenticator } from '../software-authenticator.ts'
+import { type ErrorCase, type ErrorCases, post } from './error-case.ts'
+import { ask, PASSKEYS } from './factor-errors.ts'
+import type { SignedIn } from './session-errors.ts'
+
+const START = '/passkeys/registration/options'
+const FINISH = '/passkeys/registration/verify'
+const settings = PASSKEYS
+
+/** What somebody is told of the passkey that they have just made. */
+const finish = (
+  prepare: (asked: Registration, service: MailApp, person: SignedIn) => Promise<object> | object,
+): ErrorCase =>
+  ask(
+    async (person, service) => {
+      const { challenge_id, options } = (await service.post(START, {}, person.headers)).json()
+      const asked = { challenge_id, credential: createAuthenticator().create(options) }
+      return post(FINISH, await prepare(asked, service, person), person.headers)
+    },
+    { settings },
+  )
+
+interface Registration {
+  readonly challenge_id: string
+  readonly credential: ReturnType<ReturnType<typeof createAuthenticator>['create']>
+}
+
+/** Errors of passkeys. */
+export const passkeyErrors: ErrorCases = {
+  passkeysNeedSecondFactor: [
+    ask(
+      async ({ user, headers }, { deps }) => {
+        const factor = { user_id: user.id, factor_type: 'totp', status: 'verified' }
+        await deps.db.insertInto('mfa_factors').values(factor).execute()
+        return post(START, {}, headers)
+      },
+      { settings },
+    ),
+  ],
+  passkeyNotFound: [
+    ask(({ headers }) => ({ method: 'DELETE', url: `/passkeys/${randomUUID()}`, headers }), { settings }),
+  ],
+  passkeyChallengeNotFound: [finish((asked) => ({ ...asked, challenge_id: randomUUID() }))],
+  passkeyChallengeExpired: [
+    finish(async (asked, { deps }) => {
+      const query = deps.db.updateTable('webauthn_challenges').set({ expires_at: new Date(0) })
+      await query.where('id', '=', asked.challenge_id).execute()
+      return asked
+    }),
+  ],
+  passkeyRefused: [
+    finish((asked) => ({
+      ...asked,
+      credential: createAuthenticator('https://evil.test').create({ challenge: 'AAAA', rp: { id: 'app.example.com' } }),
+    })),
+  ],
+  passkeyExists: [
+    finish(async (asked, { deps }) => {
+      const { id: user_id } = await deps.db
+        .insertInto('users')
+        .values({ aud: 'authenticated', role: 'authenticated' })
+        .returning('id')
+        .executeTakeFirstOrThrow()
+      const credential = { credential_id: asked.credential.id, public_key: '', sign_count: 0n, transports: '[]' }
+      await deps.db
+        .insertInto('webauthn_credentials')
+        .values({ user_id, friendly_name: 'x', ...credential })
+        .execute()
+      return asked
+    }),
+  ],
+  tooManyPasskeys: [
+    finish(async (asked, { deps }, { user }) => {
+      const credential = { credential_id: randomUUID(), public_key: '', sign_count: 0n, transports: '[]' }
+      const values = { user_id: user.id, friendly_name: 'x', ...credential }
+      await deps.db.insertInto('webauthn_credentials').values(values).execute()
+      return asked
+    }),
+  ],
+}
