@@ -2,13 +2,14 @@ import type { FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { hashToken } from '../invitations/invitation.ts'
-import { invitationPage, PAGE_POLICY } from '../invitations/invitation-page.ts'
+import { invitationPage } from '../invitations/invitation-page.ts'
 import { callAcceptInvitation, findInvitation } from '../invitations/invitation-repository.ts'
+import { pageHeaders } from '../pages/page.ts'
 import { refuseBeyond } from '../plugins/refuse-beyond.ts'
 
 const InvitationParams = z.object({ token: z.string() })
 /** The address is the secret: no other site may learn it. */
-const PAGE_HEADERS = { 'content-security-policy': PAGE_POLICY, 'referrer-policy': 'no-referrer' }
+const PAGE_HEADERS = pageHeaders()
 
 /**
  * Where the link in the mail of an invitation leads: a page for people. Whoever tries tokens is stopped like one who tries
@@ -21,7 +22,7 @@ export const invitationsRoutes: FastifyPluginAsyncZod = async (app) => {
     const invitation = await findInvitation(lanes, hashToken(token))
     if (!invitation) await refuseGuess(reply.request.ip)
     const { status, html } = invitationPage(invitation)
-    return reply.code(status).headers(PAGE_HEADERS).type('text/html; charset=utf-8').send(html)
+    return reply.code(status).headers(PAGE_HEADERS).send(html)
   }
   app.get('/invitations/:token', { schema: { hide: true, params: InvitationParams } }, ({ params: { token } }, reply) =>
     show(token, reply),

@@ -1,0 +1,12 @@
+import { expect, it } from 'vitest'
+import { html } from './html.ts'
+
+it('escapes every value but HTML, which it takes as it is', () => {
+  const name = `<b onclick="x">'&'`
+  expect(html`<p title="${name}">${name}</p>`.html).toBe(
+    '<p title="&lt;b onclick=&quot;x&quot;&gt;&#39;&amp;&#39;">&lt;b onclick=&quot;x&quot;&gt;&#39;&amp;&#39;</p>',
+  )
+  expect(html`<p>${html`<b>${1}</b>`}${[html`<i>${'<'}</i>`, html`<i></i>`]}${undefined}</p>`.html).toBe(
+    '<p><b>1</b><i>&lt;</i><i></i></p>',
+  )
+})

@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest'
+import { moneyOf, orderDigest, orderProblem, toDescriptor } from './order.ts'
+import { PaymentBody } from './payment-body.ts'
+
+const now = new Date('2026-11-20T12:00:00.000Z')
+const eur = { currency: 'EUR', exponent: 2, value: 900 }
+const order = (changes: object = {}) =>
+  PaymentBody.parse({
+    ...{ integration: { key: 'ABC' }, amount: eur },
+    card: { number: 'n', code: 'c', expiry: { month: 1, year: 2030 } },
+    ...changes,
+  })
+const scheduled = (date: string) => ({ amount: eur, scheduled: date })
+const repeated = (first?: string, count?: number) => ({
+  amount: eur,
+  repeat: { first, count, interval: { unit: 'week' } },
+})
+
+describe('orderProblem', () => {
+  it.each<[object, string | undefined]>([
+    [{}, undefined],
+    [{ amount: undefined, unplanned: { customer: true } }, undefined],
+    [{ plan: [scheduled('2026-11-20T12:00:00.001Z')] }, undefined],
+    [{ plan: [scheduled('2026-11-20T12:00:00.000Z')] }, 'plan.0.scheduled must be in the future'],
+    [
+      { plan: [scheduled('2027-01-01T00:00:00Z'), scheduled('2027-01-01T00:00:00Z')] },
+      'plan.1.scheduled must be later than the entry before it',
+    ],
+    [
+      { plan: [scheduled('2027-01-01T00:00:00Z'), repeated('2026-12-31T00:00:00Z')] },
+      'plan.1.repeat.first must be later than the entry before it',
+    ],
+    [{ plan: [scheduled('2027-01-01T00:00:00Z'), repeated('2027-01-01T00:00:00-01:00')] }, undefined],
+    [{ plan: [repeated(undefined, 2), repeated('2020-01-01T00:00:00Z')] }, undefined],
+    [{ plan: [repeated(), repeated('2030-01-01T00:00:00Z')] }, 'plan.0.repeat.count is required before another entry'],
+    [
+      { plan: [{ ...repeated(), amount: { ...eur, currency: 'XXX' } }] },
+      'plan.0.amount.currency must be a currency that can be charged',
+    ],
+  ])('of %j is %j', (changes, problem) => {
+    expect(orderProblem(order(changes), now)).toBe(problem)
+  })
+})
+
+describe('orderDigest', () => {
+  it('is that of what the customer agreed to, and of nothing else', () => {
+    const digest = (changes: object = {}, jti = 'jti') => orderDigest(order(changes), jti).toString('hex')
+    const same = [
+      digest(),
+      digest({ text: 'ab', custom: 1, hints: ['h'], reference: 'r' }),
+      digest({ integration: { key: 'abc' } }),
+    ]
+    expect(new Set(same).size).toBe(1)
+    const others = [
+      digest({ integration: { key: 'ABD' } }),
+      digest({ amount: { ...eur, value: 901 } }),
+      digest({ amount: undefined, unplanned: { merchant: true } }),
+      digest({ card: { number: 'n', code: 'c', expiry: { month: 2, year: 2030 } } }),
+      digest({ unplanned: { merchant: true } }),
+      digest({ plan: [repeated()] }),
+      digest({}, 'other'),
+    ]
+    expect(new Set([same[0], ...others]).size).toBe(8)
+  })
+})
+
+it('moneyOf: rounds what is finer than the currency up, and is nothing where only a card is verified', () => {
+  expect(moneyOf({ amount: { currency: 'EUR', exponent: 3, value: 1_851 } }, 'DKK')).toEqual({
+    currency: 'EUR',
+    amount: 186,
+  })
+  expect(moneyOf({ amount: undefined }, 'DKK')).toEqual({ currency: 'DKK', amount: 0 })
+})
+
+it.each([
+  ['Crème brûlée', 'Creme brulee'],
+  ['Ærø ☕ x', '?r? ? x'],
+  ['1234567890123456789012345', '1234567890123456789012'],
+  ['\u0301\u0301', undefined],
+  ['a\u0301', undefined],
+  ['é'.repeat(30), 'e'.repeat(22)],
+])('toDescriptor: %j is %j', (text, descriptor) => {
+  expect(toDescriptor(text)).toBe(descriptor)
+})
