@@ -11,6 +11,7 @@ import { createMoveStock } from './inventory/0016-create-move-stock.ts'
 import { createReserve } from './inventory/0017-create-reserve.ts'
 import { createExpiry } from './inventory/0018-create-expiry.ts'
 import { guardStock } from './inventory/0019-guard-stock.ts'
+import { mendClaimKey } from './inventory/0020-mend-claim-key.ts'
 import type { MigrationSources } from './migration.ts'
 
 /** The migrations of the inventory service, in the order in which they run. */
@@ -28,4 +29,5 @@ export const inventoryMigrations: MigrationSources = {
   '0017-create-reserve': createReserve,
   '0018-create-expiry': createExpiry,
   '0019-guard-stock': guardStock,
+  '0020-mend-claim-key': mendClaimKey,
 }

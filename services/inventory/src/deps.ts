@@ -12,7 +12,11 @@ import { observeConnections } from '@trestle/service/observe-connections.ts'
 import type { Kysely } from 'kysely'
 import type { InventoryConfig } from './config.ts'
 import type { InventoryTables } from './database.ts'
+import { createStockMetrics, type StockMetrics } from './stock/stock-metrics.ts'
 import { serviceVersion } from './version.ts'
+
+/** How long `claim_key` waits. */
+const KEY_WAIT_MS = 5_000
 
 /** What the routes and use cases of the inventory work with. */
 export interface InventoryDeps {
@@ -23,6 +27,7 @@ export interface InventoryDeps {
   readonly names: Names
   readonly log: ServiceLogger
   readonly metrics: Metrics
+  readonly stockMetrics: StockMetrics
   readonly tracing: Tracing
   readonly readiness: Readiness
 }
@@ -58,6 +63,8 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
     poolSize: config.databasePoolSize,
     role: config.databaseRole,
     statementTimeoutMs: config.databaseStatementTimeoutMs,
+    // A repeated request waits for the first one before it waits for anything else.
+    writeTimeoutMs: KEY_WAIT_MS + config.databaseStatementTimeoutMs,
     lockTimeoutMs: Math.ceil(config.databaseStatementTimeoutMs / 2),
     prepared: config.databasePrepared,
     onConnectionError: (error) => log.logger.warn({ err: error }, 'database connection lost'),
@@ -71,6 +78,7 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
     ...{ config, names, log, metrics, tracing, readiness },
     db: database.db,
     lanes: database.lanes,
+    stockMetrics: createStockMetrics(metrics.meter),
     close: async () => {
       await Promise.all([metrics.close(), tracing.close()])
       await database.close()

@@ -9,11 +9,36 @@ export const validationError = defineError(400, 'VALIDATION_ERROR', 'The request
 export const notFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The resource you requested does not exist.')
 export const productNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The product you requested does not exist.')
 export const userNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The user you requested does not exist.')
+export const locationNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The location you requested does not exist.')
+export const movementNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The movement you requested does not exist.')
+export const reservationNotFound = defineError(
+  404,
+  'RESOURCE_NOT_FOUND',
+  'The reservation you requested does not exist.',
+)
 export const methodNotAllowed = defineError(405, 'NOT_ALLOWED', 'The method is not allowed here.')
 export const requestTimeout = defineError(408, 'BAD_REQUEST', 'The request took too long to arrive.')
 export const duplicateSku = defineError(409, 'CONFLICT', 'A product with this sku already exists.')
 export const productInStock = defineError(409, 'CONFLICT', 'There is still stock of this product.')
 export const preconditionFailed = defineError(412, 'PRECONDITION_FAILED', 'The product has another version by now.')
+export const duplicateCode = defineError(409, 'CONFLICT', 'A location with this code already exists.')
+export const locationHasStock = defineError(409, 'CONFLICT', 'The location still has stock.')
+export const locationInactive = defineError(409, 'CONFLICT', 'The location is not active: it takes no stock.')
+/** `details.available` is how much there is. */
+export const insufficientStock = defineError(409, 'INSUFFICIENT_STOCK', 'There is not enough stock available.')
+/** `details.current` is how much there is on hand. */
+export const staleQuantity = defineError(409, 'STALE_QUANTITY', 'The quantity on hand is not the expected one.')
+export const quantityAboveLimit = defineError(409, 'CONFLICT', 'The quantity on hand would be above 1000000000000.')
+/** The message says what became of it. */
+export const reservationOver = defineError(409, 'CONFLICT', 'The reservation is over.')
+/** `details.remaining` is how much is left. */
+export const aboveRemaining = defineError(409, 'CONFLICT', 'Less than this quantity is left of the reservation.')
+export const keyRunning = defineError(
+  409,
+  'CONFLICT',
+  'A request with this Idempotency-Key is still being carried out.',
+  { 'Retry-After': '1' },
+)
 export const payloadTooLarge = defineError(413, 'PAYLOAD_TOO_LARGE', 'The request body is too large.')
 export const uriTooLong = defineError(414, 'URI_TOO_LONG', 'The URL is too long.')
 export const unsupportedMediaType = defineError(
@@ -22,6 +47,7 @@ export const unsupportedMediaType = defineError(
   'The body must be application/json or application/x-www-form-urlencoded, in UTF-8 and without Content-Encoding.',
 )
 export const preconditionRequired = defineError(428, 'PRECONDITION_REQUIRED', 'This change needs the header If-Match.')
+export const keyMismatch = defineError(422, 'VERIFICATION_ERROR', 'This Idempotency-Key was used for another request.')
 export const headersTooLarge = defineError(431, 'BAD_REQUEST', 'The header of the request is too large.')
 export const serverError = defineError(
   500,

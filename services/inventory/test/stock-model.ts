@@ -1,8 +1,8 @@
-import type { MoveRefusal } from '../src/movements/move-repository.ts'
 import { effectOf, type MovementLine } from '../src/movements/movement.ts'
 import type { NewReservation, ReservationStatus } from '../src/reservations/reservation.ts'
-import type { CommitRefusal, ReserveRefusal } from '../src/reservations/reservation-repository.ts'
+import type { CommitRefusal } from '../src/reservations/reservation-repository.ts'
 import { book, type Quantities } from '../src/stock/level.ts'
+import type { MoveRefusal, ReserveRefusal } from '../src/stock/stock-refusals.ts'
 
 // The rules of stock in TypeScript: what the functions of the database must do.
 

@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import { type Answer, answerOf } from '../idempotency/answer.ts'
 import { type Caller, type CallerColumns, callerColumns, callerRow } from '../idempotency/caller.ts'
 import type { Level } from '../stock/level-view.ts'
+import type { MoveRefusal } from '../stock/stock-refusals.ts'
 import { effectOf, type MovementLine } from './movement.ts'
 
 /** What was written: the rows of the ledger, and the levels after them. */
@@ -12,15 +13,6 @@ export interface MovedStock {
   readonly ids: readonly number[]
   readonly levels: readonly Level[]
 }
-
-/** Why stock cannot be moved. */
-export type MoveRefusal =
-  | 'product-not-found'
-  | 'location-not-found'
-  | 'location-inactive'
-  | 'insufficient-stock'
-  | 'stale-quantity'
-  | 'above-limit'
 
 const moveQuery = prepare('move_stock', (p: CallerColumns & { lines: string }) =>
   answerOf<MovedStock, MoveRefusal>(sql`${sql.table('move_stock')}(${callerRow(p)}, ${p.lines}::json)`),

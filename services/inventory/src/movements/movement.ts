@@ -1,5 +1,9 @@
+export const LINE_TYPES = ['receive', 'ship', 'adjust', 'count', 'transfer'] as const
+
 /** What a line of a request does, and what happens to reservations. */
-export type MovementType = MovementLine['type'] | 'reserve' | 'release' | 'expire'
+export const MOVEMENT_TYPES = [...LINE_TYPES, 'reserve', 'release', 'expire'] as const
+
+export type MovementType = (typeof MOVEMENT_TYPES)[number]
 
 /** One line of a request. Quantities are whole numbers up to `QUANTITY_MAX`. */
 export type MovementLine = (
@@ -47,4 +51,22 @@ export function effectOf(line: MovementLine): LineEffect {
     case 'transfer':
       return { locationId: line.fromLocationId, toLocationId: line.toLocationId, change: -line.quantity }
   }
+}
+
+/** A row of the ledger. */
+export interface Movement {
+  readonly id: number
+  readonly productId: number
+  readonly locationId: number
+  readonly type: MovementType
+  readonly onHandDelta: number
+  readonly reservedDelta: number
+  readonly onHandAfter: number
+  readonly reservedAfter: number
+  readonly reason: string | null
+  readonly reference: string | null
+  readonly transferId: number | null
+  readonly reservationId: number | null
+  readonly actor: string | null
+  readonly createdAt: Date
 }

@@ -9,6 +9,12 @@ export abstract class InventoryController extends Controller<InventoryDeps> {
     const request = fastifyRequestOf(this.request)
     request.logFields = { ...request.logFields, ...fields }
   }
+
+  /** Tells of what was done in the log line; of what was done before, in a header. */
+  protected noteRepeat(verdict: 'done' | 'replayed', fields: Readonly<Record<string, unknown>>): void {
+    if (verdict === 'done') this.note(fields)
+    else this.response.headers.set('idempotent-replayed', 'true')
+  }
 }
 
 /** The request of the server that the controllers are mounted in. */

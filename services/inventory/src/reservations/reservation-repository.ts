@@ -1,13 +1,12 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
+import type { InventoryTables } from '../database.ts'
 import { type Answer, answerOf } from '../idempotency/answer.ts'
 import { type Caller, type CallerColumns, callerColumns, callerRow } from '../idempotency/caller.ts'
+import type { ReserveRefusal } from '../stock/stock-refusals.ts'
 import type { NewReservation, ReservationStatus } from './reservation.ts'
 import type { Reservation } from './reservation-view.ts'
-
-/** Why stock cannot be reserved. */
-export type ReserveRefusal = 'product-not-found' | 'location-not-found' | 'insufficient-stock'
 
 /** Why reserved stock cannot be shipped: there is no such reservation, it is over, or less remains. */
 export type CommitRefusal = 'not-found' | 'above-remaining' | Exclude<ReservationStatus, 'active'>
@@ -36,6 +35,46 @@ const expireQuery = prepare(
   'expire_reservations',
   (p: { limit: number }) => sql<{ expired: number }>`SELECT ${sql.table('expire_reservations')}(${p.limit}) AS expired`,
 )
+
+/** Which reservations: those that meet all of these. */
+export interface ReservationFilters {
+  readonly productId?: number | undefined
+  readonly locationId?: number | undefined
+  readonly status?: ReservationStatus | undefined
+  readonly reference?: string | undefined
+}
+
+const RESERVATION = sql`${sql.table('reservation_json')}(r) AS reservation`
+
+const findQuery = prepare(
+  'find_reservation',
+  (p: { id: number }) =>
+    sql<{ reservation: Reservation }>`SELECT ${RESERVATION} FROM ${sql.table('reservations')} r WHERE r.id = ${p.id}`,
+)
+
+/** A reservation, or undefined. */
+export async function findReservation(lanes: Lanes, id: number): Promise<Reservation | undefined> {
+  return (await lanes.read.first(findQuery, { id }))?.reservation
+}
+
+/** Reservations with an id above `after`, by id, at most `limit`. */
+export async function listReservations(
+  db: Kysely<InventoryTables>,
+  { productId, locationId, status, reference }: ReservationFilters,
+  { after, limit }: { readonly after: number; readonly limit: number },
+): Promise<Reservation[]> {
+  const conditions = [
+    sql`r.id > ${after}`,
+    productId !== undefined && sql`r.product_id = ${productId}`,
+    locationId !== undefined && sql`r.location_id = ${locationId}`,
+    status !== undefined && sql`r.status = ${status}`,
+    reference !== undefined && sql`r.reference = ${reference}`,
+  ].filter((condition) => condition !== false)
+  const { rows } = await sql<{ reservation: Reservation }>`
+    SELECT ${RESERVATION} FROM ${sql.table('reservations')} r
+    WHERE ${sql.join(conditions, sql` AND `)} ORDER BY r.id LIMIT ${limit}`.execute(db)
+  return rows.map(({ reservation }) => reservation)
+}
 
 /** Reserves what is available. */
 export function callReserve(

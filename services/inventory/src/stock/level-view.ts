@@ -17,3 +17,14 @@ export const LevelView = z
   .meta({ id: 'Level' })
 
 export type Level = z.infer<typeof LevelView>
+
+/** What there is of a product: the sums over all locations, and each of them. */
+export const ProductStockView = z
+  .object({
+    productId: z.int().min(1),
+    ...{ onHand: z.int().min(0), reserved: z.int().min(0), available: z.int().min(0) },
+    locations: z.array(LevelView),
+  })
+  .meta({ id: 'ProductStock' })
+
+export type ProductStock = z.infer<typeof ProductStockView>

@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
+import { stockRequests } from '../../test/stock-requests.ts'
+
+let inventory: TestInventory
+let requests: ReturnType<typeof stockRequests>
+beforeAll(async () => {
+  inventory = await startInventory()
+  requests = stockRequests(inventory)
+})
+afterAll(() => inventory.close())
+
+const get = (url: string) => requests.get(url)
+const post = (body: object | string, headers = {}) => requests.send('POST', '/locations', body, headers)
+const MAIN = { id: 1, code: 'MAIN', name: 'Main warehouse', active: true }
+const error = (statusCode: number, type: string, description: string) => ({
+  statusCode,
+  error: { type, description },
+})
+const absent = error(404, 'RESOURCE_NOT_FOUND', 'The location you requested does not exist.')
+const taken = error(409, 'CONFLICT', 'A location with this code already exists.')
+
+describe('GET /locations', () => {
+  it('200: the one that there is to begin with', async () => {
+    const response = await get('/locations')
+    expect(response.json()).toEqual({ statusCode: 200, data: [MAIN] })
+    expect(response.headers).toMatchObject({ link: '</locations>; rel="first"', 'cache-control': 'no-store' })
+  })
+
+  it('200: pages by id', async () => {
+    const ids = [1, await requests.addLocation(), await requests.addLocation()]
+    const seen: number[] = []
+    for (let url: string | undefined = '/locations?limit=2'; url; ) {
+      const { headers, body } = await get(url)
+      seen.push(...JSON.parse(body).data.map(({ id }: { id: number }) => id))
+      url = /<([^>]+)>; rel="next"/.exec(String(headers.link))?.[1]
+    }
+    expect(seen).toEqual(ids)
+  })
+
+  it.each(['limit=0', 'cursor=x', 'code=MAIN'])('400: refuses ?%s', async (query) => {
+    expect((await get(`/locations?${query}`)).json()).toMatchObject({ error: { type: 'VALIDATION_ERROR' } })
+  })
+})
+
+describe('POST /locations', () => {
+  it('201: confirms with the new id', async () => {
+    const response = await post({ code: 'SHOP.1_a-b', name: 'Laden in Zürich', active: false })
+    const { id } = response.json().data
+    expect(response.statusCode).toBe(201)
+    expect(response.json()).toEqual({ statusCode: 201, data: { id, message: `Location ${id} was created.` } })
+    expect(response.headers.location).toBe(`/locations/${id}`)
+    expect((await get(`/locations/${id}`)).json()).toEqual({
+      statusCode: 200,
+      data: { id, code: 'SHOP.1_a-b', name: 'Laden in Zürich', active: false },
+    })
+  })
+
+  it('201: takes a form', async () => {
+    const response = await inventory.app.inject({
+      method: 'POST',
+      url: '/locations',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      payload: 'code=FORM&name=A+form&active=no',
+    })
+    const { id } = response.json().data
+    expect((await get(`/locations/${id}`)).json().data).toEqual({ id, code: 'FORM', name: 'A form', active: false })
+  })
+
+  it('409: refuses a code that a location has, of many requests all but one', async () => {
+    const answers = await Promise.all(Array.from({ length: 50 }, () => post({ code: 'RACE', name: 'x' })))
+    const refused = answers.filter(({ statusCode }) => statusCode !== 201)
+    expect(refused).toHaveLength(49)
+    for (const answer of refused) expect([answer.statusCode, answer.json()]).toEqual([409, taken])
+  })
+
+  it('201: with a key, once', async () => {
+    const key = { 'idempotency-key': 'new-location' }
+    const first = await post({ code: 'ONCE', name: 'x' }, key)
+    const again = await post({ name: 'x', code: 'ONCE' }, key)
+    expect([again.statusCode, again.body, again.headers.location]).toEqual([201, first.body, first.headers.location])
+    expect([first.headers['idempotent-replayed'], again.headers['idempotent-replayed']]).toEqual([undefined, 'true'])
+    expect((await post({ code: 'OTHER', name: 'x' }, key)).json()).toEqual(
+      error(422, 'VERIFICATION_ERROR', 'This Idempotency-Key was used for another request.'),
+    )
+  })
+
+  it.each<[object, string, string]>([
+    [{ name: 'x' }, 'code', 'is required'],
+    [{ code: 'A' }, 'name', 'is required'],
+    [{ code: '', name: 'x' }, 'code', 'must be 1 to 64 letters, digits, dots, underscores and hyphens'],
+    [{ code: 'A B', name: 'x' }, 'code', 'must be 1 to 64 letters, digits, dots, underscores and hyphens'],
+    [{ code: 'Ä', name: 'x' }, 'code', 'must be 1 to 64 letters, digits, dots, underscores and hyphens'],
+    [{ code: 'A\n', name: 'x' }, 'code', 'must be 1 to 64 letters, digits, dots, underscores and hyphens'],
+    [{ code: 'A'.repeat(65), name: 'x' }, 'code', 'must be 1 to 64 letters, digits, dots, underscores and hyphens'],
+    [{ code: 7, name: 'x' }, 'code', 'must be a string'],
+    [{ code: 'A', name: '' }, 'name', 'must not be empty'],
+    [{ code: 'A', name: 'x'.repeat(256) }, 'name', 'must have at most 255 characters'],
+    [{ code: 'A', name: 'a\0' }, 'name', 'must not hold U+0000 or half a surrogate pair'],
+    [{ code: 'A', name: 'x', active: 'perhaps' }, 'active', 'must be true or false'],
+    [{ code: 'A', name: 'x', id: 7 }, 'id', 'is not known here'],
+  ])('400: refuses %j, path "%s"', async (body, path, message) => {
+    const response = await post(body)
+    expect(response.statusCode).toBe(400)
+    expect(response.json()).toEqual({
+      statusCode: 400,
+      error: { type: 'VALIDATION_ERROR', description: `${path}: ${message}`, issues: [{ path, message }] },
+    })
+  })
+
+  it.each(['a b', '', 'x'.repeat(256), 'ä'])('400: refuses the key "%s"', async (key) => {
+    const response = await post({ code: 'K', name: 'x' }, { 'idempotency-key': Buffer.from(key).toString('latin1') })
+    expect(response.json()).toMatchObject({ statusCode: 400, error: { issues: [{ path: 'Idempotency-Key' }] } })
+  })
+})
+
+describe('GET /locations/:locationId', () => {
+  it('200: one location', async () => {
+    expect((await get('/locations/1')).json()).toEqual({ statusCode: 200, data: MAIN })
+  })
+
+  it('404: an id that none has', async () => {
+    const response = await get('/locations/9007199254740991')
+    expect([response.statusCode, response.json()]).toEqual([404, absent])
+  })
+
+  it.each(['0', '01', 'abc', '9007199254740992'])('400: %s is no id', async (id) => {
+    expect((await get(`/locations/${id}`)).json()).toMatchObject({ error: { issues: [{ path: 'locationId' }] } })
+  })
+})
+
+describe('PATCH /locations/:locationId', () => {
+  const patch = (id: number, body: object) => requests.send('PATCH', `/locations/${id}`, body)
+
+  it('200: changes what is given', async () => {
+    const id = await requests.addLocation()
+    expect((await patch(id, { active: false })).json().data).toMatchObject({ id, name: 'A shelf', active: false })
+    const response = await patch(id, { code: 'NEW', name: 'Renamed' })
+    const location = { id, code: 'NEW', name: 'Renamed', active: false }
+    expect([response.statusCode, response.json()]).toEqual([200, { statusCode: 200, data: location }])
+    expect((await patch(id, {})).json().data).toEqual(location)
+  })
+
+  it('409: refuses the code of another', async () => {
+    const response = await patch(await requests.addLocation(), { code: 'MAIN' })
+    expect([response.statusCode, response.json()]).toEqual([409, taken])
+  })
+
+  it('404: an id that none has', async () => {
+    const response = await patch(9_007_199_254_740_991, { name: 'x' })
+    expect([response.statusCode, response.json()]).toEqual([404, absent])
+  })
+
+  it('400: refuses what it does not know, and what is no name', async () => {
+    expect((await patch(1, { deleted: true })).json()).toMatchObject({ error: { issues: [{ path: 'deleted' }] } })
+    expect((await patch(1, { name: null })).json()).toMatchObject({ error: { issues: [{ path: 'name' }] } })
+  })
+})
+
+describe('DELETE /locations/:locationId', () => {
+  const remove = (id: number) => requests.send('DELETE', `/locations/${id}`)
+
+  it('204: the id is gone, the code free again', async () => {
+    const id = await requests.addLocation()
+    const { code } = (await get(`/locations/${id}`)).json().data
+    const response = await remove(id)
+    expect([response.statusCode, response.body]).toEqual([204, ''])
+    expect((await get(`/locations/${id}`)).statusCode).toBe(404)
+    expect((await remove(id)).json()).toEqual(absent)
+    expect((await post({ code, name: 'x' })).statusCode).toBe(201)
+  })
+
+  it('409: keeps a location that has stock', async () => {
+    const [productId, locationId] = [await requests.addProduct(), await requests.addLocation()]
+    await requests.move({ type: 'receive', productId, locationId, quantity: 1 })
+    const response = await remove(locationId)
+    expect([response.statusCode, response.json()]).toEqual([
+      409,
+      error(409, 'CONFLICT', 'The location still has stock.'),
+    ])
+  })
+})

@@ -1,0 +1,102 @@
+import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
+import { z } from 'zod'
+import { duplicateCode, locationHasStock, locationNotFound } from '../errors.ts'
+import { FreeText } from '../http/free-text.ts'
+import { RecordId } from '../http/record-id.ts'
+import { callerOf } from '../http/request-caller.ts'
+import { outage, repeatable } from '../http/responses.ts'
+import { listBody, listEnvelope, recordBody, recordEnvelope } from '../list-envelope.ts'
+import { deleteLocation, findLocation, listLocations, updateLocation } from '../locations/location-repository.ts'
+import { LocationCreatedView, LocationView } from '../locations/location-view.ts'
+import { cutPage, listingById, PageKeywords, positionById, readPage } from '../paging/page-query.ts'
+import { InventoryController } from '../plugins/inventory-controller.ts'
+import { createLocation } from '../use-cases/create-location.ts'
+
+const Code = z
+  .string({ error: 'must be a string' })
+  .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, underscores and hyphens')
+const Active = p.bool().meta({ description: 'Whether it takes stock' })
+const codeTaken = { 409: 'Another location has this code' } as const
+
+/** /locations, /locations/{locationId} */
+export class Default extends InventoryController {
+  static GET = [
+    accepts({
+      keywords: PageKeywords,
+      returns: listEnvelope(LocationView),
+      responses: outage,
+      summary: 'List locations by id',
+    }),
+    accepts({
+      path: [RecordId],
+      names: ['locationId'],
+      returns: recordEnvelope(LocationView, 200),
+      responses: outage,
+      summary: 'Get a location',
+    }),
+  ]
+  GET(...args: Args<typeof Default.GET>): Promise<RawJson> {
+    return args.length === 1 ? this.#list(args[0]) : this.#find(args[0])
+  }
+
+  static POST = accepts({
+    keywords: z.object({ code: Code, name: FreeText, active: Active.default(true) }),
+    status: 201,
+    returns: recordEnvelope(LocationCreatedView, 201),
+    responses: { ...codeTaken, ...repeatable },
+    summary: 'Create a location',
+  })
+  async POST(...[location]: Args<typeof Default.POST>): Promise<RawJson> {
+    const caller = callerOf(this.request, '/locations', location)
+    const { verdict, body } = await createLocation(this.application.context, caller, location)
+    this.noteRepeat(verdict, { event: 'location.created', location_id: body.id })
+    this.response.headers.set('location', `/locations/${body.id}`)
+    return recordBody(201, JSON.stringify({ ...body, message: `Location ${body.id} was created.` }))
+  }
+
+  static PATCH = accepts({
+    path: [RecordId],
+    names: ['locationId'],
+    keywords: z.object({ code: Code.optional(), name: FreeText.optional(), active: Active.optional() }),
+    returns: recordEnvelope(LocationView, 200),
+    responses: { ...codeTaken, ...outage },
+    summary: 'Change a location',
+  })
+  async PATCH(...[id, change]: Args<typeof Default.PATCH>): Promise<RawJson> {
+    const location = await updateLocation(this.application.context, id, change)
+    if (location === 'duplicate-code') throw duplicateCode()
+    if (!location) throw locationNotFound()
+    this.note({ event: 'location.updated', location_id: id })
+    return recordBody(200, JSON.stringify(location))
+  }
+
+  static DELETE = accepts({
+    path: [RecordId],
+    names: ['locationId'],
+    status: 204,
+    responses: { 409: 'The location still has stock', ...outage },
+    summary: 'Delete a location',
+  })
+  async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
+    const deleted = await deleteLocation(this.application.context, id)
+    if (deleted === 'has-stock') throw locationHasStock()
+    if (!deleted) throw locationNotFound()
+    this.note({ event: 'location.deleted', location_id: id })
+  }
+
+  async #list(keywords: PageKeywords): Promise<RawJson> {
+    const { lanes, config } = this.application.context
+    const listing = listingById('/locations')
+    const { limit, after } = readPage(listing, config, keywords)
+    const found = await listLocations(lanes, Number(after?.[0] ?? 0), limit + 1)
+    const { rows, link } = cutPage(listing, { limit, query: this.request.query }, found, positionById)
+    this.response.headers.set('link', link)
+    return listBody(rows.map((location) => JSON.stringify(location)))
+  }
+
+  async #find(id: number): Promise<RawJson> {
+    const location = await findLocation(this.application.context.lanes, id)
+    if (!location) throw locationNotFound()
+    return recordBody(200, JSON.stringify(location))
+  }
+}

@@ -1,0 +1,376 @@
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
+import { stockRequests } from '../../test/stock-requests.ts'
+
+let inventory: TestInventory
+let requests: ReturnType<typeof stockRequests>
+let productId: number
+let locationId: number
+let otherId: number
+beforeAll(async () => {
+  inventory = await startInventory()
+  requests = stockRequests(inventory)
+  ;[productId, locationId, otherId] = [
+    await requests.addProduct(),
+    await requests.addLocation(),
+    await requests.addLocation(),
+  ]
+})
+afterAll(() => inventory.close())
+
+const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+const ABSENT = 9_007_199_254_740_991
+const get = (url: string) => requests.get(url)
+const move = (body: object | string, headers?: Record<string, string>) => requests.move(body, headers)
+const at = () => ({ productId, locationId })
+const level = (onHand: number, reserved = 0, place = at()) => ({
+  ...{ ...place, onHand, reserved, available: onHand - reserved, updatedAt: TIME },
+})
+/** A product of its own, with so much on hand. */
+async function begin(onHand: number): Promise<void> {
+  productId = await requests.addProduct()
+  if (onHand > 0) await move({ type: 'receive', ...at(), quantity: onHand })
+}
+const error = (statusCode: number, type: string, description: string, details = {}) => ({
+  statusCode,
+  error: { type, description, ...details },
+})
+const insufficient = (available: number, details = {}) =>
+  error(409, 'INSUFFICIENT_STOCK', 'There is not enough stock available.', { available, ...details })
+
+describe('POST /movements', () => {
+  it('201: answers what was written, and the level after it', async () => {
+    await begin(0)
+    const response = await move({ type: 'receive', ...at(), quantity: 10, reason: 'New', reference: 'PO-7' })
+    const { id } = response.json().data
+    expect(response.statusCode).toBe(201)
+    expect(response.json()).toEqual({ statusCode: 201, data: { id, ids: [id], levels: [level(10)] } })
+    expect(response.headers).toMatchObject({
+      location: `/movements/${id}`,
+      'content-type': 'application/json; charset=utf-8',
+      'cache-control': 'no-store',
+    })
+    expect((await get(`/movements/${id}`)).json()).toEqual({
+      statusCode: 200,
+      data: {
+        ...{ id, ...at(), type: 'receive', onHandDelta: 10, reservedDelta: 0, onHandAfter: 10, reservedAfter: 0 },
+        ...{ reason: 'New', reference: 'PO-7', transferId: null, reservationId: null, actor: null, createdAt: TIME },
+      },
+    })
+  })
+
+  it.each<[object, number]>([
+    [{ type: 'ship', quantity: 10 }, 0],
+    [{ type: 'ship', quantity: 3, expectedOnHand: 10 }, 7],
+    [{ type: 'adjust', delta: -10, reason: 'broken' }, 0],
+    [{ type: 'adjust', delta: 5, reason: 'found' }, 15],
+    [{ type: 'count', quantity: 0 }, 0],
+    [{ type: 'count', quantity: 10 }, 10],
+    [{ type: 'count', quantity: 1_000_000_000_000 }, 1_000_000_000_000],
+    [{ type: 'receive', quantity: 999_999_999_990 }, 1_000_000_000_000],
+  ])('201: %j of 10 leaves %i', async (line, onHand) => {
+    await begin(10)
+    const response = await move({ ...line, ...at() })
+    expect(response.json().data.levels).toEqual([level(onHand)])
+    expect(response.statusCode).toBe(201)
+  })
+
+  it('201: a transfer is two rows of one number', async () => {
+    await begin(10)
+    const response = await move({
+      ...{ type: 'transfer', productId, fromLocationId: locationId, toLocationId: otherId, quantity: 4 },
+    })
+    const { ids, levels } = response.json().data
+    expect(levels).toEqual([level(6), level(4, 0, { productId, locationId: otherId })])
+    const rows = await Promise.all(ids.map(async (id: number) => (await get(`/movements/${id}`)).json().data))
+    expect(rows).toMatchObject([
+      { type: 'transfer', locationId, onHandDelta: -4, onHandAfter: 6, transferId: ids[0] },
+      { type: 'transfer', locationId: otherId, onHandDelta: 4, onHandAfter: 4, transferId: ids[0] },
+    ])
+  })
+
+  it('201: lines are carried out in their order', async () => {
+    await begin(0)
+    const response = await move({
+      lines: [
+        { type: 'receive', ...at(), quantity: 5 },
+        { type: 'ship', ...at(), quantity: 4, expectedOnHand: 5 },
+        { type: 'count', ...at(), quantity: 9 },
+      ],
+    })
+    const { id, ids, levels } = response.json().data
+    expect([ids.length, ids[0], levels]).toEqual([3, id, [level(9)]])
+  })
+
+  it('409: all lines or none', async () => {
+    await begin(3)
+    const before = await inventory.query('SELECT count(*) FROM inventory.movements')
+    const response = await move({
+      lines: [
+        { type: 'receive', productId, locationId: otherId, quantity: 5 },
+        { type: 'ship', ...at(), quantity: 4 },
+      ],
+    })
+    expect([response.statusCode, response.json()]).toEqual([409, insufficient(3, { line: 1 })])
+    expect(await inventory.query('SELECT count(*) FROM inventory.movements')).toEqual(before)
+    expect((await get(`/stock/${productId}`)).json().data.locations).toEqual([level(3)])
+  })
+
+  it.each<[object, object]>([
+    [{ type: 'ship', quantity: 11 }, insufficient(8)],
+    [{ type: 'ship', quantity: 9 }, insufficient(8)],
+    [{ type: 'adjust', delta: -9, reason: 'broken' }, insufficient(8)],
+    [{ type: 'count', quantity: 1 }, insufficient(8)],
+    [
+      { type: 'ship', quantity: 1, expectedOnHand: 9 },
+      error(409, 'STALE_QUANTITY', 'The quantity on hand is not the expected one.', { current: 10 }),
+    ],
+    [
+      { type: 'receive', quantity: 1_000_000_000_000 },
+      error(409, 'CONFLICT', 'The quantity on hand would be above 1000000000000.'),
+    ],
+  ])('409: %j of 10 with 2 reserved is refused', async (line, body) => {
+    await begin(10)
+    await requests.reserve({ ...at(), quantity: 2 })
+    const response = await move({ ...line, ...at() })
+    expect([response.statusCode, response.json()]).toEqual([409, body])
+    expect((await get(`/stock/${productId}`)).json().data.locations).toEqual([level(10, 2)])
+  })
+
+  it('409: an inactive location takes no stock, but gives it', async () => {
+    await begin(10)
+    await requests.send('PATCH', `/locations/${locationId}`, { active: false })
+    const body = error(409, 'CONFLICT', 'The location is not active: it takes no stock.')
+    for (const line of [
+      { type: 'receive', quantity: 1 },
+      { type: 'adjust', delta: 1, reason: 'found' },
+      { type: 'count', quantity: 11 },
+    ]) {
+      const response = await move({ ...line, ...at() })
+      expect([response.statusCode, response.json()]).toEqual([409, body])
+    }
+    expect((await move({ type: 'ship', ...at(), quantity: 1 })).statusCode).toBe(201)
+    await requests.send('PATCH', `/locations/${locationId}`, { active: true })
+  })
+
+  it.each(['receive', 'ship', 'count'])('404: %s of what there is not', async (type) => {
+    const product = error(404, 'RESOURCE_NOT_FOUND', 'The product you requested does not exist.')
+    const location = error(404, 'RESOURCE_NOT_FOUND', 'The location you requested does not exist.')
+    const levels = await inventory.query('SELECT count(*) FROM inventory.stock_levels')
+    expect((await move({ type, productId: ABSENT, locationId, quantity: 1 })).json()).toEqual(product)
+    expect((await move({ type, productId, locationId: ABSENT, quantity: 1 })).json()).toEqual(location)
+    expect(await inventory.query('SELECT count(*) FROM inventory.stock_levels')).toEqual(levels)
+  })
+
+  it('201: with a key, once, and the same answer again', async () => {
+    await begin(10)
+    const key = { 'idempotency-key': 'ship-once' }
+    const line = { type: 'ship', ...at(), quantity: 4 }
+    const first = await move(line, key)
+    await move({ type: 'ship', ...at(), quantity: 1 })
+    const again = await move(line, key)
+    expect([again.statusCode, again.body, again.headers.location]).toEqual([201, first.body, first.headers.location])
+    expect([first.headers['idempotent-replayed'], again.headers['idempotent-replayed']]).toEqual([undefined, 'true'])
+    const other = await requests.reserve({ ...at(), quantity: 1 }, key)
+    expect([other.statusCode, other.json()]).toEqual([
+      422,
+      error(422, 'VERIFICATION_ERROR', 'This Idempotency-Key was used for another request.'),
+    ])
+    expect((await get(`/stock/${productId}`)).json().data.onHand).toBe(5)
+  })
+
+  it('201: of many requests with one key one is carried out', async () => {
+    await begin(10)
+    const key = { 'idempotency-key': 'ship-race' }
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, () => move({ type: 'ship', ...at(), quantity: 1 }, key)),
+    )
+    expect(new Set(answers.map(({ statusCode, body }) => `${statusCode} ${body}`)).size).toBe(1)
+    expect((await get(`/stock/${productId}`)).json().data.onHand).toBe(9)
+  })
+
+  it('409: while the first request with a key still runs', async () => {
+    await begin(10)
+    const line = { type: 'ship', ...at(), quantity: 1 }
+    const client = new pg.Client({ connectionString: inventory.databaseUrl })
+    await client.connect()
+    await client.query('BEGIN')
+    await client.query(
+      `INSERT INTO inventory.idempotency_keys (subject, key, path, request_hash) VALUES ('', 'busy', '', $1)`,
+      [Buffer.alloc(32)],
+    )
+    const response = await move(line, { 'idempotency-key': 'busy' })
+    await client.query('ROLLBACK')
+    await client.end()
+    expect([response.statusCode, response.headers['retry-after'], response.json()]).toEqual([
+      409,
+      '1',
+      error(409, 'CONFLICT', 'A request with this Idempotency-Key is still being carried out.'),
+    ])
+    expect((await move(line, { 'idempotency-key': 'busy' })).statusCode).toBe(201)
+  })
+
+  it.each<[object, string, string]>([
+    [{}, 'type', 'is required'],
+    [{ type: 'steal', quantity: 1 }, 'type', 'must be one of receive, ship, adjust, count, transfer'],
+    [{ type: 'receive', locationId: 1, quantity: 1 }, 'productId', 'is required'],
+    [{ type: 'receive', productId: 1, quantity: 1 }, 'locationId', 'is required'],
+    [{ type: 'receive', productId: 1, locationId: 1 }, 'quantity', 'is required'],
+    [{ type: 'receive', productId: 1, locationId: 1, quantity: 0 }, 'quantity', 'must be at least 1'],
+    [{ type: 'ship', productId: 1, locationId: 1, quantity: -1 }, 'quantity', 'must be at least 0'],
+    [{ type: 'ship', productId: 1, locationId: 1, quantity: 1.5 }, 'quantity', 'must be a whole number'],
+    [{ type: 'ship', productId: 1, locationId: 1, quantity: '01' }, 'quantity', 'must be a whole number'],
+    [{ type: 'ship', productId: 1, locationId: 1, quantity: 1e12 + 1 }, 'quantity', 'must be at most 1000000000000'],
+    [{ type: 'ship', productId: 0, locationId: 1, quantity: 1 }, 'productId', 'must be at least 1'],
+    [{ type: 'ship', productId: 'a', locationId: 1, quantity: 1 }, 'productId', 'must be a whole number'],
+    [{ type: 'ship', productId: null, locationId: 1, quantity: 1 }, 'productId', 'must be a whole number'],
+    [{ type: 'adjust', productId: 1, locationId: 1, delta: 1 }, 'reason', 'is required'],
+    [{ type: 'adjust', productId: 1, locationId: 1, delta: 0, reason: 'x' }, 'delta', 'must not be 0'],
+    [
+      { type: 'adjust', productId: 1, locationId: 1, quantity: 1, delta: 1, reason: 'x' },
+      'quantity',
+      'is of another type of movement',
+    ],
+    [{ type: 'count', productId: 1, locationId: 1, quantity: -1 }, 'quantity', 'must be at least 0'],
+    [
+      { type: 'transfer', productId: 1, fromLocationId: 1, toLocationId: 1, quantity: 1 },
+      'toLocationId',
+      'must be another location than fromLocationId',
+    ],
+    [{ type: 'transfer', productId: 1, fromLocationId: 1, quantity: 1 }, 'toLocationId', 'is required'],
+    [{ type: 'ship', productId: 1, locationId: 1, quantity: 1, reason: '' }, 'reason', 'must not be empty'],
+    [
+      { type: 'ship', productId: 1, locationId: 1, quantity: 1, reference: 'x'.repeat(256) },
+      'reference',
+      'must have at most 255 characters',
+    ],
+    [
+      { type: 'ship', productId: 1, locationId: 1, quantity: 1, expectedOnHand: -1 },
+      'expectedOnHand',
+      'must be at least 0',
+    ],
+    [{ type: 'ship', productId: 1, locationId: 1, quantity: 1, id: 7 }, 'id', 'is not known here'],
+    [{ lines: [] }, 'lines', 'must have 1 to 100 lines'],
+    [
+      { lines: Array.from({ length: 101 }, () => ({ type: 'count', productId: 1, locationId: 1, quantity: 0 })) },
+      'lines',
+      'must have 1 to 100 lines',
+    ],
+    [{ lines: 'x' }, 'lines', 'must be a list'],
+    [{ lines: { type: 'ship' } }, 'lines', 'must be a list'],
+    [{ lines: [{ type: 'ship', productId: 1, locationId: 1, quantity: 0 }] }, 'lines.0.quantity', 'must be at least 1'],
+    [{ lines: [{ type: 'ship', productId: 1, locationId: 1, quantity: 1, x: 1 }] }, 'lines.0.x', 'is not known here'],
+    [
+      { lines: [{ type: 'ship', productId: 1, locationId: 1, quantity: 1 }], type: 'ship' },
+      'type',
+      'must not stand beside lines',
+    ],
+  ])('400: refuses %j, path "%s"', async (body, path, message) => {
+    const response = await move(body)
+    expect(response.statusCode).toBe(400)
+    expect(response.json()).toMatchObject({
+      statusCode: 400,
+      error: { type: 'VALIDATION_ERROR', description: `${path}: ${message}` },
+    })
+    expect(response.json().error.issues[0]).toEqual({ path, message })
+  })
+
+  it.each(['[]', '"x"', 'null', '{"type":'])('400: refuses the body %s', async (body) => {
+    expect((await move(body)).json()).toMatchObject({ statusCode: 400, error: { type: 'BAD_REQUEST' } })
+  })
+})
+
+describe('GET /movements', () => {
+  let ids: number[]
+  beforeAll(async () => {
+    await begin(0)
+    ids = []
+    for (let count = 1; count <= 7; count++) {
+      const place = { productId, locationId: count % 2 === 0 ? otherId : locationId }
+      const response = await move({ type: 'receive', ...place, quantity: count, reference: `order ${count % 3}` })
+      ids.unshift(response.json().data.id)
+    }
+    const [last] = ids
+    const response = await move({ type: 'ship', productId, locationId: otherId, quantity: 1, reference: 'shipment' })
+    ids.unshift(response.json().data.id)
+    expect(last).toBeDefined()
+  })
+  const list = async (query: string) => {
+    const response = await get(`/movements?productId=${productId}${query}`)
+    const next = /<([^>]+)>; rel="next"/.exec(String(response.headers.link))?.[1]
+    return { next, ids: response.json().data.map(({ id }: { id: number }) => id) }
+  }
+  const every = (...places: number[]) => places.map((place) => ids[place])
+
+  it('200: newest first', async () => {
+    expect((await list('')).ids).toEqual(ids)
+  })
+
+  it.each([1, 3, 8])('200: pages of %i show each once, while others are added', async (limit) => {
+    const seen: number[] = []
+    for (let url: string | undefined = `/movements?productId=${productId}&limit=${limit}&type=receive`; url; ) {
+      const response = await get(url)
+      seen.push(...response.json().data.map(({ id }: { id: number }) => id))
+      url = /<([^>]+)>; rel="next"/.exec(String(response.headers.link))?.[1]
+      await move({ type: 'count', ...at(), quantity: 50 })
+    }
+    expect(seen).toEqual(ids.slice(1))
+  })
+
+  it('200: by place, type and reference, all of them together', async () => {
+    expect((await list(`&locationId=${otherId}`)).ids).toEqual(every(0, 2, 4, 6))
+    expect((await list('&type=ship')).ids).toEqual(every(0))
+    expect((await list('&reference=order+1')).ids).toEqual(every(1, 4, 7))
+    expect((await list(`&reference=order+1&locationId=${otherId}`)).ids).toEqual(every(4))
+    expect((await list("&reference=' OR true --")).ids).toEqual([])
+    expect((await get('/movements?reference=shipment')).json().data).toHaveLength(1)
+  })
+
+  it('200: by time, from one to before the other', async () => {
+    const { createdAt } = (await get(`/movements/${ids[3]}`)).json().data
+    const before = await list(`&type=receive&to=${createdAt}`)
+    const since = await list(`&type=receive&from=${createdAt.replace('Z', '%2B00:00')}`)
+    expect([...since.ids, ...before.ids]).toEqual(ids.slice(1))
+    expect(since.ids).toContain(ids[3])
+    expect((await get('/movements?from=2999-01-01T00:00:00Z')).json()).toEqual({ statusCode: 200, data: [] })
+  })
+
+  it.each([
+    'productId=0',
+    'type=steal',
+    'from=yesterday',
+    'to=2026-01-01',
+    'limit=501',
+    'cursor=x',
+    'actor=x',
+    'type=ship&type=ship',
+  ])('400: refuses ?%s', async (query) => {
+    expect((await get(`/movements?${query}`)).json()).toMatchObject({ error: { type: 'VALIDATION_ERROR' } })
+  })
+
+  it('400: refuses the cursor of other filters', async () => {
+    const { next = '' } = await list('&limit=1')
+    const response = await get(next.replace(`productId=${productId}`, 'productId=1'))
+    expect(response.json()).toMatchObject({ error: { issues: [{ path: 'cursor' }] } })
+  })
+})
+
+describe('GET /movements/:movementId', () => {
+  it('404: an id that none has', async () => {
+    const response = await get(`/movements/${ABSENT}`)
+    expect([response.statusCode, response.json()]).toEqual([
+      404,
+      error(404, 'RESOURCE_NOT_FOUND', 'The movement you requested does not exist.'),
+    ])
+  })
+
+  it.each(['0', 'abc', '1.0'])('400: %s is no id', async (id) => {
+    expect((await get(`/movements/${id}`)).json()).toMatchObject({ error: { issues: [{ path: 'movementId' }] } })
+  })
+
+  it('405: nothing changes the ledger', async () => {
+    const response = await requests.send('DELETE', '/movements/1')
+    expect([response.statusCode, response.headers.allow]).toEqual([405, 'GET, HEAD, OPTIONS'])
+  })
+})

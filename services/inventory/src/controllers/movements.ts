@@ -1,0 +1,78 @@
+import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
+import type { z } from 'zod'
+import { movementNotFound } from '../errors.ts'
+import { FreeText } from '../http/free-text.ts'
+import { RecordId } from '../http/record-id.ts'
+import { callerOf } from '../http/request-caller.ts'
+import { outage, repeatable } from '../http/responses.ts'
+import { listBody, listEnvelope, recordBody, recordEnvelope } from '../list-envelope.ts'
+import { MOVEMENT_TYPES } from '../movements/movement.ts'
+import { MovementBody } from '../movements/movement-body.ts'
+import { findMovement, listMovements } from '../movements/movement-repository.ts'
+import { MovedView, MovementView, movementJson } from '../movements/movement-view.ts'
+import { cutPage, listingById, PageKeywords, positionById, readPage } from '../paging/page-query.ts'
+import { InventoryController } from '../plugins/inventory-controller.ts'
+import { moveStock } from '../use-cases/move-stock.ts'
+
+const ListKeywords = PageKeywords.extend({
+  productId: RecordId.optional(),
+  locationId: RecordId.optional(),
+  type: p.oneOf(...MOVEMENT_TYPES).optional(),
+  reference: FreeText.optional(),
+  from: p.date().optional().meta({ description: 'Movements since this time' }),
+  to: p.date().optional().meta({ description: 'Movements before this time' }),
+})
+
+/** /movements, /movements/{movementId} */
+export class Default extends InventoryController {
+  static GET = [
+    accepts({
+      keywords: ListKeywords,
+      returns: listEnvelope(MovementView),
+      responses: outage,
+      summary: 'List movements, newest first',
+    }),
+    accepts({
+      path: [RecordId],
+      names: ['movementId'],
+      returns: recordEnvelope(MovementView, 200),
+      responses: outage,
+      summary: 'Get a movement',
+    }),
+  ]
+  GET(...args: Args<typeof Default.GET>): Promise<RawJson> {
+    return args.length === 1 ? this.#list(args[0]) : this.#find(args[0])
+  }
+
+  static POST = accepts({
+    keywords: MovementBody,
+    status: 201,
+    returns: recordEnvelope(MovedView, 201),
+    responses: { 409: 'Not enough stock, another quantity than expected, or the location is inactive', ...repeatable },
+    summary: 'Move stock',
+    description: 'One movement, or up to 100 of them in `lines`, which are carried out in their order, all or none.',
+  })
+  async POST(...[lines]: Args<typeof Default.POST>): Promise<RawJson> {
+    const caller = callerOf(this.request, '/movements', lines)
+    const { verdict, body } = await moveStock(this.application.context, caller, lines)
+    this.noteRepeat(verdict, { event: 'stock.moved', movement_ids: body.ids })
+    this.response.headers.set('location', `/movements/${body.id}`)
+    return recordBody(201, JSON.stringify(body))
+  }
+
+  async #list({ limit: rows, cursor, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {
+    const { db, config } = this.application.context
+    const listing = { ...listingById('/movements'), selection: JSON.stringify(filters) }
+    const { limit, after } = readPage(listing, config, { limit: rows, cursor })
+    const found = await listMovements(db, filters, { after: Number(after?.[0] ?? 0), limit: limit + 1 })
+    const page = cutPage(listing, { limit, query: this.request.query }, found, positionById)
+    this.response.headers.set('link', page.link)
+    return listBody(page.rows.map(movementJson))
+  }
+
+  async #find(id: number): Promise<RawJson> {
+    const movement = await findMovement(this.application.context.lanes, id)
+    if (!movement) throw movementNotFound()
+    return recordBody(200, movementJson(movement))
+  }
+}

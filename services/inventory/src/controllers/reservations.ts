@@ -1,0 +1,119 @@
+import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
+import { z } from 'zod'
+import { reservationNotFound } from '../errors.ts'
+import { FreeText } from '../http/free-text.ts'
+import { RecordId } from '../http/record-id.ts'
+import { callerOf } from '../http/request-caller.ts'
+import { outage, repeatable } from '../http/responses.ts'
+import { listBody, listEnvelope, recordBody, recordEnvelope } from '../list-envelope.ts'
+import { cutPage, listingById, PageKeywords, positionById, readPage } from '../paging/page-query.ts'
+import { InventoryController } from '../plugins/inventory-controller.ts'
+import { RESERVATION_STATUSES } from '../reservations/reservation.ts'
+import { findReservation, listReservations } from '../reservations/reservation-repository.ts'
+import { ReservationView } from '../reservations/reservation-view.ts'
+import { QUANTITY_MAX } from '../stock/level.ts'
+import { commitReservation } from '../use-cases/commit-reservation.ts'
+import { releaseReservation } from '../use-cases/release-reservation.ts'
+import { reserveStock } from '../use-cases/reserve-stock.ts'
+
+const SECONDS_MAX = 2_592_000
+
+const Quantity = p.int({ min: 1, max: QUANTITY_MAX })
+
+const ListKeywords = PageKeywords.extend({
+  productId: RecordId.optional(),
+  locationId: RecordId.optional(),
+  status: p.oneOf(...RESERVATION_STATUSES).optional(),
+  reference: FreeText.optional(),
+})
+
+const ReservationBody = z.object({
+  productId: RecordId,
+  locationId: RecordId,
+  quantity: Quantity,
+  expiresInSeconds: p
+    .int({ min: 1, max: SECONDS_MAX })
+    .optional()
+    .meta({ description: 'After this time it is given back by itself; without it, never' }),
+  reference: FreeText.optional().meta({ description: 'A document of the client, to find the reservation by' }),
+})
+
+/** /reservations, /reservations/{reservationId}, /reservations/commit/{reservationId} */
+export class Default extends InventoryController {
+  static GET = [
+    accepts({
+      keywords: ListKeywords,
+      returns: listEnvelope(ReservationView),
+      responses: outage,
+      summary: 'List reservations by id',
+    }),
+    accepts({
+      path: [RecordId],
+      names: ['reservationId'],
+      returns: recordEnvelope(ReservationView, 200),
+      responses: outage,
+      summary: 'Get a reservation',
+    }),
+  ]
+  GET(...args: Args<typeof Default.GET>): Promise<RawJson> {
+    return args.length === 1 ? this.#list(args[0]) : this.#find(args[0])
+  }
+
+  static POST = accepts({
+    keywords: ReservationBody,
+    status: 201,
+    returns: recordEnvelope(ReservationView, 201),
+    responses: { 409: 'Not enough stock is available', ...repeatable },
+    summary: 'Reserve stock',
+  })
+  async POST(...[wanted]: Args<typeof Default.POST>): Promise<RawJson> {
+    const caller = callerOf(this.request, '/reservations', wanted)
+    const { verdict, body } = await reserveStock(this.application.context, caller, wanted)
+    this.noteRepeat(verdict, { event: 'reservation.created', reservation_id: body.id })
+    this.response.headers.set('location', `/reservations/${body.id}`)
+    return recordBody(201, JSON.stringify(body))
+  }
+
+  static POST_commit = accepts({
+    path: [RecordId],
+    names: ['reservationId'],
+    keywords: z.object({ quantity: Quantity.optional().meta({ description: 'Without it, all that remains' }) }),
+    returns: recordEnvelope(ReservationView, 200),
+    responses: { 409: 'The reservation is over, or less remains', ...repeatable },
+    summary: 'Ship what is reserved',
+  })
+  async POST_commit(...[id, { quantity }]: Args<typeof Default.POST_commit>): Promise<RawJson> {
+    const caller = callerOf(this.request, `/reservations/commit/${id}`, { quantity })
+    const { verdict, body } = await commitReservation(this.application.context, caller, { id, quantity })
+    this.noteRepeat(verdict, { event: 'reservation.committed', reservation_id: id })
+    return recordBody(200, JSON.stringify(body))
+  }
+
+  static DELETE = accepts({
+    path: [RecordId],
+    names: ['reservationId'],
+    status: 204,
+    responses: { 409: 'The reservation is committed or has expired', ...outage },
+    summary: 'Release a reservation',
+  })
+  async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
+    await releaseReservation(this.application.context, null, id)
+    this.note({ event: 'reservation.released', reservation_id: id })
+  }
+
+  async #list({ limit: rows, cursor, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {
+    const { db, config } = this.application.context
+    const listing = { ...listingById('/reservations'), selection: JSON.stringify(filters) }
+    const { limit, after } = readPage(listing, config, { limit: rows, cursor })
+    const found = await listReservations(db, filters, { after: Number(after?.[0] ?? 0), limit: limit + 1 })
+    const page = cutPage(listing, { limit, query: this.request.query }, found, positionById)
+    this.response.headers.set('link', page.link)
+    return listBody(page.rows.map((reservation) => JSON.stringify(reservation)))
+  }
+
+  async #find(id: number): Promise<RawJson> {
+    const reservation = await findReservation(this.application.context.lanes, id)
+    if (!reservation) throw reservationNotFound()
+    return recordBody(200, JSON.stringify(reservation))
+  }
+}

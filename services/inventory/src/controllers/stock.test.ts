@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
+import { stockRequests } from '../../test/stock-requests.ts'
+
+let inventory: TestInventory
+let requests: ReturnType<typeof stockRequests>
+let products: number[]
+let locations: number[]
+beforeAll(async () => {
+  inventory = await startInventory()
+  requests = stockRequests(inventory)
+  products = [await requests.addProduct(), await requests.addProduct(), await requests.addProduct()]
+  locations = [1, await requests.addLocation(), await requests.addLocation()]
+  await requests.move({
+    lines: products.flatMap((productId, product) =>
+      locations.map((locationId, location) => ({
+        ...{ type: 'receive', productId, locationId, quantity: 10 * product + location + 1 },
+      })),
+    ),
+  })
+  await requests.reserve({ productId: products[0], locationId: 1, quantity: 1 })
+})
+afterAll(() => inventory.close())
+
+const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+const ABSENT = 9_007_199_254_740_991
+const get = (url: string, headers?: Record<string, string>) => requests.get(url, headers)
+const level = (product: number, location: number) => {
+  const onHand = 10 * product + location + 1
+  const reserved = product === 0 && location === 0 ? 1 : 0
+  const place = { productId: products[product], locationId: locations[location] }
+  return { ...place, onHand, reserved, available: onHand - reserved, updatedAt: TIME }
+}
+const every = () => [0, 1, 2].flatMap((product) => [0, 1, 2].map((location) => level(product, location)))
+const missing = (noun: string) => ({
+  statusCode: 404,
+  error: { type: 'RESOURCE_NOT_FOUND', description: `The ${noun} you requested does not exist.` },
+})
+
+describe('GET /stock', () => {
+  it('200: levels by product and location', async () => {
+    const response = await get('/stock')
+    expect(response.json()).toEqual({ statusCode: 200, data: every() })
+    expect(response.headers.link).toBe('</stock>; rel="first"')
+  })
+
+  it.each([1, 2, 4, 9])('200: pages of %i show each once', async (limit) => {
+    const seen: object[] = []
+    for (let url: string | undefined = `/stock?limit=${limit}&below=1000`; url; ) {
+      const response = await get(url)
+      seen.push(...response.json().data)
+      url = /<([^>]+)>; rel="next"/.exec(String(response.headers.link))?.[1]
+    }
+    expect(seen).toEqual(every())
+  })
+
+  it('200: by product, location, sku and what is available, all of them together', async () => {
+    const list = async (query: string) => (await get(`/stock?${query}`)).json().data
+    const { sku } = (await get(`/products/${products[1]}`)).json().data
+    expect(await list(`productId=${products[1]}`)).toEqual([level(1, 0), level(1, 1), level(1, 2)])
+    expect(await list('locationId=1')).toEqual([level(0, 0), level(1, 0), level(2, 0)])
+    expect(await list(`sku=${sku}`)).toEqual([level(1, 0), level(1, 1), level(1, 2)])
+    expect(await list('below=2')).toEqual([level(0, 0)])
+    expect(await list('below=3')).toEqual([level(0, 0), level(0, 1)])
+    expect(await list(`below=13&sku=${sku}&locationId=${locations[1]}`)).toEqual([level(1, 1)])
+    expect(await list('sku=none')).toEqual([])
+    expect(await list('below=0')).toEqual([])
+  })
+
+  it.each(['below=-1', 'below=1.5', 'productId=a', 'sku=', 'limit=501', 'cursor=x', 'q=x'])(
+    '400: refuses ?%s',
+    async (query) => {
+      expect((await get(`/stock?${query}`)).json()).toMatchObject({ error: { type: 'VALIDATION_ERROR' } })
+    },
+  )
+})
+
+describe('GET /stock/:productId', () => {
+  it('200: the sums over all locations, and each', async () => {
+    expect((await get(`/stock/${products[0]}`)).json()).toEqual({
+      statusCode: 200,
+      data: {
+        ...{ productId: products[0], onHand: 6, reserved: 1, available: 5 },
+        locations: [level(0, 0), level(0, 1), level(0, 2)],
+      },
+    })
+  })
+
+  it('200: nothing of a new product', async () => {
+    const productId = await requests.addProduct()
+    const data = { productId, onHand: 0, reserved: 0, available: 0, locations: [] }
+    expect((await get(`/stock/${productId}`)).json()).toEqual({ statusCode: 200, data })
+  })
+
+  it('404: a product that there is not', async () => {
+    const response = await get(`/stock/${ABSENT}`)
+    expect([response.statusCode, response.json()]).toEqual([404, missing('product')])
+  })
+})
+
+describe('GET /stock/:productId/:locationId', () => {
+  it('200: the level with a validator, 304 for who has it, another after a change', async () => {
+    const url = `/stock/${products[2]}/1`
+    const response = await get(url)
+    const etag = String(response.headers.etag)
+    expect(response.json()).toEqual({ statusCode: 200, data: level(2, 0) })
+    expect(response.headers['cache-control']).toBe('no-cache')
+    expect(etag).toMatch(new RegExp(`^"s${products[2]}-1-\\d{16}"$`))
+    const unchanged = await get(url, { 'if-none-match': etag })
+    expect([unchanged.statusCode, unchanged.body, unchanged.headers.etag]).toEqual([304, '', etag])
+    await requests.move({ type: 'count', productId: products[2], locationId: 1, quantity: 21 })
+    const counted = await get(url, { 'if-none-match': etag })
+    expect([counted.statusCode, counted.json().data]).toEqual([200, level(2, 0)])
+    expect(counted.headers.etag).not.toBe(etag)
+  })
+
+  it('200: zeroes where there was never any', async () => {
+    const productId = await requests.addProduct()
+    const response = await get(`/stock/${productId}/1`)
+    expect(response.json()).toEqual({
+      statusCode: 200,
+      data: { productId, locationId: 1, onHand: 0, reserved: 0, available: 0, updatedAt: null },
+    })
+    expect(response.headers.etag).toBe(`"s${productId}-1-0"`)
+  })
+
+  it('404: a product or a location that there is not', async () => {
+    expect((await get(`/stock/${ABSENT}/1`)).json()).toEqual(missing('product'))
+    expect((await get(`/stock/${products[0]}/${ABSENT}`)).json()).toEqual(missing('location'))
+    expect((await get(`/stock/${products[0]}/1/2`)).statusCode).toBe(404)
+  })
+
+  it.each(['/stock/0/1', '/stock/1/x', '/stock/01'])('400: %s', async (url) => {
+    expect((await get(url)).json()).toMatchObject({ statusCode: 400, error: { type: 'VALIDATION_ERROR' } })
+  })
+})
+
+describe('what is deleted', () => {
+  it('has no stock any more', async () => {
+    const [productId, locationId] = [await requests.addProduct(), await requests.addLocation()]
+    for (const quantity of [1, 0]) await requests.move({ type: 'count', productId, locationId, quantity })
+    expect((await get(`/stock?locationId=${locationId}`)).json().data).toHaveLength(1)
+    await requests.send('DELETE', `/locations/${locationId}`)
+    expect((await get(`/stock?locationId=${locationId}`)).json().data).toEqual([])
+    expect((await get(`/stock/${productId}`)).json().data.locations).toEqual([])
+    expect((await get(`/stock/${productId}/${locationId}`)).json()).toEqual(missing('location'))
+  })
+})

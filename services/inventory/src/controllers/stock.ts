@@ -1,0 +1,84 @@
+import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
+import type { z } from 'zod'
+import { locationNotFound, productNotFound } from '../errors.ts'
+import { FreeText } from '../http/free-text.ts'
+import { RecordId } from '../http/record-id.ts'
+import { outage } from '../http/responses.ts'
+import { listBody, listEnvelope, recordBody, recordEnvelope } from '../list-envelope.ts'
+import { cutPage, ID_FORM, PageKeywords, readPage } from '../paging/page-query.ts'
+import { InventoryController } from '../plugins/inventory-controller.ts'
+import { namesTag } from '../products/entity-tag.ts'
+import { QUANTITY_MAX } from '../stock/level.ts'
+import { findLevel, findProductStock, listLevels } from '../stock/level-repository.ts'
+import { type Level, LevelView, ProductStockView } from '../stock/level-view.ts'
+
+const ListKeywords = PageKeywords.extend({
+  productId: RecordId.optional(),
+  locationId: RecordId.optional(),
+  sku: FreeText.optional(),
+  below: p
+    .int({ min: 0, max: QUANTITY_MAX })
+    .optional()
+    .meta({ description: 'Levels of which less than this is available' }),
+})
+
+const positionOf = ({ productId, locationId }: Level) => [String(productId), String(locationId)]
+const missing = { 'product-not-found': productNotFound, 'location-not-found': locationNotFound } as const
+
+/** /stock, /stock/{productId}, /stock/{productId}/{locationId} */
+export class Default extends InventoryController {
+  static GET = [
+    accepts({
+      keywords: ListKeywords,
+      returns: listEnvelope(LevelView),
+      responses: outage,
+      summary: 'List stock levels by product and location',
+    }),
+    accepts({
+      path: [RecordId],
+      names: ['productId'],
+      returns: recordEnvelope(ProductStockView, 200),
+      responses: outage,
+      summary: 'Get the stock of a product',
+    }),
+    accepts({
+      path: [RecordId, RecordId],
+      names: ['productId', 'locationId'],
+      returns: recordEnvelope(LevelView, 200),
+      responses: { 304: 'Not changed since the version that If-None-Match names', ...outage },
+      summary: 'Get the stock of a product at a location',
+    }),
+  ]
+  GET(...args: Args<typeof Default.GET>): Promise<RawJson | undefined> {
+    if (args.length === 1) return this.#list(args[0])
+    return args.length === 2 ? this.#findProduct(args[0]) : this.#findLevel(args[0], args[1])
+  }
+
+  async #list({ limit: rows, cursor, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {
+    const { db, config } = this.application.context
+    const listing = { path: '/stock', selection: JSON.stringify(filters), positionForms: [ID_FORM, ID_FORM] }
+    const { limit, after } = readPage(listing, config, { limit: rows, cursor })
+    const found = await listLevels(db, filters, { after, limit: limit + 1 })
+    const page = cutPage(listing, { limit, query: this.request.query }, found, positionOf)
+    this.response.headers.set('link', page.link)
+    return listBody(page.rows.map((level) => JSON.stringify(level)))
+  }
+
+  async #findProduct(productId: number): Promise<RawJson> {
+    const stock = await findProductStock(this.application.context.lanes, productId)
+    if (!stock) throw productNotFound()
+    return recordBody(200, JSON.stringify(stock))
+  }
+
+  async #findLevel(productId: number, locationId: number): Promise<RawJson | undefined> {
+    const found = await findLevel(this.application.context.lanes, { productId, locationId })
+    if (found.verdict !== 'found') throw missing[found.verdict]()
+    const etag = `"s${productId}-${locationId}-${found.version}"`
+    this.response.headers.set('etag', etag)
+    this.response.headers.set('cache-control', 'no-cache')
+    const known = this.request.header('if-none-match')
+    if (known === undefined || !namesTag(known, etag)) return recordBody(200, JSON.stringify(found.level))
+    this.response.status = 304
+    return undefined
+  }
+}

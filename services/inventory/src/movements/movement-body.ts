@@ -1,0 +1,77 @@
+import { p } from '@trestle/endpoints/endpoints.ts'
+import { z } from 'zod'
+import { FreeText } from '../http/free-text.ts'
+import { RecordId } from '../http/record-id.ts'
+import { isJsonText } from '../json/json-object.ts'
+import { QUANTITY_MAX } from '../stock/level.ts'
+import { LINE_TYPES, type MovementLine } from './movement.ts'
+
+const LINES_MAX = 100
+
+const Quantity = p.int({ min: 1, max: QUANTITY_MAX })
+const Counted = p.int({ min: 0, max: QUANTITY_MAX })
+const Delta = p
+  .int({ min: -QUANTITY_MAX, max: QUANTITY_MAX })
+  .refine((delta) => delta !== 0, { error: 'must not be 0' })
+
+const common = { reason: FreeText.optional(), reference: FreeText.optional(), expectedOnHand: Counted.optional() }
+const place = { productId: RecordId, locationId: RecordId }
+
+/** One line, by its type. */
+const Line = z.discriminatedUnion(
+  'type',
+  [
+    z.strictObject({ type: z.enum(['receive', 'ship']), ...place, quantity: Quantity, ...common }),
+    z.strictObject({ type: z.literal('adjust'), ...place, delta: Delta, ...common, reason: FreeText }),
+    z.strictObject({ type: z.literal('count'), ...place, quantity: Counted, ...common }),
+    z
+      .strictObject({
+        ...{ type: z.literal('transfer'), productId: RecordId, fromLocationId: RecordId, toLocationId: RecordId },
+        ...{ quantity: Quantity, ...common },
+      })
+      .refine(({ fromLocationId, toLocationId }) => fromLocationId !== toLocationId, {
+        path: ['toLocationId'],
+        error: 'must be another location than fromLocationId',
+      }),
+  ],
+  { error: `must be one of ${LINE_TYPES.join(', ')}` },
+)
+
+const Lines = z.preprocess(
+  (value) => (isJsonText(value) ? JSON.parse(value.jsonText) : value),
+  z
+    .array(Line, { error: 'must be a list' })
+    .min(1, `must have 1 to ${LINES_MAX} lines`)
+    .max(LINES_MAX, `must have 1 to ${LINES_MAX} lines`),
+)
+
+/** What a movement asks for: one line as an object, or several as its member `lines`. */
+export const MovementBody = z
+  .object({
+    type: z.enum(LINE_TYPES, { error: `must be one of ${LINE_TYPES.join(', ')}` }).optional(),
+    ...{ productId: RecordId.optional(), locationId: RecordId.optional() },
+    fromLocationId: RecordId.optional().meta({ description: 'Of a transfer' }),
+    toLocationId: RecordId.optional().meta({ description: 'Of a transfer' }),
+    quantity: Counted.optional().meta({ description: 'Of all but an adjustment; 0 for a count alone' }),
+    delta: Delta.optional().meta({ description: 'Of an adjustment' }),
+    reason: FreeText.optional().meta({ description: 'Needed for an adjustment' }),
+    reference: FreeText.optional().meta({ description: 'A document of the client, to find the movement by' }),
+    expectedOnHand: Counted.optional().meta({ description: 'Refuse unless so much is on hand before' }),
+    lines: Lines.optional().meta({ description: `1 to ${LINES_MAX} movements, all or nothing; instead of the others` }),
+  })
+  .transform(({ lines, ...single }, context): readonly MovementLine[] => {
+    const refuse = (path: PropertyKey[], message: string) => context.addIssue({ code: 'custom', path, message })
+    const given = Object.fromEntries(Object.entries(single).filter(([, value]) => value !== undefined))
+    if (lines !== undefined) {
+      for (const name of Object.keys(given)) refuse([name], 'must not stand beside lines')
+      return lines
+    }
+    const line = Line.safeParse(given)
+    if (line.success) return [line.data]
+    for (const issue of line.error.issues) {
+      if (issue.code === 'unrecognized_keys')
+        for (const key of issue.keys) refuse([key], 'is of another type of movement')
+      else refuse(issue.path, issue.message)
+    }
+    return z.NEVER
+  })

@@ -1,0 +1,58 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { type Kysely, sql } from 'kysely'
+import type { InventoryTables } from '../database.ts'
+import type { Movement, MovementType } from './movement.ts'
+
+/** Which movements: those that meet all of these. */
+export interface MovementFilters {
+  readonly productId?: number | undefined
+  readonly locationId?: number | undefined
+  readonly type?: MovementType | undefined
+  readonly reference?: string | undefined
+  /** Not before this time. */
+  readonly from?: Date | undefined
+  /** Before this time. */
+  readonly to?: Date | undefined
+}
+
+// 64-bit integers as float8 arrive as numbers; all of them are small enough to be exact.
+const MOVEMENT = sql<Movement>`
+  id::float8, product_id::float8 AS "productId", location_id::float8 AS "locationId", type,
+  on_hand_delta::float8 AS "onHandDelta", reserved_delta::float8 AS "reservedDelta",
+  on_hand_after::float8 AS "onHandAfter", reserved_after::float8 AS "reservedAfter",
+  reason, reference, transfer_id::float8 AS "transferId", reservation_id::float8 AS "reservationId", actor,
+  created_at AS "createdAt"`
+
+const findQuery = prepare(
+  'find_movement',
+  (p: { id: number }) => sql<Movement>`SELECT ${MOVEMENT} FROM ${sql.table('movements')} WHERE id = ${p.id}`,
+)
+
+/** A row of the ledger, or undefined. */
+export function findMovement(lanes: Lanes, id: number): Promise<Movement | undefined> {
+  return lanes.read.first(findQuery, { id })
+}
+
+/** Movements, newest first, at most `limit`: those older than the one with the id `after`, where it is not 0. */
+export async function listMovements(
+  db: Kysely<InventoryTables>,
+  { productId, locationId, type, reference, from, to }: MovementFilters,
+  { after, limit }: { readonly after: number; readonly limit: number },
+): Promise<Movement[]> {
+  const movements = sql.table('movements')
+  const conditions = [
+    productId !== undefined && sql`product_id = ${productId}`,
+    locationId !== undefined && sql`location_id = ${locationId}`,
+    type !== undefined && sql`type = ${type}`,
+    reference !== undefined && sql`reference = ${reference}`,
+    from !== undefined && sql`created_at >= ${from}`,
+    to !== undefined && sql`created_at < ${to}`,
+    after > 0 && sql`(created_at, id) < (SELECT m.created_at, m.id FROM ${movements} m WHERE m.id = ${after})`,
+  ].filter((condition) => condition !== false)
+  const { rows } = await sql<Movement>`
+    SELECT ${MOVEMENT} FROM ${movements}
+    WHERE ${conditions.length > 0 ? sql.join(conditions, sql` AND `) : sql`true`}
+    ORDER BY created_at DESC, id DESC LIMIT ${limit}`.execute(db)
+  return rows
+}

@@ -1,0 +1,32 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import type { InventoryDeps } from '../deps.ts'
+import { aboveRemaining, reservationNotFound, reservationOver } from '../errors.ts'
+import type { Answered, KeyRefusal } from '../idempotency/answer.ts'
+import type { Caller } from '../idempotency/caller.ts'
+import { keyRefusals } from '../idempotency/key-refusals.ts'
+import { type CommitRefusal, callCommitReservation } from '../reservations/reservation-repository.ts'
+import type { Reservation } from '../reservations/reservation-view.ts'
+
+/** Ships what is reserved: `quantity`, or all that remains. A reservation that is due never commits. @see contract 6 */
+export async function commitReservation(
+  { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,
+  caller: Caller,
+  commit: { readonly id: number; readonly quantity: number | undefined },
+): Promise<Answered<Reservation>> {
+  const answer = await callCommitReservation(lanes, caller, commit)
+  if (answer.body === null) throw refusals[answer.verdict](answer.quantity)
+  if (answer.verdict === 'done') {
+    stockMetrics.countMovement('ship')
+    if (answer.body.status !== 'active') stockMetrics.countReservation(answer.body.status)
+  }
+  return answer
+}
+
+const refusals: Readonly<Record<CommitRefusal | KeyRefusal, (quantity: number | null) => HttpError>> = {
+  'not-found': () => reservationNotFound(),
+  'above-remaining': (remaining) => aboveRemaining({ details: { remaining } }),
+  committed: () => reservationOver({ message: 'The reservation is committed.' }),
+  released: () => reservationOver({ message: 'The reservation is released.' }),
+  expired: () => reservationOver({ message: 'The reservation has expired.' }),
+  ...keyRefusals,
+}

@@ -1,0 +1,21 @@
+import type { InventoryDeps } from '../deps.ts'
+import { duplicateCode } from '../errors.ts'
+import type { Answered } from '../idempotency/answer.ts'
+import type { Caller } from '../idempotency/caller.ts'
+import { keyRefusals } from '../idempotency/key-refusals.ts'
+import { insertLocation, type NewLocation } from '../locations/location-repository.ts'
+
+/**
+ * Adds a location.
+ * @throws duplicateCode when another has the code
+ */
+export async function createLocation(
+  deps: Pick<InventoryDeps, 'db' | 'names'>,
+  caller: Caller,
+  location: NewLocation,
+): Promise<Answered<{ readonly id: number }>> {
+  const answer = await insertLocation(deps, caller, location)
+  if (answer === 'duplicate-code') throw duplicateCode()
+  if (answer.body === null) throw keyRefusals[answer.verdict]()
+  return answer
+}

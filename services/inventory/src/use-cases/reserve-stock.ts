@@ -1,0 +1,19 @@
+import type { InventoryDeps } from '../deps.ts'
+import type { Answered } from '../idempotency/answer.ts'
+import type { Caller } from '../idempotency/caller.ts'
+import type { NewReservation } from '../reservations/reservation.ts'
+import { callReserve } from '../reservations/reservation-repository.ts'
+import type { Reservation } from '../reservations/reservation-view.ts'
+import { stockRefusal } from '../stock/stock-refusals.ts'
+
+/** Keeps stock for somebody. Of what is available each piece is reserved once. @see contract 6 */
+export async function reserveStock(
+  { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,
+  caller: Caller,
+  reservation: NewReservation,
+): Promise<Answered<Reservation>> {
+  const answer = await callReserve(lanes, caller, reservation)
+  if (answer.body === null) throw stockRefusal(answer)
+  if (answer.verdict === 'done') stockMetrics.countReservation(answer.body.status)
+  return answer
+}
