@@ -1,5 +1,6 @@
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
+import { fromCaller, joinMembership, judged } from '../access/access-query.ts'
 import type { Verdict } from '../access/admit.ts'
 import type { Credentials } from '../access/caller.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
@@ -32,16 +33,10 @@ export function listMembers<Columns>(noun: 'app' | 'user', columns: RawBuilder<u
     prepare(
       name,
       (p: ListMembersInput) => sql<MemberRow<Columns>>`
-    SELECT CASE
-        WHEN c.identity_id IS NULL THEN 'unauthorized'
-        WHEN m.id IS NULL THEN 'not-found'
-        WHEN a.merchant_id IS NULL THEN 'forbidden'
-        ELSE 'done'
-      END AS verdict, c.identity_id, ${columns}
-    FROM (SELECT 1) one
-    LEFT JOIN ${sql.table('identify')}(${p.keyMac}, ${p.person}) c ON true
+    SELECT ${judged(sql`m.id`)}, ${columns}
+    ${fromCaller(p)}
     LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
-    LEFT JOIN LATERAL ${sql.table('membership')}(m.id, c.identity_id) a ON true
+    ${joinMembership(sql`m.id`)}
     LEFT JOIN LATERAL (
       SELECT l.${memberId} AS member_id, l.pending FROM ${sql.table(`merchant_${noun}s`)} l
       WHERE l.merchant_id = a.merchant_id AND l.${memberId} > ${p.above} AND l.${memberId} < ${p.below}

@@ -1,6 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
+import { fromCaller, joinMembership, judged } from '../access/access-query.ts'
 import type { Judged, Verdict } from '../access/admit.ts'
 import { type Caller, type CallerColumns, type Credentials, callerColumns, callerRow } from '../access/caller.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
@@ -61,16 +62,10 @@ export async function callCreateMerchant(lanes: Lanes, { caller, merchant }: Cre
 const readQuery = prepare(
   'read_merchant',
   (p: Credentials & { merchantId: string }) => sql<JudgedRow>`
-    SELECT CASE
-        WHEN c.identity_id IS NULL THEN 'unauthorized'
-        WHEN m.id IS NULL THEN 'not-found'
-        WHEN a.merchant_id IS NULL THEN 'forbidden'
-        ELSE 'done'
-      END AS verdict, c.identity_id, ${columns}
-    FROM (SELECT 1) one
-    LEFT JOIN ${sql.table('identify')}(${p.keyMac}, ${p.person}) c ON true
+    SELECT ${judged(sql`m.id`)}, ${columns}
+    ${fromCaller(p)}
     LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
-    LEFT JOIN LATERAL ${sql.table('membership')}(m.id, c.identity_id) a ON true
+    ${joinMembership(sql`m.id`)}
     LEFT JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = m.id`,
 )
 
@@ -133,8 +128,7 @@ function listQuery(name: string, order: ReturnType<typeof sql>) {
           OR EXISTS (SELECT FROM ${sql.table('users')} WHERE id = ${p.identityId}) THEN 'forbidden'
         ELSE 'not-found'
       END AS verdict, c.identity_id, ${columns}
-    FROM (SELECT 1) one
-    LEFT JOIN ${sql.table('identify')}(${p.keyMac}, ${p.person}) c ON true
+    ${fromCaller(p)}
     LEFT JOIN LATERAL (
       SELECT * FROM (${ofMember('app', order, p)} UNION ALL ${ofMember('user', order, p)}) listed
       ORDER BY listed.id ${order} LIMIT ${p.limit}

@@ -1,6 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
+import { fromCaller, joinMembership, judged } from '../access/access-query.ts'
 import type { Judged, Verdict } from '../access/admit.ts'
 import type { Credentials } from '../access/caller.ts'
 import type { PageBounds } from './cursor.ts'
@@ -56,10 +57,9 @@ export function listBelowMerchant<Input extends BelowListInput, Columns extends 
         WHEN a.merchant_id IS NULL THEN 'forbidden'
         ELSE 'done'
       END AS verdict, c.identity_id, ${columns}
-    FROM (SELECT 1) one
-    LEFT JOIN ${sql.table('identify')}(${p.keyMac}, ${p.person}) c ON true
+    ${fromCaller(p)}
     LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
-    LEFT JOIN LATERAL ${sql.table('membership')}(m.id, c.identity_id) a ON true
+    ${joinMembership(sql`m.id`)}
     LEFT JOIN LATERAL (
       SELECT * FROM ${sql.table(table)} r
       WHERE r.merchant_id = a.merchant_id AND r.id > ${p.above} AND r.id < ${p.below}
@@ -80,19 +80,13 @@ export function findBelowMerchant<Columns extends BelowColumns>(
   return prepare(
     name,
     (p) => sql<JudgedRow<Columns>>`
-    SELECT CASE
-        WHEN c.identity_id IS NULL THEN 'unauthorized'
-        WHEN r.id IS NULL THEN 'not-found'
-        WHEN a.merchant_id IS NULL THEN 'forbidden'
-        ELSE 'done'
-      END AS verdict, c.identity_id, ${columns}
-    FROM (SELECT 1) one
-    LEFT JOIN ${sql.table('identify')}(${p.keyMac}, ${p.person}) c ON true
+    SELECT ${judged(sql`r.id`)}, ${columns}
+    ${fromCaller(p)}
     LEFT JOIN LATERAL (
       SELECT f.* FROM ${sql.table('owners')}(${p.id}) o
       JOIN ${sql.table(table)} f ON f.merchant_id = o.merchant_id AND f.id = ${p.id}
     ) r ON true
-    LEFT JOIN LATERAL ${sql.table('membership')}(r.merchant_id, c.identity_id) a ON true
+    ${joinMembership(sql`r.merchant_id`)}
     ${join}`,
   )
 }

@@ -1,6 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
+import { fromCaller, joinMembership, judged } from '../access/access-query.ts'
 import type { Judged, Verdict } from '../access/admit.ts'
 import type { Credentials, Repeat } from '../access/caller.ts'
 import type { Operation } from './amounts.ts'
@@ -99,21 +100,15 @@ export interface MoveAccess extends Credentials {
 const judgeQuery = prepare(
   'judge_move',
   (p: MoveAccess) => sql<{ verdict: Verdict; identity_id: string | null }>`
-    SELECT CASE
-        WHEN c.identity_id IS NULL THEN 'unauthorized'
-        WHEN m.id IS NULL THEN 'not-found'
-        WHEN s.merchant_id IS NULL THEN 'forbidden'
-        WHEN (m.claim ->> ('can' || initcap(${p.operation})))::boolean THEN 'done'
-        ELSE 'forbidden'
-      END AS verdict, c.identity_id
-    FROM (SELECT 1) one
-    LEFT JOIN ${sql.table('identify')}(${p.keyMac}, ${p.person}) c ON true
+    SELECT ${judged(sql`t.merchant_id`)}
+    ${fromCaller(p)}
     LEFT JOIN LATERAL (
       SELECT t.merchant_id FROM ${sql.table('owners')}(${p.transactionId}) o
       JOIN ${sql.table('transactions')} t ON t.merchant_id = o.merchant_id AND t.id = ${p.transactionId}
     ) t ON true
-    LEFT JOIN ${sql.table('merchants')} m ON m.id = t.merchant_id
-    LEFT JOIN LATERAL ${sql.table('membership')}(m.id, c.identity_id) s ON true`,
+    LEFT JOIN ${sql.table('merchants')} m
+      ON m.id = t.merchant_id AND (m.claim ->> ('can' || initcap(${p.operation})))::boolean
+    ${joinMembership(sql`m.id`)}`,
 )
 
 /** Checks access alone, for a request whose body was refused. */
