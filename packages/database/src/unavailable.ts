@@ -52,6 +52,11 @@ export function isLostConflict(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01')
 }
 
+/** Whether the server ended a statement, for whatever reason: of one that is about other rows nothing is known yet. */
+export function isEndedStatement(error: unknown): error is Error {
+  return error instanceof pg.DatabaseError
+}
+
 /** Whether a value or a constraint was against a statement (classes 22 and 23): with the same values it never goes through. */
 export function isRefusedValue(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^2[23]/.test(error.code ?? '')

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { callExpireAuthorizations } from '../src/expiry/expiry-repository.ts'
 import { CHAIN_START } from '../src/ledger/chain.ts'
+import { expireAll } from '../src/use-cases/expire-authorizations.ts'
 import { snapshotAccounts } from '../src/use-cases/snapshot-accounts.ts'
 import { customerPayment } from './customer-payment.ts'
 import { readLinks, recomputeChain } from './ledger-fixtures.ts'
@@ -78,6 +79,24 @@ describe('authorization expiry', () => {
     for (const transactionId of ids) expect((await get(transactionId)).trail).toHaveLength(1)
   })
 
+  it('lets a merchant whose row is locked keep no other waiting, and fails for another try', async () => {
+    const [locked, other] = [await merchant(), await merchant()]
+    const [held, free] = [await customerPayment(payments, locked), await customerPayment(payments, other)]
+    await payments.database.db
+      .updateTable('merchant_balances')
+      .set({ clock_offset: 8n * 86_400n })
+      .where('merchant_id', 'in', [locked, other])
+      .execute()
+    const sweep = () => expireAll({ ...payments.deps, db: payments.database.db })
+    await payments.database.db.transaction().execute(async (trx) => {
+      await trx.selectFrom('merchant_balances').selectAll().where('merchant_id', '=', locked).forUpdate().execute()
+      await expect(sweep()).rejects.toThrow('1 merchants were left out')
+    })
+    expect([await get(held), await get(free)]).toMatchObject([{ pendingAmount: 300 }, { pendingAmount: 0 }])
+    expect(await sweep()).toBe('done')
+    expect(await get(held)).toMatchObject({ pendingAmount: 0 })
+  })
+
   it('goes on beyond the years that an id can show', async () => {
     const id = await merchant()
     const transactionId = await customerPayment(payments, id)
@@ -107,7 +126,7 @@ describe('snapshotAccounts', () => {
     const id = await merchant()
     const transactionId = await customerPayment(payments, id, { amount: 1_000, currency: 'USD' })
     await capture(payments, app, transactionId, 400)
-    await snapshotAccounts(payments.database.db)
+    await snapshotAccounts({ db: payments.database.db, logger: payments.deps.logger })
     expect(await sums(id)).toEqual([])
     await snapshotOf(id, 0)
     const first = await sums(id)

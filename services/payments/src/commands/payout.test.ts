@@ -87,11 +87,32 @@ describe('payments payout', () => {
     ])
   })
 
+  it('run: tells whom the database has refused, and pays the others', async () => {
+    const [locked, free] = [await merchantWithMoney('EUR'), await merchantWithMoney('EUR')]
+    await payments.database.db.transaction().execute(async (trx) => {
+      await trx.selectFrom('merchant_balances').selectAll().where('merchant_id', '=', locked).forUpdate().execute()
+      const turns = await json<{ merchantId: string }[]>('payout', 'run')
+      expect(turns.filter(({ merchantId }) => [locked, free].includes(merchantId))).toEqual([
+        { merchantId: locked, failure: 'canceling statement due to lock timeout' },
+        { merchantId: free, payout: expect.any(String), amount: 9_840 },
+      ])
+      const daily = { ...payments.deps.payouts, schedule: 'daily' } as const
+      const paid = payEveryone({ ...payments.deps, db: payments.database.db, payouts: daily }, payments.deps.meter)
+      await expect(paid).rejects.toThrow('1 merchants could not be paid out')
+    })
+    await run('payout', 'run', '--merchant', locked)
+    expect([await balance(locked), await balance(free)]).toEqual([0n, 0n])
+    const made = (await json<{ id: string; merchantId: string }[]>('payout', 'list')).filter(({ merchantId }) =>
+      [locked, free].includes(merchantId),
+    )
+    for (const { id } of made) await run('payout', 'fail', id)
+  })
+
   it('the daily job pays out as the command does, unless the settings no longer say so', async () => {
     const id = await merchantWithMoney('EUR')
     const { deps, database } = payments
     const pay = (schedule: 'off' | 'daily') =>
-      payEveryone({ db: database.db, lanes: deps.lanes, payouts: { ...deps.payouts, schedule } }, deps.meter)
+      payEveryone({ ...deps, db: database.db, payouts: { ...deps.payouts, schedule } }, deps.meter)
     expect([await pay('off'), await balance(id)]).toEqual(['dropped', 9_840n])
     expect([await pay('daily'), await balance(id)]).toEqual(['done', 0n])
     await run('payout', 'fail', (await json<{ id: string }[]>('payout', 'list', '--status', 'created'))[0]?.id ?? '')

@@ -1,3 +1,4 @@
+import { isEndedStatement } from '@trestle/database/unavailable.ts'
 import type { Kysely } from 'kysely'
 import type { PaymentsTables } from '../database.ts'
 
@@ -19,4 +20,31 @@ export async function* eachMerchant(db: Kysely<PaymentsTables>): AsyncGenerator<
     if (!last) return
     after = last.id
   }
+}
+
+interface Sweep {
+  readonly db: Kysely<PaymentsTables>
+  readonly logger: { warn(fields: object, message: string): void }
+}
+
+/**
+ * Does something for each merchant. What the database ends for one of them (a lock that was not had in time, or too much work
+ * for a statement) keeps no other waiting.
+ * @throws Error at the end when that was so, for a later try
+ */
+export async function forEachMerchant(
+  { db, logger }: Sweep,
+  act: (merchantId: string) => Promise<void>,
+): Promise<void> {
+  let failed = 0
+  for await (const merchantId of eachMerchant(db)) {
+    try {
+      await act(merchantId)
+    } catch (error) {
+      if (!isEndedStatement(error)) throw error
+      logger.warn({ err: error, merchant_id: merchantId }, 'a merchant was left out')
+      failed += 1
+    }
+  }
+  if (failed > 0) throw new Error(`${failed} merchants were left out`)
 }

@@ -2,9 +2,9 @@ import type { Outcome } from '@trestle/jobs/jobs.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { callExpireAuthorizations } from '../expiry/expiry-repository.ts'
 import { EXPIRY_CRON, expiryTask } from '../expiry/expiry-task.ts'
-import { eachMerchant } from '../merchants/each-merchant.ts'
+import { forEachMerchant } from '../merchants/each-merchant.ts'
 
-type ExpiryDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'authorizationExpiryDays'>
+type ExpiryDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'logger' | 'authorizationExpiryDays'>
 
 /** So few that nobody waits long for the merchant's lock. */
 const BATCH = 100
@@ -15,8 +15,9 @@ export async function workOnExpiry(deps: ExpiryDeps): Promise<void> {
   if (deps.authorizationExpiryDays > 0) await deps.jobs.schedule(expiryTask, EXPIRY_CRON)
 }
 
-async function expireAll(deps: Pick<ExpiryDeps, 'db' | 'lanes' | 'authorizationExpiryDays'>): Promise<Outcome> {
-  for await (const merchantId of eachMerchant(deps.db)) await expireAuthorizations(deps, { merchantId })
+/** Lets reservations of all merchants expire. */
+export async function expireAll(deps: Omit<ExpiryDeps, 'jobs'>): Promise<Outcome> {
+  await forEachMerchant(deps, (merchantId) => expireAuthorizations(deps, { merchantId }))
   return 'done'
 }
 

@@ -1,4 +1,5 @@
 import type { Meter } from '@opentelemetry/api'
+import { isEndedStatement } from '@trestle/database/unavailable.ts'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { OPERATOR } from '../access/caller.ts'
 import type { ProcessDeps } from '../deps.ts'
@@ -14,21 +15,30 @@ export interface PayoutTurn {
   readonly payout: string | undefined
   readonly amount: bigint | undefined
   readonly skipped: PayoutSkip | undefined
+  /** What the database said when it ended the call. */
+  readonly failure: string | undefined
 }
 
 type PayoutDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'payouts'>
 
 /** Pays every merchant out once a day, where the settings say so. */
-export async function workOnPayouts(deps: PayoutDeps & Pick<ProcessDeps, 'jobs' | 'meter'>): Promise<void> {
+export async function workOnPayouts(deps: PayoutDeps & Pick<ProcessDeps, 'jobs' | 'logger' | 'meter'>): Promise<void> {
   await deps.jobs.work(payoutTask, () => payEveryone(deps, deps.meter))
   if (deps.payouts.schedule === 'daily') await deps.jobs.schedule(payoutTask, PAYOUT_CRON)
 }
 
 /** The queue remembers a schedule: once it was daily, jobs come although the settings have changed. */
-export async function payEveryone(deps: PayoutDeps, meter: Meter): Promise<Outcome> {
+export async function payEveryone(deps: PayoutDeps & Pick<ProcessDeps, 'logger'>, meter: Meter): Promise<Outcome> {
   if (deps.payouts.schedule !== 'daily') return 'dropped'
   const count = countPayouts(meter)
-  for await (const { skipped } of runPayouts(deps)) count(skipped)
+  let failed = 0
+  for await (const { merchantId, skipped, failure } of runPayouts(deps)) {
+    count(failure === undefined ? skipped : 'failed')
+    if (failure === undefined) continue
+    deps.logger.warn({ merchant_id: merchantId, failure }, 'a merchant could not be paid out')
+    failed += 1
+  }
+  if (failed > 0) throw new Error(`${failed} merchants could not be paid out`)
   return 'done'
 }
 
@@ -47,8 +57,14 @@ export async function* runPayouts(
   }
 }
 
+/** One merchant's trouble (a lock, or too much work for a statement) keeps no other waiting for its money. */
 async function payMerchant({ lanes, payouts }: PayoutDeps, { merchantId, test }: PayoutCandidate): Promise<PayoutTurn> {
   const rules = { minimum: payouts.minimum, delayDays: test ? payouts.delayDays.test : payouts.delayDays.live }
-  const { payout, skipped } = await callPayOut(lanes, { ...OPERATOR, merchantId, ...rules })
-  return { merchantId, payout: payout?.id, amount: payout?.amount, skipped }
+  try {
+    const { payout, skipped } = await callPayOut(lanes, { ...OPERATOR, merchantId, ...rules })
+    return { merchantId, payout: payout?.id, amount: payout?.amount, skipped, failure: undefined }
+  } catch (error) {
+    if (!isEndedStatement(error)) throw error
+    return { merchantId, payout: undefined, amount: undefined, skipped: undefined, failure: error.message }
+  }
 }
