@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -235,6 +236,30 @@ describe('sweepAttempts', () => {
     expect(rows).toEqual([])
     const outbox = await db().selectFrom('outbox').select(['kind']).where('id', '=', id).execute()
     expect(outbox).toEqual([{ kind: 'inquiry' }])
+  })
+})
+
+describe('sweepAttempts, where one attempt cannot be had', () => {
+  it('goes on with those behind it', async () => {
+    const ids: string[] = []
+    north.answers.authorize = () => new Promise(() => {})
+    const requests = [charge(), charge()]
+    while (north.asked.authorizations.length < 2) await setImmediate()
+    for (const { idempotencyRef } of north.asked.authorizations) ids.push(idempotencyRef)
+    await sql`UPDATE ${sql.table('attempts')} SET created = created - interval '2 minutes' WHERE id = ANY (${ids})`.execute(
+      db(),
+    )
+    const [first = '', second = ''] = ids.toSorted()
+    await db()
+      .transaction()
+      .execute(async (trx) => {
+        await trx.selectFrom('attempts').select('id').where('id', '=', first).forUpdate().execute()
+        await sweepAttempts({ ...payments.deps, db: db() })
+      })
+    expect([await statusOf(first), await statusOf(second)]).toEqual(['sent', 'unknown'])
+    await sweepAttempts({ ...payments.deps, db: db() })
+    expect(await statusOf(first)).toBe('unknown')
+    for (const request of requests) void request.catch(() => {})
   })
 })
 

@@ -167,7 +167,7 @@ describe('an attempt whose process is gone', () => {
       .set({ created: sql`created - interval '61 seconds'` })
       .where('merchant_id', '=', merchant.id)
       .execute()
-    await sweepAttempts({ db: db(), lanes: payments.deps.lanes, outbox: payments.deps.outbox })
+    await sweepAttempts({ ...payments.deps, db: db() })
     const refused = await browser.send('/payments', { ...given, hints })
     expect([refused.status, refused.body.code]).toEqual([400, 'PAYMENT_METHOD_ERROR'])
     approval.resolve({ verdict: 'approved', ref: 'r-1', networkRef: null })

@@ -1,12 +1,14 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { isEndedStatement } from '@trestle/database/unavailable.ts'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
-import { listUnsettledAttempts } from '../attempts/attempt-repository.ts'
+import { listUnsettledAttempts, type UnsettledAttempt } from '../attempts/attempt-repository.ts'
 import { attemptSweepTask } from '../attempts/sweep-task.ts'
 import { callFinishCharge } from '../charges/charge-repository.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { callFinishPayment } from '../payments/payment-repository.ts'
 import { statusCodeOf } from '../processing/status-code.ts'
 
-type SweepDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'outbox'>
+type SweepDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'outbox' | 'logger'>
 
 /** Longer than a request may take: whoever sent the attempt is gone. */
 const AGE_SECONDS = 60
@@ -20,17 +22,23 @@ export async function workOnAttemptSweeps(deps: SweepDeps): Promise<void> {
 }
 
 /** Calls each attempt unknown that was sent and never finished: whoever repeats its key is told so, and a job finds out. */
-export async function sweepAttempts({
-  db,
-  lanes,
-  outbox,
-}: Pick<SweepDeps, 'db' | 'lanes' | 'outbox'>): Promise<Outcome> {
+export async function sweepAttempts({ db, lanes, outbox, logger }: Omit<SweepDeps, 'jobs'>): Promise<Outcome> {
   const sent = await listUnsettledAttempts(db, { status: 'sent', ageSeconds: AGE_SECONDS, limit: BATCH })
-  for (const { merchantId, id, kind } of sent) {
-    const unknown = { merchantId, attemptId: id, ...UNKNOWN }
-    if (kind === 'charge') await callFinishCharge(lanes, unknown)
-    else await callFinishPayment(lanes, { ...unknown, statusCode: statusCodeOf(UNKNOWN.errorCode), networkRef: null })
+  for (const attempt of sent) {
+    try {
+      await callUnknown(lanes, attempt)
+    } catch (error) {
+      // Whatever is wrong with one (its merchant's lock, for example), those behind it must not wait for ever.
+      if (!isEndedStatement(error)) throw error
+      logger.warn({ err: error, attempt_id: attempt.id }, 'an attempt could not be called unknown')
+    }
   }
   if (sent.length > 0) outbox.wake()
   return 'done'
+}
+
+async function callUnknown(lanes: Lanes, { merchantId, id, kind }: UnsettledAttempt): Promise<void> {
+  const unknown = { merchantId, attemptId: id, ...UNKNOWN }
+  if (kind === 'charge') await callFinishCharge(lanes, unknown)
+  else await callFinishPayment(lanes, { ...unknown, statusCode: statusCodeOf(UNKNOWN.errorCode), networkRef: null })
 }
