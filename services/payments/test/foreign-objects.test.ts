@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { customerPayment } from './customer-payment.ts'
+import { capture } from './operations.ts'
+import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+
+let payments: TestPayments
+let owner: TestApp
+let stranger: TestApp
+/** An object of the owner for each parameter that a path can have. */
+let ids: Record<string, string>
+beforeAll(async () => {
+  payments = await startPayments()
+  owner = await createTestApp(payments)
+  stranger = await createTestApp(payments)
+  await createTestMerchant(payments, stranger, { test: true })
+  const bank = { iban: 'DK5000400440116243' }
+  const { id: merchantId } = await createTestMerchant(payments, owner, { test: true, bank })
+  const transactionId = await customerPayment(payments, merchantId, { amount: 90_000 })
+  await capture(payments, owner, transactionId, 50_000)
+  const send = async (method: 'GET' | 'POST', url: string, payload?: object) =>
+    (await payments.app.inject({ method, url, headers: owner.headers, ...(payload && { payload }) })).json()
+  const { dispute } = await send('POST', `/test/transactions/${transactionId}/disputes`, { amount: 100 })
+  const { fraud } = await send('POST', `/test/transactions/${transactionId}/frauds`, {})
+  const { card } = await send('POST', `/merchants/${merchantId}/cards`, { transactionId })
+  const { payout } = await send('POST', `/test/merchants/${merchantId}/payouts`, {})
+  const { webhook } = await send('POST', `/merchants/${merchantId}/webhooks`, { url: 'https://example.com' })
+  await send('POST', `/merchants/${merchantId}/users`, { email: 'eve@example.com' })
+  const [[user], [line], [key]] = [
+    await send('GET', `/merchants/${merchantId}/users?limit=1`),
+    await send('GET', `/merchants/${merchantId}/lines?limit=1`),
+    await send('GET', '/me/keys?limit=1'),
+  ]
+  ids = {
+    ...{ merchantId, transactionId, disputeId: dispute.id, fraudId: fraud.id, cardId: card.id, payoutId: payout.id },
+    ...{
+      webhookId: webhook.id,
+      userId: user.id,
+      lineId: line.id,
+      keyId: key.id,
+      appId: owner.id,
+      identityId: owner.id,
+    },
+  }
+})
+afterAll(() => payments.close())
+
+interface Documented {
+  readonly security?: readonly object[]
+}
+
+/** Every call that names somebody's object, from the document: a new route is among them by itself. */
+function callsOnObjects(): { method: 'GET'; url: string }[] {
+  const calls: { method: 'GET'; url: string }[] = []
+  for (const [path, operations] of Object.entries(payments.app.swagger().paths ?? {})) {
+    if (!path.includes('{') && !/^\/(disputes|frauds)$/.test(path)) continue
+    for (const [method, { security }] of Object.entries<Documented>(operations)) {
+      if (security?.length === 0) continue
+      const url = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? expect.unreachable(`no ${name}`))
+      const query = `limit=9&filter[merchantId]=${ids.merchantId}&from=2026-01-01&to=2026-01-02`
+      calls.push({ method: method.toUpperCase() as 'GET', url: `${url}?${query}` })
+    }
+  }
+  return calls
+}
+
+describe('an app that is no member of a merchant', () => {
+  it('403: neither sees nor moves anything below it, by any route, with any body', async () => {
+    const rows = () =>
+      Promise.all(
+        (['transactions', 'lines', 'events', 'merchant_apps', 'merchant_users', 'webhooks', 'audit'] as const).map(
+          (table) => payments.database.db.selectFrom(table).selectAll().execute(),
+        ),
+      )
+    const before = await rows()
+    const calls = callsOnObjects()
+    expect(calls.length).toBeGreaterThan(35)
+    for (const { method, url } of calls) {
+      const bodies =
+        method === 'GET' ? [undefined] : [undefined, { amount: 1, currency: 'EUR', outcome: 'won', advance: 1 }]
+      for (const payload of bodies) {
+        const answer = await payments.app.inject({
+          method,
+          url,
+          headers: stranger.headers,
+          ...(payload && { payload }),
+        })
+        const isOfCaller = url.startsWith('/me/')
+        const message = isOfCaller ? 'There is no such resource' : 'The API key has no access to this resource'
+        expect([method, url, answer.statusCode, answer.json().message]).toEqual([
+          ...[method, url, isOfCaller ? 404 : 403, message],
+        ])
+      }
+    }
+    expect(await rows()).toEqual(before)
+  })
+
+  it('200: is let in by the same calls once it is one, and shut out by the next request once it is revoked', async () => {
+    const url = `/merchants/${ids.merchantId}/apps`
+    const request = { headers: owner.headers, payload: { appId: stranger.id } }
+    await payments.app.inject({ method: 'POST', url, ...request })
+    const reads = callsOnObjects().filter(
+      ({ method, url: each }) => method === 'GET' && !each.startsWith('/identities'),
+    )
+    const statuses = async () => {
+      const answers = await Promise.all(
+        reads.map((read) => payments.app.inject({ ...read, headers: stranger.headers })),
+      )
+      return new Set(answers.map(({ statusCode }) => statusCode))
+    }
+    expect(await statuses()).toEqual(new Set([200]))
+    await payments.app.inject({ method: 'DELETE', url: `${url}/${stranger.id}`, headers: owner.headers })
+    expect(await statuses()).toEqual(new Set([403]))
+  })
+})
