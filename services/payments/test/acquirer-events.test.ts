@@ -153,6 +153,11 @@ describe('applyAcquirerEvents', () => {
     expect(await get(`/disputes?limit=9&filter[merchantId]=${merchantId}`)).toHaveLength(1)
   })
 
+  it('keeps what it does not understand for the operator', async () => {
+    await apply({ type: 'unknown', kind: 'fee', reference: 'u1', merchantId })
+    expect([await problems(), north.asked.acknowledged]).toEqual([['of no known kind or form'], ['u1']])
+  })
+
   it('acknowledges nothing when the books are away', async () => {
     const broken = { ...payments.deps, db: db(), logger, lanes: { ...payments.deps.lanes, write: brokenLane } }
     north.answers.events = [opened('d1')]

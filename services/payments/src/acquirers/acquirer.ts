@@ -71,6 +71,8 @@ export type AcquirerEvent = { readonly reference: string; readonly merchantId: s
       readonly reported: string | undefined
     }
   | { readonly type: 'settlement'; readonly money: Money }
+  /** Of a kind or form that we do not know; what else it says may be anything, and is not kept. */
+  | { readonly type: 'unknown'; readonly kind: string }
 )
 
 /** A company that reserves and moves card money. Every call is bounded in time and may be repeated. @see contract 19 */

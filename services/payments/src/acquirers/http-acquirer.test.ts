@@ -96,7 +96,7 @@ describe('createHttpAcquirer', () => {
     },
   )
 
-  it('reads events, all of them or none, and acknowledges', async () => {
+  it('reads events, those that it does not understand too, and acknowledges', async () => {
     const events = [
       { type: 'dispute.opened', reference: 'e1', merchantId, acquirerRef: 'r', amount: 5, reasonCode: 4853 },
       { type: 'dispute.opened', reference: 'e2', merchantId, acquirerRef: 'r', amount: 5 },
@@ -106,7 +106,14 @@ describe('createHttpAcquirer', () => {
     ]
     answer = { body: events }
     expect(await acquirer.events()).toMatchObject(events)
-    answer = { body: [events[0], { ...events[1], amount: 0 }] }
+    const [known] = events
+    answer = { body: [{ ...events[1], amount: 0 }, { reference: 'e6', merchantId, card: '4111111111111111' }, known] }
+    expect(await acquirer.events()).toEqual([
+      { type: 'unknown', kind: 'dispute.opened', reference: 'e2', merchantId },
+      { type: 'unknown', kind: '', reference: 'e6', merchantId },
+      { ...known },
+    ])
+    answer = { body: [known, { type: 'fraud', merchantId }] }
     await expect(acquirer.events()).rejects.toThrow()
     answer = { status: 204, body: '' }
     await acquirer.acknowledge(['e1', 'e2'])

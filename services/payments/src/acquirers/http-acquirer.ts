@@ -31,23 +31,26 @@ const Task = z.union([
 ])
 const id = z.string().regex(/^[0-9a-f]{24}$/)
 const reference = z.string().min(1).max(255)
-const Events = z.array(
-  z.discriminatedUnion('type', [
-    z.object({
-      ...{ type: z.literal('dispute.opened'), reference, merchantId: id, acquirerRef: reference },
-      ...{ amount: z.int().min(1), reasonCode: z.int().optional() },
-    }),
-    z.object({ type: z.enum(['dispute.won', 'dispute.lost']), reference, merchantId: id, disputeReference: reference }),
-    z.object({
-      ...{ type: z.literal('fraud'), reference, merchantId: id, acquirerRef: reference },
-      ...{ reason: z.int().min(0).max(8).optional(), reported: z.iso.datetime({ offset: true }).optional() },
-    }),
-    z.object({
-      ...{ type: z.literal('settlement'), reference, merchantId: id },
-      money: z.object({ currency: z.string().regex(/^[A-Z]{3}$/), amount: z.int() }),
-    }),
-  ]),
-)
+const KnownEvent = z.discriminatedUnion('type', [
+  z.object({
+    ...{ type: z.literal('dispute.opened'), reference, merchantId: id, acquirerRef: reference },
+    ...{ amount: z.int().min(1), reasonCode: z.int().optional() },
+  }),
+  z.object({ type: z.enum(['dispute.won', 'dispute.lost']), reference, merchantId: id, disputeReference: reference }),
+  z.object({
+    ...{ type: z.literal('fraud'), reference, merchantId: id, acquirerRef: reference },
+    ...{ reason: z.int().min(0).max(8).optional(), reported: z.iso.datetime({ offset: true }).optional() },
+  }),
+  z.object({
+    ...{ type: z.literal('settlement'), reference, merchantId: id },
+    money: z.object({ currency: z.string().regex(/^[A-Z]{3}$/), amount: z.int() }),
+  }),
+])
+/** It must be acknowledged like any other, or all that comes after it would wait for ever. */
+const UnknownEvent = z
+  .object({ type: z.string().max(255).catch(''), reference, merchantId: id })
+  .transform(({ type: kind, ...event }) => ({ ...event, type: 'unknown', kind }) as const)
+const Events = z.array(z.union([KnownEvent, UnknownEvent]))
 
 /**
  * An acquirer behind JSON over HTTP. A call that is not answered in full tells nothing: an authorization is then unknown, a

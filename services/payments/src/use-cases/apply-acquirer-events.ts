@@ -84,6 +84,8 @@ async function applyEvent(
       await callAddFraud(lanes, { ...OPERATOR, transactionId, fraud })
       return undefined
     }
+    case 'unknown':
+      return 'of no known kind or form'
     case 'settlement':
       return (await callSettleScheme(lanes, { merchantId, ...event.money, acquirerRef }))
         ? undefined
