@@ -26,6 +26,7 @@ describe('loadInventoryConfig', () => {
       maxBodyBytes: 1_048_576,
       maxAttributesBytes: 65_536,
       requireIfMatch: false,
+      reservationSweepMs: 5_000,
       trustedProxies: 0,
       metrics: { enabled: true, exporter: 'prometheus', host: '0.0.0.0', port: 9102 },
       otlpProtocol: 'http/protobuf',

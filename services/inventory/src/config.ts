@@ -35,6 +35,7 @@ export const settings = {
   MAX_BODY_BYTES: integer(1, 104_857_600).default(1_048_576),
   MAX_ATTRIBUTES_BYTES: integer(2, ATTRIBUTES_BYTES_MAX).default(65_536),
   REQUIRE_IF_MATCH: flag().default(false),
+  RESERVATION_SWEEP_MS: integer(10, 3_600_000).default(5_000),
   TRUST_PROXY: proxies().default(0),
   METRICS_ENABLED: flag().default(true),
   METRICS_EXPORTER: oneOf('prometheus', 'opentelemetry').default('prometheus'),
@@ -90,6 +91,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     maxBodyBytes: values.MAX_BODY_BYTES,
     maxAttributesBytes: values.MAX_ATTRIBUTES_BYTES,
     requireIfMatch: values.REQUIRE_IF_MATCH,
+    reservationSweepMs: values.RESERVATION_SWEEP_MS,
     trustedProxies: values.TRUST_PROXY,
     metrics: {
       enabled: values.METRICS_ENABLED,

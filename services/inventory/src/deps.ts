@@ -13,6 +13,7 @@ import type { Kysely } from 'kysely'
 import type { InventoryConfig } from './config.ts'
 import type { InventoryTables } from './database.ts'
 import { createStockMetrics, type StockMetrics } from './stock/stock-metrics.ts'
+import { createUpkeep, type Upkeep } from './stock/upkeep.ts'
 import { serviceVersion } from './version.ts'
 
 /** How long `claim_key` waits. */
@@ -34,7 +35,8 @@ export interface InventoryDeps {
 
 /** The same, opened, with the way to end it. */
 export interface OpenInventoryDeps extends InventoryDeps {
-  /** Ends metrics, traces and the database. The log stays open. */
+  readonly upkeep: Upkeep
+  /** Ends upkeep, metrics, traces and the database. The log stays open. */
   close(): Promise<void>
 }
 
@@ -70,16 +72,21 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
     onConnectionError: (error) => log.logger.warn({ err: error }, 'database connection lost'),
   })
   observeConnections(metrics.meter, database)
+  const stockMetrics = createStockMetrics(metrics.meter)
+  const { lanes } = database
+  const { logger } = log
+  const upkeep = createUpkeep({ lanes, stockMetrics, meter: metrics.meter, logger, everyMs: config.reservationSweepMs })
   const readiness = createReadiness({
     database: () => database.ping(),
     migrations: () => expectMigrations(database),
+    upkeep: () => upkeep.check(),
   })
   return {
-    ...{ config, names, log, metrics, tracing, readiness },
+    ...{ config, names, log, metrics, stockMetrics, tracing, readiness, upkeep },
     db: database.db,
-    lanes: database.lanes,
-    stockMetrics: createStockMetrics(metrics.meter),
+    lanes,
     close: async () => {
+      await upkeep.stop()
       await Promise.all([metrics.close(), tracing.close()])
       await database.close()
     },

@@ -4,7 +4,7 @@ import { migrateCommand } from '@trestle/service/migrate-command.ts'
 import { warmUpCommand } from '@trestle/service/warm-up-command.ts'
 import { Command } from 'commander'
 import { doctor } from './commands/doctor.ts'
-import { seed } from './commands/seed.ts'
+import { type SeedOptions, seed } from './commands/seed.ts'
 import { serve } from './commands/serve.ts'
 import { loadInventoryConfig } from './config.ts'
 import { migrateOptions } from './migrations.ts'
@@ -35,7 +35,8 @@ program
   .command('seed')
   .description('add sample products for development; running it again adds the missing ones only')
   .requiredOption('--products <count>', 'how many products there should be')
-  .action((options: { products: string }) => seed(loadConfig(), options.products, print))
+  .option('--stock <quantity>', 'receive so many of each that has no stock, in the main warehouse')
+  .action((options: SeedOptions) => seed(loadConfig(), options, print))
 program
   .command('version')
   .description('print the version')

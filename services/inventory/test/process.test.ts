@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { join } from 'node:path'
 import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { addressOf, type InventoryProcess, runInventory } from './run-inventory.ts'
 
@@ -43,15 +44,31 @@ describe('inventory migrate, seed, doctor, version', () => {
 
   it('adds sample products once', async () => {
     expect(await output('seed', '--products', '25')).toBe('added 25 of 25 sample products\n')
-    expect(await output('seed', '--products', '30')).toBe('added 5 of 30 sample products\n')
-  })
+    expect(await output('seed', '--products', '30', '--stock', '7')).toBe(
+      'added 5 of 30 sample products\nreceived 7 of each of 30\n',
+    )
+    expect(await output('seed', '--products', '30', '--stock', '7')).toContain('received 7 of each of 0\n')
+    const refused = run(['seed', '--products', '30', '--stock', '0'])
+    expect([await refused.exited, refused.stderr()]).toEqual([1, expect.stringContaining('--stock must be a number')])
+  }, 60_000)
 
   it('finds nothing wrong where all is well', async () => {
     expect(await output('doctor')).toBe(
       'ok    settings\nok    log file: logs/app.log\nok    database: answers\nok    migration database: answers\n' +
-        `ok    migrations: ${names.length} applied\n`,
+        `ok    migrations: ${names.length} applied\nok    stock: every level is the sum of its movements\n`,
     )
   })
+
+  it('finds stock that somebody has changed by hand', async () => {
+    const client = new pg.Client({ connectionString: database.url })
+    await client.connect()
+    await client.query('UPDATE inventory.stock_levels SET on_hand = on_hand + 1 WHERE product_id <= 3')
+    const doctor = run(['doctor'])
+    expect(await doctor.exited).toBe(1)
+    expect(doctor.stdout()).toContain('wrong stock: 3 levels that are not the sum of their movements; somebody has')
+    await client.query('UPDATE inventory.stock_levels SET on_hand = on_hand - 1 WHERE product_id <= 3')
+    await client.end()
+  }, 60_000)
 
   it('says what is wrong and what to do', async () => {
     const doctor = run(['doctor'], { INVENTORY_DATABASE_URL: 'postgres://nobody:hidden@127.0.0.1:1/none' })

@@ -43,6 +43,7 @@ export async function startInventory(env: NodeJS.ProcessEnv = {}): Promise<TestI
   const log = createInventoryLog(config)
   const deps = await createDeps(config, log)
   const app = await buildApp(deps)
+  deps.upkeep.start()
   deps.readiness.markReady()
   const pool = new pg.Pool({ connectionString: temporary.url, max: 1 })
   // pool.end() resolves before its connections are closed: the drop of the database may still cut one.

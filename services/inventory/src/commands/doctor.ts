@@ -1,7 +1,24 @@
 import { commonChecks } from '@trestle/service/common-checks.ts'
-import { checkSettings, runChecks } from '@trestle/service/run-checks.ts'
+import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
 import type { InventoryConfig } from '../config.ts'
 import { migrateOptions } from '../migrations.ts'
+import { findStockFaults } from '../stock/stock-faults.ts'
+import { openForCommand } from './operator-database.ts'
+
+const stockCheck: Check<InventoryConfig> = {
+  name: 'stock',
+  advice: 'somebody has changed rows by hand: compare levels and reservations with the ledger of movements',
+  run: async (config) => {
+    const database = openForCommand(config, 'doctor')
+    try {
+      const faults = await findStockFaults(database.db)
+      if (faults.length > 0) throw new Error(faults.join('; '))
+      return 'every level is the sum of its movements'
+    } finally {
+      await database.close()
+    }
+  },
+}
 
 /** Tries everything that the service needs, one line each. Resolves to false when something is wrong. */
 export async function doctor(loadConfig: () => InventoryConfig, print: (line: string) => void): Promise<boolean> {
@@ -13,5 +30,5 @@ export async function doctor(loadConfig: () => InventoryConfig, print: (line: st
     database: { url: config.databaseUrl, setting: 'INVENTORY_DATABASE_URL' },
     migrations: migrateOptions(config),
   })
-  return runChecks(checks, undefined, print)
+  return runChecks([...checks, stockCheck], config, print)
 }

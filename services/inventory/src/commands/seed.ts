@@ -1,40 +1,48 @@
-import { openDatabase } from '@trestle/database/connect.ts'
 import { type Kysely, sql } from 'kysely'
 import type { InventoryConfig } from '../config.ts'
 import type { InventoryTables } from '../database.ts'
-import { inventoryNames } from '../deps.ts'
+import { QUANTITY_MAX } from '../stock/level.ts'
+import { receiveSamples } from '../stock/sample-stock.ts'
+import { openForCommand } from './operator-database.ts'
 
 const COUNT_MAX = 10_000_000
 const BATCH = 10_000
-const BATCH_TIMEOUT_MS = 120_000
+
+/** Options of the command, as text. */
+export interface SeedOptions {
+  readonly products: string
+  readonly stock?: string | undefined
+}
 
 /**
- * Adds the sample products SAMPLE-00000001 to SAMPLE-<count>: always the same, whichever are missing.
- * @throws Error when `countText` is no number between 1 and 10,000,000
+ * Adds the sample products SAMPLE-00000001 to SAMPLE-<count>: always the same, whichever are missing; and stock of those that
+ * have none.
+ * @throws Error when an option is no number within its bounds
  */
-export async function seed(config: InventoryConfig, countText: string, print: (line: string) => void): Promise<void> {
-  const count = /^\d{1,8}$/.test(countText) ? Number(countText) : 0
-  if (count < 1 || count > COUNT_MAX) throw new Error(`--products must be a number between 1 and ${COUNT_MAX}`)
-  const database = openDatabase<InventoryTables>({
-    url: config.databaseUrl,
-    names: inventoryNames(config),
-    applicationName: 'inventory-seed',
-    poolSize: 1,
-    role: config.databaseRole,
-    statementTimeoutMs: BATCH_TIMEOUT_MS,
-    lockTimeoutMs: BATCH_TIMEOUT_MS,
-    prepared: config.databasePrepared,
-    onConnectionError: () => {},
-  })
+export async function seed(
+  config: InventoryConfig,
+  options: SeedOptions,
+  print: (line: string) => void,
+): Promise<void> {
+  const count = readNumber('--products', options.products, COUNT_MAX)
+  const quantity = options.stock === undefined ? undefined : readNumber('--stock', options.stock, QUANTITY_MAX)
+  const database = openForCommand(config, 'seed')
   try {
     let added = 0n
     for (let first = 1; first <= count; first += BATCH) {
       added += await insertSamples(database.db, first, Math.min(count, first + BATCH - 1))
     }
     print(`added ${added} of ${count} sample products`)
+    if (quantity !== undefined) print(`received ${quantity} of each of ${await receiveSamples(database, quantity)}`)
   } finally {
     await database.close()
   }
+}
+
+function readNumber(option: string, text: string, max: number): number {
+  const number = /^\d{1,13}$/.test(text) ? Number(text) : 0
+  if (number < 1 || number > max) throw new Error(`${option} must be a number between 1 and ${max}`)
+  return number
 }
 
 /** Adds the sample products `first` to `last`, and returns how many were missing. */

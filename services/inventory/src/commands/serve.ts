@@ -43,6 +43,7 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
     start: async () => {
       const port = await deps.metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
+      deps.upkeep.start()
     },
     stop: deps.close,
     process,

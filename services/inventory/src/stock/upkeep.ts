@@ -1,0 +1,90 @@
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { callForgetKeys } from '../idempotency/key-repository.ts'
+import { callExpireReservations } from '../reservations/reservation-repository.ts'
+import type { StockMetrics } from './stock-metrics.ts'
+
+/** Ends what is over, every so often: reservations that are due, keys of the day before. Safe in any number of processes. */
+export interface Upkeep {
+  start(): void
+  /** One turn: everything that is over now. */
+  run(): Promise<void>
+  /** Throws unless it goes on by itself. */
+  check(): Promise<void>
+  /** Ends after the turn that is under way. */
+  stop(): Promise<void>
+}
+
+interface UpkeepOptions {
+  readonly lanes: Lanes
+  readonly stockMetrics: StockMetrics
+  readonly meter: Metrics['meter']
+  readonly logger: Pick<ServiceLogger['logger'], 'info' | 'warn'>
+  readonly everyMs: number
+}
+
+/** So few that nobody waits long for a level. */
+const BATCH = 100
+
+export function createUpkeep(options: UpkeepOptions): Upkeep {
+  let timer: NodeJS.Timeout | undefined
+  let turn: Promise<void> | undefined
+  const run = createTurn(options)
+  const again = () => {
+    timer = setTimeout(async () => {
+      turn = run()
+      await turn
+      if (timer !== undefined) again()
+    }, options.everyMs)
+  }
+  return {
+    run,
+    start: () => {
+      if (timer === undefined) again()
+    },
+    check: async () => {
+      if (timer === undefined) throw new Error('nothing ends reservations that are due')
+    },
+    stop: async () => {
+      clearTimeout(timer)
+      timer = undefined
+      await turn
+    },
+  }
+}
+
+/** What fails is logged, counted, and tried again in the next turn. */
+function createTurn({ lanes, stockMetrics, meter, logger }: UpkeepOptions): () => Promise<void> {
+  const outcomes = meter.createCounter('jobs_total', { description: 'Attempts of background jobs by outcome' })
+  const attempt = async (task: string, work: () => Promise<void>): Promise<void> => {
+    try {
+      await work()
+      outcomes.add(1, { task, outcome: 'done' })
+    } catch (error) {
+      outcomes.add(1, { task, outcome: 'retry' })
+      logger.warn({ err: error, task }, 'upkeep failed')
+    }
+  }
+  const expire = async (): Promise<void> => {
+    const count = await drain((limit) => callExpireReservations(lanes, limit))
+    stockMetrics.countReservation('expired', count)
+    if (count > 0) logger.info({ event: 'reservation.expired', count }, 'reservations have expired')
+  }
+  const forget = async (): Promise<void> => {
+    await drain((limit) => callForgetKeys(lanes, limit))
+  }
+  return async () => {
+    await attempt('reservation_expiry', expire)
+    await attempt('key_clean_up', forget)
+  }
+}
+
+/** Takes batches as long as they are full, answers how much they held. */
+async function drain(take: (limit: number) => Promise<number>): Promise<number> {
+  for (let total = 0; ; ) {
+    const taken = await take(BATCH)
+    total += taken
+    if (taken < BATCH) return total
+  }
+}

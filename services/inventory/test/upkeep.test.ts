@@ -1,0 +1,75 @@
+import { createMetrics } from '@trestle/common/telemetry/metrics.ts'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { callReserve } from '../src/reservations/reservation-repository.ts'
+import { createStockMetrics } from '../src/stock/stock-metrics.ts'
+import { createUpkeep, type Upkeep } from '../src/stock/upkeep.ts'
+import { addProducts, NOBODY, openStockDatabase, type StockDatabase, withKey } from './stock-database.ts'
+
+let stock: StockDatabase
+let productId: number
+const begun: Upkeep[] = []
+const logged: object[] = []
+const { meter } = await createMetrics({ enabled: false, exporter: 'prometheus', host: '', port: 0, resource: {} })
+beforeAll(async () => {
+  stock = await openStockDatabase()
+  ;[productId = 0] = await addProducts(stock, 1)
+  await stock.query(`INSERT INTO inventory.stock_levels VALUES ($1, 1, 1000)`, [productId])
+})
+afterAll(() => stock.close())
+afterEach(async () => {
+  for (const upkeep of begun.splice(0)) await upkeep.stop()
+  logged.splice(0)
+})
+
+function createOne(lanes = stock.lanes): Upkeep {
+  const log = (fields: object) => logged.push(fields)
+  const options = { lanes, meter, stockMetrics: createStockMetrics(meter), logger: { info: log, warn: log } }
+  const upkeep = createUpkeep({ ...options, everyMs: 20 })
+  begun.push(upkeep)
+  return upkeep
+}
+const reserve = () =>
+  callReserve(stock.lanes, NOBODY, { productId, locationId: 1, quantity: 1, expiresInSeconds: 3_600 })
+const reserved = async () => (await stock.query('SELECT reserved FROM inventory.stock_levels'))[0]?.reserved
+
+describe('upkeep', () => {
+  it('expires all that is due, and nothing else', async () => {
+    for (let count = 0; count < 250; count++) await reserve()
+    await stock.query(`UPDATE inventory.reservations SET expires_at = now() WHERE id > 30`)
+    await createOne().run()
+    expect(await reserved()).toBe(30)
+    expect(logged).toEqual([{ event: 'reservation.expired', count: 220 }])
+    expect(await stock.query(`SELECT status, count(*) FROM inventory.reservations GROUP BY 1 ORDER BY 1`)).toEqual([
+      { status: 'active', count: 30 },
+      { status: 'expired', count: 220 },
+    ])
+  })
+
+  it('goes on by itself, in several processes', async () => {
+    const [one, other] = [createOne(), createOne()]
+    await expect(one.check()).rejects.toThrow('nothing ends reservations that are due')
+    one.start()
+    other.start()
+    await expect(one.check()).resolves.toBeUndefined()
+    await stock.query(`UPDATE inventory.reservations SET expires_at = now() WHERE status = 'active'`)
+    await expect.poll(reserved).toBe(0)
+    await one.stop()
+    await expect(one.check()).rejects.toThrow()
+  })
+
+  it('forgets keys after a day', async () => {
+    const keys = async () => (await stock.query('SELECT key FROM inventory.idempotency_keys')).map(({ key }) => key)
+    for (const key of ['old', 'young'])
+      await callReserve(stock.lanes, withKey(key, 1), { productId, locationId: 1, quantity: 1 })
+    await stock.query(`UPDATE inventory.idempotency_keys SET created_at = now() - interval '25 h' WHERE key = 'old'`)
+    await createOne().run()
+    expect(await keys()).toEqual(['young'])
+  })
+
+  it('outlives a failure', async () => {
+    const failing = { one: () => Promise.reject(new Error('away')), first: undefined, all: undefined }
+    const upkeep = createOne({ ...stock.lanes, write: { ...stock.lanes.write, one: failing.one } })
+    await upkeep.run()
+    expect(logged).toMatchObject([{ task: 'reservation_expiry' }, { task: 'key_clean_up' }])
+  })
+})
