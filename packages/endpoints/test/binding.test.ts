@@ -348,6 +348,11 @@ describe('declared handlers', () => {
     expect(await ask({ ...request, path: '/declared/raw?q=1' })).toEqual([200, ['1', '{"a":']])
   })
 
+  it.each([[''], ['json'], ['a b/c'], ['image']])('200: a raw body whose media type is "%s"', async (type) => {
+    expect(await ask({ ...json('x', type), path: '/declared/raw' })).toEqual([200, [null, 'x']])
+    expect(await ask({ ...json('', type), path: '/open' })).toEqual([200, { a: 'A', more: {} }])
+  })
+
   it('a schema may ask elsewhere', async () => {
     expect(await ask({ ...json({ name: 'free' }), path: '/declared/lookup' })).toEqual([200, 'free'])
     const answer = await ask({ ...json({ name: 'taken' }), path: '/declared/lookup' })

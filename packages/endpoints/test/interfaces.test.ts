@@ -321,14 +321,20 @@ describe('fastify', () => {
     expect([answered.statusCode, answered.headers['x-hook']]).toEqual([200, 'sent'])
   })
 
-  it('refuses a media type that Fastify cannot read, where there is a handler', async () => {
-    const host = await mounted(new Application({ modules }))
+  it('refuses a media type that Fastify cannot read after the hooks of the host, where there is a handler', async () => {
+    let hooked = 0
+    const host = await mounted(new Application({ modules }), (fastify) => {
+      fastify.addHook('preHandler', async () => {
+        hooked += 1
+      })
+    })
     const post = (url: string) =>
       host.inject({ method: 'POST', url, headers: { 'content-type': 'json' }, payload: '{}' })
     const refused = await post('/api')
     expect([refused.statusCode, refused.json()]).toMatchObject([415, { error: { type: 'UNSUPPORTED_MEDIA_TYPE' } }])
     expect((await post('/api/nowhere')).statusCode).toBe(404)
     expect((await post('/api/fails')).statusCode).toBe(405)
+    expect(hooked).toBe(3)
   })
 
   it('reads the body that a hook of the host has put in place', async () => {

@@ -1,7 +1,8 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, preParsingHookHandler } from 'fastify'
 import { type Answer, isStream } from '../answers/answer.ts'
 import { toWebStream } from '../answers/byte-stream.ts'
 import type { BodySource } from '../body/body-source.ts'
+import { parseMediaType } from '../body/media-type.ts'
 import { CallError } from '../errors.ts'
 import type { ErrorLog, Incoming, RawRequest } from '../request/incoming.ts'
 import { VERBS } from '../routing/verbs.ts'
@@ -84,16 +85,26 @@ export function fastifyPlugin(app: Answering): FastifyPlugin {
       answerWithFastify(app, new FastifyIncoming(request, reply, depth))
     instance.removeAllContentTypeParsers()
     instance.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
-    const route = { method: [...VERBS], exposeHeadRoute: false, handler: handle }
-    instance.route({ ...route, url: '/*' })
-    if (depth > 0) instance.route({ ...route, url: '/' })
+    for (const url of depth > 0 ? ['/*', '/'] : ['/*']) {
+      instance.route({ url, method: ['GET', 'HEAD'], exposeHeadRoute: false, handler: handle })
+      instance.route({ url, method: withBody, preParsing: bearContentType, handler: handle })
+    }
     setNotFoundHandler(instance, handle)
-    instance.setErrorHandler((error, request, reply) => {
-      // Errors of the host's hooks are the host's. Only a Content-Type that Fastify cannot read is refused here.
-      if (!isInvalidMediaType(error)) throw error
-      return answerWithFastify(app, new FastifyIncoming(request, reply, depth, new CallError(415)))
-    })
   }
+}
+
+const withBody = VERBS.filter((verb) => verb !== 'GET' && verb !== 'HEAD')
+
+/**
+ * Fastify refuses a Content-Type that it cannot read, before the hooks of the host and whatever the handler takes. It is
+ * shown another one; the application reads what the client sent.
+ */
+const bearContentType: preParsingHookHandler = (request, _reply, payload, done) => {
+  const type = request.headers['content-type']
+  if (type !== undefined && parseMediaType(type) === undefined) {
+    request.headers = { 'content-type': 'application/octet-stream' }
+  }
+  done(null, payload)
 }
 
 type FastifyHandler = (request: FastifyRequest, reply: FastifyReply) => FastifyReply
@@ -105,10 +116,6 @@ function setNotFoundHandler(instance: FastifyInstance, handle: FastifyHandler): 
   } catch (error) {
     if (!(error instanceof Error && error.message.includes('already set'))) throw error
   }
-}
-
-function isInvalidMediaType(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE'
 }
 
 /**
