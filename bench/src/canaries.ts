@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createMailStore, type MailStore } from '@trestle/stack/mail/mail-store.ts'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
+import { payOrder } from './canaries/orders.ts'
 import { startRecorder } from './canaries/recorder.ts'
 import { dumpDatabase, findLeaks, type Surface } from './canaries/surfaces.ts'
 import { createVisitor, type Visitor } from './canaries/visitor.ts'
@@ -13,12 +14,16 @@ import { type Deployment, deploy } from './deployment.ts'
 import { freePort } from './processes/free-port.ts'
 
 // Gives payments card numbers, keys and other secrets that are unlike anything else, uses and misuses them in every way that
-// a client has, and then looks for them in logs, traces, metrics, answers, events, deliveries and a dump of the database:
+// a client has, lets customers pay 2,000 orders, and then looks for them in logs, traces, metrics, answers, events, deliveries and a dump of the database:
 // `node bench/src/canaries.ts`. Exit status 1 when one is found.
 
 /** A card number with a right check digit, and one of the simulator's. */
 const PAN = '4000056655665556'
 const TEST_PAN = '1000000271828182'
+const CODE = '739'
+/** Orders to be paid. */
+const ORDERS = 2_000
+const CUSTOMERS = 8
 const IDEMPOTENCY_KEY = `repeat-${randomUUID()}`
 const PATIENCE_MS = 30_000
 
@@ -30,6 +35,8 @@ chmodSync(folder, 0o711)
 const secrets = new Map<string, string>([
   ['card number', PAN],
   ['test card number', TEST_PAN],
+  // Three digits alone stand everywhere.
+  ['security code', `"pcsc","value":"${CODE}"`],
 ])
 let invitationToken = ''
 
@@ -55,6 +62,7 @@ try {
     databaseUrl,
     env: {
       ...{ PAYMENTS_LOG_FILE: logFile, PAYMENTS_LOG_LEVEL: 'debug', PAYMENTS_ALLOW_SEED: 'yes' },
+      PAYMENTS_RATE_ADDRESS: '0',
       ...{ PAYMENTS_TRACING_ENABLED: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: traces.url },
       ...{
         PAYMENTS_SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
@@ -71,6 +79,7 @@ try {
   const visitor = createVisitor({ url: server.url, key: seeded.key })
   await use(visitor, seeded, { mails, hooksUrl: hooks.url })
   await misuse(visitor, seeded)
+  say(`${await order(visitor, seeded)} orders were paid`)
   const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
   const events = await visitor.ask('GET', `/merchants/${seeded.merchantId}/events?limit=1000`)
   await waitFor(() => hooks.text().includes('user.invited'))
@@ -91,12 +100,13 @@ try {
 interface Seeded {
   readonly key: string
   readonly merchantId: string
+  readonly merchantKey: string
   readonly transactionIds: readonly string[]
 }
 
 /** An app, a merchant and a transaction with each card. */
 async function seed(deployment: Deployment): Promise<Seeded> {
-  const key = randomUUID()
+  const [key, merchantKey] = [randomUUID(), randomUUID()]
   secrets.set('key of the app', key)
   const [appId, merchantId] = ['a'.repeat(24), 'b'.repeat(24)]
   const transactions = [PAN, TEST_PAN].map((number, i) => ({
@@ -105,13 +115,13 @@ async function seed(deployment: Deployment): Promise<Seeded> {
     operations: [{ capture: 5_000 }],
   }))
   const merchant = {
-    ...{ id: merchantId, key: randomUUID(), currency: 'EUR', test: true, email: 'owner@bench.example', apps: [appId] },
+    ...{ id: merchantId, key: merchantKey, currency: 'EUR', test: true, email: 'owner@bench.example', apps: [appId] },
     ...{ website: 'https://bench.example', descriptor: 'BENCH SHOP', company: { country: 'DK' } },
   }
   const file = join(folder, 'seed.json')
   writeFileSync(file, JSON.stringify({ apps: [{ id: appId, key }], merchants: [merchant], transactions }))
   await deployment.runCommand('seed', file)
-  return { key, merchantId, transactionIds: transactions.map(({ id }) => id) }
+  return { key, merchantId, merchantKey, transactionIds: transactions.map(({ id }) => id) }
 }
 
 interface World {
@@ -161,6 +171,10 @@ async function misuse(visitor: Visitor, { merchantId, transactionIds }: Seeded):
   }
   const card = { pcn: PAN, number: PAN, cardId: PAN, amount: Number(PAN), currency: PAN, transactionId: PAN }
   for (const path of [
+    '/vault',
+    '/payments',
+    '/payments/challenges/card-lookup',
+    '/acs/challenge',
     `${merchant}/transactions`,
     `/transactions/${transactionIds[0]}/captures`,
     '/merchants',
@@ -172,6 +186,21 @@ async function misuse(visitor: Visitor, { merchantId, transactionIds }: Seeded):
   await visitor.ask('GET', '/me', undefined, { authorization: `Basic ${Buffer.from(`:${wrong}`).toString('base64')}` })
   await visitor.ask('GET', '/me', undefined, { authorization: `Bearer ${wrong}` })
   await visitor.ask('POST', '/merchants', { name: 'x' }, { 'idempotency-key': `${IDEMPOTENCY_KEY} ${PAN}` })
+}
+
+/** Customers pay, and now and then meet a refusal on the way, until there are enough of them. */
+async function order(visitor: Visitor, { merchantKey: key }: Seeded): Promise<number> {
+  const refusals = [{ card: { status: 'lost' } }, { card: { scheme: 'unknown' } }, { tds: { status: 'rejected' } }]
+  let [begun, paid] = [0, 0]
+  const customer = async () => {
+    while (paid < ORDERS) {
+      const i = begun++
+      const card = { number: i % 2 ? PAN : TEST_PAN, code: CODE }
+      if (await payOrder(visitor, { key, card, test: refusals[i % 20] ?? {} })) paid += 1
+    }
+  }
+  await Promise.all(Array.from({ length: CUSTOMERS }, customer))
+  return paid
 }
 
 async function waitFor(holds: () => boolean): Promise<void> {

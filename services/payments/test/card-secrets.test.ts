@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { browse, makeOrder, walk } from './customer.ts'
 import { customerPayment } from './customer-payment.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from './payments-app.ts'
 import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
@@ -58,4 +59,24 @@ it('a card number that was charged, refused and lost track of stands nowhere in 
   expect(everywhere).toContain(transactionId)
   for (const secret of [NUMBER, Buffer.from(NUMBER).toString('hex'), app.key]) expect(everywhere).not.toContain(secret)
   expect(lines.length).toBeGreaterThan(0)
+})
+
+it('nor does one that a customer paid with, nor what it was tokenised to, nor the security code', async () => {
+  const browser = browse(payments)
+  const { id, key } = await createTestMerchant(payments, await createTestApp(payments), { currency: 'EUR' })
+  await payments.database.db.updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', id).execute()
+  north.answers.authorize = ({ card }) => Promise.reject(new Error(`no answer for ${card.number()} ${card.code?.()}`))
+  const order = await makeOrder(browser, { key, number: NUMBER, code: '739', test: undefined })
+  const refused = await walk(browser, order)
+  expect(refused.body.code).toBe('PAYMENT_METHOD_ERROR')
+  const { number, code } = order.card
+  for (const text of [`{"type":"pcn","value":"${NUMBER}"`, `["pcsc","739"]`]) {
+    const headers = { 'accept-version': '1', 'content-type': 'application/json' }
+    await payments.app.inject({ method: 'POST', url: '/vault', headers, payload: text })
+  }
+  const everywhere = `${await dump()}${JSON.stringify(refused)}`
+  expect(everywhere).toContain('PAYMENT_METHOD_ERROR')
+  for (const secret of [NUMBER, Buffer.from(NUMBER).toString('hex'), number.token, code.token, '739"', ' 739']) {
+    expect(everywhere).not.toContain(secret)
+  }
 })

@@ -44,19 +44,23 @@ export async function tokenize({ send }: Browser, type: 'pcn' | 'pcsc', value: s
 /** What a customer wants: changes of an order of EUR 10 on a card with which all is fine. */
 export interface Wish {
   readonly number?: string
+  readonly code?: string
   /** The merchant's public key. */
   readonly key: unknown
   readonly [member: string]: unknown
 }
 
 /** An order with fresh tokens. */
-export async function makeOrder(browser: Browser, { number = '1000000000000000', key, ...changes }: Wish) {
+export async function makeOrder(
+  browser: Browser,
+  { number = '1000000000000000', code = '111', key, ...changes }: Wish,
+) {
   return {
     ...{ integration: { key }, test: {}, amount: { currency: 'EUR', exponent: 2, value: 1_000 } },
     card: {
       number: { token: await tokenize(browser, 'pcn', number) },
       expiry: { month: 8, year: 2066 },
-      code: { token: await tokenize(browser, 'pcsc', '111') },
+      code: { token: await tokenize(browser, 'pcsc', code) },
     },
     ...changes,
   }
