@@ -5,7 +5,7 @@ import { capture } from './operations.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments, UNKNOWN_ID } from './payments-app.ts'
 
 // More of it: ODD_REQUESTS=20000 npx vitest run services/payments/test/odd-input.test.ts
-const numRuns = Number(process.env.ODD_REQUESTS ?? 1_500)
+const numRuns = Number(process.env.ODD_REQUESTS ?? 600)
 
 let payments: TestPayments
 /** Ids of the caller's own objects, of a stranger's, and what is none. */
