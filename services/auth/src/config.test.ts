@@ -52,6 +52,18 @@ describe('loadAuthConfig', () => {
     [{ AUTH_API_PORT: '70000' }, 'AUTH_API_PORT must be a port between 0 and 65535 (got "70000")'],
     [{ PORT: 'x' }, 'PORT must be a port between 0 and 65535 (got "x")'],
     [
+      { AUTH_HOOK_BEFORE_USER_CREATED_URI: 'http://example.com/hook' },
+      'AUTH_HOOK_BEFORE_USER_CREATED_URI must be an https:// URL, or http:// at localhost (got "http://example.com/hook")',
+    ],
+    [
+      { AUTH_HOOK_CUSTOM_ACCESS_TOKEN_SECRETS: 'whsec_x' },
+      'AUTH_HOOK_CUSTOM_ACCESS_TOKEN_SECRETS must be v1,whsec_ and base64 of at least 24 bytes; several joined by |',
+    ],
+    [
+      { AUTH_HOOK_CUSTOM_ACCESS_TOKEN_ENABLED: 'true', AUTH_HOOK_CUSTOM_ACCESS_TOKEN_URI: 'http://localhost:1/x' },
+      'AUTH_HOOK_CUSTOM_ACCESS_TOKEN_SECRETS is required when AUTH_HOOK_CUSTOM_ACCESS_TOKEN_ENABLED is true',
+    ],
+    [
       { AUTH_WEBAUTHN_RP_ORIGINS: 'https://app.example.com/path' },
       'AUTH_WEBAUTHN_RP_ORIGINS must be a list of origins such as https://app.example.com (got "https://app.example.com/path")',
     ],

@@ -1,5 +1,6 @@
 import { loadConfig, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { externalProblems, externalSettings, externalWarnings, toExternalConfig } from './config/external.ts'
+import { hookProblems, hookSettings, toHooksConfig } from './config/hooks.ts'
 import { jwtProblems, jwtSettings, jwtWarnings, toJwtConfig } from './config/jwt.ts'
 import { mailProblems, mailSettings, mailWarnings, toMailConfig } from './config/mail.ts'
 import { mfaSettings, toMfaConfig } from './config/mfa.ts'
@@ -25,6 +26,7 @@ export const settings = {
   ...passwordSettings,
   ...mfaSettings,
   ...webauthnSettings,
+  ...hookSettings,
   ...externalSettings,
   ...mailSettings,
   ...smsSettings,
@@ -47,6 +49,7 @@ export function toAuthConfig(values: Values) {
     passwords: toPasswordConfig(values),
     mfa: toMfaConfig(values),
     webauthn: toWebauthnConfig(values),
+    hooks: toHooksConfig(values),
     external: toExternalConfig(values),
     mail: toMailConfig(values),
     sms: toSmsConfig(values),
@@ -76,6 +79,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): LoadedCon
       ...securityProblems(candidate),
       ...externalProblems(candidate),
       ...webauthnProblems(candidate),
+      ...hookProblems(candidate),
     ],
   })
   return {

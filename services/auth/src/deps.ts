@@ -17,6 +17,7 @@ import { type OpenLimiterStore, openLimiterStore } from '@trestle/service/limite
 import type { Kysely } from 'kysely'
 import type { AuthConfig } from './config.ts'
 import type { AuthDatabase } from './database.ts'
+import { createHooks, type Hooks } from './hooks/hooks.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
 import { createTemplateLoader } from './mail/template-loader.ts'
 import { authNames } from './migrations.ts'
@@ -60,6 +61,7 @@ export interface AuthDeps {
   /** Undefined where no gateway is set. */
   readonly sms: SmsGateway | undefined
   readonly outbound: Outbound
+  readonly hooks: Hooks
 }
 
 /** The dependencies of a process, with what must be opened and closed around them. */
@@ -124,6 +126,7 @@ export async function createDeps(config: AuthConfig, telemetry: Telemetry): Prom
     mailer,
     sms: config.sms.gateway && createSmsGateway(config.sms.gateway, outbound),
     outbound,
+    hooks: createHooks(config.hooks, { outbound, logger, now: () => new Date() }),
   }
   return {
     deps,

@@ -1,8 +1,10 @@
 import { Socket } from 'node:net'
 import { createOutbound } from '@trestle/common/outbound/outbound.ts'
+import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { verifyCaptcha } from '../src/captcha/verify-captcha.ts'
 import { loadAuthConfig } from '../src/config.ts'
+import { createHooks } from '../src/hooks/hooks.ts'
 import { checkTemplates } from '../src/mail/template-loader.ts'
 import { createSmsGateway } from '../src/sms/sms-gateway.ts'
 import { REFUSED_HOSTS, RESOLVED } from './refused-addresses.ts'
@@ -61,6 +63,12 @@ const callers: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
     const { captcha } = load({ ...settings, AUTH_SECURITY_CAPTCHA_URL: url }).security
     if (!captcha) throw new Error('no captcha')
     return verifyCaptcha(outbound, captcha, 'token', '8.8.8.8')
+  },
+  'a hook': (url) => {
+    const hook = { url, keys: [Buffer.alloc(24)] }
+    const { logger } = createLogger({ level: 'panic', stdout: false })
+    const hooks = createHooks({ BEFORE_USER_CREATED: hook }, { outbound, now: () => new Date(), logger })
+    return hooks.call('BEFORE_USER_CREATED', {})
   },
   twilio: (url) => sendSms('twilio', url),
   messagebird: (url) => sendSms('messagebird', url),

@@ -19,6 +19,8 @@ export interface OutboundRequest {
 export interface OutboundAnswer {
   readonly status: number
   readonly body: string
+  /** The header, empty where there is none. */
+  readonly contentType: string
 }
 
 /** Calls to other servers, which never reach what is inside the own network. */
@@ -39,6 +41,11 @@ export type Resolve = (
 export interface ResolvedAddress {
   readonly address: string
   readonly family: number
+}
+
+/** The target is one that is never called: to try again is of no use. */
+export class AddressRefused extends Error {
+  override readonly name = 'AddressRefused'
 }
 
 const BYTES_MAX = 1_048_576
@@ -89,7 +96,7 @@ function checkedLookup(
 }
 
 function refused(host: string): Error {
-  return new Error(`the address of ${host} is not one that this service may call`)
+  return new AddressRefused(`the address of ${host} is not one that this service may call`)
 }
 
 /** With the first call: no start waits for the library. */
@@ -118,5 +125,10 @@ async function exchange(dispatcher: Dispatcher, request: OutboundRequest): Promi
     if (beyondMax === 'refuse') throw new Error(`${origin} answered more than ${bytesMax} bytes`)
     break
   }
-  return { status: answer.statusCode, body: Buffer.concat(chunks).subarray(0, bytesMax).toString('utf8') }
+  const { 'content-type': contentType = '' } = answer.headers
+  return {
+    status: answer.statusCode,
+    body: Buffer.concat(chunks).subarray(0, bytesMax).toString('utf8'),
+    contentType: String(contentType),
+  }
 }

@@ -63,10 +63,27 @@ export async function claimRecoveryGuess(db: Database, factorId: string, now: Da
   return Math.max(0, Date.parse(row?.failing_since ?? now.toISOString()) - windowStart.getTime())
 }
 
+interface CodeOfFactor {
+  readonly factorId: string
+  readonly hash: Buffer
+}
+
+/** Whether a code is of a set, and unused. */
+export async function hasRecoveryCode(db: Database, { factorId, hash }: CodeOfFactor): Promise<boolean> {
+  const row = await db
+    .selectFrom('mfa_recovery_codes')
+    .select('id')
+    .where('factor_id', '=', factorId)
+    .where('code_hash', '=', hash)
+    .where('used_at', 'is', null)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 /** Uses a code up, and forgets the guesses before it. False for a wrong one, and when another request was first. */
 export async function consumeRecoveryCode(
   trx: Database,
-  { factorId, hash, now }: { readonly factorId: string; readonly hash: Buffer; readonly now: Date },
+  { factorId, hash, now }: CodeOfFactor & { readonly now: Date },
 ): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('mfa_recovery_codes')

@@ -14,7 +14,7 @@ import { type PkceChallenge, parsePkce, pkceFields } from '../flow-states/pkce.t
 import { requireSignupPassword } from '../passwords/require-password.ts'
 import { readContext } from '../plugins/request-context.ts'
 import type { IssuedSession } from '../sessions/session.ts'
-import { sessionViewSchema, toSessionView } from '../sessions/session-view.ts'
+import { sessionViewSchema, signSessionView } from '../sessions/session-view.ts'
 import type { SmsChannel } from '../sms/gateway-protocol.ts'
 import { requireChannel } from '../sms/require-channel.ts'
 import { signInAnonymously } from '../use-cases/sign-in-anonymously.ts'
@@ -101,7 +101,7 @@ function checkSignUp({ config }: AuthDeps, body: SignUpBody): CheckedSignUp {
   return { identifier: requireIdentifier(body), password, pkce, channel }
 }
 
-function toSignedIn(deps: AuthDeps, session: IssuedSession): z.output<typeof signedInSchema> {
-  const view = toSessionView(deps, session)
+async function toSignedIn(deps: AuthDeps, session: IssuedSession): Promise<z.output<typeof signedInSchema>> {
+  const view = await signSessionView(deps, session)
   return { ...view, ...view.user }
 }

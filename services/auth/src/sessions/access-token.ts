@@ -39,7 +39,7 @@ export type Verification =
 export type FindKey = (kid: string | undefined, alg: string) => SigningKey | undefined
 
 /** Signs claims as a JWT (RFC 7519) in JWS compact form. */
-export function signAccessToken(key: SigningKey, claims: AccessTokenClaims): string {
+export function signAccessToken(key: SigningKey, claims: object): string {
   const data = `${key.header}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`
   return `${data}.${key.sign(data)}`
 }

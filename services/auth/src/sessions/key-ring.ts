@@ -3,7 +3,6 @@ import { LRUCache } from 'lru-cache'
 import { isSigner, type JwtConfig } from '../config/jwt.ts'
 import type { AuthDatabase } from '../database.ts'
 import {
-  type AccessTokenClaims,
   isCurrent,
   signAccessToken,
   type Verification,
@@ -23,7 +22,7 @@ import {
 
 /** Signs and verifies the access tokens of a process. Knows JWT_SECRET alone until `load` has read the table. */
 export interface KeyRing {
-  sign(claims: AccessTokenClaims): string
+  sign(claims: object): string
   verify(token: string, now: Date): Verification
   /** The keys of /.well-known/jwks.json. */
   publicJwks(): readonly PublicJwk[]

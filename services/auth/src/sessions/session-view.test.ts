@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { loadAuthConfig } from '../config.ts'
-import type { AccessTokenClaims } from './access-token.ts'
 import type { IssuedSession } from './session.ts'
-import { toSessionView } from './session-view.ts'
+import { signSessionView } from './session-view.ts'
 
 const now = new Date('2026-01-02T03:04:05.678Z')
 const issuedAt = Math.floor(now.getTime() / 1_000)
@@ -21,10 +20,12 @@ function configOf(settings: Record<string, string>) {
   return loadAuthConfig(env).config
 }
 
-function view(session: IssuedSession, settings: Record<string, string> = {}) {
-  const signed: AccessTokenClaims[] = []
-  const sign = (claims: AccessTokenClaims) => `token ${signed.push(claims)}`
-  const body = toSessionView({ config: configOf(settings), signingKeys: { sign }, now: () => now }, session)
+async function view(session: IssuedSession, settings: Record<string, string> = {}) {
+  const signed: object[] = []
+  const sign = (claims: object) => `token ${signed.push(claims)}`
+  const hooks = { isOn: () => false, call: async () => ({}) }
+  const deps = { config: configOf(settings), signingKeys: { sign }, now: () => now, hooks }
+  const body = await signSessionView(deps, session)
   return { body, claims: signed[0] }
 }
 
@@ -78,9 +79,9 @@ const factor = {
   updatedAt: at,
 } as const
 
-describe('toSessionView', () => {
-  it('has the members of the contract in their order, and signs the claims of the contract in theirs', () => {
-    const { body, claims } = view(session, { AUTH_JWT_ISSUER: 'https://issuer', AUTH_JWT_EXP: '60' })
+describe('signSessionView', () => {
+  it('has the members of the contract in their order, and signs the claims of the contract in theirs', async () => {
+    const { body, claims } = await view(session, { AUTH_JWT_ISSUER: 'https://issuer', AUTH_JWT_EXP: '60' })
     const expected = {
       access_token: 'token 1',
       token_type: 'bearer',
@@ -144,9 +145,12 @@ describe('toSessionView', () => {
       { AUTH_SESSIONS_ALLOW_LOW_AAL: '5m', AUTH_JWT_EXP: '30' },
       30,
     ],
-  ])('lets the access token live for %s', (_case, issued: IssuedSession, settings: Record<string, string>, seconds) => {
-    const { body, claims } = view(issued, settings)
-    expect(body).toMatchObject({ expires_in: seconds, expires_at: issuedAt + seconds })
-    expect(claims?.exp).toBe(issuedAt + seconds)
-  })
+  ])(
+    'lets the access token live for %s',
+    async (_case, issued: IssuedSession, settings: Record<string, string>, seconds) => {
+      const { body, claims } = await view(issued, settings)
+      expect(body).toMatchObject({ expires_in: seconds, expires_at: issuedAt + seconds })
+      expect(claims).toMatchObject({ exp: issuedAt + seconds })
+    },
+  )
 })

@@ -1,9 +1,12 @@
 import { z } from 'zod'
 import type { JwtConfig } from '../config/jwt.ts'
 import type { SessionConfig } from '../config/sessions.ts'
+import { customiseClaims } from '../hooks/customise-claims.ts'
+import type { Hooks } from '../hooks/hooks.ts'
 import { toUserView, userViewSchema } from '../users/user-view.ts'
 import type { AccessTokenClaims } from './access-token.ts'
 import type { IssuedSession } from './session.ts'
+import type { StoredSession } from './session-repository.ts'
 
 /** A session as clients see it (contract 3.2). */
 export const sessionViewSchema = z.object({
@@ -19,16 +22,43 @@ export type SessionView = z.output<typeof sessionViewSchema>
 
 export interface SessionViewDeps {
   readonly config: { readonly jwt: JwtConfig; readonly sessions: SessionConfig }
-  readonly signingKeys: { sign(claims: AccessTokenClaims): string }
+  readonly signingKeys: { sign(claims: object): string }
   readonly now: () => Date
+  readonly hooks: Hooks
+}
+
+/** What the access token of a session is made of, before it is signed. */
+export interface SessionClaims {
+  readonly issuedAt: number
+  readonly expiresAt: number
+  readonly claims: object
+}
+
+/**
+ * The claims of a session's access token, issued here and now; the hook CUSTOM_ACCESS_TOKEN may change them.
+ * @param method how the token was come by: by default how the session was last proven
+ */
+export async function makeClaims(
+  deps: SessionViewDeps,
+  session: StoredSession,
+  method = session.amr[0]?.method ?? '',
+): Promise<SessionClaims> {
+  const { config, now } = deps
+  const issuedAt = Math.floor(now().getTime() / 1_000)
+  const expiresAt = Math.min(issuedAt + config.jwt.lifetimeSeconds, lowAalEnd(config.sessions, session))
+  const claims = toClaims(session, { issuer: config.jwt.issuer, issuedAt, expiresAt })
+  return { issuedAt, expiresAt, claims: await customiseClaims(deps, claims, method) }
 }
 
 /** The body of a session, with an access token that is signed here and now. */
-export function toSessionView({ config, signingKeys, now }: SessionViewDeps, session: IssuedSession): SessionView {
-  const issuedAt = Math.floor(now().getTime() / 1_000)
-  const expiresAt = Math.min(issuedAt + config.jwt.lifetimeSeconds, lowAalEnd(config.sessions, session))
+export async function signSessionView(
+  deps: SessionViewDeps,
+  session: IssuedSession,
+  made?: SessionClaims,
+): Promise<SessionView> {
+  const { issuedAt, expiresAt, claims } = made ?? (await makeClaims(deps, session))
   return {
-    access_token: signingKeys.sign(toClaims(session, { issuer: config.jwt.issuer, issuedAt, expiresAt })),
+    access_token: deps.signingKeys.sign(claims),
     token_type: 'bearer',
     expires_in: expiresAt - issuedAt,
     expires_at: expiresAt,
@@ -38,7 +68,7 @@ export function toSessionView({ config, signingKeys, now }: SessionViewDeps, ses
 }
 
 /** When a session that lacks the second factor of its user must end, in epoch seconds. */
-function lowAalEnd({ lowAalMs }: SessionConfig, { aal, factors, startedAt }: IssuedSession): number {
+function lowAalEnd({ lowAalMs }: SessionConfig, { aal, factors, startedAt }: StoredSession): number {
   const isLow = aal === 'aal1' && factors.some(({ status }) => status === 'verified')
   return isLow && lowAalMs !== undefined ? Math.floor((Date.parse(startedAt) + lowAalMs) / 1_000) : Infinity
 }
@@ -50,7 +80,7 @@ interface TokenTimes {
   readonly expiresAt: number
 }
 
-function toClaims({ user, ...session }: IssuedSession, { issuer, issuedAt, expiresAt }: TokenTimes): AccessTokenClaims {
+function toClaims({ user, ...session }: StoredSession, { issuer, issuedAt, expiresAt }: TokenTimes): AccessTokenClaims {
   return {
     iss: issuer,
     sub: user.id,

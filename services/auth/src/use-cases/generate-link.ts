@@ -13,6 +13,7 @@ import type { Profile } from '../users/profile.ts'
 import type { User } from '../users/user.ts'
 import { getProfile } from '../users/user-profile-repository.ts'
 import { updateUser } from '../users/user-repository.ts'
+import { askBeforeOwnUser } from './ask-before-user-created.ts'
 import { findLinkOwner, type LinkOwner, type WantedLink } from './find-link-owner.ts'
 import { makeMailSecrets } from './issue-mail-token.ts'
 import type { RequestContext } from './request-context.ts'
@@ -58,8 +59,12 @@ const LINKS = {
   },
 } as const satisfies Record<LinkType, { kind: TokenKind; linkType: string; sentAt: string; action: AuditAction }>
 
+/** Types of links that make a user of somebody unknown. */
+const MAKES_USERS: readonly LinkType[] = ['signup', 'invite', 'magiclink']
+
 /** Makes a link and a code as a mail would carry them. No mail is sent, and neither limit nor interval applies. */
 export async function generateLink(deps: AuthDeps, input: GenerateLink): Promise<GeneratedLink> {
+  if (MAKES_USERS.includes(input.type)) await askBeforeOwnUser(deps, input)
   const passwordHash = input.type === 'signup' && input.password ? await deps.passwords.hash(input.password) : undefined
   return deps.db.transaction().execute(async (trx) => {
     const owner = await findLinkOwner(trx, deps, { ...input, passwordHash })

@@ -8,7 +8,7 @@ import { matchesChallenge } from '../flow-states/pkce.ts'
 import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import type { SessionOrigin } from '../sessions/session-repository.ts'
-import { type SessionView, toSessionView } from '../sessions/session-view.ts'
+import { type SessionView, signSessionView } from '../sessions/session-view.ts'
 import { isBanned } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
@@ -31,7 +31,7 @@ export async function grantAuthCode(deps: AuthDeps, grant: AuthCodeGrant): Promi
   const { flowStateLifetimeMs } = deps.config.external
   if (deps.now().getTime() >= Date.parse(flow.codeIssuedAt) + flowStateLifetimeMs) throw flowStateExpired()
   if (!matchesChallenge(flow.pkce, codeVerifier)) throw badCodeVerifier()
-  return toSessionView(deps, await deps.db.transaction().execute((trx) => openSession(trx, deps, { ...grant, flow })))
+  return signSessionView(deps, await deps.db.transaction().execute((trx) => openSession(trx, deps, { ...grant, flow })))
 }
 
 async function openSession(

@@ -13,11 +13,12 @@ import { checkPasswordPolicy, type WeakPasswordReason } from '../passwords/passw
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import { callFinishPasswordLogin, type SessionOrigin } from '../sessions/session-repository.ts'
-import { type SessionView, toSessionView } from '../sessions/session-view.ts'
+import { type SessionView, signSessionView } from '../sessions/session-view.ts'
 import { normaliseEmail } from '../users/email-address.ts'
 import { findLogin, type Login } from '../users/login-repository.ts'
 import { normalisePhone } from '../users/phone-number.ts'
 import type { UserIdentifier } from '../users/user-repository.ts'
+import { judgePasswordAttempt } from './judge-attempt.ts'
 
 export interface PasswordGrant extends SessionOrigin {
   readonly email: string | undefined
@@ -36,7 +37,17 @@ export interface PasswordSessionView extends SessionView {
 /** What this use case works with. */
 export type PasswordGrantDeps = Pick<
   AuthDeps,
-  'lanes' | 'config' | 'logger' | 'now' | 'randomBytes' | 'passwords' | 'signingKeys' | 'rateLimits' | 'serverKeys'
+  | 'lanes'
+  | 'config'
+  | 'db'
+  | 'hooks'
+  | 'logger'
+  | 'now'
+  | 'randomBytes'
+  | 'passwords'
+  | 'signingKeys'
+  | 'rateLimits'
+  | 'serverKeys'
 >
 
 const REFUSALS = {
@@ -59,10 +70,11 @@ export async function grantPassword(deps: PasswordGrantDeps, grant: PasswordGran
   const { matches, outdated } = await deps.passwords.verify(verifiedHash, password)
   // Asked after the comparison: of many guesses that come at once, the later ones meet the failures of the first.
   const blocked = await isBlocked(deps, attempt)
-  if (blocked || !matches || login === undefined || verifiedHash === null) {
-    await recordFailure(deps, attempt)
-    throw invalidCredentials()
-  }
+  const isRight = matches && !blocked
+  if (!isRight) await recordFailure(deps, attempt)
+  // Of somebody whom nobody knows there is nothing to tell: where this hook is on, the time of an answer may show that.
+  if (login) await judgePasswordAttempt(deps, login.id, isRight)
+  if (!isRight || login === undefined || verifiedHash === null) throw invalidCredentials()
   const newHash = outdated ? await deps.passwords.hash(password) : null
   return finish(deps, grant, { login, verifiedHash, newHash, provider: identifier.kind })
 }
@@ -92,7 +104,7 @@ async function finish(
   })
   if (result.verdict !== 'done') throw REFUSALS[result.verdict]()
   auditToLog(deps, { action: 'login', actorId: login.id, ip })
-  const view = toSessionView(deps, { ...result.session, refreshToken })
+  const view = await signSessionView(deps, { ...result.session, refreshToken })
   const policy = checkPasswordPolicy(deps.config.passwords.policy, password)
   if (policy.verdict !== 'weak') return view
   return { ...view, weak_password: { message: policy.message, reasons: policy.reasons } }

@@ -16,7 +16,8 @@ import {
   type RefreshRules,
   type SessionOrigin,
 } from '../sessions/session-repository.ts'
-import { type SessionView, toSessionView } from '../sessions/session-view.ts'
+import { makeClaims, type SessionClaims, type SessionView, signSessionView } from '../sessions/session-view.ts'
+import { findSessionOfToken } from '../sessions/token-session-repository.ts'
 
 export interface RefreshTokenGrant extends SessionOrigin {
   readonly refreshToken: string | undefined
@@ -25,7 +26,7 @@ export interface RefreshTokenGrant extends SessionOrigin {
 /** What this use case works with. */
 export type RefreshTokenDeps = Pick<
   AuthDeps,
-  'lanes' | 'config' | 'logger' | 'now' | 'signingKeys' | 'refreshTokenKey' | 'tokenReuse'
+  'lanes' | 'config' | 'hooks' | 'logger' | 'now' | 'signingKeys' | 'refreshTokenKey' | 'tokenReuse'
 >
 
 const EXPIRED = 'Invalid Refresh Token: Session Expired'
@@ -45,17 +46,33 @@ export async function grantRefreshToken(deps: RefreshTokenDeps, grant: RefreshTo
   const parent = grant.refreshToken ?? ''
   if (!REFRESH_TOKEN_PATTERN.test(parent)) throw validationFailed({ message: 'Refresh token is not valid' })
   const child = childOf(deps.refreshTokenKey, parent)
+  const tokenHash = hashRefreshToken(parent)
+  const claims = await prepareClaims(deps, tokenHash)
   const result = await callRefreshSession(deps.lanes, {
     ...rulesOf(deps),
     userAgent: grant.userAgent,
     ip: grant.ip,
-    tokenHash: hashRefreshToken(parent),
+    tokenHash,
     childHash: hashRefreshToken(child),
   })
   countReuse(deps, result)
   logEvents(deps, result, grant.ip)
   if (!('session' in result)) throw REFUSALS[result.verdict]()
-  return toSessionView(deps, { ...result.session, refreshToken: child })
+  const session = { ...result.session, refreshToken: child }
+  return signSessionView(deps, session, claims ?? (await makeClaims(deps, session, METHOD)))
+}
+
+/** How the hook CUSTOM_ACCESS_TOKEN calls a refresh (contract 5.1). */
+const METHOD = 'token_refresh'
+
+/**
+ * Where there is that hook, it is asked before the token is used up: a hook that is away for longer than the reuse interval
+ * would else turn honest clients, who come again with the same token, into thieves.
+ */
+async function prepareClaims(deps: RefreshTokenDeps, tokenHash: Buffer): Promise<SessionClaims | undefined> {
+  if (!deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')) return undefined
+  const session = await findSessionOfToken(deps.lanes, tokenHash)
+  return session && makeClaims(deps, session, METHOD)
 }
 
 function rulesOf({ config: { sessions, database } }: RefreshTokenDeps): RefreshRules {

@@ -10,6 +10,7 @@ import type { Profile } from '../users/profile.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { getProfile } from '../users/user-profile-repository.ts'
 import { deleteStagedUser, lockUserByIdentifier, updateUser } from '../users/user-repository.ts'
+import { askBeforeOwnUser } from './ask-before-user-created.ts'
 import { insertOwnUser } from './insert-own-user.ts'
 import { issueMailToken } from './issue-mail-token.ts'
 import type { RequestContext } from './request-context.ts'
@@ -27,6 +28,7 @@ export interface Invitation {
  * @throws emailExists for a confirmed user, overEmailRateLimit
  */
 export async function inviteUser(deps: AuthDeps, invitation: Invitation): Promise<Profile> {
+  await askBeforeOwnUser(deps, invitation)
   const allowance = await deps.rateLimits.email.take()
   try {
     return await deps.db.transaction().execute((trx) => invite(trx, deps, invitation))

@@ -15,6 +15,7 @@ import type { IssuedSession } from '../sessions/session.ts'
 import { isBanned, isStaged, type User } from '../users/user.ts'
 import { lockUserById, updateUser } from '../users/user-repository.ts'
 import { applyPhoneChange } from './apply-phone-change.ts'
+import { askBeforeUserCreated } from './ask-before-user-created.ts'
 import { TAKEN_FOR_USER, withUniqueIdentifiers } from './claim-identifier.ts'
 import { confirmEmailChange } from './confirm-email-change.ts'
 import type { RequestContext } from './request-context.ts'
@@ -47,6 +48,7 @@ export type Redeemed =
  */
 export async function redeemToken(deps: AuthDeps, redemption: Redemption): Promise<Redeemed> {
   const passwordHash = await hashWantedPassword(deps, redemption)
+  if (isStaged(redemption.user)) await askForStaged(deps, redemption)
   return withUniqueIdentifiers(deps, TAKEN_FOR_USER, async (trx) => {
     const user = await lockUserById(trx, redemption.user.id)
     if (!user || user.deletedAt !== null) throw redemption.expired()
@@ -59,6 +61,12 @@ export async function redeemToken(deps: AuthDeps, redemption: Redemption): Promi
     await deleteTokensOfUser(trx, user.id)
     return finish(trx, deps, user, redemption)
   })
+}
+
+/** Whoever signs in by a first code or link becomes a user only now (contract 7.4). */
+async function askForStaged(deps: AuthDeps, { user, context }: Redemption): Promise<void> {
+  const identities = await listIdentities(deps.db, user.id)
+  await askBeforeUserCreated(deps, { user, identities }, context.ip)
 }
 
 /** What the message is for: a change that it confirms, or the address that it went to. */

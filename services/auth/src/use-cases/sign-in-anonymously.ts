@@ -4,6 +4,8 @@ import type { AuthDeps } from '../deps.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { callSignUp } from '../users/sign-up-repository.ts'
+import { createAnonymousUser } from '../users/unconfirmed-user.ts'
+import { askBeforeUserCreated } from './ask-before-user-created.ts'
 import type { RequestContext } from './request-context.ts'
 
 export interface AnonymousSignIn {
@@ -14,17 +16,21 @@ export interface AnonymousSignIn {
 /** Makes a user without identifier and signs them in (contract 7.5). */
 export async function signInAnonymously(deps: AuthDeps, { data, context }: AnonymousSignIn): Promise<IssuedSession> {
   const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))
-  const outcome = await callSignUp(deps.lanes, {
+  const fresh = {
     userId: randomUUID(),
+    aud: context.audience,
+    role: deps.config.jwt.defaultRole,
+    data,
+    now: deps.now(),
+  }
+  await askBeforeUserCreated(deps, createAnonymousUser(fresh), context.ip)
+  const outcome = await callSignUp(deps.lanes, {
+    ...fresh,
     identityId: randomUUID(),
     email: null,
     phone: null,
-    aud: context.audience,
-    role: deps.config.jwt.defaultRole,
     passwordHash: null,
-    data,
     identityData: {},
-    now: deps.now(),
     confirmation: undefined,
     tokenHash: hashRefreshToken(refreshToken),
     userAgent: context.userAgent,

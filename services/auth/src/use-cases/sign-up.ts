@@ -19,6 +19,7 @@ import { smsTask } from '../sms/sms-job.ts'
 import { callSignUp, type SignUpConfirmation } from '../users/sign-up-repository.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 import type { UserIdentifier } from '../users/user-repository.ts'
+import { askBeforeUserCreated } from './ask-before-user-created.ts'
 import { prepareMailToken } from './issue-mail-token.ts'
 import { prepareSmsCode } from './issue-sms-code.ts'
 import type { RequestContext } from './request-context.ts'
@@ -54,19 +55,20 @@ const ACTIONS = {
 export async function signUp(deps: AuthDeps, input: SignUpInput): Promise<SignUpResult> {
   const { identifier, data, context } = input
   const isConfirmed = isAutoconfirmed(deps, identifier)
+  const fresh = {
+    userId: randomUUID(),
+    identityId: randomUUID(),
+    aud: context.audience,
+    role: deps.config.jwt.defaultRole,
+    data,
+    now: deps.now(),
+  }
+  await askBeforeUserCreated(deps, createUnconfirmedUser({ ...fresh, identifier }), context.ip)
   const allowance = await takeAllowance(deps, identifier, isConfirmed)
   let isCounted = false
   try {
     const passwordHash = await deps.passwords.hash(input.password)
     const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))
-    const fresh = {
-      userId: randomUUID(),
-      identityId: randomUUID(),
-      aud: context.audience,
-      role: deps.config.jwt.defaultRole,
-      data,
-      now: deps.now(),
-    }
     const outcome = await callSignUp(deps.lanes, {
       ...fresh,
       email: identifier.kind === 'email' ? identifier.value : null,

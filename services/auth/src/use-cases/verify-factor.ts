@@ -37,6 +37,7 @@ import type { IssuedSession } from '../sessions/session.ts'
 import type { SessionOrigin } from '../sessions/session-repository.ts'
 import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
 import { findCaller, lockCaller } from './find-caller.ts'
+import { judgeFactorAttempt } from './judge-attempt.ts'
 
 export interface VerifyFactor extends SessionOrigin {
   readonly caller: Caller
@@ -65,8 +66,10 @@ export async function verifyFactor(deps: AuthDeps, input: VerifyFactor): Promise
   if (left === undefined) throw challengeNotFound()
   const blocked = await isBlocked(deps, attempt)
   const proof = await proveFactor(deps, asked, input.answer)
+  const isRight = proof !== undefined && !blocked
+  await judgeFactorAttempt(deps, user.id, { factor: asked.factor, isRight })
   const session =
-    proof && !blocked && (await deps.db.transaction().execute((trx) => accept(trx, deps, input, { ...asked, proof })))
+    isRight && (await deps.db.transaction().execute((trx) => accept(trx, deps, input, { ...asked, proof })))
   if (session) return session
   await recordFailure(deps, attempt)
   if (left === 0) await deleteChallenge(deps.db, asked.challenge.id)

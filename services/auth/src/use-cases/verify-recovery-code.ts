@@ -4,7 +4,12 @@ import { sessionNotFound } from '../errors.ts'
 import { factorNotFound, recoveryCodesLocked, recoveryCodeWrong, recoveryVerifyDisabled } from '../factor-errors.ts'
 import { FACTOR_METHODS } from '../factors/factor.ts'
 import { hashRecoveryCode, normaliseRecoveryCode } from '../factors/recovery-code.ts'
-import { claimRecoveryGuess, consumeRecoveryCode, findRecoveryFactor } from '../factors/recovery-code-repository.ts'
+import {
+  claimRecoveryGuess,
+  consumeRecoveryCode,
+  findRecoveryFactor,
+  hasRecoveryCode,
+} from '../factors/recovery-code-repository.ts'
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
 import { retryAfterSeconds } from '../rate-limits/windows.ts'
 import type { Caller } from '../sessions/caller.ts'
@@ -13,6 +18,7 @@ import type { IssuedSession } from '../sessions/session.ts'
 import type { SessionOrigin } from '../sessions/session-repository.ts'
 import { requireFactorOwner } from './factor-owner.ts'
 import { findCaller, lockCaller } from './find-caller.ts'
+import { judgeFactorAttempt } from './judge-attempt.ts'
 
 export interface VerifyRecoveryCode extends SessionOrigin {
   readonly caller: Caller
@@ -36,9 +42,9 @@ export async function verifyRecoveryCode(deps: AuthDeps, input: VerifyRecoveryCo
   if (waitMs !== undefined) throw recoveryCodesLocked({ headers: { 'retry-after': String(retryAfterSeconds(waitMs)) } })
   const attempt = { identifier: user.id, address: input.address }
   const hash = hashRecoveryCode(serverKeys.hmac, factor.id, normaliseRecoveryCode(input.code))
-  const session = (await isBlocked(deps, attempt))
-    ? undefined
-    : await promote(deps, input, { factorId: factor.id, hash })
+  const isRight = !(await isBlocked(deps, attempt)) && (await hasRecoveryCode(db, { factorId: factor.id, hash }))
+  await judgeFactorAttempt(deps, user.id, { factor, isRight })
+  const session = isRight ? await promote(deps, input, { factorId: factor.id, hash }) : undefined
   if (session) return session
   await recordFailure(deps, attempt)
   throw recoveryCodeWrong()

@@ -57,6 +57,26 @@ export function createUnconfirmedUser(input: UnconfirmedUserInput): UnconfirmedU
   return { user, identities: [identity] }
 }
 
+/** A user without identifier, as it is about to be made. */
+export function createAnonymousUser(input: Omit<UnconfirmedUserInput, 'identifier' | 'identityId'>): UnconfirmedUser {
+  const at = toTimestamp(input.now)
+  const user: User = {
+    ...NOTHING_HAPPENED,
+    id: input.userId,
+    aud: input.aud,
+    role: input.role,
+    email: null,
+    phone: null,
+    confirmationSentAt: null,
+    appMetadata: {},
+    userMetadata: input.data,
+    isAnonymous: true,
+    createdAt: at,
+    updatedAt: at,
+  }
+  return { user, identities: [] }
+}
+
 const NOTHING_HAPPENED = {
   passwordHash: null,
   emailConfirmedAt: null,

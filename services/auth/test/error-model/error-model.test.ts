@@ -1,12 +1,14 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import * as catalogue from '../../src/errors.ts'
 import * as factorCatalogue from '../../src/factor-errors.ts'
+import * as hookCatalogue from '../../src/hook-errors.ts'
 import { openTestApp, type TestApp } from '../auth-app.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 import { accountErrors } from './account-errors.ts'
 import { adminErrors } from './admin-errors.ts'
 import type { ErrorCase, Send, World } from './error-case.ts'
 import { factorErrors } from './factor-errors.ts'
+import { hookErrors } from './hook-errors.ts'
 import { messageErrors } from './message-errors.ts'
 import { passkeyErrors } from './passkey-errors.ts'
 import { requestErrors } from './request-errors.ts'
@@ -22,8 +24,9 @@ const tables = [
   adminErrors,
   factorErrors,
   passkeyErrors,
+  hookErrors,
 ]
-const errors = Object.entries({ ...catalogue, ...factorCatalogue })
+const errors = Object.entries({ ...catalogue, ...factorCatalogue, ...hookCatalogue })
 
 const services = new Map<string, Promise<MailApp>>()
 const broken: TestApp[] = []

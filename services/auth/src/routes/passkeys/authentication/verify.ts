@@ -4,7 +4,7 @@ import { errorSchema } from '../../../error-envelope.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { readSessionOrigin } from '../../../plugins/session-origin.ts'
-import { sessionViewSchema, toSessionView } from '../../../sessions/session-view.ts'
+import { sessionViewSchema, signSessionView } from '../../../sessions/session-view.ts'
 import { signInWithPasskey } from '../../../use-cases/sign-in-with-passkey.ts'
 import { assertionSchema } from '../../../webauthn/credential.ts'
 
@@ -29,7 +29,7 @@ export const passkeyAuthenticationVerifyRoutes: FastifyPluginAsyncZod = async (a
     },
     async (request) => {
       const { challenge_id: challengeId, credential: response } = request.body
-      return toSessionView(
+      return signSessionView(
         deps,
         await signInWithPasskey(deps, { challengeId, response, ...readSessionOrigin(request) }),
       )

@@ -1,0 +1,46 @@
+import { HttpError } from '@trestle/common/errors/define-error.ts'
+import type { OutboundAnswer } from '@trestle/common/outbound/outbound.ts'
+import { z } from 'zod'
+import { hookAnswerNoJson, hookAnswerTooLong, hookFailed, hookRejected } from '../hook-errors.ts'
+
+/** What a hook may answer at most. */
+export const ANSWER_BYTES_MAX = 200 * 1_024
+
+export type HookAnswer = Readonly<Record<string, unknown>>
+
+const errorSchema = z.object({ error: z.object({ http_code: z.int().optional(), message: z.string() }) })
+
+/** Whether a hook has asked to be asked again. */
+export function isRetryable({ status }: Pick<OutboundAnswer, 'status'>): boolean {
+  return status === 429 || status === 503
+}
+
+/**
+ * Reads the answer of a hook (contract 7.14). Nothing at all is an empty object.
+ * @throws hookAnswerTooLong, hookAnswerNoJson, hookFailed; and what the hook itself wants to be said
+ */
+export function readHookAnswer({ status, body, contentType }: OutboundAnswer): HookAnswer {
+  if (Buffer.byteLength(body) > ANSWER_BYTES_MAX) throw hookAnswerTooLong()
+  const answer = body === '' ? {} : parse(body, contentType)
+  const refused = errorSchema.safeParse(answer)
+  if (refused.success) throw toError(refused.data.error)
+  if (status < 200 || status > 202) {
+    if (status !== 204) throw hookFailed({ cause: new Error(`the hook answered ${status}`) })
+  }
+  return answer
+}
+
+function parse(body: string, contentType: string): HookAnswer {
+  if (!/^application\/json\b/i.test(contentType)) throw hookAnswerNoJson()
+  try {
+    return z.record(z.string(), z.unknown()).parse(JSON.parse(body))
+  } catch (cause) {
+    throw hookFailed({ cause })
+  }
+}
+
+/** A hook refuses with a status of its own; one that is no client's error is a fault of the hook. */
+function toError({ http_code: status = 500, message }: z.output<typeof errorSchema>['error']): Error {
+  if (status < 400 || status > 499) return hookFailed({ cause: new Error(`the hook reports ${status}: ${message}`) })
+  return new HttpError(status, hookRejected.code, { message })
+}

@@ -1,0 +1,91 @@
+import { createOutbound } from '@trestle/common/outbound/outbound.ts'
+import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import type { StubAnswer } from '@trestle/testing/stub-provider.ts'
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { NOTHING, startHookStub } from '../../test/hook-stub.ts'
+import { loadAuthConfig } from '../config.ts'
+import { createHooks } from './hooks.ts'
+
+const stub = await startHookStub()
+afterAll(() => stub.close())
+beforeEach(() => {
+  stub.answer = () => NOTHING
+})
+
+const { config } = loadAuthConfig({
+  AUTH_SITE_URL: 'http://localhost:3000',
+  AUTH_API_EXTERNAL_URL: 'http://localhost:8081',
+  AUTH_DB_DRIVER: 'postgres',
+  AUTH_DATABASE_URL: 'postgres://localhost/auth',
+  AUTH_JWT_SECRET: 'a secret of at least 32 bytes, for tests',
+  AUTH_MAILER_AUTOCONFIRM: 'true',
+  ...stub.settings('BEFORE_USER_CREATED'),
+})
+const { logger } = createLogger({ level: 'panic', stdout: false })
+const hooks = createHooks(config.hooks, { outbound: createOutbound([]), now: () => new Date(), logger })
+const call = () => hooks.call('BEFORE_USER_CREATED', { some: 'thing' })
+/** Answers in turn, the last one again and again. */
+const answerWith = (...answers: readonly (StubAnswer | undefined)[]) => {
+  let count = 0
+  stub.answer = () => answers[Math.min(count++, answers.length - 1)]
+}
+
+describe('createHooks', () => {
+  it('sends a signed message, and gives what is answered', async () => {
+    answerWith({ body: { so: 'be it' } })
+    expect(await call()).toEqual({ so: 'be it' })
+    expect(stub.calls.at(-1)).toMatchObject({ name: 'BEFORE_USER_CREATED', payload: { some: 'thing' } })
+    expect([hooks.isOn('BEFORE_USER_CREATED'), hooks.isOn('CUSTOM_ACCESS_TOKEN')]).toEqual([true, false])
+  })
+
+  it.each([200, 201, 202, 204])('takes nothing for an answer with %d', async (status) => {
+    answerWith({ status, body: '' })
+    expect(await call()).toEqual({})
+  })
+
+  it('comes again three times under one id', async () => {
+    const before = stub.calls.length
+    answerWith({ status: 503, body: '' }, { status: 429, body: '' }, { body: { at: 'last' } })
+    expect(await call()).toEqual({ at: 'last' })
+    const ids = stub.calls.slice(before).map(({ id }) => id)
+    expect([ids.length, new Set(ids).size]).toEqual([3, 1])
+  })
+
+  const long = { body: { text: 'x'.repeat(204_800) } }
+  it.each<[string, readonly (StubAnswer | undefined)[], object]>([
+    ['does not work three times', [{ status: 503, body: '' }], { status: 422, code: 'hook_timeout_after_retry' }],
+    ['answers too much', [long], { status: 422, code: 'hook_payload_over_size_limit' }],
+    [
+      'answers something else than JSON',
+      [{ headers: { 'content-type': 'text/html' }, body: '{}' }],
+      { status: 400, code: 'hook_payload_invalid_content_type' },
+    ],
+    ['answers no JSON under that name', [{ body: '{' }], { status: 500, code: 'unexpected_failure' }],
+    ['answers no object', [{ body: [1] }], { status: 500, code: 'unexpected_failure' }],
+    ['fails', [{ status: 500, body: '' }], { status: 500, code: 'unexpected_failure' }],
+    ['sends elsewhere', [{ status: 302, headers: { location: '/' }, body: '' }], { status: 500 }],
+    [
+      'refuses',
+      [{ body: { error: { http_code: 418, message: 'I am a teapot' } } }],
+      { status: 418, code: 'hook_rejected', message: 'I am a teapot' },
+    ],
+    [
+      'refuses by its own status too',
+      [{ status: 400, body: { error: { http_code: 403, message: 'No' } } }],
+      { status: 403, message: 'No' },
+    ],
+    [
+      'fails in words of its own',
+      [{ body: { error: { http_code: 500, message: 'secret detail' } } }],
+      { status: 500, message: 'Error running hook' },
+    ],
+  ])('refuses when the hook %s', async (_, answers, error) => {
+    answerWith(...answers)
+    await expect(call()).rejects.toMatchObject(error)
+  })
+
+  it('waits for five seconds', async () => {
+    answerWith(undefined)
+    await expect(call()).rejects.toMatchObject({ status: 422, code: 'hook_timeout' })
+  }, 10_000)
+})

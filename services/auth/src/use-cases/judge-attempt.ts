@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import type { AuthDeps } from '../deps.ts'
+import { invalidCredentials } from '../errors.ts'
+import type { Factor } from '../factors/factor.ts'
+import { factorAttemptRejected } from '../hook-errors.ts'
+import { requireHookAnswer } from '../hooks/hooks.ts'
+import { deleteSessionsOfUser } from '../sessions/session-rows.ts'
+import { lockUserById } from '../users/user-repository.ts'
+
+const verdictSchema = z.object({
+  decision: z.enum(['continue', 'reject']),
+  message: z.string().optional(),
+  should_logout_user: z.boolean().optional(),
+})
+
+type Deps = Pick<AuthDeps, 'db' | 'hooks'>
+
+/**
+ * Tells the hook PASSWORD_VERIFICATION_ATTEMPT of a password that was compared, right or wrong, and does as it says.
+ * @throws invalidCredentials in the hook's words
+ */
+export async function judgePasswordAttempt(deps: Deps, userId: string, isRight: boolean): Promise<void> {
+  const { hooks } = deps
+  if (!hooks.isOn('PASSWORD_VERIFICATION_ATTEMPT')) return
+  const answer = await hooks.call('PASSWORD_VERIFICATION_ATTEMPT', { user_id: userId, valid: isRight })
+  const { decision, message, should_logout_user: ends } = requireHookAnswer(verdictSchema, answer)
+  if (decision === 'continue') return
+  if (ends) await endSessions(deps, userId)
+  throw invalidCredentials(message ? { message } : {})
+}
+
+/**
+ * The same for the hook MFA_VERIFICATION_ATTEMPT. Whoever it rejects is signed out everywhere.
+ * @throws factorAttemptRejected in the hook's words
+ */
+export async function judgeFactorAttempt(
+  deps: Deps,
+  userId: string,
+  { factor, isRight }: { readonly factor: Pick<Factor, 'id' | 'factorType'>; readonly isRight: boolean },
+): Promise<void> {
+  const { hooks } = deps
+  if (!hooks.isOn('MFA_VERIFICATION_ATTEMPT')) return
+  const { id: factor_id, factorType: factor_type } = factor
+  const attempt = { user_id: userId, factor_id, factor_type, valid: isRight }
+  const answer = await hooks.call('MFA_VERIFICATION_ATTEMPT', attempt)
+  const { decision, message } = requireHookAnswer(verdictSchema, answer)
+  if (decision === 'continue') return
+  await endSessions(deps, userId)
+  throw factorAttemptRejected(message ? { message } : {})
+}
+
+async function endSessions({ db }: Deps, userId: string): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    if (await lockUserById(trx, userId)) await deleteSessionsOfUser(trx, userId)
+  })
+}

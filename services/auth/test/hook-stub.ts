@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto'
+import { type StubAnswer, startStubProvider } from '@trestle/testing/stub-provider.ts'
+import { Webhook } from 'standardwebhooks'
+import type { HookName } from '../src/config/hooks.ts'
+
+/** What a hook was sent. */
+export interface HookCall {
+  readonly name: string
+  readonly id: string
+  readonly payload: Record<string, unknown>
+}
+
+/** The operator's own server. It checks every signature with the library of Standard Webhooks. */
+export interface HookStub {
+  /** Settings of a service for which these hooks are on. */
+  settings(...names: readonly HookName[]): Readonly<Record<string, string>>
+  readonly calls: readonly HookCall[]
+  /** The calls of one hook. */
+  callsOf(name: HookName): readonly HookCall[]
+  /** What hooks answer from now on; undefined: nothing, ever. */
+  answer: (call: HookCall) => StubAnswer | undefined
+  close(): Promise<void>
+}
+
+/** The answer of a hook that has nothing to say. */
+export const NOTHING: StubAnswer = { body: {} }
+
+export async function startHookStub(): Promise<HookStub> {
+  const keys = [randomBytes(32), randomBytes(24)].map((key) => key.toString('base64'))
+  const webhooks = keys.map((key) => new Webhook(key))
+  const calls: HookCall[] = []
+  const peer = await startStubProvider(({ url, headers, body }) => {
+    const names = ['webhook-id', 'webhook-timestamp', 'webhook-signature'] as const
+    const signed = Object.fromEntries(names.map((name) => [name, String(headers[name])]))
+    // Whoever knows the old key or the new one can tell.
+    for (const webhook of webhooks) webhook.verify(body, signed)
+    const call = { name: url.slice(1), id: String(headers['webhook-id']), payload: JSON.parse(body) }
+    calls.push(call)
+    return stub.answer(call)
+  })
+  const stub: HookStub = {
+    settings: (...names) =>
+      Object.fromEntries(
+        names.flatMap((name) => [
+          [`AUTH_HOOK_${name}_ENABLED`, 'true'],
+          [`AUTH_HOOK_${name}_URI`, `${peer.url}/${name}`],
+          [`AUTH_HOOK_${name}_SECRETS`, keys.map((key) => `v1,whsec_${key}`).join('|')],
+        ]),
+      ),
+    calls,
+    callsOf: (name) => calls.filter((call) => call.name === name),
+    answer: () => NOTHING,
+    close: () => peer.close(),
+  }
+  return stub
+}

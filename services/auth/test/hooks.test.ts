@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { addApp, answerChallenge, claimsOf, enrollApp } from './authenticator-app.ts'
+import { OPERATOR } from './forged-token.ts'
+import { type HookStub, NOTHING, startHookStub } from './hook-stub.ts'
+import { type MailApp, openMailApp } from './mail-app.ts'
+import { createSignedIn, signIn } from './signed-in.ts'
+import { createSignedUp } from './signed-up.ts'
+
+let stub: HookStub
+let test: MailApp
+beforeAll(async () => {
+  stub = await startHookStub()
+  test = await openMailApp({
+    AUTH_DB_NAMESPACE: 'app',
+    AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+    AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+    AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true',
+    AUTH_MFA_RECOVERY_CODES_VERIFY_ENABLED: 'true',
+    AUTH_SMTP_MAX_FREQUENCY: '0',
+    ...stub.settings(
+      'CUSTOM_ACCESS_TOKEN',
+      'MFA_VERIFICATION_ATTEMPT',
+      'PASSWORD_VERIFICATION_ATTEMPT',
+      'BEFORE_USER_CREATED',
+    ),
+  })
+})
+afterAll(async () => {
+  await test.close()
+  await stub.close()
+})
+
+type Answer = Parameters<typeof answers>[0]
+/** What each hook answers; by default that all may go its way. */
+function answers(changes: Partial<Record<string, (payload: Record<string, unknown>) => object>>) {
+  stub.answer = ({ name, payload }) => {
+    const answer = changes[name]
+    if (answer) return { body: answer(payload) }
+    if (name === 'CUSTOM_ACCESS_TOKEN') return { body: { claims: payload.claims } }
+    return name.endsWith('_ATTEMPT') ? { body: { decision: 'continue' } } : NOTHING
+  }
+}
+const rejected = { error: { http_code: 403, message: 'Not you' } }
+const whatHookSays = { code: 403, error_code: 'hook_rejected', msg: 'Not you' }
+beforeEach(() => answers({}))
+const refuse = (name: string): Answer => ({ [name]: () => rejected })
+const logIn = (payload: object) => test.post('/token?grant_type=password', payload)
+const refresh = (refresh_token: unknown) => test.post('/token?grant_type=refresh_token', { refresh_token })
+
+describe('CUSTOM_ACCESS_TOKEN', () => {
+  it('writes the claims of every token, and knows how it was come by', async () => {
+    answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Object(claims), plan: 'gold' } }) })
+    const person = await createSignedIn(test)
+    const session = (await refresh(person.refreshToken)).json()
+    expect(claimsOf(session.access_token)).toMatchObject({ sub: person.user.id, plan: 'gold', aal: 'aal1' })
+    const app = await enrollApp(test, { authorization: `Bearer ${session.access_token}` })
+    const code = { factorId: app.factorId, code: app.code() }
+    const raised = (await answerChallenge(test, { authorization: `Bearer ${session.access_token}` }, code)).json()
+    expect(claimsOf(raised.access_token)).toMatchObject({ plan: 'gold', aal: 'aal2' })
+    const calls = stub.callsOf('CUSTOM_ACCESS_TOKEN').filter(({ payload }) => payload.user_id === person.user.id)
+    expect(calls.map(({ payload }) => payload.authentication_method)).toEqual(['password', 'token_refresh', 'totp'])
+    expect(calls.at(-1)?.payload.claims).toMatchObject({
+      aal: 'aal2',
+      amr: [{ method: 'totp' }, { method: 'password' }],
+    })
+  })
+
+  it('500: claims without what every token must say', async () => {
+    const person = await createSignedUp(test.deps)
+    for (const claim of ['aud', 'exp', 'iat', 'sub', 'email', 'phone', 'role', 'aal', 'session_id', 'is_anonymous']) {
+      answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Object(claims), [claim]: undefined } }) })
+      const answer = await logIn({ email: person.email, password: person.password })
+      expect([answer.statusCode, answer.json().msg]).toEqual([500, 'Error running hook'])
+    }
+  })
+
+  it('uses no refresh token up while the hook is away, however long', async () => {
+    const { refreshToken } = await createSignedIn(test)
+    answers(refuse('CUSTOM_ACCESS_TOKEN'))
+    expect((await refresh(refreshToken)).json()).toMatchObject(whatHookSays)
+    // Far beyond the reuse interval by the database's clock.
+    const query = test.deps.db.updateTable('refresh_tokens').set({ updated_at: new Date(0), created_at: new Date(0) })
+    await query.execute()
+    answers({})
+    expect((await refresh(refreshToken)).statusCode).toBe(200)
+  })
+})
+
+describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
+  it('hears of right and wrong passwords of known users alone', async () => {
+    const { user, email, password } = await createSignedUp(test.deps)
+    await logIn({ email, password })
+    await logIn({ email, password: 'wrong' })
+    await logIn({ email: 'nobody@example.com', password })
+    const calls = stub.callsOf('PASSWORD_VERIFICATION_ATTEMPT').filter(({ payload }) => payload.user_id === user.id)
+    expect(calls.map(({ payload }) => payload)).toEqual([
+      { user_id: user.id, valid: true },
+      { user_id: user.id, valid: false },
+    ])
+  })
+
+  it('400: refuses a right password, in its own words, and ends sessions where it says so', async () => {
+    const { email, password, refreshToken } = await createSignedIn(test)
+    answers({ PASSWORD_VERIFICATION_ATTEMPT: () => ({ decision: 'reject', message: 'Come back later' }) })
+    const refused = await logIn({ email, password })
+    expect(refused.json()).toMatchObject({ code: 400, error_code: 'invalid_credentials', msg: 'Come back later' })
+    const next = await refresh(refreshToken)
+    expect(next.statusCode).toBe(200)
+    answers({ PASSWORD_VERIFICATION_ATTEMPT: () => ({ decision: 'reject', should_logout_user: true }) })
+    expect((await logIn({ email, password })).json().msg).toBe('Invalid login credentials')
+    expect((await refresh(next.json().refresh_token)).json().error_code).toBe('refresh_token_not_found')
+  })
+
+  it('500: an answer that says neither', async () => {
+    const { email, password } = await createSignedUp(test.deps)
+    answers({ PASSWORD_VERIFICATION_ATTEMPT: () => ({}) })
+    expect((await logIn({ email, password })).statusCode).toBe(500)
+  })
+})
+
+describe('MFA_VERIFICATION_ATTEMPT', () => {
+  it('hears of right and wrong answers', async () => {
+    const { user, headers } = await createSignedIn(test)
+    const app = await enrollApp(test, headers)
+    await answerChallenge(test, headers, { factorId: app.factorId, code: 'x' })
+    await answerChallenge(test, headers, { factorId: app.factorId, code: app.code() })
+    const calls = stub.callsOf('MFA_VERIFICATION_ATTEMPT').filter(({ payload }) => payload.user_id === user.id)
+    const attempt = { user_id: user.id, factor_id: app.factorId, factor_type: 'totp' }
+    expect(calls.map(({ payload }) => payload)).toEqual([
+      { ...attempt, valid: false },
+      { ...attempt, valid: true },
+    ])
+  })
+
+  it('403: refuses a right answer, in its own words, and signs the user out everywhere', async () => {
+    const person = await createSignedIn(test)
+    const raised = await addApp(test, person.headers)
+    const codes = (await test.post('/factors/recovery-codes', {}, raised.headers)).json().codes
+    const later = await signIn(test, person)
+    answers({ MFA_VERIFICATION_ATTEMPT: () => ({ decision: 'reject', message: 'Too often' }) })
+    const answer = await test.post('/factors/recovery-codes/verify', { code: codes[0] }, later.headers)
+    expect(answer.json()).toEqual({ code: 403, error_code: 'mfa_verification_rejected', msg: 'Too often' })
+    expect((await refresh(raised.refreshToken)).json().error_code).toBe('refresh_token_not_found')
+  })
+})
+
+describe('BEFORE_USER_CREATED', () => {
+  const createdBy = async (email: string) => {
+    const query = test.deps.db.selectFrom('users').select('staged_at').where('email', '=', email)
+    return query.executeTakeFirst()
+  }
+
+  it('403: keeps signups out, of any kind, and nothing is written or sent', async () => {
+    answers(refuse('BEFORE_USER_CREATED'))
+    const email = 'refused@example.com'
+    const kinds = [
+      test.post('/signup', { email, password: 'correct horse' }),
+      test.post('/signup', { phone: '14155550142', password: 'correct horse' }),
+      test.post('/signup', {}),
+      test.post('/invite', { email }, OPERATOR),
+      test.post('/admin/generate_link', { type: 'magiclink', email }, OPERATOR),
+    ]
+    for (const answer of await Promise.all(kinds)) expect(answer.json()).toEqual(whatHookSays)
+    expect(await createdBy(email)).toBeUndefined()
+    await test.idle()
+    expect(test.recipients()).not.toContain(email)
+  })
+
+  it('is told who it would be, and from where', async () => {
+    const payload = { email: 'new@example.com', password: 'correct horse', data: { plan: 'gold' } }
+    await test.post('/signup', payload, { 'x-forwarded-for': '203.0.113.7' })
+    expect(stub.callsOf('BEFORE_USER_CREATED').at(-1)?.payload).toMatchObject({
+      metadata: { name: 'before-user-created', ip_address: '203.0.113.7' },
+      user: { email: 'new@example.com', user_metadata: { plan: 'gold' }, identities: [{ provider: 'email' }] },
+    })
+    await test.post('/signup', { data: { plan: 'none' } })
+    expect(stub.callsOf('BEFORE_USER_CREATED').at(-1)?.payload.user).toMatchObject({
+      email: '',
+      is_anonymous: true,
+      user_metadata: { plan: 'none' },
+      identities: [],
+    })
+  })
+
+  it('is asked for taken addresses too: the answer of a signup still tells nothing', async () => {
+    const { email } = await createSignedUp(test.deps)
+    answers(refuse('BEFORE_USER_CREATED'))
+    expect((await test.post('/signup', { email, password: 'correct horse' })).json()).toEqual(whatHookSays)
+  })
+
+  it('403: is asked when a first code is entered, and leaves the code as it is', async () => {
+    const email = 'staged@example.com'
+    const before = stub.callsOf('BEFORE_USER_CREATED').length
+    await test.post('/otp', { email })
+    const { code } = await test.readMail(email)
+    expect(stub.callsOf('BEFORE_USER_CREATED')).toHaveLength(before)
+    answers(refuse('BEFORE_USER_CREATED'))
+    const verify = () => test.post('/verify', { type: 'email', email, token: code })
+    expect((await verify()).json()).toEqual(whatHookSays)
+    expect((await createdBy(email))?.staged_at).not.toBeNull()
+    answers({})
+    expect((await verify()).statusCode).toBe(200)
+    expect((await createdBy(email))?.staged_at).toBeNull()
+    // Who is a user already is not asked about again.
+    const asked = stub.callsOf('BEFORE_USER_CREATED').length
+    await test.post('/otp', { email })
+    const again = await test.readMail(email)
+    await test.post('/verify', { type: 'email', email, token: again.code })
+    expect(stub.callsOf('BEFORE_USER_CREATED')).toHaveLength(asked)
+  })
+})
