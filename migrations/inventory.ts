@@ -1,6 +1,7 @@
 import { createProducts } from './inventory/0001-create-products.ts'
 import { createUsers } from './inventory/0002-create-users.ts'
 import { createChangeProduct } from './inventory/0003-create-change-product.ts'
+import { createImportProducts } from './inventory/0004-create-import-products.ts'
 import { createLocations } from './inventory/0010-create-locations.ts'
 import { createStockLevels } from './inventory/0011-create-stock-levels.ts'
 import { createMovements } from './inventory/0012-create-movements.ts'
@@ -19,6 +20,7 @@ export const inventoryMigrations: MigrationSources = {
   '0001-create-products': createProducts,
   '0002-create-users': createUsers,
   '0003-create-change-product': createChangeProduct,
+  '0004-create-import-products': createImportProducts,
   '0010-create-locations': createLocations,
   '0011-create-stock-levels': createStockLevels,
   '0012-create-movements': createMovements,

@@ -196,6 +196,12 @@ class Settled extends Controller {
     yield { event: 'e\nvil: 1', id: 7, data: { a: 1 } }
   }
 
+  static GET_written = accepts({ type: 'application/x-ndjson' })
+  async *GET_written() {
+    yield new TextEncoder().encode('1\n2\n')
+    yield 3
+  }
+
   static GET_binary = accepts({ type: 'image/png' })
   async *GET_binary() {
     yield new Uint8Array([1, 2])
@@ -242,6 +248,7 @@ describe('what is settled beside it', () => {
     ['/settled/declared', 202, 'text/csv; charset=utf-8', 'a,b'],
     ['/settled/many', 200, json, '[1]'],
     ['/settled/lines', 200, 'application/x-ndjson; charset=utf-8', '1\n{"a":"é"}\n'],
+    ['/settled/written', 200, 'application/x-ndjson; charset=utf-8', '1\n2\n3\n'],
     ['/settled/binary', 200, 'image/png', '\u0001\u0002text'],
     ['/page.html', 200, 'text/html; charset=utf-8', '<p>'],
     ['/page.html/object', 200, json, '{"a":1}'],

@@ -18,6 +18,8 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
     requestIdPattern: /^[A-Za-z0-9._-]{1,64}$/,
     bodyLimit: config.maxBodyBytes,
     handlerTimeoutMs: HANDLER_TIMEOUT_MS,
+    // An import may take longer than any other request to arrive; the deadline of handlers bounds the others.
+    requestTimeoutMs: 0,
     trustedProxies: config.trustedProxies,
     ignoreTrailingSlash: true,
     ignoreDuplicateSlashes: true,

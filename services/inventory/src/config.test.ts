@@ -25,6 +25,7 @@ describe('loadInventoryConfig', () => {
       maxLimit: 500,
       maxBodyBytes: 1_048_576,
       maxAttributesBytes: 65_536,
+      importMaxBytes: 268_435_456,
       requireIfMatch: false,
       reservationSweepMs: 5_000,
       trustedProxies: 0,

@@ -12,6 +12,8 @@ import { observeConnections } from '@trestle/service/observe-connections.ts'
 import type { Kysely } from 'kysely'
 import type { InventoryConfig } from './config.ts'
 import type { InventoryTables } from './database.ts'
+import { Slots } from './http/slots.ts'
+import { importCounter } from './imports/import-metrics.ts'
 import { createStockMetrics, type StockMetrics } from './stock/stock-metrics.ts'
 import { createUpkeep, type Upkeep } from './stock/upkeep.ts'
 import { serviceVersion } from './version.ts'
@@ -31,7 +33,14 @@ export interface InventoryDeps {
   readonly stockMetrics: StockMetrics
   readonly tracing: Tracing
   readonly readiness: Readiness
+  /** Imports and exports that run at a time. */
+  readonly transfers: Slots
+  /** Counts rows of an import by what became of them. */
+  readonly countImport: (counts: Readonly<Record<string, number>>) => void
+  readonly now: () => Date
 }
+
+const TRANSFERS_MAX = 4
 
 /** The same, opened, with the way to end it. */
 export interface OpenInventoryDeps extends InventoryDeps {
@@ -84,6 +93,9 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
   return {
     ...{ config, names, log, metrics, stockMetrics, tracing, readiness, upkeep },
     db: database.db,
+    transfers: new Slots(TRANSFERS_MAX),
+    countImport: importCounter(metrics.meter),
+    now: () => new Date(),
     lanes,
     close: async () => {
       await upkeep.stop()

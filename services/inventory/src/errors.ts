@@ -6,6 +6,12 @@ import { defineError } from '@trestle/common/errors/define-error.ts'
 export const badRequest = defineError(400, 'BAD_REQUEST', 'The request is malformed.')
 /** A request with wrong content; `details.issues` lists what is wrong. */
 export const validationError = defineError(400, 'VALIDATION_ERROR', 'The request has invalid values.')
+/** An import of all or nothing; `details.report` says why. */
+export const importRefused = defineError(
+  400,
+  'VALIDATION_ERROR',
+  'Nothing was stored, because not every record could be.',
+)
 export const notFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The resource you requested does not exist.')
 export const productNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The product you requested does not exist.')
 export const userNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The user you requested does not exist.')
@@ -17,6 +23,7 @@ export const reservationNotFound = defineError(
   'The reservation you requested does not exist.',
 )
 export const methodNotAllowed = defineError(405, 'NOT_ALLOWED', 'The method is not allowed here.')
+export const notAcceptable = defineError(406, 'NOT_ACCEPTABLE', 'The answer would be text/csv or application/x-ndjson.')
 export const requestTimeout = defineError(408, 'BAD_REQUEST', 'The request took too long to arrive.')
 export const duplicateSku = defineError(409, 'CONFLICT', 'A product with this sku already exists.')
 export const productInStock = defineError(409, 'CONFLICT', 'There is still stock of this product.')
@@ -61,3 +68,6 @@ export const serviceUnavailable = defineError(
   'The service is not available at the moment. Please try again.',
   { 'Retry-After': '1' },
 )
+export const serverBusy = defineError(503, 'SERVER_BUSY', 'As many imports and exports run as are allowed at a time.', {
+  'Retry-After': '5',
+})

@@ -34,6 +34,8 @@ describe('buildOpenApi', () => {
       'put /products/{productId}: 200 400 404 405 409 412 413 415 428 500 503',
       'patch /products/{productId}: 200 400 404 405 409 412 413 415 428 500 503',
       'delete /products/{productId}: 204 400 404 405 409 412 428 500 503',
+      'get /products/export: 200 204 400 404 405 406 500 503',
+      'post /products/import: 200 400 404 405 408 413 415 500 503',
       'get /reservations: 200 400 404 405 500 503',
       'post /reservations: 201 400 404 405 409 413 415 422 500 503',
       'get /reservations/{reservationId}: 200 400 404 405 500 503',

@@ -19,6 +19,8 @@ export interface ServerOptions {
   readonly bodyLimit: number
   /** Time that a handler may take, in milliseconds. */
   readonly handlerTimeoutMs: number
+  /** Time that a request may take to arrive; 0 where handlers say so themselves. By default a little more than the above. */
+  readonly requestTimeoutMs?: number
   /** How many proxies stand in front, each of which appends whom it heard to X-Forwarded-For. */
   readonly trustedProxies?: number | undefined
   /** Paths with and without a slash at the end are the same. */
@@ -54,7 +56,7 @@ export function createServer(options: ServerOptions) {
       return typeof incoming === 'string' && pattern.test(incoming) ? incoming : randomUUID()
     },
     bodyLimit: options.bodyLimit,
-    requestTimeout: options.handlerTimeoutMs + HEADER_TIMEOUT_MS,
+    requestTimeout: options.requestTimeoutMs ?? options.handlerTimeoutMs + HEADER_TIMEOUT_MS,
     trustProxy: proxyTrust(options.trustedProxies ?? 0),
     forceCloseConnections: 'idle',
     return503OnClosing: false,

@@ -41,6 +41,9 @@ export const handlerDeadline = fp<HandlerDeadlineOptions>(
       reply.placeOfDeadline = undefined
     }
     app.decorateReply('placeOfDeadline')
+    app.decorateReply('liftDeadline', function liftDeadline() {
+      if (this.placeOfDeadline !== undefined) leave(this, this.placeOfDeadline)
+    })
     app.addHook('onRequest', (_request, reply, done) => {
       const place = empty.pop() ?? running.length
       running[place] = { reply, arrived: performance.now() }
@@ -71,5 +74,7 @@ declare module 'fastify' {
   interface FastifyReply {
     /** Where the request stands among those that run. */
     placeOfDeadline: number | undefined
+    /** For handlers that take as long as there is something to send or to read; they have bounds of their own. */
+    liftDeadline(): void
   }
 }

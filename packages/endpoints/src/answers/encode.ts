@@ -81,7 +81,9 @@ function encodeIterator(iterator: AsyncIterator<unknown>, options: EncodeOptions
     return { type: withCharset(type), body: fromIterator(iterator, (value) => toEvent(value, stringify)) }
   }
   if (/^application\/(?:x-ndjson|jsonl)$/.test(essence)) {
-    return { type: withCharset(type), body: fromIterator(iterator, (value) => `${stringify(value)}\n`) }
+    const line = (value: unknown): string | Uint8Array =>
+      value instanceof Uint8Array ? value : `${stringify(value)}\n`
+    return { type: withCharset(type), body: fromIterator(iterator, line) }
   }
   if (isJsonType(essence)) return { type: withCharset(type), body: jsonArray(iterator, stringify) }
   const chunk = (value: unknown): string | Uint8Array => (value instanceof Uint8Array ? value : String(value))

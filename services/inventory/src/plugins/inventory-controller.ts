@@ -1,5 +1,5 @@
 import { Controller, type EndpointRequest } from '@trestle/endpoints/endpoints.ts'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { InventoryDeps } from '../deps.ts'
 
 /** Base of the controllers of this service. */
@@ -8,6 +8,14 @@ export abstract class InventoryController extends Controller<InventoryDeps> {
   protected note(fields: Readonly<Record<string, unknown>>): void {
     const request = fastifyRequestOf(this.request)
     request.logFields = { ...request.logFields, ...fields }
+  }
+
+  /** Lets this request take as long as there is something to send or to read. */
+  protected liftDeadline(): void {
+    const [reply] = this.request.raw.extra
+    // What comes with a request of Fastify.
+    const fastifyReply = reply as FastifyReply
+    fastifyReply.liftDeadline()
   }
 
   /** Tells of what was done in the log line; of what was done before, in a header. */

@@ -86,17 +86,30 @@ export function pageStatement(
   { limit, after }: ProductPage,
 ): RawBuilder<ProductRow> {
   const keys = keysOf(sort)
-  const [direction, behind] = sort.startsWith('-') ? [sql`DESC`, sql`<`] : [sql`ASC`, sql`>`]
-  const conditions = filters.map(conditionOf)
+  const conditions = [matchingCondition(filters)]
   if (after !== undefined) {
+    const behind = isDescending(sort) ? sql`<` : sql`>`
     const bounds = keys.map(({ type }, at) => sql`${after[at]}::${type}`)
-    conditions.push(sql<SqlBool>`(${sql.join(keys.map(({ column }) => column))}) ${behind} (${sql.join(bounds)})`)
+    conditions.push(sql`(${sql.join(keys.map(({ column }) => column))}) ${behind} (${sql.join(bounds)})`)
   }
   return sql`
     SELECT id, sku, attributes::text AS attributes, version, created_at AS "createdAt", updated_at AS "updatedAt",
       ${stockJson} AS stock, ARRAY[${sql.join(keys.map(({ text }) => text))}] AS position
-    FROM ${sql.table('products')} WHERE ${sql.join([sql`deleted_at IS NULL`, ...conditions], sql` AND `)}
-    ORDER BY ${sql.join(keys.map(({ column }) => sql`${column} ${direction}`))} LIMIT ${limit}`
+    FROM ${sql.table('products')} WHERE ${sql.join(conditions, sql` AND `)} ORDER BY ${orderOf(sort)} LIMIT ${limit}`
+}
+
+/** Live products that meet all filters. */
+export function matchingCondition(filters: readonly ProductFilter[]): RawBuilder<SqlBool> {
+  return sql`${sql.join([sql`deleted_at IS NULL`, ...filters.map(conditionOf)], sql` AND `)}`
+}
+
+export function orderOf(sort: ProductSort): RawBuilder<unknown> {
+  const direction = isDescending(sort) ? sql`DESC` : sql`ASC`
+  return sql.join(keysOf(sort).map(({ column }) => sql`${column} ${direction}`))
+}
+
+function isDescending(sort: ProductSort): boolean {
+  return sort.startsWith('-')
 }
 
 /** Live products that meet all filters, in the order of the selection. */
@@ -111,8 +124,7 @@ export async function selectProducts(
 
 /** How many live products meet all filters. */
 export async function countProducts(db: Kysely<InventoryTables>, filters: readonly ProductFilter[]): Promise<number> {
-  const conditions = sql.join([sql`deleted_at IS NULL`, ...filters.map(conditionOf)], sql` AND `)
   const { rows } = await sql<{ count: bigint }>`
-    SELECT count(*) FROM ${sql.table('products')} WHERE ${conditions}`.execute(db)
+    SELECT count(*) FROM ${sql.table('products')} WHERE ${matchingCondition(filters)}`.execute(db)
   return Number(rows[0]?.count ?? 0)
 }

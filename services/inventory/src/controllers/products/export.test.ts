@@ -1,0 +1,149 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startInventory, type TestInventory } from '../../../test/start-inventory.ts'
+
+let inventory: TestInventory
+beforeAll(async () => {
+  inventory = await startInventory()
+  const lines = [
+    { sku: 'A', attributes: '{"color":"red","n":0.10,"dim":{"w":2}}' },
+    { sku: 'b,"b"', attributes: '{"color":"=1+1","note":null}' },
+    { sku: '=C', attributes: '"text"' },
+    { sku: 'D', attributes: '[1,"x\\ny"]' },
+  ]
+  const response = await inventory.app.inject({
+    method: 'POST',
+    url: '/products/import',
+    headers: { 'content-type': 'application/x-ndjson' },
+    payload: lines.map((line) => JSON.stringify(line)).join('\n'),
+  })
+  expect(response.json().data.created).toBe(4)
+})
+afterAll(() => inventory.close())
+
+const get = (query = '', headers = {}) => inventory.app.inject({ url: `/products/export${query}`, headers })
+const today = () => new Date().toISOString().slice(0, 10).replaceAll('-', '')
+
+describe('GET /products/export', () => {
+  it('200: NDJSON where nothing is asked for', async () => {
+    const response = await get()
+    expect(response.headers).toMatchObject({
+      'content-type': 'application/x-ndjson; charset=utf-8',
+      'content-disposition': `attachment; filename="products-${today()}.ndjson"`,
+    })
+    expect(response.body).toBe(
+      `${[
+        '{"id":1,"sku":"A","attributes":{"n": 0.10, "dim": {"w": 2}, "color": "red"}}',
+        '{"id":2,"sku":"b,\\"b\\"","attributes":{"note": null, "color": "=1+1"}}',
+        '{"id":3,"sku":"=C","attributes":"\\"text\\""}',
+        '{"id":4,"sku":"D","attributes":[1, "x\\ny"]}',
+      ].join('\n')}\n`,
+    )
+  })
+
+  it('200: CSV', async () => {
+    const response = await get('?format=csv')
+    expect(response.headers).toMatchObject({
+      'content-type': 'text/csv; charset=utf-8',
+      'content-disposition': `attachment; filename="products-${today()}.csv"`,
+    })
+    expect(response.body).toBe(
+      `${[
+        'id,sku,attributes',
+        '1,A,"{""n"": 0.10, ""dim"": {""w"": 2}, ""color"": ""red""}"',
+        '2,"b,""b""","{""note"": null, ""color"": ""=1+1""}"',
+        '3,=C,"""text"""',
+        '4,D,"[1, ""x\\ny""]"',
+      ].join('\r\n')}\r\n`,
+    )
+    expect((await get('', { accept: 'text/csv' })).body).toBe(response.body)
+  })
+
+  it('200: columns of their own, and no cell that a spreadsheet computes', async () => {
+    const query = `?format=csv&flatten=color,dim.w,note&spreadsheetSafe=true`
+    expect((await get(query)).body).toBe(
+      [
+        'id,sku,attributes.color,attributes.dim.w,attributes.note',
+        '1,A,red,2,',
+        `2,"b,""b""",'=1+1,,null`,
+        `3,'=C,,,`,
+        '4,D,,,',
+        '',
+      ].join('\r\n'),
+    )
+  })
+
+  it('200: what the filters leave, in the order asked for', async () => {
+    const { body } = await get('?format=csv&attributes.color[exists]=true&sort=-id&flatten=color')
+    expect(body.split('\r\n').map((line) => line.slice(0, 2))).toEqual(['id', '2,', '1,', ''])
+    expect((await get('?sku=none')).body).toBe('')
+    expect((await get('?sku=none&format=csv')).body).toBe('id,sku,attributes\r\n')
+  })
+
+  it('200: HEAD has the headers, and nothing is read for it', async () => {
+    const response = await inventory.app.inject({ method: 'HEAD', url: '/products/export?format=csv' })
+    expect([response.statusCode, response.body, response.headers['content-type']]).toEqual([
+      200,
+      '',
+      'text/csv; charset=utf-8',
+    ])
+    for (let n = 0; n < 5; n++) await inventory.app.inject({ method: 'HEAD', url: '/products/export' })
+    expect((await get()).statusCode).toBe(200)
+  })
+
+  it.each([
+    ['?format=xml', 'format'],
+    ['?limit=1', 'limit'],
+    ['?cursor=x', 'cursor'],
+    ['?attributes.=1', 'attributes.'],
+    ['?flatten=a', 'flatten'],
+    ['?format=csv&flatten=a..b', 'flatten'],
+  ])('400: %s', async (query, path) => {
+    expect((await get(query)).json()).toMatchObject({ statusCode: 400, error: { issues: [{ path }] } })
+  })
+
+  it('406: for who takes neither', async () => {
+    expect((await get('', { accept: 'application/xml' })).json()).toEqual({
+      statusCode: 406,
+      error: { type: 'NOT_ACCEPTABLE', description: 'The answer would be text/csv or application/x-ndjson.' },
+    })
+  })
+
+  it('503: a fifth transfer waits for its turn', async () => {
+    await inventory.app.listen({ host: '127.0.0.1', port: 0 })
+    const { port } = inventory.app.server.address() as AddressInfo
+    const headers = { 'content-type': 'text/csv', 'transfer-encoding': 'chunked' }
+    const uploads: { readonly answered: Promise<unknown[]>; readonly end: () => void }[] = []
+    for (let n = 0; n < 4; n++) {
+      const upload = request({
+        host: '127.0.0.1',
+        port,
+        method: 'POST',
+        path: '/products/import',
+        headers,
+        agent: false,
+      })
+      upload.write('sku,attributes\n')
+      uploads.push({ answered: once(upload, 'response'), end: () => upload.end() })
+      await once(inventory.app.server, 'request')
+    }
+    for (;;) {
+      const response = await get()
+      // Injected requests alone would never let the uploads arrive.
+      await nextTurn()
+      if (response.statusCode === 200) continue
+      expect(response.json()).toMatchObject({ statusCode: 503, error: { type: 'SERVER_BUSY' } })
+      expect(response.headers['retry-after']).toBe('5')
+      break
+    }
+    for (const { answered, end } of uploads) {
+      end()
+      const [response] = await answered
+      expect(response).toMatchObject({ statusCode: 200 })
+    }
+    expect((await get()).statusCode).toBe(200)
+  })
+})

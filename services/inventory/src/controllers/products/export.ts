@@ -1,0 +1,62 @@
+import { type Args, accepts, p } from '@trestle/endpoints/endpoints.ts'
+import { z } from 'zod'
+import { invalid } from '../../error-vocabulary.ts'
+import { notAcceptable } from '../../errors.ts'
+import { csvForm, jsonLines } from '../../exports/export-form.ts'
+import { outage } from '../../http/responses.ts'
+import { IMPORT_FORMATS, type ImportFormat } from '../../imports/read-records.ts'
+import { InventoryController } from '../../plugins/inventory-controller.ts'
+import { type AttributePath, parseAttributePath } from '../../products/attribute-path.ts'
+import { FilterKeywords, readSelection } from '../../products/product-query.ts'
+import { exportProducts } from '../../use-cases/export-products.ts'
+
+const TYPES: Readonly<Record<ImportFormat, string>> = { csv: 'text/csv', ndjson: 'application/x-ndjson' }
+
+/** /products/export */
+export class Default extends InventoryController {
+  static GET = accepts({
+    keywords: z
+      .object({
+        format: p.oneOf(...IMPORT_FORMATS).optional(),
+        flatten: p.list(z.string()).optional().meta({ description: 'Paths of values that get columns of their own' }),
+        spreadsheetSafe: p.bool().default(false),
+        ...FilterKeywords.shape,
+      })
+      .catchall(z.string({ error: 'must be given once' })),
+    type: 'application/x-ndjson',
+    responses: { 406: 'Neither text/csv nor application/x-ndjson is acceptable', ...outage },
+    summary: 'Export products, all that meet the filters of the list',
+  })
+  GET(...[keywords]: Args<typeof Default.GET>): AsyncGenerator<Uint8Array, void> {
+    const { format: asked, flatten: paths, spreadsheetSafe, ...chosen } = keywords
+    const format = asked ?? this.#acceptedFormat()
+    const selection = readSelection(chosen)
+    const flatten = (paths ?? []).map(readPath)
+    if (flatten.length > 0 && format !== 'csv') throw invalid([{ path: 'flatten', message: 'is for CSV' }])
+    const form = format === 'csv' ? csvForm({ flatten, spreadsheetSafe }) : jsonLines
+    const day = this.application.context.now().toISOString().slice(0, 10).replaceAll('-', '')
+    this.response.type = TYPES[format]
+    this.response.headers.set('content-disposition', `attachment; filename="products-${day}.${format}"`)
+    this.liftDeadline()
+    return this.#export({ selection, flatten, form })
+  }
+
+  /** A place among the transfers is taken when the first bytes are asked for. */
+  async *#export(input: Parameters<typeof exportProducts>[1]): AsyncGenerator<Uint8Array, void> {
+    const { context } = this.application
+    using _ = context.transfers.take()
+    yield* exportProducts(context, input)
+  }
+
+  #acceptedFormat(): ImportFormat {
+    const type = this.request.accepts(TYPES.ndjson, TYPES.csv)
+    if (type === undefined) throw notAcceptable()
+    return type === TYPES.csv ? 'csv' : 'ndjson'
+  }
+}
+
+function readPath(text: string): AttributePath {
+  const path = parseAttributePath(text)
+  if (path === undefined) throw invalid([{ path: 'flatten', message: 'must be keys joined with dots' }])
+  return path
+}

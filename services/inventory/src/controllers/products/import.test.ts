@@ -1,0 +1,325 @@
+import { request as nodeRequest } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { startInventory, type TestInventory } from '../../../test/start-inventory.ts'
+
+let inventory: TestInventory
+beforeAll(async () => {
+  inventory = await startInventory({ INVENTORY_IMPORT_MAX_BYTES: '3000000' })
+  await inventory.app.listen({ host: '127.0.0.1', port: 0 })
+})
+afterAll(() => inventory.close())
+beforeEach(async () => {
+  await inventory.query('DELETE FROM inventory.products')
+})
+
+const post = (payload: string | Buffer, query = '', headers: Readonly<Record<string, string>> = {}) =>
+  inventory.app.inject({
+    method: 'POST',
+    url: `/products/import${query}`,
+    headers: { 'content-type': 'text/csv', ...headers },
+    payload,
+  })
+const NDJSON = { 'content-type': 'application/x-ndjson' }
+const LINES = { accept: 'application/x-ndjson' }
+
+const stored = async () =>
+  (await inventory.query(`SELECT sku, attributes::text, version FROM inventory.products ORDER BY id`)).map(
+    ({ sku, attributes, version }) => [sku, attributes, version],
+  )
+
+const counts = {
+  received: 0,
+  created: 0,
+  updated: 0,
+  skipped: 0,
+  failed: 0,
+  durationMs: expect.any(Number),
+  errors: [],
+}
+const existing = (line: number, sku: string) => ({
+  line,
+  sku,
+  type: 'CONFLICT',
+  description: 'A product with this sku already exists.',
+})
+
+describe('POST /products/import, CSV', () => {
+  it('200: a column of JSON, with a BOM, CRLF, quotes and line breaks', async () => {
+    const csv =
+      '\ufeffid,sku,attributes\r\n7,A,"{""n"":0.10}"\r\n,"B ""b"", c","{\r\n""big"":12345678901234567890}"\r\n'
+    const response = await post(csv)
+    expect(response.json()).toEqual({ statusCode: 200, data: { ...counts, received: 2, created: 2 } })
+    expect(await stored()).toEqual([
+      ['A', '{"n": 0.10}', 1],
+      ['B "b", c', '{"big": 12345678901234567890}', 1],
+    ])
+  })
+
+  it('200: columns of attributes, read as JSON scalars or text, empty cells absent', async () => {
+    const csv =
+      'attributes.size,sku,attributes.dim.w,"attributes.""a.b""",attributes.dim.h\n42,A,1.50,true,\n"4 2",B,,"""q""",x\n,C,,,\n'
+    expect((await post(csv)).json().data).toEqual({ ...counts, received: 3, created: 3 })
+    expect(await stored()).toEqual([
+      ['A', '{"a.b": true, "dim": {"w": 1.50}, "size": 42}', 1],
+      ['B', '{"a.b": "\\"q\\"", "dim": {"h": "x"}, "size": "4 2"}', 1],
+      ['C', '{}', 1],
+    ])
+  })
+
+  it('200: a bad row fails alone, by the line on which it begins', async () => {
+    const csv = 'sku,attributes\nA,{}\n"A\n",{}\nB\nC,{bad\nD,null\nE"e,{}\n"F","{}"\n'
+    const { data } = (await post(csv)).json()
+    expect(data).toMatchObject({ received: 7, created: 2, failed: 5 })
+    expect(data.errors).toEqual([
+      { line: 3, sku: 'A\n', type: 'VALIDATION_ERROR', description: 'sku: must not hold control characters' },
+      { line: 5, sku: null, type: 'BAD_REQUEST', description: 'The record has 1 fields, the header has 2.' },
+      { line: 6, sku: 'C', type: 'VALIDATION_ERROR', description: 'attributes: must be JSON' },
+      { line: 7, sku: 'D', type: 'VALIDATION_ERROR', description: 'attributes: must not be null' },
+      { line: 8, sku: null, type: 'BAD_REQUEST', description: 'The record has quotes that are not in order.' },
+    ])
+    expect((await stored()).map(([sku]) => sku)).toEqual(['A', 'F'])
+  })
+
+  it.each([
+    ['', 'The file has no header.'],
+    ['attributes\n{}\n', 'The file has no column sku.'],
+    ['sku\nA\n', 'The file must have either a column attributes or columns such as attributes.color.'],
+    [
+      'sku,attributes,attributes.a\n',
+      'The file must have either a column attributes or columns such as attributes.color.',
+    ],
+    ['sku,attributes,price\n', 'The column price is not known.'],
+    ['sku,sku,attributes\n', 'The column sku is there twice.'],
+    ['sku,attributes.a,attributes.a.b\n', 'The column a is there twice.'],
+    ['sku,attributes.a,"attributes.""a"""\n', 'The column a is there twice.'],
+    ['sku,attributes.\n', 'The column attributes. is not known.'],
+    ['"sku,attributes\n', 'The header of the file has quotes that are not in order.'],
+  ])('400: %j', async (csv, description) => {
+    const expected = { statusCode: 400, error: { type: 'BAD_REQUEST', description } }
+    expect((await post(csv)).json()).toEqual(expected)
+    expect((await post(csv, '', LINES)).json()).toEqual(expected)
+  })
+
+  it('400: bytes that are not UTF-8', async () => {
+    const response = await post(Buffer.concat([Buffer.from('sku,attributes\n'), Buffer.from([0xff, 0x0a])]))
+    expect(response.json()).toEqual({
+      statusCode: 400,
+      error: { type: 'BAD_REQUEST', description: 'The file is not UTF-8.' },
+    })
+  })
+})
+
+describe('POST /products/import, NDJSON', () => {
+  it('200: a product a line, in every form of attributes', async () => {
+    const lines = [
+      '{"sku":"A","attributes":{"n":0.10}}',
+      '',
+      '{"id":5,"sku":"B","attributes":"[1e2]"}\r',
+      '{"sku":"C","attributes":"5"}',
+      '{"sku":"D","attributes":5}',
+      '{"sku":"E"}',
+      '{"sku":"F","attributes":{},"x":1}',
+      '[1]',
+      '{broken',
+      '{"sku":"G","attributes":{"__proto__":1}}',
+      '{"sku":"\\u00e4","attributes":[]}',
+    ]
+    const { data } = (await post(lines.join('\n'), '', NDJSON)).json()
+    expect(data).toMatchObject({ received: 10, created: 4, failed: 6 })
+    expect(data.errors.map(({ line, sku, type }: Record<string, unknown>) => [line, sku, type])).toEqual([
+      [5, 'D', 'VALIDATION_ERROR'],
+      [6, 'E', 'VALIDATION_ERROR'],
+      [7, 'F', 'VALIDATION_ERROR'],
+      [8, null, 'BAD_REQUEST'],
+      [9, null, 'BAD_REQUEST'],
+      [10, 'G', 'VALIDATION_ERROR'],
+    ])
+    expect(await stored()).toEqual([
+      ['A', '{"n": 0.10}', 1],
+      ['B', '[100]', 1],
+      ['C', '5', 1],
+      ['ä', '[]', 1],
+    ])
+  })
+
+  it('200: no line, no product', async () => {
+    expect((await post('\n\n', '', NDJSON)).json()).toEqual({ statusCode: 200, data: counts })
+  })
+})
+
+describe('mode', () => {
+  const file = 'sku,attributes\nA,"{""n"":2}"\nB,{}\nB,[1]\n'
+  beforeEach(() => post('sku,attributes\nA,"{""n"":1}"\n'))
+
+  it('insert: a sku that is there, or comes twice, is a failed row', async () => {
+    const { data } = (await post(file)).json()
+    expect(data).toEqual({
+      ...counts,
+      received: 3,
+      created: 1,
+      failed: 2,
+      errors: [existing(2, 'A'), existing(4, 'B')],
+    })
+    expect(await stored()).toEqual([
+      ['A', '{"n": 1}', 1],
+      ['B', '{}', 1],
+    ])
+  })
+
+  it('skip: it is counted and left alone', async () => {
+    expect((await post(file, '?mode=skip')).json().data).toEqual({ ...counts, received: 3, created: 1, skipped: 2 })
+    expect(await stored()).toEqual([
+      ['A', '{"n": 1}', 1],
+      ['B', '{}', 1],
+    ])
+  })
+
+  it('upsert: it gets the attributes and the next version; the same attributes change nothing', async () => {
+    expect((await post(file, '?mode=upsert')).json().data).toEqual({ ...counts, received: 3, created: 1, updated: 2 })
+    const after = [
+      ['A', '{"n": 2}', 2],
+      ['B', '[1]', 2],
+    ]
+    expect(await stored()).toEqual(after)
+    const again = 'sku,attributes\nA,"{""n"":2}"\nB,[1]\n'
+    expect((await post(again, '?mode=upsert')).json().data).toEqual({ ...counts, received: 2, skipped: 2 })
+    expect(await stored()).toEqual(after)
+  })
+
+  it('dryRun: the whole report, and nothing stored', async () => {
+    expect((await post(file, '?mode=upsert&dryRun=true')).json().data).toMatchObject({ created: 1, updated: 2 })
+    expect((await post(file, '?dryRun=true')).json().data).toMatchObject({ created: 1, failed: 2 })
+    expect(await stored()).toEqual([['A', '{"n": 1}', 1]])
+  })
+
+  it('atomic: all or, with the report, nothing', async () => {
+    const refused = await post(file, '?atomic=true')
+    expect(refused.json()).toEqual({
+      statusCode: 400,
+      error: {
+        type: 'VALIDATION_ERROR',
+        description: 'Nothing was stored, because not every record could be.',
+        report: { ...counts, received: 3, created: 1, failed: 2, errors: [existing(2, 'A'), existing(4, 'B')] },
+      },
+    })
+    expect(await stored()).toEqual([['A', '{"n": 1}', 1]])
+    expect((await post(file, '?atomic=true&mode=skip')).json().data).toMatchObject({ created: 1, skipped: 2 })
+    expect(await stored()).toHaveLength(2)
+  })
+
+  it.each(['mode=replace', 'atomic=maybe', 'dryRun=', 'limit=1'])('400: ?%s', async (query) => {
+    expect((await post(file, `?${query}`)).json()).toMatchObject({
+      statusCode: 400,
+      error: { type: 'VALIDATION_ERROR' },
+    })
+  })
+})
+
+describe('many rows', () => {
+  const rows = (count: number) => `sku,attributes\n${Array.from({ length: count }, (_, n) => `R-${n},{}\n`).join('')}`
+
+  it('200: all of them, ids in the order of the file', async () => {
+    expect((await post(rows(2_345))).json().data).toEqual({ ...counts, received: 2_345, created: 2_345 })
+    expect((await stored()).map(([sku]) => sku)).toEqual(Array.from({ length: 2_345 }, (_, n) => `R-${n}`))
+  })
+
+  it('200: with Accept: application/x-ndjson each batch is told of, then the end', async () => {
+    const response = await post(`${rows(1_200)}\nR-3,{}\n`, '', LINES)
+    expect(response.headers['content-type']).toBe('application/x-ndjson; charset=utf-8')
+    const lines = response.body
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(lines.map(({ type }) => type)).toEqual(['progress', 'progress', 'error', 'progress', 'summary'])
+    expect(lines[0]).toEqual({ type: 'progress', received: 500 })
+    const { line, sku, ...error } = existing(1_203, 'R-3')
+    expect(lines[2]).toEqual({ type: 'error', line, sku, error })
+    expect(lines.at(-1)).toMatchObject({ type: 'summary', received: 1_201, created: 1_200, failed: 1 })
+  })
+
+  it('200: a fault after the beginning is the last line', async () => {
+    const { port } = inventory.app.server.address() as AddressInfo
+    const headers = { 'content-type': 'text/csv', 'transfer-encoding': 'chunked', ...LINES }
+    const body = await new Promise<string>((resolve, reject) => {
+      let text = ''
+      const request = nodeRequest(
+        { host: '127.0.0.1', port, method: 'POST', path: '/products/import', headers },
+        (response) => {
+          response.once('data', () => request.end(`"${'x'.repeat(1_100_000)}`))
+          response.on('data', (piece) => {
+            text += piece
+          })
+          response.on('end', () => resolve(text))
+        },
+      )
+      request.on('error', reject)
+      request.write(rows(1_200))
+    })
+    const last = JSON.parse(body.trimEnd().split('\n').at(-1) ?? '')
+    expect(last).toEqual({ type: 'fatal', error: { type: 'PAYLOAD_TOO_LARGE', description: expect.any(String) } })
+    expect(await stored()).toHaveLength(1_000)
+  })
+
+  it('at most a hundred errors are reported, all are counted', async () => {
+    const { data } = (await post(`sku,attributes\n${'x\n'.repeat(1_500)}`)).json()
+    expect([data.failed, data.errors.length]).toEqual([1_500, 100])
+  })
+
+  it('400: a client that goes away leaves the batches that were stored', async () => {
+    const { port } = inventory.app.server.address() as AddressInfo
+    const headers = { 'content-type': 'text/csv', 'transfer-encoding': 'chunked', accept: 'application/x-ndjson' }
+    await new Promise<void>((resolve) => {
+      const request = nodeRequest(
+        { host: '127.0.0.1', port, method: 'POST', path: '/products/import', headers },
+        (response) => {
+          response.on('error', () => resolve())
+          response.once('data', () => request.destroy())
+        },
+      )
+      request.on('error', () => resolve())
+      request.write(rows(600))
+    })
+    expect(await stored()).toHaveLength(500)
+    // The place among the transfers is free again: five more of them run one after the other.
+    for (let n = 0; n < 5; n++) expect((await post(rows(1), '?mode=skip')).statusCode).toBe(200)
+  })
+})
+
+describe('limits', () => {
+  it.each([
+    ['application/json', '{}'],
+    ['', 'sku,attributes\n'],
+    ['text/plain', 'sku,attributes\n'],
+  ])('415: as %j', async (type, payload) => {
+    expect((await post(payload, '', { 'content-type': type })).json()).toMatchObject({
+      statusCode: 415,
+      error: { type: 'UNSUPPORTED_MEDIA_TYPE' },
+    })
+  })
+
+  it('413: a file, a record, a header that is too large', async () => {
+    const large = [
+      `sku,attributes\n${'x'.repeat(3_000_000)}`,
+      `sku,attributes\n"${'x'.repeat(1_100_000)}`,
+      `sku,${Array.from({ length: 100 }, (_, n) => `attributes.a${n}`).join(',')}\n`,
+    ]
+    for (const payload of large) {
+      expect((await post(payload)).json()).toMatchObject({ statusCode: 413, error: { type: 'PAYLOAD_TOO_LARGE' } })
+    }
+    const line = `{"sku":"A","attributes":{"a":"${'x'.repeat(1_100_000)}"}}`
+    expect((await post(line, '', NDJSON)).statusCode).toBe(413)
+  })
+
+  it('405: GET', async () => {
+    const response = await inventory.app.inject({ url: '/products/import' })
+    expect([response.statusCode, response.headers.allow]).toEqual([405, 'POST, OPTIONS'])
+  })
+})
+
+it('leaves a line in the log, with what became of the rows', async () => {
+  await post('sku,attributes\nA,{}\nA,{}\n', '', { 'x-request-id': 'imported' })
+  expect(inventory.logLines().filter((line) => line.request_id === 'imported')).toMatchObject([
+    { event: 'import.finished', verdict: 'stored', received: 2, created: 1, failed: 1 },
+  ])
+})

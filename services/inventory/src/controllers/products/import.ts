@@ -1,0 +1,105 @@
+import { HttpError } from '@trestle/common/errors/define-error.ts'
+import { type Args, accepts, p, RawJson } from '@trestle/endpoints/endpoints.ts'
+import { z } from 'zod'
+import { importRefused, payloadTooLarge, serverError, unsupportedMediaType } from '../../errors.ts'
+import { requestBytes } from '../../http/request-bytes.ts'
+import { outage } from '../../http/responses.ts'
+import { type ImportReport, ImportReportView } from '../../imports/import-report.ts'
+import { type ImportFormat, readRecords } from '../../imports/read-records.ts'
+import { recordBody, recordEnvelope } from '../../list-envelope.ts'
+import { InventoryController } from '../../plugins/inventory-controller.ts'
+import { IMPORT_MODES, type ImportEvent, type ImportOutcome, importProducts } from '../../use-cases/import-products.ts'
+
+const LINES_TYPE = 'application/x-ndjson'
+const DESCRIPTION =
+  `The body is text/csv (a header; columns sku and attributes, or sku and attributes.PATH) or application/x-ndjson
+(a product a line). Batches are stored as they come, unless atomic or dryRun. With Accept: application/x-ndjson the answer tells of
+the progress, a line each; its last line is of the type summary or fatal.`.replaceAll('\n', ' ')
+
+/** /products/import */
+export class Default extends InventoryController {
+  static POST = accepts({
+    keywords: z.object({
+      mode: p.oneOf(...IMPORT_MODES).default('insert'),
+      atomic: p.bool().default(false),
+      dryRun: p.bool().default(false),
+    }),
+    body: 'raw',
+    returns: recordEnvelope(ImportReportView, 200),
+    responses: { 408: 'Nothing came for 30 s', ...outage },
+    summary: 'Import products',
+    description: DESCRIPTION,
+  })
+  POST(...[{ mode, atomic, dryRun }]: Args<typeof Default.POST>): Promise<RawJson> | AsyncGenerator<RawJson, void> {
+    const { context } = this.application
+    const { config, transfers } = context
+    const format = formatOf(this.request.header('content-type'))
+    const bytesMax = config.importMaxBytes
+    if (Number(this.request.header('content-length') ?? 0) > bytesMax) throw payloadTooLarge()
+    this.liftDeadline()
+    const slot = transfers.take()
+    const limits = { bytesMax, attributesBytesMax: config.maxAttributesBytes }
+    const records = readRecords(requestBytes(this.request.stream()), format, limits)
+    const storing = dryRun ? 'nothing' : atomic ? 'all-or-nothing' : 'batches'
+    const run = this.#counted(importProducts(context, { records, mode, storing }), slot)
+    if (this.request.accepts('application/json', LINES_TYPE) !== LINES_TYPE) return answerAtEnd(run)
+    this.response.type = LINES_TYPE
+    return answerOnTheWay(run)
+  }
+
+  /** The import, with its line in the log and its count in the metrics, however it ends. */
+  async *#counted(
+    run: AsyncGenerator<ImportEvent, ImportOutcome>,
+    slot: Disposable,
+  ): AsyncGenerator<ImportEvent, ImportOutcome> {
+    using _ = slot
+    const outcome = yield* run
+    const { errors: _errors, durationMs: _durationMs, ...counts } = outcome.report
+    this.note({ event: 'import.finished', verdict: outcome.verdict, ...counts })
+    this.application.context.countImport(counts)
+    return outcome
+  }
+}
+
+function formatOf(contentType: string | undefined): ImportFormat {
+  const [type = ''] = (contentType ?? '').toLowerCase().split(';', 1)
+  if (type.trim() === 'text/csv') return 'csv'
+  if (type.trim() === LINES_TYPE) return 'ndjson'
+  throw unsupportedMediaType({ message: 'The body must be text/csv or application/x-ndjson, in UTF-8.' })
+}
+
+/** @throws importRefused when nothing was stored because a record failed */
+async function answerAtEnd(run: AsyncGenerator<ImportEvent, ImportOutcome>): Promise<RawJson> {
+  for (let step = await run.next(); ; step = await run.next()) {
+    if (!step.done) continue
+    const { verdict, report } = step.value
+    if (verdict === 'taken-back') throw importRefused({ details: { report } })
+    return recordBody(200, JSON.stringify(report))
+  }
+}
+
+/** A line for each event, and one for the end, which is the only way to tell of a fault once the answer has begun. */
+async function* answerOnTheWay(run: AsyncGenerator<ImportEvent, ImportOutcome>): AsyncGenerator<RawJson, void> {
+  let hasBegun = false
+  try {
+    for (let step = await run.next(); ; step = await run.next()) {
+      if (step.done) return yield toLine(lastLine(step.value))
+      yield toLine(step.value)
+      hasBegun = true
+    }
+  } catch (error) {
+    if (!hasBegun) throw error
+    const { code: type, message: description } = error instanceof HttpError ? error : serverError({ cause: error })
+    yield toLine({ type: 'fatal', error: { type, description } })
+  }
+}
+
+function lastLine({ verdict, report }: ImportOutcome): { readonly type: string } & ImportReport {
+  if (verdict !== 'taken-back') return { type: 'summary', ...report }
+  const { code: type, message: description } = importRefused()
+  return { type: 'fatal', ...{ error: { type, description } }, ...report }
+}
+
+function toLine(line: object): RawJson {
+  return new RawJson(JSON.stringify(line))
+}

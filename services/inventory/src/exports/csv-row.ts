@@ -1,0 +1,13 @@
+/** A row as RFC 4180 writes it. */
+export function writeCsvRow(cells: readonly string[]): string {
+  return `${cells.map(writeCell).join(',')}\r\n`
+}
+
+function writeCell(text: string): string {
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+/** The text so that no spreadsheet takes it for a formula. It is then another text. */
+export function withoutFormula(text: string): string {
+  return /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
+}

@@ -1,0 +1,50 @@
+import { type ControlledTransaction, type Kysely, sql } from 'kysely'
+import type { InventoryTables } from '../database.ts'
+import type { AttributePath } from '../products/attribute-path.ts'
+import type { Product } from '../products/product.ts'
+import { matchingCondition, orderOf, type ProductSelection } from '../products/product-list.ts'
+
+/** A product of an export, with the values that have columns of their own. */
+export interface ExportedProduct extends Product {
+  /** JSON of each value, null where there is none. */
+  readonly flattened: readonly (string | null)[]
+}
+
+const ROWS = 1_000
+
+/**
+ * All live products of a selection, many at a time, as they were when the first were read. The connection is the caller's
+ * until the last are taken, or `return` is called.
+ */
+export async function* readExport(
+  db: Kysely<InventoryTables>,
+  selection: ProductSelection,
+  flatten: readonly AttributePath[],
+): AsyncGenerator<readonly ExportedProduct[], void> {
+  const trx = await db.startTransaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute()
+  try {
+    await declareCursor(trx, selection, flatten)
+    for (;;) {
+      const { rows } = await sql<Omit<ExportedProduct, 'id'> & { readonly id: bigint }>`
+        FETCH ${sql.lit(ROWS)} FROM exported`.execute(trx)
+      if (rows.length === 0) break
+      yield rows.map((row) => ({ ...row, id: Number(row.id) }))
+    }
+  } finally {
+    await trx.rollback().execute()
+  }
+}
+
+async function declareCursor(
+  trx: ControlledTransaction<InventoryTables>,
+  selection: ProductSelection,
+  flatten: readonly AttributePath[],
+): Promise<void> {
+  const flattened = flatten.map((path) => sql`(attributes #> ${path}::text[])::text`)
+  await sql`
+    DECLARE exported NO SCROLL CURSOR FOR
+    SELECT id, sku, attributes::text AS attributes, ARRAY[${sql.join(flattened)}]::text[] AS flattened
+    FROM ${sql.table('products')} WHERE ${matchingCondition(selection.filters)} ORDER BY ${orderOf(selection.sort)}`.execute(
+    trx,
+  )
+}

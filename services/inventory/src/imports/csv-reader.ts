@@ -1,0 +1,117 @@
+/** A record of a CSV text (RFC 4180). */
+export interface CsvRecord {
+  /** Physical line on which it begins, from 1. */
+  readonly line: number
+  readonly fields: readonly string[]
+  /** Whether its quotes are in order; if not, the fields are not to be trusted. */
+  readonly isWellFormed: boolean
+}
+
+/** Longest record in characters. */
+export const RECORD_LENGTH_MAX = 1_048_576
+
+/** A record beyond the limit; reading cannot go on. */
+export class RecordTooLongError extends Error {
+  override readonly name = 'RecordTooLongError'
+  readonly line: number
+
+  constructor(line: number) {
+    super(`The record on line ${line} is longer than ${RECORD_LENGTH_MAX} characters.`)
+    this.line = line
+  }
+}
+
+/**
+ * Where the reader stands: before the first character of a field, in one without quotes, in one with them, or behind a quote
+ * that ends the field or is the first half of a quote in it.
+ */
+type State = 'start' | 'plain' | 'quoted' | 'quote'
+
+const [QUOTE, COMMA, NEWLINE] = [0x22, 0x2c, 0x0a]
+
+/** Reads CSV that comes in pieces. Lines end with LF or CRLF, also inside quotes; empty lines are no records. */
+export class CsvReader {
+  #state: State = 'start'
+  #field = ''
+  #fields: string[] = []
+  #isWellFormed = true
+  #line = 1
+  #startLine = 1
+  #length = 0
+
+  /** The records that end in this piece. @throws RecordTooLongError */
+  push(text: string): CsvRecord[] {
+    const records: CsvRecord[] = []
+    let from = 0
+    for (let at = 0; at < text.length; at++) {
+      const code = text.charCodeAt(at)
+      if (code === NEWLINE) this.#line++
+      if (this.#state === 'quoted') {
+        if (code !== QUOTE) continue
+        this.#take(text, from, at)
+        this.#state = 'quote'
+        from = at + 1
+      } else if (code === COMMA || code === NEWLINE) {
+        this.#take(text, from, at)
+        this.#endField()
+        from = at + 1
+        if (code === NEWLINE) this.#endRecord(records)
+      } else if (code === QUOTE) {
+        from = this.#takeQuote(from, at)
+      } else if (this.#state === 'start') {
+        this.#state = 'plain'
+      }
+    }
+    this.#take(text, from, text.length)
+    return records
+  }
+
+  /** The last record, when no line end stands behind it. */
+  end(): CsvRecord[] {
+    const records: CsvRecord[] = []
+    if (this.#state === 'quoted') this.#isWellFormed = false
+    if (this.#state === 'start' && this.#fields.length === 0) return records
+    this.#endField()
+    this.#line++
+    this.#endRecord(records)
+    return records
+  }
+
+  /** A quote outside of a quoted field: it opens one, is the second of a pair, or has no business here. */
+  #takeQuote(from: number, at: number): number {
+    if (this.#state === 'start') {
+      this.#state = 'quoted'
+      return at + 1
+    }
+    if (this.#state === 'quote' && from === at) {
+      this.#state = 'quoted'
+      return at
+    }
+    this.#isWellFormed = false
+    return from
+  }
+
+  #take(text: string, from: number, to: number): void {
+    this.#length += to - from
+    if (this.#length > RECORD_LENGTH_MAX) throw new RecordTooLongError(this.#startLine)
+    if (this.#state !== 'quote') this.#field += text.slice(from, to)
+    else if (text.slice(from, to) !== '' && text.slice(from, to) !== '\r') this.#isWellFormed = false
+  }
+
+  #endField(): void {
+    this.#fields.push(this.#state === 'plain' ? this.#field.replace(/\r$/, '') : this.#field)
+    this.#field = ''
+    this.#state = 'start'
+  }
+
+  #endRecord(records: CsvRecord[]): void {
+    const isEmpty = this.#fields.length === 1 && this.#fields[0] === ''
+    if (!isEmpty) {
+      records.push({ line: this.#startLine, fields: this.#fields, isWellFormed: this.#isWellFormed })
+    }
+    this.#fields = []
+    this.#isWellFormed = true
+    this.#startLine = this.#line
+    this.#length = 0
+  }
+}

@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import type { RecordFault } from './import-record.ts'
+
+/** What became of the records of a file so far. */
+export interface ImportReport {
+  readonly received: number
+  readonly created: number
+  readonly updated: number
+  readonly skipped: number
+  readonly failed: number
+  readonly durationMs: number
+  /** The first hundred. */
+  readonly errors: readonly RecordFault[]
+}
+
+/** A report on the wire. */
+export const ImportReportView = z
+  .object({
+    received: z.int(),
+    created: z.int(),
+    updated: z.int(),
+    skipped: z.int().meta({ description: 'Left as they were: there already, or the same' }),
+    failed: z.int(),
+    durationMs: z.int(),
+    errors: z.array(z.object({ line: z.int(), sku: z.string().nullable(), type: z.string(), description: z.string() })),
+  })
+  .meta({ id: 'ImportReport' })
+
+const ERRORS_MAX = 100
+
+/** Counts what becomes of records. */
+export class ImportTally {
+  readonly #startedAt = performance.now()
+  readonly #counts = { received: 0, created: 0, updated: 0, skipped: 0, failed: 0 }
+  readonly #errors: RecordFault[] = []
+
+  /** @param count how many records came, whatever becomes of them */
+  receive(count: number): void {
+    this.#counts.received += count
+  }
+
+  count(outcome: 'created' | 'updated' | 'skipped'): void {
+    this.#counts[outcome]++
+  }
+
+  fail(fault: RecordFault): void {
+    this.#counts.failed++
+    if (this.#errors.length < ERRORS_MAX) this.#errors.push(fault)
+  }
+
+  get received(): number {
+    return this.#counts.received
+  }
+
+  report(): ImportReport {
+    return { ...this.#counts, durationMs: Math.round(performance.now() - this.#startedAt), errors: [...this.#errors] }
+  }
+}

@@ -1,0 +1,51 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { InventoryTables } from '../database.ts'
+import type { ReadProduct } from './import-record.ts'
+
+/** What became of a product of a file; `exists`: a live product has the sku, and stays as it is. */
+export type ImportVerdict = 'created' | 'updated' | 'exists'
+
+interface Batch {
+  readonly replace: boolean
+  readonly skus: readonly string[]
+  readonly attributes: readonly string[]
+}
+
+interface VerdictRow {
+  readonly place: bigint
+  readonly verdict: ImportVerdict
+}
+
+function batchStatement({ replace, skus, attributes }: Batch): RawBuilder<VerdictRow> {
+  return sql`SELECT place, verdict FROM ${sql.table('import_products')}(${replace}, ${skus}::text[], ${attributes}::text[])`
+}
+
+const batchQuery = prepare('import_products', batchStatement)
+
+/** Stores products in their order, in one statement. @param replace whether a product of the same sku gets the attributes */
+export type StoreBatch = (products: readonly ReadProduct[], replace: boolean) => Promise<readonly ImportVerdict[]>
+
+/** Each batch by itself: what is stored stays. */
+export function storeAtOnce(lanes: Lanes): StoreBatch {
+  return async (products, replace) =>
+    toVerdicts(products, await lanes.write.all(batchQuery, toBatch(products, replace)))
+}
+
+/** All batches in the transaction. */
+export function storeWithin(trx: Kysely<InventoryTables>): StoreBatch {
+  return async (products, replace) => {
+    const { rows } = await batchStatement(toBatch(products, replace)).execute(trx)
+    return toVerdicts(products, rows)
+  }
+}
+
+function toBatch(products: readonly ReadProduct[], replace: boolean): Batch {
+  return { replace, skus: products.map(({ sku }) => sku), attributes: products.map(({ attributes }) => attributes) }
+}
+
+function toVerdicts(products: readonly ReadProduct[], rows: readonly VerdictRow[]): ImportVerdict[] {
+  const verdicts = new Map(rows.map(({ place, verdict }) => [Number(place), verdict]))
+  return products.map((_, at) => verdicts.get(at + 1) ?? 'exists')
+}

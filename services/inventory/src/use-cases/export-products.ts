@@ -1,0 +1,22 @@
+import type { InventoryDeps } from '../deps.ts'
+import type { ExportForm } from '../exports/export-form.ts'
+import { readExport } from '../exports/export-repository.ts'
+import type { AttributePath } from '../products/attribute-path.ts'
+import type { ProductSelection } from '../products/product-list.ts'
+
+export interface ExportInput {
+  readonly selection: ProductSelection
+  readonly flatten: readonly AttributePath[]
+  readonly form: ExportForm
+}
+
+/** The products of a selection as the bytes of a file, a piece at a time; the next one is made when it is asked for. */
+export async function* exportProducts(
+  { db }: Pick<InventoryDeps, 'db'>,
+  { selection, flatten, form }: ExportInput,
+): AsyncGenerator<Uint8Array, void> {
+  if (form.header !== '') yield Buffer.from(form.header)
+  for await (const products of readExport(db, selection, flatten)) {
+    yield Buffer.from(products.map(form.write).join(''))
+  }
+}
