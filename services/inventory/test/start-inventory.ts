@@ -7,51 +7,69 @@ import { createTemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { buildApp } from '../src/app.ts'
 import { loadInventoryConfig } from '../src/config.ts'
-import { createDeps, createInventoryLog } from '../src/deps.ts'
+import { createDeps, createInventoryLog, type InventoryDeps } from '../src/deps.ts'
 import { migrateOptions } from '../src/migrations.ts'
 
-/** The whole service over a database of its own, as the restricted role that production uses. */
-export interface TestInventory {
+/** One process of the service, as far as it can be had without a process. */
+export interface TestReplica {
   readonly app: Server
-  /** For looking at rows, with all rights. */
-  readonly query: (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
-  readonly databaseUrl: string
+  readonly db: InventoryDeps['db']
   /** The lines of the log file so far. */
   readonly logLines: () => Record<string, unknown>[]
   readonly close: () => Promise<void>
+}
+
+/** The whole service over a database of its own, as the restricted role that production uses. */
+export interface TestInventory extends TestReplica {
+  /** For looking at rows, with all rights. */
+  readonly query: (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
+  readonly databaseUrl: string
 }
 
 const ROLE = 'inventory_service'
 
 /** Starts it with settings of the test's own, by full name. */
 export async function startInventory(env: NodeJS.ProcessEnv = {}): Promise<TestInventory> {
-  const folder = mkdtempSync(join(tmpdir(), 'inventory-'))
-  const toConfig = (url: string) =>
-    loadInventoryConfig({
-      INVENTORY_DATABASE_URL: url,
-      INVENTORY_DB_ROLE: ROLE,
-      INVENTORY_LOG_FILE: join(folder, 'logs', 'app.log'),
-      INVENTORY_LOG_STDOUT: 'false',
-      INVENTORY_METRICS_ENABLED: 'false',
-      ...env,
-    })
   const temporary = await createTemporaryDatabase({
     template: 'inventory',
-    migrate: (url) => migrateUp(migrateOptions(toConfig(url))),
+    migrate: (url) =>
+      migrateUp(migrateOptions({ migrationDatabaseUrl: url, databaseNamespace: '', databaseRole: ROLE })),
   })
-  const config = toConfig(temporary.url)
+  const replica = await startReplica(temporary.url, env)
+  const pool = new pg.Pool({ connectionString: temporary.url, max: 1 })
+  // pool.end() resolves before its connections are closed: the drop of the database may still cut one.
+  pool.on('error', () => {})
+  return {
+    ...replica,
+    query: async (text, values) => (await pool.query(text, values)).rows,
+    databaseUrl: temporary.url,
+    close: async () => {
+      await replica.close()
+      await pool.end()
+      await temporary.drop()
+    },
+  }
+}
+
+/** Starts another process of the service over a database that one has already. */
+export async function startReplica(databaseUrl: string, env: NodeJS.ProcessEnv = {}): Promise<TestReplica> {
+  const folder = mkdtempSync(join(tmpdir(), 'inventory-'))
+  const config = loadInventoryConfig({
+    INVENTORY_DATABASE_URL: databaseUrl,
+    INVENTORY_DB_ROLE: ROLE,
+    INVENTORY_LOG_FILE: join(folder, 'logs', 'app.log'),
+    INVENTORY_LOG_STDOUT: 'false',
+    INVENTORY_METRICS_ENABLED: 'false',
+    ...env,
+  })
   const log = createInventoryLog(config)
   const deps = await createDeps(config, log)
   const app = await buildApp(deps)
   deps.upkeep.start()
   deps.readiness.markReady()
-  const pool = new pg.Pool({ connectionString: temporary.url, max: 1 })
-  // pool.end() resolves before its connections are closed: the drop of the database may still cut one.
-  pool.on('error', () => {})
   return {
     app,
-    query: async (text, values) => (await pool.query(text, values)).rows,
-    databaseUrl: temporary.url,
+    db: deps.db,
     logLines: () => {
       log.flush()
       const text = readFileSync(config.logFile, 'utf8')
@@ -60,8 +78,6 @@ export async function startInventory(env: NodeJS.ProcessEnv = {}): Promise<TestI
     close: async () => {
       await app.close()
       await deps.close()
-      await pool.end()
-      await temporary.drop()
       rmSync(folder, { recursive: true })
     },
   }

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { findStockFaults } from '../src/stock/stock-faults.ts'
+import { startInventory, startReplica, type TestInventory, type TestReplica } from './start-inventory.ts'
+import { stockRequests } from './stock-requests.ts'
+import { runStorm } from './stock-storm.ts'
+
+// The full storm: STORM_OPERATIONS=20000 npx vitest run services/inventory/test/stock-storm.test.ts
+const given = (name: string, usual: number) => Number(process.env[`STORM_${name}`] ?? usual)
+const options = {
+  seed: given('SEED', Math.floor(Math.random() * 2 ** 31)),
+  operations: given('OPERATIONS', 1_000),
+  workers: given('WORKERS', 50),
+  moments: given('MOMENTS', 10),
+}
+const ROUNDS = 3
+
+// Many at once wait long for one another where the machine is busy.
+const env = { INVENTORY_DB_STATEMENT_TIMEOUT_MS: '60000', INVENTORY_RESERVATION_SWEEP_MS: '50' }
+let inventory: TestInventory
+let replicas: readonly TestReplica[]
+beforeAll(async () => {
+  inventory = await startInventory(env)
+  replicas = [inventory, await startReplica(inventory.databaseUrl, env)]
+})
+afterAll(async () => {
+  await replicas[1]?.close()
+  await inventory.close()
+})
+const many = async (count: number, add: () => Promise<number>) =>
+  Promise.all(Array.from({ length: count }, () => add()))
+
+describe('stock', () => {
+  it(`keeps every invariant in a storm of operations, during and after it (seed ${options.seed})`, async () => {
+    const { addProduct, addLocation } = stockRequests(inventory)
+    const [products, locations] = [await many(5, addProduct), await many(3, addLocation)]
+    const faults: string[] = []
+    const look = async () => {
+      faults.push(...(await findStockFaults(inventory.db)))
+    }
+    const { answers, movements } = await runStorm(replicas, {
+      ...{ ...options, products, locations, look },
+      passTime: async (id) => {
+        await inventory.query(`UPDATE inventory.reservations SET expires_at = now() WHERE id = $1`, [id])
+      },
+    })
+    await look()
+    expect(faults).toEqual([])
+    const told = await inventory.query(
+      `SELECT id::float8 FROM inventory.movements WHERE type IN ('receive', 'adjust', 'count', 'transfer')
+         OR type = 'ship' AND reservation_id IS NULL`,
+    )
+    expect(new Set(told.map(({ id }) => id))).toEqual(movements)
+    const types = await inventory.query('SELECT DISTINCT type FROM inventory.movements ORDER BY 1')
+    expect(types.map(({ type }) => type)).toEqual([
+      'adjust',
+      'count',
+      'expire',
+      'receive',
+      'release',
+      'reserve',
+      'ship',
+      'transfer',
+    ])
+    expect(await inventory.query('SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()')).toEqual([
+      { deadlocks: '0' },
+    ])
+    process.stdout.write(`storm of seed ${options.seed}: ${JSON.stringify(Object.fromEntries([...answers].sort()))}\n`)
+  }, 1_800_000)
+
+  it('sells the last unit to one of many buyers, who ask two replicas', async () => {
+    const { addProduct, move } = stockRequests(inventory)
+    for (let round = 0; round < ROUNDS; round++) {
+      const productId = await addProduct()
+      await move({ type: 'receive', productId, locationId: 1, quantity: 1 })
+      const answers = await Promise.all(
+        Array.from({ length: 100 }, (_, buyer) => {
+          const buy = stockRequests(replicas[buyer % replicas.length] ?? inventory)
+          const wanted = { productId, locationId: 1, quantity: 1 }
+          return buyer % 4 < 2 ? buy.reserve(wanted) : buy.move({ type: 'ship', ...wanted })
+        }),
+      )
+      const statuses = answers.map(({ statusCode }) => statusCode).sort()
+      expect(statuses).toEqual([201, ...Array.from({ length: 99 }, () => 409)])
+    }
+    expect(await findStockFaults(inventory.db)).toEqual([])
+  }, 120_000)
+})
