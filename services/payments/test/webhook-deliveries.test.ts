@@ -178,6 +178,18 @@ describe('deliveries', () => {
     await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state, { timeout: 10_000 }).toBe('retry')
   })
 
+  it('leaves a target alone that was silent three times in a row, and tries again later', async () => {
+    const { webhook, update } = await listen('/mute')
+    answer = ({ url }) => (url === '/mute' ? undefined : {})
+    for (const name of ['One', 'Two', 'Three']) await update(name)
+    const retrying = async () => (await jobsOf(webhook.id)).filter(({ state }) => state === 'retry').length
+    await expect.poll(retrying, { timeout: 15_000 }).toBe(3)
+    answer = () => ({})
+    await update('Four')
+    await expect.poll(retrying, { timeout: 10_000 }).toBe(4)
+    expect(namesAt('/mute')).toEqual(['One', 'Three', 'Two'])
+  }, 40_000)
+
   it('gives a webhook up after twelve retries, and tells the others', async () => {
     const { id, webhook, update } = await listen('/given-up')
     await send('POST', `/merchants/${id}/webhooks`, { url: `${sink.url}/informed`, events: ['webhook.disabled'] })

@@ -5,34 +5,41 @@ import { viewEvent } from '../events/event-view.ts'
 import { type DeliveryJob, deliveryTask } from './delivery.ts'
 import { callDisableWebhook, type Delivery, findDelivery } from './delivery-repository.ts'
 import { signDelivery } from './signature.ts'
+import { createSilentTargets, type SilentTargets } from './silent-targets.ts'
 
 type DeliverDeps = Pick<PaymentsDeps, 'lanes' | 'jobs' | 'logger' | 'meter' | 'webhooks' | 'outbox' | 'now'>
 
+interface AttemptDeps extends DeliverDeps {
+  readonly deliveries: Counter
+  readonly targets: SilentTargets
+}
+
 const ANSWER_MS = 5_000
 const ANSWER_BYTES = 65_536
-/** Each takes eight at once: a target that keeps silent holds up few others. */
+/** Each takes eight at once: a target that keeps silent holds up few others, and is soon left alone. */
 const WORKERS = 4
+const SILENT = `no answer within ${ANSWER_MS} ms`
+const RESTING = 'not tried: there was no answer several times'
 
 /** Sends events to webhooks, as long as the process runs. */
 export async function workOnDeliveries(deps: DeliverDeps): Promise<void> {
   const deliveries = deps.meter.createCounter('payments_webhook_deliveries_total', {
     description: 'Attempts to deliver an event, by outcome',
   })
+  const targets = createSilentTargets()
   for (let worker = 0; worker < WORKERS; worker += 1) {
-    await deps.jobs.work(deliveryTask, (job, { attempt }) => attemptDelivery(deps, deliveries, job, attempt))
+    await deps.jobs.work(deliveryTask, (job, { attempt }) =>
+      attemptDelivery({ ...deps, deliveries, targets }, job, attempt),
+    )
   }
 }
 
 /** Delivers, or after the last attempt gives the webhook up. */
-async function attemptDelivery(
-  deps: DeliverDeps,
-  deliveries: Counter,
-  job: DeliveryJob,
-  attempt: number,
-): Promise<Outcome> {
+async function attemptDelivery(deps: AttemptDeps, job: DeliveryJob, attempt: number): Promise<Outcome> {
+  const { deliveries } = deps
   const delivery = await findDelivery(deps.lanes, job)
   if (!delivery) return countAs('dropped')
-  const failure = await send(deps, delivery)
+  const failure = await sendUnlessResting(deps, job.webhookId, delivery)
   if (failure === undefined) return countAs('done')
   deliveries.add(1, { outcome: 'failed' })
   deps.logger.info(
@@ -49,6 +56,19 @@ async function attemptDelivery(
     deliveries.add(1, { outcome: outcome === 'done' ? 'delivered' : 'dropped' })
     return outcome
   }
+}
+
+/** The same as `send`, but for targets that were silent of late. */
+async function sendUnlessResting(
+  deps: AttemptDeps,
+  webhookId: string,
+  delivery: Delivery,
+): Promise<string | undefined> {
+  const { targets, now } = deps
+  if (targets.isResting(webhookId, now())) return RESTING
+  const failure = await send(deps, delivery)
+  targets.note(webhookId, failure !== SILENT, now())
+  return failure
 }
 
 /** Answers what went wrong, undefined when the target has taken the event. */
@@ -76,6 +96,7 @@ async function send({ webhooks, now }: DeliverDeps, { event, url, secrets }: Del
     })
     return status >= 200 && status < 300 ? undefined : `answered ${status}`
   } catch (error) {
+    if (error instanceof Error && error.name === 'TimeoutError') return SILENT
     return error instanceof Error && 'code' in error ? String(error.code) : String(error)
   }
 }
