@@ -233,7 +233,6 @@ describe('what is not built', () => {
     ['GET', '/oauth/authorize', 'feature_disabled', 'OAuth server is disabled'],
     ['POST', '/oauth/token', 'feature_disabled', 'OAuth server is disabled'],
     ['GET', '/user/oauth/grants', 'feature_disabled', 'OAuth server is disabled'],
-    ['GET', '/user/identities/authorize', 'manual_linking_disabled', 'Manual linking is disabled'],
     ['GET', '/admin/sso/providers', 'saml_provider_disabled', 'SAML 2.0 is disabled'],
     ['GET', '/admin/oauth/clients', 'feature_disabled', 'OAuth server is disabled'],
     ['POST', '/admin/custom-providers', 'feature_disabled', 'Custom OAuth providers are disabled'],

@@ -2,6 +2,7 @@ import { apiDocuments } from '@trestle/common/server/api-documents.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
 import { readyRoute } from '@trestle/common/server/readiness.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
+import type { FastifyInstance } from 'fastify'
 import type { AuthDeps } from './deps.ts'
 import { vocabulary } from './error-vocabulary.ts'
 import { serviceUnavailable } from './errors.ts'
@@ -17,6 +18,8 @@ import { generateLinkRoutes } from './routes/admin/generate-link.ts'
 import { adminFactorsRoutes } from './routes/admin/users/factors.ts'
 import { adminPasskeysRoutes } from './routes/admin/users/passkeys.ts'
 import { adminUsersRoutes } from './routes/admin/users.ts'
+import { authorizeRoutes } from './routes/authorize.ts'
+import { callbackRoutes } from './routes/callback.ts'
 import { challengeRoutes } from './routes/factors/challenge.ts'
 import { regenerateRecoveryCodesRoutes } from './routes/factors/recovery-codes/regenerate.ts'
 import { verifyRecoveryCodeRoutes } from './routes/factors/recovery-codes/verify.ts'
@@ -39,6 +42,7 @@ import { resendRoutes } from './routes/resend.ts'
 import { settingsRoutes } from './routes/settings.ts'
 import { signupRoutes } from './routes/signup.ts'
 import { tokenRoutes } from './routes/token.ts'
+import { linkingRoutes } from './routes/user/identities/authorize.ts'
 import { identitiesRoutes } from './routes/user/identities.ts'
 import { userRoutes } from './routes/user.ts'
 import { verifyRoutes } from './routes/verify.ts'
@@ -94,34 +98,48 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     unavailable: (message) => serviceUnavailable({ message }),
   })
   await app.register(settingsRoutes)
-  await app.register(async (admin) => {
-    await admin.register(noStore)
-    await admin.register(requireAdmin)
-    await admin.register(adminAuditRoutes)
-    await admin.register(generateLinkRoutes)
-    await admin.register(adminUsersRoutes)
-    await admin.register(adminFactorsRoutes)
-    await admin.register(adminPasskeysRoutes)
-    await admin.register(inviteRoutes)
-    await admin.register(notBuiltForAdmins)
-  })
-  await app.register(async (answers) => {
-    await answers.register(noStore)
-    await answers.register(magiclinkRoutes)
-    await answers.register(otpRoutes)
-    await answers.register(recoverRoutes)
-    await answers.register(resendRoutes)
-    await answers.register(signupRoutes)
-    await answers.register(verifyRoutes)
-  })
+  await app.register(adminRoutes)
+  await app.register(publicRoutes)
+  await app.register(ownRoutes)
+  await app.register(notBuilt)
+  return app
+}
+
+/** For whoever has the bearer of an admin. */
+async function adminRoutes(admin: FastifyInstance): Promise<void> {
+  await admin.register(noStore)
+  await admin.register(requireAdmin)
+  await admin.register(adminAuditRoutes)
+  await admin.register(generateLinkRoutes)
+  await admin.register(adminUsersRoutes)
+  await admin.register(adminFactorsRoutes)
+  await admin.register(adminPasskeysRoutes)
+  await admin.register(inviteRoutes)
+  await admin.register(notBuiltForAdmins)
+}
+
+/** For anybody: by these people come in. */
+async function publicRoutes(answers: FastifyInstance): Promise<void> {
+  await answers.register(noStore)
+  await answers.register(authorizeRoutes)
+  await answers.register(callbackRoutes)
+  await answers.register(magiclinkRoutes)
+  await answers.register(otpRoutes)
+  await answers.register(recoverRoutes)
+  await answers.register(resendRoutes)
+  await answers.register(signupRoutes)
+  await answers.register(tokenRoutes)
+  await answers.register(verifyRoutes)
+}
+
+/** For people with a bearer of their own, which each asks for; passkeys sign in without one. */
+async function ownRoutes(app: FastifyInstance): Promise<void> {
   for (const routes of factorAndPasskeyRoutes) await app.register(routes)
   await app.register(logoutRoutes)
   await app.register(reauthenticateRoutes)
-  await app.register(tokenRoutes)
   await app.register(userRoutes)
   await app.register(identitiesRoutes)
-  await app.register(notBuilt)
-  return app
+  await app.register(linkingRoutes)
 }
 
 declare module 'fastify' {

@@ -208,6 +208,9 @@ describe('loadAuthConfig', () => {
       secret: undefined,
       redirectUri: undefined,
       url: 'https://gitlab.com',
+      extraAudiences: [],
+      emailOptional: false,
+      checksNonce: true,
     })
   })
 

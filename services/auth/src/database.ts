@@ -116,11 +116,15 @@ export interface FlowStateTable {
   referrer: string | null
   invite_token_hash: Buffer | null
   linking_target_id: string | null
-  provider_pkce_verifier: JsonObject | null
-  oauth1_secret: JsonObject | null
-  provider_access_token: JsonObject | null
-  provider_refresh_token: JsonObject | null
+  provider_pkce_verifier: SealedSecret | null
+  oauth1_secret: SealedSecret | null
+  provider_access_token: SealedSecret | null
+  provider_refresh_token: SealedSecret | null
   email_optional: Generated<boolean>
+  /** When the answer of the provider came: it is taken once. */
+  claimed_at: Timestamp | null
+  /** The session in which an identity is being linked; the flow ends with it. */
+  linking_session_id: string | null
   created_at: GeneratedTimestamp
 }
 

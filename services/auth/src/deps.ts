@@ -21,6 +21,7 @@ import { createHooks, type Hooks } from './hooks/hooks.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
 import { createTemplateLoader } from './mail/template-loader.ts'
 import { authNames } from './migrations.ts'
+import { createKeySets, type KeySets } from './oauth/key-sets.ts'
 import { loadArgon2 } from './passwords/argon2.ts'
 import { createPasswordHasher, type PasswordHasher } from './passwords/password-hash.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
@@ -61,6 +62,8 @@ export interface AuthDeps {
   /** Undefined where no gateway is set. */
   readonly sms: SmsGateway | undefined
   readonly outbound: Outbound
+  /** Public keys of external providers. */
+  readonly keySets: KeySets
   readonly hooks: Hooks
 }
 
@@ -126,6 +129,7 @@ export async function createDeps(config: AuthConfig, telemetry: Telemetry): Prom
     mailer,
     sms: config.sms.gateway && createSmsGateway(config.sms.gateway, outbound),
     outbound,
+    keySets: createKeySets(outbound),
     hooks: createHooks(config.hooks, { outbound, logger, now: () => new Date() }),
   }
   return {

@@ -74,6 +74,7 @@ function createDocumentDeps(): AuthDeps {
     mailer: { send: unused, check: unused, close: unused },
     sms: undefined,
     outbound: { mayCall: unused, send: unused },
+    keySets: { find: unused },
     hooks: { isOn: unused, call: unused },
   }
 }

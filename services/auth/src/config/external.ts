@@ -1,5 +1,5 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
-import { commaList, duration, flag, secret, url } from '@trestle/common/config/setting.ts'
+import { commaList, duration, flag, integer, secret, text, url } from '@trestle/common/config/setting.ts'
 import { sameSetting } from './rules.ts'
 
 /** The external providers, in the order of `GET /settings`. */
@@ -50,7 +50,24 @@ export const externalSettings = {
     NAMES.map((name) => `EXTERNAL_${name}_URL` as const),
     url().optional(),
   ),
+  ...sameSetting(
+    NAMES.map((name) => `EXTERNAL_${name}_EMAIL_OPTIONAL` as const),
+    flag().default(false),
+  ),
+  ...sameSetting(
+    NAMES.map((name) => `EXTERNAL_${name}_SKIP_NONCE_CHECK` as const),
+    flag().default(false),
+  ),
+  EXTERNAL_IOS_BUNDLE_ID: text().optional(),
+  EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS: commaList().default([
+    'https://appleid.apple.com',
+    'https://account.apple.com',
+    'https://accounts.google.com',
+  ]),
+  EXTERNAL_REDIRECT_URL: url().optional(),
   EXTERNAL_FLOW_STATE_EXPIRY_DURATION: duration().default(300_000),
+  CUSTOM_OAUTH_ENABLED: flag().default(false),
+  CUSTOM_OAUTH_MAX_PROVIDERS: integer(0).default(0),
 }
 
 type Values = SettingValues<typeof externalSettings>
@@ -64,15 +81,26 @@ export interface ProviderConfig {
   readonly redirectUri: string | undefined
   /** Own base address; gitlab and keycloak only. */
   readonly url: string | undefined
+  /** Audiences beside the client ids: apps that sign in with an id_token. */
+  readonly extraAudiences: readonly string[]
+  readonly emailOptional: boolean
+  readonly checksNonce: boolean
 }
 
 const FLOW_STATE_LIFETIME_MIN_MS = 300_000
 const GITLAB_URL = 'https://gitlab.com'
 
+export type ExternalConfig = ReturnType<typeof toExternalConfig>
+
 export function toExternalConfig(values: Values) {
   return {
     providers: new Map<ProviderName, ProviderConfig>(PROVIDERS.map((name) => [name, toProviderConfig(values, name)])),
     flowStateLifetimeMs: Math.max(values.EXTERNAL_FLOW_STATE_EXPIRY_DURATION, FLOW_STATE_LIFETIME_MIN_MS),
+    /** Issuers that the id_token grant may be asked for by. */
+    idTokenIssuers: values.EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS,
+    /** Where every sign-in ends; undefined: where its caller wants. */
+    redirectUrl: values.EXTERNAL_REDIRECT_URL,
+    custom: { enabled: values.CUSTOM_OAUTH_ENABLED, providersMax: values.CUSTOM_OAUTH_MAX_PROVIDERS },
   }
 }
 
@@ -85,6 +113,9 @@ function toProviderConfig(values: Values, provider: ProviderName): ProviderConfi
     secret: values[`EXTERNAL_${name}_SECRET`],
     redirectUri: values[`EXTERNAL_${name}_REDIRECT_URI`],
     url: ownUrl ?? (provider === 'gitlab' ? GITLAB_URL : undefined),
+    extraAudiences: provider === 'apple' ? [values.EXTERNAL_IOS_BUNDLE_ID ?? []].flat() : [],
+    emailOptional: values[`EXTERNAL_${name}_EMAIL_OPTIONAL`],
+    checksNonce: !values[`EXTERNAL_${name}_SKIP_NONCE_CHECK`],
   }
 }
 

@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto'
 import type { Kysely, Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { Timestamp } from '../users/timestamp.ts'
+import type { SealedProviderTokens } from './authorization-flow-repository.ts'
 import type { PkceChallenge } from './pkce.ts'
 
 /** How the user will have signed in when the code is exchanged: the `amr` of the session (contract 5.1). */
-export type FlowMethod = 'email/signup' | 'magiclink' | 'recovery' | 'invite' | 'email_change'
+export type FlowMethod = 'email/signup' | 'magiclink' | 'recovery' | 'invite' | 'email_change' | 'oauth'
 
 /** Remembers the challenge of a mail's PKCE flow. @returns the id of its row */
 export async function insertMailFlow(
@@ -52,6 +53,8 @@ export interface FinishedFlow {
   readonly provider: string
   readonly method: FlowMethod
   readonly pkce: PkceChallenge
+  /** What the external provider gave, sealed for the flow's id. */
+  readonly providerTokens: SealedProviderTokens
 }
 
 /** Finds the flow of an auth code, where it has a user. */
@@ -60,15 +63,17 @@ export async function findFlowByCode(db: Kysely<AuthDatabase>, code: string): Pr
     .selectFrom('flow_state')
     .select(['id', 'auth_code_hash as codeHash', 'auth_code_issued_at as codeIssuedAt', 'user_id as userId'])
     .select(['provider_type as provider', 'authentication_method', 'code_challenge', 'code_challenge_method'])
+    .select(['provider_access_token as access', 'provider_refresh_token as refresh'])
     .where('auth_code_hash', '=', hashAuthCode(code))
     .executeTakeFirst()
   if (!row) return undefined
-  const { id, codeHash, codeIssuedAt, userId, provider } = row
+  const { id, codeHash, codeIssuedAt, userId, provider, access, refresh } = row
   const { authentication_method: method, code_challenge: challenge, code_challenge_method: challengeMethod } = row
   if (codeHash === null || codeIssuedAt === null || userId === null || challenge === null) return undefined
   // Both columns are written by this file alone; the table's check allows no other method of a challenge.
   const pkce = { challenge, method: challengeMethod as PkceChallenge['method'] }
-  return { id, codeHash, codeIssuedAt, userId, provider, method: method as FlowMethod, pkce }
+  const providerTokens = { access, refresh }
+  return { id, codeHash, codeIssuedAt, userId, provider, method: method as FlowMethod, pkce, providerTokens }
 }
 
 /** Ends a flow. False when another request was first, or the flow has ended in a newer code. */
@@ -90,6 +95,6 @@ export async function deleteFinishedFlows(trx: Transaction<AuthDatabase>, userId
 }
 
 /** How an auth code lies in its row. */
-function hashAuthCode(code: string): Buffer {
+export function hashAuthCode(code: string): Buffer {
   return createHash('sha256').update(code).digest()
 }

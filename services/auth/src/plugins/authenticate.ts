@@ -1,5 +1,6 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import type { AuthDeps } from '../deps.ts'
 import { type Caller, readBearer, toCaller } from '../sessions/caller.ts'
 
 /** Guards a context: every request needs the access token of a user. Whether that user still exists, the use case asks. */
@@ -7,13 +8,20 @@ export const authenticate = fp(
   async (app: FastifyInstance) => {
     app.decorateRequest('caller')
     app.addHook('onRequest', (request, _reply, done) => {
-      const { deps } = request.server
-      request.caller = toCaller(readBearer(deps, request.headers.authorization), deps.config.jwt.adminRoles)
+      request.caller = readCaller(request.server.deps, request)
       done()
     })
   },
   { name: 'authenticate' },
 )
+
+/** The user whose access token a request carries. @throws noAuthorization, badJwt, badJwtSubject */
+export function readCaller(
+  deps: Pick<AuthDeps, 'config' | 'now' | 'signingKeys'>,
+  { headers }: FastifyRequest,
+): Caller {
+  return toCaller(readBearer(deps, headers.authorization), deps.config.jwt.adminRoles)
+}
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,13 +1,12 @@
 import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { customProvidersDisabled, manualLinkingDisabled, oauthServerDisabled, samlDisabled } from '../errors.ts'
+import { customProvidersDisabled, oauthServerDisabled, samlDisabled } from '../errors.ts'
 
 /** What clients may ask for though it is not built: whatever the method, and everything below (contract 4.11 to 4.14). */
 const NOT_BUILT: Readonly<Record<string, ErrorFactory>> = {
   '/sso': samlDisabled,
   '/oauth': oauthServerDisabled,
   '/user/oauth': oauthServerDisabled,
-  '/user/identities/authorize': manualLinkingDisabled,
 }
 const NOT_BUILT_FOR_ADMINS: Readonly<Record<string, ErrorFactory>> = {
   '/admin/sso': samlDisabled,

@@ -47,9 +47,14 @@ const NAMES: Readonly<Record<number, string>> = {
   503: 'temporarily_unavailable',
 }
 
+/** What RFC 6749 calls an error of a status, where it has a name for it. */
+export function oauthErrorName(status: number): string | undefined {
+  return NAMES[status]
+}
+
 /** Where a link ends that failed (contract 7.3.4). In a PKCE flow the query tells it too: a server reads no fragment. */
 export function failureRedirect(target: string, failure: RedirectFailure, flow: 'implicit' | 'pkce'): string {
-  const name = NAMES[failure.status]
+  const name = oauthErrorName(failure.status)
   const parameters = {
     ...(name === undefined ? {} : { error: name }),
     error_code: failure.code,

@@ -2,19 +2,37 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorSchema } from '../error-envelope.ts'
 import { badJson, unsupportedGrantType, web3Disabled } from '../errors.ts'
+import { readCaller } from '../plugins/authenticate.ts'
 import { requireCaptcha } from '../plugins/captcha.ts'
-import { noStore } from '../plugins/headers.ts'
 import { plainJson } from '../plugins/plain-json.ts'
-import { readAudience } from '../plugins/request-context.ts'
+import { readAudience, readContext } from '../plugins/request-context.ts'
 import { readSessionOrigin } from '../plugins/session-origin.ts'
 import { sessionViewSchema } from '../sessions/session-view.ts'
 import { grantAuthCode } from '../use-cases/grant-auth-code.ts'
+import { grantIdToken } from '../use-cases/grant-id-token.ts'
 import { grantPassword } from '../use-cases/grant-password.ts'
 import { grantRefreshToken } from '../use-cases/grant-refresh-token.ts'
 
 const TokenQuery = z.object({
-  grant_type: z.string().optional().meta({ description: 'password, refresh_token or pkce; may stand in a form body' }),
+  grant_type: z
+    .string()
+    .optional()
+    .meta({ description: 'password, refresh_token, pkce or id_token; may stand in a form body' }),
 })
+
+/** Of the grant `id_token`. */
+const idTokenFields = {
+  id_token: z.string().optional(),
+  provider: z
+    .string()
+    .optional()
+    .meta({ description: 'apple, azure, facebook, google, keycloak, snapchat or custom:…' }),
+  issuer: z.string().optional().meta({ description: 'in place of provider, with client_id' }),
+  client_id: z.string().optional(),
+  access_token: z.string().optional().meta({ description: 'that came with it' }),
+  nonce: z.string().optional().meta({ description: 'whose SHA-256 the provider was given' }),
+  link_identity: z.boolean().optional().meta({ description: 'adds the identity to the account of the bearer' }),
+}
 
 const TokenBody = z
   .object({
@@ -25,6 +43,7 @@ const TokenBody = z
     refresh_token: z.string().optional(),
     auth_code: z.string().optional(),
     code_verifier: z.string().optional(),
+    ...idTokenFields,
   })
   .optional()
 
@@ -33,31 +52,34 @@ const TokenAnswer = sessionViewSchema.extend({
     .object({ message: z.string(), reasons: z.array(z.string()) })
     .optional()
     .meta({ description: 'password grant: the right password no longer meets the policy' }),
+  provider_token: z.string().optional().meta({ description: 'pkce grant, after a sign-in at a provider: its token' }),
+  provider_refresh_token: z.string().optional(),
 })
 
 /** What a log line may say: any other text is the client's, of any length, and perhaps a secret. */
-const GRANTS: ReadonlySet<string> = new Set(['password', 'refresh_token', 'pkce', 'web3'])
+const GRANTS: ReadonlySet<string> = new Set(['password', 'refresh_token', 'pkce', 'id_token', 'web3'])
 
 /** `POST /token` */
 export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
-  await app.register(noStore)
-
   app.post(
     '/token',
     {
       config: { rateBucket: 'token', forms: true, oauthNames: true },
       schema: {
-        summary: 'Sign in by password, or exchange a refresh token or the code of a PKCE flow',
+        summary: 'Sign in by password or id_token, or exchange a refresh token or the code of a PKCE flow',
         security: [],
         querystring: TokenQuery,
         body: TokenBody,
         response: {
           200: TokenAnswer,
           400: errorSchema,
+          401: errorSchema,
+          403: errorSchema,
           404: errorSchema,
           409: errorSchema,
           422: errorSchema,
           429: errorSchema,
+          500: errorSchema,
           503: errorSchema,
         },
       },
@@ -66,7 +88,7 @@ export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
         if (readGrantType(request) === 'password') await requireCaptcha(app.deps, request)
       },
     },
-    (request) => {
+    (request, reply) => {
       const { body } = request
       const grantType = readGrantType(request)
       if (grantType !== undefined && GRANTS.has(grantType)) {
@@ -85,6 +107,13 @@ export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
         case 'pkce': {
           const { auth_code: authCode, code_verifier: codeVerifier } = requireBody(body)
           return grantAuthCode(app.deps, { ...origin, authCode, codeVerifier })
+        }
+        case 'id_token': {
+          const { id_token: idToken, client_id: clientId, access_token: accessToken, ...rest } = requireBody(body)
+          const { provider, issuer, nonce, link_identity: isLink } = rest
+          const linkTo = isLink ? readCaller(app.deps, request) : undefined
+          const context = readContext(app.deps, request, reply)
+          return grantIdToken(app.deps, { idToken, provider, issuer, clientId, accessToken, nonce, linkTo, context })
         }
         case 'web3':
           throw web3Disabled()

@@ -2,6 +2,7 @@ import type { Kysely, Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { sessionNotFound, tokenUserNotFound, userBanned } from '../errors.ts'
+import type { LinkingTarget } from '../flow-states/authorization-flow-repository.ts'
 import { type Caller, callerAudience } from '../sessions/caller.ts'
 import { findSession, type Session } from '../sessions/session-rows.ts'
 import { isBanned, isStaged, type User } from '../users/user.ts'
@@ -29,6 +30,20 @@ export function lockCaller(
   caller: Caller,
 ): Promise<ActiveCaller> {
   return admit(trx, deps, caller, lockUserById(trx, caller.userId))
+}
+
+/**
+ * Locks the user for whom an identity is being linked, as the caller who began that: their access token was judged then,
+ * but the session must not have ended since.
+ * @throws tokenUserNotFound, userBanned, sessionNotFound
+ */
+export async function lockLinkingUser(
+  trx: Transaction<AuthDatabase>,
+  deps: Pick<AuthDeps, 'now' | 'config'>,
+  { userId, sessionId }: LinkingTarget,
+): Promise<User> {
+  const { user } = await lockCaller(trx, deps, { userId, sessionId, audiences: [], isAdmin: true })
+  return user
 }
 
 async function admit(

@@ -5,6 +5,7 @@ import type { AuthDeps } from '../deps.ts'
 import { badCodeVerifier, flowStateExpired, flowStateNotFound, loginUserBanned, validationFailed } from '../errors.ts'
 import { deleteFlow, type FinishedFlow, findFlowByCode } from '../flow-states/flow-state-repository.ts'
 import { matchesChallenge } from '../flow-states/pkce.ts'
+import { openSecret, type SealedSecret } from '../secrets/sealed-secret.ts'
 import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import type { SessionOrigin } from '../sessions/session-repository.ts'
@@ -17,11 +18,18 @@ export interface AuthCodeGrant extends SessionOrigin {
   readonly codeVerifier: string | undefined
 }
 
+interface ProviderTokens {
+  readonly provider_token?: string
+  readonly provider_refresh_token?: string
+}
+
+type AuthCodeSession = SessionView & ProviderTokens
+
 /**
  * Exchanges the code that a PKCE flow ended in for a session (contract 7.6). Once: of parallel requests one deletes the
  * flow. A wrong verifier leaves it as it was.
  */
-export async function grantAuthCode(deps: AuthDeps, grant: AuthCodeGrant): Promise<SessionView> {
+export async function grantAuthCode(deps: AuthDeps, grant: AuthCodeGrant): Promise<AuthCodeSession> {
   const { authCode, codeVerifier } = grant
   if (!authCode || !codeVerifier) {
     throw validationFailed({ message: 'invalid request: both auth code and code verifier should be non-empty' })
@@ -31,7 +39,18 @@ export async function grantAuthCode(deps: AuthDeps, grant: AuthCodeGrant): Promi
   const { flowStateLifetimeMs } = deps.config.external
   if (deps.now().getTime() >= Date.parse(flow.codeIssuedAt) + flowStateLifetimeMs) throw flowStateExpired()
   if (!matchesChallenge(flow.pkce, codeVerifier)) throw badCodeVerifier()
-  return signSessionView(deps, await deps.db.transaction().execute((trx) => openSession(trx, deps, { ...grant, flow })))
+  const session = await deps.db.transaction().execute((trx) => openSession(trx, deps, { ...grant, flow }))
+  return { ...(await signSessionView(deps, session)), ...openTokens(deps, flow) }
+}
+
+/** The tokens of an external provider, which are told this once. */
+function openTokens({ encryptionKeys }: AuthDeps, { id, providerTokens }: FinishedFlow): ProviderTokens {
+  const open = (sealed: SealedSecret) => openSecret(encryptionKeys, id, sealed)
+  const { access, refresh } = providerTokens
+  return {
+    ...(access ? { provider_token: open(access) } : {}),
+    ...(refresh ? { provider_refresh_token: open(refresh) } : {}),
+  }
 }
 
 async function openSession(

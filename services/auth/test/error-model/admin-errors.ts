@@ -65,6 +65,5 @@ export const adminErrors: ErrorCases = {
   samlDisabled: [refused(post('/sso', {})), refused(asAdmin(get('/admin/sso/providers')))],
   passkeysDisabled: [refused(get('/passkeys'))],
   oauthServerDisabled: [refused(get('/oauth/authorize'))],
-  manualLinkingDisabled: [refused(get('/user/identities/authorize'))],
   customProvidersDisabled: [refused(asAdmin(get('/admin/custom-providers')))],
 }

@@ -23,6 +23,8 @@ export interface ErrorCase {
   readonly details?: Readonly<Record<string, unknown>>
   /** The name of RFC 6749 that failures of POST /token carry. */
   readonly oauth?: string
+  /** The name of RFC 6749, where the error is told in the redirect of /callback instead of in a body. */
+  readonly redirected?: string
   /** Called twice at once: neither call may rest on what the other leaves behind. */
   raise(world: World, send: Send): Promise<LightMyRequestResponse>
 }

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import * as catalogue from '../../src/errors.ts'
+import * as externalCatalogue from '../../src/external-errors.ts'
 import * as factorCatalogue from '../../src/factor-errors.ts'
 import * as hookCatalogue from '../../src/hook-errors.ts'
 import { openTestApp, type TestApp } from '../auth-app.ts'
@@ -7,6 +8,7 @@ import { type MailApp, openMailApp } from '../mail-app.ts'
 import { accountErrors } from './account-errors.ts'
 import { adminErrors } from './admin-errors.ts'
 import type { ErrorCase, Send, World } from './error-case.ts'
+import { externalErrors } from './external-errors.ts'
 import { factorErrors } from './factor-errors.ts'
 import { hookErrors } from './hook-errors.ts'
 import { messageErrors } from './message-errors.ts'
@@ -22,11 +24,12 @@ const tables = [
   messageErrors,
   accountErrors,
   adminErrors,
+  externalErrors,
   factorErrors,
   passkeyErrors,
   hookErrors,
 ]
-const errors = Object.entries({ ...catalogue, ...factorCatalogue, ...hookCatalogue })
+const errors = Object.entries({ ...catalogue, ...externalCatalogue, ...factorCatalogue, ...hookCatalogue })
 
 const services = new Map<string, Promise<MailApp>>()
 const broken: TestApp[] = []
@@ -70,7 +73,23 @@ it('has a case for every error of the catalogue, and no other', () => {
 describe.each(errors)('%s', (name, { status, code, message }) => {
   const cases: readonly ErrorCase[] = tables.flatMap((table) => table[name] ?? [])
   const ways = cases.map(({ text = message, ...rest }) => ({ text, ...rest }))
-  it.each(ways)(
+  const [told, redirected] = [ways.filter((way) => !way.redirected), ways.filter((way) => way.redirected)]
+  it.each(redirected)(
+    `in a redirect, ${code}: $text`,
+    async ({ text, redirected: error, raise }) => {
+      const { statusCode, headers } = await raise(world, usual)
+      const { searchParams, hash } = new URL(String(headers.location))
+      const words = typeof text === 'string' ? text : expect.stringMatching(text)
+      const expected = { error, error_code: code, error_description: words }
+      expect(Object.fromEntries(searchParams)).toEqual(expected)
+      // Without its flow nobody knows which page would read a fragment.
+      const fragment = Object.fromEntries(new URLSearchParams(hash.slice(1)))
+      expect([statusCode, fragment]).toEqual(hash === '' ? [303, {}] : [302, { ...expected, sb: '' }])
+      expect(headers['referrer-policy']).toBe('no-referrer')
+    },
+    TIMEOUT_MS,
+  )
+  it.each(told)(
     `${status} ${code}: $text`,
     async ({ text, details = {}, oauth, raise }) => {
       const [plain, newer] = await Promise.all([raise(world, usual), raise(world, versioned)])

@@ -1,0 +1,39 @@
+import { defineError } from '@trestle/common/errors/define-error.ts'
+
+// The errors of signing in at external providers (contract 2.3), a part of the catalogue in errors.ts. What happens at
+// /callback is told in the redirect that it answers.
+
+export const stateMissing = defineError(400, 'bad_oauth_callback', 'OAuth state parameter missing')
+export const stateInvalid = defineError(400, 'bad_oauth_state', 'OAuth state parameter is invalid')
+export const stateUnknown = defineError(400, 'bad_oauth_state', 'OAuth state not found or expired')
+export const stateExpired = defineError(400, 'bad_oauth_state', 'OAuth state has expired')
+export const stateUsed = defineError(400, 'flow_state_already_used', 'State has already been used')
+export const providerRefused = defineError(400, 'bad_oauth_callback', 'The provider has refused the sign-in')
+export const providerNotSupported = defineError(400, 'oauth_provider_not_supported', 'Unsupported provider')
+export const providerDisabled = defineError(400, 'provider_disabled', 'Provider is not enabled')
+export const exchangeFailed = defineError(500, 'unexpected_failure', 'Unable to exchange external code')
+export const profileFailed = defineError(500, 'unexpected_failure', 'Error getting user profile from external provider')
+export const profileWithoutEmail = defineError(
+  500,
+  'unexpected_failure',
+  'Error getting user email from external provider',
+)
+export const severalOwners = defineError(
+  500,
+  'unexpected_failure',
+  'Multiple accounts with the same email address in the same linking domain detected',
+)
+export const externalEmailUnverified = defineError(
+  422,
+  'provider_email_needs_verification',
+  'Verify the email with your provider in order to sign in',
+)
+export const linkedEmailUnverified = defineError(
+  422,
+  'email_not_confirmed',
+  'A confirmation email has been sent to your email',
+)
+export const inviteUnknown = defineError(404, 'user_not_found', 'User not found')
+export const inviteNotFound = defineError(404, 'invite_not_found', 'Invite not found')
+export const identityLinked = defineError(422, 'identity_already_exists', 'Identity is already linked')
+export const identityTaken = defineError(422, 'identity_already_exists', 'Identity is already linked to another user')

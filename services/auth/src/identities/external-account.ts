@@ -1,0 +1,85 @@
+import type { AnyConfiguredProvider } from '../oauth/configured-provider.ts'
+import type { ExternalProfile, ListedEmail } from '../oauth/provider.ts'
+import { emailProblem, normaliseEmail } from '../users/email-address.ts'
+
+/** An address that an external account has, normalised. */
+export interface ExternalEmail {
+  readonly email: string
+  readonly isVerified: boolean
+}
+
+/** An account at an external provider. */
+export interface ExternalAccount {
+  readonly provider: string
+  readonly subject: string
+  readonly emails: readonly ExternalEmail[]
+  /** The address that counts: the primary one, else the last. Undefined where the provider tells none. */
+  readonly email: ExternalEmail | undefined
+  /** Whether somebody without an address may have an account here. */
+  readonly emailOptional: boolean
+  /** What the identity remembers, and the user's metadata learn (contract 7.3.5). */
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+const SUBJECT_LENGTH_MAX = 512
+
+/**
+ * The account that a provider describes. An address that this service would take from no form counts as none: case folding
+ * beyond ASCII would make some of them look like those of other people.
+ * @throws Error without a subject
+ */
+export function toExternalAccount(
+  { name, provider, emailOptional }: Pick<AnyConfiguredProvider, 'name' | 'provider' | 'emailOptional'>,
+  profile: ExternalProfile,
+): ExternalAccount {
+  const { subject } = profile
+  if (subject === '' || subject.length > SUBJECT_LENGTH_MAX || subject !== clean(subject)) {
+    throw new Error('the provider does not say who has signed in')
+  }
+  const listed = profile.emails.filter(isUsable)
+  const emails = listed.map(({ email, isVerified }) => ({ email: normaliseEmail(email), isVerified }))
+  const primary = listed.findIndex(({ isPrimary }) => isPrimary)
+  const email = emails.at(primary)
+  const data = toData({ ...profile, issuer: profile.issuer || provider.issuer }, email)
+  return { provider: name, subject, emails, email, emailOptional, data }
+}
+
+/** The addresses by which an account may be matched with a user: those that the provider has verified, or all. */
+export function trustedEmails({ emails }: ExternalAccount, trust: 'verified' | 'all'): readonly string[] {
+  return emails.filter(({ isVerified }) => isVerified || trust === 'all').map(({ email }) => email)
+}
+
+function isUsable(listed: ListedEmail): listed is ListedEmail & { readonly email: string } {
+  return typeof listed.email === 'string' && emailProblem(listed.email) === undefined
+}
+
+function toData(profile: ExternalProfile, email: ExternalEmail | undefined): Record<string, unknown> {
+  const { subject, name, picture, customClaims = {} } = profile
+  const custom = withoutEmpty(customClaims)
+  const data = withoutEmpty({
+    iss: profile.issuer,
+    sub: subject,
+    name,
+    full_name: profile.fullName || name,
+    ...(email ? { email: email.email, email_verified: email.isVerified } : {}),
+    phone_verified: false,
+    picture,
+    avatar_url: profile.avatarUrl || picture,
+    user_name: profile.userName,
+    preferred_username: profile.preferredUsername,
+    nickname: profile.nickname,
+    provider_id: subject,
+    custom_claims: Object.keys(custom).length === 0 ? undefined : custom,
+  })
+  return JSON.parse(JSON.stringify(data, (_key, value) => (typeof value === 'string' ? clean(value) : value)))
+}
+
+function withoutEmpty(claims: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const isEmpty = (value: unknown): boolean => value === undefined || value === null || value === ''
+  return Object.fromEntries(Object.entries(claims).filter(([, value]) => !isEmpty(value)))
+}
+
+/** Without the characters that PostgreSQL stores in no text. */
+function clean(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '')
+}

@@ -1,0 +1,88 @@
+import { type Kysely, sql, type Transaction } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import type { ExternalAccount } from './external-account.ts'
+import type { Identity } from './identity.ts'
+import { insertIdentity, toIdentity } from './identity-repository.ts'
+
+type Account = Pick<ExternalAccount, 'provider' | 'subject'>
+
+/** Finds the identity of an external account. */
+export async function findExternalIdentity(
+  db: Kysely<AuthDatabase>,
+  { provider, subject }: Account,
+): Promise<Identity | undefined> {
+  const row = await db
+    .selectFrom('identities')
+    .selectAll()
+    .where('provider', '=', provider)
+    .where('provider_id', '=', subject)
+    .executeTakeFirst()
+  return row && toIdentity(row)
+}
+
+/** Gives a user the identity of an external account. Throws the unique violation of `identities_provider_key` when it has one. */
+export function insertExternalIdentity(
+  trx: Transaction<AuthDatabase>,
+  userId: string,
+  { provider, subject, data }: Pick<ExternalAccount, 'provider' | 'subject' | 'data'>,
+  at: Date,
+): Promise<Identity> {
+  return insertIdentity(trx, {
+    user_id: userId,
+    provider,
+    provider_id: subject,
+    identity_data: { ...data },
+    last_sign_in_at: at,
+    created_at: at,
+    updated_at: at,
+  })
+}
+
+/** Notes what the provider says now. What it no longer says stays: some tell a name the first time alone. */
+export async function refreshExternalIdentity(
+  trx: Transaction<AuthDatabase>,
+  id: string,
+  data: ExternalAccount['data'],
+  at: Date,
+): Promise<void> {
+  await trx
+    .updateTable('identities')
+    .set({
+      identity_data: sql`identity_data || ${JSON.stringify(data)}::jsonb`,
+      last_sign_in_at: at,
+      updated_at: at,
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Removes every identity of a user but one. */
+export async function deleteOtherIdentities(
+  trx: Transaction<AuthDatabase>,
+  userId: string,
+  keptId: string,
+): Promise<void> {
+  await trx.deleteFrom('identities').where('user_id', '=', userId).where('id', '<>', keptId).execute()
+}
+
+/**
+ * Lists the users to whom one of some trusted addresses belongs. Whose own address is unconfirmed, though a phone number is
+ * not, is left out: they are known by the number, and the address proves nothing about them; nor does an address in an
+ * identity that its provider has not verified. Staged users are nobody yet.
+ */
+export async function listOwnersOfEmails(
+  db: Kysely<AuthDatabase>,
+  emails: readonly string[],
+): Promise<readonly string[]> {
+  if (emails.length === 0) return []
+  const { rows } = await sql<{ id: string }>`
+    SELECT u.id FROM ${sql.table('users')} u
+    WHERE u.email = ANY(${emails}::text[]) AND u.staged_at IS NULL AND u.deleted_at IS NULL AND NOT u.is_sso_user
+      AND (u.email_confirmed_at IS NOT NULL OR u.confirmed_at IS NULL)
+    UNION
+    SELECT u.id FROM ${sql.table('identities')} i JOIN ${sql.table('users')} u ON u.id = i.user_id
+    WHERE i.email = ANY(${emails}::text[]) AND i.identity_data @> '{"email_verified": true}'
+      AND u.staged_at IS NULL AND u.deleted_at IS NULL AND NOT u.is_sso_user
+    ORDER BY id LIMIT 2`.execute(db)
+  return rows.map(({ id }) => id)
+}

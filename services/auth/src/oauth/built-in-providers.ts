@@ -1,0 +1,64 @@
+import type { ExternalConfig, ProviderConfig, ProviderName } from '../config/external.ts'
+import type { AnyConfiguredProvider } from './configured-provider.ts'
+import type { DefineProvider, OAuth1Provider } from './provider.ts'
+import { apple } from './providers/apple.ts'
+import { azure } from './providers/azure.ts'
+import { bitbucket } from './providers/bitbucket.ts'
+import { discord } from './providers/discord.ts'
+import { facebook } from './providers/facebook.ts'
+import { figma } from './providers/figma.ts'
+import { github } from './providers/github.ts'
+import { gitlab } from './providers/gitlab.ts'
+import { google } from './providers/google.ts'
+import { keycloak } from './providers/keycloak.ts'
+import { linkedin } from './providers/linkedin.ts'
+import { notion } from './providers/notion.ts'
+import { slack } from './providers/slack.ts'
+import { snapchat } from './providers/snapchat.ts'
+import { spotify } from './providers/spotify.ts'
+import { twitch } from './providers/twitch.ts'
+import { twitter } from './providers/twitter.ts'
+import { workos } from './providers/workos.ts'
+
+const DEFINITIONS: Readonly<Record<ProviderName, DefineProvider | DefineProvider<OAuth1Provider>>> = {
+  apple,
+  azure,
+  bitbucket,
+  discord,
+  facebook,
+  figma,
+  github,
+  gitlab,
+  google,
+  keycloak,
+  linkedin,
+  notion,
+  slack,
+  snapchat,
+  spotify,
+  twitch,
+  twitter,
+  workos,
+}
+
+/** The fixed providers that the settings switch on. */
+export function builtInProviders({ providers }: Pick<ExternalConfig, 'providers'>): readonly AnyConfiguredProvider[] {
+  return [...providers].flatMap(([name, config]) => configure(name, config) ?? [])
+}
+
+/** The issuer that a provider's id_tokens are known by, whether it is switched on or not. */
+export function issuerOf(name: ProviderName): string {
+  return DEFINITIONS[name]({ clientId: '', secret: '', redirectUri: '', baseUrl: '' }).issuer
+}
+
+function configure(name: ProviderName, config: ProviderConfig): AnyConfiguredProvider | undefined {
+  const { enabled, clientIds, secret, redirectUri, url = '', emailOptional, checksNonce } = config
+  const [clientId] = clientIds
+  // Without these a start is refused.
+  if (!enabled || clientId === undefined || secret === undefined || redirectUri === undefined) return undefined
+  const account = { clientId, secret, redirectUri, baseUrl: url.replace(/\/$/, '') }
+  const accepted = [...clientIds, ...config.extraAudiences]
+  const common = { name, account, clientIds: accepted, emailOptional, checksNonce, origin: 'operator' } as const
+  const provider = DEFINITIONS[name](account)
+  return provider.protocol === 'oauth1a' ? { ...common, provider } : { ...common, provider }
+}

@@ -1,0 +1,34 @@
+import type { Outbound } from '@trestle/common/outbound/outbound.ts'
+import { customFetch, discoveryRequest, processDiscoveryResponse } from 'oauth4webapi'
+import { z } from 'zod'
+import { outboundFetch } from './outbound-fetch.ts'
+
+const endpoint = z.url({ protocol: /^https$/ })
+const metadataSchema = z.looseObject({
+  issuer: z.string(),
+  authorization_endpoint: endpoint,
+  token_endpoint: endpoint,
+  jwks_uri: endpoint,
+  userinfo_endpoint: endpoint.optional(),
+})
+
+/** What an issuer says of itself (OpenID Connect Discovery 1.0), as far as it is used here. */
+export type IssuerMetadata = z.output<typeof metadataSchema>
+
+/**
+ * Reads the metadata of an issuer that data names, so over https alone.
+ * @param discoveryUrl where they are, when not at the well-known place
+ * @throws Error when they are out of reach, incomplete, or of another issuer
+ */
+export async function discoverMetadata(
+  outbound: Outbound,
+  { issuer, discoveryUrl }: { readonly issuer: string; readonly discoveryUrl?: string | undefined },
+): Promise<IssuerMetadata> {
+  const expected = new URL(issuer)
+  const send = outboundFetch(outbound, 'data')
+  const response =
+    discoveryUrl === undefined
+      ? await discoveryRequest(expected, { [customFetch]: send })
+      : await send(discoveryUrl, { method: 'GET', headers: { accept: 'application/json' } })
+  return metadataSchema.parse(await processDiscoveryResponse(expected, response))
+}

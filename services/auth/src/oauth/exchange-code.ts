@@ -1,0 +1,84 @@
+import type { Outbound } from '@trestle/common/outbound/outbound.ts'
+import {
+  allowInsecureRequests,
+  authorizationCodeGrantRequest,
+  type ClientAuth,
+  ClientSecretPost,
+  customFetch,
+  nopkce,
+  processAuthorizationCodeResponse,
+  validateAuthResponse,
+} from 'oauth4webapi'
+import { z } from 'zod'
+import type { ConfiguredProvider } from './configured-provider.ts'
+import { outboundFetch } from './outbound-fetch.ts'
+import type { Grant, OAuth2Provider } from './provider.ts'
+
+/** What a provider has sent the browser back with. */
+export interface CodeAnswer {
+  readonly code: string
+  /** Where the provider was asked to bind the code to one. */
+  readonly codeVerifier: string | undefined
+  readonly userField: string | undefined
+}
+
+/**
+ * Exchanges the code of a provider's answer (RFC 6749, section 4.1.3). The state has been checked by then.
+ * @throws Error when the provider refuses, or answers what no token endpoint answers
+ */
+export async function exchangeCode(
+  outbound: Outbound,
+  { provider, account, origin }: ConfiguredProvider<OAuth2Provider>,
+  { code, codeVerifier, userField }: CodeAnswer,
+): Promise<Grant> {
+  const server = { issuer: provider.issuer, token_endpoint: provider.tokenUrl }
+  const client = { client_id: account.clientId }
+  const parameters = validateAuthResponse(server, client, new URLSearchParams({ code }))
+  const ask = (auth: ClientAuth): Promise<Response> =>
+    authorizationCodeGrantRequest(server, client, auth, parameters, account.redirectUri, codeVerifier ?? nopkce, {
+      [customFetch]: outboundFetch(outbound, origin),
+      // What a setting names is the operator's decision; what data name is https alone (contract 9.3).
+      [allowInsecureRequests]: origin === 'operator',
+    })
+  const response = await authenticate(provider.clientAuth, account.secret, ask)
+  const answer = response.status === 200 ? answerSchema.parse(await response.clone().json()) : {}
+  const { id_token: idToken, ...rest } = answer
+  const conform = response.status === 200 ? Response.json({ token_type: 'bearer', ...rest }) : response
+  const granted = await processAuthorizationCodeResponse(server, client, conform)
+  return { accessToken: granted.access_token, refreshToken: granted.refresh_token, idToken, answer, userField }
+}
+
+/**
+ * Where RFC 6749 is stricter than some providers: no `token_type` at all, `scope` as a list, null for what there is not.
+ * The id_token is verified apart, by its signature.
+ */
+const answerSchema = z.record(z.string(), z.unknown()).transform(({ scope: _scope, ...answer }) => {
+  const present = Object.entries(answer).filter(([, value]) => value !== null)
+  return z.looseObject({ id_token: z.string().optional() }).parse(Object.fromEntries(present))
+})
+
+/** Where both ways are allowed, the one that keeps the secret out of the body comes first. */
+async function authenticate(
+  clientAuth: OAuth2Provider['clientAuth'],
+  secret: string,
+  ask: (auth: ClientAuth) => Promise<Response>,
+): Promise<Response> {
+  if (clientAuth === 'post') return ask(ClientSecretPost(secret))
+  const response = await ask(basicAuth(secret))
+  return response.status === 401 && clientAuth === 'basic-or-post' ? ask(ClientSecretPost(secret)) : response
+}
+
+/**
+ * RFC 6749, section 2.3.1. Escapes no more than forms do: the library's own writes `-` as `%2D`, and servers that do not
+ * undo that know no such client.
+ */
+function basicAuth(secret: string): ClientAuth {
+  return (_server, client, _body, headers) => {
+    const credentials = `${formEscape(client.client_id)}:${formEscape(secret)}`
+    headers.set('authorization', `Basic ${Buffer.from(credentials).toString('base64')}`)
+  }
+}
+
+function formEscape(text: string): string {
+  return new URLSearchParams({ '': text }).toString().slice(1)
+}

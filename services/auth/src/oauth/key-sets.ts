@@ -1,0 +1,46 @@
+import type { Outbound } from '@trestle/common/outbound/outbound.ts'
+import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from 'jose'
+import { LRUCache } from 'lru-cache'
+import { discoverMetadata } from './discovery.ts'
+import { outboundFetch } from './outbound-fetch.ts'
+
+/** Where the public keys of an issuer are. */
+export type KeySource =
+  | { readonly jwksUrl: string; readonly origin?: 'operator' | 'data' }
+  /** Named by the issuer's own metadata. */
+  | { readonly discoveredAt: string }
+
+/** The public keys of providers, kept for an hour. A key that is not among them is looked for again, at most every half minute. */
+export interface KeySets {
+  find(source: KeySource): Promise<JWTVerifyGetKey>
+}
+
+const LIFETIME_MS = 3_600_000
+const TIMEOUT_MS = 10_000
+/** Tenants of Azure have keys of their own. */
+const SETS_MAX = 500
+
+export function createKeySets(outbound: Outbound): KeySets {
+  const sets = new LRUCache<string, JWTVerifyGetKey>({ max: SETS_MAX })
+  const addresses = new LRUCache<string, string>({ max: SETS_MAX, ttl: LIFETIME_MS })
+  const open = (jwksUrl: string, origin: 'operator' | 'data'): JWTVerifyGetKey => {
+    const known = sets.get(`${origin} ${jwksUrl}`)
+    if (known) return known
+    const keys = createRemoteJWKSet(new URL(jwksUrl), {
+      cacheMaxAge: LIFETIME_MS,
+      timeoutDuration: TIMEOUT_MS,
+      [customFetch]: outboundFetch(outbound, origin),
+    })
+    sets.set(`${origin} ${jwksUrl}`, keys)
+    return keys
+  }
+  return {
+    find: async (source) => {
+      if ('jwksUrl' in source) return open(source.jwksUrl, source.origin ?? 'operator')
+      const known = addresses.get(source.discoveredAt)
+      const address = known ?? (await discoverMetadata(outbound, { issuer: source.discoveredAt })).jwks_uri
+      addresses.set(source.discoveredAt, address)
+      return open(address, 'data')
+    },
+  }
+}

@@ -1,0 +1,73 @@
+import type { Outbound } from '@trestle/common/outbound/outbound.ts'
+import { z } from 'zod'
+import type { ConfiguredProvider } from './configured-provider.ts'
+import { oauth1Header, type SignedRequest } from './oauth1-signature.ts'
+import { outboundFetch } from './outbound-fetch.ts'
+import type { ExternalProfile, OAuth1Provider } from './provider.ts'
+
+export interface OAuth1Deps {
+  readonly outbound: Outbound
+  readonly randomBytes: (size: number) => Buffer
+  readonly now: () => Date
+}
+
+/** A token and the secret that its requests are signed with. */
+export interface OAuth1Token {
+  readonly token: string
+  readonly secret: string
+}
+
+const NONCE_BYTES = 16
+const tokenSchema = z
+  .object({ oauth_token: z.string().min(1), oauth_token_secret: z.string().min(1) })
+  .transform(({ oauth_token: token, oauth_token_secret: secret }) => ({ token, secret }))
+const requestTokenSchema = z.object({ oauth_callback_confirmed: z.literal('true') })
+
+/** Asks for the token that a browser is sent to the provider with (RFC 5849, section 2.1). @throws Error */
+export async function requestToken(
+  deps: OAuth1Deps,
+  configured: ConfiguredProvider<OAuth1Provider>,
+  callbackUrl: string,
+): Promise<OAuth1Token> {
+  const { requestTokenUrl: url } = configured.provider
+  const answer = await send(deps, configured, { method: 'POST', url, extra: { oauth_callback: callbackUrl } })
+  const form = Object.fromEntries(new URLSearchParams(answer))
+  requestTokenSchema.parse(form)
+  return tokenSchema.parse(form)
+}
+
+/** Exchanges it, once the person has agreed, for the one that speaks for them (section 2.3). @throws Error */
+export async function exchangeVerifier(
+  deps: OAuth1Deps,
+  configured: ConfiguredProvider<OAuth1Provider>,
+  { token, verifier }: { readonly token: OAuth1Token; readonly verifier: string },
+): Promise<OAuth1Token> {
+  const { accessTokenUrl: url } = configured.provider
+  const answer = await send(deps, configured, { method: 'POST', url, token, extra: { oauth_verifier: verifier } })
+  return tokenSchema.parse(Object.fromEntries(new URLSearchParams(answer)))
+}
+
+/** Reads who has signed in. @throws Error */
+export function readOAuth1Profile(
+  deps: OAuth1Deps,
+  configured: ConfiguredProvider<OAuth1Provider>,
+  token: OAuth1Token,
+): Promise<ExternalProfile> {
+  return configured.provider.identify({
+    get: async (url, schema) => schema.parse(JSON.parse(await send(deps, configured, { method: 'GET', url, token }))),
+  })
+}
+
+async function send(
+  { outbound, randomBytes, now }: OAuth1Deps,
+  { account, origin }: ConfiguredProvider<OAuth1Provider>,
+  request: Pick<SignedRequest, 'method' | 'url' | 'token' | 'extra'>,
+): Promise<string> {
+  const consumer = { key: account.clientId, secret: account.secret }
+  const nonce = randomBytes(NONCE_BYTES).toString('hex')
+  const authorization = oauth1Header({ ...request, consumer, nonce, now: now() })
+  const { method, url } = request
+  const response = await outboundFetch(outbound, origin)(url, { method, headers: { authorization } })
+  if (!response.ok) throw new Error(`the provider answered ${response.status} to a signed request`)
+  return response.text()
+}

@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import type { DefineProvider, ExternalProfile, Grant } from '../provider.ts'
+
+const ISSUERS = ['https://appleid.apple.com', 'https://account.apple.com']
+const nameSchema = z.object({
+  name: z.object({ firstName: z.string().optional(), lastName: z.string().optional() }).optional(),
+})
+
+/**
+ * Sign in with Apple. The configured secret is a JWT that the operator has signed; it is sent unchanged. Whoever signs
+ * in is told by the id_token alone; their name comes once, with the first authorisation, in the form of the callback.
+ */
+export const apple: DefineProvider = () => ({
+  protocol: 'oauth2',
+  issuer: 'https://appleid.apple.com',
+  authorizeUrl: 'https://appleid.apple.com/auth/authorize',
+  tokenUrl: 'https://appleid.apple.com/auth/token',
+  scopes: ['email', 'name'],
+  takesScopes: false,
+  clientAuth: 'post',
+  usesPkce: false,
+  authorizeParams: { response_mode: 'form_post' },
+  idTokens: {
+    keysOf: (issuer) => (ISSUERS.includes(issuer) ? { jwksUrl: 'https://appleid.apple.com/auth/keys' } : undefined),
+    nonce: 'checked',
+    readProfile,
+  },
+  identify: async ({ idTokenClaims }, grant) => ({ ...readProfile(await idTokenClaims()), name: readName(grant) }),
+})
+
+const claimsSchema = z.object({
+  iss: z.string(),
+  sub: z.string(),
+  email: z.string().optional(),
+  is_private_email: z.union([z.boolean(), z.enum(['true', 'false'])]).optional(),
+  auth_time: z.number().optional(),
+  transfer_sub: z.string().optional(),
+})
+
+function readProfile(claims: unknown): ExternalProfile {
+  const { iss, sub, email, is_private_email: isPrivate, auth_time, transfer_sub } = claimsSchema.parse(claims)
+  return {
+    subject: sub,
+    issuer: iss,
+    emails: [{ email, isVerified: true }],
+    customClaims: {
+      ...(isPrivate === undefined ? {} : { is_private_email: String(isPrivate) === 'true' }),
+      auth_time,
+      transfer_sub,
+    },
+  }
+}
+
+/** A field that is no name, or a forged one, names nobody: it proves nothing and must not end the sign-in. */
+function readName({ userField }: Grant): string | undefined {
+  if (userField === undefined) return undefined
+  try {
+    const { name } = nameSchema.parse(JSON.parse(userField))
+    return [name?.firstName, name?.lastName].filter(Boolean).join(' ').slice(0, 255)
+  } catch {
+    return undefined
+  }
+}

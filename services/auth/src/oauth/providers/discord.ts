@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import type { DefineProvider } from '../provider.ts'
+
+const CDN = 'https://cdn.discordapp.com'
+const profileSchema = z.object({
+  id: z.string(),
+  username: z.string(),
+  /** `0` for accounts that have moved to names without one. */
+  discriminator: z.string(),
+  global_name: z.string().nullish(),
+  avatar: z.string().nullish(),
+  email: z.string().nullish(),
+  verified: z.boolean().nullish(),
+})
+const DEFAULT_AVATARS = 5
+
+/** Discord. */
+export const discord: DefineProvider = () => ({
+  protocol: 'oauth2',
+  issuer: 'https://discord.com/api',
+  authorizeUrl: 'https://discord.com/api/oauth2/authorize',
+  tokenUrl: 'https://discord.com/api/oauth2/token',
+  scopes: ['email', 'identify'],
+  takesScopes: true,
+  clientAuth: 'basic-or-post',
+  usesPkce: false,
+  identify: async ({ get }) => {
+    const profile = await get('https://discord.com/api/users/@me', profileSchema)
+    return {
+      subject: profile.id,
+      emails: [{ email: profile.email, isVerified: profile.verified === true }],
+      name: `${profile.username}#${profile.discriminator}`,
+      fullName: profile.username,
+      picture: toPicture(profile),
+      customClaims: { global_name: profile.global_name },
+    }
+  },
+})
+
+function toPicture({ id, avatar, discriminator }: z.output<typeof profileSchema>): string {
+  if (!avatar) return `${CDN}/embed/avatars/${Number(discriminator) % DEFAULT_AVATARS}.png`
+  return `${CDN}/avatars/${id}/${avatar}.${avatar.startsWith('a_') ? 'gif' : 'png'}`
+}

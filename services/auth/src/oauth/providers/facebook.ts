@@ -1,0 +1,57 @@
+import { createHmac } from 'node:crypto'
+import { z } from 'zod'
+import { fullName } from '../claims.ts'
+import type { DefineProvider, ExternalProfile } from '../provider.ts'
+
+const GRAPH = 'https://graph.facebook.com'
+const ISSUER = 'https://www.facebook.com'
+const profileSchema = z.object({
+  id: z.string(),
+  /** Missing for accounts that have a phone number alone. */
+  email: z.string().nullish(),
+  first_name: z.string().nullish(),
+  last_name: z.string().nullish(),
+  name: z.string().nullish(),
+  picture: z.object({ data: z.object({ url: z.string().nullish() }) }).nullish(),
+})
+const claimsSchema = z.object({
+  sub: z.string(),
+  email: z.string().optional(),
+  name: z.string().optional(),
+  picture: z.string().optional(),
+})
+
+/** Facebook. Its id_tokens are those of Limited Login in apps, whose nonce the app itself has checked. */
+export const facebook: DefineProvider = ({ secret }) => ({
+  protocol: 'oauth2',
+  issuer: ISSUER,
+  authorizeUrl: `${ISSUER}/dialog/oauth`,
+  tokenUrl: `${GRAPH}/oauth/access_token`,
+  scopes: ['email'],
+  takesScopes: true,
+  clientAuth: 'post',
+  usesPkce: false,
+  idTokens: {
+    keysOf: (issuer) => (issuer === ISSUER ? { jwksUrl: `${ISSUER}/.well-known/oauth/openid/jwks/` } : undefined),
+    nonce: 'not-checked',
+    readProfile: readClaims,
+  },
+  identify: async ({ get }, { accessToken }) => {
+    // Proves that the token is used by the app that it was made for.
+    const proof = createHmac('sha256', secret).update(accessToken).digest('hex')
+    const fields = 'email,first_name,last_name,name,picture'
+    const profile = await get(`${GRAPH}/me?fields=${fields}&appsecret_proof=${proof}`, profileSchema)
+    return {
+      subject: profile.id,
+      emails: [{ email: profile.email, isVerified: true }],
+      name: fullName(profile.first_name, profile.last_name),
+      nickname: profile.name,
+      picture: profile.picture?.data.url,
+    }
+  },
+})
+
+function readClaims(token: unknown): ExternalProfile {
+  const { sub, email, name, picture } = claimsSchema.parse(token)
+  return { subject: sub, emails: [{ email, isVerified: true }], name, picture }
+}

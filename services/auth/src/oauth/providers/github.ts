@@ -1,0 +1,35 @@
+import { z } from 'zod'
+import type { DefineProvider } from '../provider.ts'
+
+const API = 'https://api.github.com'
+const profileSchema = z.object({
+  id: z.int(),
+  login: z.string(),
+  name: z.string().nullish(),
+  avatar_url: z.string().nullish(),
+})
+const emailsSchema = z.array(z.object({ email: z.string(), verified: z.boolean(), primary: z.boolean() }))
+
+/** GitHub. Only the list of addresses counts: the one in the profile is what the person wants to be shown. */
+export const github: DefineProvider = () => ({
+  protocol: 'oauth2',
+  issuer: API,
+  authorizeUrl: 'https://github.com/login/oauth/authorize',
+  tokenUrl: 'https://github.com/login/oauth/access_token',
+  scopes: ['user:email'],
+  takesScopes: true,
+  clientAuth: 'post',
+  usesPkce: false,
+  identify: async ({ get }) => {
+    const profile = await get(`${API}/user`, profileSchema)
+    const emails = await get(`${API}/user/emails`, emailsSchema)
+    return {
+      subject: String(profile.id),
+      emails: emails.map(({ email, verified, primary }) => ({ email, isVerified: verified, isPrimary: primary })),
+      name: profile.name,
+      avatarUrl: profile.avatar_url,
+      preferredUsername: profile.login,
+      userName: profile.login,
+    }
+  },
+})

@@ -1,0 +1,36 @@
+import { z } from 'zod'
+import type { DefineProvider } from '../provider.ts'
+
+const profileSchema = z.object({
+  id: z.int(),
+  email: z.string().nullish(),
+  name: z.string().nullish(),
+  avatar_url: z.string().nullish(),
+  confirmed_at: z.string().nullish(),
+})
+const emailsSchema = z.array(z.object({ email: z.string() }))
+
+/** GitLab, that of gitlab.com or one's own. `confirmed_at` is about the address of the profile alone. */
+export const gitlab: DefineProvider = ({ baseUrl }) => ({
+  protocol: 'oauth2',
+  issuer: baseUrl,
+  authorizeUrl: `${baseUrl}/oauth/authorize`,
+  tokenUrl: `${baseUrl}/oauth/token`,
+  scopes: ['read_user'],
+  takesScopes: true,
+  clientAuth: 'post',
+  usesPkce: true,
+  identify: async ({ get }) => {
+    const profile = await get(`${baseUrl}/api/v4/user`, profileSchema)
+    const others = await get(`${baseUrl}/api/v4/user/emails`, emailsSchema)
+    return {
+      subject: String(profile.id),
+      emails: [
+        ...others.map(({ email }) => ({ email, isVerified: false })),
+        { email: profile.email, isVerified: Boolean(profile.confirmed_at), isPrimary: true },
+      ],
+      name: profile.name,
+      picture: profile.avatar_url,
+    }
+  },
+})

@@ -1,0 +1,62 @@
+import { z } from 'zod'
+import type { DefineProvider, ExternalProfile } from '../provider.ts'
+
+/** The second is how old tokens write it. */
+const ISSUERS = ['https://accounts.google.com', 'accounts.google.com']
+const claimsSchema = z.object({
+  sub: z.string(),
+  email: z.string().optional(),
+  email_verified: z.union([z.boolean(), z.string()]).optional(),
+  name: z.string().optional(),
+  picture: z.string().optional(),
+  hd: z.string().optional(),
+})
+const profileSchema = z.object({
+  id: z.string(),
+  email: z.string().optional(),
+  verified_email: z.boolean().optional(),
+  email_verified: z.boolean().optional(),
+  name: z.string().optional(),
+  picture: z.string().optional(),
+  hd: z.string().optional(),
+})
+
+/** Google. The profile is asked for only where no id_token came. */
+export const google: DefineProvider = () => ({
+  protocol: 'oauth2',
+  issuer: 'https://accounts.google.com',
+  authorizeUrl: 'https://accounts.google.com/o/oauth2/v2/auth',
+  tokenUrl: 'https://oauth2.googleapis.com/token',
+  scopes: ['email', 'profile'],
+  takesScopes: true,
+  clientAuth: 'post',
+  usesPkce: true,
+  idTokens: {
+    keysOf: (issuer) =>
+      ISSUERS.includes(issuer) ? { jwksUrl: 'https://www.googleapis.com/oauth2/v3/certs' } : undefined,
+    nonce: 'checked',
+    readProfile: readClaims,
+  },
+  identify: async ({ get, idTokenClaims }, { idToken }) => {
+    if (idToken !== undefined) return readClaims(await idTokenClaims())
+    const { id, email, ...profile } = await get('https://www.googleapis.com/userinfo/v2/me', profileSchema)
+    return {
+      subject: id,
+      emails: [{ email, isVerified: profile.verified_email ?? profile.email_verified ?? false }],
+      name: profile.name,
+      picture: profile.picture,
+      customClaims: { hd: profile.hd },
+    }
+  },
+})
+
+function readClaims(token: unknown): ExternalProfile {
+  const { sub, email, email_verified: isVerified, name, picture, hd } = claimsSchema.parse(token)
+  return {
+    subject: sub,
+    emails: [{ email, isVerified: String(isVerified) === 'true' }],
+    name,
+    picture,
+    customClaims: { hd },
+  }
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { fullName } from '../claims.ts'
+import type { DefineProvider } from '../provider.ts'
+
+const API = 'https://api.linkedin.com'
+const localizedSchema = z.object({
+  localized: z.record(z.string(), z.string()),
+  preferredLocale: z.object({ language: z.string(), country: z.string() }).optional(),
+})
+const imageSchema = z.object({ identifiers: z.array(z.object({ identifier: z.string() })) })
+const profileSchema = z.object({
+  id: z.string(),
+  firstName: localizedSchema.optional(),
+  lastName: localizedSchema.optional(),
+  profilePicture: z.object({ 'displayImage~': z.object({ elements: z.array(imageSchema) }).optional() }).optional(),
+})
+const emailSchema = z.object({
+  elements: z.array(z.object({ 'handle~': z.object({ emailAddress: z.string() }).optional() })),
+})
+const PROFILE = `${API}/v2/me?projection=(id,firstName,lastName,profilePicture(displayImage~:playableStreams))`
+const EMAIL = `${API}/v2/emailAddress?q=members&projection=(elements*(handle~))`
+
+/** LinkedIn's first product, for apps that still have it. */
+export const linkedin: DefineProvider = () => ({
+  protocol: 'oauth2',
+  issuer: API,
+  authorizeUrl: `${API}/oauth/v2/authorization`,
+  tokenUrl: `${API}/oauth/v2/accessToken`,
+  scopes: ['r_emailaddress', 'r_liteprofile'],
+  takesScopes: true,
+  clientAuth: 'post',
+  usesPkce: false,
+  identify: async ({ get }) => {
+    const profile = await get(PROFILE, profileSchema)
+    const { elements } = await get(EMAIL, emailSchema)
+    return {
+      subject: profile.id,
+      emails: [{ email: elements[0]?.['handle~']?.emailAddress, isVerified: true }],
+      name: fullName(inOwnLanguage(profile.firstName), inOwnLanguage(profile.lastName)),
+      picture: profile.profilePicture?.['displayImage~']?.elements[0]?.identifiers[0]?.identifier,
+    }
+  },
+})
+
+/** As the person writes it; where that is not told, as anybody does. */
+function inOwnLanguage(name: z.output<typeof localizedSchema> | undefined): string | undefined {
+  if (!name) return undefined
+  const { localized, preferredLocale: locale } = name
+  return (locale && localized[`${locale.language}_${locale.country}`]) ?? Object.values(localized)[0]
+}

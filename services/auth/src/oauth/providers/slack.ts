@@ -1,0 +1,37 @@
+import { z } from 'zod'
+import type { DefineProvider } from '../provider.ts'
+
+const API = 'https://slack.com/api'
+const USER_ID = 'https://slack.com/user_id'
+const TEAM_ID = 'https://slack.com/team_id'
+const profileSchema = z.object({
+  // Failures come with status 200.
+  ok: z.literal(true),
+  [USER_ID]: z.string(),
+  [TEAM_ID]: z.string().optional(),
+  email: z.string().nullish(),
+  name: z.string().nullish(),
+  picture: z.string().nullish(),
+})
+
+/** Slack's first way to sign in, for apps that still have it. */
+export const slack: DefineProvider = () => ({
+  protocol: 'oauth2',
+  issuer: API,
+  authorizeUrl: 'https://slack.com/oauth/authorize',
+  tokenUrl: `${API}/oauth.access`,
+  scopes: ['profile', 'email', 'openid'],
+  takesScopes: true,
+  clientAuth: 'basic-or-post',
+  usesPkce: false,
+  identify: async ({ get }) => {
+    const profile = await get(`${API}/openid.connect.userInfo`, profileSchema)
+    return {
+      subject: profile[USER_ID],
+      emails: [{ email: profile.email, isVerified: true }],
+      name: profile.name,
+      picture: profile.picture,
+      customClaims: { [TEAM_ID]: profile[TEAM_ID] },
+    }
+  },
+})

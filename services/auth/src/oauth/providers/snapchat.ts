@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import type { DefineProvider, ExternalProfile } from '../provider.ts'
+
+const ISSUER = 'https://accounts.snapchat.com/accounts/oauth2/token'
+const SCOPES = 'https://auth.snapchat.com/oauth2/api'
+const GRAPHQL = '{me { externalId displayName bitmoji { avatar id } email } }'
+const profileSchema = z.object({
+  data: z.object({
+    me: z.object({
+      externalId: z.string(),
+      displayName: z.string().nullish(),
+      bitmoji: z.object({ avatar: z.string().nullish() }).nullish(),
+      email: z.string().nullish(),
+    }),
+  }),
+})
+const claimsSchema = z.object({ sub: z.string(), email: z.string().optional(), name: z.string().optional() })
+
+/** Snapchat. It seldom tells an address: see EXTERNAL_SNAPCHAT_EMAIL_OPTIONAL. */
+export const snapchat: DefineProvider = () => ({
+  protocol: 'oauth2',
+  issuer: ISSUER,
+  authorizeUrl: 'https://accounts.snapchat.com/accounts/oauth2/auth',
+  tokenUrl: 'https://accounts.snapchat.com/accounts/oauth2/token',
+  scopes: [`${SCOPES}/user.external_id`, `${SCOPES}/user.display_name`, `${SCOPES}/user.bitmoji.avatar`],
+  takesScopes: true,
+  clientAuth: 'basic-or-post',
+  usesPkce: false,
+  idTokens: {
+    keysOf: (issuer) => (issuer === ISSUER ? { discoveredAt: ISSUER } : undefined),
+    nonce: 'checked',
+    readProfile: readClaims,
+  },
+  identify: async ({ get }) => {
+    const query = encodeURIComponent(GRAPHQL)
+    const { me } = (await get(`https://kit.snapchat.com/v1/me?query=${query}`, profileSchema)).data
+    return {
+      subject: me.externalId,
+      emails: [{ email: me.email, isVerified: true }],
+      name: me.displayName,
+      picture: me.bitmoji?.avatar,
+    }
+  },
+})
+
+function readClaims(token: unknown): ExternalProfile {
+  const { sub, email, name } = claimsSchema.parse(token)
+  return { subject: sub, emails: [{ email, isVerified: true }], name }
+}

@@ -1,0 +1,39 @@
+import { z } from 'zod'
+import type { DefineProvider } from '../provider.ts'
+
+const imageSchema = z.object({ url: z.string(), width: z.number().nullish(), height: z.number().nullish() })
+const profileSchema = z.object({
+  id: z.string(),
+  email: z.string().nullish(),
+  display_name: z.string().nullish(),
+  images: z.array(imageSchema).nullish(),
+})
+
+/** Spotify. It does not verify addresses. */
+export const spotify: DefineProvider = () => ({
+  protocol: 'oauth2',
+  issuer: 'https://api.spotify.com/v1',
+  authorizeUrl: 'https://accounts.spotify.com/authorize',
+  tokenUrl: 'https://accounts.spotify.com/api/token',
+  scopes: ['user-read-email'],
+  takesScopes: true,
+  clientAuth: 'basic-or-post',
+  usesPkce: false,
+  identify: async ({ get }) => {
+    const profile = await get('https://api.spotify.com/v1/me', profileSchema)
+    return {
+      subject: profile.id,
+      emails: [{ email: profile.email, isVerified: false }],
+      name: profile.display_name,
+      picture: largest(profile.images ?? [])?.url,
+    }
+  },
+})
+
+function largest(images: readonly z.output<typeof imageSchema>[]) {
+  return images.toSorted((a, b) => area(b) - area(a))[0]
+}
+
+function area({ width, height }: z.output<typeof imageSchema>): number {
+  return (width ?? 0) * (height ?? 0)
+}

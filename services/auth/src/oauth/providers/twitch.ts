@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import type { DefineProvider } from '../provider.ts'
+
+const userSchema = z.object({
+  id: z.string(),
+  login: z.string(),
+  display_name: z.string().nullish(),
+  email: z.string().nullish(),
+  profile_image_url: z.string().nullish(),
+  broadcaster_type: z.string().nullish(),
+  description: z.string().nullish(),
+  type: z.string().nullish(),
+  offline_image_url: z.string().nullish(),
+  view_count: z.number().nullish(),
+})
+const profileSchema = z.object({ data: z.tuple([userSchema], z.unknown()) })
+
+/** Twitch. Its API wants the client's id beside the token. */
+export const twitch: DefineProvider = ({ clientId }) => ({
+  protocol: 'oauth2',
+  issuer: 'https://api.twitch.tv',
+  authorizeUrl: 'https://id.twitch.tv/oauth2/authorize',
+  tokenUrl: 'https://id.twitch.tv/oauth2/token',
+  scopes: ['user:read:email'],
+  takesScopes: true,
+  clientAuth: 'post',
+  usesPkce: false,
+  identify: async ({ get }) => {
+    const { data } = await get('https://api.twitch.tv/helix/users', profileSchema, { 'client-id': clientId })
+    const { id, login, display_name: nickname, email, profile_image_url: picture, ...customClaims } = data[0]
+    return { subject: id, emails: [{ email, isVerified: true }], name: login, nickname, picture, customClaims }
+  },
+})

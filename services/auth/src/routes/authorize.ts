@@ -1,0 +1,32 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorSchema } from '../error-envelope.ts'
+import { authorizeQuery, readAuthorizeQuery } from '../oauth/authorize-query.ts'
+import { readContext } from '../plugins/request-context.ts'
+import { startAuthorization } from '../use-cases/start-authorization.ts'
+
+/** `GET /authorize`: sends a browser to an external provider. */
+export const authorizeRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+
+  app.get(
+    '/authorize',
+    {
+      exposeHeadRoute: false,
+      schema: {
+        summary: 'Sign in at a provider; answers a redirect (302)',
+        security: [],
+        querystring: authorizeQuery.extend({
+          invite_token: z.string().optional().meta({ description: 'of the link of an invitation that this accepts' }),
+        }),
+        response: { 302: z.undefined(), '4xx': errorSchema, '5xx': errorSchema },
+      },
+    },
+    async (request, reply) => {
+      const { redirectTo } = readContext(deps, request, reply)
+      const inviteToken = request.query.invite_token
+      const wish = { ...readAuthorizeQuery(request.query), redirectTo, inviteToken, linking: null }
+      return reply.header('referrer-policy', 'no-referrer').redirect(await startAuthorization(deps, wish), 302)
+    },
+  )
+}

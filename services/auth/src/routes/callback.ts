@@ -1,0 +1,120 @@
+import { toHttpError } from '@trestle/common/errors/error-handler.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import type { AuthDeps } from '../deps.ts'
+import { errorSchema } from '../error-envelope.ts'
+import { vocabulary } from '../error-vocabulary.ts'
+import type { AuthorizationFlow } from '../flow-states/authorization-flow-repository.ts'
+import { readContext } from '../plugins/request-context.ts'
+import {
+  callbackFailureRedirect,
+  externalSessionRedirect,
+  unknownFlowRedirect,
+} from '../redirects/callback-redirect.ts'
+import { resolveRedirect } from '../redirects/redirect-allow-list.ts'
+import { codeRedirect } from '../redirects/verify-redirect.ts'
+import { signSessionView } from '../sessions/session-view.ts'
+import { finishAuthorization, takeAuthorization } from '../use-cases/finish-authorization.ts'
+
+const answerSchema = z.object({
+  state: z.string().optional(),
+  code: z.string().optional(),
+  error: z.string().optional(),
+  error_description: z.string().optional(),
+  user: z.string().optional().meta({ description: 'of Apple: a name, in JSON' }),
+  oauth_token: z.string().optional().meta({ description: 'of OAuth 1.0a, as the next two' }),
+  oauth_verifier: z.string().optional(),
+  denied: z.string().optional(),
+})
+
+type CallbackAnswer = z.output<typeof answerSchema>
+
+const response = { 302: z.undefined(), 303: z.undefined(), '4xx': errorSchema, '5xx': errorSchema } as const
+
+/** `GET /callback`, `POST /callback`: a browser comes back from a provider; every answer is a redirect. */
+export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+
+  app.get(
+    '/callback',
+    {
+      exposeHeadRoute: false,
+      schema: {
+        summary: 'Come back from a provider; answers a redirect (302)',
+        security: [],
+        querystring: answerSchema,
+        response,
+      },
+    },
+    async (request, reply) => {
+      const { address, status } = await comeBack(deps, request, reply, request.query)
+      return reply.header('referrer-policy', 'no-referrer').redirect(address, status)
+    },
+  )
+  app.post(
+    '/callback',
+    {
+      config: { forms: true },
+      schema: {
+        summary: 'The same, from a provider that answers with a form',
+        security: [],
+        body: answerSchema,
+        response,
+      },
+    },
+    async (request, reply) => {
+      const { address, status } = await comeBack(deps, request, reply, request.body)
+      return reply.header('referrer-policy', 'no-referrer').redirect(address, status)
+    },
+  )
+}
+
+async function comeBack(
+  deps: AuthDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  answer: CallbackAnswer,
+): Promise<{ readonly address: string; readonly status: 302 | 303 }> {
+  const { siteUrl } = deps.config.signup.redirects
+  try {
+    const flow = await takeAuthorization(deps, answer.state)
+    return { address: await finish(deps, request, reply, { flow, answer }), status: 302 }
+  } catch (thrown) {
+    return { address: unknownFlowRedirect(siteUrl, note(request, thrown)), status: 303 }
+  }
+}
+
+/** Where a flow ends: with who has signed in, or with what went wrong. */
+async function finish(
+  deps: AuthDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { flow, answer }: { readonly flow: AuthorizationFlow; readonly answer: CallbackAnswer },
+): Promise<string> {
+  const target = targetOf(deps, flow)
+  const context = { ...readContext(deps, request, reply), redirectTo: target }
+  try {
+    const finished = await finishAuthorization(deps, { flow, answer, context })
+    if (finished.verdict === 'auth-code') return codeRedirect(target, finished.code)
+    const session = await signSessionView(deps, finished.session)
+    return externalSessionRedirect(target, { session, provider: flow.provider, tokens: finished.tokens })
+  } catch (thrown) {
+    return callbackFailureRedirect(target, note(request, thrown))
+  }
+}
+
+/** What was permitted when the flow began has to be permitted now: the list may have changed meanwhile. */
+function targetOf({ config }: AuthDeps, { redirectTo }: AuthorizationFlow): string {
+  const { external, signup } = config
+  if (external.redirectUrl !== undefined) return external.redirectUrl
+  return resolveRedirect([{ source: 'query', target: redirectTo }], signup.redirects).target
+}
+
+/** The error that the redirect tells, after the log has been told what it may not. */
+function note(request: FastifyRequest, thrown: unknown) {
+  const error = toHttpError(vocabulary, thrown, request)
+  request.errorCode = error.code
+  if (error.status >= 500) request.log.error({ err: error.cause ?? error }, error.message)
+  return error
+}

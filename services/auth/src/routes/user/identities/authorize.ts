@@ -1,0 +1,36 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorSchema } from '../../../error-envelope.ts'
+import { authorizeQuery, readAuthorizeQuery } from '../../../oauth/authorize-query.ts'
+import { authenticate } from '../../../plugins/authenticate.ts'
+import { noStore } from '../../../plugins/headers.ts'
+import { readContext } from '../../../plugins/request-context.ts'
+import { startLinking } from '../../../use-cases/start-linking.ts'
+
+/** `GET /user/identities/authorize`: sends a browser to a provider, to add the account there to the own one. */
+export const linkingRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  await app.register(noStore)
+  await app.register(authenticate)
+
+  app.get(
+    '/user/identities/authorize',
+    {
+      exposeHeadRoute: false,
+      schema: {
+        summary: 'Link an identity by signing in at a provider; answers a redirect (302), or its address',
+        querystring: authorizeQuery.extend({
+          skip_http_redirect: z.string().optional().meta({ description: 'true answers the address as JSON' }),
+        }),
+        response: { 200: z.object({ url: z.string() }), 302: z.undefined(), '4xx': errorSchema, '5xx': errorSchema },
+      },
+    },
+    async (request, reply) => {
+      const { redirectTo } = readContext(deps, request, reply)
+      const { caller, query } = request
+      const url = await startLinking(deps, { caller, wish: { ...readAuthorizeQuery(query), redirectTo } })
+      if (query.skip_http_redirect === 'true') return { url }
+      return reply.header('referrer-policy', 'no-referrer').redirect(url, 302)
+    },
+  )
+}

@@ -1,0 +1,142 @@
+import type { Transaction } from 'kysely'
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import { signupDisabled, userBanned } from '../errors.ts'
+import { severalOwners } from '../external-errors.ts'
+import { type ExternalAccount, trustedEmails } from '../identities/external-account.ts'
+import {
+  findExternalIdentity,
+  insertExternalIdentity,
+  listOwnersOfEmails,
+  refreshExternalIdentity,
+} from '../identities/external-identity-repository.ts'
+import type { Identity } from '../identities/identity.ts'
+import { mergeMetadata } from '../users/metadata.ts'
+import { isBanned, isStaged, type User } from '../users/user.ts'
+import {
+  deleteStagedUser,
+  findIdentifierHolder,
+  insertUser,
+  lockUserById,
+  updateUser,
+} from '../users/user-repository.ts'
+import type { RequestContext } from './request-context.ts'
+import { updateProviders } from './set-own-identity.ts'
+import { StaleView } from './settle-races.ts'
+
+/** Who an external account signs in, locked, and what had to be done for it. */
+export interface ExternalOwner {
+  readonly decision: 'existing' | 'link' | 'create'
+  readonly user: User
+  /** The identity of the account. */
+  readonly identityId: string
+}
+
+type Deps = Pick<AuthDeps, 'config' | 'logger' | 'now'>
+
+/**
+ * Decides whom an external account signs in (contract 7.3.5): the user who has it, else the one user to whom a trusted
+ * address of it belongs, else a new one.
+ * @returns undefined where a new user would have no email, and has to have one
+ * @throws userBanned, severalOwners, signupDisabled, StaleView
+ */
+export async function findExternalOwner(
+  trx: Transaction<AuthDatabase>,
+  deps: Deps,
+  account: ExternalAccount,
+  context: RequestContext,
+): Promise<ExternalOwner | undefined> {
+  const identity = await findExternalIdentity(trx, account)
+  if (identity) return takeExisting(trx, deps, account, identity)
+  const trust = deps.config.mail.autoconfirm ? 'all' : 'verified'
+  const emails = trustedEmails(account, trust)
+  const [ownerId, another] = await listOwnersOfEmails(trx, emails)
+  if (another !== undefined) throw severalOwners()
+  if (ownerId === undefined) return create(trx, deps, account, context)
+  const user = await lockAdmitted(trx, deps, ownerId)
+  // The lock may have waited for a change of the very address that led here.
+  const [still] = await listOwnersOfEmails(trx, emails)
+  if (still !== ownerId) throw new StaleView()
+  return link(trx, deps, user, { account, ip: context.ip })
+}
+
+async function takeExisting(
+  trx: Transaction<AuthDatabase>,
+  deps: Deps,
+  account: ExternalAccount,
+  { id, userId }: Identity,
+): Promise<ExternalOwner> {
+  const owner = await lockAdmitted(trx, deps, userId)
+  // The lock may have waited for somebody who unlinked it.
+  if ((await findExternalIdentity(trx, account))?.userId !== userId) throw new StaleView()
+  await refreshExternalIdentity(trx, id, account.data, deps.now())
+  return { decision: 'existing', user: await learn(trx, deps, owner, account), identityId: id }
+}
+
+async function link(
+  trx: Transaction<AuthDatabase>,
+  deps: Deps,
+  owner: User,
+  { account, ip }: { readonly account: ExternalAccount; readonly ip: string },
+): Promise<ExternalOwner> {
+  const { id } = await insertExternalIdentity(trx, owner.id, account, deps.now())
+  const user = await learn(trx, deps, owner, account)
+  const traits = { identity_id: id, provider: account.provider, provider_id: account.subject }
+  await recordAudit(trx, deps, { action: 'identity_linked', actor: user, ip, traits })
+  return { decision: 'link', user, identityId: id }
+}
+
+async function create(
+  trx: Transaction<AuthDatabase>,
+  deps: Deps,
+  account: ExternalAccount,
+  { audience }: RequestContext,
+): Promise<ExternalOwner | undefined> {
+  if (deps.config.signup.disabled) throw signupDisabled()
+  if (!account.email && !account.emailOptional) return undefined
+  const at = deps.now()
+  const { provider, data } = account
+  const user = await insertUser(trx, {
+    aud: audience,
+    role: deps.config.jwt.defaultRole,
+    email: await freeEmail(trx, account),
+    raw_app_meta_data: { provider, providers: [provider] },
+    raw_user_meta_data: mergeMetadata({}, data),
+    created_at: at,
+    updated_at: at,
+  })
+  const { id } = await insertExternalIdentity(trx, user.id, account, at)
+  return { decision: 'create', user, identityId: id }
+}
+
+/** The account's address, unless somebody has it. Who only waits for a first code gives it up (contract 7.4). */
+export async function freeEmail(
+  trx: Transaction<AuthDatabase>,
+  { email }: Pick<ExternalAccount, 'email'>,
+): Promise<string | null> {
+  if (!email) return null
+  const holder = await findIdentifierHolder(trx, { kind: 'email', value: email.email })
+  if (!holder) return email.email
+  if (!isStaged(holder)) return null
+  if (await deleteStagedUser(trx, holder.id)) return email.email
+  throw new StaleView()
+}
+
+/** Takes what the provider tells over into the user's metadata, and its name into the list of providers. */
+export async function learn(
+  trx: Transaction<AuthDatabase>,
+  { now }: Pick<AuthDeps, 'now'>,
+  user: User,
+  { data }: Pick<ExternalAccount, 'data'>,
+): Promise<User> {
+  await updateUser(trx, user.id, { raw_user_meta_data: mergeMetadata(user.userMetadata, data), updated_at: now() })
+  return updateProviders(trx, user)
+}
+
+async function lockAdmitted(trx: Transaction<AuthDatabase>, { now }: Pick<AuthDeps, 'now'>, id: string): Promise<User> {
+  const user = await lockUserById(trx, id)
+  if (!user || user.deletedAt !== null) throw new StaleView()
+  if (isBanned(user, now())) throw userBanned()
+  return user
+}

@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto'
+import type { Transaction } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import {
+  profileWithoutEmail,
+  providerNotSupported,
+  stateExpired,
+  stateInvalid,
+  stateMissing,
+  stateUnknown,
+  stateUsed,
+} from '../external-errors.ts'
+import {
+  type AuthorizationFlow,
+  claimAuthorizationFlow,
+  finishAuthorizationFlow,
+} from '../flow-states/authorization-flow-repository.ts'
+import { hashAuthCode } from '../flow-states/flow-state-repository.ts'
+import type { ExternalAccount } from '../identities/external-account.ts'
+import { sealSecret } from '../secrets/sealed-secret.ts'
+import { createSession } from '../sessions/create-session.ts'
+import type { IssuedSession } from '../sessions/session.ts'
+import { parseId } from '../users/require-id.ts'
+import type { User } from '../users/user.ts'
+import { acceptInvitation } from './accept-invitation.ts'
+import { askProvider, type ProviderAnswer, type ProviderSignIn } from './ask-provider.ts'
+import { findProvider } from './find-provider.ts'
+import { linkExternalIdentity } from './link-external-identity.ts'
+import { refuseUnverified } from './refuse-unverified.ts'
+import type { RequestContext } from './request-context.ts'
+import { settleRaces } from './settle-races.ts'
+import { type ExternalSignIn, signInExternally } from './sign-in-externally.ts'
+
+/**
+ * Takes the flow of a `state`, once (contract 7.3.5).
+ * @throws stateMissing, stateInvalid, stateUnknown, stateUsed, stateExpired
+ */
+export async function takeAuthorization(deps: AuthDeps, state: string | undefined): Promise<AuthorizationFlow> {
+  if (!state) throw stateMissing()
+  const id = parseId(state)
+  if (id === undefined) throw stateInvalid()
+  const now = deps.now()
+  const taken = await claimAuthorizationFlow(deps.db, id, now)
+  if (taken.verdict !== 'claimed') throw taken.verdict === 'used' ? stateUsed() : stateUnknown()
+  const { flow } = taken
+  if (now.getTime() >= Date.parse(flow.startedAt) + deps.config.external.flowStateLifetimeMs) throw stateExpired()
+  return flow
+}
+
+/** How a sign-in at a provider ends: with a session, or for a PKCE flow with a code that is exchanged for one. */
+export type FinishedAuthorization =
+  | { readonly verdict: 'session'; readonly session: IssuedSession; readonly tokens: ProviderSignIn['tokens'] }
+  | { readonly verdict: 'auth-code'; readonly code: string }
+
+export interface FinishAuthorization {
+  readonly flow: AuthorizationFlow
+  readonly answer: ProviderAnswer
+  readonly context: RequestContext
+}
+
+/** Finishes a sign-in when its browser comes back from the provider. */
+export async function finishAuthorization(
+  deps: AuthDeps,
+  { flow, answer, context }: FinishAuthorization,
+): Promise<FinishedAuthorization> {
+  const { provider: name } = flow
+  const configured = await findProvider(deps, name)
+  if (!configured) throw providerNotSupported({ message: `Unsupported provider: ${name} is not enabled` })
+  const { account, tokens } = await askProvider(deps, configured, flow, answer)
+  const outcome = await settleRaces(deps, async (trx) => {
+    const signIn = await settle(trx, deps, { flow, account, context })
+    if (signIn.verdict !== 'signed-in') return signIn
+    return end(trx, deps, signIn.user, { flow, tokens, context })
+  })
+  if (outcome.verdict === 'no-email') throw profileWithoutEmail()
+  if (outcome.verdict !== 'unverified') return outcome
+  const during = flow.linking ? 'link' : 'sign-in'
+  const mailContext = { ...context, audience: outcome.user.aud }
+  return refuseUnverified(deps, { provider: name, during, mailTo: outcome.mailTo, context: mailContext })
+}
+
+function settle(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  input: {
+    readonly flow: AuthorizationFlow
+    readonly account: ExternalAccount
+    readonly context: RequestContext
+  },
+): Promise<ExternalSignIn> {
+  const { flow, account, context } = input
+  const { linking: target, inviteTokenHash } = flow
+  if (target) return linkExternalIdentity(trx, deps, { account, target, ip: context.ip })
+  if (inviteTokenHash) return acceptInvitation(trx, deps, { account, inviteTokenHash, ip: context.ip })
+  return signInExternally(trx, deps, { account, context })
+}
+
+const NONCE_BYTES = 12
+
+async function end(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  user: User,
+  { flow, tokens, context }: Pick<FinishAuthorization, 'flow' | 'context'> & Pick<ProviderSignIn, 'tokens'>,
+): Promise<FinishedAuthorization> {
+  if (!flow.pkce) {
+    return {
+      verdict: 'session',
+      session: await createSession(trx, deps, user, { ...context, method: 'oauth' }),
+      tokens,
+    }
+  }
+  const seal = (token: string | undefined) =>
+    token === undefined ? null : sealSecret(deps.encryptionKeys, flow.id, token, deps.randomBytes(NONCE_BYTES))
+  const code = randomUUID()
+  const isBound = await finishAuthorizationFlow(trx, flow.id, {
+    userId: user.id,
+    codeHash: hashAuthCode(code),
+    tokens: { access: seal(tokens.access), refresh: seal(tokens.refresh) },
+    at: deps.now(),
+  })
+  if (!isBound) throw stateUnknown()
+  return { verdict: 'auth-code', code }
+}

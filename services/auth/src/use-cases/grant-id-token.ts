@@ -1,0 +1,102 @@
+import type { AuthDeps } from '../deps.ts'
+import { manualLinkingDisabled, serviceUnavailable, validationFailed } from '../errors.ts'
+import { type ExternalAccount, toExternalAccount } from '../identities/external-account.ts'
+import {
+  ForeignAudience,
+  type IdTokenClaims,
+  KeysUnavailable,
+  matchesAccessToken,
+  matchesNonce,
+  verifyIdToken,
+} from '../oauth/id-token.ts'
+import type { Caller } from '../sessions/caller.ts'
+import { createSession } from '../sessions/create-session.ts'
+import { type SessionView, signSessionView } from '../sessions/session-view.ts'
+import { findCaller } from './find-caller.ts'
+import { findIdTokenProvider, type IdTokenProvider } from './find-id-token-provider.ts'
+import { linkExternalIdentity } from './link-external-identity.ts'
+import { refuseUnverified } from './refuse-unverified.ts'
+import type { RequestContext } from './request-context.ts'
+import { settleRaces } from './settle-races.ts'
+import { signInExternally } from './sign-in-externally.ts'
+
+/** Empty members count as absent. */
+export interface IdTokenGrant {
+  readonly idToken: string | undefined
+  readonly provider: string | undefined
+  /** In place of `provider`, with `clientId`. */
+  readonly issuer: string | undefined
+  readonly clientId: string | undefined
+  readonly accessToken: string | undefined
+  readonly nonce: string | undefined
+  /** To whose account the identity is added; undefined: whoever it belongs to is signed in. */
+  readonly linkTo: Caller | undefined
+  readonly context: RequestContext
+}
+
+/** Signs in by an id_token that an app has from its provider (contract 7.3.6). */
+export async function grantIdToken(deps: AuthDeps, grant: IdTokenGrant): Promise<SessionView> {
+  const { linkTo, context } = grant
+  if (linkTo && !deps.config.security.manualLinkingEnabled) throw manualLinkingDisabled()
+  if (!grant.idToken) throw refuse('id_token required')
+  const judge = await findIdTokenProvider(deps, grant)
+  const account = await readAccount(deps, grant.idToken, { ...judge, ...grant })
+  const target = linkTo && (await findTarget(deps, linkTo))
+  const outcome = await settleRaces(deps, async (trx) => {
+    const signIn = await (target
+      ? linkExternalIdentity(trx, deps, { account, target, ip: context.ip })
+      : signInExternally(trx, deps, { account, context }))
+    if (signIn.verdict !== 'signed-in') return signIn
+    return createSession(trx, deps, signIn.user, { ...context, method: 'oauth' })
+  })
+  if (!('verdict' in outcome)) return signSessionView(deps, outcome)
+  if (outcome.verdict !== 'unverified') throw refuse('Error getting user email from external provider')
+  const mailContext = { ...context, audience: outcome.user.aud }
+  const during = target ? 'link' : 'sign-in'
+  return refuseUnverified(deps, {
+    provider: judge.configured.name,
+    during,
+    mailTo: outcome.mailTo,
+    context: mailContext,
+  })
+}
+
+async function findTarget(deps: AuthDeps, caller: Caller) {
+  const { user, session } = await findCaller(deps, caller)
+  return { userId: user.id, sessionId: session?.id ?? null }
+}
+
+async function readAccount(
+  deps: AuthDeps,
+  idToken: string,
+  { configured, rules, audiences, nonce, accessToken }: IdTokenProvider & Pick<IdTokenGrant, 'nonce' | 'accessToken'>,
+): Promise<ExternalAccount> {
+  const verified = await verifyIdToken(deps.keySets, idToken, { rules, audiences, now: deps.now() }).catch(refuseToken)
+  const { claims, alg } = verified
+  if (configured.checksNonce && rules.nonce === 'checked') requireNonce(claims, nonce)
+  if (accessToken && claims.at_hash !== undefined && !matchesAccessToken(claims.at_hash, accessToken, alg)) {
+    throw refuse('Bad ID token')
+  }
+  try {
+    return toExternalAccount(configured, rules.readProfile(claims))
+  } catch (cause) {
+    throw validationFailed({ message: 'Bad ID token', cause })
+  }
+}
+
+function requireNonce({ nonce: claim }: IdTokenClaims, nonce: string | undefined): void {
+  if (Boolean(claim) !== Boolean(nonce)) {
+    throw refuse('Passed nonce and nonce in id_token should either both exist or not.')
+  }
+  if (nonce && !matchesNonce(claim, nonce)) throw refuse('Nonces mismatch')
+}
+
+function refuseToken(cause: unknown): never {
+  if (cause instanceof KeysUnavailable) throw serviceUnavailable({ cause })
+  if (cause instanceof ForeignAudience) throw refuse('Unacceptable audience in id_token')
+  throw validationFailed({ message: 'Bad ID token', cause })
+}
+
+function refuse(message: string) {
+  return validationFailed({ message })
+}

@@ -1,0 +1,62 @@
+import type { Transaction } from 'kysely'
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import { emailExists } from '../errors.ts'
+import { identityLinked, identityTaken } from '../external-errors.ts'
+import type { LinkingTarget } from '../flow-states/authorization-flow-repository.ts'
+import type { ExternalAccount } from '../identities/external-account.ts'
+import { findExternalIdentity, insertExternalIdentity } from '../identities/external-identity-repository.ts'
+import { notify } from '../mail/notification.ts'
+import type { User } from '../users/user.ts'
+import { updateUser } from '../users/user-repository.ts'
+import { lockLinkingUser } from './find-caller.ts'
+import { freeEmail, learn } from './find-external-owner.ts'
+import type { ExternalOutcome } from './sign-in-externally.ts'
+
+export interface ExternalLink {
+  readonly account: ExternalAccount
+  readonly target: LinkingTarget
+  /** For the audit trail. */
+  readonly ip: string
+}
+
+/**
+ * Adds an external account to the ways in which somebody who is signed in may sign in (contract 7.3.5). Who has no email
+ * takes on that of the account. The transaction is one of `settleRaces`.
+ * @throws identityLinked, identityTaken, emailExists, tokenUserNotFound, userBanned, sessionNotFound
+ */
+export async function linkExternalIdentity(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  { account, target, ip }: ExternalLink,
+): Promise<ExternalOutcome> {
+  const owner = await lockLinkingUser(trx, deps, target)
+  const known = await findExternalIdentity(trx, account)
+  if (known) throw known.userId === owner.id ? identityLinked() : identityTaken()
+  const { id } = await insertExternalIdentity(trx, owner.id, account, deps.now())
+  const adopted = await adoptEmail(trx, deps, owner, account)
+  const user = await learn(trx, deps, adopted, account)
+  const traits = { identity_id: id, provider: account.provider, provider_id: account.subject }
+  await recordAudit(trx, deps, { action: 'identity_linked', actor: user, ip, traits })
+  await notify(trx, deps, user, { name: 'IDENTITY_LINKED', variables: { Provider: account.provider } })
+  const isOpen = owner.email === null && user.email !== null && user.emailConfirmedAt === null
+  return isOpen ? { verdict: 'unverified', user, mailTo: user.email ?? undefined } : { verdict: 'signed-in', user }
+}
+
+async function adoptEmail(
+  trx: Transaction<AuthDatabase>,
+  { config, now }: Pick<AuthDeps, 'config' | 'now'>,
+  user: User,
+  account: ExternalAccount,
+): Promise<User> {
+  if (user.email !== null || !account.email) return user
+  const email = await freeEmail(trx, account)
+  if (email === null) throw emailExists()
+  const isTrusted = account.email.isVerified || config.mail.autoconfirm
+  return updateUser(trx, user.id, {
+    email,
+    email_confirmed_at: isTrusted ? now() : null,
+    ...(isTrusted ? { is_anonymous: false } : {}),
+  })
+}

@@ -1,0 +1,31 @@
+import { violatedConstraint } from '@trestle/database/violations.ts'
+import type { Transaction } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+
+/** What was looked up is no longer so: another request was first. */
+export class StaleView extends Error {
+  override readonly name = 'StaleView'
+}
+
+/** Each failed attempt means that another request has succeeded, so this many at once would all have to be about one person. */
+const ATTEMPTS_MAX = 10
+const RACES: ReadonlySet<string | undefined> = new Set(['users_email_key', 'identities_provider_key'])
+
+/**
+ * Runs a transaction that decides by what it sees whose an external account is, and again where another request took the
+ * account or its address meanwhile: the unique indexes tell, and the next attempt sees who it was.
+ */
+export async function settleRaces<Result>(
+  { db, names }: Pick<AuthDeps, 'db' | 'names'>,
+  run: (trx: Transaction<AuthDatabase>) => Promise<Result>,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await db.transaction().execute(run)
+    } catch (error) {
+      const isRace = error instanceof StaleView || RACES.has(violatedConstraint(error, names))
+      if (!isRace || attempt === ATTEMPTS_MAX) throw error
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import type { Transaction } from 'kysely'
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import type { ExternalAccount } from '../identities/external-account.ts'
+import { deleteOtherIdentities } from '../identities/external-identity-repository.ts'
+import type { User } from '../users/user.ts'
+import { deleteBelongings, updateUser } from '../users/user-repository.ts'
+import { type ExternalOwner, findExternalOwner, freeEmail, learn } from './find-external-owner.ts'
+import type { RequestContext } from './request-context.ts'
+
+/** Whom an external account has signed in; or why it has not, which is stored all the same. */
+export type ExternalSignIn = ExternalOutcome | { readonly verdict: 'no-email' }
+
+/** What becomes of a user whom there is. */
+export type ExternalOutcome =
+  | { readonly verdict: 'signed-in'; readonly user: User }
+  /** The provider has not verified the address. A mail may do that, where it is this very user's. */
+  | { readonly verdict: 'unverified'; readonly user: User; readonly mailTo: string | undefined }
+
+/**
+ * Signs in whoever an external account belongs to (contract 7.3.5). The transaction is one of `settleRaces`.
+ * @throws userBanned, severalOwners, signupDisabled
+ */
+export async function signInExternally(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  { account, context }: { readonly account: ExternalAccount; readonly context: RequestContext },
+): Promise<ExternalSignIn> {
+  const owner = await findExternalOwner(trx, deps, account, context)
+  if (!owner) return { verdict: 'no-email' }
+  const { email } = account
+  const { user } = owner
+  const isNew = owner.decision === 'create'
+  const record = (action: 'login' | 'user_signedup') =>
+    recordAudit(trx, deps, { action, actor: user, ip: context.ip, traits: { provider: account.provider } })
+  // Who is known by an address or a number that they have confirmed signs in by anything that is theirs.
+  if (user.emailConfirmedAt !== null || !email || (user.confirmedAt !== null && user.email === null)) {
+    await record(isNew ? 'user_signedup' : 'login')
+    return { verdict: 'signed-in', user }
+  }
+  if (email.isVerified || deps.config.mail.autoconfirm) {
+    await record('user_signedup')
+    return { verdict: 'signed-in', user: await confirmOwner(trx, deps, owner, account) }
+  }
+  // Where somebody else has the address, a mail could confirm nothing.
+  return { verdict: 'unverified', user, mailTo: user.email === email.email ? email.email : undefined }
+}
+
+/**
+ * Confirms an account by the word of a provider. Until now nobody has shown that its address is theirs, so what came before
+ * may be a stranger's who waits for the owner of the address: password, metadata, other identities and every way to stay
+ * signed in go. Who has confirmed a phone number is no such stranger.
+ */
+export async function confirmOwner(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  { decision, user, identityId }: ExternalOwner,
+  account: ExternalAccount,
+): Promise<User> {
+  const at = deps.now()
+  const isStrange = decision !== 'create' && user.confirmedAt === null
+  if (isStrange) {
+    await deleteBelongings(trx, user.id)
+    await deleteOtherIdentities(trx, user.id, identityId)
+    await updateUser(trx, user.id, { ...EMPTY, is_anonymous: false })
+  }
+  const wanted = account.email?.email ?? null
+  const email = user.email === wanted ? wanted : await freeEmail(trx, account)
+  const confirmed = await updateUser(trx, user.id, {
+    // An address that was never confirmed gives way to one that is; where that is somebody's, there is none.
+    email,
+    email_confirmed_at: email === null ? null : (user.emailConfirmedAt ?? at),
+    is_anonymous: false,
+    updated_at: at,
+  })
+  return isStrange ? learn(trx, deps, { ...confirmed, userMetadata: {} }, account) : confirmed
+}
+
+const EMPTY = {
+  encrypted_password: null,
+  raw_user_meta_data: {},
+  phone: null,
+  email_change: null,
+  email_change_confirm_status: 0,
+  phone_change: null,
+} as const

@@ -1,0 +1,264 @@
+import { randomUUID } from 'node:crypto'
+import { startStubProvider } from '@trestle/testing/stub-provider.ts'
+import {
+  type Anybody,
+  type AnybodyStub,
+  begin,
+  beginLinking,
+  startAnybodyProvider,
+  toCode,
+} from '../external/anybody-provider.ts'
+import type { MailApp } from '../mail-app.ts'
+import { createSignedUp } from '../signed-up.ts'
+import { type ErrorCase, type ErrorCases, get, post, type Request, type World } from './error-case.ts'
+import { refused } from './request-errors.ts'
+import { signIn } from './session-errors.ts'
+
+const LINKING = { AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true' }
+let stub: Promise<AnybodyStub> | undefined
+let people = 0
+
+/** The service with a provider at which anybody is who they say. It lives as long as the process of the tests. */
+async function withProvider(world: World, settings: Readonly<Record<string, string>> = {}): Promise<MailApp> {
+  stub ??= startAnybodyProvider()
+  return world.service({ ...(await stub).settings, ...LINKING, ...settings })
+}
+
+/** Somebody new at the provider. */
+const newPerson = (changes: Partial<Anybody> = {}): Anybody => {
+  people += 1
+  return { sub: String(people), email: `external${people}@example.com`, verified: true, ...changes }
+}
+
+const callback = (state: string, rest: Readonly<Record<string, string>> = {}): Request =>
+  get(`/callback?${new URLSearchParams({ state, ...rest })}`)
+const back = (state: string, person: Anybody): Request => callback(state, { code: toCode(person) })
+
+/** Where a browser ends that comes back from the provider. */
+const onReturn = (
+  makeRequest: (service: MailApp, state: string) => Request | Promise<Request>,
+  rest: Omit<ErrorCase, 'raise' | 'redirected'> & { readonly redirected?: string; readonly settings?: object } = {},
+): ErrorCase => {
+  const { settings = {}, redirected = 'invalid_request', ...others } = rest
+  return {
+    ...others,
+    redirected,
+    raise: async (world, send) => {
+      const service = await withProvider(world, { ...settings })
+      return send(service, await makeRequest(service, await begin(service, 'keycloak')))
+    },
+  }
+}
+
+/** Where a browser ends that comes back to link an identity. */
+const onLinking = (
+  choose: (service: MailApp) => Promise<Anybody> | Anybody,
+  rest: Omit<ErrorCase, 'raise'>,
+  email?: null,
+): ErrorCase => ({
+  ...rest,
+  raise: async (world, send) => {
+    const service = await withProvider(world)
+    const person = await signIn(service)
+    const { db } = service.deps
+    if (email === null) await db.updateTable('users').set({ email }).where('id', '=', person.user.id).execute()
+    const state = await beginLinking(service, 'keycloak', person.headers)
+    return send(service, back(state, await choose(service)))
+  },
+})
+
+const idToken = (payload: object) => post('/token?grant_type=id_token', payload)
+
+/** Errors of signing in at a provider. */
+export const externalErrors: ErrorCases = {
+  validationFailed: [
+    refused(get('/authorize?provider=nobody'), { text: 'Unsupported provider: provider is not enabled' }),
+    refused(get('/authorize'), { text: 'Unsupported provider: no provider is named' }),
+    refused(get('/authorize?provider=github&code_challenge=x'), {
+      text: 'PKCE flow requires code_challenge_method and code_challenge',
+    }),
+    refused(idToken({}), { text: 'id_token required', oauth: 'invalid_request' }),
+    refused(idToken({ id_token: 'x' }), {
+      text: 'provider or client_id and issuer required',
+      oauth: 'invalid_request',
+    }),
+  ],
+  stateMissing: [
+    { redirected: 'invalid_request', raise: async (world, send) => send(await world.service(), get('/callback')) },
+  ],
+  stateInvalid: [onReturn(() => callback('no uuid'))],
+  stateUnknown: [
+    onReturn(() => callback(randomUUID())),
+    onReturn(async ({ app }, state) => {
+      const again = back(state, newPerson())
+      await app.inject(again)
+      return again
+    }),
+  ],
+  stateExpired: [
+    onReturn(async ({ deps }, state) => {
+      const long = { created_at: new Date('2020-01-01') }
+      await deps.db.updateTable('flow_state').set(long).where('id', '=', state).execute()
+      return back(state, newPerson())
+    }),
+  ],
+  stateUsed: [
+    onReturn(async (service) => {
+      const pkce = { code_challenge: 'c'.repeat(43), code_challenge_method: 's256' }
+      const again = back(await begin(service, 'keycloak', pkce), newPerson())
+      await service.app.inject(again)
+      return again
+    }),
+  ],
+  providerRefused: [
+    onReturn((_service, state) => callback(state, { error: 'access_denied', error_description: 'They said no' }), {
+      text: 'They said no',
+      redirected: 'access_denied',
+    }),
+    onReturn((_service, state) => callback(state, { error: 'no name at all' }), { redirected: 'server_error' }),
+    onReturn((_service, state) => callback(state), { text: 'OAuth callback without authorization code' }),
+  ],
+  providerNotSupported: [
+    onReturn(
+      async ({ deps }, state) => {
+        const gone = { provider_type: 'gone' }
+        await deps.db.updateTable('flow_state').set(gone).where('id', '=', state).execute()
+        return back(state, newPerson())
+      },
+      { text: 'Unsupported provider: gone is not enabled' },
+    ),
+  ],
+  providerDisabled: [
+    refused(idToken({ id_token: 'x', provider: 'google' }), {
+      text: 'Provider (issuer "https://accounts.google.com") is not enabled',
+      oauth: 'unauthorized_client',
+    }),
+    refused(idToken({ id_token: 'x', issuer: 'https://evil.example', client_id: 'client' }), {
+      text: 'Provider (issuer "https://evil.example") is not enabled',
+      oauth: 'unauthorized_client',
+    }),
+  ],
+  exchangeFailed: [
+    onReturn(async (_service, state) => callback(state, { code: 'x' }), {
+      redirected: 'server_error',
+      settings: await brokenProvider(),
+    }),
+  ],
+  profileFailed: [
+    onReturn((_service, state) => back(state, { sub: '' }), { redirected: 'server_error' }),
+    onReturn((_service, state) => callback(state, { code: Buffer.from('{}').toString('base64url') }), {
+      redirected: 'server_error',
+    }),
+  ],
+  profileWithoutEmail: [onReturn((_service, state) => back(state, { sub: 'nowhere' }), { redirected: 'server_error' })],
+  severalOwners: [
+    {
+      redirected: 'server_error',
+      raise: async (world, send) => {
+        const service = await withProvider(world)
+        const { email } = await createSignedUp(service.deps)
+        const { user } = await createSignedUp(service.deps)
+        const identity_data = { email, email_verified: true }
+        const identity = { user_id: user.id, provider: 'github', provider_id: user.id, identity_data }
+        await service.deps.db.insertInto('identities').values(identity).execute()
+        return send(service, back(await begin(service, 'keycloak'), newPerson({ email })))
+      },
+    },
+  ],
+  signupDisabled: [
+    onReturn((_service, state) => back(state, newPerson()), {
+      redirected: 'access_denied',
+      settings: { AUTH_DISABLE_SIGNUP: 'true' },
+    }),
+  ],
+  userBanned: [
+    onReturn(
+      async ({ deps }, state) => {
+        const { email } = await createSignedUp(deps, { banned_until: new Date('2100-01-01') })
+        return back(state, newPerson({ email }))
+      },
+      { redirected: 'access_denied' },
+    ),
+  ],
+  externalEmailUnverified: [
+    onReturn((_service, state) => back(state, newPerson({ verified: false })), {
+      text: 'Unverified email with keycloak. A confirmation email has been sent to your keycloak email',
+      redirected: 'access_denied',
+    }),
+    onReturn(
+      async ({ deps }, state) => {
+        const { email } = await createSignedUp(deps)
+        return back(state, newPerson({ email, verified: false }))
+      },
+      {
+        text: 'Unverified email with keycloak. Verify the email with keycloak in order to sign in',
+        redirected: 'access_denied',
+      },
+    ),
+  ],
+  linkedEmailUnverified: [
+    onLinking(
+      () => newPerson({ verified: false }),
+      {
+        text: 'Unverified email with keycloak. A confirmation email has been sent to your keycloak email',
+        redirected: 'server_error',
+      },
+      null,
+    ),
+  ],
+  emailExists: [
+    onLinking(
+      async ({ deps }) => newPerson({ email: (await createSignedUp(deps)).email }),
+      { redirected: 'server_error' },
+      null,
+    ),
+  ],
+  identityLinked: [linkedTwice('same')],
+  identityTaken: [linkedTwice('another')],
+  inviteUnknown: [
+    {
+      raise: async (world, send) =>
+        send(await withProvider(world), get('/authorize?provider=keycloak&invite_token=unknown')),
+    },
+  ],
+  inviteNotFound: [
+    onReturn(
+      async ({ deps }, state) => {
+        const accepting = { invite_token_hash: Buffer.alloc(32) }
+        await deps.db.updateTable('flow_state').set(accepting).where('id', '=', state).execute()
+        return back(state, newPerson())
+      },
+      { redirected: 'server_error' },
+    ),
+  ],
+  manualLinkingDisabled: [
+    {
+      raise: async (world, send) => {
+        const service = await world.service()
+        const { headers } = await signIn(service)
+        return send(service, { ...get('/user/identities/authorize?provider=keycloak'), headers })
+      },
+    },
+  ],
+}
+
+/** An identity that one user has, and then one of two links. */
+function linkedTwice(who: 'same' | 'another'): ErrorCase {
+  return {
+    redirected: 'server_error',
+    raise: async (world, send) => {
+      const service = await withProvider(world)
+      const [first, second] = [await signIn(service), await signIn(service)]
+      const person = newPerson()
+      await service.app.inject(back(await beginLinking(service, 'keycloak', first.headers), person))
+      const { headers } = who === 'same' ? first : second
+      return send(service, back(await beginLinking(service, 'keycloak', headers), person))
+    },
+  }
+}
+
+/** Settings of a provider that answers nothing a provider answers. */
+async function brokenProvider(): Promise<Readonly<Record<string, string>>> {
+  const broken = await startStubProvider(() => ({ body: 'no JSON' }))
+  return { AUTH_EXTERNAL_KEYCLOAK_URL: broken.url }
+}

@@ -1,0 +1,69 @@
+import { type StubProvider, startStubProvider } from '@trestle/testing/stub-provider.ts'
+import type { TestApp } from '../auth-app.ts'
+
+/** Who signs in at a provider, as it says. */
+export interface Anybody {
+  readonly sub: string
+  readonly email?: string
+  readonly verified?: boolean
+  /** Addresses beside that one, where the provider lists several. */
+  readonly others?: readonly string[]
+}
+
+export type AnybodyProvider = 'keycloak' | 'gitlab'
+
+/** A provider at which anybody is who they say: the code is the profile. It plays Keycloak, and GitLab, on loopback. */
+export interface AnybodyStub extends StubProvider {
+  /** Switches both on. */
+  readonly settings: Readonly<Record<string, string>>
+}
+
+export async function startAnybodyProvider(): Promise<AnybodyStub> {
+  const stub = await startStubProvider(({ method, url, headers, body }) => {
+    if (method === 'POST')
+      return { body: { access_token: new URLSearchParams(body).get('code'), token_type: 'bearer' } }
+    const person = fromCode(headers.authorization?.slice('Bearer '.length) ?? '')
+    if (url.endsWith('/userinfo')) return { body: { ...person, email_verified: person.verified ?? false } }
+    if (url.endsWith('/emails')) return { body: (person.others ?? []).map((email) => ({ email })) }
+    return {
+      body: { id: Number(person.sub), email: person.email, confirmed_at: person.verified ? '2020-01-01' : null },
+    }
+  })
+  const settings = (['KEYCLOAK', 'GITLAB'] as const).flatMap((name) => [
+    [`AUTH_EXTERNAL_${name}_ENABLED`, 'true'],
+    [`AUTH_EXTERNAL_${name}_CLIENT_ID`, 'client'],
+    [`AUTH_EXTERNAL_${name}_SECRET`, 'secret'],
+    [`AUTH_EXTERNAL_${name}_REDIRECT_URI`, 'http://localhost:8081/callback'],
+    [`AUTH_EXTERNAL_${name}_URL`, stub.url],
+  ])
+  return { ...stub, settings: Object.fromEntries(settings) }
+}
+
+/** What the provider hands out for a person. */
+export function toCode(person: Anybody): string {
+  return Buffer.from(JSON.stringify(person)).toString('base64url')
+}
+
+function fromCode(code: string): Anybody {
+  return JSON.parse(Buffer.from(code, 'base64url').toString())
+}
+
+/** Goes to /authorize as a browser does. @returns the flow's state */
+export async function begin(
+  { app }: Pick<TestApp, 'app'>,
+  provider: AnybodyProvider,
+  query: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const answer = await app.inject(`/authorize?${new URLSearchParams({ provider, ...query })}`)
+  return new URL(String(answer.headers.location)).searchParams.get('state') ?? ''
+}
+
+/** The same for somebody who is signed in, whose account the identity is for. */
+export async function beginLinking(
+  { app }: Pick<TestApp, 'app'>,
+  provider: AnybodyProvider,
+  headers: Readonly<Record<string, string>>,
+): Promise<string> {
+  const answer = await app.inject({ url: `/user/identities/authorize?provider=${provider}`, headers })
+  return new URL(String(answer.headers.location)).searchParams.get('state') ?? ''
+}

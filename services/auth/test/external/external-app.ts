@@ -1,0 +1,128 @@
+import { createOutbound } from '@trestle/common/outbound/outbound.ts'
+import {
+  type StubAnswer,
+  type StubProvider,
+  type StubRequest,
+  startStubProvider,
+} from '@trestle/testing/stub-provider.ts'
+import { expect } from 'vitest'
+import { PROVIDERS, type ProviderName } from '../../src/config/external.ts'
+import type { AuthDeps } from '../../src/deps.ts'
+import { createKeySets } from '../../src/oauth/key-sets.ts'
+import { type MailApp, openMailApp } from '../mail-app.ts'
+
+/** What the providers of a test answer, by method and address without query: `GET https://api.github.com/user`. */
+export type Answers = (call: string, request: StubRequest) => StubAnswer | undefined | Promise<StubAnswer | undefined>
+
+/** The service, and the world of providers around it. */
+export interface ExternalApp extends MailApp {
+  readonly world: StubProvider
+  /** Takes the place of what the providers answer. */
+  answer(answers: Answers): void
+  /** Goes to /authorize as a browser does. @returns where it is sent, and the flow's state */
+  begin(provider: string, query?: Readonly<Record<string, string>>): Promise<{ url: URL; state: string }>
+  /** Comes back from the provider. @returns where the browser ends */
+  comeBack(query: Readonly<Record<string, string>>): Promise<Landing>
+}
+
+/** Where a browser ends. */
+export interface Landing {
+  readonly status: number
+  readonly url: URL
+  /** Parameters of the fragment. */
+  readonly fragment: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, string>>
+}
+
+export const REDIRECT_URI = 'http://localhost:8081/callback'
+
+/** Switches every provider on. */
+const ALL_PROVIDERS: Readonly<Record<string, string>> = Object.fromEntries(
+  PROVIDERS.flatMap((name) => {
+    const prefix = `AUTH_EXTERNAL_${name.toUpperCase()}`
+    return [
+      [`${prefix}_ENABLED`, 'true'],
+      [`${prefix}_CLIENT_ID`, `${clientId(name)},${clientId(name)}-app`],
+      [`${prefix}_SECRET`, clientSecret(name)],
+      [`${prefix}_REDIRECT_URI`, REDIRECT_URI],
+    ]
+  }),
+)
+
+export function clientId(name: ProviderName): string {
+  return `${name}-client`
+}
+
+/** With a character that forms and Basic write in their own way. */
+export function clientSecret(name: ProviderName): string {
+  return `${name} secret+`
+}
+
+/** Calls to any host end at one server, which knows them by their first path segments. Everything else is as it is. */
+function divert(world: StubProvider): AuthDeps['outbound'] {
+  const outbound = createOutbound([])
+  return {
+    mayCall: outbound.mayCall,
+    send: (request) => outbound.send({ ...request, url: `${world.url}/${request.url}`, origin: 'operator' }),
+  }
+}
+
+export async function openExternalApp(settings: Readonly<Record<string, string>> = {}): Promise<ExternalApp> {
+  let answers: Answers = () => ({ status: 404 })
+  const problems: unknown[] = []
+  const world = await startStubProvider(async (request) => {
+    const url = request.url.slice(1)
+    try {
+      return await answers(`${request.method} ${url.split('?', 1)[0]}`, { ...request, url })
+    } catch (problem) {
+      problems.push(problem)
+      return { status: 500 }
+    }
+  })
+  const service = await openMailApp(
+    {
+      ...ALL_PROVIDERS,
+      AUTH_EXTERNAL_KEYCLOAK_URL: 'https://keycloak.example.com/realms/test',
+      AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+      AUTH_URI_ALLOW_LIST: 'https://app.example.com/**',
+      ...settings,
+    },
+    {
+      replace: () => {
+        const outbound = divert(world)
+        return { outbound, keySets: createKeySets(outbound) }
+      },
+    },
+  )
+  return {
+    ...service,
+    world,
+    answer: (next) => {
+      answers = next
+    },
+    begin: async (provider, query = {}) => {
+      const search = new URLSearchParams({ provider, ...query })
+      const answer = await service.app.inject(`/authorize?${search}`)
+      const url = new URL(String(answer.headers.location))
+      return { url, state: url.searchParams.get('state') ?? '' }
+    },
+    comeBack: async (query) => land(await service.app.inject(`/callback?${new URLSearchParams(query)}`)),
+    close: async () => {
+      await service.close()
+      await world.close()
+      // What a provider was asked otherwise than its documents say.
+      expect(problems).toEqual([])
+    },
+  }
+}
+
+/** Reads the answer of /callback. */
+export function land(answer: { statusCode: number; headers: Record<string, unknown> }): Landing {
+  const url = new URL(String(answer.headers.location))
+  return {
+    status: answer.statusCode,
+    url,
+    fragment: Object.fromEntries(new URLSearchParams(url.hash.slice(1))),
+    query: Object.fromEntries(url.searchParams),
+  }
+}

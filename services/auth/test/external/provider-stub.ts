@@ -1,0 +1,74 @@
+import type { FakeClock } from '@trestle/testing/fake-clock.ts'
+import type { StubAnswer, StubRequest } from '@trestle/testing/stub-provider.ts'
+import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
+import { expect } from 'vitest'
+import type { ProviderName } from '../../src/config/external.ts'
+import { type Answers, clientId, clientSecret, REDIRECT_URI } from './external-app.ts'
+
+/** A provider as its documents describe it, and what this service is to make of a person there. */
+export interface ProviderStub {
+  readonly name: ProviderName
+  /** Where /authorize sends a browser, and with what beside state and challenge. */
+  readonly authorize: { readonly url: string; readonly parameters: Readonly<Record<string, string>> }
+  readonly token: {
+    readonly url: string
+    readonly auth: 'basic' | 'post'
+    readonly answer: Readonly<Record<string, unknown>>
+  }
+  /** Claims of the id_token that comes with it. */
+  readonly idToken?: { readonly claims: JWTPayload; readonly jwksUrl: string }
+  /** What is asked with the access token, by address with query, and answered. */
+  readonly resources: Readonly<Record<string, { readonly headers?: Record<string, string>; readonly body: unknown }>>
+  /** Further fields of the callback, which then is a form. */
+  readonly form?: Readonly<Record<string, string>>
+  readonly pkce?: true
+  /** What the identity holds. */
+  readonly data: Readonly<Record<string, unknown>>
+  /** Address of the user. */
+  readonly email: string
+}
+
+export const CODE = 'code of the provider/+'
+export const ACCESS_TOKEN = 'access-token-of-the-provider'
+export const REFRESH_TOKEN = 'refresh-token-of-the-provider'
+
+const { privateKey, publicKey } = await generateKeyPair('RS256')
+const KID = 'key of the provider'
+const JWK = { ...(await exportJWK(publicKey)), kid: KID, alg: 'RS256', use: 'sig' }
+
+/** An id_token that holds for an hour from the time of a clock. */
+function signIdToken(claims: JWTPayload, { now }: Pick<FakeClock, 'now'>): Promise<string> {
+  const issuedAt = Math.floor(now().getTime() / 1_000)
+  const times = { iat: issuedAt, exp: issuedAt + 3_600 }
+  return new SignJWT({ ...times, ...claims }).setProtectedHeader({ alg: 'RS256', kid: KID }).sign(privateKey)
+}
+
+/** Plays a provider, and looks closely at what it is asked. */
+export function play(stub: ProviderStub, clock: FakeClock): Answers {
+  return async (call, request) => {
+    if (call === `POST ${stub.token.url}`) return answerToken(stub, request, clock)
+    if (call === `GET ${stub.idToken?.jwksUrl}`) return { body: { keys: [JWK] } }
+    const resource = stub.resources[request.url]
+    if (!resource) return { status: 404, body: { message: `nothing at ${request.url}` } }
+    expect(request.headers).toMatchObject({ authorization: `Bearer ${ACCESS_TOKEN}`, ...resource.headers })
+    expect(request.headers['user-agent']).not.toBe('')
+    return { body: resource.body }
+  }
+}
+
+async function answerToken({ name, token, idToken, pkce }: ProviderStub, request: StubRequest, clock: FakeClock) {
+  const { code_verifier: verifier, ...form } = Object.fromEntries(new URLSearchParams(request.body))
+  const encode = (text: string) => new URLSearchParams({ text }).toString().slice('text='.length)
+  const basic = Buffer.from(`${clientId(name)}:${encode(clientSecret(name))}`).toString('base64')
+  const common = { grant_type: 'authorization_code', code: CODE, redirect_uri: REDIRECT_URI }
+  const secret = { client_id: clientId(name), client_secret: clientSecret(name) }
+  expect(form).toEqual(token.auth === 'post' ? { ...common, ...secret } : common)
+  expect(request.headers.authorization).toBe(token.auth === 'basic' ? `Basic ${basic}` : undefined)
+  expect(request.headers).toMatchObject({ accept: 'application/json' })
+  expect(request.headers['content-type']).toMatch(/^application\/x-www-form-urlencoded/)
+  expect(verifier).toEqual(pkce ? expect.stringMatching(/^[\w-]{43}$/) : undefined)
+  const id_token = idToken && (await signIdToken(idToken.claims, clock))
+  return {
+    body: { access_token: ACCESS_TOKEN, ...token.answer, ...(id_token ? { id_token } : {}) },
+  } satisfies StubAnswer
+}
