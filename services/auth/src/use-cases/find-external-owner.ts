@@ -53,7 +53,7 @@ export async function findExternalOwner(
   const emails = trustedEmails(account, trust)
   const [ownerId, another] = await listOwnersOfEmails(trx, emails)
   if (another !== undefined) throw severalOwners()
-  if (ownerId === undefined) return create(trx, deps, account, context)
+  if (ownerId === undefined) return create(trx, deps, account, { emails, audience: context.audience })
   const user = await lockAdmitted(trx, deps, ownerId)
   // The lock may have waited for a change of the very address that led here.
   const [still] = await listOwnersOfEmails(trx, emails)
@@ -91,16 +91,19 @@ async function create(
   trx: Transaction<AuthDatabase>,
   deps: Deps,
   account: ExternalAccount,
-  { audience }: RequestContext,
+  { emails, audience }: { readonly emails: readonly string[]; readonly audience: string },
 ): Promise<ExternalOwner | undefined> {
   if (deps.config.signup.disabled) throw signupDisabled()
   if (!account.email && !account.emailOptional) return undefined
+  const email = await freeEmail(trx, account)
+  // Somebody has just taken it: it is theirs then, or they must give it up, but not a second account's in between.
+  if (email === null && (await listOwnersOfEmails(trx, emails)).length > 0) throw new StaleView()
   const at = deps.now()
   const { provider, data } = account
   const user = await insertUser(trx, {
     aud: audience,
     role: deps.config.jwt.defaultRole,
-    email: await freeEmail(trx, account),
+    email,
     raw_app_meta_data: { provider, providers: [provider] },
     raw_user_meta_data: mergeMetadata({}, data),
     created_at: at,

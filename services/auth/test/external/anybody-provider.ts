@@ -1,5 +1,6 @@
 import { type StubProvider, startStubProvider } from '@trestle/testing/stub-provider.ts'
 import type { TestApp } from '../auth-app.ts'
+import { land } from './external-app.ts'
 
 /** Who signs in at a provider, as it says. */
 export interface Anybody {
@@ -66,4 +67,14 @@ export async function beginLinking(
 ): Promise<string> {
   const answer = await app.inject({ url: `/user/identities/authorize?provider=${provider}`, headers })
   return new URL(String(answer.headers.location)).searchParams.get('state') ?? ''
+}
+
+/** Comes back as a person. @returns where the browser ends */
+export async function comeBackAs({ app }: Pick<TestApp, 'app'>, state: string, person: Anybody) {
+  return land(await app.inject(`/callback?${new URLSearchParams({ state, code: toCode(person) })}`))
+}
+
+/** Signs in, from /authorize to where the browser ends. */
+export async function signInAs(service: Pick<TestApp, 'app'>, provider: AnybodyProvider, person: Anybody) {
+  return comeBackAs(service, await begin(service, provider), person)
 }

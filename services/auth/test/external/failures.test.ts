@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type ExternalApp, land, openExternalApp } from './external-app.ts'
+import { OAUTH_STUBS } from './oauth-stubs.ts'
+import { OPENID_STUBS } from './openid-stubs.ts'
+import { CODE, type ProviderStub, play } from './provider-stub.ts'
+
+const STUBS = [...OPENID_STUBS, ...OAUTH_STUBS].map((stub) => [stub.name, stub] as const)
+const PKCE = { code_challenge: 'c'.repeat(43), code_challenge_method: 's256' }
+
+let service: ExternalApp
+beforeAll(async () => {
+  service = await openExternalApp()
+})
+afterAll(() => service.close())
+
+const callback = async (stub: ProviderStub, fields: Readonly<Record<string, string>>) => {
+  if (!stub.form) return service.comeBack(fields)
+  const payload = new URLSearchParams(fields).toString()
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  return land(await service.app.inject({ method: 'POST', url: '/callback', payload, headers }))
+}
+
+/** What the redirect tells, in query and fragment alike. */
+async function expectRefusal(
+  landing: Promise<Awaited<ReturnType<typeof callback>>>,
+  [error, error_code, error_description]: readonly [string, string, string],
+): Promise<void> {
+  const { status, query, fragment } = await landing
+  const told = { error, error_code, error_description }
+  expect([status, query, fragment]).toEqual([302, told, { ...told, sb: '' }])
+}
+
+const countUsers = async (): Promise<number> =>
+  (await service.deps.db.selectFrom('users').select('id').execute()).length
+
+/** The same person without an address, in whichever place the provider tells it. */
+function withoutEmail(stub: ProviderStub): ProviderStub {
+  const drop = (value: unknown): unknown => JSON.parse(JSON.stringify(value, dropEmails))
+  const { idToken, token } = stub
+  const resources = Object.entries(stub.resources).map(([url, { body, ...rest }]) => [
+    url,
+    { ...rest, body: drop(body) },
+  ])
+  return {
+    ...stub,
+    ...(idToken ? { idToken: { ...idToken, claims: { ...idToken.claims, email: undefined } } } : {}),
+    token: { ...token, answer: Object(drop(token.answer)) },
+    resources: Object.fromEntries(resources),
+  }
+}
+
+function dropEmails(name: string, value: unknown): unknown {
+  if (name === 'email' || name === 'emailAddress') return undefined
+  const isAddress = (entry: unknown): boolean =>
+    Object(entry).email !== undefined || Object(entry)['handle~'] !== undefined
+  // Lists of addresses; one of people, which Twitch answers, is none.
+  return Array.isArray(value) && value.some(isAddress) && Object(value[0]).login === undefined ? [] : value
+}
+
+describe.each(STUBS)('%s', (name, stub) => {
+  it('tells what the provider has refused', async () => {
+    const { state } = await service.begin(name)
+    const denial = { state, error: 'access_denied', error_description: 'The user said no' }
+    await expectRefusal(callback(stub, denial), ['access_denied', 'bad_oauth_callback', 'The user said no'])
+  })
+
+  it('takes no state that is wrong, used or too old', async () => {
+    service.answer(play(stub, service.clock))
+    const unusable = async (state: string) => {
+      const { status, url, query } = await callback(stub, { state, code: CODE })
+      expect([status, url.origin, url.hash]).toEqual([303, 'http://localhost:3000', ''])
+      return query.error_description
+    }
+    expect(await unusable('wrong')).toBe('OAuth state parameter is invalid')
+    const { state: implicit } = await service.begin(name)
+    await callback(stub, { state: implicit, code: CODE })
+    expect(await unusable(implicit)).toBe('OAuth state not found or expired')
+    const { state: pkce } = await service.begin(name, PKCE)
+    await callback(stub, { state: pkce, code: CODE })
+    expect(await unusable(pkce)).toBe('State has already been used')
+    const { state: old } = await service.begin(name)
+    service.clock.advance(300_000)
+    expect(await unusable(old)).toBe('OAuth state has expired')
+  })
+
+  it('makes no account without an address', async () => {
+    const nobody = withoutEmail(stub)
+    service.answer(play(nobody, service.clock))
+    await service.deps.db.deleteFrom('users').execute()
+    const { state } = await service.begin(name)
+    const told = ['server_error', 'unexpected_failure', 'Error getting user email from external provider'] as const
+    await expectRefusal(callback(stub, { state, code: CODE }), told)
+    expect(await countUsers()).toBe(0)
+  })
+
+  it('makes no account of an exchange that fails, whatever fails', async () => {
+    const told = ['server_error', 'unexpected_failure', 'Unable to exchange external code'] as const
+    for (const answer of [
+      { status: 400, body: { error: 'invalid_grant' } },
+      { status: 200, body: { ok: false, error: 'bad_verification_code' } },
+      { status: 200, body: 'error=bad_verification_code' },
+      { status: 200, body: [] },
+      { status: 302, headers: { location: 'http://127.0.0.1/' } },
+      { status: 500, body: '' },
+    ]) {
+      service.answer(() => answer)
+      const { state } = await service.begin(name)
+      await expectRefusal(callback(stub, { state, code: CODE }), told)
+    }
+    expect(await countUsers()).toBe(0)
+  })
+
+  it('makes no account of a profile that is none', async () => {
+    const token = { access_token: 'x', token_type: 'bearer', id_token: 'x.y.z' }
+    const told = ['server_error', 'unexpected_failure', 'Error getting user profile from external provider'] as const
+    for (const answer of [
+      { status: 200, body: {} },
+      { status: 200, body: 'no JSON' },
+      { status: 200, body: [] },
+      { status: 401, body: {} },
+    ]) {
+      service.answer((call) => (call === `POST ${stub.token.url}` ? { body: token } : answer))
+      const { state } = await service.begin(name)
+      await expectRefusal(callback(stub, { state, code: CODE }), told)
+    }
+    expect(await countUsers()).toBe(0)
+  })
+})
+
+describe('a provider that cannot be reached', () => {
+  it('costs nobody their account, and tells nothing of the network', async () => {
+    const gone = await openExternalApp()
+    const { state } = await gone.begin('github')
+    await gone.world.close()
+    const { query } = await gone.comeBack({ state, code: CODE })
+    expect(query).toEqual({
+      error: 'server_error',
+      error_code: 'unexpected_failure',
+      error_description: 'Unable to exchange external code',
+    })
+    await gone.close()
+  })
+})
+
+describe('spotify', () => {
+  const data = { id: 'ada', email: 'ada@spotify.example', display_name: 'Ada' }
+  const images = [
+    { url: 'small', width: 64, height: 64 },
+    { url: 'large', width: 300, height: 300 },
+    { url: 'unknown', width: null, height: null },
+  ]
+
+  it('verifies no address: a mail does, and then the account is there', async () => {
+    service.answer((call) =>
+      call === 'POST https://accounts.spotify.com/api/token'
+        ? { body: { access_token: 'x', token_type: 'Bearer', scope: 'user-read-email' } }
+        : { body: { ...data, images } },
+    )
+    const signIn = async () => service.comeBack({ state: (await service.begin('spotify')).state, code: CODE })
+    const refused = await signIn()
+    const mailed = 'Unverified email with spotify. A confirmation email has been sent to your spotify email'
+    expect(refused.query).toEqual({
+      error: 'access_denied',
+      error_code: 'provider_email_needs_verification',
+      error_description: mailed,
+    })
+    const { link } = await service.readMail(data.email)
+    // A second attempt sends no second mail so soon.
+    expect((await signIn()).query.error_description).toBe(mailed)
+    await service.idle()
+    expect(service.recipients().filter((to) => to === data.email)).toHaveLength(1)
+    const confirmed = await service.app.inject(`${link.pathname}${link.search}`)
+    expect(String(confirmed.headers.location)).toContain('#access_token=')
+    const { fragment } = await signIn()
+    const headers = { authorization: `Bearer ${fragment.access_token}` }
+    const user = (await service.app.inject({ url: '/user', headers })).json()
+    expect(user).toMatchObject({ email: data.email, identities: [{ provider: 'spotify' }] })
+    expect(user.user_metadata).toMatchObject({ name: 'Ada', picture: 'large', email_verified: false })
+  })
+})

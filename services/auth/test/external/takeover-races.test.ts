@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type MailApp, openMailApp } from '../mail-app.ts'
+import { createSignedIn } from '../signed-in.ts'
+import {
+  type Anybody,
+  type AnybodyStub,
+  beginLinking,
+  comeBackAs,
+  signInAs,
+  startAnybodyProvider,
+} from './anybody-provider.ts'
+
+let service: MailApp
+let stub: AnybodyStub
+beforeAll(async () => {
+  stub = await startAnybodyProvider()
+  service = await openMailApp({
+    ...stub.settings,
+    AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+    AUTH_SMTP_MAX_FREQUENCY: '0',
+    AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+  })
+})
+afterAll(async () => {
+  await service.close()
+  await stub.close()
+})
+
+let people = 0
+let own: Anybody & { readonly email: string }
+beforeEach(() => {
+  people += 1
+  own = { sub: `1${people}`, email: `racer${people}@example.com`, verified: true }
+})
+
+const owners = async (email: string) =>
+  (await service.deps.db.selectFrom('users').select('id').where('email', '=', email).execute()).map(({ id }) => id)
+
+const identitiesOf = (subject: string) =>
+  service.deps.db
+    .selectFrom('identities')
+    .select(['provider', 'user_id'])
+    .where('provider_id', '=', subject)
+    .orderBy('provider')
+    .execute()
+
+const ROUNDS = Array.from({ length: 5 }, (_value, round) => round)
+
+describe.each(ROUNDS)('at the same moment, round %i', () => {
+  it('one person comes by one provider many times: one account', async () => {
+    const landings = await Promise.all(Array.from({ length: 8 }, () => signInAs(service, 'keycloak', own)))
+    expect(landings.map(({ fragment }) => fragment.error_code)).toEqual(Array(8).fill(undefined))
+    const [owner, ...others] = await owners(own.email)
+    expect([others, await identitiesOf(own.sub)]).toEqual([[], [{ provider: 'keycloak', user_id: owner }]])
+  })
+
+  it('one person comes by two providers: one account with both', async () => {
+    const landings = await Promise.all([signInAs(service, 'keycloak', own), signInAs(service, 'gitlab', own)])
+    expect(landings.map(({ fragment }) => fragment.error_code)).toEqual([undefined, undefined])
+    const [owner, ...others] = await owners(own.email)
+    expect(others).toEqual([])
+    expect(await identitiesOf(own.sub)).toEqual([
+      { provider: 'gitlab', user_id: owner },
+      { provider: 'keycloak', user_id: owner },
+    ])
+  })
+
+  it('a stranger signs up with the address: their password opens nothing', async () => {
+    const password = 'the password of a stranger'
+    const [landing] = await Promise.all([
+      signInAs(service, 'keycloak', own),
+      service.post('/signup', { email: own.email, password }),
+      service.post('/signup', { email: own.email, password }),
+    ])
+    expect(landing.fragment.error_code).toBeUndefined()
+    expect(await owners(own.email)).toHaveLength(1)
+    const login = await service.post('/token?grant_type=password', { email: own.email, password })
+    expect(login.json().error_code).toBe('invalid_credentials')
+  })
+
+  it('a stranger comes with the same address, unverified: their identity is not in the account', async () => {
+    const stranger = { ...own, sub: `2${people}`, verified: false }
+    const [landing] = await Promise.all([
+      signInAs(service, 'keycloak', own),
+      signInAs(service, 'gitlab', stranger),
+      signInAs(service, 'gitlab', stranger),
+    ])
+    expect(landing.fragment.error_code).toBeUndefined()
+    const [owner] = await owners(own.email)
+    expect((await identitiesOf(own.sub)).map(({ user_id }) => user_id)).toEqual([owner])
+    expect((await identitiesOf(stranger.sub)).map(({ user_id }) => user_id)).not.toContain(owner)
+  })
+
+  it('two users link one identity, and its owner signs in by it: one has it', async () => {
+    const [first, second] = [await createSignedIn(service), await createSignedIn(service)]
+    const states = await Promise.all([first, second].map(({ headers }) => beginLinking(service, 'keycloak', headers)))
+    await Promise.all([...states.map((state) => comeBackAs(service, state, own)), signInAs(service, 'keycloak', own)])
+    expect(await identitiesOf(own.sub)).toHaveLength(1)
+  })
+})

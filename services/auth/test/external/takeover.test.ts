@@ -1,0 +1,290 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { OPERATOR } from '../forged-token.ts'
+import { type MailApp, openMailApp } from '../mail-app.ts'
+import { createSignedIn } from '../signed-in.ts'
+import { createSignedUp } from '../signed-up.ts'
+import {
+  type Anybody,
+  type AnybodyProvider,
+  type AnybodyStub,
+  begin,
+  beginLinking,
+  comeBackAs,
+  signInAs,
+  startAnybodyProvider,
+} from './anybody-provider.ts'
+
+let service: MailApp
+let stub: AnybodyStub
+beforeAll(async () => {
+  stub = await startAnybodyProvider()
+  service = await openMailApp({
+    ...stub.settings,
+    AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+    AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+    AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+    AUTH_SMTP_MAX_FREQUENCY: '0',
+    AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+    AUTH_EXTERNAL_KEYCLOAK_EMAIL_OPTIONAL: 'true',
+  })
+})
+afterAll(async () => {
+  await service.close()
+  await stub.close()
+})
+
+let people = 0
+let email = ''
+/** The account at a provider that is really the victim's. */
+let own: Anybody
+beforeEach(() => {
+  people += 1
+  email = `victim${people}@example.com`
+  own = { sub: `1${people}`, email, verified: true }
+})
+/** The attacker's account at a provider. */
+const attacker = (changes: Partial<Anybody> = {}): Anybody => ({
+  sub: `2${people}`,
+  email,
+  verified: false,
+  ...changes,
+})
+
+type Session = { readonly id: string; readonly user: Readonly<Record<string, unknown>>; readonly refreshToken: string }
+
+/** Whom a browser has landed as; undefined where it was refused. */
+async function whoIs(landing: ReturnType<typeof signInAs>): Promise<Session | undefined> {
+  const { fragment } = await landing
+  if (!fragment.access_token) return undefined
+  const headers = { authorization: `Bearer ${fragment.access_token}` }
+  const user = (await service.app.inject({ url: '/user', headers })).json()
+  return { id: user.id, user, refreshToken: fragment.refresh_token ?? '' }
+}
+
+const signIn = (provider: AnybodyProvider, person: Anybody) => whoIs(signInAs(service, provider, person))
+const refused = async (landing: ReturnType<typeof signInAs>) => (await landing).fragment.error_code
+
+const login = async (password: string) =>
+  (await service.post('/token?grant_type=password', { email, password })).json().error_code
+
+const signUp = (password: string) => service.post('/signup', { email, password, data: { role: 'mole' } })
+
+describe('somebody who has an account', () => {
+  it('keeps it from who only says to have their address', async () => {
+    const { user } = await createSignedUp(service.deps, { email })
+    expect(await refused(signInAs(service, 'keycloak', attacker()))).toBe('provider_email_needs_verification')
+    const identities = service.deps.db.selectFrom('identities').select('provider').where('user_id', '=', user.id)
+    expect(await identities.execute()).toEqual([{ provider: 'email' }])
+  })
+
+  it('keeps it from who lists their address beside a verified one', async () => {
+    const { user } = await createSignedUp(service.deps, { email })
+    const other = attacker({ email: `attacker${people}@example.com`, verified: true, others: [email] })
+    const session = await signIn('gitlab', other)
+    expect(session?.user).toMatchObject({ email: `attacker${people}@example.com` })
+    expect(session?.id).not.toBe(user.id)
+  })
+
+  it('keeps it from who has the same address, unverified, at another provider', async () => {
+    const victim = await signIn('keycloak', own)
+    expect(await refused(signInAs(service, 'gitlab', attacker()))).toBe('provider_email_needs_verification')
+    expect((await signIn('keycloak', own))?.user.identities).toHaveLength(1)
+    expect(victim?.user.email).toBe(email)
+  })
+
+  it('keeps it from who has the same number at another provider', async () => {
+    const victim = await signIn('keycloak', own)
+    const other = await signIn('gitlab', { ...own, email: `other${people}@example.com` })
+    expect(other?.id).not.toBe(victim?.id)
+  })
+
+  it.each([
+    ['a letter that folds to an ASCII one', (address: string) => address.replace('example', 'e\u212aample')],
+    ['a full-width at sign', (address: string) => address.replace('@', '\uff20')],
+    ['a trailing dot', (address: string) => `${address}.`],
+    ['space around it', (address: string) => ` ${address} `],
+    ['a NUL', (address: string) => `${address}\0`],
+  ])('keeps it from an address with %s', async (_name, disguise) => {
+    const { user } = await createSignedUp(service.deps, { email })
+    const session = await signIn('keycloak', attacker({ email: disguise(email), verified: true }))
+    expect(session?.id).not.toBe(user.id)
+    expect(session?.user.email ?? '').not.toBe(email)
+  })
+
+  it('keeps a ban, whoever comes by which provider', async () => {
+    const { user } = await createSignedUp(service.deps, { email, banned_until: new Date('2100-01-01') })
+    expect(await refused(signInAs(service, 'keycloak', own))).toBe('user_banned')
+    const identities = service.deps.db.selectFrom('identities').select('provider').where('user_id', '=', user.id)
+    expect(await identities.execute()).toEqual([{ provider: 'email' }])
+  })
+
+  it('is not found again by an identity that they have unlinked', async () => {
+    const person = await createSignedIn(service)
+    const strange = attacker({ email: `old${people}@example.com`, verified: true })
+    await comeBackAs(service, await beginLinking(service, 'keycloak', person.headers), strange)
+    const user = (await service.app.inject({ url: '/user', headers: person.headers })).json()
+    const [, linked] = user.identities
+    const url = `/user/identities/${linked.identity_id}`
+    expect((await service.app.inject({ method: 'DELETE', url, headers: person.headers })).statusCode).toBe(200)
+    expect((await signIn('keycloak', strange))?.id).not.toBe(person.user.id)
+  })
+
+  it('is not brought back by their provider once deleted', async () => {
+    const victim = await signIn('keycloak', own)
+    const payload = { should_soft_delete: true }
+    await service.app.inject({ method: 'DELETE', url: `/admin/users/${victim?.id}`, headers: OPERATOR, payload })
+    expect((await signIn('keycloak', own))?.id).not.toBe(victim?.id)
+  })
+})
+
+describe('somebody whose address a stranger has used before them', () => {
+  it('finds no password of the stranger', async () => {
+    await signUp('the password of a stranger')
+    const { token } = await service.readMail(email)
+    const victim = await signIn('keycloak', own)
+    expect(victim?.user).toMatchObject({ email, app_metadata: { providers: ['keycloak'] } })
+    expect(victim?.user.user_metadata).not.toHaveProperty('role')
+    expect(await login('the password of a stranger')).toBe('invalid_credentials')
+    const dead = await service.post('/verify', { type: 'signup', token_hash: token })
+    expect(dead.json().error_code).toBe('otp_expired')
+  })
+
+  it('finds no identity of the stranger', async () => {
+    expect(await refused(signInAs(service, 'gitlab', attacker()))).toBe('provider_email_needs_verification')
+    const victim = await signIn('keycloak', own)
+    expect(victim?.user).toMatchObject({ email, identities: [{ provider: 'keycloak' }] })
+    expect(await refused(signInAs(service, 'gitlab', attacker()))).toBe('provider_email_needs_verification')
+    expect((await signIn('keycloak', own))?.user.identities).toHaveLength(1)
+  })
+
+  it('finds no session, pending change or phone of the stranger', async () => {
+    const anonymous = (await service.post('/signup', {})).json()
+    const headers = { authorization: `Bearer ${anonymous.access_token}` }
+    expect(await refused(comeBackAs(service, await beginLinking(service, 'gitlab', headers), attacker()))).toBe(
+      'email_not_confirmed',
+    )
+    const payload = { phone: `1415777${1_000 + people}` }
+    await service.app.inject({ method: 'PUT', url: '/user', headers, payload })
+    const victim = await signIn('keycloak', own)
+    expect(victim?.user).toMatchObject({
+      email,
+      phone: '',
+      is_anonymous: false,
+      identities: [{ provider: 'keycloak' }],
+    })
+    expect(victim?.user).not.toHaveProperty('new_phone')
+    const refresh = await service.post('/token?grant_type=refresh_token', { refresh_token: anonymous.refresh_token })
+    expect(refresh.json().error_code).toBe('refresh_token_not_found')
+    const change = await service.app.inject({ method: 'PUT', url: '/user', headers, payload: { data: { a: 1 } } })
+    expect(change.json().error_code).toBe('session_not_found')
+  })
+
+  it('is confirmed by no other address that the stranger verifies later', async () => {
+    await signInAs(service, 'keycloak', attacker())
+    const mine = `attacker${people}@example.com`
+    const session = await signIn('keycloak', attacker({ email: mine, verified: true }))
+    expect(session?.user.email).toBe(mine)
+    expect((await signIn('gitlab', own))?.id).not.toBe(session?.id)
+  })
+
+  it('does not land in an account to which the stranger has linked their address', async () => {
+    const stranger = await createSignedIn(service)
+    const { status, fragment } = await comeBackAs(
+      service,
+      await beginLinking(service, 'gitlab', stranger.headers),
+      attacker(),
+    )
+    expect([status, Boolean(fragment.access_token)]).toEqual([302, true])
+    const victim = await signIn('keycloak', own)
+    expect(victim?.user).toMatchObject({ email, identities: [{ provider: 'keycloak' }] })
+    expect(victim?.id).not.toBe(stranger.user.id)
+  })
+
+  it('finds no one-time code of the stranger', async () => {
+    await service.post('/otp', { email })
+    const { code } = await service.readMail(email)
+    const victim = await signIn('keycloak', own)
+    expect(victim?.user.email).toBe(email)
+    const answer = await service.post('/verify', { type: 'email', email, token: code })
+    expect(answer.json().error_code).toBe('otp_expired')
+  })
+
+  it('is not let into the account of somebody who is known by a phone number', async () => {
+    const values = {
+      email,
+      phone: `1808777${1_000 + people}`,
+      email_confirmed_at: null,
+      phone_confirmed_at: new Date(),
+    }
+    const { user } = await createSignedUp(service.deps, values)
+    const victim = await signIn('keycloak', own)
+    expect(victim?.id).not.toBe(user.id)
+    const row = service.deps.db.selectFrom('users').select(['phone', 'email']).where('id', '=', user.id)
+    expect(await row.executeTakeFirst()).toEqual({ phone: values.phone, email })
+  })
+})
+
+describe('a flow', () => {
+  it('ends once, and a second browser that knows its state gets nothing', async () => {
+    const state = await begin(service, 'keycloak')
+    expect(await whoIs(comeBackAs(service, state, own))).toBeDefined()
+    const { status, query } = await comeBackAs(service, state, attacker({ email: 'x@example.com', verified: true }))
+    expect([status, query.error_code]).toEqual([303, 'bad_oauth_state'])
+  })
+
+  it('gives nothing to who has caught its code without the verifier', async () => {
+    const state = await begin(service, 'keycloak', { code_challenge: 'c'.repeat(43), code_challenge_method: 's256' })
+    const { query } = await comeBackAs(service, state, own)
+    const payload = { auth_code: query.code, code_verifier: 'guess'.repeat(10) }
+    const answer = await service.post('/token?grant_type=pkce', payload)
+    expect(answer.json().error_code).toBe('bad_code_verifier')
+  })
+
+  it('to link an identity ends with the session that began it', async () => {
+    const person = await createSignedIn(service)
+    const state = await beginLinking(service, 'keycloak', person.headers)
+    await service.app.inject({ method: 'POST', url: '/logout', headers: person.headers })
+    const { query } = await comeBackAs(service, state, attacker({ email: 'x@example.com', verified: true }))
+    expect(query.error_code).toBe('bad_oauth_state')
+  })
+
+  it('links no identity that is somebody else’s, and none for a target that its caller names', async () => {
+    const victim = await signIn('keycloak', own)
+    const stranger = await createSignedIn(service)
+    const linking = await beginLinking(service, 'keycloak', stranger.headers)
+    expect(await refused(comeBackAs(service, linking, own))).toBe('identity_already_exists')
+    const named = { linking_target_id: String(victim?.id), user_id: String(victim?.id), state: 'x' }
+    const session = await whoIs(
+      comeBackAs(
+        service,
+        await begin(service, 'gitlab', named),
+        attacker({ email: `y${people}@example.com`, verified: true }),
+      ),
+    )
+    expect(session?.id).not.toBe(victim?.id)
+  })
+
+  it('accepts an invitation for nobody but who was invited, and leaves it as it was', async () => {
+    await service.post('/invite', { email }, OPERATOR)
+    const { token } = await service.readMail(email)
+    const accept = async (person: Anybody) =>
+      comeBackAs(service, await begin(service, 'keycloak', { invite_token: token }), person)
+    const stranger = attacker({ email: 'somebody.else@example.com', verified: true })
+    const { query } = await accept(stranger)
+    expect(query.error_description).toBe('Invited email does not match emails from external provider')
+    const invited = await whoIs(accept({ ...own, verified: false }))
+    expect(invited?.user).toMatchObject({ email, identities: [{ provider: 'keycloak' }] })
+    expect(invited?.user.email_confirmed_at).toBeDefined()
+    const { statusCode, json } = await service.app.inject(`/authorize?provider=keycloak&invite_token=${token}`)
+    expect([statusCode, json().error_code]).toEqual([404, 'user_not_found'])
+  })
+
+  it('carries its session to no address that is not permitted', async () => {
+    const state = await begin(service, 'keycloak', { redirect_to: 'https://evil.example/' })
+    expect((await comeBackAs(service, state, own)).url.origin).toBe('http://localhost:3000')
+    const later = await begin(service, 'keycloak')
+    const evil = { referrer: 'https://evil.example/' }
+    await service.deps.db.updateTable('flow_state').set(evil).where('id', '=', later).execute()
+    expect((await comeBackAs(service, later, own)).url.origin).toBe('http://localhost:3000')
+  })
+})

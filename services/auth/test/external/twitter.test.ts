@@ -1,0 +1,145 @@
+import type { StubRequest } from '@trestle/testing/stub-provider.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { oauth1Header } from '../../src/oauth/oauth1-signature.ts'
+import {
+  type Answers,
+  clientId,
+  clientSecret,
+  type ExternalApp,
+  openExternalApp,
+  REDIRECT_URI,
+} from './external-app.ts'
+
+const API = 'https://api.twitter.com'
+const REQUEST_TOKEN = { token: 'request-token-of-twitter', secret: 'request-secret-of-twitter' }
+const ACCESS_TOKEN = { token: 'access-token-of-twitter', secret: 'access-secret-of-twitter' }
+const VERIFIER = 'verifier-of-twitter'
+const PROFILE = {
+  id_str: '783214',
+  email: 'ada@twitter.example',
+  name: 'Ada',
+  screen_name: 'ada',
+  profile_image_url_https: 'https://pbs.example/ada.png',
+}
+
+let service: ExternalApp
+beforeAll(async () => {
+  service = await openExternalApp()
+  service.answer(twitter())
+})
+afterAll(() => service.close())
+
+/** Checks a signature as a provider does: it makes its own of what it was asked, and compares. */
+function expectSigned(
+  { method, url, headers }: StubRequest,
+  token: { readonly token: string; readonly secret: string } | undefined,
+  extra: Readonly<Record<string, string>>,
+): void {
+  const given = String(headers.authorization)
+  const parameter = (name: string) => decodeURIComponent(new RegExp(`${name}="([^"]*)"`).exec(given)?.[1] ?? '')
+  const expected = oauth1Header({
+    method: method === 'POST' ? 'POST' : 'GET',
+    url,
+    consumer: { key: clientId('twitter'), secret: clientSecret('twitter') },
+    ...(token ? { token } : {}),
+    extra,
+    nonce: parameter('oauth_nonce'),
+    now: new Date(Number(parameter('oauth_timestamp')) * 1_000),
+  })
+  expect(given).toBe(expected)
+  expect(parameter('oauth_nonce')).toMatch(/^[0-9a-f]{32}$/)
+}
+
+const toForm = ({ token, secret }: typeof REQUEST_TOKEN, rest: Readonly<Record<string, string>>): string =>
+  new URLSearchParams({ oauth_token: token, oauth_token_secret: secret, ...rest }).toString()
+
+function twitter(changes: { readonly profile?: object; readonly confirmed?: string } = {}): Answers {
+  const { profile = PROFILE, confirmed = 'true' } = changes
+  return (call, request) => {
+    if (call === `POST ${API}/oauth/request_token`) {
+      const [, callback = ''] = /oauth_callback="([^"]*)"/.exec(String(request.headers.authorization)) ?? []
+      expect(decodeURIComponent(callback)).toMatch(/^http:\/\/localhost:8081\/callback\?state=[0-9a-f-]{36}$/)
+      expectSigned(request, undefined, { oauth_callback: decodeURIComponent(callback) })
+      return { body: toForm(REQUEST_TOKEN, { oauth_callback_confirmed: confirmed }) }
+    }
+    if (call === `POST ${API}/oauth/access_token`) {
+      expectSigned(request, REQUEST_TOKEN, { oauth_verifier: VERIFIER })
+      return { body: toForm(ACCESS_TOKEN, { user_id: '783214', screen_name: 'ada' }) }
+    }
+    if (call !== `GET ${API}/1.1/account/verify_credentials.json`) return { status: 404 }
+    expectSigned(request, ACCESS_TOKEN, {})
+    return { body: profile }
+  }
+}
+
+/** Goes to Twitter. The state does not stand in its address: it came with the request token. */
+async function begin(query: Readonly<Record<string, string>> = {}): Promise<string> {
+  const { url } = await service.begin('twitter', query)
+  expect(url.href).toBe(`${API}/oauth/authenticate?oauth_token=${REQUEST_TOKEN.token}`)
+  const { authorization } = service.world.requests.at(-1)?.headers ?? {}
+  return /state%3D([0-9a-f-]{36})/.exec(String(authorization))?.[1] ?? ''
+}
+
+const answer = { oauth_token: REQUEST_TOKEN.token, oauth_verifier: VERIFIER }
+
+describe('twitter', () => {
+  it('signs somebody in by three signed calls; scopes and further parameters are ignored', async () => {
+    const state = await begin({ scopes: 'tweet.read', prompt: 'x' })
+    const { status, fragment, url } = await service.comeBack({ state, ...answer })
+    expect([status, url.origin, REDIRECT_URI]).toEqual([302, 'http://localhost:3000', 'http://localhost:8081/callback'])
+    expect(fragment).toMatchObject({ provider: 'twitter', provider_token: ACCESS_TOKEN.token })
+    expect(fragment).not.toHaveProperty('provider_refresh_token')
+    const headers = { authorization: `Bearer ${fragment.access_token}` }
+    const user = (await service.app.inject({ url: '/user', headers })).json()
+    expect(user).toMatchObject({ email: PROFILE.email, app_metadata: { provider: 'twitter', providers: ['twitter'] } })
+    expect(user.identities[0]).toMatchObject({ id: '783214', provider: 'twitter' })
+    expect(user.user_metadata).toEqual({
+      iss: API,
+      sub: '783214',
+      name: 'Ada',
+      full_name: 'Ada',
+      email: PROFILE.email,
+      email_verified: true,
+      phone_verified: false,
+      picture: PROFILE.profile_image_url_https,
+      avatar_url: PROFILE.profile_image_url_https,
+      user_name: 'ada',
+      preferred_username: 'ada',
+      provider_id: '783214',
+    })
+  })
+
+  it('tells who has been refused, and takes no token but its own', async () => {
+    const denied = await service.comeBack({ state: await begin(), denied: REQUEST_TOKEN.token })
+    expect(denied.query).toMatchObject({ error: 'access_denied', error_code: 'bad_oauth_callback' })
+    const foreign = await service.comeBack({ state: await begin(), ...answer, oauth_token: 'of somebody else' })
+    expect(foreign.query).toEqual({
+      error: 'invalid_request',
+      error_code: 'bad_oauth_callback',
+      error_description: 'OAuth callback without the request token of this sign-in',
+    })
+    const silent = await service.comeBack({ state: await begin(), oauth_token: REQUEST_TOKEN.token })
+    expect(silent.query.error_code).toBe('bad_oauth_callback')
+  })
+
+  it('500: a provider that does not confirm where it returns to is not gone to', async () => {
+    service.answer(twitter({ confirmed: 'false' }))
+    const refused = await service.app.inject('/authorize?provider=twitter')
+    expect([refused.statusCode, refused.json()]).toEqual([
+      500,
+      expect.objectContaining({ error_code: 'unexpected_failure', msg: 'Unable to exchange external code' }),
+    ])
+    service.answer(twitter())
+  })
+
+  it('tells of a profile without an address, and of one that is none', async () => {
+    const { email: _email, ...nameless } = PROFILE
+    service.answer(twitter({ profile: { ...nameless, id_str: '1' } }))
+    const missing = await service.comeBack({ state: await begin(), ...answer })
+    expect(missing.query.error_description).toBe('Error getting user email from external provider')
+    service.answer(twitter({ profile: {} }))
+    const malformed = await service.comeBack({ state: await begin(), ...answer })
+    expect(malformed.query.error_description).toBe('Error getting user profile from external provider')
+    service.answer(twitter())
+  })
+})
