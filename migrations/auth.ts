@@ -22,6 +22,7 @@ import { signUpByKey } from './auth/0022-sign-up-by-key.ts'
 import { indexCleanUp } from './auth/0030-index-clean-up.ts'
 import { createUserDirectory } from './auth/0040-create-user-directory.ts'
 import { extendFlowState } from './auth/0041-extend-flow-state.ts'
+import { createCustomProviders } from './auth/0042-create-custom-providers.ts'
 import { createMfaChallenges } from './auth/0056-create-mfa-challenges.ts'
 import { createPromoteSession } from './auth/0057-create-promote-session.ts'
 import { throttleMfaSms } from './auth/0058-throttle-mfa-sms.ts'
@@ -55,6 +56,7 @@ export const authMigrations: MigrationSources = {
   '0030-index-clean-up': indexCleanUp,
   '0040-create-user-directory': createUserDirectory,
   '0041-extend-flow-state': extendFlowState,
+  '0042-create-custom-providers': createCustomProviders,
   '0056-create-mfa-challenges': createMfaChallenges,
   '0057-create-promote-session': createPromoteSession,
   '0058-throttle-mfa-sms': throttleMfaSms,

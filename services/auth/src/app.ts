@@ -14,6 +14,7 @@ import { notBuilt, notBuiltForAdmins } from './plugins/not-built.ts'
 import { rateLimit } from './plugins/rate-limit.ts'
 import { requireAdmin } from './plugins/require-admin.ts'
 import { adminAuditRoutes } from './routes/admin/audit.ts'
+import { customProvidersRoutes } from './routes/admin/custom-providers.ts'
 import { generateLinkRoutes } from './routes/admin/generate-link.ts'
 import { adminFactorsRoutes } from './routes/admin/users/factors.ts'
 import { adminPasskeysRoutes } from './routes/admin/users/passkeys.ts'
@@ -110,6 +111,7 @@ async function adminRoutes(admin: FastifyInstance): Promise<void> {
   await admin.register(noStore)
   await admin.register(requireAdmin)
   await admin.register(adminAuditRoutes)
+  await admin.register(customProvidersRoutes)
   await admin.register(generateLinkRoutes)
   await admin.register(adminUsersRoutes)
   await admin.register(adminFactorsRoutes)

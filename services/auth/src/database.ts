@@ -242,6 +242,16 @@ export interface SigningKeysTable {
   retire_at: Timestamp | null
 }
 
+/** A provider that an admin has added. */
+export interface CustomProvidersTable {
+  id: string
+  identifier: string
+  client_secret: SealedSecret
+  settings: JsonObject
+  created_at: Timestamp
+  updated_at: Timestamp
+}
+
 /** A job that a function has written, until it is moved on to the queue. */
 export interface OutboxTable {
   id: Generated<bigint>
@@ -267,5 +277,6 @@ export interface AuthDatabase {
   webauthn_credentials: WebauthnCredentialsTable
   webauthn_challenges: WebauthnChallengesTable
   signing_keys: SigningKeysTable
+  custom_oauth_providers: CustomProvidersTable
   outbox: OutboxTable
 }

@@ -37,3 +37,16 @@ export const inviteUnknown = defineError(404, 'user_not_found', 'User not found'
 export const inviteNotFound = defineError(404, 'invite_not_found', 'Invite not found')
 export const identityLinked = defineError(422, 'identity_already_exists', 'Identity is already linked')
 export const identityTaken = defineError(422, 'identity_already_exists', 'Identity is already linked to another user')
+
+export const customProviderNotFound = defineError(404, 'custom_provider_not_found', 'Custom OAuth provider not found')
+export const customProviderExists = defineError(409, 'conflict', 'A provider with this identifier already exists')
+export const customProviderChanged = defineError(
+  409,
+  'conflict',
+  'Somebody else has changed the provider at the same moment',
+)
+export const tooManyCustomProviders = defineError(
+  422,
+  'over_custom_provider_quota',
+  'Maximum number of custom providers reached',
+)

@@ -4,16 +4,17 @@ import { z } from 'zod'
 import { outboundFetch } from './outbound-fetch.ts'
 
 const endpoint = z.url({ protocol: /^https$/ })
-const metadataSchema = z.looseObject({
+/** What an issuer says of itself (OpenID Connect Discovery 1.0), as far as it is used here. */
+export const issuerMetadataSchema = z.object({
   issuer: z.string(),
   authorization_endpoint: endpoint,
   token_endpoint: endpoint,
   jwks_uri: endpoint,
   userinfo_endpoint: endpoint.optional(),
+  token_endpoint_auth_methods_supported: z.array(z.string()).optional(),
 })
 
-/** What an issuer says of itself (OpenID Connect Discovery 1.0), as far as it is used here. */
-export type IssuerMetadata = z.output<typeof metadataSchema>
+type IssuerMetadata = z.output<typeof issuerMetadataSchema>
 
 /**
  * Reads the metadata of an issuer that data names, so over https alone.
@@ -30,5 +31,5 @@ export async function discoverMetadata(
     discoveryUrl === undefined
       ? await discoveryRequest(expected, { [customFetch]: send })
       : await send(discoveryUrl, { method: 'GET', headers: { accept: 'application/json' } })
-  return metadataSchema.parse(await processDiscoveryResponse(expected, response))
+  return issuerMetadataSchema.parse(await processDiscoveryResponse(expected, response))
 }

@@ -1,6 +1,6 @@
 import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { customProvidersDisabled, oauthServerDisabled, samlDisabled } from '../errors.ts'
+import { oauthServerDisabled, samlDisabled } from '../errors.ts'
 
 /** What clients may ask for though it is not built: whatever the method, and everything below (contract 4.11 to 4.14). */
 const NOT_BUILT: Readonly<Record<string, ErrorFactory>> = {
@@ -11,7 +11,6 @@ const NOT_BUILT: Readonly<Record<string, ErrorFactory>> = {
 const NOT_BUILT_FOR_ADMINS: Readonly<Record<string, ErrorFactory>> = {
   '/admin/sso': samlDisabled,
   '/admin/oauth': oauthServerDisabled,
-  '/admin/custom-providers': customProvidersDisabled,
 }
 
 /** Says of features which a client may know that they are off, where an unknown path would say nothing. */

@@ -1,11 +1,25 @@
+import { CUSTOM_PREFIX } from '../custom-providers/custom-provider.ts'
+import { findCustomProvider } from '../custom-providers/custom-provider-repository.ts'
+import { defineCustomProvider } from '../custom-providers/define-custom-provider.ts'
 import type { AuthDeps } from '../deps.ts'
 import { builtInProviders } from '../oauth/built-in-providers.ts'
 import type { AnyConfiguredProvider } from '../oauth/configured-provider.ts'
+import { openSecret } from '../secrets/sealed-secret.ts'
 
-/** Finds a provider that people may sign in by: one of the fixed ones that the settings switch on. */
-export async function findProvider(
-  { config }: Pick<AuthDeps, 'config'>,
-  name: string,
-): Promise<AnyConfiguredProvider | undefined> {
-  return builtInProviders(config.external).find((provider) => provider.name === name)
+type Deps = Pick<AuthDeps, 'config' | 'db' | 'encryptionKeys'>
+
+/** Finds a provider that people may sign in by: a fixed one that the settings switch on, or one that an admin has added. */
+export async function findProvider(deps: Deps, name: string): Promise<AnyConfiguredProvider | undefined> {
+  const { external, server } = deps.config
+  if (!name.startsWith(CUSTOM_PREFIX)) return builtInProviders(external).find((provider) => provider.name === name)
+  const found = external.custom.enabled ? await findCustomProvider(deps.db, name) : undefined
+  if (!found?.settings.enabled) return undefined
+  const { id, identifier, settings } = found
+  const redirectUri = `${server.externalUrl.replace(/\/$/, '')}/callback`
+  return defineCustomProvider({
+    identifier,
+    settings,
+    secret: openSecret(deps.encryptionKeys, id, found.secret),
+    redirectUri,
+  })
 }

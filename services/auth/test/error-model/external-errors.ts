@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
+import { sql, type Transaction } from 'kysely'
+import { expect } from 'vitest'
+import type { AuthDatabase } from '../../src/database.ts'
 import {
   type Anybody,
   type AnybodyStub,
@@ -8,12 +11,24 @@ import {
   startAnybodyProvider,
   toCode,
 } from '../external/anybody-provider.ts'
+import { OPERATOR } from '../forged-token.ts'
 import type { MailApp } from '../mail-app.ts'
 import { createSignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, get, post, type Request, type World } from './error-case.ts'
 import { refused } from './request-errors.ts'
 import { signIn } from './session-errors.ts'
 
+const CUSTOM = { AUTH_CUSTOM_OAUTH_ENABLED: 'true', AUTH_CUSTOM_OAUTH_MAX_PROVIDERS: '1' }
+const OAUTH2 = {
+  provider_type: 'oauth2',
+  identifier: 'custom:one',
+  name: 'One',
+  client_id: 'client',
+  client_secret: 'secret',
+  authorization_url: 'https://idp.example.com/auth',
+  token_url: 'https://idp.example.com/token',
+  userinfo_url: 'https://idp.example.com/me',
+}
 const LINKING = { AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true' }
 let stub: Promise<AnybodyStub> | undefined
 let people = 0
@@ -231,6 +246,43 @@ export const externalErrors: ErrorCases = {
       { redirected: 'server_error' },
     ),
   ],
+  customProviderNotFound: [
+    {
+      raise: async (world, send) =>
+        send(await world.service(CUSTOM), { ...get('/admin/custom-providers/custom:gone'), headers: OPERATOR }),
+    },
+  ],
+  customProviderExists: [custom(async () => {})],
+  tooManyCustomProviders: [
+    custom(async ({ db }) => {
+      await db.updateTable('custom_oauth_providers').set({ identifier: 'custom:another' }).execute()
+    }),
+  ],
+  customProviderChanged: [
+    {
+      raise: async (world, send) => {
+        const service = await world.service({ ...CUSTOM, AUTH_CUSTOM_OAUTH_MAX_PROVIDERS: '0' })
+        const identifier = `custom:${randomUUID()}`
+        await service.app.inject(post('/admin/custom-providers', { ...OAUTH2, identifier }, OPERATOR))
+        const { db } = service.deps
+        // Somebody changes it while the request waits for the row.
+        return db
+          .transaction()
+          .execute(async (trx) => {
+            const changed = { updated_at: new Date('2100-01-01') }
+            await trx.updateTable('custom_oauth_providers').set(changed).where('identifier', '=', identifier).execute()
+            const url = `/admin/custom-providers/${identifier}`
+            // Asked now, not when somebody waits for the answer.
+            const answer = Promise.resolve(
+              send(service, { method: 'PUT', url, payload: { name: 'x' }, headers: OPERATOR }),
+            )
+            await expect.poll(() => isAwaited(trx), { timeout: 10_000 }).toBe(true)
+            return { answer }
+          })
+          .then(({ answer }) => answer)
+      },
+    },
+  ],
   manualLinkingDisabled: [
     {
       raise: async (world, send) => {
@@ -261,4 +313,24 @@ function linkedTwice(who: 'same' | 'another'): ErrorCase {
 async function brokenProvider(): Promise<Readonly<Record<string, string>>> {
   const broken = await startStubProvider(() => ({ body: 'no JSON' }))
   return { AUTH_EXTERNAL_KEYCLOAK_URL: broken.url }
+}
+
+/** What a second provider is told, after something has happened to the first. */
+function custom(happen: (deps: MailApp['deps']) => Promise<void>): ErrorCase {
+  return {
+    raise: async (world, send) => {
+      const service = await world.service(CUSTOM)
+      const create = post('/admin/custom-providers', OAUTH2, OPERATOR)
+      await service.app.inject(create)
+      await happen(service.deps)
+      return send(service, create)
+    },
+  }
+}
+
+/** Whether somebody waits for what a transaction holds. */
+async function isAwaited(trx: Transaction<AuthDatabase>): Promise<boolean> {
+  const { rows } =
+    await sql`SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))`.execute(trx)
+  return rows.length > 0
 }

@@ -1,0 +1,110 @@
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import type { AuthDatabase, CustomProvidersTable } from '../database.ts'
+import type { SealedSecret } from '../secrets/sealed-secret.ts'
+import type { Timestamp } from '../users/timestamp.ts'
+import { type CustomProviderSettings, customProviderSettings } from './custom-provider.ts'
+
+/** A provider that an admin has added. */
+export interface CustomProvider {
+  readonly id: string
+  readonly identifier: string
+  readonly secret: SealedSecret
+  readonly settings: CustomProviderSettings
+  readonly createdAt: Timestamp
+  readonly updatedAt: Timestamp
+}
+
+const LISTED_MAX = 1_000
+
+/** Lists the providers by identifier. */
+export async function listCustomProviders(
+  db: Kysely<AuthDatabase>,
+  type: string | undefined,
+): Promise<readonly CustomProvider[]> {
+  const query = db.selectFrom('custom_oauth_providers').selectAll().orderBy('identifier').limit(LISTED_MAX)
+  const rows = await (type === undefined ? query : query.where(sql`settings ->> 'provider_type'`, '=', type)).execute()
+  return rows.map(toCustomProvider)
+}
+
+/** Finds a provider by its identifier. */
+export async function findCustomProvider(
+  db: Kysely<AuthDatabase>,
+  identifier: string,
+): Promise<CustomProvider | undefined> {
+  const row = await db
+    .selectFrom('custom_oauth_providers')
+    .selectAll()
+    .where('identifier', '=', identifier)
+    .executeTakeFirst()
+  return row && toCustomProvider(row)
+}
+
+/**
+ * Counts the providers, with nobody adding one until the transaction ends.
+ * @param name of the table in this database
+ */
+export async function countLockedProviders(trx: Transaction<AuthDatabase>, name: string): Promise<number> {
+  await sql`SELECT pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(trx)
+  const { count } = await trx
+    .selectFrom('custom_oauth_providers')
+    .select((eb) => eb.fn.countAll<string>().as('count'))
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Adds a provider. */
+export async function insertCustomProvider(
+  trx: Transaction<AuthDatabase>,
+  provider: Pick<CustomProvider, 'id' | 'identifier' | 'secret' | 'settings'>,
+  at: Date,
+): Promise<CustomProvider> {
+  const { id, identifier, secret, settings } = provider
+  const row = await trx
+    .insertInto('custom_oauth_providers')
+    .values({ id, identifier, client_secret: secret, settings: { ...settings }, created_at: at, updated_at: at })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return toCustomProvider(row)
+}
+
+/** Changes a provider. Undefined when somebody has changed it since it was read. */
+export async function updateCustomProvider(
+  db: Kysely<AuthDatabase>,
+  { id, updatedAt }: Pick<CustomProvider, 'id' | 'updatedAt'>,
+  changed: Pick<CustomProvider, 'secret' | 'settings'>,
+  at: Date,
+): Promise<CustomProvider | undefined> {
+  const row = await db
+    .updateTable('custom_oauth_providers')
+    .set({
+      client_secret: changed.secret,
+      settings: { ...changed.settings },
+      // Later than before, though the clock may stand.
+      updated_at: sql<string>`greatest(${at}::timestamptz, updated_at + interval '1 microsecond')`,
+    })
+    .where('id', '=', id)
+    .where('updated_at', '=', updatedAt)
+    .returningAll()
+    .executeTakeFirst()
+  return row && toCustomProvider(row)
+}
+
+/** Removes a provider. False when there is none. */
+export async function deleteCustomProvider(db: Kysely<AuthDatabase>, identifier: string): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('custom_oauth_providers')
+    .where('identifier', '=', identifier)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
+function toCustomProvider(row: Selectable<CustomProvidersTable>): CustomProvider {
+  return {
+    id: row.id,
+    identifier: row.identifier,
+    secret: row.client_secret,
+    settings: customProviderSettings.parse(row.settings),
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}

@@ -1,0 +1,114 @@
+import { z } from 'zod'
+import type { ConfiguredProvider } from '../oauth/configured-provider.ts'
+import type { IdTokenClaims } from '../oauth/id-token.ts'
+import type { ExternalProfile, OAuth2Provider, ProviderApi } from '../oauth/provider.ts'
+import type { AttributeMapping, CustomProviderSettings } from './custom-provider.ts'
+
+type Oidc = Extract<CustomProviderSettings, { provider_type: 'oidc' }>
+type Claims = Readonly<Record<string, unknown>>
+
+export interface CustomAccount {
+  readonly identifier: string
+  readonly settings: CustomProviderSettings
+  readonly secret: string
+  /** The service's own /callback: an admin cannot send codes elsewhere. */
+  readonly redirectUri: string
+}
+
+/** A custom provider in the form of a fixed one. Its addresses are data: they are called over https alone. */
+export function defineCustomProvider(account: CustomAccount): ConfiguredProvider<OAuth2Provider> {
+  const { identifier, settings, secret, redirectUri } = account
+  return {
+    name: identifier,
+    provider: settings.provider_type === 'oidc' ? defineOidc(settings) : defineOAuth2(settings),
+    account: { clientId: settings.client_id, secret, redirectUri, baseUrl: '' },
+    clientIds: [settings.client_id, ...settings.acceptable_client_ids],
+    emailOptional: settings.email_optional,
+    checksNonce: !settings.skip_nonce_check,
+    origin: 'data',
+  }
+}
+
+const common = ({ scopes, pkce_enabled: usesPkce, authorization_params: authorizeParams }: CustomProviderSettings) =>
+  ({ protocol: 'oauth2', scopes, takesScopes: true, usesPkce, authorizeParams }) as const
+
+function defineOAuth2(settings: Exclude<CustomProviderSettings, Oidc>): OAuth2Provider {
+  return {
+    ...common(settings),
+    issuer: new URL(settings.userinfo_url).origin,
+    authorizeUrl: settings.authorization_url,
+    tokenUrl: settings.token_url,
+    clientAuth: 'basic-or-post',
+    identify: async ({ get }) => toProfile(settings, await get(settings.userinfo_url, claimsSchema)),
+  }
+}
+
+function defineOidc(settings: Oidc): OAuth2Provider {
+  const { discovery_document: metadata } = settings
+  const takesBasic = metadata.token_endpoint_auth_methods_supported?.includes('client_secret_basic') ?? true
+  return {
+    ...common(settings),
+    issuer: metadata.issuer,
+    authorizeUrl: metadata.authorization_endpoint,
+    tokenUrl: metadata.token_endpoint,
+    clientAuth: takesBasic ? 'basic-or-post' : 'post',
+    idTokens: {
+      keysOf: (issuer) => (issuer === metadata.issuer ? { jwksUrl: metadata.jwks_uri, origin: 'data' } : undefined),
+      nonce: 'checked',
+      readProfile: (claims) => toProfile(settings, claims),
+    },
+    identify: async (api) => toProfile(settings, await readClaims(settings, api)),
+  }
+}
+
+/** The id_token says who it is; what it leaves out, the address above all, the provider is asked for. */
+async function readClaims(settings: Oidc, { get, idTokenClaims }: ProviderApi): Promise<IdTokenClaims> {
+  const claims = await idTokenClaims()
+  const { userinfo_endpoint: userinfo } = settings.discovery_document
+  if (userinfo === undefined || attribute(settings.attribute_mapping, claims, 'email') !== undefined) return claims
+  const told = await get(userinfo, claimsSchema)
+  // OpenID Connect Core, section 5.3.2: else it may be about somebody else.
+  if (told.sub !== claims.sub) throw new Error('the profile is of another person than the id_token')
+  return { ...told, ...claims }
+}
+
+const claimsSchema = z.record(z.string(), z.unknown())
+
+function toProfile(settings: CustomProviderSettings, claims: Claims): ExternalProfile {
+  const read = (name: keyof AttributeMapping) => attribute(settings.attribute_mapping, claims, name)
+  const kept = settings.custom_claims_allowlist.filter((name) => Object.hasOwn(claims, name))
+  return {
+    subject: read('sub') ?? '',
+    emails: [{ email: read('email'), isVerified: read('email_verified') === 'true' }],
+    name: read('name'),
+    fullName: read('full_name'),
+    picture: read('picture'),
+    avatarUrl: read('avatar_url'),
+    userName: read('user_name'),
+    preferredUsername: read('preferred_username'),
+    nickname: read('nickname'),
+    customClaims: Object.fromEntries(kept.map((name) => [name, claims[name]])),
+  }
+}
+
+/** An attribute as text; a number or a flag is one too. */
+function attribute(mapping: AttributeMapping, claims: Claims, name: keyof AttributeMapping): string | undefined {
+  const source = mapping[name] ?? name
+  const value = source.startsWith('/') ? resolvePointer(claims, source) : claims[source]
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    ? String(value)
+    : undefined
+}
+
+/** RFC 6901. */
+function resolvePointer(document: unknown, pointer: string): unknown {
+  const steps = pointer
+    .slice(1)
+    .split('/')
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+  return steps.reduce<unknown>(
+    (value, step) =>
+      typeof value === 'object' && value !== null && Object.hasOwn(value, step) ? Reflect.get(value, step) : undefined,
+    document,
+  )
+}

@@ -1,0 +1,296 @@
+import { createHash } from 'node:crypto'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { land } from '../../../test/external/external-app.ts'
+import { ISSUER, type OpenIdServer, startOpenIdServer } from '../../../test/external/openid-server.ts'
+import { forgeBearer, OPERATOR } from '../../../test/forged-token.ts'
+import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
+import { REFUSED_HOSTS } from '../../../test/refused-addresses.ts'
+
+let openId: OpenIdServer
+let service: MailApp
+beforeAll(async () => {
+  openId = await startOpenIdServer()
+  const settings = { AUTH_CUSTOM_OAUTH_ENABLED: 'true', AUTH_CUSTOM_OAUTH_MAX_PROVIDERS: '3', AUTH_DB_NAMESPACE: 'app' }
+  service = await openMailApp(settings, { replace: openId.replace })
+})
+afterAll(async () => {
+  await service.close()
+  await openId.stop()
+})
+beforeEach(() => service.deps.db.deleteFrom('custom_oauth_providers').execute())
+
+const ask = async (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path = '', payload?: object, headers = OPERATOR) => {
+  const url = `/admin/custom-providers${path}`
+  const answer = await service.app.inject({ method, url, headers, ...(payload ? { payload } : {}) })
+  return { status: answer.statusCode, body: answer.body === '' ? undefined : answer.json() }
+}
+
+const SECRET = 'a secret of the company'
+const oidc = (changes: object = {}) => ({
+  provider_type: 'oidc',
+  identifier: 'custom:company',
+  name: 'Company',
+  client_id: 'company-client',
+  client_secret: SECRET,
+  issuer: ISSUER,
+  ...changes,
+})
+const oauth2 = (changes: object = {}) => ({
+  provider_type: 'oauth2',
+  identifier: 'custom:old',
+  name: 'Old',
+  client_id: 'old-client',
+  client_secret: SECRET,
+  authorization_url: `${ISSUER}/protocol/openid-connect/auth?tenant=1`,
+  token_url: `${ISSUER}/protocol/openid-connect/token`,
+  userinfo_url: `${ISSUER}/protocol/openid-connect/userinfo`,
+  attribute_mapping: {
+    sub: '/account/id',
+    email: 'mail',
+    email_verified: 'mail_checked',
+    nickname: '/account/nick~1name',
+  },
+  custom_claims_allowlist: ['groups'],
+  scopes: ['profile'],
+  pkce_enabled: false,
+  authorization_params: { audience: 'people' },
+  ...changes,
+})
+
+let people = 0
+/** Signs in as a browser does, all the way. */
+async function signIn(provider: string, query: Readonly<Record<string, string>> = {}) {
+  const started = await service.app.inject(`/authorize?${new URLSearchParams({ provider, ...query })}`)
+  const authorize = new URL(String(started.headers.location))
+  const { pathname, search } = await openId.agree(authorize)
+  return { authorize, ...land(await service.app.inject(`${pathname}${search}`)) }
+}
+
+const newPerson = () => {
+  people += 1
+  return {
+    sub: `person-${people}`,
+    email: `custom${people}@example.com`,
+    email_verified: true,
+    name: 'Ada',
+    iss: ISSUER,
+  }
+}
+
+describe('POST /admin/custom-providers', () => {
+  it('201: adds an OpenID provider, with what its issuer says; the secret is told to nobody', async () => {
+    const { status, body } = await ask('POST', '', oidc())
+    const defaults = {
+      acceptable_client_ids: [],
+      scopes: ['openid', 'email', 'profile'],
+      custom_claims_allowlist: [],
+      pkce_enabled: true,
+      enabled: true,
+      email_optional: false,
+      skip_nonce_check: false,
+      attribute_mapping: {},
+      authorization_params: {},
+    }
+    const { client_secret: _secret, ...shown } = oidc()
+    expect({ status, body }).toEqual({
+      status: 201,
+      body: {
+        id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        ...shown,
+        ...defaults,
+        discovery_document: expect.objectContaining({ issuer: ISSUER, jwks_uri: expect.stringMatching(/certs$/) }),
+        created_at: expect.any(String),
+        updated_at: expect.any(String),
+      },
+    })
+    expect(await ask('GET')).toEqual({ status: 200, body: { providers: [body] } })
+    expect(await ask('GET', '?type=oauth2')).toEqual({ status: 200, body: { providers: [] } })
+    expect(await ask('GET', '/custom:company')).toEqual({ status: 200, body })
+    const { rows } = await sql<{
+      text: string
+    }>`SELECT t::text AS text FROM ${sql.table('custom_oauth_providers')} t`.execute(service.deps.db)
+    expect(rows[0]?.text).not.toContain(SECRET)
+  })
+
+  it.each([
+    [{ identifier: 'company' }, /^identifier: must be custom:/],
+    [{ identifier: 'custom:Big' }, /^identifier: /],
+    [{ client_secret: '' }, /^client_secret: /],
+    [{ issuer: 'http://idp.example.com' }, /^issuer: must be an https URL/],
+    [{ issuer: 'https://user@idp.example.com' }, /^issuer: may have neither/],
+    [{ issuer: undefined }, /^issuer is required/],
+    [{ token_url: `${ISSUER}/t` }, /^token_url is not for providers of the type oidc/],
+    [{ issuer: `${ISSUER}/other` }, /^The discovery document of the issuer cannot be read/],
+    [
+      { issuer: 'https://other.example.com', discovery_url: `${ISSUER}/.well-known/openid-configuration` },
+      /of another issuer$/,
+    ],
+  ])('400: %o', async (changes, msg) => {
+    const { status, body } = await ask('POST', '', oidc(changes))
+    expect({ status, body }).toEqual({
+      status: 400,
+      body: { code: 400, error_code: 'validation_failed', msg: expect.stringMatching(msg) },
+    })
+    expect((await ask('GET')).body).toEqual({ providers: [] })
+  })
+
+  it('400: an oauth2 provider without its addresses, or with an issuer', async () => {
+    expect((await ask('POST', '', oauth2({ token_url: undefined }))).body.msg).toMatch(/^token_url: /)
+    expect((await ask('POST', '', oauth2({ issuer: ISSUER }))).body.msg).toBe(
+      'issuer is not for providers of the type oauth2',
+    )
+  })
+
+  it('400: no address that must not be called, however it is written', async () => {
+    const hosts = REFUSED_HOSTS.filter(
+      (host) => !host.includes('@') && !host.includes('example') && host !== 'localhost.',
+    )
+    for (const host of hosts) {
+      const { body } = await ask('POST', '', oauth2({ userinfo_url: `https://${host}/me` }))
+      expect([host, body.msg]).toEqual([
+        host,
+        expect.stringMatching(/^userinfo_url(: | is an address that this service)/),
+      ])
+    }
+    expect(hosts.length).toBeGreaterThan(200)
+    const loopback = await ask('POST', '', oauth2({ token_url: 'https://127.0.0.1:8443/token' }))
+    expect(loopback.body.msg).toBe('token_url is an address that this service may not call')
+  })
+
+  it('409 and 422: one of a name, and no more than the setting permits, also at the same moment', async () => {
+    const same = await Promise.all([1, 2].map(() => ask('POST', '', oauth2())))
+    expect(same.map(({ status }) => status).sort()).toEqual([201, 409])
+    const many = await Promise.all([1, 2, 3, 4].map((n) => ask('POST', '', oauth2({ identifier: `custom:n${n}` }))))
+    expect(many.map(({ status }) => status).sort()).toEqual([201, 201, 422, 422])
+    expect(many.find(({ status }) => status === 422)?.body.error_code).toBe('over_custom_provider_quota')
+  })
+
+  it('401 and 403: for admins alone', async () => {
+    expect((await service.app.inject('/admin/custom-providers')).statusCode).toBe(401)
+    const person = { authorization: forgeBearer({ role: 'authenticated' }) }
+    expect((await ask('GET', '', undefined, person)).status).toBe(403)
+  })
+})
+
+describe('PUT and DELETE /admin/custom-providers/{identifier}', () => {
+  it('200: changes what is given; another issuer has to speak for itself', async () => {
+    const created = (await ask('POST', '', oidc())).body
+    const { status, body } = await ask('PUT', '/custom:company', { name: 'New', enabled: false, scopes: ['openid'] })
+    const changed = { name: 'New', enabled: false, scopes: ['openid'], updated_at: body.updated_at }
+    expect({ status, body }).toEqual({ status: 200, body: { ...created, ...changed } })
+    const moved = await ask('PUT', '/custom:company', { issuer: 'https://other.example.com' })
+    expect([moved.status, (await ask('GET', '/custom:company')).body]).toEqual([400, body])
+  })
+
+  it('409: of two changes at the same moment one is told, or both are made one after the other', async () => {
+    await ask('POST', '', oauth2())
+    const names = ['A', 'B', 'C', 'D']
+    const answers = await Promise.all(names.map((name) => ask('PUT', '/custom:old', { name })))
+    expect(answers.every(({ status }) => status === 200 || status === 409)).toBe(true)
+    expect(answers.some(({ status }) => status === 200)).toBe(true)
+  })
+
+  it('204 and 404: takes one away, once; a fixed provider is none', async () => {
+    await ask('POST', '', oauth2())
+    expect(await ask('DELETE', '/custom:old')).toEqual({ status: 204, body: undefined })
+    for (const [method, path] of [
+      ['DELETE', '/custom:old'],
+      ['GET', '/custom:old'],
+      ['PUT', '/google'],
+    ] as const) {
+      const { status, body } = await ask(method, path, method === 'PUT' ? {} : undefined)
+      expect([status, body.error_code]).toEqual([404, 'custom_provider_not_found'])
+    }
+  })
+})
+
+describe('a sign-in at a custom provider', () => {
+  it('goes by its metadata, with PKCE towards it; the id_token is verified', async () => {
+    await ask('POST', '', oidc({ acceptable_client_ids: ['company-app'] }))
+    openId.person = newPerson()
+    const { authorize, fragment } = await signIn('custom:company', { scopes: 'groups', login_hint: 'ada' })
+    expect(authorize.origin).toBe(ISSUER)
+    expect(Object.fromEntries(authorize.searchParams)).toMatchObject({
+      client_id: 'company-client',
+      redirect_uri: 'http://localhost:8081/callback',
+      scope: 'openid email profile groups',
+      code_challenge_method: 'S256',
+      login_hint: 'ada',
+    })
+    expect(fragment).toMatchObject({ provider: 'custom:company' })
+    const claims = { ...openId.person, aud: 'company-app' }
+    const nonce = 'nonce'
+    const id_token = await openId.sign({ ...claims, nonce: createHash('sha256').update(nonce).digest('hex') })
+    const granted = await service.post('/token?grant_type=id_token', { provider: 'custom:company', id_token, nonce })
+    expect(granted.json().user).toMatchObject({
+      email: openId.person.email,
+      app_metadata: { provider: 'custom:company' },
+      identities: [{ provider: 'custom:company', id: openId.person.sub }],
+    })
+    openId.person = { ...newPerson(), iss: 'https://evil.example' }
+    expect((await signIn('custom:company')).query.error_description).toMatch(/user profile from external provider$/)
+  })
+
+  it('asks for a profile where the id_token tells no address, and believes none of another person', async () => {
+    await ask('POST', '', oidc({ attribute_mapping: { email: 'mail' }, custom_claims_allowlist: ['groups'] }))
+    const person = newPerson()
+    openId.person = person
+    const without = await signIn('custom:company')
+    expect(without.query.error_description).toBe('Error getting user email from external provider')
+    openId.person = { ...person, mail: person.email, groups: ['staff'] }
+    const { fragment } = await signIn('custom:company')
+    const headers = { authorization: `Bearer ${fragment.access_token}` }
+    const user = (await service.app.inject({ url: '/user', headers })).json()
+    expect(user).toMatchObject({ email: person.email, user_metadata: { custom_claims: { groups: ['staff'] } } })
+  })
+
+  it('reads a profile as the mapping says, where the provider speaks no OpenID', async () => {
+    await ask('POST', '', oauth2())
+    const person = newPerson()
+    openId.person = {
+      account: { id: people, 'nick/name': 'Countess' },
+      mail: person.email,
+      mail_checked: true,
+      groups: ['x'],
+    }
+    const { authorize, fragment } = await signIn('custom:old')
+    expect(Object.fromEntries(authorize.searchParams)).toEqual({
+      tenant: '1',
+      audience: 'people',
+      client_id: 'old-client',
+      redirect_uri: 'http://localhost:8081/callback',
+      response_type: 'code',
+      scope: 'profile',
+      state: expect.any(String),
+    })
+    const headers = { authorization: `Bearer ${fragment.access_token}` }
+    const user = (await service.app.inject({ url: '/user', headers })).json()
+    expect(user.identities).toMatchObject([
+      {
+        provider: 'custom:old',
+        id: String(people),
+        identity_data: {
+          email: person.email,
+          email_verified: true,
+          nickname: 'Countess',
+          custom_claims: { groups: ['x'] },
+        },
+      },
+    ])
+  })
+
+  it('is not to be had while the provider is switched off, gone, or all of them are', async () => {
+    await ask('POST', '', oidc())
+    openId.person = newPerson()
+    await ask('PUT', '/custom:company', { enabled: false })
+    const refused = await service.app.inject('/authorize?provider=custom:company')
+    expect([refused.statusCode, refused.json().msg]).toEqual([400, 'Unsupported provider: provider is not enabled'])
+    await ask('PUT', '/custom:company', { enabled: true })
+    const started = await service.app.inject('/authorize?provider=custom:company')
+    await ask('DELETE', '/custom:company')
+    const back = await openId.agree(new URL(String(started.headers.location)))
+    const { query } = land(await service.app.inject(`${back.pathname}${back.search}`))
+    expect(query.error_code).toBe('oauth_provider_not_supported')
+  })
+})

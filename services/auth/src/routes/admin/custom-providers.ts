@@ -1,0 +1,91 @@
+import type { FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { customProviderChanges, newCustomProvider } from '../../custom-providers/custom-provider.ts'
+import { listCustomProviders } from '../../custom-providers/custom-provider-repository.ts'
+import { customProviderView, toCustomProviderView } from '../../custom-providers/custom-provider-view.ts'
+import { errorSchema } from '../../error-envelope.ts'
+import { customProvidersDisabled, validationFailed } from '../../errors.ts'
+import {
+  changeCustomProvider,
+  createCustomProvider,
+  getCustomProvider,
+  removeCustomProvider,
+} from '../../use-cases/manage-custom-provider.ts'
+
+const params = z.object({ identifier: z.string() })
+const errors = { '4xx': errorSchema, '5xx': errorSchema } as const
+
+/** `/admin/custom-providers`: providers that operators add while the service runs. */
+export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  app.addHook('onRequest', (_request, _reply, done) => {
+    done(deps.config.external.custom.enabled ? undefined : customProvidersDisabled())
+  })
+
+  app.get(
+    '/admin/custom-providers',
+    {
+      schema: {
+        summary: 'Providers that admins have added',
+        querystring: z.object({ type: z.string().optional().meta({ description: 'oauth2 or oidc' }) }),
+        response: { 200: z.object({ providers: z.array(customProviderView) }), ...errors },
+      },
+    },
+    async ({ query }) => ({
+      providers: (await listCustomProviders(deps.db, query.type)).map(toCustomProviderView),
+    }),
+  )
+
+  app.post(
+    '/admin/custom-providers',
+    {
+      schema: {
+        summary: 'Add a provider: its addresses, or the issuer whose metadata name them',
+        body: newCustomProvider,
+        response: { 201: customProviderView, ...errors },
+      },
+      attachValidation: true,
+    },
+    async (request, reply) => {
+      requireValid(request)
+      return reply.code(201).send(toCustomProviderView(await createCustomProvider(deps, request.body)))
+    },
+  )
+
+  app.get(
+    '/admin/custom-providers/:identifier',
+    { schema: { summary: 'One of them', params, response: { 200: customProviderView, ...errors } } },
+    async (request) => toCustomProviderView(await getCustomProvider(deps, request.params.identifier)),
+  )
+
+  app.put(
+    '/admin/custom-providers/:identifier',
+    {
+      schema: {
+        summary: 'Change one; what is not given stays',
+        params,
+        body: customProviderChanges,
+        response: { 200: customProviderView, ...errors },
+      },
+    },
+    async (request) => toCustomProviderView(await changeCustomProvider(deps, request.params.identifier, request.body)),
+  )
+
+  app.delete(
+    '/admin/custom-providers/:identifier',
+    { schema: { summary: 'Take one away', params, response: { 204: z.undefined(), ...errors } } },
+    async (request, reply) => {
+      await removeCustomProvider(deps, request.params.identifier)
+      return reply.code(204).send()
+    },
+  )
+}
+
+/** Most members are texts with rules of their own, so that what is wrong is named. @throws validationFailed */
+function requireValid({ validationError }: FastifyRequest): void {
+  if (!validationError) return
+  const [issue] = validationError.validation ?? []
+  const place = issue?.instancePath.slice(1).replaceAll('/', '.')
+  throw validationFailed({ message: `${place ? `${place}: ` : ''}${issue?.message ?? 'The body is not valid'}` })
+}

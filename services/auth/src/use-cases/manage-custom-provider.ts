@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto'
+import type { z } from 'zod'
+import {
+  type CustomProviderSettings,
+  type customProviderChanges,
+  customProviderSettings,
+  type newCustomProvider,
+} from '../custom-providers/custom-provider.ts'
+import {
+  type CustomProvider,
+  countLockedProviders,
+  deleteCustomProvider,
+  findCustomProvider,
+  insertCustomProvider,
+  updateCustomProvider,
+} from '../custom-providers/custom-provider-repository.ts'
+import type { AuthDeps } from '../deps.ts'
+import { validationFailed } from '../errors.ts'
+import {
+  customProviderChanged,
+  customProviderExists,
+  customProviderNotFound,
+  tooManyCustomProviders,
+} from '../external-errors.ts'
+import { describeFailure } from '../oauth/describe-failure.ts'
+import { discoverMetadata } from '../oauth/discovery.ts'
+import { sealSecret } from '../secrets/sealed-secret.ts'
+
+const NONCE_BYTES = 12
+const ADDRESSES = ['issuer', 'discovery_url', 'authorization_url', 'token_url', 'userinfo_url'] as const
+const FOR_OIDC = ['issuer', 'discovery_url'] as const
+const FOR_OAUTH2 = ['authorization_url', 'token_url', 'userinfo_url'] as const
+
+type Wanted = z.output<typeof customProviderChanges>
+
+/** Adds a provider (contract 4.14). @throws validationFailed, customProviderExists, tooManyCustomProviders */
+export async function createCustomProvider(
+  deps: AuthDeps,
+  { identifier, client_secret: secret, ...wanted }: z.output<typeof newCustomProvider>,
+): Promise<CustomProvider> {
+  const settings = await complete(deps, wanted)
+  const id = randomUUID()
+  const sealed = sealSecret(deps.encryptionKeys, id, secret, deps.randomBytes(NONCE_BYTES))
+  const { providersMax } = deps.config.external.custom
+  const { names, db } = deps
+  return db.transaction().execute(async (trx) => {
+    const count = await countLockedProviders(trx, `${names.schema}.${names.prefix}custom_oauth_providers`)
+    if (await findCustomProvider(trx, identifier)) throw customProviderExists()
+    if (providersMax > 0 && count >= providersMax) throw tooManyCustomProviders()
+    return insertCustomProvider(trx, { id, identifier, secret: sealed, settings }, deps.now())
+  })
+}
+
+/**
+ * Changes a provider; what is not given stays. Kind and identifier stay for good: identities name the one, and mean what the
+ * other has said. @throws validationFailed, customProviderNotFound, customProviderChanged
+ */
+export async function changeCustomProvider(
+  deps: AuthDeps,
+  identifier: string,
+  { client_secret: secret, ...wanted }: Wanted,
+): Promise<CustomProvider> {
+  const found = await getCustomProvider(deps, identifier)
+  const { discovery_document: _document, ...stored } = { discovery_document: undefined, ...found.settings }
+  const settings = await complete(deps, { ...stored, ...withoutAbsent(wanted) })
+  const sealed =
+    secret === undefined
+      ? found.secret
+      : sealSecret(deps.encryptionKeys, found.id, secret, deps.randomBytes(NONCE_BYTES))
+  const changed = await updateCustomProvider(deps.db, found, { secret: sealed, settings }, deps.now())
+  if (!changed) throw customProviderChanged()
+  return changed
+}
+
+/** @throws customProviderNotFound */
+export async function getCustomProvider({ db }: Pick<AuthDeps, 'db'>, identifier: string): Promise<CustomProvider> {
+  const found = await findCustomProvider(db, identifier)
+  if (!found) throw customProviderNotFound()
+  return found
+}
+
+/** Takes a provider away. The identities that came by it stay, and sign nobody in. @throws customProviderNotFound */
+export async function removeCustomProvider({ db }: Pick<AuthDeps, 'db'>, identifier: string): Promise<void> {
+  if (!(await deleteCustomProvider(db, identifier))) throw customProviderNotFound()
+}
+
+/** Checks what one kind of provider needs, and asks an OpenID provider for its metadata. @throws validationFailed */
+async function complete(
+  deps: AuthDeps,
+  wanted: Wanted & { readonly provider_type: CustomProviderSettings['provider_type'] },
+): Promise<CustomProviderSettings> {
+  const { provider_type: type } = wanted
+  const foreign = (type === 'oidc' ? FOR_OAUTH2 : FOR_OIDC).find((name) => wanted[name] !== undefined)
+  if (foreign) throw refuse(`${foreign} is not for providers of the type ${type}`)
+  for (const name of ADDRESSES) {
+    const url = wanted[name]
+    if (url === undefined || deps.outbound.mayCall({ url, origin: 'data' })) continue
+    throw refuse(`${name} is an address that this service may not call`)
+  }
+  const parsed = customProviderSettings.safeParse(type === 'oidc' ? await withMetadata(deps, wanted) : wanted)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  throw refuse(`${issue?.path.join('.')}: ${issue?.message}`)
+}
+
+async function withMetadata(deps: AuthDeps, wanted: Wanted): Promise<object> {
+  const { issuer, discovery_url: discoveryUrl } = wanted
+  if (issuer === undefined) throw refuse('issuer is required for providers of the type oidc')
+  try {
+    return { ...wanted, discovery_document: await discoverMetadata(deps.outbound, { issuer, discoveryUrl }) }
+  } catch (error) {
+    throw validationFailed({
+      message: 'The discovery document of the issuer cannot be read, lacks something, or is of another issuer',
+      cause: describeFailure(error),
+    })
+  }
+}
+
+function withoutAbsent(wanted: Wanted): Wanted {
+  return Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined))
+}
+
+function refuse(message: string) {
+  return validationFailed({ message })
+}

@@ -1,0 +1,86 @@
+import { createOutbound } from '@trestle/common/outbound/outbound.ts'
+import { OAuth2Server } from 'oauth2-mock-server'
+import type { AuthDeps } from '../../src/deps.ts'
+import { createKeySets } from '../../src/oauth/key-sets.ts'
+
+/** Where the paths of Keycloak are. */
+const PATH = '/protocol/openid-connect'
+/** A host of the world outside, and the issuer that it is. */
+export const ISSUER = 'https://idp.example.com'
+
+/** A real OpenID provider: it keeps keys, checks PKCE and signs. On loopback it is a realm; other hosts are led to it. */
+export interface OpenIdServer {
+  /** On loopback, as the setting of Keycloak names it. */
+  readonly realm: string
+  /** Claims of the next tokens, and the profile. */
+  person: Record<string, unknown>
+  /** Signs a token of any claims. */
+  sign(claims: JWTPayload): Promise<string>
+  /** Agrees for the person, as a browser would let them. @returns where the provider sends it back to */
+  agree(authorizeUrl: URL): Promise<URL>
+  /** Dependencies for a service that meets this provider under names of the world outside. */
+  replace(): Pick<AuthDeps, 'outbound' | 'keySets' | 'now'>
+  /** What was called, without scheme and query. */
+  readonly called: readonly string[]
+  stop(): Promise<void>
+}
+
+type JWTPayload = Readonly<Record<string, unknown>>
+
+export async function startOpenIdServer(): Promise<OpenIdServer> {
+  const server = new OAuth2Server(undefined, undefined, {
+    endpoints: {
+      authorize: `${PATH}/auth`,
+      token: `${PATH}/token`,
+      userinfo: `${PATH}/userinfo`,
+      jwks: `${PATH}/certs`,
+    },
+  })
+  await server.issuer.keys.generate('RS256')
+  await server.start(0, '127.0.0.1')
+  const realm = `http://127.0.0.1:${server.address().port}`
+  server.issuer.url = realm
+  const called: string[] = []
+  const openId: OpenIdServer = {
+    realm,
+    person: {},
+    called,
+    sign: (claims) =>
+      server.issuer.buildToken({ scopesOrTransform: (_header, payload) => void Object.assign(payload, claims) }),
+    agree: async (url) => {
+      const local = url.origin === realm ? url : `${realm}${PATH}/auth${url.search}`
+      const answer = await fetch(local, { redirect: 'manual' })
+      return new URL(answer.headers.get('location') ?? 'about:blank')
+    },
+    replace: () => {
+      const outbound = divert(realm, called)
+      return { outbound, keySets: createKeySets(outbound), now: () => new Date() }
+    },
+    stop: () => server.stop(),
+  }
+  server.service.on('beforeTokenSigning', (token) => Object.assign(token.payload, openId.person))
+  server.service.on('beforeUserinfo', (answer) => {
+    answer.body = { ...openId.person }
+  })
+  // To the world outside it has another name than on loopback.
+  server.service.on('beforeWellKnownOpenIdConfiguration', (answer) => {
+    answer.body = JSON.parse(JSON.stringify(answer.body).replaceAll(realm, ISSUER))
+  })
+  return openId
+}
+
+/** The names of the world outside, in place of which the one server answers. All else is as it is. */
+function divert(realm: string, called: string[]): AuthDeps['outbound'] {
+  const outbound = createOutbound([])
+  return {
+    mayCall: outbound.mayCall,
+    send: async (request) => {
+      const { origin, hostname, pathname } = new URL(request.url)
+      called.push(hostname + pathname)
+      if (origin === ISSUER) return outbound.send({ ...request, url: realm + pathname, origin: 'operator' })
+      const path = { '/token': `${PATH}/token`, '/oauth2/v3/certs': `${PATH}/certs` }[pathname]
+      if (!hostname.endsWith('.googleapis.com') || !path) return outbound.send(request)
+      return outbound.send({ ...request, url: realm + path, origin: 'operator' })
+    },
+  }
+}

@@ -1,0 +1,236 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { attackerKey, forge, hmac, signWith } from '../forged-token.ts'
+import { type MailApp, openMailApp } from '../mail-app.ts'
+import { createSignedIn } from '../signed-in.ts'
+import { createSignedUp } from '../signed-up.ts'
+import { land } from './external-app.ts'
+import { type OpenIdServer, startOpenIdServer } from './openid-server.ts'
+
+let openId: OpenIdServer
+let service: MailApp
+beforeAll(async () => {
+  openId = await startOpenIdServer()
+  const client = (name: string, id: string) => ({
+    [`AUTH_EXTERNAL_${name}_ENABLED`]: 'true',
+    [`AUTH_EXTERNAL_${name}_CLIENT_ID`]: id,
+    [`AUTH_EXTERNAL_${name}_SECRET`]: 'secret',
+    [`AUTH_EXTERNAL_${name}_REDIRECT_URI`]: 'http://localhost:8081/callback',
+  })
+  service = await openMailApp(
+    {
+      ...client('KEYCLOAK', 'realm-client'),
+      ...client('GOOGLE', 'web.apps.example,ios.apps.example'),
+      AUTH_EXTERNAL_KEYCLOAK_URL: `${openId.realm}/`,
+      AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+    },
+    { replace: openId.replace },
+  )
+})
+afterAll(async () => {
+  await service.close()
+  await openId.stop()
+})
+
+let people = 0
+let email = ''
+beforeEach(() => {
+  people += 1
+  email = `openid${people}@example.com`
+})
+
+/** Signs in as a browser does, all the way. */
+async function signIn(provider: string, query: Readonly<Record<string, string>> = {}) {
+  const started = await service.app.inject(`/authorize?${new URLSearchParams({ provider, ...query })}`)
+  const { pathname, search } = await openId.agree(new URL(String(started.headers.location)))
+  return land(await service.app.inject(`${pathname}${search}`))
+}
+
+const grant = async (payload: object, headers: Record<string, string> = {}) => {
+  const answer = await service.post('/token?grant_type=id_token', payload, headers)
+  return { status: answer.statusCode, body: answer.json() }
+}
+
+/** Claims of a good token of Google. */
+const google = (changes: Readonly<Record<string, unknown>> = {}) => ({
+  iss: 'https://accounts.google.com',
+  aud: 'web.apps.example',
+  sub: `google-${people}`,
+  email,
+  email_verified: true,
+  name: 'Ada',
+  ...changes,
+})
+const refusedWith = (msg: string) => ({
+  status: 400,
+  body: expect.objectContaining({ error_code: 'validation_failed', msg }),
+})
+
+describe('keycloak', () => {
+  it('signs in with PKCE towards it, an id_token and a profile, in both flows', async () => {
+    openId.person = {
+      sub: randomUUID(),
+      email,
+      email_verified: true,
+      name: 'Ada',
+      groups: ['/staff'],
+      iss: openId.realm,
+    }
+    const implicit = await signIn('keycloak', { scopes: 'openid,roles' })
+    expect(implicit.fragment).toMatchObject({ provider: 'keycloak', provider_token: expect.stringMatching(/^ey/) })
+    const verifier = 'v'.repeat(64)
+    const challenge = createHash('sha256').update(verifier).digest('base64url')
+    const { query } = await signIn('keycloak', { code_challenge: challenge, code_challenge_method: 'S256' })
+    const exchange = { auth_code: query.code, code_verifier: verifier }
+    const session = (await service.post('/token?grant_type=pkce', exchange)).json()
+    expect(session).toMatchObject({ provider_token: expect.stringMatching(/^ey/), user: { email } })
+    expect(session.user.identities).toHaveLength(1)
+    expect(session.user.user_metadata.custom_claims).toMatchObject({ groups: ['/staff'] })
+  })
+
+  it('signs in by an id_token of the realm, and by none of another', async () => {
+    const claims = { aud: 'realm-client', sub: randomUUID(), email, email_verified: true }
+    const good = await grant({ provider: 'keycloak', id_token: await openId.sign(claims) })
+    expect(good).toMatchObject({ status: 200, body: { user: { email, app_metadata: { provider: 'keycloak' } } } })
+    const other = await openId.sign({ ...claims, iss: `${openId.realm}/realms/other` })
+    expect(await grant({ provider: 'keycloak', id_token: other })).toEqual(refusedWith('Bad ID token'))
+  })
+})
+
+describe('google', () => {
+  it('signs in by the id_token that comes with the code', async () => {
+    openId.person = google()
+    const { fragment } = await signIn('google', { access_type: 'offline', prompt: 'consent' })
+    expect(fragment).toMatchObject({ provider: 'google', provider_refresh_token: expect.any(String) })
+    // Its profile is asked for only where no id_token came.
+    expect(openId.called).not.toContain('www.googleapis.com/userinfo/v2/me')
+  })
+
+  it('takes no id_token for another application, nor of another issuer, with a code', async () => {
+    for (const changes of [{ aud: 'somebody.else' }, { iss: 'https://evil.example' }, { exp: 1 }]) {
+      openId.person = google(changes)
+      const { query } = await signIn('google')
+      expect(query.error_description).toBe('Error getting user profile from external provider')
+    }
+  })
+})
+
+describe('POST /token, grant id_token', () => {
+  it('200: a token for any of our clients, with its nonce and its access token', async () => {
+    const nonce = 'a nonce of the app'
+    const accessToken = 'an access token'
+    const digest = createHash('sha256').update(accessToken).digest()
+    const id_token = await openId.sign(
+      google({
+        aud: 'ios.apps.example',
+        nonce: createHash('sha256').update(nonce).digest('hex'),
+        at_hash: digest.subarray(0, 16).toString('base64url'),
+      }),
+    )
+    const request = { provider: 'google', id_token, nonce, access_token: accessToken }
+    const { status, body } = await grant(request)
+    expect([status, body.user]).toMatchObject([
+      200,
+      { email, identities: [{ provider: 'google', id: `google-${people}` }] },
+    ])
+    expect(await grant({ ...request, access_token: 'another' })).toEqual(refusedWith('Bad ID token'))
+    expect(await grant({ ...request, nonce: 'another' })).toEqual(refusedWith('Nonces mismatch'))
+    const either = 'Passed nonce and nonce in id_token should either both exist or not.'
+    expect(await grant({ ...request, nonce: '' })).toEqual(refusedWith(either))
+    const without = await openId.sign(google())
+    expect(await grant({ ...request, id_token: without })).toEqual(refusedWith(either))
+  })
+
+  it('200: an issuer in place of a name, where the client is ours', async () => {
+    const id_token = await openId.sign(google())
+    const request = { issuer: 'https://accounts.google.com', client_id: 'web.apps.example', id_token }
+    expect((await grant(request)).body.user).toMatchObject({ email })
+    const theirs = await openId.sign(google({ aud: 'evil.apps.example' }))
+    const disabled = 'Provider (issuer "https://accounts.google.com") is not enabled'
+    expect((await grant({ ...request, client_id: 'evil.apps.example', id_token: theirs })).body.msg).toBe(disabled)
+    expect(await grant({ ...request, client_id: 'ios.apps.example' })).toEqual(
+      refusedWith('Unacceptable audience in id_token'),
+    )
+    const realm = { ...request, issuer: openId.realm, client_id: 'realm-client' }
+    expect((await grant(realm)).body.msg).toBe(`Provider (issuer "${openId.realm}") is not enabled`)
+  })
+
+  it('400: a token for somebody else’s application, an old one, one of another issuer, no token', async () => {
+    const attempt = async (id_token: string) => grant({ provider: 'google', id_token })
+    const foreign = refusedWith('Unacceptable audience in id_token')
+    expect(await attempt(await openId.sign(google({ aud: 'evil.apps.example' })))).toEqual(foreign)
+    expect(await attempt(await openId.sign(google({ aud: ['evil.apps.example'] })))).toEqual(foreign)
+    const bad = refusedWith('Bad ID token')
+    expect(await attempt(await openId.sign(google({ exp: 1 })))).toEqual(bad)
+    expect(await attempt(await openId.sign(google({ iss: 'https://accounts.google.com.evil.example' })))).toEqual(bad)
+    expect(await attempt(await openId.sign(google({ sub: '' })))).toEqual(bad)
+    expect(await attempt('no token')).toEqual(bad)
+    expect(await attempt('a.b.c')).toEqual(bad)
+  })
+
+  it('400: a token that nobody of the provider has signed', async () => {
+    const times = { iat: Math.floor(Date.now() / 1_000), exp: Math.floor(Date.now() / 1_000) + 600 }
+    const claims = { ...google(), ...times }
+    const { key } = attackerKey('rsa')
+    const [header = ''] = (await openId.sign(google())).split('.')
+    const { kid } = JSON.parse(Buffer.from(header, 'base64url').toString())
+    for (const forged of [
+      forge({ alg: 'RS256', kid }, claims, signWith(key, 'sha256')),
+      forge({ alg: 'RS256', kid: 'mine' }, claims, signWith(key, 'sha256')),
+      forge({ alg: 'none' }, claims, () => ''),
+      forge({ alg: 'HS256', kid }, claims, hmac('web.apps.example')),
+      forge({ alg: 'HS256', kid }, claims, hmac('secret')),
+    ]) {
+      expect(await grant({ provider: 'google', id_token: forged })).toEqual(refusedWith('Bad ID token'))
+    }
+    expect(await service.deps.db.selectFrom('users').select('id').where('email', '=', email).execute()).toEqual([])
+  })
+
+  it('422 and 400: an address that Google has not verified, or none', async () => {
+    const { user } = await createSignedUp(service.deps, { email })
+    const unverified = await grant({
+      provider: 'google',
+      id_token: await openId.sign(google({ email_verified: false })),
+    })
+    expect(unverified).toMatchObject({ status: 422, body: { error_code: 'provider_email_needs_verification' } })
+    const nobody = await openId.sign(google({ sub: 'nobody', email: undefined }))
+    expect(await grant({ provider: 'google', id_token: nobody })).toEqual(
+      refusedWith('Error getting user email from external provider'),
+    )
+    const identities = service.deps.db.selectFrom('identities').select('provider').where('user_id', '=', user.id)
+    expect(await identities.execute()).toEqual([{ provider: 'email' }])
+  })
+
+  it('200: links the identity to the account of the bearer; 401 and 403 without one that lives', async () => {
+    const person = await createSignedIn(service)
+    const link = { provider: 'google', id_token: await openId.sign(google()), link_identity: true }
+    const linked = await grant(link, person.headers)
+    expect(linked.body.user).toMatchObject({
+      id: person.user.id,
+      email: person.email,
+      app_metadata: { providers: ['email', 'google'] },
+    })
+    expect((await grant(link, person.headers)).body.error_code).toBe('identity_already_exists')
+    expect((await grant(link)).body.error_code).toBe('no_authorization')
+    await service.post('/logout', {}, person.headers)
+    const after = { ...link, id_token: await openId.sign(google({ sub: 'another' })) }
+    expect((await grant(after, person.headers)).body.error_code).toBe('session_not_found')
+  })
+
+  it('503: while the keys of the provider are out of reach', async () => {
+    const blind = await openMailApp(
+      {
+        AUTH_EXTERNAL_KEYCLOAK_ENABLED: 'true',
+        AUTH_EXTERNAL_KEYCLOAK_CLIENT_ID: 'realm-client',
+        AUTH_EXTERNAL_KEYCLOAK_SECRET: 'secret',
+        AUTH_EXTERNAL_KEYCLOAK_REDIRECT_URI: 'http://localhost:8081/callback',
+        AUTH_EXTERNAL_KEYCLOAK_URL: 'http://127.0.0.1:1',
+      },
+      { replace: () => ({ now: () => new Date() }) },
+    )
+    const id_token = await openId.sign({ iss: 'http://127.0.0.1:1', aud: 'realm-client', sub: 'x', email })
+    const answer = await blind.post('/token?grant_type=id_token', { provider: 'keycloak', id_token })
+    expect([answer.statusCode, answer.json().error, answer.headers['retry-after']]).toEqual([503, 'server_error', '1'])
+    await blind.close()
+  })
+})
