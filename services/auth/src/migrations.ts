@@ -7,13 +7,14 @@ import { authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { cleanUpTask } from './clean-up/clean-up.ts'
 import type { DatabaseSettings } from './config/server.ts'
+import { userCreatedTask } from './hooks/user-created-job.ts'
 import { mailTask } from './mail/mail-job.ts'
 import { messageRequestTask } from './message-requests/message-request.ts'
 import { smsTask } from './sms/sms-job.ts'
 import { VERSION } from './version.ts'
 
 /** Every kind of background work of the service. */
-export const tasks: readonly AnyTask[] = [messageRequestTask, mailTask, smsTask, cleanUpTask]
+export const tasks: readonly AnyTask[] = [messageRequestTask, mailTask, smsTask, userCreatedTask, cleanUpTask]
 
 interface DatabaseConfig {
   readonly database: Pick<DatabaseSettings, 'migrationUrl' | 'namespace' | 'role' | 'url'>

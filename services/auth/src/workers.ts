@@ -1,4 +1,5 @@
 import type { AuthDeps } from './deps.ts'
+import { workOnUsersCreated } from './hooks/user-created-job.ts'
 import { workOnMails } from './mail/mail-job.ts'
 import { workOnSms } from './sms/sms-job.ts'
 import { workOnMessageRequests } from './use-cases/answer-message-request.ts'
@@ -9,4 +10,5 @@ export async function startWorkers(deps: AuthDeps): Promise<void> {
   await workOnMessageRequests(deps)
   await workOnMails(deps)
   await workOnSms(deps)
+  await workOnUsersCreated(deps)
 }

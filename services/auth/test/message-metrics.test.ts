@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { createMetrics } from '@trestle/common/telemetry/metrics.ts'
 import { listDeadJobs, observeDeadJobs } from '@trestle/jobs/dead-jobs.ts'
 import { sql } from 'kysely'
@@ -30,7 +31,12 @@ async function makeNextTheLast(): Promise<bigint | undefined> {
   return (await query.execute(db)).numAffectedRows
 }
 
-const mail = { kind: 'REAUTHENTICATION', to: 'ada@example.com', variables: { Token: '123456' } } as const
+const mail = {
+  kind: 'REAUTHENTICATION',
+  to: 'ada@example.com',
+  userId: randomUUID(),
+  variables: { Token: '123456' },
+} as const
 
 describe('the metrics of messages', () => {
   it('count what was sent, dropped, refused, tried again and given up', async () => {

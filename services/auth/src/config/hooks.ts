@@ -6,9 +6,12 @@ import { sameSetting } from './rules.ts'
 /** What an operator's own server can be asked, or told (contract 7.14). */
 export const HOOKS = [
   'CUSTOM_ACCESS_TOKEN',
+  'SEND_EMAIL',
+  'SEND_SMS',
   'MFA_VERIFICATION_ATTEMPT',
   'PASSWORD_VERIFICATION_ATTEMPT',
   'BEFORE_USER_CREATED',
+  'AFTER_USER_CREATED',
 ] as const
 
 export type HookName = (typeof HOOKS)[number]

@@ -120,13 +120,16 @@ function toSmtpConfig(values: Values): SmtpConfig | undefined {
 
 const REQUIRED = ['SMTP_HOST', 'SMTP_PORT', 'SMTP_ADMIN_EMAIL'] as const
 
+type WithHook = Values & { readonly HOOK_SEND_EMAIL_ENABLED: boolean }
+
 /** Ruling R12. */
-export function mailProblems(values: Values & { readonly EXTERNAL_EMAIL_ENABLED: boolean }): string[] {
-  if (!values.EXTERNAL_EMAIL_ENABLED || values.MAILER_AUTOCONFIRM) return []
+export function mailProblems(values: WithHook & { readonly EXTERNAL_EMAIL_ENABLED: boolean }): string[] {
+  if (!values.EXTERNAL_EMAIL_ENABLED || values.MAILER_AUTOCONFIRM || values.HOOK_SEND_EMAIL_ENABLED) return []
   return REQUIRED.filter((name) => values[name] === undefined).map((name) => `AUTH_${name} is required`)
 }
 
-export function mailWarnings(values: Values): string[] {
+export function mailWarnings(values: WithHook): string[] {
+  if (values.HOOK_SEND_EMAIL_ENABLED) return []
   const missing = REQUIRED.filter((name) => values[name] === undefined).map((name) => `AUTH_${name}`)
   return missing.length === 0 ? [] : [`mail is dropped, because ${missing.join(', ')} is not set`]
 }

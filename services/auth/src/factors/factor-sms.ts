@@ -7,6 +7,7 @@ import type { SmsJob } from '../sms/sms-job.ts'
 import { findTestCode } from '../sms/test-code.ts'
 
 export interface FactorSms {
+  readonly userId: string
   readonly challengeId: string
   /** Normalised. */
   readonly phone: string
@@ -23,7 +24,7 @@ export interface PreparedFactorSms {
 /** Makes the code that a phone, as a second factor, is sent. */
 export function prepareFactorSms(
   { config, now, randomBytes, serverKeys }: Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'serverKeys'>,
-  { challengeId, phone, channel, expiresAt }: FactorSms,
+  { userId, challengeId, phone, channel, expiresAt }: FactorSms,
 ): PreparedFactorSms {
   const { codeLength, template } = config.mfa.phone
   const testCode = findTestCode(config.sms, phone, now())
@@ -31,7 +32,7 @@ export function prepareFactorSms(
   const codeHash = hashFactorCode(serverKeys.hmac, { challengeId, phone, code })
   if (testCode !== undefined) return { codeHash, sms: undefined }
   const text = renderText(template, { Code: code })
-  const sms = { to: phone, text, code, channel, messageId: randomUUID(), expiresAt: expiresAt.toISOString() }
+  const sms = { to: phone, text, code, channel, messageId: randomUUID(), expiresAt: expiresAt.toISOString(), userId }
   return { codeHash, sms }
 }
 

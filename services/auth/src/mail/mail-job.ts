@@ -4,6 +4,7 @@ import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import type { Kysely } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
+import { sendMailByHook } from '../hooks/message-hooks.ts'
 import { logUndelivered } from '../messages/undelivered.ts'
 import type { Mail } from './mailer.ts'
 
@@ -11,6 +12,8 @@ import type { Mail } from './mailer.ts'
 export interface MailJob extends Mail {
   /** RFC 3339; from then on the mail's link and code are dead. Null for notices. */
   readonly expiresAt: string | null
+  /** Whose mail it is. */
+  readonly userId: string
 }
 
 /**
@@ -28,11 +31,14 @@ export async function queueMail(
   await jobs.send(trx, mailTask, { messageId: randomUUID(), ...mail })
 }
 
-/** Takes mails from the queue, and tells the log what the server does not take. */
-export async function workOnMails(deps: Pick<AuthDeps, 'jobs' | 'logger' | 'mailer' | 'now'>): Promise<void> {
+/** Takes mails from the queue, and tells the log what the server, or the hook in its place, does not take. */
+export async function workOnMails(
+  deps: Pick<AuthDeps, 'db' | 'hooks' | 'jobs' | 'logger' | 'mailer' | 'now'>,
+): Promise<void> {
+  const send: SendMail = deps.hooks.isOn('SEND_EMAIL') ? (job) => sendMailByHook(deps, job) : deps.mailer.send
   await deps.jobs.work(mailTask, async (job, { attempt }) => {
     try {
-      return await sendQueuedMail(deps, job)
+      return await sendQueuedMail({ ...deps, send }, job)
     } catch (error) {
       logUndelivered(deps.logger, mailTask, error, { attempt, kind: job.kind, message_id: job.messageId })
       throw error
@@ -40,14 +46,17 @@ export async function workOnMails(deps: Pick<AuthDeps, 'jobs' | 'logger' | 'mail
   })
 }
 
+/** @returns false for a mail that nobody is to send @throws when it could not be sent */
+type SendMail = (job: MailJob, now: Date) => Promise<boolean>
+
 /** Does the job: a mail whose link has died meanwhile, or for which there is no server, is dropped and counted. */
 export async function sendQueuedMail(
-  { logger, mailer, now }: Pick<AuthDeps, 'logger' | 'mailer' | 'now'>,
+  { logger, send, now }: Pick<AuthDeps, 'logger' | 'now'> & { readonly send: SendMail },
   job: MailJob,
 ): Promise<Outcome> {
   const at = now()
   if (job.expiresAt !== null && Date.parse(job.expiresAt) <= at.getTime()) return 'dropped'
-  if (!(await mailer.send(job, at))) return 'dropped'
+  if (!(await send(job, at))) return 'dropped'
   logger.info({ kind: job.kind, message_id: job.messageId }, 'mail sent')
   return 'done'
 }

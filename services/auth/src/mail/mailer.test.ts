@@ -86,10 +86,12 @@ describe('send', () => {
 describe('sendQueuedMail', () => {
   it('drops a mail whose link is dead', async () => {
     const { mailer } = open({ AUTH_SMTP_PORT: '1' })
-    const job = { ...mail, expiresAt: now.toISOString() }
-    expect(await sendQueuedMail({ logger, mailer, now: () => now }, job)).toBe('dropped')
-    await expect(sendQueuedMail({ logger, mailer, now: () => later(-1) }, job)).rejects.toThrow()
-    await expect(sendQueuedMail({ logger, mailer, now: () => now }, { ...job, expiresAt: null })).rejects.toThrow()
+    const job = { ...mail, userId: mail.messageId, expiresAt: now.toISOString() }
+    expect(await sendQueuedMail({ logger, send: mailer.send, now: () => now }, job)).toBe('dropped')
+    await expect(sendQueuedMail({ logger, send: mailer.send, now: () => later(-1) }, job)).rejects.toThrow()
+    await expect(
+      sendQueuedMail({ logger, send: mailer.send, now: () => now }, { ...job, expiresAt: null }),
+    ).rejects.toThrow()
   })
 })
 

@@ -13,7 +13,7 @@ const app = await openMailApp({
 const silent = await openMailApp()
 afterAll(() => Promise.all([app.close(), silent.close()]))
 
-const user = { email: 'ada@example.com', userMetadata: { name: 'Ada' } }
+const user = { id: '0b9aa0f6-6b0c-4d0e-a6a3-8e6c2a2f9b11', email: 'ada@example.com', userMetadata: { name: 'Ada' } }
 const phones = { Phone: '14155550100', OldPhone: '14155550101' }
 const cases: readonly (readonly [Notification, to: string, text: string])[] = [
   [

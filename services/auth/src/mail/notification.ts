@@ -21,7 +21,7 @@ export type Notification = {
   readonly [Name in NotificationName]: { readonly name: Name; readonly variables: NotificationVariables[Name] }
 }[NotificationName]
 
-type Notified = Pick<User, 'email' | 'userMetadata'>
+type Notified = Pick<User, 'id' | 'email' | 'userMetadata'>
 
 /**
  * Tells the owner of an account what has happened to it, where the switch MAILER_NOTIFICATIONS_<name>_ENABLED is on and
@@ -44,6 +44,7 @@ export async function notify(
     {
       kind: `${name}_NOTIFICATION`,
       to,
+      userId: user.id,
       variables: { ...common, ...variables },
       expiresAt: null,
     },

@@ -4,6 +4,7 @@ import type { Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { smsSendFailed } from '../errors.ts'
+import { sendSmsByHook } from '../hooks/message-hooks.ts'
 import { logUndelivered } from '../messages/undelivered.ts'
 import type { Sms } from './gateway-protocol.ts'
 import { SmsRefused } from './sms-gateway.ts'
@@ -14,6 +15,8 @@ export interface SmsJob extends Sms {
   readonly messageId: string
   /** RFC 3339; from then on the code is dead. */
   readonly expiresAt: string
+  /** Whose SMS it is. */
+  readonly userId: string
 }
 
 /** An SMS that the request which asked for it sends itself; the queue has it for when that fails. */
@@ -29,7 +32,7 @@ export const smsTask = defineTask<SmsJob>('sms', { ...RETRY_FOR_A_DAY, timeoutSe
 const HELD_SECONDS = smsTask.timeoutSeconds + 5
 const PATIENCE_MS = 2_000
 
-type SendDeps = Pick<AuthDeps, 'logger' | 'now' | 'sms'>
+type SendDeps = Pick<AuthDeps, 'db' | 'hooks' | 'logger' | 'now' | 'sms'>
 
 /** Sends an SMS after the transaction of its cause has been committed. */
 export async function queueSms(
@@ -90,8 +93,9 @@ export async function workOnSms(deps: SendDeps & Pick<AuthDeps, 'jobs'>): Promis
 }
 
 /** Does the job: an SMS whose code has died meanwhile, or for which there is no gateway, is dropped and counted. */
-async function sendQueuedSms({ logger, now, sms }: SendDeps, job: SmsJob): Promise<Outcome> {
+async function sendQueuedSms({ db, hooks, logger, now, sms }: SendDeps, job: SmsJob): Promise<Outcome> {
   if (Date.parse(job.expiresAt) <= now().getTime()) return 'dropped'
+  if (hooks.isOn('SEND_SMS')) return (await sendSmsByHook({ db, hooks }, job)) ? 'done' : 'dropped'
   if (!sms) {
     logger.warn({ message_id: job.messageId }, 'SMS dropped: no gateway is set')
     return 'dropped'

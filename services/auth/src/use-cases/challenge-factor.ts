@@ -85,7 +85,7 @@ async function issue(
   const message =
     factor.phone === null
       ? undefined
-      : prepareFactorSms(deps, { challengeId: id, phone: factor.phone, channel, expiresAt })
+      : prepareFactorSms(deps, { userId: user.id, challengeId: id, phone: factor.phone, channel, expiresAt })
   const asked = { codeHash: message?.codeHash ?? null, webauthn: credential?.challenge ?? null }
   await insertChallenge(trx, { id, factorId: factor.id, ip, createdAt, ...asked })
   if (message?.sms) await queueSms(trx, deps, message.sms)

@@ -1,6 +1,7 @@
 import type { Insertable, Transaction } from 'kysely'
 import type { AuthDatabase, UsersTable } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
+import { queueUserCreated } from '../hooks/user-created-job.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import { insertIdentity } from '../identities/identity-repository.ts'
 import type { User } from '../users/user.ts'
@@ -22,7 +23,7 @@ export interface OwnUser {
  */
 export async function insertOwnUser(
   trx: Transaction<AuthDatabase>,
-  { config, now }: Pick<AuthDeps, 'config' | 'now'>,
+  { config, hooks, jobs, now }: Pick<AuthDeps, 'config' | 'hooks' | 'jobs' | 'now'>,
   { identifier, aud, passwordHash, data, since }: OwnUser,
 ): Promise<User | undefined> {
   const at = now()
@@ -47,5 +48,6 @@ export async function insertOwnUser(
     created_at: at,
     updated_at: at,
   })
+  if (!since.staged_at) await queueUserCreated(trx, { hooks, jobs }, { userId: user.id, ip: '' })
   return user
 }

@@ -21,7 +21,7 @@ import type { RequestContext } from './request-context.ts'
 
 /** A mail with a link and a code. */
 export interface MailToken {
-  readonly user: Pick<User, 'userMetadata'>
+  readonly user: Pick<User, 'id' | 'userMetadata'>
   /** The address that it goes to, normalised. */
   readonly email: string
   readonly tokenKind: TokenKind
@@ -54,6 +54,7 @@ export function prepareMailToken(deps: Omit<Deps, 'jobs'>, mail: MailToken): Pre
       messageId: mail.messageId ?? randomUUID(),
       kind: mail.mailKind,
       to: mail.email,
+      userId: mail.user.id,
       expiresAt: secrets.expiresAt.toISOString(),
       variables: toVariables(deps.config.signup.redirects.siteUrl, mail, { link, code }),
     },
@@ -80,11 +81,7 @@ export function makeMailSecrets(
  * Stores the secrets of a mail in place of the last one's of its kind, and queues the mail; both in the transaction of
  * their cause.
  */
-export async function issueMailToken(
-  trx: Transaction<AuthDatabase>,
-  deps: Deps,
-  message: MailToken & { readonly user: Pick<User, 'id'> },
-): Promise<void> {
+export async function issueMailToken(trx: Transaction<AuthDatabase>, deps: Deps, message: MailToken): Promise<void> {
   const { user, flow } = message
   const { secrets, mail } = prepareMailToken(deps, message)
   const flowStateId = flow.pkce ? await insertMailFlow(trx, user.id, flow.method, flow.pkce) : null

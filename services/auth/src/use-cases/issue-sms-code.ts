@@ -11,6 +11,7 @@ import type { User } from '../users/user.ts'
 
 /** An SMS with a code. */
 export interface SmsCode {
+  readonly user: Pick<User, 'id'>
   /** The phone that it goes to, normalised. */
   readonly phone: string
   readonly tokenKind: Extract<TokenKind, 'sms' | 'phone_change' | 'reauthentication'>
@@ -30,7 +31,7 @@ export interface PreparedSmsCode {
 /** Makes the code of an SMS. */
 export function prepareSmsCode(
   { config, now, randomBytes, serverKeys }: Deps,
-  { phone, tokenKind, channel, messageId }: SmsCode,
+  { user, phone, tokenKind, channel, messageId }: SmsCode,
 ): PreparedSmsCode {
   const sentAt = now()
   const expiresAt = new Date(sentAt.getTime() + config.sms.codeLifetimeSeconds * 1_000)
@@ -43,7 +44,7 @@ export function prepareSmsCode(
     secrets: { kind: tokenKind, relatesTo: phone, linkHash: null, codeHash, codeSalt, sentAt, expiresAt },
     sms:
       testCode === undefined
-        ? { to: phone, text, code, channel, messageId, expiresAt: expiresAt.toISOString() }
+        ? { to: phone, text, code, channel, messageId, expiresAt: expiresAt.toISOString(), userId: user.id }
         : undefined,
   }
 }
@@ -55,7 +56,7 @@ export function prepareSmsCode(
 export async function issueSmsCode(
   trx: Transaction<AuthDatabase>,
   deps: Deps,
-  message: SmsCode & { readonly user: Pick<User, 'id'> },
+  message: SmsCode,
 ): Promise<SmsJob | undefined> {
   const { secrets, sms } = prepareSmsCode(deps, message)
   await replaceToken(trx, { ...secrets, userId: message.user.id, flowStateId: null })

@@ -69,6 +69,7 @@ async function sendByMail(
   await queueMail(trx, deps, {
     kind: 'REAUTHENTICATION',
     to: email,
+    userId: id,
     expiresAt: secrets.expiresAt.toISOString(),
     variables: { Token: code, SiteURL: siteUrl, Email: email, Data: userMetadata },
   })

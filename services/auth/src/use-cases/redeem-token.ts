@@ -6,6 +6,7 @@ import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { userBanned, validationFailed } from '../errors.ts'
 import { issueAuthCode } from '../flow-states/flow-state-repository.ts'
+import { queueUserCreated } from '../hooks/user-created-job.ts'
 import { listIdentities, mergeIdentityData } from '../identities/identity-repository.ts'
 import { consumeToken, deleteTokensOfUser, type OneTimeToken } from '../one-time-tokens/one-time-token-repository.ts'
 import { addressFor, answeredType, type VerifyType } from '../one-time-tokens/verify-type.ts'
@@ -59,6 +60,7 @@ export async function redeemToken(deps: AuthDeps, redemption: Redemption): Promi
       return { verdict: 'other-address-left' }
     }
     await deleteTokensOfUser(trx, user.id)
+    if (isStaged(user)) await queueUserCreated(trx, deps, { userId: user.id, ip: redemption.context.ip })
     return finish(trx, deps, user, redemption)
   })
 }

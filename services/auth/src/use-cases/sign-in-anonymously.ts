@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { auditToLog } from '../audit/audit-to-log.ts'
 import type { AuthDeps } from '../deps.ts'
+import { holdUserCreated } from '../hooks/user-created-job.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { callSignUp } from '../users/sign-up-repository.ts'
@@ -24,6 +25,7 @@ export async function signInAnonymously(deps: AuthDeps, { data, context }: Anony
     now: deps.now(),
   }
   await askBeforeUserCreated(deps, createAnonymousUser(fresh), context.ip)
+  await holdUserCreated(deps, { userId: fresh.userId, ip: context.ip })
   const outcome = await callSignUp(deps.lanes, {
     ...fresh,
     identityId: randomUUID(),

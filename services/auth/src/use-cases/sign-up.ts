@@ -4,6 +4,7 @@ import { auditToLog } from '../audit/audit-to-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { userAlreadyExists } from '../errors.ts'
 import type { PkceChallenge } from '../flow-states/pkce.ts'
+import { holdUserCreated } from '../hooks/user-created-job.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import { mailTask } from '../mail/mail-job.ts'
 import { messageRequestTask } from '../message-requests/message-request.ts'
@@ -68,6 +69,7 @@ export async function signUp(deps: AuthDeps, input: SignUpInput): Promise<SignUp
   let isCounted = false
   try {
     const passwordHash = await deps.passwords.hash(input.password)
+    await holdUserCreated(deps, { userId: fresh.userId, ip: context.ip })
     const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))
     const outcome = await callSignUp(deps.lanes, {
       ...fresh,
@@ -78,7 +80,7 @@ export async function signUp(deps: AuthDeps, input: SignUpInput): Promise<SignUp
         ...ownIdentityData(identifier.kind, { userId: fresh.userId, value: identifier.value }, data),
         [`${identifier.kind}_verified`]: isConfirmed,
       },
-      confirmation: isConfirmed ? undefined : await prepareConfirmation(deps, input),
+      confirmation: isConfirmed ? undefined : await prepareConfirmation(deps, input, fresh.userId),
       tokenHash: hashRefreshToken(refreshToken),
       userAgent: context.userAgent,
       ip: context.ip,
@@ -103,11 +105,11 @@ function takeAllowance(deps: AuthDeps, identifier: UserIdentifier, isConfirmed: 
   return isConfirmed ? deps.rateLimits.sms.take() : takeSms(deps, identifier.value)
 }
 
-async function prepareConfirmation(deps: AuthDeps, input: SignUpInput): Promise<SignUpConfirmation> {
+async function prepareConfirmation(deps: AuthDeps, input: SignUpInput, userId: string): Promise<SignUpConfirmation> {
   const { identifier, pkce, context, channel } = input
   const interval = { kind: identifier.kind === 'email' ? 'confirmation' : 'sms', identifier: identifier.value } as const
   const dueBefore = new Date(deps.now().getTime() - intervalMs(deps.config, interval.kind))
-  const { secrets, message } = await prepareMessage(deps, input)
+  const { secrets, message } = await prepareMessage(deps, input, userId)
   const again = toMessageRequest(deps, { purpose: 'confirmation', identifier, pkce, channel, context })
   return {
     interval: { kind: interval.kind, key: hashThrottleKey(deps.serverKeys.hmac, interval), dueBefore },
@@ -123,10 +125,11 @@ interface PreparedMessage {
   readonly message: OutboxEntry | undefined
 }
 
-async function prepareMessage(deps: AuthDeps, input: SignUpInput): Promise<PreparedMessage> {
+async function prepareMessage(deps: AuthDeps, input: SignUpInput, userId: string): Promise<PreparedMessage> {
   const { identifier, channel, data, pkce, context } = input
   if (identifier.kind === 'phone') {
     const { secrets, sms } = prepareSmsCode(deps, {
+      user: { id: userId },
       phone: identifier.value,
       tokenKind: 'sms',
       channel,
@@ -135,7 +138,7 @@ async function prepareMessage(deps: AuthDeps, input: SignUpInput): Promise<Prepa
     return { secrets, message: sms && (await deps.jobs.prepare(smsTask, sms)) }
   }
   const { secrets, mail } = prepareMailToken(deps, {
-    user: { userMetadata: data },
+    user: { id: userId, userMetadata: data },
     email: identifier.value,
     tokenKind: 'confirmation',
     mailKind: 'CONFIRMATION',

@@ -20,7 +20,7 @@ export interface StageUser {
  */
 export async function lockOrStageUser(
   trx: Transaction<AuthDatabase>,
-  deps: Pick<AuthDeps, 'config' | 'now' | 'randomBytes'>,
+  deps: Pick<AuthDeps, 'config' | 'hooks' | 'jobs' | 'now' | 'randomBytes'>,
   { identifier, audience, stage }: StageUser,
 ): Promise<User | undefined> {
   const holder = await lockUserByIdentifier(trx, identifier)

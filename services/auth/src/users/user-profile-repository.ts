@@ -22,10 +22,16 @@ export async function findProfile(lanes: Lanes, query: ProfileQuery): Promise<Pr
   return row && toProfile(row)
 }
 
+/** Finds a user by id alone, of any audience, staged ones included. */
+export async function findOwner(db: Kysely<AuthDatabase>, userId: string): Promise<Profile | undefined> {
+  const query = sql<ProfileRow>`SELECT ${profileColumns()} FROM ${sql.table('users')} u WHERE u.id = ${userId}`
+  const { rows } = await query.execute(db)
+  return rows[0] && toProfile(rows[0])
+}
+
 /** The same inside a transaction, after it has changed the user. */
 export async function getProfile(trx: Kysely<AuthDatabase>, userId: string): Promise<Profile> {
-  const query = sql<ProfileRow>`SELECT ${profileColumns()} FROM ${sql.table('users')} u WHERE u.id = ${userId}`
-  const { rows } = await query.execute(trx)
-  if (rows[0] === undefined) throw new Error('no such user')
-  return toProfile(rows[0])
+  const profile = await findOwner(trx, userId)
+  if (!profile) throw new Error('no such user')
+  return profile
 }

@@ -1,0 +1,171 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { HookName } from '../src/config/hooks.ts'
+import { OPERATOR } from './forged-token.ts'
+import { type HookCall, type HookStub, NOTHING, startHookStub } from './hook-stub.ts'
+import { type MailApp, openMailApp } from './mail-app.ts'
+import { createSignedIn } from './signed-in.ts'
+
+let stub: HookStub
+let test: MailApp
+beforeAll(async () => {
+  stub = await startHookStub()
+  test = await openMailApp({
+    // No mail server and no gateway: hooks take their place.
+    AUTH_SMTP_HOST: '',
+    AUTH_SMS_PROVIDER: '',
+    AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+    AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+    AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
+    AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
+    AUTH_SMTP_MAX_FREQUENCY: '0',
+    AUTH_SMS_MAX_FREQUENCY: '0',
+    AUTH_MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED: 'true',
+    ...stub.settings('SEND_EMAIL', 'SEND_SMS', 'AFTER_USER_CREATED'),
+  })
+})
+afterAll(async () => {
+  await test.close()
+  await stub.close()
+})
+beforeEach(() => {
+  stub.answer = () => NOTHING
+})
+
+/** Waits for the call of a hook that is about somebody. */
+const readCall = (name: HookName, about: (payload: HookCall['payload']) => boolean) =>
+  vi.waitFor(
+    () => {
+      const call = stub.callsOf(name).findLast(({ payload }) => about(payload))
+      if (!call) throw new Error(`${name} was not called`)
+      return call.payload
+    },
+    { timeout: 10_000 },
+  )
+const member = (payload: HookCall['payload'], part: string, name: string): unknown =>
+  Reflect.get(Object(payload[part]), name)
+const readMail = (email: string, type: string) =>
+  readCall(
+    'SEND_EMAIL',
+    (payload) =>
+      member(payload, 'email_data', 'to') === email && member(payload, 'email_data', 'email_action_type') === type,
+  )
+const readSms = (phone: string) => readCall('SEND_SMS', (payload) => member(payload, 'sms', 'phone') === phone)
+const makeDue = () =>
+  sql`UPDATE auth_jobs.job SET start_after = now() WHERE state IN ('created', 'retry')`.execute(test.deps.db)
+
+describe('SEND_EMAIL', () => {
+  it('is sent what a mail would say, and whose it is', async () => {
+    const email = 'ada@example.com'
+    await test.post('/signup', { email, password: 'correct horse', data: { plan: 'gold' } })
+    const { user, email_data } = await readMail(email, 'signup')
+    expect(user).toMatchObject({ email, user_metadata: { plan: 'gold' }, identities: [{ provider: 'email' }] })
+    expect(email_data).toMatchObject({
+      to: email,
+      token: expect.stringMatching(/^\d{6}$/),
+      token_hash: expect.stringMatching(/^[0-9a-f]{56}$/),
+      redirect_to: 'http://localhost:3000',
+      site_url: 'http://localhost:3000',
+    })
+    const token = member({ email_data }, 'email_data', 'token')
+    expect((await test.post('/verify', { type: 'signup', email, token })).statusCode).toBe(200)
+  })
+
+  it('sends mails of every kind, also to who is no user yet', async () => {
+    const { headers, email } = await createSignedIn(test)
+    await test.post('/otp', { email: 'staged@example.com' })
+    await test.post('/recover', { email })
+    await test.post('/invite', { email: 'invited@example.com' }, OPERATOR)
+    await test.app.inject({ url: '/reauthenticate', headers })
+    const payload = { email: 'changed@example.com', password: 'another horse' }
+    await test.app.inject({ method: 'PUT', url: '/user', headers, payload })
+    await readMail('staged@example.com', 'magiclink')
+    await readMail(email, 'recovery')
+    await readMail('invited@example.com', 'invite')
+    await readMail(email, 'reauthentication')
+    await readMail(email, 'password_changed_notification')
+    const change = await readMail('changed@example.com', 'email_change')
+    expect(change.email_data).toMatchObject({ new_email: 'changed@example.com' })
+    expect(change.user).toMatchObject({ email, new_email: 'changed@example.com' })
+  })
+
+  it('is called again while it is away, and fails no request', async () => {
+    stub.answer = () => ({ status: 500, body: '' })
+    const email = 'late@example.com'
+    expect((await test.post('/otp', { email })).statusCode).toBe(200)
+    await readMail(email, 'magiclink')
+    const seen = stub.callsOf('SEND_EMAIL').length
+    stub.answer = () => NOTHING
+    await expect.poll(async () => (await makeDue()).numAffectedRows, { timeout: 10_000 }).toBe(1n)
+    await expect.poll(() => stub.callsOf('SEND_EMAIL').length, { timeout: 10_000 }).toBeGreaterThan(seen)
+  })
+})
+
+describe('SEND_SMS', () => {
+  it('is sent the code and the text', async () => {
+    const phone = '14155550101'
+    expect((await test.post('/otp', { phone })).statusCode).toBe(200)
+    const { sms, user } = await readSms(phone)
+    const otp = member({ sms }, 'sms', 'otp')
+    expect(sms).toEqual({ otp, phone, channel: 'sms', message: `Your code is ${otp}` })
+    expect(user).toMatchObject({ phone })
+    expect((await test.post('/verify', { type: 'sms', phone, token: otp })).statusCode).toBe(200)
+  })
+
+  it('sends the codes of second factors', async () => {
+    const { headers, email } = await createSignedIn(test)
+    const phone = '14155550102'
+    const { id } = (await test.post('/factors', { factor_type: 'phone', phone }, headers)).json()
+    await test.post(`/factors/${id}/challenge`, {}, headers)
+    expect((await readSms(phone)).user).toMatchObject({ email })
+  })
+
+  it('422: what it refuses in words of its own is told to who waits for it', async () => {
+    stub.answer = () => ({ body: { error: { http_code: 400, message: 'no such phone' } } })
+    const answer = await test.post('/otp', { phone: '14155550103' })
+    expect(answer.json()).toEqual({
+      code: 422,
+      error_code: 'sms_send_failed',
+      msg: 'Error sending confirmation OTP to provider: no such phone',
+    })
+  })
+})
+
+describe('AFTER_USER_CREATED', () => {
+  const told = (id: string) =>
+    stub.callsOf('AFTER_USER_CREATED').filter(({ payload }) => member(payload, 'user', 'id') === id)
+  const readNews = (id: string) => readCall('AFTER_USER_CREATED', (payload) => member(payload, 'user', 'id') === id)
+  const idOf = async (email: string) => {
+    const query = test.deps.db.selectFrom('users').select('id').where('email', '=', email)
+    return (await query.executeTakeFirstOrThrow()).id
+  }
+
+  it('is told of signups, anonymous users, invitations and first codes', async () => {
+    const { id } = (await test.post('/signup', { email: 'one@example.com', password: 'correct horse' })).json()
+    const anonymous = (await test.post('/signup', {})).json().user.id
+    await makeDue()
+    expect(await readNews(id)).toMatchObject({
+      metadata: { name: 'after-user-created', ip_address: '127.0.0.1' },
+      user: { email: 'one@example.com' },
+    })
+    await readNews(anonymous)
+    const invited = (await test.post('/invite', { email: 'two@example.com' }, OPERATOR)).json().id
+    await readNews(invited)
+    const email = 'three@example.com'
+    await test.post('/otp', { email })
+    const token = member(await readMail(email, 'magiclink'), 'email_data', 'token')
+    expect(told(await idOf(email))).toEqual([])
+    await test.post('/verify', { type: 'email', email, token })
+    await readNews(await idOf(email))
+  })
+
+  it('is not told of a taken address', async () => {
+    const { email } = await createSignedIn(test)
+    const before = stub.callsOf('AFTER_USER_CREATED').length
+    const { id } = (await test.post('/signup', { email, password: 'correct horse' })).json()
+    await makeDue()
+    await test.idle()
+    expect(told(id)).toEqual([])
+    expect(stub.callsOf('AFTER_USER_CREATED')).toHaveLength(before)
+  })
+})
