@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { inquireAttempt } from '../src/use-cases/inquire-attempt.ts'
 import { sweepAttempts } from '../src/use-cases/sweep-attempts.ts'
 import { type Browser, browse, makeOrder, walk } from './customer.ts'
 import {
@@ -180,5 +181,22 @@ describe('an attempt whose process is gone', () => {
     expect(await db().selectFrom('outbox').select('kind').where('merchant_id', '=', merchant.id).execute()).toEqual([
       { kind: 'inquiry' },
     ])
+  })
+
+  it('is asked about later, and an approval is given back', async () => {
+    const live = await goLive()
+    north.answers.authorize = () => Promise.reject(new Error('reset'))
+    expect((await walk(browser, await order(live))).body.code).toBe('PAYMENT_METHOD_ERROR')
+    north.answers.inquire = async () => ({ verdict: 'approved', ref: 'r-1', networkRef: null })
+    const { id } = await db()
+      .selectFrom('attempts')
+      .select('id')
+      .where('merchant_id', '=', merchant.id)
+      .executeTakeFirstOrThrow()
+    const job = { merchantId: merchant.id, id, step: 0 }
+    expect(await inquireAttempt({ ...payments.deps, db: db() }, job)).toBe('done')
+    expect([north.asked.inquiries.at(-1), north.asked.reversals.at(-1)]).toEqual([id, id])
+    const attempts = await db().selectFrom('attempts').select('status').where('id', '=', id).execute()
+    expect([attempts, await transactions()]).toMatchObject([[{ status: 'reversed' }], [{ successful: false }]])
   })
 })

@@ -65,12 +65,12 @@ const beginQuery = prepare(
 
 /** Claims session, key and tokens of a payment, and writes down the attempt to make it. */
 export async function callBeginPayment(lanes: Lanes, input: BeginInput): Promise<BegunPayment> {
-  const { verdict, attempt_id: attemptId, ...row } = await lanes.write.one(beginQuery, input)
+  const { verdict, attempt_id: attemptId, transaction_id, status_code } = await lanes.write.one(beginQuery, input)
+  if (verdict !== 'done' && verdict !== 'finished') return { refusal: verdict }
   if (attemptId !== null) return { attemptId }
-  const end = toEnd(row.transaction_id, row.status_code)
-  if (end) return { end }
-  if (verdict === 'done' || verdict === 'finished') throw new Error(`payment_begin answered ${verdict} without an end`)
-  return { refusal: verdict }
+  const end = toEnd(transaction_id, status_code)
+  if (!end) throw new Error(`payment_begin answered ${verdict} without an end`)
+  return { end }
 }
 
 /** What became of an attempt, in the words of the row `attempts`. */

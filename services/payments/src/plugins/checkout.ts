@@ -43,8 +43,13 @@ export const checkout = fp(
 )
 
 /** A request of the checkout as the order that it brings. */
-export function toOrderRequest({ body: order, ip, protocol }: FastifyRequest & { readonly body: Order }): OrderRequest {
-  return { order, address: ip, isSecure: protocol === 'https', repeat: undefined }
+export function toOrderRequest(request: FastifyRequest & { readonly body: Order }): OrderRequest {
+  return {
+    ...{ order: request.body, address: request.ip, isSecure: request.protocol === 'https', repeat: undefined },
+    onMerchant: (merchantId) => {
+      request.logFields = { ...request.logFields, merchant_id: merchantId }
+    },
+  }
 }
 
 function judgeHeaders({ headers }: FastifyRequest): void {

@@ -34,6 +34,8 @@ export interface OrderRequest {
   readonly address: string
   /** Whether it came by TLS. */
   readonly isSecure: boolean
+  /** Told the merchant once it is known, for the log. */
+  readonly onMerchant?: (merchantId: string) => void
 }
 
 /** An order that nothing is wrong with, but perhaps its card. */
@@ -89,6 +91,7 @@ export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): P
       })
     : undefined
   if (!checkout) throw integrationKeyUnknown()
+  request.onMerchant?.(checkout.payee.id)
   judge(deps, request, checkout)
   const { payee, session, repeated, spent, instrumentId } = checkout
   if (repeated === 'mismatch') throw requestInvalid({ message: 'Idempotency-Key was used with another body' })

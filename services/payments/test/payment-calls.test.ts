@@ -1,0 +1,165 @@
+import fc from 'fast-check'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { callerColumns } from '../src/access/caller.ts'
+import type { PaymentEnd } from '../src/payments/checkout-repository.ts'
+import { type BegunPayment, callBeginPayment, callFinishPayment } from '../src/payments/payment-repository.ts'
+import { insertSession } from '../src/payments/session-repository.ts'
+import { NOT_ENROLLED } from '../src/tds/enrolment.ts'
+import { verifyLedger } from '../src/use-cases/verify-ledger.ts'
+import { createTestApp, createTestMerchant, startPayments, type TestPayments } from './payments-app.ts'
+
+let payments: TestPayments
+beforeAll(async () => {
+  payments = await startPayments()
+})
+afterAll(() => payments.close())
+
+const OUTCOMES = ['approved', 'declined', 'unknown'] as const
+const CODES = { approved: null, declined: 'PAYMENT_CARD_LOST', unknown: 'PAYMENT_METHOD_ERROR' } as const
+const NUMBERS = { approved: null, declined: 10, unknown: 12 } as const
+
+interface Begin {
+  /** Undefined: a payment without a session. */
+  readonly session: number | undefined
+  readonly tokens: readonly number[]
+  readonly key: number | undefined
+  /** Which of two bodies the key comes with. */
+  readonly body: number
+}
+interface Finish {
+  /** Which of the attempts until now. */
+  readonly attempt: number
+  readonly outcome: (typeof OUTCOMES)[number]
+}
+
+const SESSIONS = 3
+const few = (max: number) => fc.integer({ min: 0, max })
+const steps = fc.array(
+  fc.oneof(
+    fc.record({
+      session: fc.option(few(SESSIONS), { nil: undefined }),
+      tokens: fc.uniqueArray(few(2), { maxLength: 2 }),
+      key: fc.option(few(1), { nil: undefined, freq: 2 }),
+      body: few(1),
+    }),
+    fc.record({ attempt: few(20), outcome: fc.constantFrom(...OUTCOMES) }),
+  ),
+  { minLength: 5, maxLength: 25 },
+)
+
+interface Claim {
+  readonly session: number | undefined
+  readonly tokens: readonly number[]
+  readonly key: number | undefined
+  isOpen: boolean
+}
+
+/** What the functions of the database must do, said once more. */
+class Model {
+  readonly #sessions = new Map<number, PaymentEnd | 'running'>()
+  readonly #keys = new Map<number, { readonly body: number; end: PaymentEnd | undefined }>()
+  readonly #spent = new Set<number>()
+  readonly claims: Claim[] = []
+  readonly transactions: PaymentEnd[] = []
+
+  /** Undefined: an attempt. */
+  begin({ session, tokens, key, body }: Begin): Exclude<BegunPayment, { attemptId: string }> | undefined {
+    if (session === SESSIONS) return { refusal: 'gone' }
+    const state = session === undefined ? undefined : this.#sessions.get(session)
+    if (state !== undefined) return state === 'running' ? { refusal: 'running' } : { end: state }
+    const held = key === undefined ? undefined : this.#keys.get(key)
+    if (held && held.body !== body) return { refusal: 'key-mismatch' }
+    if (held) return held.end ? { end: held.end } : { refusal: 'running' }
+    if (tokens.some((token) => this.#spent.has(token))) return { refusal: 'spent' }
+    for (const token of tokens) this.#spent.add(token)
+    if (session !== undefined) this.#sessions.set(session, 'running')
+    if (key !== undefined) this.#keys.set(key, { body, end: undefined })
+    this.claims.push({ session, tokens, key, isOpen: true })
+    return undefined
+  }
+
+  finish(claim: Claim, end: PaymentEnd): void {
+    claim.isOpen = false
+    this.transactions.push(end)
+    if (claim.session !== undefined) this.#sessions.set(claim.session, end)
+    const held = claim.key === undefined ? undefined : this.#keys.get(claim.key)
+    if (held) held.end = end
+    if ('statusCode' in end) for (const token of claim.tokens) this.#spent.delete(token)
+  }
+}
+
+/** A merchant with sessions, and the calls that the model is compared with. */
+async function openWorld() {
+  const { lanes, db } = payments.database
+  const merchant = await createTestMerchant(payments, await createTestApp(payments), { currency: 'EUR', test: true })
+  const merchantId = merchant.id
+  const open = { merchantId, digest: Buffer.alloc(32), enrolment: NOT_ENROLLED }
+  const sessions = await Promise.all(Array.from({ length: SESSIONS + 1 }, () => insertSession(lanes, open)))
+  const over = db.updateTable('payment_sessions').set({ expires: new Date(0) })
+  await over
+    .where('merchant_id', '=', merchantId)
+    .where('id', '=', sessions[SESSIONS] ?? '')
+    .execute()
+  const begin = async ({ session, tokens, key, body }: Begin) => {
+    const made = await sql<{ id: string }>`SELECT id FROM ${sql.table('new_id')}(right(${merchantId}, 8))`.execute(db)
+    const path = { method: 'POST', path: '/payments', fingerprint: Buffer.alloc(32, body) }
+    const repeat = key === undefined ? undefined : { ...path, key: `key-${key}` }
+    return callBeginPayment(lanes, {
+      ...callerColumns({ keyMac: null, person: null, repeat }),
+      ...{ merchantId, sessionId: session === undefined ? null : (sessions[session] ?? null) },
+      ...{ panSealed: Buffer.alloc(45), panMac: Buffer.alloc(32) },
+      payment: {
+        ...{ test: true, acquirer: null, currency: 'EUR', amount: 100, descriptor: 'Coffee', reference: undefined },
+        ...{ custom: undefined, tds: null, plan: undefined, unplanned: undefined },
+        tokens: tokens.map((token) => ({ jti: `token-${token}`, expires: new Date('2066-01-01') })),
+        instrument: {
+          ...{ id: made.rows[0]?.id ?? '', keyId: 1, bin: '100000', last4: '0000', expiry: '2066-08-31' },
+          ...{ scheme: 'visa', scenario: {}, planned: false },
+        },
+      },
+    })
+  }
+  const finish = (attemptId: string, outcome: Finish['outcome']) =>
+    callFinishPayment(lanes, {
+      ...{ merchantId, attemptId, outcome, statusCode: CODES[outcome], errorCode: NUMBERS[outcome] },
+      ...{ acquirerRef: null, networkRef: null },
+    })
+  return { merchantId, begin, finish }
+}
+
+it('payment_begin and payment_finish agree with the model over random payments', async () => {
+  await fc.assert(
+    fc.asyncProperty(steps, async (given) => {
+      const model = new Model()
+      const world = await openWorld()
+      const attempts: string[] = []
+      for (const step of given) {
+        if ('tokens' in step) {
+          const expected = model.begin(step)
+          const begun = await world.begin(step)
+          if (expected) expect(begun).toEqual(expected)
+          else attempts.push('attemptId' in begun ? begun.attemptId : expect.fail(JSON.stringify(begun)))
+          continue
+        }
+        const claim = model.claims[step.attempt % Math.max(1, attempts.length)]
+        const attemptId = attempts[step.attempt % Math.max(1, attempts.length)]
+        if (!claim || attemptId === undefined) continue
+        const transactionId = await world.finish(attemptId, step.outcome)
+        expect(transactionId !== undefined).toBe(claim.isOpen)
+        const statusCode = CODES[step.outcome]
+        if (transactionId !== undefined) model.finish(claim, statusCode === null ? { transactionId } : { statusCode })
+      }
+      const rows = await payments.database.db
+        .selectFrom('transactions')
+        .select('successful')
+        .where('merchant_id', '=', world.merchantId)
+        .orderBy('id')
+        .execute()
+      expect(rows.map(({ successful }) => successful)).toEqual(model.transactions.map((end) => 'transactionId' in end))
+    }),
+    { numRuns: 30 },
+  )
+  const whole = { merchantId: undefined, kept: new Map() }
+  for await (const { violations } of verifyLedger(payments.database.db, whole)) expect(violations).toEqual([])
+})
