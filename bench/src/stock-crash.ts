@@ -126,7 +126,7 @@ function createRequest({ locations: [main, shop] }: Load, reference: string): Re
   const lines = Array.from({ length: some(3) }, () => ({
     ...{ productId: some(PRODUCTS), quantity: some(9), reference },
     ...pick<Readonly<Record<string, string | number>>>([
-      { type: 'receive', locationId: shop },
+      { type: 'receive', locationId: main },
       { type: 'ship', locationId: main },
       { type: 'transfer', fromLocationId: main, toLocationId: shop },
     ]),

@@ -66,7 +66,7 @@ export function createLanes({ db, pool, readers, prepared, parserOf }: LanesOpti
 }
 
 /** How often a statement is sent again that lost against others. */
-const CONFLICTS_MAX = 3
+const CONFLICTS_MAX = 5
 
 type Run = (client: pg.PoolClient) => Promise<Rows>
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startInventory, type TestInventory } from './start-inventory.ts'
+import { stockRequests } from './stock-requests.ts'
 
 let inventory: TestInventory
 beforeAll(async () => {
@@ -41,6 +42,31 @@ describe('logs/app.log', () => {
       payload: { sku: 'logged', attributes: '{}' },
     })
     expect(linesOf('created')).toMatchObject([{ event: 'product.created', product_id: response.json().data.id }])
+  })
+
+  it('tells what happened to stock', async () => {
+    const { addProduct, send } = stockRequests(inventory)
+    const unit = { productId: await addProduct(), locationId: 1, quantity: 1 }
+    const ask = async (method: 'POST' | 'DELETE', url: string, body?: object) => {
+      const response = await send(method, url, body, { 'x-request-id': 'stock', 'idempotency-key': `${method}${url}` })
+      return response.body === '' ? 0 : response.json().data.id
+    }
+    const movementId = await ask('POST', '/movements', { type: 'receive', ...unit })
+    const reservationId = await ask('POST', '/reservations', unit)
+    await ask('POST', '/reservations', unit)
+    await ask('POST', `/reservations/commit/${reservationId}`)
+    // Lines that are on their way to the file are there a moment later.
+    await expect.poll(() => linesOf('stock')).toHaveLength(4)
+    const told = linesOf('stock').map(({ event, movement_ids, reservation_id }) => ({
+      ...{ event, movement_ids, reservation_id },
+    }))
+    expect(told).toEqual([
+      { event: 'stock.moved', movement_ids: [movementId] },
+      { event: 'reservation.created', reservation_id: reservationId },
+      // The repetition of a request has done nothing.
+      { event: undefined },
+      { event: 'reservation.committed', reservation_id: reservationId },
+    ])
   })
 
   it('never shows headers that hold secrets, bodies, attributes or query values', async () => {

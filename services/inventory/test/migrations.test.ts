@@ -111,6 +111,43 @@ describe('migrations of the inventory', () => {
     expect(await plan('true ORDER BY updated_at, id LIMIT 5')).toContain('products_updated_at_idx')
   })
 
+  it('serve every list of stock in its own order', async () => {
+    await client.query(
+      `INSERT INTO inventory.locations (code, name) SELECT 'L' || n, 'x' FROM generate_series(1, 20) n`,
+    )
+    await client.query(`INSERT INTO inventory.stock_levels
+      SELECT p.id, l.id, 5, 0 FROM inventory.products p, inventory.locations l`)
+    await client.query(`INSERT INTO inventory.movements OVERRIDING SYSTEM VALUE
+      SELECT n, 1 + n % 500, 1 + n % 21, 'receive', 1, 0, 1, 0, 'r', 'PO-' || n % 900, NULL, NULL, NULL,
+        now() + n * interval '1 s' FROM generate_series(1, 20000) n`)
+    await client.query(`INSERT INTO inventory.reservations OVERRIDING SYSTEM VALUE
+      SELECT n, p.id, 1, 1, (n % 2), CASE n % 2 WHEN 1 THEN 'active' ELSE 'released' END, NULL, now(), now()
+      FROM generate_series(1, 5) n, LATERAL (SELECT id FROM inventory.products LIMIT 1) p`)
+    await client.query('VACUUM ANALYZE inventory.stock_levels, inventory.movements, inventory.reservations')
+    const plan = async (query: string) => {
+      const { rows } = await client.query(`EXPLAIN ${query}`)
+      return rows.map((row) => row['QUERY PLAN']).join('\n')
+    }
+    const movements = (condition: string) =>
+      plan(`SELECT id FROM inventory.movements WHERE ${condition}
+        AND (created_at, id) < (SELECT created_at, id FROM inventory.movements WHERE id = 9000)
+        ORDER BY created_at DESC, id DESC LIMIT 51`)
+    expect(await movements('true')).toMatch(/^Limit[^\n]*\n.*Scan Backward using movements_created_at_idx/s)
+    expect(await movements('product_id = 7')).toContain('movements_product_idx')
+    expect(await movements('location_id = 99')).toContain('movements_location_idx')
+    expect(await movements('product_id = 7 AND location_id = 8')).toMatch(/movements_(level|product)_idx/)
+    expect(await movements(`reference = 'PO-7'`)).toContain('movements_reference_idx')
+    const levels = await plan(`SELECT product_id FROM inventory.stock_levels l
+      WHERE (SELECT deleted_at IS NULL FROM inventory.products p WHERE p.id = l.product_id) AND
+        (product_id, location_id) > (500, 3) ORDER BY product_id, location_id LIMIT 51`)
+    expect(levels).toContain('using stock_levels_pkey')
+    expect(levels).not.toContain('Sort')
+    expect(
+      await plan(`SELECT id FROM inventory.reservations WHERE status = 'active' AND expires_at <= now()
+        ORDER BY expires_at LIMIT 100`),
+    ).toContain('reservations_due_idx')
+  })
+
   it('put the namespace before every name of their own', async () => {
     const plain = ownNames(await describeSchema())
     await migrateUp(options('shop'))

@@ -24,6 +24,11 @@ function run(args: readonly string[], env: Readonly<Record<string, string>> = {}
   return inventory
 }
 
+function post(url: string, body: object): Promise<Response> {
+  const headers = { 'content-type': 'application/json' }
+  return fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+}
+
 async function output(...args: string[]): Promise<string> {
   const inventory = run(args)
   expect(await inventory.exited).toBe(0)
@@ -135,12 +140,20 @@ describe('inventory serve', () => {
       INVENTORY_METRICS_ENABLED: 'true',
       INVENTORY_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
       INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT: '0',
+      INVENTORY_RESERVATION_SWEEP_MS: '50',
     })
     const address = await addressOf(inventory)
     const [, port] = await inventory.waitFor(/"port":(\d+),"msg":"metrics listening"/)
+    const unit = { productId: 1, locationId: 1, quantity: 1 }
+    await post(`${address}/movements`, { type: 'receive', ...unit })
+    await post(`${address}/reservations`, unit)
+    const read = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+    await expect.poll(read).toContain('jobs_total{task="reservation_expiry",outcome="done"}')
     await fetch(`${address}/users/4`)
     expect((await fetch(`${address}/metrics`)).status).toBe(404)
-    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+    const text = await read()
+    expect(text).toContain('inventory_movements_total{type="receive"} 1')
+    expect(text).toContain('inventory_reservations_total{status="active"} 1')
     expect(text).toMatch(/http_server_request_duration_seconds_count\{[^}]*http_route="\/users\/\{user_id\}"[^}]*\} 1/)
     expect(text).toMatch(/db_pool_connections\{state="idle"\} \d+/)
     expect(text).toContain('nodejs_')

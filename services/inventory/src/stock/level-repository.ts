@@ -79,19 +79,21 @@ export async function listLevels(
   { productId, locationId, sku, below }: LevelFilters,
   { after, limit }: { readonly after: Position | undefined; readonly limit: number },
 ): Promise<Level[]> {
+  // Products and locations are looked up row by row: a join would lead the planner away from the order of the key.
   const conditions = [
+    sql`(SELECT p.deleted_at IS NULL FROM ${sql.table('products')} p WHERE p.id = l.product_id)`,
+    sql`(SELECT c.deleted_at IS NULL FROM ${sql.table('locations')} c WHERE c.id = l.location_id)`,
     productId !== undefined && sql`l.product_id = ${productId}`,
     locationId !== undefined && sql`l.location_id = ${locationId}`,
-    sku !== undefined && sql`p.sku = ${sku}`,
+    sku !== undefined &&
+      sql`l.product_id = (SELECT p.id FROM ${sql.table('products')} p WHERE p.sku = ${sku} AND p.deleted_at IS NULL)`,
     below !== undefined && sql`l.on_hand - l.reserved < ${below}`,
     after && sql`(l.product_id, l.location_id) > (${sql.join(after.map(Number))})`,
   ].filter((condition) => condition !== false && condition !== undefined)
   const { rows } = await sql<{ level: Level }>`
     SELECT ${sql.table('level_json')}(l) AS level
     FROM ${sql.table('stock_levels')} l
-    JOIN ${sql.table('products')} p ON p.id = l.product_id AND p.deleted_at IS NULL
-    JOIN ${sql.table('locations')} c ON c.id = l.location_id AND c.deleted_at IS NULL
-    WHERE ${conditions.length > 0 ? sql.join(conditions, sql` AND `) : sql`true`}
+    WHERE ${sql.join(conditions, sql` AND `)}
     ORDER BY l.product_id, l.location_id LIMIT ${limit}`.execute(db)
   return rows.map(({ level }) => level)
 }
