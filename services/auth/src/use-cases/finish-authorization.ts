@@ -24,6 +24,7 @@ import type { IssuedSession } from '../sessions/session.ts'
 import { parseId } from '../users/require-id.ts'
 import type { User } from '../users/user.ts'
 import { acceptInvitation } from './accept-invitation.ts'
+import { askBeforeExternalUser } from './ask-before-external-user.ts'
 import { askProvider, type ProviderAnswer, type ProviderSignIn } from './ask-provider.ts'
 import { findProvider } from './find-provider.ts'
 import { linkExternalIdentity } from './link-external-identity.ts'
@@ -68,6 +69,7 @@ export async function finishAuthorization(
   const configured = await findProvider(deps, name)
   if (!configured) throw providerNotSupported({ message: `Unsupported provider: ${name} is not enabled` })
   const { account, tokens } = await askProvider(deps, configured, flow, answer)
+  if (!flow.linking && !flow.inviteTokenHash) await askBeforeExternalUser(deps, account, context)
   const outcome = await settleRaces(deps, async (trx) => {
     const signIn = await settle(trx, deps, { flow, account, context })
     if (signIn.verdict !== 'signed-in') return signIn

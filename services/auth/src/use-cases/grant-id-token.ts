@@ -12,6 +12,7 @@ import {
 import type { Caller } from '../sessions/caller.ts'
 import { createSession } from '../sessions/create-session.ts'
 import { type SessionView, signSessionView } from '../sessions/session-view.ts'
+import { askBeforeExternalUser } from './ask-before-external-user.ts'
 import { findCaller } from './find-caller.ts'
 import { findIdTokenProvider, type IdTokenProvider } from './find-id-token-provider.ts'
 import { linkExternalIdentity } from './link-external-identity.ts'
@@ -42,6 +43,7 @@ export async function grantIdToken(deps: AuthDeps, grant: IdTokenGrant): Promise
   const judge = await findIdTokenProvider(deps, grant)
   const account = await readAccount(deps, grant.idToken, { ...judge, ...grant })
   const target = linkTo && (await findTarget(deps, linkTo))
+  if (!target) await askBeforeExternalUser(deps, account, context)
   const outcome = await settleRaces(deps, async (trx) => {
     const signIn = await (target
       ? linkExternalIdentity(trx, deps, { account, target, ip: context.ip })

@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto'
+import type { AuthDeps } from '../deps.ts'
+import { type ExternalAccount, trustedEmails } from '../identities/external-account.ts'
+import { findExternalIdentity, listOwnersOfEmails } from '../identities/external-identity-repository.ts'
+import { toTimestamp } from '../users/timestamp.ts'
+import { createUnconfirmedUser } from '../users/unconfirmed-user.ts'
+import { askBeforeUserCreated } from './ask-before-user-created.ts'
+import type { RequestContext } from './request-context.ts'
+
+/**
+ * Asks the hook BEFORE_USER_CREATED whether somebody whom nobody knows yet may become a user by an external account; before
+ * any lock is taken. @throws what the hook refuses with
+ */
+export async function askBeforeExternalUser(
+  deps: Pick<AuthDeps, 'config' | 'db' | 'hooks' | 'now'>,
+  account: ExternalAccount,
+  context: Pick<RequestContext, 'audience' | 'ip'>,
+): Promise<void> {
+  if (!deps.hooks.isOn('BEFORE_USER_CREATED')) return
+  const emails = trustedEmails(account, deps.config.mail.autoconfirm ? 'all' : 'verified')
+  if (await findExternalIdentity(deps.db, account)) return
+  if ((await listOwnersOfEmails(deps.db, emails)).length > 0) return
+  const { provider, subject, data, email } = account
+  const ids = { userId: randomUUID(), identityId: randomUUID() }
+  const fresh = { ...ids, aud: context.audience, role: deps.config.jwt.defaultRole, data, now: deps.now() }
+  const identifier = { kind: 'email', value: email?.email ?? '' } as const
+  const { user } = createUnconfirmedUser({ ...fresh, identifier })
+  const at = toTimestamp(fresh.now)
+  await askBeforeUserCreated(
+    deps,
+    {
+      user: {
+        ...user,
+        email: email?.email ?? null,
+        confirmationSentAt: null,
+        appMetadata: { provider, providers: [provider] },
+      },
+      identities: [
+        {
+          id: fresh.identityId,
+          userId: fresh.userId,
+          provider,
+          providerId: subject,
+          data,
+          email: email?.email ?? null,
+          lastSignInAt: at,
+          createdAt: at,
+          updatedAt: at,
+        },
+      ],
+    },
+    context.ip,
+  )
+}

@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type HookStub, NOTHING, startHookStub } from '../hook-stub.ts'
+import { type MailApp, openMailApp } from '../mail-app.ts'
+import { createSignedUp } from '../signed-up.ts'
+import { type AnybodyStub, signInAs, startAnybodyProvider } from './anybody-provider.ts'
+
+let hooks: HookStub
+let provider: AnybodyStub
+let service: MailApp
+beforeAll(async () => {
+  hooks = await startHookStub()
+  provider = await startAnybodyProvider()
+  service = await openMailApp({ ...provider.settings, ...hooks.settings('BEFORE_USER_CREATED') })
+})
+afterAll(async () => {
+  await service.close()
+  await provider.close()
+  await hooks.close()
+})
+
+it('asks whether somebody new may become a user by a provider, and of nobody who is one', async () => {
+  const email = 'ada@example.com'
+  hooks.answer = () => ({ body: { error: { http_code: 403, message: 'Not you' } } })
+  const refused = await signInAs(service, 'keycloak', { sub: 'ada', email, verified: true })
+  expect(refused.query).toEqual({ error: 'access_denied', error_code: 'hook_rejected', error_description: 'Not you' })
+  expect(await service.deps.db.selectFrom('users').select('id').execute()).toEqual([])
+  const [call] = hooks.callsOf('BEFORE_USER_CREATED')
+  expect(call?.payload.user).toMatchObject({
+    email,
+    app_metadata: { provider: 'keycloak', providers: ['keycloak'] },
+    identities: [{ provider: 'keycloak', id: 'ada', identity_data: { email, email_verified: true } }],
+  })
+  hooks.answer = () => NOTHING
+  for (const sub of ['ada', 'ada']) {
+    expect((await signInAs(service, 'keycloak', { sub, email, verified: true })).fragment.access_token).toBeDefined()
+  }
+  const known = await createSignedUp(service.deps)
+  await signInAs(service, 'gitlab', { sub: '7', email: known.email, verified: true })
+  expect(hooks.callsOf('BEFORE_USER_CREATED')).toHaveLength(2)
+})
