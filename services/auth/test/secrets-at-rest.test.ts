@@ -3,10 +3,10 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
-import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { generateSigningKey } from '../src/sessions/generate-signing-key.ts'
 import { answerChallenge, enrollApp } from './authenticator-app.ts'
+import { readRows, spellings } from './dump.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 
@@ -150,29 +150,10 @@ async function askInVain(accessToken: string, password: string): Promise<void> {
   await service.post('/signup', { email: misplaced, password: [misplaced] })
 }
 
-/** Every row of the service and of its queue, as text. */
-async function readRows(): Promise<string> {
-  const { db, names } = service.deps
-  const { rows: tables } = await sql<{ schema: string; name: string }>`
-    SELECT nspname AS schema, relname AS name FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
-    WHERE nspname IN (${names.schema}, ${names.jobSchema}) AND relkind IN ('r', 'p')`.execute(db)
-  const texts = await Promise.all(
-    tables.map(async ({ schema, name }) => {
-      const { rows } = await sql<{ text: string }>`SELECT t::text AS text FROM ${sql.id(schema, name)} t`.execute(db)
-      return rows.map(({ text }) => text)
-    }),
-  )
-  return texts.flat().join('\n')
-}
-
-/** The spellings in which a column or a line may hold a text. */
-const spellings = (text: string) =>
-  (['utf8', 'hex', 'base64', 'base64url'] as const).map((form) => Buffer.from(text).toString(form).replace(/=+$/, ''))
-
 describe('secrets', () => {
   it('are in no row of the database in the clear', async () => {
     await service.idle()
-    const rows = await readRows()
+    const rows = await readRows(service.deps)
     // The search finds what is there.
     expect(addresses.filter((address) => !rows.includes(address))).toEqual([])
     const found = [...secrets].filter(([, secret]) => spellings(secret).some((text) => rows.includes(text)))

@@ -8,7 +8,8 @@ describe('parsePkce', () => {
     [undefined, undefined, undefined],
     ['', '', undefined],
     [challenge, 'S256', { challenge, method: 's256' }],
-    [challenge, 'plain', { challenge, method: 'plain' }],
+    // Base64url of its SHA-256: the verifier itself is kept nowhere.
+    [challenge, 'plain', { challenge: 'ZtNPunH49FD35FWYhT5Tv8I7vRKQJ8uxMaL0_9eHjNA', method: 's256' }],
     [challenge, undefined, 'PKCE flow requires code_challenge_method and code_challenge'],
     [undefined, 's256', 'PKCE flow requires code_challenge_method and code_challenge'],
     ['a'.repeat(42), 's256', 'code challenge has to be between 43 and 128 characters'],

@@ -8,6 +8,7 @@ export const pkceFields = { code_challenge: z.string().optional(), code_challeng
 /** The challenge of a PKCE flow (RFC 7636). */
 export interface PkceChallenge {
   readonly challenge: string
+  /** `plain` in rows of before alone. */
   readonly method: 's256' | 'plain'
 }
 
@@ -36,13 +37,18 @@ export function parsePkce(body: PkceFields): PkceChallenge | undefined {
   }
   const name = method.toLowerCase()
   if (name !== 's256' && name !== 'plain') throw refuse(`unsupported code_challenge_method ${JSON.stringify(method)}`)
-  return { challenge, method: name }
+  // A plain challenge is the verifier itself: no row may hold one, and its hash serves as well.
+  return { challenge: name === 'plain' ? toS256(challenge) : challenge, method: 's256' }
 }
 
 /** Whether a verifier is the one that a challenge was made of (RFC 7636, section 4.6). Compares in constant time. */
 export function matchesChallenge({ challenge, method }: PkceChallenge, verifier: string): boolean {
-  const made = method === 's256' ? digest(verifier).toString('base64url') : verifier
+  const made = method === 's256' ? toS256(verifier) : verifier
   return timingSafeEqual(digest(made), digest(challenge))
+}
+
+function toS256(verifier: string): string {
+  return digest(verifier).toString('base64url')
 }
 
 function digest(text: string): Buffer {

@@ -1,5 +1,6 @@
 import { AuthClient, type GoTrueClientOptions } from '@supabase/auth-js'
 import { expect } from 'vitest'
+import type { AuthDeps } from '../../src/deps.ts'
 import { OPERATOR } from '../forged-token.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 
@@ -16,7 +17,11 @@ export interface ClientService extends Pick<MailApp, 'deps' | 'readMail' | 'sms'
   close(): Promise<void>
 }
 
-export async function openClientService(settings: Readonly<Record<string, string>> = {}): Promise<ClientService> {
+/** @param replace further dependencies that take the place of the real ones */
+export async function openClientService(
+  settings: Readonly<Record<string, string>> = {},
+  replace: () => Partial<AuthDeps> = () => ({}),
+): Promise<ClientService> {
   const service = await openMailApp(
     {
       AUTH_EXTERNAL_PHONE_ENABLED: 'true',
@@ -27,7 +32,7 @@ export async function openClientService(settings: Readonly<Record<string, string
       ...settings,
     },
     // The client compares the times of tokens with its own clock.
-    { replace: () => ({ now: () => new Date() }) },
+    { replace: () => ({ ...replace(), now: () => new Date() }) },
   )
   const url = await service.app.listen({ host: '127.0.0.1', port: 0 })
   const problems: string[] = []

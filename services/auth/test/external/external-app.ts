@@ -67,7 +67,11 @@ function divert(world: StubProvider): AuthDeps['outbound'] {
   }
 }
 
-export async function openExternalApp(settings: Readonly<Record<string, string>> = {}): Promise<ExternalApp> {
+/** @param logger where log lines go; nowhere when missing */
+export async function openExternalApp(
+  settings: Readonly<Record<string, string>> = {},
+  logger?: AuthDeps['logger'],
+): Promise<ExternalApp> {
   let answers: Answers = () => ({ status: 404 })
   const problems: unknown[] = []
   const world = await startStubProvider(async (request) => {
@@ -88,6 +92,7 @@ export async function openExternalApp(settings: Readonly<Record<string, string>>
       ...settings,
     },
     {
+      ...(logger ? { logger } : {}),
       replace: () => {
         const outbound = divert(world)
         return { outbound, keySets: createKeySets(outbound) }
