@@ -26,21 +26,27 @@ export async function insertSession(
   return (await lanes.write.one(openQuery, { ...input, state: 'card-lookup' })).id
 }
 
+/** The step that was offered last, and the one that is offered now. */
+interface OfferedStep {
+  readonly from: Step
+  readonly to: Step
+}
+
 const offerQuery = prepare(
   'offer_step',
-  (p: SessionKey & { state: Step }) => sql<{ id: string }>`
-    UPDATE ${sql.table('payment_sessions')} SET state = ${p.state}
-    WHERE merchant_id = ${p.merchantId} AND id = ${p.id} RETURNING id`,
+  (p: SessionKey & OfferedStep) => sql<{ id: string }>`
+    UPDATE ${sql.table('payment_sessions')} SET state = ${p.to}
+    WHERE merchant_id = ${p.merchantId} AND id = ${p.id} AND state = ${p.from} RETURNING id`,
 )
 
-/** Remembers the step that is offered: it is the only one that can be taken now. */
-export async function updateOfferedStep(lanes: Lanes, key: SessionKey, state: Step): Promise<void> {
-  await lanes.write.first(offerQuery, { ...key, state })
+/** Remembers the step that is offered: it is the only one that can be taken now. Of requests at once the first counts. */
+export async function updateOfferedStep(lanes: Lanes, key: SessionKey, step: OfferedStep): Promise<void> {
+  await lanes.write.first(offerQuery, { ...key, ...step })
 }
 
 /** Where a challenge is shown, and where it leads back. */
 export interface ChallengePlace extends SessionKey {
-  /** Null: the page did not say where it comes from. */
+  /** Null: whoever asks did not say; a page that did is remembered. */
   readonly origin: string | null
   readonly returnUrl: string | null
 }
@@ -49,8 +55,8 @@ const challengeQuery = prepare(
   'start_challenge',
   (p: ChallengePlace) => sql<{ waits: boolean }>`
     UPDATE ${sql.table('payment_sessions')}
-    SET challenged = coalesce(challenged, date_trunc('milliseconds', clock_timestamp())), origin = ${p.origin},
-      return_url = ${p.returnUrl}
+    SET challenged = coalesce(challenged, date_trunc('milliseconds', clock_timestamp())),
+      origin = coalesce(${p.origin}, origin), return_url = ${p.returnUrl}
     WHERE merchant_id = ${p.merchantId} AND id = ${p.id}
     RETURNING challenged > clock_timestamp() - interval '2 seconds' AS waits`,
 )

@@ -50,7 +50,7 @@ function decide({ payee, scenario }: OpenOrder, status: TdsStatus): DecidedOrder
 
 async function offer({ lanes }: PayDeps, { order, payee, session }: OpenOrder, step: Step): Promise<PaymentAnswer> {
   if (session && session.state !== step) {
-    await updateOfferedStep(lanes, { merchantId: payee.id, id: session.id }, step)
+    await updateOfferedStep(lanes, { merchantId: payee.id, id: session.id }, { from: session.state, to: step })
   }
   const polls = session?.enrolment.polls ?? false
   return { challenges: challengesOf(step, { polls, canReturn: order.returnUrl !== undefined }) }

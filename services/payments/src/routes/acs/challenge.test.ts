@@ -69,6 +69,8 @@ describe('POST /acs/challenge', () => {
 
   it('200: tells the page that asked, and no other, once the cardholder has decided', async () => {
     const { order, hints, state } = await open('iframe', { origin: 'https://shop.example' })
+    // A server that polls meanwhile comes from nowhere.
+    await browser.send('/payments/challenges/tds-challenge/poll', { ...order, hints })
     const page = await post({ state, decision: 'approve' })
     expect(page.body).toContain('data-origin="https://shop.example"')
     expect(page.body).toContain('<script src="/assets/conclude.js" defer></script>')
