@@ -1,16 +1,20 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { HookName } from '../src/config/hooks.ts'
+import { type AnybodyStub, signInAs, startAnybodyProvider } from './external/anybody-provider.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type HookCall, type HookStub, NOTHING, startHookStub } from './hook-stub.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { createSignedIn } from './signed-in.ts'
 
 let stub: HookStub
+let provider: AnybodyStub
 let test: MailApp
 beforeAll(async () => {
   stub = await startHookStub()
+  provider = await startAnybodyProvider()
   test = await openMailApp({
+    ...provider.settings,
     // No mail server and no gateway: hooks take their place.
     AUTH_SMTP_HOST: '',
     AUTH_SMS_PROVIDER: '',
@@ -27,6 +31,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await test.close()
   await stub.close()
+  await provider.close()
 })
 beforeEach(() => {
   stub.answer = () => NOTHING
@@ -157,6 +162,16 @@ describe('AFTER_USER_CREATED', () => {
     expect(told(await idOf(email))).toEqual([])
     await test.post('/verify', { type: 'email', email, token })
     await readNews(await idOf(email))
+  })
+
+  it('is told of who comes from a provider for the first time', async () => {
+    const person = { sub: '77', email: 'external@example.com', verified: true }
+    await signInAs(test, 'keycloak', person)
+    const id = await idOf(person.email)
+    expect(await readNews(id)).toMatchObject({ user: { identities: [{ provider: 'keycloak' }] } })
+    await signInAs(test, 'keycloak', person)
+    await test.idle()
+    expect(told(id)).toHaveLength(1)
   })
 
   it('is not told of a taken address', async () => {
