@@ -237,6 +237,18 @@ describe('the numbers of the simulator', () => {
     expect(frauds).toMatchObject([{ transactionId: (await newest()).id, reason: 1 }])
   })
 
+  it('has one whose first capture is disputed', async () => {
+    const { body } = await pay({ number: number('20000') })
+    const capture = {
+      method: 'POST',
+      url: `/transactions/${body.transactionId}/captures`,
+      headers: app.headers,
+    } as const
+    expect((await payments.app.inject({ ...capture, payload: { amount: 400 } })).statusCode).toBe(201)
+    const outbox = await payments.database.db.selectFrom('outbox').select(['id', 'kind']).execute()
+    expect(outbox).toEqual([{ id: body.transactionId, kind: 'simulated_dispute' }])
+  })
+
   it('gives way to a test object that settles anything', async () => {
     const paid = await pay({ number: number('07'), test: { card: { status: 'valid' } } })
     expect(paid.status).toBe(201)

@@ -23,9 +23,13 @@ const CLIENT_LENGTH_MAX = 255
 export const checkout = fp(
   async (app: FastifyInstance) => {
     const refuse = refuseBeyond(app, 'address', app.deps.limits.checkouts)
-    app.addHook('onRoute', ({ method, url, constraints = {} }) => {
-      if (method === 'POST')
-        app.options(url, { constraints, schema: { hide: true } }, (_request, reply) => reply.code(204).send())
+    app.addHook('onRoute', ({ method, url, schema, constraints = {} }) => {
+      if (method !== 'POST') return
+      Object.assign(schema ?? {}, {
+        consumes: ['application/json'],
+        description: 'Needs the header `Accept-Version: 1`.',
+      })
+      app.options(url, { constraints, schema: { hide: true } }, (_request, reply) => reply.code(204).send())
     })
     app.addHook('onRequest', async (request, reply) => {
       reply.headers(CORS_HEADERS)
