@@ -32,7 +32,7 @@ const quantity = fc.integer({ min: 1, max: 6 })
 
 /** Places are numbers, modulo how many there are. */
 const line: fc.Arbitrary<MovementLine> = fc.oneof(
-  fc.record({ type: fc.constantFrom('receive', 'ship'), ...place, quantity }),
+  fc.record({ type: fc.constantFrom('receive', 'receive', 'ship'), ...place, quantity }),
   fc.record({
     ...place,
     type: fc.constant('adjust'),
