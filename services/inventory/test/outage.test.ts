@@ -60,6 +60,7 @@ beforeAll(async () => {
   })
   deps = await createDeps(config, createInventoryLog(config))
   app = await buildApp(deps)
+  deps.upkeep.start()
   deps.readiness.markReady()
 })
 afterAll(async () => {
