@@ -13,6 +13,7 @@ import { createReserve } from './inventory/0017-create-reserve.ts'
 import { createExpiry } from './inventory/0018-create-expiry.ts'
 import { guardStock } from './inventory/0019-guard-stock.ts'
 import { mendClaimKey } from './inventory/0020-mend-claim-key.ts'
+import { quickenMoves } from './inventory/0021-quicken-moves.ts'
 import type { MigrationSources } from './migration.ts'
 
 /** The migrations of the inventory service, in the order in which they run. */
@@ -32,4 +33,5 @@ export const inventoryMigrations: MigrationSources = {
   '0018-create-expiry': createExpiry,
   '0019-guard-stock': guardStock,
   '0020-mend-claim-key': mendClaimKey,
+  '0021-quicken-moves': quickenMoves,
 }
