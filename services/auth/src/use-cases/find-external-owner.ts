@@ -4,6 +4,7 @@ import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { signupDisabled, userBanned } from '../errors.ts'
 import { severalOwners } from '../external-errors.ts'
+import { queueUserCreated } from '../hooks/user-created-job.ts'
 import { type ExternalAccount, trustedEmails } from '../identities/external-account.ts'
 import {
   findExternalIdentity,
@@ -33,7 +34,7 @@ export interface ExternalOwner {
   readonly identityId: string
 }
 
-type Deps = Pick<AuthDeps, 'config' | 'logger' | 'now'>
+type Deps = Pick<AuthDeps, 'config' | 'hooks' | 'jobs' | 'logger' | 'now'>
 
 /**
  * Decides whom an external account signs in (contract 7.3.5): the user who has it, else the one user to whom a trusted
@@ -53,7 +54,7 @@ export async function findExternalOwner(
   const emails = trustedEmails(account, trust)
   const [ownerId, another] = await listOwnersOfEmails(trx, emails)
   if (another !== undefined) throw severalOwners()
-  if (ownerId === undefined) return create(trx, deps, account, { emails, audience: context.audience })
+  if (ownerId === undefined) return create(trx, deps, account, { emails, context })
   const user = await lockAdmitted(trx, deps, ownerId)
   // The lock may have waited for a change of the very address that led here.
   const [still] = await listOwnersOfEmails(trx, emails)
@@ -91,7 +92,7 @@ async function create(
   trx: Transaction<AuthDatabase>,
   deps: Deps,
   account: ExternalAccount,
-  { emails, audience }: { readonly emails: readonly string[]; readonly audience: string },
+  { emails, context }: { readonly emails: readonly string[]; readonly context: RequestContext },
 ): Promise<ExternalOwner | undefined> {
   if (deps.config.signup.disabled) throw signupDisabled()
   if (!account.email && !account.emailOptional) return undefined
@@ -101,7 +102,7 @@ async function create(
   const at = deps.now()
   const { provider, data } = account
   const user = await insertUser(trx, {
-    aud: audience,
+    aud: context.audience,
     role: deps.config.jwt.defaultRole,
     email,
     raw_app_meta_data: { provider, providers: [provider] },
@@ -110,6 +111,7 @@ async function create(
     updated_at: at,
   })
   const { id } = await insertExternalIdentity(trx, user.id, account, at)
+  await queueUserCreated(trx, deps, { userId: user.id, ip: context.ip })
   return { decision: 'create', user, identityId: id }
 }
 

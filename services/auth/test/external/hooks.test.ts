@@ -10,7 +10,7 @@ let service: MailApp
 beforeAll(async () => {
   hooks = await startHookStub()
   provider = await startAnybodyProvider()
-  service = await openMailApp({ ...provider.settings, ...hooks.settings('BEFORE_USER_CREATED') })
+  service = await openMailApp({ ...provider.settings, ...hooks.settings('BEFORE_USER_CREATED', 'AFTER_USER_CREATED') })
 })
 afterAll(async () => {
   await service.close()
@@ -18,7 +18,7 @@ afterAll(async () => {
   await hooks.close()
 })
 
-it('asks whether somebody new may become a user by a provider, and of nobody who is one', async () => {
+it('asks whether somebody new may become a user by a provider, and tells of them; of nobody who is one', async () => {
   const email = 'ada@example.com'
   hooks.answer = () => ({ body: { error: { http_code: 403, message: 'Not you' } } })
   const refused = await signInAs(service, 'keycloak', { sub: 'ada', email, verified: true })
@@ -37,4 +37,8 @@ it('asks whether somebody new may become a user by a provider, and of nobody who
   const known = await createSignedUp(service.deps)
   await signInAs(service, 'gitlab', { sub: '7', email: known.email, verified: true })
   expect(hooks.callsOf('BEFORE_USER_CREATED')).toHaveLength(2)
+  await service.idle()
+  expect(hooks.callsOf('AFTER_USER_CREATED').map(({ payload }) => payload.user)).toMatchObject([
+    { email, identities: [{ provider: 'keycloak' }] },
+  ])
 })
