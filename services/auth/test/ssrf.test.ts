@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { Socket } from 'node:net'
 import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
@@ -6,6 +7,13 @@ import { verifyCaptcha } from '../src/captcha/verify-captcha.ts'
 import { loadAuthConfig } from '../src/config.ts'
 import { createHooks } from '../src/hooks/hooks.ts'
 import { checkTemplates } from '../src/mail/template-loader.ts'
+import { discoverMetadata } from '../src/oauth/discovery.ts'
+import { exchangeCode } from '../src/oauth/exchange-code.ts'
+import { createKeySets } from '../src/oauth/key-sets.ts'
+import { requestToken } from '../src/oauth/oauth1-client.ts'
+import { keycloak } from '../src/oauth/providers/keycloak.ts'
+import { twitter } from '../src/oauth/providers/twitter.ts'
+import { readProfile } from '../src/oauth/read-profile.ts'
 import { createSmsGateway } from '../src/sms/sms-gateway.ts'
 import { REFUSED_HOSTS, RESOLVED } from './refused-addresses.ts'
 
@@ -56,6 +64,15 @@ async function sendSms(provider: keyof typeof ACCOUNTS, url: string): Promise<un
   return createSmsGateway(gateway, outbound).send({ to: '14155550100', text: 'x', code: '123456', channel: 'sms' })
 }
 
+const ACCOUNT = { clientId: 'c', secret: 's', redirectUri: 'http://localhost', baseUrl: '' }
+
+/** A provider whose every address is the same. */
+function toProvider(url: string, origin: 'operator' | 'data') {
+  const account = { ...ACCOUNT, baseUrl: url }
+  const provider = { ...keycloak(account), tokenUrl: url }
+  return { name: 'x', provider, account, clientIds: ['c'], emailOptional: false, checksNonce: true, origin }
+}
+
 const callers: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
   'a template': (url) => checkTemplates(load({ AUTH_MAILER_TEMPLATES_INVITE: `${url}/t.html` }).mail, outbound),
   'a captcha': async (url) => {
@@ -70,6 +87,23 @@ const callers: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
     const hooks = createHooks({ BEFORE_USER_CREATED: hook }, { outbound, now: () => new Date(), logger })
     return hooks.call('BEFORE_USER_CREATED', {})
   },
+  'a provider': (url) => {
+    const client = { code: 'x', codeVerifier: undefined, userField: undefined }
+    return exchangeCode(outbound, toProvider(url, 'operator'), client)
+  },
+  'a profile': (url) => {
+    const now = () => new Date()
+    const grant = { accessToken: 'x', refreshToken: undefined, idToken: undefined, answer: {}, userField: undefined }
+    return readProfile({ outbound, keySets: createKeySets(outbound), now }, toProvider(url, 'operator'), grant)
+  },
+  'an older provider': (url) => {
+    const provider = { ...twitter(ACCOUNT), requestTokenUrl: url }
+    const deps = { outbound, randomBytes, now: () => new Date() }
+    return requestToken(deps, { ...toProvider(url, 'operator'), provider }, 'http://localhost')
+  },
+  'keys of a provider': async (url) =>
+    (await createKeySets(outbound).find({ jwksUrl: url }))({ alg: 'RS256' }, { payload: '', signature: '' }),
+  'an issuer': (url) => discoverMetadata(outbound, { issuer: url.replace('http:', 'https:') }),
   twilio: (url) => sendSms('twilio', url),
   messagebird: (url) => sendSms('messagebird', url),
   textlocal: (url) => sendSms('textlocal', url),
