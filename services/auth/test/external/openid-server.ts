@@ -78,9 +78,26 @@ function divert(realm: string, called: string[]): AuthDeps['outbound'] {
       const { origin, hostname, pathname } = new URL(request.url)
       called.push(hostname + pathname)
       if (origin === ISSUER) return outbound.send({ ...request, url: realm + pathname, origin: 'operator' })
-      const path = { '/token': `${PATH}/token`, '/oauth2/v3/certs': `${PATH}/certs` }[pathname]
-      if (!hostname.endsWith('.googleapis.com') || !path) return outbound.send(request)
-      return outbound.send({ ...request, url: realm + path, origin: 'operator' })
+      if (origin === realm || hostname === '127.0.0.1') return outbound.send(request)
+      const place = placeOf(request.url)
+      if (!place) throw new Error(`nobody knows ${hostname}`)
+      const answer = await outbound.send({ ...request, url: realm + place.path, origin: 'operator' })
+      return place.issuer === undefined ? answer : { ...answer, body: answer.body.replaceAll(ISSUER, place.issuer) }
     },
   }
+}
+
+interface Place {
+  readonly path: string
+  readonly issuer?: string
+}
+
+/** Where the server has what fixed providers have elsewhere: keys, tokens, and the metadata of an issuer. */
+function placeOf(address: string): Place | undefined {
+  const [issuer, metadata] = address.split('/.well-known/openid-configuration')
+  if (issuer?.startsWith('https://accounts.snapchat.com/') && metadata === '') {
+    return { path: '/.well-known/openid-configuration', issuer }
+  }
+  if (address === 'https://oauth2.googleapis.com/token') return { path: `${PATH}/token` }
+  return /\.com\/.*(certs|keys|jwks\/)$/.test(address) ? { path: `${PATH}/certs` } : undefined
 }

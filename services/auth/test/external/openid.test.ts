@@ -21,6 +21,13 @@ beforeAll(async () => {
     {
       ...client('KEYCLOAK', 'realm-client'),
       ...client('GOOGLE', 'web.apps.example,ios.apps.example'),
+      ...client('APPLE', 'apple-client'),
+      ...client('AZURE', 'azure-client'),
+      ...client('FACEBOOK', 'facebook-client'),
+      ...client('SNAPCHAT', 'snapchat-client'),
+      ...client('GITHUB', 'github-client'),
+      AUTH_EXTERNAL_IOS_BUNDLE_ID: 'com.example.app',
+      AUTH_EXTERNAL_SNAPCHAT_EMAIL_OPTIONAL: 'true',
       AUTH_EXTERNAL_KEYCLOAK_URL: `${openId.realm}/`,
       AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
     },
@@ -103,6 +110,7 @@ describe('google', () => {
     const { fragment } = await signIn('google', { access_type: 'offline', prompt: 'consent' })
     expect(fragment).toMatchObject({ provider: 'google', provider_refresh_token: expect.any(String) })
     // Its profile is asked for only where no id_token came.
+    expect(openId.called).toContain('www.googleapis.com/oauth2/v3/certs')
     expect(openId.called).not.toContain('www.googleapis.com/userinfo/v2/me')
   })
 
@@ -215,6 +223,44 @@ describe('POST /token, grant id_token', () => {
     await service.post('/logout', {}, person.headers)
     const after = { ...link, id_token: await openId.sign(google({ sub: 'another' })) }
     expect((await grant(after, person.headers)).body.error_code).toBe('session_not_found')
+  })
+
+  const TENANT = '72f988bf-86f1-41af-91ab-2d7cd011db47'
+  it.each([
+    ['apple', { iss: 'https://account.apple.com', aud: 'com.example.app', is_private_email: 'false' }],
+    ['azure', { iss: `https://login.microsoftonline.com/${TENANT}/v2.0`, aud: 'azure-client', xms_edov: true }],
+    ['azure', { iss: `https://sts.windows.net/${TENANT}/`, aud: 'azure-client' }],
+    // What an app has asked for with a nonce it has compared itself.
+    ['facebook', { iss: 'https://www.facebook.com', aud: 'facebook-client', nonce: 'of the app' }],
+    ['snapchat', { iss: 'https://accounts.snapchat.com/accounts/oauth2/token', aud: 'snapchat-client' }],
+  ])('200: a token of %s: %o', async (provider, claims) => {
+    const id_token = await openId.sign({ sub: `${provider}-${people}`, email, name: 'Ada', ...claims })
+    const { status, body } = await grant({ provider, id_token })
+    expect([status, body.user]).toMatchObject([200, { email, identities: [{ provider, id: `${provider}-${people}` }] }])
+    expect(body.user.user_metadata).toMatchObject({ email, email_verified: true })
+  })
+
+  it('400 and 422: what one of them says that proves nothing', async () => {
+    const azure = { sub: `a-${people}`, email, aud: 'azure-client' }
+    const tenant = `https://login.microsoftonline.com/${TENANT}/v2.0`
+    const forged = await openId.sign({ ...azure, iss: `https://login.microsoftonline.com/../evil/v2.0` })
+    expect(await grant({ provider: 'azure', id_token: forged })).toEqual(refusedWith('Bad ID token'))
+    // An administrator of any tenant may write any address.
+    const { user } = await createSignedUp(service.deps, { email })
+    const id_token = await openId.sign({ ...azure, iss: tenant, xms_edov: false })
+    expect((await grant({ provider: 'azure', id_token })).body.error_code).toBe('provider_email_needs_verification')
+    const identities = service.deps.db.selectFrom('identities').select('provider').where('user_id', '=', user.id)
+    expect(await identities.execute()).toEqual([{ provider: 'email' }])
+    const github = await grant({ provider: 'github', id_token })
+    expect(github).toEqual(refusedWith('Provider github cannot be used with the id_token grant'))
+  })
+
+  it('200: of an account without an address, where the setting permits one', async () => {
+    const claims = { iss: 'https://accounts.snapchat.com/accounts/oauth2/token', aud: 'snapchat-client', sub: email }
+    const first = await grant({ provider: 'snapchat', id_token: await openId.sign(claims) })
+    const again = await grant({ provider: 'snapchat', id_token: await openId.sign(claims) })
+    expect(first.body.user).toMatchObject({ email: '', identities: [{ provider: 'snapchat' }] })
+    expect(again.body.user.id).toBe(first.body.user.id)
   })
 
   it('503: while the keys of the provider are out of reach', async () => {

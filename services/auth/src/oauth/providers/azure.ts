@@ -10,7 +10,7 @@ const claimsSchema = z.looseObject({
   email: z.string().optional(),
   name: z.string().optional(),
   preferred_username: z.string().optional(),
-  xms_edov: z.unknown(),
+  xms_edov: z.unknown().optional(),
 })
 /** Of the protocol, or told elsewhere in the profile. */
 const OMITTED = [
