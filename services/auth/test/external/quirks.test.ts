@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type ExternalApp, land, openExternalApp } from './external-app.ts'
+import { OAUTH_STUBS } from './oauth-stubs.ts'
+import { OPENID_STUBS } from './openid-stubs.ts'
+import { CODE, type ProviderStub, play } from './provider-stub.ts'
+
+let service: ExternalApp
+beforeAll(async () => {
+  service = await openExternalApp()
+})
+afterAll(() => service.close())
+
+function stubOf(name: string): ProviderStub {
+  const stub = [...OPENID_STUBS, ...OAUTH_STUBS].find((candidate) => candidate.name === name)
+  if (!stub) throw new Error(`nothing plays ${name}`)
+  return stub
+}
+
+/** Signs in at a provider that is played, and reads the user. */
+async function signIn(stub: ProviderStub, form?: Readonly<Record<string, string>>) {
+  service.answer(play(stub, service.clock))
+  const { state } = await service.begin(stub.name)
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const payload = new URLSearchParams({ state, ...form }).toString()
+  const { fragment } = form
+    ? land(await service.app.inject({ method: 'POST', url: '/callback', payload, headers }))
+    : await service.comeBack({ state, code: CODE })
+  const authorization = `Bearer ${fragment.access_token}`
+  return (await service.app.inject({ url: '/user', headers: { authorization } })).json()
+}
+
+describe('apple', () => {
+  it('tells name and address once: later ones erase nothing', async () => {
+    const stub = stubOf('apple')
+    const first = await signIn(stub, stub.form)
+    const claims = { ...stub.idToken?.claims, email: undefined, is_private_email: undefined }
+    const bare = { ...stub, idToken: { claims, jwksUrl: stub.idToken?.jwksUrl ?? '' } }
+    const again = await signIn(bare, { code: CODE })
+    expect(again).toMatchObject({ id: first.id, user_metadata: { name: 'Ada Lovelace', email: stub.email } })
+    expect(again.identities[0].identity_data).toMatchObject({ full_name: 'Ada Lovelace', email: stub.email })
+  })
+
+  it('is not believed a name that is none', async () => {
+    const stub = stubOf('apple')
+    const other = {
+      ...stub,
+      idToken: { ...stub.idToken, claims: { ...stub.idToken?.claims, sub: 'x', email: 'x@y.example' } },
+    }
+    const user = await signIn(Object(other), { code: CODE, user: '{"name":{"firstName":{"a":1}}}' })
+    expect(user).toMatchObject({ email: 'x@y.example' })
+    expect(user.user_metadata).not.toHaveProperty('name')
+  })
+})
+
+describe('google', () => {
+  it('is asked for a profile where no id_token came', async () => {
+    const { idToken: _idToken, ...stub } = stubOf('google')
+    const body = { id: '42', email: 'profile@google.example', verified_email: true, name: 'Ada' }
+    const user = await signIn({ ...stub, resources: { 'https://www.googleapis.com/userinfo/v2/me': { body } } })
+    expect(user).toMatchObject({
+      email: body.email,
+      identities: [{ id: '42', identity_data: { email_verified: true } }],
+    })
+  })
+})
+
+describe('discord', () => {
+  it.each([
+    ['0', 'abc', 'https://cdn.discordapp.com/avatars/7/abc.png'],
+    ['1337', null, 'https://cdn.discordapp.com/embed/avatars/2.png'],
+    ['0', null, 'https://cdn.discordapp.com/embed/avatars/0.png'],
+  ])('has a picture for everybody: discriminator %s, avatar %s', async (discriminator, avatar, picture) => {
+    const body = { id: '7', username: 'ada', discriminator, avatar, email: 'seven@discord.example', verified: true }
+    const user = await signIn({ ...stubOf('discord'), resources: { 'https://discord.com/api/users/@me': { body } } })
+    expect(user.user_metadata).toMatchObject({ picture, name: `ada#${discriminator}`, full_name: 'ada' })
+  })
+})
+
+describe('a provider that takes the secret in either way', () => {
+  it('is asked again with the secret in the body where it knows no Basic', async () => {
+    const calls: string[] = []
+    service.answer((call, { headers, body }) => {
+      if (call !== 'POST https://discord.com/api/oauth2/token')
+        return { body: { id: '8', username: 'b', discriminator: '0' } }
+      calls.push(headers.authorization ? 'basic' : String(new URLSearchParams(body).get('client_secret')))
+      return headers.authorization
+        ? { status: 401, body: { error: 'invalid_client' } }
+        : { body: { access_token: 'x' } }
+    })
+    const { query } = await service.comeBack({ state: (await service.begin('discord')).state, code: CODE })
+    expect(query.error_description).toBe('Error getting user email from external provider')
+    expect(calls).toEqual(['basic', 'discord secret+'])
+  })
+})
+
+describe('GET /authorize', () => {
+  it('adds scopes where the provider takes some, passes on what is not ours, and names WorkOS’ own provider', async () => {
+    const github = await service.begin('github', {
+      scopes: 'repo,read:org user:email',
+      login: 'ada',
+      Redirect_URI: 'x',
+    })
+    expect(github.url.searchParams.get('scope')).toBe('user:email repo read:org')
+    expect([github.url.searchParams.get('login'), github.url.searchParams.has('Redirect_URI')]).toEqual(['ada', false])
+    const apple = await service.begin('apple', { scopes: 'openid' })
+    expect(apple.url.searchParams.get('scope')).toBe('email name')
+    const workos = await service.begin('workos', { workos_provider: 'GoogleOAuth' })
+    expect(workos.url.searchParams.get('provider')).toBe('GoogleOAuth')
+    expect(await service.app.inject({ method: 'HEAD', url: '/authorize?provider=github' })).toMatchObject({
+      statusCode: 405,
+    })
+    expect(await service.app.inject({ method: 'HEAD', url: '/callback?state=x' })).toMatchObject({ statusCode: 405 })
+  })
+})
