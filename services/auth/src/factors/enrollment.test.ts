@@ -49,7 +49,8 @@ describe('judgeEnrollment', () => {
       'aal1',
       'allowed',
     ],
-  ])('%s', (_, factors, wanted, aal, verdict) => {
+  ])('%s', (...row) => {
+    const [, factors, wanted, aal, verdict] = row
     expect(judgeEnrollment(factors, wanted, aal, limits)).toBe(verdict)
   })
 })
