@@ -34,13 +34,14 @@ function parse(body: string, contentType: string): HookAnswer {
   if (!/^application\/json\b/i.test(contentType)) throw hookAnswerNoJson()
   try {
     return z.record(z.string(), z.unknown()).parse(JSON.parse(body))
-  } catch (cause) {
-    throw hookFailed({ cause })
+  } catch {
+    // The parser's own words quote the body.
+    throw hookFailed({ cause: new Error('the hook answers no JSON object') })
   }
 }
 
 /** A hook refuses with a status of its own; one that is no client's error is a fault of the hook. */
 function toError({ http_code: status = 500, message }: z.output<typeof errorSchema>['error']): Error {
-  if (status < 400 || status > 499) return hookFailed({ cause: new Error(`the hook reports ${status}: ${message}`) })
+  if (status < 400 || status > 499) return hookFailed({ cause: new Error(`the hook reports ${status}`) })
   return new HttpError(status, hookRejected.code, { message })
 }

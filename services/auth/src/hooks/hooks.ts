@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
+import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { AddressRefused, type Outbound, type OutboundAnswer } from '@trestle/common/outbound/outbound.ts'
 import type { HookConfig, HookName, HooksConfig } from '../config/hooks.ts'
 import type { AuthDeps } from '../deps.ts'
@@ -38,11 +39,17 @@ export function createHooks(config: HooksConfig, deps: HookDeps): Hooks {
       try {
         return readHookAnswer(await deliver(deps, hook, JSON.stringify(payload)))
       } catch (error) {
-        deps.logger.warn({ hook: name, err: error }, 'hook')
+        logRefusal(deps, name, error)
         throw error
       }
     },
   }
+}
+
+/** A hook's own words may name the user: they are for the client, and stay out of the log. */
+function logRefusal({ logger }: HookDeps, hook: HookName, error: unknown): void {
+  const { code, cause } = error instanceof HttpError ? error : { code: 'failed', cause: error }
+  logger.warn({ hook, code, reason: cause instanceof Error ? cause.message : undefined }, 'hook refused or failed')
 }
 
 /** Three tries in five seconds. All have one id, so that a hook can tell that it has seen the message. */

@@ -105,7 +105,7 @@ describe('POST /factors/recovery-codes/verify', () => {
 
   it('200 and 422: of many that use one code at once, one is let in', async () => {
     const { later, codes } = await createWithCodes()
-    const answers = await Promise.all(Array.from({ length: 50 }, () => verify(later.headers, codes[0])))
+    const answers = await Promise.all(Array.from({ length: 20 }, () => verify(later.headers, codes[0])))
     expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(1)
     expect(answers.filter(({ statusCode }) => statusCode >= 500)).toEqual([])
   })
