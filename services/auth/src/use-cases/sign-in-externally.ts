@@ -2,7 +2,6 @@ import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { queueUserCreated } from '../hooks/user-created-job.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
 import { deleteOtherIdentities } from '../identities/external-identity-repository.ts'
 import type { User } from '../users/user.ts'
@@ -33,7 +32,6 @@ export async function signInExternally(
   const { email } = account
   const { user } = owner
   const isNew = owner.decision === 'create'
-  if (isNew) await queueUserCreated(trx, deps, { userId: user.id, ip: context.ip })
   const record = (action: 'login' | 'user_signedup') =>
     recordAudit(trx, deps, { action, actor: user, ip: context.ip, traits: { provider: account.provider } })
   // Who is known by an address or a number that they have confirmed signs in by anything that is theirs.
