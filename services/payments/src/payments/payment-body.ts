@@ -9,6 +9,7 @@ const HINTS_MAX = 50
 const HINT_LENGTH_MAX = 4_096
 const PLAN_ENTRIES_MAX = 50
 const TOKEN_LENGTH_MAX = 1_024
+const RETURN_URL_LENGTH_MAX = 2_048
 
 const Amount = z.object({ ...decimalMoneyShape, value: z.int().min(1) })
 
@@ -37,6 +38,20 @@ const Unplanned = z
     error: 'must be true for merchant or customer',
   })
 
+/**
+ * Where a customer is led back to, as a browser spells it: it becomes a header, which has no other characters. Its host stands
+ * in a policy too, where `;` and `,` would begin something new.
+ */
+const returnUrl = () =>
+  text()
+    .max(RETURN_URL_LENGTH_MAX)
+    .transform((value, context) => {
+      const url = isHttpUrl(value) ? URL.parse(value) : null
+      if (url && url.username === '' && url.password === '' && !/[;,]/.test(url.host)) return url.href
+      context.addIssue({ code: 'custom', message: 'must be an http or https URL without credentials' })
+      return z.NEVER
+    })
+
 const notOffered = () =>
   z
     .unknown()
@@ -64,10 +79,7 @@ export const PaymentBody = z.object({
   plan: z.array(PlanEntry).min(1).max(PLAN_ENTRIES_MAX).optional(),
   unplanned: Unplanned.optional(),
   hints: z.array(z.string().max(HINT_LENGTH_MAX)).max(HINTS_MAX).default([]),
-  returnUrl: text()
-    .max(2_048)
-    .refine((value) => isHttpUrl(value) && URL.parse(value)?.username === '', { error: 'must be an http or https URL' })
-    .optional(),
+  returnUrl: returnUrl().optional(),
   applepay: notOffered(),
   mobilepay: notOffered(),
 })

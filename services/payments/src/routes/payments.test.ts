@@ -29,6 +29,7 @@ const get = async (id: string) =>
 const EUR_9 = { currency: 'EUR', exponent: 2, value: 900 }
 const UNKNOWN_KEY = '00000000-0000-4000-8000-000000000000'
 const REQUEST_INVALID = 'REQUEST_INVALID'
+const RETURN_URL_INVALID = 'returnUrl must be an http or https URL without credentials'
 const list = async (): Promise<{ error: { code: number } }[]> => {
   const url = `/merchants/${merchant.id}/transactions?limit=1000`
   return (await payments.app.inject({ method: 'GET', url, headers: app.headers })).json()
@@ -162,8 +163,11 @@ describe('POST /payments', () => {
     [{ hints: ['x'.repeat(4_097)] }, REQUEST_INVALID, 'hints.0 must be at most 4096 characters'],
     [{ hints: Array.from({ length: 51 }, () => 'x') }, REQUEST_INVALID, 'hints must be at most 50'],
     [{ hints: [1] }, REQUEST_INVALID, 'hints.0 must be a string'],
-    [{ returnUrl: 'javascript:alert(1)' }, REQUEST_INVALID, 'returnUrl must be an http or https URL'],
-    [{ returnUrl: 'https://a:b@shop.example/' }, REQUEST_INVALID, 'returnUrl must be an http or https URL'],
+    [{ returnUrl: 'javascript:alert(1)' }, REQUEST_INVALID, RETURN_URL_INVALID],
+    [{ returnUrl: 'https://a:b@shop.example/' }, REQUEST_INVALID, RETURN_URL_INVALID],
+    [{ returnUrl: 'https://:b@shop.example/' }, REQUEST_INVALID, RETURN_URL_INVALID],
+    [{ returnUrl: 'https://shop;sandbox/' }, REQUEST_INVALID, RETURN_URL_INVALID],
+    [{ returnUrl: 'https://shop,sandbox/' }, REQUEST_INVALID, RETURN_URL_INVALID],
     [{ unplanned: {} }, REQUEST_INVALID, 'unplanned must be true for merchant or customer'],
     [{ plan: [{ amount: EUR_9 }] }, REQUEST_INVALID, 'plan.0 must have one of scheduled and repeat'],
     [

@@ -23,9 +23,13 @@ interface Opened {
 }
 
 /** An order whose cardholder stands before the bank. */
-async function open(way: 'iframe' | 'redirect', headers: Record<string, string> = {}): Promise<Opened> {
+async function open(
+  way: 'iframe' | 'redirect',
+  headers: Record<string, string> = {},
+  returnUrl = RETURN_URL,
+): Promise<Opened> {
   const order = await makeOrder(browser, {
-    ...{ key: merchant.key, returnUrl: RETURN_URL, number: '1000000000001234' },
+    ...{ key: merchant.key, returnUrl, number: '1000000000001234' },
     amount: { currency: 'EUR', exponent: 2, value: 123_456 },
   })
   const { hints } = await walk(browser, order, { until: 'tds-fingerprint' })
@@ -117,6 +121,17 @@ describe('GET /acs/challenge', () => {
     expect([back.statusCode, back.headers.location]).toEqual([303, RETURN_URL])
     expect((await get(state)).statusCode).toBe(303)
     expect((await browser.send('/payments', { ...order, hints })).status).toBe(status)
+  })
+
+  it.each([
+    ['https://shop.example/caf\u00e9?\u2603#\u{1f600}', 'https://shop.example/caf%C3%A9?%E2%98%83#%F0%9F%98%80'],
+    ['https://shop.example/\u0001\u007f', 'https://shop.example/%01%7F'],
+    ['HTTPS://M\u00fcller.example', 'https://xn--mller-kva.example/'],
+  ])('303: leads back to %j as a browser spells it', async (given, location) => {
+    const { state } = await open('redirect', {}, given)
+    const back = await post({ state, decision: 'approve' })
+    expect([back.statusCode, back.headers.location]).toEqual([303, location])
+    expect(back.headers['content-security-policy']).toBe(policy(` ${new URL(location).origin}`))
   })
 
   it('200: shows a way back when it is too late', async () => {
