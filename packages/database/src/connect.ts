@@ -99,6 +99,8 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
     },
     close: async () => {
       await Promise.all([db.destroy(), readers.close()])
+      // Kysely ends the pool only where it has used it; the write lane uses it too.
+      if (!pool.ending) await pool.end()
     },
   }
 }

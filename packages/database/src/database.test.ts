@@ -193,6 +193,17 @@ describe('lanes', () => {
     expect(await database.lanes.read.one(countNotes, {})).toEqual({ count: 2n })
   })
 
+  it('ends its connections, also where the write lane alone has used the pool', async () => {
+    const used = openDatabase<Tables>({
+      ...{ url: empty.url, names, applicationName: 'test', poolSize: 1, role: undefined },
+      ...{ statementTimeoutMs: 5_000, lockTimeoutMs: 2_000, prepared: true, onConnectionError: () => {} },
+    })
+    await used.lanes.write.one(statementTimeout, {})
+    expect(used.connections()).toMatchObject({ idle: 1 })
+    await used.close()
+    expect(used.connections()).toEqual({ idle: 0, used: 0, waiting: 0 })
+  })
+
   it('ends a statement by the limit of its lane', async () => {
     const { read, write } = database.lanes
     const limits = [await read.one(statementTimeout, {}), await write.one(statementTimeout, {})]
