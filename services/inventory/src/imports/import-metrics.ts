@@ -1,7 +1,7 @@
-import type { Meter } from '@opentelemetry/api'
+import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 
 /** Counts rows of imports as `inventory_import_rows_total{outcome}`. */
-export function importCounter(meter: Meter): (counts: Readonly<Record<string, number>>) => void {
+export function importCounter(meter: Metrics['meter']): (counts: Readonly<Record<string, number>>) => void {
   const rows = meter.createCounter('inventory_import_rows_total', {
     description: 'Rows of imports by what became of them',
   })
