@@ -6,6 +6,7 @@ import { Command } from 'commander'
 import { doctor } from './commands/doctor.ts'
 import { type SeedOptions, seed } from './commands/seed.ts'
 import { serve } from './commands/serve.ts'
+import { transferCommands } from './commands/transfer.ts'
 import { loadInventoryConfig } from './config.ts'
 import { migrateOptions } from './migrations.ts'
 import { serviceVersion } from './version.ts'
@@ -37,6 +38,7 @@ program
   .requiredOption('--products <count>', 'how many products there should be')
   .option('--stock <quantity>', 'receive so many of each that has no stock, in the main warehouse')
   .action((options: SeedOptions) => seed(loadConfig(), options, print))
+for (const command of transferCommands(loadConfig, process)) program.addCommand(command)
 program
   .command('version')
   .description('print the version')

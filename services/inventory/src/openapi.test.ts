@@ -29,7 +29,7 @@ describe('buildOpenApi', () => {
       'post /movements: 201 400 404 405 409 413 415 422 500 503',
       'get /movements/{movementId}: 200 400 404 405 500 503',
       'get /products: 200 400 404 405 500 503',
-      'post /products: 201 400 404 405 409 413 415 500 503',
+      'post /products: 201 400 404 405 409 413 415 422 500 503',
       'get /products/{productId}: 200 304 400 404 405 500 503',
       'put /products/{productId}: 200 400 404 405 409 412 413 415 428 500 503',
       'patch /products/{productId}: 200 400 404 405 409 412 413 415 428 500 503',

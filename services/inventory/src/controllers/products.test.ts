@@ -164,6 +164,40 @@ describe('POST /products', () => {
   })
 })
 
+describe('Idempotency-Key', () => {
+  const send = (sku: string, key: string) =>
+    inventory.app.inject({
+      method: 'POST',
+      url: '/products',
+      headers: { 'idempotency-key': key },
+      payload: { sku, attributes: '{}' },
+    })
+
+  it('201: the same request again is answered the same, and makes nothing', async () => {
+    const sku = newSku()
+    const answers = await Promise.all(Array.from({ length: 20 }, () => send(sku, 'same')))
+    const [first] = answers
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual(Array(20).fill(201))
+    expect(new Set(answers.map(({ body, headers }) => `${body} ${headers.location} ${headers.etag}`)).size).toBe(1)
+    expect(answers.filter(({ headers }) => headers['idempotent-replayed'] === 'true')).toHaveLength(19)
+    expect(first?.json().data.id).toBeGreaterThan(0)
+  })
+
+  it('422: refuses the key for another request', async () => {
+    await send(newSku(), 'taken')
+    const response = await send(newSku(), 'taken')
+    expect(response.json()).toMatchObject({ statusCode: 422, error: { type: 'VERIFICATION_ERROR' } })
+  })
+
+  it('a refused request leaves its key free', async () => {
+    const sku = newSku()
+    const id = await create('{}', sku)
+    expect((await send(sku, 'free')).json()).toMatchObject({ statusCode: 409, error: { type: 'CONFLICT' } })
+    expect((await inventory.app.inject({ method: 'DELETE', url: `/products/${id}` })).statusCode).toBe(204)
+    expect((await send(sku, 'free')).statusCode).toBe(201)
+  })
+})
+
 describe('GET /products/:productId', () => {
   it('200: the product with a validator, 304 for who has it', async () => {
     const sku = newSku()

@@ -1,7 +1,8 @@
 import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { preconditionRequired } from '../errors.ts'
 import { RecordId } from '../http/record-id.ts'
-import { outage } from '../http/responses.ts'
+import { callerOf } from '../http/request-caller.ts'
+import { outage, repeatable } from '../http/responses.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../list-envelope.ts'
 import { cutPage, readPage } from '../paging/page-query.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
@@ -55,12 +56,14 @@ export class Default extends InventoryController {
     keywords: ProductBody,
     status: 201,
     returns: recordEnvelope(ProductCreatedView, 201),
-    responses: { 409: 'A product with this sku already exists', ...outage },
+    responses: { 409: 'A product with this sku already exists', ...repeatable },
     summary: 'Create a product',
   })
   async POST(...[body]: Args<typeof Default.POST>): Promise<RawJson> {
-    const { id, version } = await createProduct(this.application.context, body)
-    this.note({ event: 'product.created', product_id: id })
+    const caller = callerOf(this.request, '/products', body)
+    const { verdict, body: created } = await createProduct(this.application.context, caller, body)
+    const { id, version } = created
+    this.noteRepeat(verdict, { event: 'product.created', product_id: id })
     this.response.headers.set('location', `/products/${id}`)
     this.response.headers.set('etag', productTag(id, version))
     return recordBody(201, productCreatedJson(id))

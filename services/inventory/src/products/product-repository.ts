@@ -4,6 +4,9 @@ import { violatedConstraint } from '@trestle/database/violations.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
 import type { InventoryTables } from '../database.ts'
+import type { Answer } from '../idempotency/answer.ts'
+import type { Caller } from '../idempotency/caller.ts'
+import { makeOnce } from '../idempotency/once.ts'
 import type { NewProduct, Product, ProductDetails, VersionedProduct } from './product.ts'
 import { stockJson } from './product-list.ts'
 
@@ -35,9 +38,11 @@ const listQuery = prepare('list_products', (p: { afterId: number; limit: number 
     .limit(sql<number>`${p.limit}`),
 )
 
-const insertQuery = prepare('insert_product', (p: NewProduct, db: Kysely<InventoryTables>) =>
-  db.insertInto('products').values({ sku: p.sku, attributes: p.attributes }).returning(['id', 'version']),
-)
+const insertQuery = prepare('insert_product', insertStatement)
+
+function insertStatement({ sku, attributes }: NewProduct, db: Kysely<InventoryTables>) {
+  return db.insertInto('products').values({ sku, attributes }).returning(['id', 'version'])
+}
 
 /** A live product, or undefined. */
 export async function findProduct(lanes: Lanes, id: number): Promise<VersionedProduct | undefined> {
@@ -59,17 +64,42 @@ export async function listProductsById(lanes: Lanes, afterId: number, limit: num
   return rows.map((row) => ({ ...row, id: Number(row.id) }))
 }
 
-export type InsertProductResult =
-  | { readonly verdict: 'inserted'; readonly id: number; readonly version: number }
-  | { readonly verdict: 'duplicate-sku' }
+/** The id and the version of a product that was added. */
+export interface InsertedProduct {
+  readonly id: number
+  readonly version: number
+}
 
-/** Adds a product. Whether its sku is taken is the unique index's decision alone, so parallel inserts cannot both pass. */
-export async function insertProduct(lanes: Lanes, names: Names, product: NewProduct): Promise<InsertProductResult> {
+/** Adds a product in one statement; of two with one sku, the unique index alone lets one pass. */
+export async function insertProduct(
+  lanes: Lanes,
+  names: Names,
+  product: NewProduct,
+): Promise<InsertedProduct | 'duplicate-sku'> {
+  return orDuplicate(names, lanes.write.one(insertQuery, product).then(toInserted))
+}
+
+/** The same once for a key: a repetition is answered what the first request was. */
+export async function insertProductOnce(
+  db: Kysely<InventoryTables>,
+  names: Names,
+  caller: Caller,
+  product: NewProduct,
+): Promise<Answer<InsertedProduct, never> | 'duplicate-sku'> {
+  const insert = async (trx: Kysely<InventoryTables>) =>
+    toInserted(await insertStatement(product, trx).executeTakeFirstOrThrow())
+  return orDuplicate(names, makeOnce(db, caller, insert))
+}
+
+function toInserted({ id, version }: { readonly id: bigint; readonly version: number }): InsertedProduct {
+  return { id: Number(id), version }
+}
+
+async function orDuplicate<T>(names: Names, inserting: Promise<T>): Promise<T | 'duplicate-sku'> {
   try {
-    const { id, version } = await lanes.write.one(insertQuery, product)
-    return { verdict: 'inserted', id: Number(id), version }
+    return await inserting
   } catch (error) {
-    if (violatedConstraint(error, names) === 'products_sku_key') return { verdict: 'duplicate-sku' }
+    if (violatedConstraint(error, names) === 'products_sku_key') return 'duplicate-sku'
     throw error
   }
 }

@@ -1,7 +1,10 @@
 import type { InventoryDeps } from '../deps.ts'
 import { duplicateSku } from '../errors.ts'
+import type { Answered } from '../idempotency/answer.ts'
+import type { Caller } from '../idempotency/caller.ts'
+import { keyRefusals } from '../idempotency/key-refusals.ts'
 import type { JsonText } from '../json/json-object.ts'
-import { insertProduct } from '../products/product-repository.ts'
+import { type InsertedProduct, insertProduct, insertProductOnce } from '../products/product-repository.ts'
 import { storableAttributes } from '../products/storable-attributes.ts'
 
 export interface CreateProductInput {
@@ -10,21 +13,24 @@ export interface CreateProductInput {
   readonly attributes: string | JsonText
 }
 
-export interface CreatedProduct {
-  readonly id: number
-  readonly version: number
-}
-
 /**
- * Adds a product in one statement.
- * @throws validationError for attributes that cannot be stored, duplicateSku when a live product has the sku
+ * Adds a product; with an Idempotency-Key, once however often it is asked for.
+ * @throws validationError for attributes that cannot be stored, duplicateSku when a live product has the sku, keyMismatch,
+ * keyRunning
  */
 export async function createProduct(
-  { lanes, names, config }: Pick<InventoryDeps, 'lanes' | 'names' | 'config'>,
+  { lanes, db, names, config }: Pick<InventoryDeps, 'lanes' | 'db' | 'names' | 'config'>,
+  caller: Caller,
   { sku, attributes }: CreateProductInput,
-): Promise<CreatedProduct> {
-  const text = storableAttributes(attributes, config.maxAttributesBytes)
-  const result = await insertProduct(lanes, names, { sku, attributes: text })
-  if (result.verdict === 'duplicate-sku') throw duplicateSku()
-  return result
+): Promise<Answered<InsertedProduct>> {
+  const product = { sku, attributes: storableAttributes(attributes, config.maxAttributesBytes) }
+  if (!caller.repeat) {
+    const body = await insertProduct(lanes, names, product)
+    if (body === 'duplicate-sku') throw duplicateSku()
+    return { verdict: 'done', body }
+  }
+  const answer = await insertProductOnce(db, names, caller, product)
+  if (answer === 'duplicate-sku') throw duplicateSku()
+  if (answer.body === null) throw keyRefusals[answer.verdict]()
+  return answer
 }

@@ -1,0 +1,141 @@
+import { createReadStream, createWriteStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { extname } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { Command, Option } from 'commander'
+import type { InventoryConfig } from '../config.ts'
+import { csvForm, jsonLines } from '../exports/export-form.ts'
+import type { ImportReport } from '../imports/import-report.ts'
+import { IMPORT_FORMATS, type ImportFormat, readRecords } from '../imports/read-records.ts'
+import { parseAttributePath } from '../products/attribute-path.ts'
+import { PRODUCT_SORTS, type ProductSort } from '../products/product-list.ts'
+import { readSelection } from '../products/product-query.ts'
+import { exportProducts } from '../use-cases/export-products.ts'
+import { IMPORT_MODES, type ImportMode, importProducts } from '../use-cases/import-products.ts'
+import { openForCommand } from './operator-database.ts'
+import { createProgressBar } from './progress-bar.ts'
+
+interface ImportFlags {
+  readonly mode: ImportMode
+  readonly format?: ImportFormat
+  readonly atomic?: true
+  readonly dryRun?: true
+}
+
+interface ExportFlags {
+  readonly format?: ImportFormat
+  readonly filter: readonly string[]
+  readonly sort: ProductSort
+  readonly flatten: readonly string[]
+  readonly spreadsheetSafe?: true
+}
+
+type Streams = Pick<NodeJS.Process, 'stdout' | 'stderr'>
+
+/** The commands `import` and `export`, which do what the endpoints of these names do. */
+export function transferCommands(loadConfig: () => InventoryConfig, streams: Streams): readonly Command[] {
+  const format = new Option('--format <format>', 'of the file; by default what its name ends in').choices(
+    IMPORT_FORMATS,
+  )
+  return [
+    new Command('import')
+      .exitOverride()
+      .description('store the products of a file; one that broke off is continued with --mode skip or upsert')
+      .argument('<file>')
+      .addOption(new Option('--mode <mode>', 'where a sku is taken').choices(IMPORT_MODES).default('insert'))
+      .addOption(format)
+      .option('--atomic', 'all or nothing')
+      .option('--dry-run', 'say what would happen, and store nothing')
+      .action((file: string, flags: ImportFlags) => runImport(loadConfig(), file, flags, streams)),
+    new Command('export')
+      .exitOverride()
+      .description('write products to a new file, or to standard output')
+      .argument('[file]')
+      .addOption(format)
+      .option('--filter <name=value...>', 'as in the list of products: attributes.color=red', [])
+      .addOption(new Option('--sort <order>', 'order of the products').choices(PRODUCT_SORTS).default('id'))
+      .option('--flatten <path...>', 'values that get columns of their own', [])
+      .option('--spreadsheet-safe', 'keep spreadsheets from taking cells for formulas')
+      .action((file: string | undefined, flags: ExportFlags) => runExport(loadConfig(), file, flags, streams)),
+  ]
+}
+
+async function runImport(
+  config: InventoryConfig,
+  file: string,
+  { mode, format = formatOf(file), atomic, dryRun }: ImportFlags,
+  { stdout, stderr }: Streams,
+): Promise<void> {
+  const bar = createProgressBar(stderr, (await stat(file)).size)
+  const database = openForCommand(config, 'import')
+  try {
+    const limits = { bytesMax: Number.MAX_SAFE_INTEGER, attributesBytesMax: config.maxAttributesBytes }
+    const records = readRecords(bar.watch(createReadStream(file)), format, limits)
+    const storing = dryRun ? 'nothing' : atomic ? 'all-or-nothing' : 'batches'
+    const run = importProducts(database, { records, mode, storing })
+    let step = await run.next()
+    for (; !step.done; step = await run.next()) if (step.value.type === 'progress') bar.show(step.value.received)
+    bar.end()
+    const { verdict, report } = step.value
+    for (const { line, description } of report.errors) stderr.write(`line ${line}: ${description}\n`)
+    stdout.write(`${verdict === 'stored' ? '' : 'nothing was stored; would be: '}${describe(report)}\n`)
+    if (report.failed > 0) throw new Error(`${report.failed} records failed`)
+  } finally {
+    bar.end()
+    await database.close()
+  }
+}
+
+function describe({ received, created, updated, skipped, failed, durationMs }: ImportReport): string {
+  const perSecond = Math.round(received / Math.max(0.001, durationMs / 1_000))
+  return `${received} received, ${created} created, ${updated} updated, ${skipped} skipped, ${failed} failed (${perSecond}/s)`
+}
+
+async function runExport(
+  config: InventoryConfig,
+  file: string | undefined,
+  {
+    format = file === undefined ? 'ndjson' : formatOf(file),
+    filter,
+    sort,
+    flatten: paths,
+    spreadsheetSafe,
+  }: ExportFlags,
+  { stdout, stderr }: Streams,
+): Promise<void> {
+  const selection = readSelection({ ...readFilters(filter), sort })
+  const flatten = paths.map((text) => {
+    const path = parseAttributePath(text)
+    if (path === undefined) throw new Error(`--flatten ${text}: must be keys joined with dots`)
+    return path
+  })
+  const form = format === 'csv' ? csvForm({ flatten, spreadsheetSafe: spreadsheetSafe ?? false }) : jsonLines
+  const database = openForCommand(config, 'export')
+  const bar = createProgressBar(stderr, undefined)
+  try {
+    const bytes = bar.watch(exportProducts(database, { selection, flatten, form }))
+    // What is there already is not lost.
+    const target = file === undefined ? stdout : createWriteStream(file, { flags: 'wx' })
+    await pipeline(bytes, target, { end: file !== undefined })
+  } finally {
+    bar.end()
+    await database.close()
+  }
+}
+
+function readFilters(filters: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    filters.map((filter) => {
+      const equals = filter.indexOf('=')
+      if (equals < 1) throw new Error(`--filter ${filter}: must be name=value`)
+      return [filter.slice(0, equals), filter.slice(equals + 1)]
+    }),
+  )
+}
+
+function formatOf(file: string): ImportFormat {
+  const extension = extname(file).toLowerCase()
+  if (extension === '.csv') return 'csv'
+  if (extension === '.ndjson' || extension === '.jsonl') return 'ndjson'
+  throw new Error(`${file}: its name does not tell its format; say --format csv or ndjson`)
+}

@@ -1,0 +1,94 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { migrateUp } from '@trestle/database/migrate.ts'
+import { createTemporaryDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { loadInventoryConfig } from '../src/config.ts'
+import { migrateOptions } from '../src/migrations.ts'
+import { type InventoryProcess, runInventory } from './run-inventory.ts'
+
+let [from, to]: TemporaryDatabase[] = []
+const running: InventoryProcess[] = []
+beforeAll(async () => {
+  const create = () =>
+    createTemporaryDatabase({
+      template: 'inventory-transfer',
+      migrate: (url) => migrateUp(migrateOptions(loadInventoryConfig({ INVENTORY_DATABASE_URL: url }))),
+    })
+  ;[from, to] = [await create(), await create()]
+})
+afterEach(async () => {
+  await Promise.all(running.splice(0).map(({ cleanUp }) => cleanUp()))
+})
+afterAll(() => Promise.all([from?.drop(), to?.drop()]))
+
+/** Runs the program in a folder of its own. */
+async function run(
+  database: TemporaryDatabase | undefined,
+  args: readonly string[],
+  files: Record<string, string> = {},
+) {
+  const directory = mkdtempSync(join(tmpdir(), 'inventory-transfer-'))
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text)
+  const inventory = runInventory(args, { INVENTORY_DATABASE_URL: database?.url ?? '' }, directory)
+  running.push(inventory)
+  const status = await inventory.exited
+  const read = (name: string) => readFileSync(join(directory, name), 'utf8')
+  return { status, stdout: inventory.stdout(), stderr: inventory.stderr(), read }
+}
+
+async function stored(database: TemporaryDatabase | undefined): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: database?.url })
+  await client.connect()
+  const { rows } = await client.query('SELECT sku, attributes::text FROM inventory.products ORDER BY id')
+  await client.end()
+  return rows
+}
+
+const ATTRIBUTES = [
+  '{"big":12345678901234567890.10,"odd":"\u2028\ud83d\ude00\\u0001\\t,\\"\\\\","":{"a.b":[null,[],{}]}}',
+  '"a text"',
+  '-0.00',
+  'false',
+  '[1e20]',
+]
+const FILE = ATTRIBUTES.map((attributes, n) => `${JSON.stringify({ sku: `S-${n}\u{1f9e6}`, attributes })}\n`).join('')
+
+it('inventory import and export carry products over exactly, as NDJSON and as CSV', async () => {
+  const first = await run(from, ['import', 'products.ndjson'], { 'products.ndjson': FILE })
+  expect([first.status, first.stderr]).toEqual([0, ''])
+  expect(first.stdout).toMatch(/^5 received, 5 created, 0 updated, 0 skipped, 0 failed \(\d+\/s\)\n$/)
+  const expected = await stored(from)
+  expect(expected).toHaveLength(5)
+  for (const file of ['out.csv', 'out.jsonl']) {
+    const exported = await run(from, ['export', file])
+    expect([exported.status, exported.stdout, exported.stderr]).toEqual([0, '', ''])
+    const imported = await run(
+      to,
+      ['import', '--mode', 'upsert', 'again.file', '--format', file === 'out.csv' ? 'csv' : 'ndjson'],
+      {
+        'again.file': exported.read(file),
+      },
+    )
+    expect(imported.status, imported.stderr).toBe(0)
+    expect(await stored(to)).toEqual(expected)
+  }
+}, 180_000)
+
+it('exit code 1: a record failed, and is named; 2: wrong usage', async () => {
+  const file = { 'products.csv': 'sku,attributes\nBAD\nGOOD,{}\n' }
+  const tried = await run(to, ['import', '--dry-run', 'products.csv'], file)
+  expect(tried.status).toBe(1)
+  expect(tried.stderr).toBe('line 2: The record has 1 fields, the header has 2.\n1 records failed\n')
+  expect(tried.stdout).toMatch(/^nothing was stored; would be: 2 received, 1 created, 0 updated, 0 skipped, 1 failed/)
+  expect((await run(to, ['import', 'products.txt'], { 'products.txt': '' })).stderr).toContain('say --format')
+  expect((await run(to, ['import', '--mode', 'maybe', 'x.csv'])).status).toBe(2)
+}, 180_000)
+
+it('exports what filters leave, to standard output', async () => {
+  const filters = ['--filter', 'attributes.big[gt]=1', '--sort', '-id']
+  const exported = await run(from, ['export', '--format', 'csv', '--flatten', 'big', ...filters])
+  expect(exported.stdout).toBe('id,sku,attributes.big\r\n1,S-0🧦,12345678901234567890.10\r\n')
+}, 180_000)
