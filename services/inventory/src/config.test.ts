@@ -25,6 +25,7 @@ describe('loadInventoryConfig', () => {
       maxLimit: 500,
       maxBodyBytes: 1_048_576,
       maxAttributesBytes: 65_536,
+      access: undefined,
       importMaxBytes: 268_435_456,
       requireIfMatch: false,
       reservationSweepMs: 5_000,
@@ -59,6 +60,8 @@ describe('loadInventoryConfig', () => {
     [{ ...DATABASE, INVENTORY_MIGRATE: 'maybe' }, 'INVENTORY_MIGRATE'],
     [{ ...DATABASE, INVENTORY_LOG_LEVEL: 'loud' }, 'INVENTORY_LOG_LEVEL'],
     [{ ...DATABASE, INVENTORY_MAX_ATTRIBUTES_BYTES: '99999999' }, 'INVENTORY_MAX_ATTRIBUTES_BYTES'],
+    [{ ...DATABASE, INVENTORY_AUTH_ENABLED: 'true', INVENTORY_AUTH_ISSUER: 'a' }, 'INVENTORY_AUTH_JWKS_URL'],
+    [{ ...DATABASE, INVENTORY_AUTH_ROLE_SCOPES: 'clerk' }, 'INVENTORY_AUTH_ROLE_SCOPES'],
     [{ ...DATABASE, INVENTORY_DEFAULT_LIMIT: '51', INVENTORY_MAX_LIMIT: '50' }, 'INVENTORY_DEFAULT_LIMIT'],
   ])('names what is wrong: %j', (env, name) => {
     const load = () => loadInventoryConfig(env)

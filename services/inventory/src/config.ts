@@ -1,9 +1,23 @@
-import { loadConfig } from '@trestle/common/config/load-config.ts'
-import { databaseUrl, duration, flag, integer, oneOf, port, proxies, text } from '@trestle/common/config/setting.ts'
+import { loadConfig, type SettingValues } from '@trestle/common/config/load-config.ts'
+import {
+  commaList,
+  databaseUrl,
+  duration,
+  flag,
+  integer,
+  oneOf,
+  port,
+  proxies,
+  text,
+  url,
+} from '@trestle/common/config/setting.ts'
 import { LOG_LEVELS } from '@trestle/common/telemetry/logger.ts'
 import { OTLP_PROTOCOLS } from '@trestle/common/telemetry/otlp-exporters.ts'
 import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
 import { ROLE_PATTERN } from '@trestle/database/roles.ts'
+import { z } from 'zod'
+import { parseRoleScopes } from './access/scopes.ts'
+import type { TokenRules } from './access/token-verifier.ts'
 
 const PREFIX = 'INVENTORY_'
 const POOL_SIZE = 16
@@ -34,6 +48,12 @@ export const settings = {
   MAX_LIMIT: integer(1, 10_000).default(500),
   MAX_BODY_BYTES: integer(1, 104_857_600).default(1_048_576),
   MAX_ATTRIBUTES_BYTES: integer(2, ATTRIBUTES_BYTES_MAX).default(65_536),
+  AUTH_ENABLED: flag().default(false),
+  AUTH_JWKS_URL: url().optional(),
+  AUTH_ISSUER: text().optional(),
+  AUTH_AUDIENCE: text().optional(),
+  AUTH_ADMIN_ROLES: commaList().default([]),
+  AUTH_ROLE_SCOPES: roleScopes().default(new Map()),
   IMPORT_MAX_BYTES: integer(1).default(268_435_456),
   REQUIRE_IF_MATCH: flag().default(false),
   RESERVATION_SWEEP_MS: integer(10, 3_600_000).default(5_000),
@@ -69,8 +89,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     prefix: PREFIX,
     env,
     aliases,
-    check: ({ DEFAULT_LIMIT, MAX_LIMIT }) =>
-      DEFAULT_LIMIT > MAX_LIMIT ? [`${PREFIX}DEFAULT_LIMIT must not be above ${PREFIX}MAX_LIMIT`] : [],
+    check: findProblems,
   })
   return {
     port: values.PORT,
@@ -91,6 +110,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     maxLimit: values.MAX_LIMIT,
     maxBodyBytes: values.MAX_BODY_BYTES,
     maxAttributesBytes: values.MAX_ATTRIBUTES_BYTES,
+    access: toAccess(values),
     importMaxBytes: values.IMPORT_MAX_BYTES,
     requireIfMatch: values.REQUIRE_IF_MATCH,
     reservationSweepMs: values.RESERVATION_SWEEP_MS,
@@ -105,4 +125,33 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     tracingEnabled: values.TRACING_ENABLED,
     docsEnabled: values.DOCS_ENABLED,
   } as const
+}
+
+type Values = SettingValues<typeof settings>
+
+/** What is wrong with the settings together. */
+function findProblems({ DEFAULT_LIMIT, MAX_LIMIT, ...values }: Values): readonly string[] {
+  const needed = values.AUTH_ENABLED ? (['AUTH_JWKS_URL', 'AUTH_ISSUER', 'AUTH_AUDIENCE'] as const) : []
+  return [
+    ...(DEFAULT_LIMIT > MAX_LIMIT ? [`${PREFIX}DEFAULT_LIMIT must not be above ${PREFIX}MAX_LIMIT`] : []),
+    ...needed
+      .filter((name) => values[name] === undefined)
+      .map((name) => `${PREFIX}${name} is required when ${PREFIX}AUTH_ENABLED is true`),
+  ]
+}
+
+/** The rules of access tokens; undefined where everybody may do everything. */
+function toAccess(values: Values): TokenRules | undefined {
+  const { AUTH_ENABLED, AUTH_JWKS_URL: jwksUrl, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = values
+  if (!AUTH_ENABLED || jwksUrl === undefined || issuer === undefined || audience === undefined) return undefined
+  return { jwksUrl, issuer, audience, adminRoles: values.AUTH_ADMIN_ROLES, roleScopes: values.AUTH_ROLE_SCOPES }
+}
+
+function roleScopes() {
+  return z.string().transform((value, context) => {
+    const rules = parseRoleScopes(value)
+    if (rules !== undefined) return rules
+    context.addIssue({ code: 'custom', message: 'must be role=scope+scope,… with inventory:read and inventory:write' })
+    return z.NEVER
+  })
 }

@@ -10,6 +10,7 @@ import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
 import type { Kysely } from 'kysely'
+import { createTokenVerifier, type TokenVerifier } from './access/token-verifier.ts'
 import type { InventoryConfig } from './config.ts'
 import type { InventoryTables } from './database.ts'
 import { Slots } from './http/slots.ts'
@@ -37,6 +38,8 @@ export interface InventoryDeps {
   readonly transfers: Slots
   /** Counts rows of an import by what became of them. */
   readonly countImport: (counts: Readonly<Record<string, number>>) => void
+  /** Knows callers by their tokens; undefined where everybody may do everything. */
+  readonly tokens: TokenVerifier | undefined
   readonly now: () => Date
 }
 
@@ -95,6 +98,7 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
     db: database.db,
     transfers: new Slots(TRANSFERS_MAX),
     countImport: importCounter(metrics.meter),
+    tokens: openTokens(config, log),
     now: () => new Date(),
     lanes,
     close: async () => {
@@ -103,6 +107,19 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
       await database.close()
     },
   }
+}
+
+/** Says at once when every token will be refused; keys that do not come now are asked for again by the first token. */
+function openTokens({ access }: InventoryConfig, { logger }: ServiceLogger): TokenVerifier | undefined {
+  if (access === undefined) return undefined
+  const tokens = createTokenVerifier(access)
+  tokens.countKeys().then(
+    (count) => {
+      if (count === 0) logger.warn('the authentication service publishes no key: every token is refused')
+    },
+    (error: unknown) => logger.warn({ err: error }, 'the keys of the authentication service cannot be had yet'),
+  )
+  return tokens
 }
 
 async function expectMigrations({ db, names }: Database<InventoryTables>): Promise<void> {

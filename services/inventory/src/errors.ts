@@ -12,6 +12,22 @@ export const importRefused = defineError(
   'VALIDATION_ERROR',
   'Nothing was stored, because not every record could be.',
 )
+const challenge = (more = '') => ({ 'WWW-Authenticate': `Bearer realm="inventory"${more}` })
+export const missingToken = defineError(401, 'UNAUTHENTICATED', 'An access token is required.', challenge())
+export const invalidToken = defineError(
+  401,
+  'UNAUTHENTICATED',
+  'The access token is not valid.',
+  challenge(', error="invalid_token"'),
+)
+/** @param scope that the token does not have */
+export const insufficientScope = (scope: string) =>
+  defineError(
+    403,
+    'INSUFFICIENT_PRIVILEGES',
+    `The access token has not the scope ${scope}.`,
+    challenge(`, error="insufficient_scope", scope="${scope}"`),
+  )()
 export const notFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The resource you requested does not exist.')
 export const productNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The product you requested does not exist.')
 export const userNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The user you requested does not exist.')

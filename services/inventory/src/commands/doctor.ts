@@ -1,5 +1,6 @@
 import { commonChecks } from '@trestle/service/common-checks.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
+import { createTokenVerifier, type TokenRules } from '../access/token-verifier.ts'
 import type { InventoryConfig } from '../config.ts'
 import { migrateOptions } from '../migrations.ts'
 import { findStockFaults } from '../stock/stock-faults.ts'
@@ -20,6 +21,19 @@ const stockCheck: Check<InventoryConfig> = {
   },
 }
 
+/** Only where callers need tokens. */
+function keysCheck(access: TokenRules): Check<InventoryConfig> {
+  return {
+    name: 'keys of tokens',
+    advice: 'let the authentication service sign with RS256, ES256 or EdDSA, or correct INVENTORY_AUTH_JWKS_URL',
+    run: async () => {
+      const count = await createTokenVerifier(access).countKeys()
+      if (count === 0) throw new Error('none is published: every token is refused')
+      return `${count} published`
+    },
+  }
+}
+
 /** Tries everything that the service needs, one line each. Resolves to false when something is wrong. */
 export async function doctor(loadConfig: () => InventoryConfig, print: (line: string) => void): Promise<boolean> {
   const config = checkSettings(loadConfig, print)
@@ -30,5 +44,6 @@ export async function doctor(loadConfig: () => InventoryConfig, print: (line: st
     database: { url: config.databaseUrl, setting: 'INVENTORY_DATABASE_URL' },
     migrations: migrateOptions(config),
   })
-  return runChecks([...checks, stockCheck], config, print)
+  const { access } = config
+  return runChecks([...checks, stockCheck, ...(access === undefined ? [] : [keysCheck(access)])], config, print)
 }

@@ -1,13 +1,13 @@
 import { accepts } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { serviceUnavailable } from '../errors.ts'
-import { InventoryController } from '../plugins/inventory-controller.ts'
+import { OpenController } from '../plugins/inventory-controller.ts'
 import { serviceVersion } from '../version.ts'
 
 const Service = z.object({ name: z.string(), version: z.string(), docs: z.string() })
 
 /** / */
-export class Default extends InventoryController {
+export class Default extends OpenController {
   static GET = accepts({ returns: Service, summary: 'Name and version of this service', tags: ['service'] })
   GET(): z.output<typeof Service> {
     return { name: 'inventory', version: serviceVersion, docs: '/docs' }
@@ -15,7 +15,7 @@ export class Default extends InventoryController {
 }
 
 /** /health */
-export class Health extends InventoryController {
+export class Health extends OpenController {
   static GET = accepts({
     returns: z.object({ status: z.literal('ok') }),
     summary: 'Whether the process answers',
@@ -27,7 +27,7 @@ export class Health extends InventoryController {
 }
 
 /** /ready */
-export class Ready extends InventoryController {
+export class Ready extends OpenController {
   static GET = accepts({ hidden: true })
   async GET() {
     const missing = await this.application.context.readiness.missing()

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { EndpointRequest } from '@trestle/endpoints/endpoints.ts'
+import { actorOf } from '../access/actor.ts'
 import { invalid } from '../error-vocabulary.ts'
 import type { Caller } from '../idempotency/caller.ts'
 
@@ -13,10 +14,11 @@ const KEY = /^[\x21-\x7e]{1,255}$/
  */
 export function callerOf(request: EndpointRequest, path: string, content: unknown): Caller {
   const key = request.header('idempotency-key')
-  if (key === undefined) return { actor: null, repeat: undefined }
+  const actor = actorOf(request)
+  if (key === undefined) return { actor, repeat: undefined }
   if (!KEY.test(key)) {
     throw invalid([{ path: 'Idempotency-Key', message: 'must be 1 to 255 visible characters of ASCII' }])
   }
   const requestHash = createHash('sha256').update(JSON.stringify(content)).digest()
-  return { actor: null, repeat: { key, path, requestHash } }
+  return { actor, repeat: { key, path, requestHash } }
 }

@@ -1,9 +1,31 @@
-import { Controller, type EndpointRequest } from '@trestle/endpoints/endpoints.ts'
+import {
+  type Application,
+  Controller,
+  type EndpointRequest,
+  type Guard,
+  type GuardContext,
+} from '@trestle/endpoints/endpoints.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { InventoryDeps } from '../deps.ts'
+import { authorize } from './authorize.ts'
 
-/** Base of the controllers of this service. */
-export abstract class InventoryController extends Controller<InventoryDeps> {
+/** Base of the controllers that answer everybody. */
+export abstract class OpenController extends Controller<InventoryDeps> {}
+
+/** Asks for a token where authentication is on. */
+const knowCaller: Guard = Object.assign(
+  (context: GuardContext) => {
+    // Of the one application that has these controllers.
+    const { context: deps } = context.request.application as Application<InventoryDeps>
+    return authorize(deps.tokens, context)
+  },
+  { responses: { 401: 'No good access token, where authentication is on', 403: 'The token has not the scope' } },
+)
+
+/** Base of the controllers that ask who calls. */
+export abstract class InventoryController extends OpenController {
+  static override use = [knowCaller]
+
   /** Adds members to the log line of this request. */
   protected note(fields: Readonly<Record<string, unknown>>): void {
     const request = fastifyRequestOf(this.request)

@@ -1,0 +1,10 @@
+import type { Identity } from './token-verifier.ts'
+
+/** Who asks; null where the service does not know its callers. */
+export function actorOf({ identity }: { readonly identity: unknown }): string | null {
+  return isIdentity(identity) ? identity.actor : null
+}
+
+function isIdentity(value: unknown): value is Identity {
+  return typeof value === 'object' && value !== null && 'actor' in value && typeof value.actor === 'string'
+}
