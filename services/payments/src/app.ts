@@ -9,6 +9,7 @@ import { ANSWER_HEADERS, answers } from './plugins/answers.ts'
 import { authenticate } from './plugins/authenticate.ts'
 import { checkout } from './plugins/checkout.ts'
 import { idempotencyKey } from './plugins/idempotency-key.ts'
+import { linkPages } from './plugins/link-pages.ts'
 import { requestInput } from './plugins/request-input.ts'
 import { bankRoutes } from './routes/acs/challenge.ts'
 import { fingerprintRoutes } from './routes/acs/fingerprint.ts'
@@ -18,7 +19,7 @@ import { cardsRoutes } from './routes/cards.ts'
 import { disputesRoutes } from './routes/disputes.ts'
 import { fraudsRoutes } from './routes/frauds.ts'
 import { healthRoutes } from './routes/health.ts'
-import { vaultHostRoutes } from './routes/home.ts'
+import { posHostRoutes, vaultHostRoutes } from './routes/home.ts'
 import { identityMerchantsRoutes } from './routes/identities/merchants.ts'
 import { invitationsRoutes } from './routes/invitations.ts'
 import { linesRoutes } from './routes/lines.ts'
@@ -38,6 +39,9 @@ import { merchantsRoutes } from './routes/merchants.ts'
 import { challengesRoutes } from './routes/payments/challenges.ts'
 import { paymentsRoutes } from './routes/payments.ts'
 import { payoutsRoutes } from './routes/payouts.ts'
+import { posPayRoutes } from './routes/pos/pay.ts'
+import { receiptRoutes } from './routes/pos/receipt.ts'
+import { posRoutes } from './routes/pos.ts'
 import { testDisputesRoutes } from './routes/test/disputes.ts'
 import { testMerchantsRoutes } from './routes/test/merchants.ts'
 import { testTransactionsRoutes } from './routes/test/transactions.ts'
@@ -130,6 +134,13 @@ async function customerRoutes(app: Server): Promise<void> {
     await open.register(paymentsRoutes)
     await open.register(challengesRoutes)
     await open.register(vaultRoutes)
+  })
+  await app.register(async (pages) => {
+    await pages.register(linkPages)
+    await pages.register(posHostRoutes)
+    await pages.register(posRoutes)
+    await pages.register(posPayRoutes)
+    await pages.register(receiptRoutes)
   })
 }
 

@@ -51,7 +51,7 @@ describe('loadPaymentsConfig', () => {
       signIn: undefined,
       smtp: undefined,
       webhooks: { allowHttp: false, allowedHosts: [] },
-      checkout: { vaultHost: undefined, requireTls: false },
+      checkout: { posUrl: 'http://localhost:8082/pos', posHost: undefined, vaultHost: undefined, requireTls: false },
       rateLimits: {
         ...{ requestsPerSecond: 500, appsPerMinute: 600, failuresPerMinute: 300 },
         ...{ checkoutsPerSecond: 100, refusalsPerTenMinutes: 30, mailsPerHour: 10 },

@@ -63,6 +63,10 @@ export interface PaymentsDeps {
   readonly requireTls: boolean
   /** The host whose root is the vault; undefined: none. */
   readonly vaultHost: string | undefined
+  /** The page of payment links, as customers reach it. */
+  readonly posUrl: string
+  /** A host whose root is that page too; undefined: none. */
+  readonly posHost: string | undefined
   /** Captures, refunds and voids on their way. */
   readonly moves: MoveQueue
   /** Days after which a reservation expires; 0: never. */

@@ -22,7 +22,7 @@ const documentDeps: PaymentsDeps = {
   limits: { requests: limit, apps: limit, failures: limit, checkouts: limit, refusals: limit, mails: limit },
   cardTesting: { judge: unused, count: unused },
   seals: { tokens: textSeal, hints: textSeal, frames: textSeal },
-  ...{ requireTls: false, vaultHost: undefined },
+  ...{ requireTls: false, vaultHost: undefined, posUrl: '', posHost: undefined },
   repeats: { run: unused },
   acquirers: { names: [], find: unused, authorize: unused },
   vault: { keyId: 0, seal: unused, open: unused, macs: unused },

@@ -58,6 +58,8 @@ export interface TestOptions {
   readonly requireTls?: boolean
   readonly vaultHost?: string
   readonly trustedProxies?: number
+  /** A host whose root is the page of payment links. */
+  readonly posHost?: string
   /** The clock of the process; by default the real one. */
   readonly now?: () => Date
   /** Acquirers that live merchants may have. */
@@ -147,6 +149,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     seals: createCheckoutSeals(TEST_VAULT_KEYS),
     cardTesting: createCardTesting(limits, createNoopMeter()),
     ...{ requireTls: options.requireTls ?? false, vaultHost: options.vaultHost },
+    ...{ posUrl: 'https://payments.example/pos', posHost: options.posHost },
     moves: createTestMoves(database),
     authorizationExpiryDays: options.authorizationExpiryDays ?? 0,
     payouts: { schedule: 'off', minimum: 1, delayDays: { live: 2, test: 0 } },

@@ -7,7 +7,9 @@ export interface Asset {
   readonly text: string
 }
 
-const TYPES = { 'page.css': 'text/css; charset=utf-8', 'conclude.js': 'text/javascript; charset=utf-8' } as const
+const CSS = 'text/css; charset=utf-8'
+const SCRIPT = 'text/javascript; charset=utf-8'
+const TYPES = { 'page.css': CSS, 'pay.css': CSS, 'conclude.js': SCRIPT, 'leave.js': SCRIPT, 'pay.js': SCRIPT } as const
 
 /** Every file that pages load, by its name. They are read once. */
 export const assets: ReadonlyMap<string, Asset> = new Map(

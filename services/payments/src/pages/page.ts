@@ -9,10 +9,14 @@ export interface Page {
   readonly main: Html
   /** Path of the script that it needs, of the same origin. */
   readonly script?: string | undefined
+  /** Path of a style beside that of all pages. */
+  readonly style?: string | undefined
+  /** What else stands in its head. */
+  readonly head?: Html | undefined
 }
 
 /** The text of a page. Everything that it loads comes from the origin that it came from. */
-export function renderPage({ title, language, main, script }: Page): string {
+export function renderPage({ title, language, main, script, style, head }: Page): string {
   return html`<!doctype html>
 <html lang="${language}">
 <head>
@@ -22,7 +26,9 @@ export function renderPage({ title, language, main, script }: Page): string {
 <title>${title}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="/assets/page.css">
+${style === undefined ? undefined : html`<link rel="stylesheet" href="${style}">`}
 ${script === undefined ? undefined : html`<script src="${script}" defer></script>`}
+${head}
 </head>
 <body>
 <main>
@@ -37,17 +43,23 @@ ${main}
 export interface PageReach {
   /** Origins that forms may lead to, a redirect after them too. */
   readonly formTargets?: readonly string[]
+  /** Origins that its script may call, and whose pages it may show in a frame. */
+  readonly partners?: readonly string[]
+  /** Whether it travels by TLS, as it then always should. */
+  readonly isSecure?: boolean
   /** Who may show the page in a frame; nobody by default. */
   readonly frameAncestors?: "'none'" | '*'
 }
 
 /** The headers of a page: it loads from its own origin alone, and its address is told to nobody. */
-export function pageHeaders({ formTargets = [], frameAncestors = "'none'" }: PageReach = {}): Record<string, string> {
+export function pageHeaders(reach: PageReach = {}): Record<string, string> {
+  const { formTargets = [], partners, isSecure = false, frameAncestors = "'none'" } = reach
   const policy = [
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
-    'img-src data:',
+    "img-src 'self' data:",
+    ...(partners ? ['connect-src', 'frame-src'].map((kind) => [kind, "'self'", ...partners].join(' ')) : []),
     ["form-action 'self'", ...formTargets].join(' '),
     "base-uri 'none'",
     `frame-ancestors ${frameAncestors}`,
@@ -57,5 +69,6 @@ export function pageHeaders({ formTargets = [], frameAncestors = "'none'" }: Pag
     'content-type': 'text/html; charset=utf-8',
     'permissions-policy': 'payment=()',
     'referrer-policy': 'no-referrer',
+    ...(isSecure ? { 'strict-transport-security': 'max-age=31536000' } : {}),
   }
 }

@@ -1,12 +1,25 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { tokenizeCard } from '../use-cases/tokenize-card.ts'
 import { VAULT_BODY_BYTES, VaultBody } from '../vault/vault-body.ts'
+import { showLink } from './pos.ts'
 
 /** The vault on a host of its own, where the settings name one: official clients post to its root. @see contract 15 */
 export const vaultHostRoutes: FastifyPluginAsyncZod = async (app) => {
   const { vaultHost } = app.deps
   if (vaultHost === undefined) return
-  const host = new RegExp(`^${vaultHost.replaceAll('.', '\\.')}(:\\d+)?$`, 'i')
-  const options = { bodyLimit: VAULT_BODY_BYTES, constraints: { host }, schema: { hide: true, body: VaultBody } }
+  const constraints = { host: hostPattern(vaultHost) }
+  const options = { bodyLimit: VAULT_BODY_BYTES, constraints, schema: { hide: true, body: VaultBody } }
   app.post('/', options, ({ body }, reply) => reply.code(201).send(tokenizeCard(app.deps, body)))
+}
+
+/** The page of payment links on a host of its own. @see contract 18 */
+export const posHostRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { posHost } = app.deps
+  if (posHost === undefined) return
+  app.get('/', { constraints: { host: hostPattern(posHost) }, schema: { hide: true } }, showLink)
+}
+
+/** A host with any port. */
+function hostPattern(host: string): RegExp {
+  return new RegExp(`^${host.replaceAll('.', '\\.')}(:\\d+)?$`, 'i')
 }

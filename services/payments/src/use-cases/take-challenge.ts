@@ -12,7 +12,7 @@ import { sealChallengeState, sealFingerprintState } from '../tds/frame-state.ts'
 import { type CheckoutDeps, type OpenOrder, type OrderRequest, openCheckout } from './open-checkout.ts'
 import { problemOf } from './pay.ts'
 
-type ChallengeDeps = CheckoutDeps & Pick<PaymentsDeps, 'baseUrl'>
+export type ChallengeDeps = CheckoutDeps & Pick<PaymentsDeps, 'baseUrl'>
 
 /** The challenge that a client has chosen of those that were offered. */
 export interface ChallengeRequest extends OrderRequest {

@@ -1,0 +1,221 @@
+// Pays with the card form of a payment link: card data becomes tokens, the order goes with them, and each step that the answer
+// asks for is taken. Without this script the form goes to the server, which does the same by redirects.
+const form = document.querySelector('form[data-checkout]')
+const { api, order, refusals, texts } = JSON.parse(form.dataset.checkout)
+const button = form.querySelector('button')
+const buttonText = button.textContent
+const alertLine = document.querySelector('#alert')
+const dialog = document.querySelector('#approval')
+const FIELDS = ['number', 'expiry', 'code']
+const STEPS_MAX = 20
+const ATTEMPTS = 3
+const RETRY_MS = 1_000
+const REQUEST_MS = 45_000
+
+/** Ends a payment with a status code of the checkout, or one of our own. */
+class Refusal extends Error {
+  constructor(code) {
+    super(code)
+    this.code = code
+  }
+}
+
+form.noValidate = true
+form.addEventListener('submit', (event) => {
+  event.preventDefault()
+  const card = readCard()
+  if (card && !button.disabled) pay(card)
+})
+form.number.addEventListener('input', () => groupDigits(form.number))
+form.expiry.addEventListener('input', ({ inputType }) => {
+  if (inputType === 'insertText')
+    form.expiry.value = form.expiry.value.replace(/^([2-9])$/, '0$1').replace(/^(\d\d)$/, '$1/')
+})
+// A page that comes back from the browser's memory has been left busy.
+window.addEventListener('pageshow', ({ persisted }) => persisted && setBusy(false))
+
+async function pay(card) {
+  setBusy(true)
+  show({})
+  try {
+    const [number, code] = await Promise.all([tokenize('pcn', card.number), tokenize('pcsc', card.code)])
+    const hints = await authorize({ ...order, card: { number, expiry: card.expiry, code } })
+    finish({ number: number.token, code: code.token, expiry: card.expiry, hints })
+  } catch (error) {
+    refuse(error.code)
+  }
+}
+
+/** The page that follows is the server's: it asks for the order once more, and is told that it is paid. */
+function finish(card) {
+  const [link, page, expiry] = ['link', 'page', 'expiry'].map((name) => form[name].value)
+  postForm({ action: form.action, fields: { link, page, expiry, card: JSON.stringify(card) } })
+}
+
+/** Takes every step of an order. The hints that it ends with prove that it is paid. */
+async function authorize(paid) {
+  const hints = []
+  for (let steps = 0; steps < STEPS_MAX; steps++) {
+    const { challenges } = await send('/payments', { ...paid, hints })
+    if (!challenges) return hints
+    const challenge = challenges.find(({ type }) => Object.hasOwn(WAYS, type))
+    const ask = () => send(challenge.path, { ...paid, hints })
+    hints.push(...(await WAYS[challenge.type](ask)))
+  }
+  throw new Refusal('')
+}
+
+const WAYS = {
+  fetch: async (ask) => (await ask()).hints,
+  'background-iframe': async (ask) => showFrame(await ask(), { hidden: true }),
+  iframe: (ask) =>
+    inDialog(async (cancelled) => {
+      const task = await ask()
+      const { width, height } = task
+      return showFrame(task, { title: texts.approveFrame, width, height }, cancelled)
+    }),
+  poll: (ask) => inDialog((cancelled) => poll(ask, cancelled), { app: true }),
+}
+
+/** Shows a page of the bank in a frame until it says that it is done. Without a word in time there are no hints. */
+async function showFrame({ action, fields, timeout, hints }, attributes, cancelled = new Promise(() => {})) {
+  const frame = Object.assign(document.createElement('iframe'), { name: `step-${Date.now()}`, ...attributes })
+  const done = new AbortController()
+  const told = new Promise((resolve) => {
+    const listen = ({ source, origin, data }) => {
+      if (source === frame.contentWindow && origin === new URL(action).origin) resolve(data.hints ?? [])
+    }
+    window.addEventListener('message', listen, { signal: done.signal })
+  })
+  document.querySelector('#approval-frame').append(frame)
+  postForm({ action, fields, target: frame.name })
+  if (!frame.hidden) frame.focus()
+  try {
+    return [...hints, ...(await Promise.race([told, pause(timeout, []), cancelled]))]
+  } finally {
+    done.abort()
+    frame.remove()
+  }
+}
+
+/** Asks again and again until the bank knows. */
+async function poll(ask, cancelled) {
+  for (;;) {
+    const { hints, interval } = await ask()
+    if (hints.length > 0) return hints
+    await Promise.race([pause(interval), cancelled])
+  }
+}
+
+/** Opens the dialog while something is done; closing it gives that up. */
+async function inDialog(work, { app = false } = {}) {
+  dialog.querySelector('#approval-app').hidden = !app
+  dialog.showModal()
+  const done = new AbortController()
+  const cancelled = new Promise((_, reject) => {
+    dialog.addEventListener('close', () => reject(new Refusal('CANCELLED')), { signal: done.signal })
+  })
+  cancelled.catch(() => {})
+  try {
+    return await work(cancelled)
+  } finally {
+    done.abort()
+    dialog.close()
+  }
+}
+
+function postForm({ action, fields, target = '_self' }) {
+  const sent = Object.assign(document.createElement('form'), { method: 'post', action, target, hidden: true })
+  for (const [name, value] of Object.entries(fields)) {
+    sent.append(Object.assign(document.createElement('input'), { type: 'hidden', name, value }))
+  }
+  document.body.append(sent)
+  sent.submit()
+  sent.remove()
+}
+
+async function tokenize(type, value) {
+  return send('/vault', { type, value })
+}
+
+/** Sends JSON to the checkout. What is sent again changes nothing: the same order pays once. */
+async function send(path, body) {
+  for (let attempt = 1; ; attempt++) {
+    const answer = await fetch(api.replace(/\/$/, '') + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'accept-version': '1', 'x-client': 'trestle-payment-page' },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(REQUEST_MS),
+    }).then(
+      async (response) => ({ ok: response.ok, retries: response.status === 503, data: await response.json() }),
+      () => ({ ok: false, retries: true, data: { code: 'CONNECTION_LOST' } }),
+    )
+    if (answer.ok) return answer.data
+    if (!answer.retries || attempt === ATTEMPTS) throw new Refusal(answer.data.code)
+    await pause(RETRY_MS)
+  }
+}
+
+function pause(ms, value) {
+  return new Promise((resolve) => setTimeout(resolve, ms, value))
+}
+
+/** The card of the form, or undefined when something is wrong with it, which is then shown. */
+function readCard() {
+  const number = form.number.value.replaceAll(/[\s-]/g, '')
+  const code = form.code.value.trim()
+  const [, month, year] = /^(0?[1-9]|1[0-2])\s*[/.\-\s]?\s*(?:20)?(\d{2})$/.exec(form.expiry.value.trim()) ?? []
+  const expiry = { month: Number(month), year: 2_000 + Number(year) }
+  const flaws = {
+    number: /^\d{10,19}$/.test(number) ? undefined : texts.numberInvalid,
+    expiry: month === undefined ? texts.expiryInvalid : isPast(expiry) ? texts.expiryPast : undefined,
+    code: /^\d{3}$/.test(code) ? undefined : texts.codeInvalid,
+  }
+  if (FIELDS.every((field) => flaws[field] === undefined)) return { number, expiry, code }
+  show(flaws, texts.fieldsInvalid)
+  return undefined
+}
+
+function isPast({ month, year }) {
+  return Date.UTC(year, month, 1) <= Date.now()
+}
+
+/** Tells why nothing was paid, and makes room for another card. */
+function refuse(code) {
+  setBusy(false)
+  for (const name of ['number', 'code']) form[name].value = ''
+  if (code === 'CONNECTION_LOST') return show({ number: '' }, texts.connectionLost)
+  if (code === 'CANCELLED') return show({ number: '' }, texts.refusedTds)
+  const { text, field = 'number' } = refusals[code] ?? refusals['']
+  show({ [field]: refusals[code]?.field ? text : '' }, text)
+}
+
+/** Shows what is wrong, and moves to the first of the fields; a field without a text only gets the focus. */
+function show(flaws, summary = '') {
+  for (const field of FIELDS) {
+    const text = flaws[field] ?? ''
+    document.querySelector(`#${field}-error`).textContent = text
+    if (text) form[field].setAttribute('aria-invalid', 'true')
+    else form[field].removeAttribute('aria-invalid')
+  }
+  alertLine.textContent = summary
+  const first = FIELDS.find((field) => flaws[field] !== undefined)
+  if (first) form[first].focus()
+}
+
+function setBusy(busy) {
+  form.setAttribute('aria-busy', String(busy))
+  button.disabled = busy
+  button.textContent = busy ? texts.working : buttonText
+}
+
+/** Groups of four, with the caret where it was among the digits. */
+function groupDigits(input) {
+  const { value, selectionStart } = input
+  const grouped = value.replaceAll(/\D/g, '').replaceAll(/(\d{4})(?=\d)/g, '$1 ')
+  if (grouped === value) return
+  const before = value.slice(0, selectionStart).replaceAll(/\D/g, '').length
+  input.value = grouped
+  const caret = before + Math.floor(Math.max(0, before - 1) / 4)
+  input.setSelectionRange(caret, caret)
+}

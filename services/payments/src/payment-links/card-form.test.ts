@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest'
+import { readCardInput, readTokenisedCard } from './card-form.ts'
+
+const now = new Date('2026-03-15T12:00:00Z')
+const good = { number: '1000 0000 0000 0000', expiry: '08/30', code: '111' }
+const card = { number: '1000000000000000', expiry: { month: 8, year: 2030 }, code: '111' }
+
+it.each([
+  [{}, card],
+  [{ number: '1000-0000-00' }, { ...card, number: '1000000000' }],
+  [{ code: ' 012 ' }, { ...card, code: '012' }],
+  [{ expiry: '03/26' }, { ...card, expiry: { month: 3, year: 2026 } }],
+  ...['8/30', '08/2030', '0830', '08 / 30', '08-30', ' 08 30 '].map((expiry) => [{ expiry }, card] as const),
+] as const)('reads %j', (changes, read) => {
+  expect(readCardInput({ ...good, ...changes }, now)).toEqual(read)
+})
+
+it.each([
+  [{ number: '123456789' }, { number: 'numberInvalid' }],
+  [{ number: '1'.repeat(20) }, { number: 'numberInvalid' }],
+  [{ number: '1000 0000 0000 000x' }, { number: 'numberInvalid' }],
+  [{ expiry: '02/26' }, { expiry: 'expiryPast' }],
+  ...['', '13/30', '00/30', '08', '08/2130', '30/08'].map(
+    (expiry) => [{ expiry }, { expiry: 'expiryInvalid' }] as const,
+  ),
+  [{ code: '11' }, { code: 'codeInvalid' }],
+  [{ code: '1111' }, { code: 'codeInvalid' }],
+  [
+    { number: '', expiry: '', code: '' },
+    { number: 'numberInvalid', expiry: 'expiryInvalid', code: 'codeInvalid' },
+  ],
+] as const)('finds what is wrong with %j', (changes, flaws) => {
+  expect(readCardInput({ ...good, ...changes }, now)).toEqual({ flaws })
+})
+
+it('reads tokens from the script alone', () => {
+  const tokenised = { number: 'a', code: 'b', expiry: { month: 8, year: 2030 }, hints: ['h'] }
+  expect(readTokenisedCard(JSON.stringify(tokenised))).toEqual(tokenised)
+  for (const text of ['', '{', 'null', '{}', JSON.stringify({ ...tokenised, hints: 'h' })]) {
+    expect(readTokenisedCard(text)).toBeUndefined()
+  }
+})

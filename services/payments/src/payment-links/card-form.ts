@@ -1,0 +1,62 @@
+import { z } from 'zod'
+import { type CardExpiry, isExpired, lastDay } from '../cards/card-expiry.ts'
+
+/** The fields of the card form, in their order. */
+export const CARD_FIELDS = ['number', 'expiry', 'code'] as const
+export type CardField = (typeof CARD_FIELDS)[number]
+
+/** What a customer has written into the form. */
+export type CardInput = Readonly<Record<CardField, string>>
+
+/** A card as it was written, digits alone. */
+export interface WrittenCard {
+  readonly number: string
+  readonly expiry: CardExpiry
+  readonly code: string
+}
+
+/** What is wrong with a field. */
+export type FieldFlaw = 'numberInvalid' | 'expiryInvalid' | 'expiryPast' | 'codeInvalid'
+export type FieldFlaws = Partial<Readonly<Record<CardField, FieldFlaw>>>
+
+const NUMBER = /^\d{10,19}$/
+const CODE = /^\d{3}$/
+const EXPIRY = /^(0?[1-9]|1[0-2])\s*[/.\-\s]?\s*(?:20)?(\d{2})$/
+const CENTURY = 2_000
+
+/** Reads the form. Whether there is such a card is for others to say. */
+export function readCardInput(input: CardInput, now: Date): WrittenCard | { readonly flaws: FieldFlaws } {
+  const number = input.number.replaceAll(/[\s-]/g, '')
+  const code = input.code.trim()
+  const expiry = readExpiry(input.expiry)
+  const expiryFlaw = expiry ? isExpired(lastDay(expiry), now) && 'expiryPast' : 'expiryInvalid'
+  const flaws: FieldFlaws = {
+    ...(NUMBER.test(number) ? {} : { number: 'numberInvalid' }),
+    ...(expiryFlaw ? { expiry: expiryFlaw } : {}),
+    ...(CODE.test(code) ? {} : { code: 'codeInvalid' }),
+  }
+  return expiry && Object.keys(flaws).length === 0 ? { number, expiry, code } : { flaws }
+}
+
+function readExpiry(text: string): CardExpiry | undefined {
+  const [, month, year] = EXPIRY.exec(text.trim()) ?? []
+  return month === undefined ? undefined : { month: Number(month), year: CENTURY + Number(year) }
+}
+
+/** A card that was tokenised, and how far its payment has come: what the script of the page hands over when it is done. */
+export const TokenisedCard = z.object({
+  number: z.string().max(1_024),
+  code: z.string().max(1_024),
+  expiry: z.object({ month: z.int().min(1).max(12), year: z.int().min(2_000).max(2_099) }),
+  hints: z.array(z.string().max(4_096)).max(50),
+})
+export type TokenisedCard = z.output<typeof TokenisedCard>
+
+/** Undefined unless the text is JSON of such a card. */
+export function readTokenisedCard(text: string): TokenisedCard | undefined {
+  try {
+    return TokenisedCard.safeParse(JSON.parse(text)).data
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,43 @@
+import { expect, it } from 'vitest'
+import { readTypedAmount, readValue } from './link-amount.ts'
+
+const invalid = { flaw: 'invalid' }
+const tooLarge = { flaw: 'too-large' }
+
+it.each([
+  ['10.99', 'EUR', { amount: 1_099 }],
+  ['10', 'EUR', { amount: 1_000 }],
+  ['0.01', 'EUR', { amount: 1 }],
+  ['1000', 'JPY', { amount: 1_000 }],
+  ['1.234', 'KWD', { amount: 1_234 }],
+  ['9999999999.99', 'EUR', { amount: 999_999_999_999 }],
+  ['10000000000.00', 'EUR', tooLarge],
+  ['999999999999', 'JPY', { amount: 999_999_999_999 }],
+  ...['0', '0.00', '1.234', '1,50', '-1', '+1', '1e3', '.5', '5.', ' 5', '', '1234567890123'].map(
+    (value) => [value, 'EUR', invalid] as const,
+  ),
+  ['1.5', 'JPY', invalid],
+] as const)('reads the value %j of a link in %s', (value, currency, read) => {
+  expect(readValue(value, currency)).toEqual(read)
+})
+
+it.each([
+  ['10,50', 'EUR', { amount: 1_050 }],
+  ['10.50', 'EUR', { amount: 1_050 }],
+  ['10', 'EUR', { amount: 1_000 }],
+  [' 1 234,50 ', 'EUR', { amount: 123_450 }],
+  ['1\u202f234,5', 'EUR', { amount: 123_450 }],
+  ["1'234.50", 'EUR', { amount: 123_450 }],
+  ['1.234,50', 'EUR', { amount: 123_450 }],
+  ['1,234.50', 'EUR', { amount: 123_450 }],
+  ['1.234.567', 'EUR', { amount: 123_456_700 }],
+  ['1,234,567', 'JPY', { amount: 1_234_567 }],
+  ['0,05', 'EUR', { amount: 5 }],
+  ['99999999999', 'EUR', tooLarge],
+  // A thousand, or one with three decimals: nobody can tell.
+  ...['1.000', '1,000', '12.34.56', '1,23.4', '1.234.56', 'ten', '', '0', '-5', '5€'].map(
+    (value) => [value, 'EUR', invalid] as const,
+  ),
+] as const)('reads %j as people type it in %s', (typed, currency, read) => {
+  expect(readTypedAmount(typed, currency)).toEqual(read)
+})

@@ -1,0 +1,42 @@
+import { currencyExponent } from '../money/currencies.ts'
+import { type Decimal, readDecimal } from '../money/decimal.ts'
+
+/** Why no amount can be made of a text. */
+export type AmountFlaw = 'invalid' | 'too-large'
+/** Minor units. */
+export type ReadAmount = { readonly amount: number } | { readonly flaw: AmountFlaw }
+
+const AMOUNT_MAX = 999_999_999_999n
+const VALUE = /^[0-9]{1,12}(?:\.[0-9]+)?$/
+/** Whole and decimals: no groups, or groups of three by the other separator. */
+const TYPED = [
+  /^(\d+)(?:[.,](\d+))?$/,
+  /^(\d{1,3}(?:\.\d{3})+)(?:,(\d+))?$/,
+  /^(\d{1,3}(?:,\d{3})+)(?:\.(\d+))?$/,
+] as const
+const TYPED_LENGTH_MAX = 40
+
+/** Reads the `value` of a link: major units. @see contract 18 */
+export function readValue(value: string, currency: string): ReadAmount {
+  return VALUE.test(value) ? toAmount(readDecimal(value), currency) : { flaw: 'invalid' }
+}
+
+/**
+ * Reads an amount as people type it: with a point or a comma before the decimals. What could be decimals or a group of
+ * thousands is taken for decimals, and refused where the currency has fewer, so that nobody pays a thousand times too much.
+ */
+export function readTypedAmount(text: string, currency: string): ReadAmount {
+  const typed = text.slice(0, TYPED_LENGTH_MAX).replaceAll(/[\s'’]/g, '')
+  const [, whole, decimals] = TYPED.map((form) => form.exec(typed)).find((found) => found !== null) ?? []
+  if (whole === undefined) return { flaw: 'invalid' }
+  const digits = whole.replaceAll(/[.,]/g, '')
+  return toAmount(readDecimal(decimals === undefined ? digits : `${digits}.${decimals}`), currency)
+}
+
+function toAmount({ digits, scale }: Decimal, currency: string): ReadAmount {
+  const exponent = currencyExponent(currency) ?? 0
+  if (scale > exponent) return { flaw: 'invalid' }
+  const amount = digits * 10n ** BigInt(exponent - scale)
+  if (amount > AMOUNT_MAX) return { flaw: 'too-large' }
+  return amount === 0n ? { flaw: 'invalid' } : { amount: Number(amount) }
+}

@@ -1,0 +1,15 @@
+import { currencyExponent } from '../money/currencies.ts'
+import type { Order } from '../payments/payment-body.ts'
+import type { PayableLink } from './link.ts'
+
+/** The order of a link, before there is a card: what the script of the page completes and sends. @see contract 18 */
+export function orderOfLink({ payee, money: { currency, amount }, reference, text, recurring }: PayableLink) {
+  const custom = { ...(reference === undefined ? {} : { reference }), ...(text === undefined ? {} : { text }) }
+  return {
+    integration: { key: payee.key },
+    ...(payee.test ? { test: {} } : {}),
+    amount: { currency, exponent: currencyExponent(currency) ?? 0, value: amount },
+    ...(Object.keys(custom).length === 0 ? {} : { custom }),
+    ...(recurring ? { unplanned: { merchant: true, customer: true } } : {}),
+  } satisfies Partial<Order>
+}

@@ -1,0 +1,94 @@
+import { type Html, html } from '../pages/html.ts'
+import { formatLocalMoney } from '../pages/local-money.ts'
+import { type Page, renderPage } from '../pages/page.ts'
+import { type PaymentLink, redirectAfter } from './link.ts'
+import type { PageLocale } from './locale.ts'
+import type { Receipt } from './receipt.ts'
+import { type Say, speak, type TextName } from './texts.ts'
+
+/** A page of payment links, in a language. */
+export function renderLinkPage(locale: PageLocale, page: Omit<Page, 'language' | 'style'>): string {
+  return renderPage({ ...page, language: locale.language, style: '/assets/pay.css' })
+}
+
+/** What stands above every form: who is paid, how much, and what for. */
+export function summary(
+  { payee, money, text }: Pick<PaymentLink, 'payee' | 'money' | 'text'>,
+  { tag }: PageLocale,
+  say: Say,
+): Html {
+  return html`
+${testNotice(payee.test, say)}
+<h1>${say('payTo', { merchant: payee.name })}</h1>
+${money && html`<p class="sum">${formatLocalMoney(money, tag)}</p>`}
+${text === undefined ? undefined : html`<p>${text}</p>`}`
+}
+
+function testNotice(test: boolean, say: Say): Html | undefined {
+  return test ? html`<p class="notice">${say('test')}</p>` : undefined
+}
+
+/** The end of a payment whose link names no page to return to. */
+export function receiptPage(receipt: Receipt, locale: PageLocale): string {
+  const say = speak(locale.language)
+  const { merchant, money, reference, last4, transactionId, paid, test } = receipt
+  const date = new Intl.DateTimeFormat(locale.tag, { dateStyle: 'long', timeStyle: 'long', timeZone: 'UTC' })
+  const facts: readonly (readonly [TextName, string | Html])[] = [
+    ['amount', formatLocalMoney(money, locale.tag)],
+    ['date', html`<time datetime="${paid.toISOString()}">${date.format(paid)}</time>`],
+    ...(reference === null ? [] : ([['reference', reference]] as const)),
+    ['card', `•••• ${last4}`],
+    ['transaction', html`<code>${transactionId}</code>`],
+  ]
+  return renderLinkPage(locale, {
+    title: say('paid'),
+    main: html`
+${testNotice(test, say)}
+${DONE_MARK}
+<h1>${say('paid')}</h1>
+<p>${say('thanks', { merchant })}</p>
+<dl>${facts.map(([name, value]) => html`<dt>${say(name)}</dt><dd>${value}</dd>`)}</dl>`,
+  })
+}
+
+const DONE_MARK = html`<svg class="done" viewBox="0 0 48 48" aria-hidden="true"><circle cx="24" cy="24" r="22"/><path d="m14 25 7 7 13-15"/></svg>`
+
+/** Leads to the page that the link names. No form leads there, since the policy of forms would have to allow any origin. */
+export function returnPage(redirect: string, transactionId: string, locale: PageLocale): string {
+  const say = speak(locale.language)
+  const address = redirectAfter(redirect, transactionId)
+  return renderLinkPage(locale, {
+    title: say('returnTitle'),
+    script: '/assets/leave.js',
+    head: html`<noscript><meta http-equiv="refresh" content="0; url=${address}"></noscript>`,
+    main: html`
+${DONE_MARK}
+<h1>${say('returnTitle')}</h1>
+<p>${say('returnText')}</p>
+<p><a id="leave" href="${address}">${say('returnLink')}</a></p>`,
+  })
+}
+
+/** There is nothing to pay under the link. */
+export function problemPage(problem: TextName, locale: PageLocale): string {
+  const say = speak(locale.language)
+  return renderLinkPage(locale, {
+    title: say('problemTitle'),
+    main: html`
+<h1>${say('problemTitle')}</h1>
+<p>${say(problem)}</p>
+<p>${say('problemAdvice')}</p>`,
+  })
+}
+
+/** The service cannot go on just now, or the customer comes too late. `again` leads back to the link. */
+export function troublePage(advice: TextName, again: string | undefined, locale: PageLocale): string {
+  const say = speak(locale.language)
+  return renderLinkPage(locale, {
+    title: say('troubleTitle'),
+    main: html`
+<h1>${say('troubleTitle')}</h1>
+<p>${say(advice)}</p>
+${again === undefined ? undefined : html`<p><a href="${again}">${say('startAgain')}</a></p>`}`,
+  })
+}

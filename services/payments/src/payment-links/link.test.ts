@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest'
+import { judgeLink, redirectAfter } from './link.ts'
+
+const payee = { key: 'k', name: 'Shop', test: true, currency: 'EUR', canPay: true, hasRate: true }
+const judge = (text: string, changes = {}) => judgeLink(new URLSearchParams(`test=1&${text}`), { ...payee, ...changes })
+
+describe('a link', () => {
+  it('is read, and of what is repeated the first counts', () => {
+    expect(
+      judge('value=10.99&value=1&currency=DKK&reference=R-1&text=T&redirect=https://a.example/b&recurring=y&x=1'),
+    ).toEqual({
+      ...{ payee, currency: 'DKK', money: { currency: 'DKK', amount: 1_099 }, amountFlaw: undefined },
+      ...{ reference: 'R-1', text: 'T', redirect: 'https://a.example/b', recurring: true },
+      query:
+        'test=1&value=10.99&value=1&currency=DKK&reference=R-1&text=T&redirect=https%3A%2F%2Fa.example%2Fb&recurring=y&x=1',
+    })
+  })
+
+  it('without an amount, or with a bad one, asks for it in the own currency', () => {
+    expect(judge('')).toMatchObject({ currency: 'EUR', money: undefined, amountFlaw: undefined, recurring: false })
+    expect(judge('value=')).toMatchObject({ money: undefined, amountFlaw: undefined })
+    expect(judge('value=1,5')).toMatchObject({ money: undefined, amountFlaw: 'invalid' })
+  })
+
+  it.each([
+    ['currency=XXX', {}, 'currency'],
+    ['currency=eur', {}, 'currency'],
+    ['currency=DKK', { hasRate: false }, 'currency'],
+    ['redirect=/paid', {}, 'redirect'],
+    ['redirect=javascript:alert(1)', {}, 'redirect'],
+    ['redirect=https://user:word@a.example', {}, 'redirect'],
+    [`redirect=https://a.example/${'a'.repeat(2_048)}`, {}, 'redirect'],
+    [`reference=${'a'.repeat(256)}`, {}, 'reference'],
+    ['reference=a%00b', {}, 'reference'],
+    [`text=${'a'.repeat(256)}`, {}, 'text'],
+    ['', { canPay: false }, 'unavailable'],
+    ['', { test: false }, 'live-only'],
+  ] as const)('%j, %j leads nowhere: %s', (text, changes, problem) => {
+    expect(judge(text, changes)).toBe(problem)
+  })
+
+  it.each(['', 'test=0', 'test=yes', 'test='])('with %j is not for a test merchant', (text) => {
+    expect(judgeLink(new URLSearchParams(text), payee)).toBe('test-only')
+    expect(judgeLink(new URLSearchParams(text), { ...payee, test: false })).toMatchObject({ payee: { test: false } })
+  })
+})
+
+it.each([
+  ['https://a.example', 'https://a.example?transactionId=1'],
+  ['https://a.example/b?c=d%20e+f', 'https://a.example/b?c=d%20e+f&transactionId=1'],
+  ['https://a.example/b?', 'https://a.example/b?transactionId=1'],
+  ['https://a.example/#d?e', 'https://a.example/?transactionId=1#d?e'],
+  ['https://a.example/b?c=1#d', 'https://a.example/b?c=1&transactionId=1#d'],
+])('goes on from %s to %s', (redirect, address) => {
+  expect(redirectAfter(redirect, '1')).toBe(address)
+})

@@ -1,0 +1,90 @@
+import { isHttpUrl, isStorable } from '../bodies/fields.ts'
+import type { Money } from '../merchants/merchant.ts'
+import { isChargeable } from '../money/currencies.ts'
+import { type AmountFlaw, readValue } from './link-amount.ts'
+import type { LinkPayee } from './payee-repository.ts'
+
+/** Why a link leads to no payment. */
+export type LinkProblem =
+  | 'key-missing'
+  | 'key-unknown'
+  | 'test-only'
+  | 'live-only'
+  | 'currency'
+  | 'redirect'
+  | 'reference'
+  | 'text'
+  | 'unavailable'
+
+/** A link under which a payment can be made. */
+export interface PaymentLink {
+  readonly payee: LinkPayee
+  readonly currency: string
+  /** Undefined where the customer is to say how much, because the link does not, or not well. */
+  readonly money: Money | undefined
+  readonly amountFlaw: AmountFlaw | undefined
+  /** For the merchant alone. */
+  readonly reference: string | undefined
+  /** For the customer to read. */
+  readonly text: string | undefined
+  /** Where the customer is led after the payment. */
+  readonly redirect: string | undefined
+  /** Whether the card may be charged again. */
+  readonly recurring: boolean
+  /** The parameters as they were given. */
+  readonly query: string
+}
+
+/** One that says how much. */
+export type PayableLink = PaymentLink & { readonly money: Money }
+
+export function isPayable(link: PaymentLink): link is PayableLink {
+  return link.money !== undefined
+}
+
+const TEXT_LENGTH_MAX = 255
+const REDIRECT_LENGTH_MAX = 2_048
+
+/** Judges the parameters of a link whose payee was found. Of repeated ones the first counts. @see contract 18 */
+export function judgeLink(query: URLSearchParams, payee: LinkPayee): PaymentLink | LinkProblem {
+  const { test, value, reference, text, redirect, recurring } = firstOf(query)
+  if (payee.test !== (test === '1')) return payee.test ? 'test-only' : 'live-only'
+  if (!payee.canPay) return 'unavailable'
+  const currency = currencyOf(query) ?? payee.currency
+  if (!isChargeable(currency) || !payee.hasRate) return 'currency'
+  if (redirect !== undefined && !isRedirect(redirect)) return 'redirect'
+  if (!isShortText(reference)) return 'reference'
+  if (!isShortText(text)) return 'text'
+  const read = value === undefined ? undefined : readValue(value, currency)
+  return {
+    ...{ payee, currency, reference, text, redirect, recurring: recurring === 'y', query: query.toString() },
+    money: read && 'amount' in read ? { currency, amount: read.amount } : undefined,
+    amountFlaw: read && 'flaw' in read ? read.flaw : undefined,
+  }
+}
+
+/** The currency that a link names, listed or not. */
+export function currencyOf(query: URLSearchParams): string | undefined {
+  return query.get('currency')?.trim() || undefined
+}
+
+function firstOf(query: URLSearchParams): Readonly<Record<string, string | undefined>> {
+  const names = ['test', 'value', 'reference', 'text', 'redirect', 'recurring']
+  return Object.fromEntries(names.map((name) => [name, query.get(name) || undefined]))
+}
+
+function isShortText(text: string | undefined): boolean {
+  return text === undefined || (text.length <= TEXT_LENGTH_MAX && isStorable(text))
+}
+
+function isRedirect(text: string): boolean {
+  const url = URL.parse(text)
+  return text.length <= REDIRECT_LENGTH_MAX && isHttpUrl(text) && url?.username === '' && url.password === ''
+}
+
+/** Where a customer goes after the payment: the redirect of the link, with the transaction at the end of its query. */
+export function redirectAfter(redirect: string, transactionId: string): string {
+  const [, address = '', fragment = ''] = /^([^#]*)(#.*)?$/s.exec(redirect) ?? []
+  const separator = address.includes('?') ? (/[?&]$/.test(address) ? '' : '&') : '?'
+  return `${address}${separator}transactionId=${transactionId}${fragment}`
+}

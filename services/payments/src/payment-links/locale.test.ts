@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest'
+import { choosePageLocale } from './locale.ts'
+
+it.each([
+  ['da', undefined, 'da', 'da'],
+  ['en_US', undefined, 'en', 'en-US'],
+  ['de-ch', undefined, 'de', 'de-CH'],
+  ['nn', undefined, 'nb', 'nb'],
+  ['no_NO', undefined, 'nb', 'nb-NO'],
+  // What the link asks for is not to be had: the browser is asked.
+  ['xx', 'fr-CA,fr;q=0.9', 'fr', 'fr-CA'],
+  ['en_US_x', 'sv', 'sv', 'sv'],
+  [null, 'ja, pl;q=0.5, it;q=0.8', 'it', 'it'],
+  [null, 'da;q=0, nl;q=0.1', 'nl', 'nl'],
+  [null, 'de;q=wrong, fi', 'fi', 'fi'],
+  ['constructor', '*', 'en', 'en'],
+  [null, undefined, 'en', 'en'],
+] as const)('speaks to %j with %j in %s', (wanted, accepted, language, tag) => {
+  expect(choosePageLocale(wanted, accepted)).toEqual({ language, tag })
+})

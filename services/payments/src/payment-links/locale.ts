@@ -1,0 +1,50 @@
+import { type Language, texts } from './texts.ts'
+
+/** In which language a page speaks, and how it writes amounts and dates. */
+export interface PageLocale {
+  readonly language: Language
+  /** BCP 47; its language is `language`. */
+  readonly tag: string
+}
+
+const LOCALE = /^([a-z]{2,3})(?:[_-]([a-z]{2}))?$/i
+/** Both written standards of Norwegian, as far as we write it. */
+const NORWEGIAN = new Set(['no', 'nn'])
+const FALLBACK: PageLocale = { language: 'en', tag: 'en' }
+
+/** The locale that a link asks for, else the best that the browser asks for, else English. @see contract 18 */
+export function choosePageLocale(wanted: string | null, acceptLanguage: string | undefined): PageLocale {
+  const wishes = [wanted ?? '', ...byPreference(acceptLanguage ?? '')]
+  for (const wish of wishes) {
+    const locale = readLocale(wish)
+    if (locale) return locale
+  }
+  return FALLBACK
+}
+
+/** `da`, `da_DK` or `da-DK`, if its language is one of the page's. */
+function readLocale(text: string): PageLocale | undefined {
+  const [, given = '', region] = LOCALE.exec(text) ?? []
+  const code = given.toLowerCase()
+  const language = NORWEGIAN.has(code) ? 'nb' : code
+  if (!isLanguage(language)) return undefined
+  return { language, tag: region === undefined ? language : `${language}-${region.toUpperCase()}` }
+}
+
+function isLanguage(code: string): code is Language {
+  return Object.hasOwn(texts, code)
+}
+
+/** The tags of an Accept-Language, the best first. A weight of 0 is a refusal. */
+function byPreference(header: string): readonly string[] {
+  return header
+    .split(',')
+    .map((entry) => {
+      const [tag = '', ...parameters] = entry.split(';').map((part) => part.trim())
+      const weight = parameters.find((parameter) => parameter.startsWith('q='))
+      return { tag, weight: weight === undefined ? 1 : Number(weight.slice(2)) }
+    })
+    .filter(({ weight }) => weight > 0)
+    .sort((a, b) => b.weight - a.weight)
+    .map(({ tag }) => tag)
+}

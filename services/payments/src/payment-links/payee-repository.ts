@@ -1,0 +1,62 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { sql } from 'kysely'
+
+/** The merchant of a link, as its page shows it. */
+export interface LinkPayee {
+  /** Its public key. */
+  readonly key: string
+  /** Its name, or the host of its website. */
+  readonly name: string
+  readonly test: boolean
+  readonly currency: string
+  /** Whether it takes card payments at all. */
+  readonly canPay: boolean
+  /** Whether the link's currency can be exchanged into the merchant's. */
+  readonly hasRate: boolean
+}
+
+interface PayeeRow {
+  key: string
+  name: string | null
+  website: string
+  test: boolean
+  currency: string
+  acquirer: string | null
+  can_charge: boolean
+  has_rate: boolean
+}
+
+const payeeQuery = prepare(
+  'find_link_payee',
+  (p: { key: string; currency: string | null }) => sql<PayeeRow>`
+    SELECT m.key::text, m.name, m.website, m.test, m.currency, m.acquirer,
+      (m.claim ->> 'canChargeCard')::boolean AS can_charge,
+      EXISTS (
+        SELECT FROM ${sql.table('exchange')}(1, coalesce(${p.currency}::text, m.currency), m.currency, current_date, 0)
+      ) AS has_rate
+    FROM ${sql.table('merchants')} m
+    WHERE m.key = ${p.key}::uuid`,
+)
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** The merchant whose public key a link has; `acquirers` are those that live merchants may have. */
+export async function findLinkPayee(
+  lanes: Lanes,
+  link: { readonly key: string; readonly currency: string | null },
+  acquirers: readonly string[],
+): Promise<LinkPayee | undefined> {
+  const row = UUID.test(link.key) ? await lanes.read.first(payeeQuery, link) : undefined
+  if (!row) return undefined
+  const { key, test, currency } = row
+  return {
+    ...{ key, test, currency, name: row.name ?? hostOf(row.website), hasRate: row.has_rate },
+    canPay: row.can_charge && (test || acquirers.includes(row.acquirer ?? '')),
+  }
+}
+
+/** A website may be kept as a URL or as a host alone. */
+function hostOf(website: string): string {
+  return URL.parse(website)?.host || website
+}

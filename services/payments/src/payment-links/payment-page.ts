@@ -1,0 +1,101 @@
+import { type Html, html } from '../pages/html.ts'
+import { formatLocalMoney } from '../pages/local-money.ts'
+import { CARD_FIELDS, type CardField, type FieldFlaws } from './card-form.ts'
+import type { PayableLink } from './link.ts'
+import { orderOfLink } from './link-order.ts'
+import { renderLinkPage, summary } from './link-pages.ts'
+import type { PageLocale } from './locale.ts'
+import { type Refusal, refusalTable } from './refusal.ts'
+import { type Say, speak, type TextName } from './texts.ts'
+
+/** What the page is made of. */
+export interface PaymentPage {
+  readonly link: PayableLink
+  /** Names this rendering: what is sent from it pays once. */
+  readonly pageId: string
+  /** Address of the checkout. */
+  readonly api: string
+  /** As it was typed; number and code are never shown again. */
+  readonly expiry: string
+  readonly flaws: FieldFlaws
+  /** Why the payment before was refused. */
+  readonly refusal: Refusal | undefined
+}
+
+/** What the script says. */
+const SCRIPT_TEXTS = [
+  ...(['numberInvalid', 'expiryInvalid', 'expiryPast', 'codeInvalid', 'fieldsInvalid', 'working'] as const),
+  ...(['connectionLost', 'refusedTds', 'refusedOther', 'approveFrame'] as const),
+] as const satisfies readonly TextName[]
+
+/** The page on which a customer enters a card. It works without its script, by way of the server. @see contract 18 */
+export function paymentPage(page: PaymentPage, locale: PageLocale): string {
+  const { link, pageId, api, refusal } = page
+  const say = speak(locale.language)
+  const amount = formatLocalMoney(link.money, locale.tag)
+  const flaws = refusal?.field ? { [refusal.field]: refusal.text } : page.flaws
+  const hasFlaws = Object.keys(flaws).length > 0
+  const checkout = {
+    ...{ api, order: orderOfLink(link), refusals: refusalTable(say) },
+    texts: Object.fromEntries(SCRIPT_TEXTS.map((name) => [name, say(name)])),
+  }
+  const fields = fieldsOf({ say, flaws, expiry: page.expiry })
+  return renderLinkPage(locale, {
+    title: say('payTo', { merchant: link.payee.name }),
+    script: '/assets/pay.js',
+    main: html`
+${summary(link, locale, say)}
+<form method="post" action="/pos/pay" data-checkout="${JSON.stringify(checkout)}">
+<p class="alert" role="alert" id="alert">${refusal ? say(refusal.text) : hasFlaws ? say('fieldsInvalid') : undefined}</p>
+<input type="hidden" name="link" value="${link.query}">
+<input type="hidden" name="page" value="${pageId}" autocomplete="off">
+<div class="fields">
+${fields}
+</div>
+${link.recurring ? html`<p class="consent" id="consent">${say('consent', { merchant: link.payee.name })}</p>` : undefined}
+<button${link.recurring ? html` aria-describedby="consent"` : undefined}>${say('pay', { amount })}</button>
+<p class="safe">${LOCK} ${say('safe')}</p>
+</form>
+${approvalDialog(say)}`,
+  })
+}
+
+const LOCK = html`<svg viewBox="0 0 16 16" aria-hidden="true"><path d="M4 7V5a4 4 0 0 1 8 0v2h1v7H3V7zm2 0h4V5a2 2 0 0 0-4 0z"/></svg>`
+
+interface Fields {
+  readonly say: Say
+  readonly flaws: Partial<Readonly<Record<CardField, TextName>>>
+  readonly expiry: string
+}
+
+function fieldsOf({ say, flaws, expiry }: Fields): readonly Html[] {
+  const hints = { number: say('accepted'), expiry: say('expiryHint'), code: say('codeHint') }
+  const attributes = {
+    number: html`autocomplete="cc-number" maxlength="30"`,
+    expiry: html`autocomplete="cc-exp" maxlength="9" value="${expiry}"`,
+    code: html`autocomplete="cc-csc" maxlength="3"`,
+  }
+  const first = CARD_FIELDS.find((field) => flaws[field] !== undefined) ?? 'number'
+  return CARD_FIELDS.map((field) => {
+    const flaw = flaws[field]
+    return html`
+<div class="field ${field}">
+<label for="${field}">${say(field)}</label>
+<input id="${field}" name="${field}" inputmode="numeric" required ${attributes[field]}
+ aria-describedby="${field}-error ${field}-hint"${flaw && html` aria-invalid="true"`}${field === first ? html` autofocus` : undefined}>
+<p class="error" id="${field}-error">${flaw && say(flaw)}</p>
+<p class="hint" id="${field}-hint">${hints[field]}</p>
+</div>`
+  })
+}
+
+/** Where the cardholder's bank asks for approval, opened by the script. */
+function approvalDialog(say: Say): Html {
+  return html`
+<dialog id="approval" aria-labelledby="approval-title">
+<h2 id="approval-title">${say('approveTitle')}</h2>
+<p id="approval-app" hidden>${say('approveApp')}</p>
+<div id="approval-frame"></div>
+<form method="dialog"><button class="quiet">${say('cancel')}</button></form>
+</dialog>`
+}

@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import type { TextSeal } from '../vault/text-seal.ts'
+
+const Content = z.object({
+  merchant: z.string(),
+  test: z.boolean(),
+  money: z.object({ currency: z.string(), amount: z.number() }),
+  reference: z.string().nullable(),
+  last4: z.string(),
+  transactionId: z.string(),
+})
+
+/** What a customer keeps of a payment. */
+export interface Receipt extends z.infer<typeof Content> {
+  readonly paid: Date
+}
+
+const PLACE = 'receipt'
+
+/** A receipt as the address of its page carries it: whoever has the address sees it, and nobody can make one up. */
+export function sealReceipt(frames: TextSeal, receipt: Omit<Receipt, 'paid'>): string {
+  return frames.seal(receipt, PLACE)
+}
+
+/** Undefined unless the text was made here. The id of a transaction tells when it was made. */
+export function openReceipt(frames: TextSeal, text: string): Receipt | undefined {
+  const { data } = Content.safeParse(frames.open(text, PLACE))
+  return data && { ...data, paid: new Date(Number.parseInt(data.transactionId.slice(0, 8), 16) * 1_000) }
+}

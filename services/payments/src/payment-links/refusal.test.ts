@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest'
+import table from '../processing/processing-errors.json' with { type: 'json' }
+import { statusCodeOf } from '../processing/status-code.ts'
+import { refusalOf, refusalTable } from './refusal.ts'
+import { speak } from './texts.ts'
+
+it.each([
+  ['PAYMENT_CARD_NUMBER_INVALID', { text: 'refusedNumber', field: 'number' }],
+  ['PAYMENT_CARD_SCHEME_UNSUPPORTED', { text: 'refusedNumber', field: 'number' }],
+  ['PAYMENT_CARD_SECURITY_CODE_INVALID', { text: 'refusedCode', field: 'code' }],
+  ['PAYMENT_CARD_EXPIRED', { text: 'refusedExpiry', field: 'expiry' }],
+  ['PAYMENT_INSUFFICIENT_FUNDS', { text: 'refusedIssuer' }],
+  ['PAYMENT_CARD_LOST', { text: 'refusedIssuer' }],
+  ['PAYMENT_METHOD_ERROR', { text: 'refusedNetwork' }],
+  ['TDSECURE_FAILED', { text: 'refusedTds' }],
+  ['TOKEN_INVALID', { text: 'tooLong' }],
+  ['PAYMENT_INTEGRATION_DISABLED', { text: 'refusedOther' }],
+  ['REQUEST_INVALID', { text: 'refusedOther' }],
+  ['constructor', { text: 'refusedOther' }],
+])('tells of %s', (statusCode, refusal) => {
+  expect(refusalOf(statusCode)).toEqual(refusal)
+})
+
+it('is neutral about what is the fault of the merchant alone', () => {
+  for (const { code } of table.errors.filter(({ client }) => !client)) {
+    expect(refusalOf(statusCodeOf(code)).text, String(code)).toBe('refusedOther')
+  }
+})
+
+it('tells the script the same', () => {
+  const told = refusalTable(speak('da'))
+  expect(told['']).toEqual({ text: speak('da')('refusedOther') })
+  expect(told.PAYMENT_CARD_EXPIRED).toEqual({ text: speak('da')('refusedExpiry'), field: 'expiry' })
+  expect(told.REQUEST_INVALID).toBeUndefined()
+})

@@ -1,0 +1,48 @@
+import { processingError } from '../processing/processing-error.ts'
+import { isRefusal, processingErrorOf } from '../processing/status-code.ts'
+import statusCodes from '../processing/status-codes.json' with { type: 'json' }
+import type { CardField } from './card-form.ts'
+import type { Say, TextName } from './texts.ts'
+
+/** What a customer is told of a refusal, and the field that it is about, if it is about one. */
+export interface Refusal {
+  readonly text: TextName
+  readonly field?: CardField
+}
+
+/** By processing error. Others, and whatever is the merchant's fault alone, are told in neutral words. @see contract 18 */
+const REFUSALS: readonly (readonly [readonly number[], Refusal])[] = [
+  [[3, 17, 29], { text: 'refusedNumber', field: 'number' }],
+  [[4, 20], { text: 'refusedCode', field: 'code' }],
+  [[5, 6, 18, 19], { text: 'refusedExpiry', field: 'expiry' }],
+  [[2], { text: 'refusedCard' }],
+  [[7, 8, 9, 10, 25], { text: 'refusedIssuer' }],
+  [[11, 12], { text: 'refusedNetwork' }],
+  [[30, 31], { text: 'refusedTds' }],
+]
+const BY_ERROR = new Map(REFUSALS.flatMap(([errors, refusal]) => errors.map((error) => [error, refusal] as const)))
+
+/** Codes of the checkout that stand for no processing error, or mean something else here. */
+const BY_CODE = new Map<string, Refusal>([
+  // The tokens of this page are new: they have aged, or paid, while the customer was away.
+  ...['TOKEN_INVALID', 'PAYMENT_CHALLENGE_UNAVAILABLE'].map((code) => [code, { text: 'tooLong' }] as const),
+  ...['CONFLICT', 'RATE_LIMITED', 'SERVICE_UNAVAILABLE'].map((code) => [code, { text: 'refusedNetwork' }] as const),
+])
+const NEUTRAL: Refusal = { text: 'refusedOther' }
+
+/** What a customer is told of a status code. */
+export function refusalOf(statusCode: string): Refusal {
+  const known = BY_CODE.get(statusCode)
+  if (known || !isRefusal(statusCode)) return known ?? NEUTRAL
+  const { code, client } = processingError(processingErrorOf(statusCode))
+  return (client ? BY_ERROR.get(code) : undefined) ?? NEUTRAL
+}
+
+/** What the script of the page tells by status code; of every other code, what is told of the empty one. */
+export function refusalTable(
+  say: Say,
+): Readonly<Record<string, { readonly text: string; readonly field?: CardField }>> {
+  const codes = [...statusCodes.codes.map(({ code }) => code), ...BY_CODE.keys()]
+  const told = codes.map((code) => [code, refusalOf(code)] as const).filter(([, refusal]) => refusal !== NEUTRAL)
+  return Object.fromEntries([...told, ['', NEUTRAL] as const].map(([code, r]) => [code, { ...r, text: say(r.text) }]))
+}

@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest'
+import { type Language, speak, texts } from './texts.ts'
+
+const placesOf = (text: string) => text.match(/\{\w+\}/g)?.sort() ?? []
+/** Words that the language writes as English does. */
+const SAME: Partial<Record<Language, readonly string[]>> = { da: ['reference'] }
+
+it('has the twelve languages of the contract', () => {
+  expect(Object.keys(texts).sort()).toEqual(
+    ['en', 'da', 'de', 'sv', 'nb', 'fi', 'fr', 'es', 'it', 'nl', 'pl', 'pt'].sort(),
+  )
+})
+
+describe.each(Object.entries(texts).filter(([language]) => language !== 'en'))('%s', (language, said) => {
+  it('says everything that English says, in its order', () => {
+    expect(Object.keys(said)).toEqual(Object.keys(texts.en))
+  })
+
+  it('has no text that is empty, or English', () => {
+    for (const [name, text] of Object.entries(said)) expect(text.trim(), name).not.toBe('')
+    const same = Object.entries(texts.en).flatMap(([name, text]) => (Reflect.get(said, name) === text ? [name] : []))
+    expect(same).toEqual(Reflect.get(SAME, language) ?? [])
+  })
+
+  it('has a place for every value', () => {
+    const places = (spoken: object) => Object.entries(spoken).map(([name, text]) => [name, placesOf(text)])
+    expect(places(said)).toEqual(places(texts.en))
+  })
+})
+
+it('puts values in their places', () => {
+  expect(speak('da')('pay', { amount: '10,00 kr.' })).toBe('Betal 10,00 kr.')
+  expect(speak('en')('pay')).toBe('Pay {amount}')
+})

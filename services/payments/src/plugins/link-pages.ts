@@ -1,0 +1,90 @@
+import { sendError, toHttpError } from '@trestle/common/errors/error-handler.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { errorVocabulary } from '../error-view.ts'
+import { pageHeaders } from '../pages/page.ts'
+import type { LinkProblem, PayableLink, PaymentLink } from '../payment-links/link.ts'
+import { problemPage, troublePage } from '../payment-links/link-pages.ts'
+import { choosePageLocale, type PageLocale } from '../payment-links/locale.ts'
+import { type PaymentPage, paymentPage } from '../payment-links/payment-page.ts'
+import type { TextName } from '../payment-links/texts.ts'
+import { openLink } from '../use-cases/open-link.ts'
+
+/** Who asks for a page, and in which language it is to be. */
+export interface PageVisit {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly locale: PageLocale
+}
+
+const PROBLEMS: Readonly<Record<LinkProblem, { readonly status: 400 | 404; readonly text: TextName }>> = {
+  'key-missing': { status: 400, text: 'keyMissing' },
+  'key-unknown': { status: 404, text: 'keyUnknown' },
+  'test-only': { status: 400, text: 'testOnly' },
+  'live-only': { status: 400, text: 'liveOnly' },
+  currency: { status: 400, text: 'currencyInvalid' },
+  redirect: { status: 400, text: 'redirectInvalid' },
+  reference: { status: 400, text: 'referenceInvalid' },
+  text: { status: 400, text: 'textInvalid' },
+  unavailable: { status: 400, text: 'unavailable' },
+}
+const PAGE_ID_BYTES = 16
+
+/** Whatever goes wrong in its context is told by a page, in the language of whoever reads it. */
+export const linkPages = fp(
+  async (app: FastifyInstance) => {
+    app.setErrorHandler((thrown, request, reply) => {
+      const { locale } = visitOf(request, reply)
+      const envelope = () => troublePage('troubleAdvice', undefined, locale)
+      reply.headers(headersOf(request))
+      return sendError({ ...errorVocabulary, envelope }, toHttpError(errorVocabulary, thrown, request), reply)
+    })
+  },
+  { name: 'link-pages' },
+)
+
+/** The parameters in an address: of repeated ones `get` takes the first, and nothing in them is refused. */
+export function linkQueryOf({ url }: Pick<FastifyRequest, 'url'>): URLSearchParams {
+  const at = url.indexOf('?')
+  return new URLSearchParams(at < 0 ? '' : url.slice(at))
+}
+
+/** The visit of a page under a link, by default the one in the address. */
+export function visitOf(request: FastifyRequest, reply: FastifyReply, query = linkQueryOf(request)): PageVisit {
+  return { request, reply, locale: choosePageLocale(query.get('locale'), request.headers['accept-language']) }
+}
+
+/** The link of a visit. Undefined where there is nothing to pay under it, which a page has then told. */
+export async function openVisitedLink(visit: PageVisit, query: URLSearchParams): Promise<PaymentLink | undefined> {
+  const link = await openLink(visit.request.server.deps, query)
+  if (typeof link !== 'string') return link
+  const { status, text } = PROBLEMS[link]
+  sendPage(visit, status, problemPage(text, visit.locale))
+  return undefined
+}
+
+/** Sends a page that needs nothing but its own origin. */
+export function sendPage({ request, reply }: PageVisit, status: number, page: string): FastifyReply {
+  return reply.code(status).headers(headersOf(request)).send(page)
+}
+
+/** Sends the card form of a link: at first, or again with what was wrong. */
+export function sendPaymentPage(
+  { request, reply, locale }: PageVisit,
+  link: PayableLink,
+  tried?: Pick<PaymentPage, 'expiry' | 'flaws' | 'refusal'>,
+): FastifyReply {
+  const { baseUrl: api, randomBytes } = request.server.deps
+  const pageId = randomBytes(PAGE_ID_BYTES).toString('base64url')
+  const page = paymentPage({ link, pageId, api, expiry: '', flaws: {}, refusal: undefined, ...tried }, locale)
+  return reply
+    .code(tried ? 400 : 200)
+    .headers(headersOf(request, new URL(api).origin))
+    .send(page)
+}
+
+/** `partner` is the origin of the checkout, where the page calls it. */
+function headersOf({ protocol }: FastifyRequest, partner?: string): Record<string, string> {
+  const origins = partner === undefined ? {} : { partners: [partner], formTargets: [partner] }
+  return pageHeaders({ isSecure: protocol === 'https', ...origins })
+}

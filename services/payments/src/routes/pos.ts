@@ -1,0 +1,39 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { formatAmount } from '../money/minor-units.ts'
+import { amountPage } from '../payment-links/amount-page.ts'
+import { isPayable } from '../payment-links/link.ts'
+import { readTypedAmount } from '../payment-links/link-amount.ts'
+import { linkQueryOf, openVisitedLink, sendPage, sendPaymentPage, visitOf } from '../plugins/link-pages.ts'
+
+const AmountBody = z.object({ link: z.string(), amount: z.string().optional() })
+
+/** The page that a payment link leads to. @see contract 18 */
+export const posRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get('/pos', { schema: { hide: true } }, showLink)
+  // The amount that the customer has typed goes into the link.
+  app.post('/pos', { schema: { hide: true, body: AmountBody } }, async (request, reply) => {
+    if (request.flaw) throw request.flaw.error
+    const { link: given, amount: typed = '' } = request.body
+    const query = new URLSearchParams(given)
+    const visit = visitOf(request, reply, query)
+    const link = await openVisitedLink(visit, query)
+    if (!link) return reply
+    const read = readTypedAmount(typed, link.currency)
+    if ('flaw' in read) return sendPage(visit, 400, amountPage({ link, typed, flaw: read.flaw }, visit.locale))
+    query.set('value', formatAmount(link.currency, BigInt(read.amount)))
+    return reply.redirect(`/pos?${query}`, 303)
+  })
+}
+
+/** Asks for the card, or first for the amount. */
+export async function showLink(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const query = linkQueryOf(request)
+  const visit = visitOf(request, reply)
+  const link = await openVisitedLink(visit, query)
+  if (!link) return reply
+  if (isPayable(link)) return sendPaymentPage(visit, link)
+  const { amountFlaw: flaw } = link
+  return sendPage(visit, flaw ? 400 : 200, amountPage({ link, typed: query.get('value') ?? '', flaw }, visit.locale))
+}

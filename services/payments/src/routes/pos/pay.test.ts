@@ -1,0 +1,241 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { browse, makeOrder, walk } from '../../../test/customer.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from '../../../test/payments-app.ts'
+
+/** No challenge is made for it. */
+const FRICTIONLESS = '1000000000010000'
+const CHALLENGED = '1000000000000000'
+
+let payments: TestPayments
+let app: TestApp
+let merchant: { id: string; key?: unknown }
+beforeAll(async () => {
+  payments = await startPayments()
+  app = await createTestApp(payments)
+  merchant = await createTestMerchant(payments, app, { name: 'Shop', currency: 'EUR', test: true })
+})
+afterAll(() => payments.close())
+
+const linkOf = (changes = {}) => new URLSearchParams({ key: String(merchant.key), test: '1', value: '10', ...changes })
+const inject = (method: 'GET' | 'POST', url: string, form: Record<string, string> = {}, cookie = '') =>
+  payments.app.inject({
+    ...{ method, url, headers: { cookie, 'content-type': 'application/x-www-form-urlencoded' } },
+    payload: method === 'GET' ? '' : new URLSearchParams(form).toString(),
+  })
+/** The card form of a link, as a browser without script sends it. */
+async function formOf(link = linkOf(), changes: Record<string, string> = {}) {
+  const { body } = await inject('GET', `/pos?${link}`)
+  const page = /name="page" value="([^"]+)"/.exec(body)?.[1] ?? ''
+  return { link: link.toString(), page, number: FRICTIONLESS, expiry: '08/66', code: '111', ...changes }
+}
+const pay = async (link = linkOf(), changes = {}) => inject('POST', '/pos/pay', await formOf(link, changes))
+const transactions = async () =>
+  (
+    await payments.app.inject({
+      method: 'GET',
+      url: `/merchants/${merchant.id}/transactions?limit=1000`,
+      headers: app.headers,
+    })
+  ).json()
+const textOf = (page: string) =>
+  (/<main>([\s\S]*)<\/main>/.exec(page)?.[1] ?? '').replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+
+describe('POST /pos/pay', () => {
+  it('303: pays, and shows a receipt', async () => {
+    const { statusCode, headers } = await pay(linkOf({ reference: 'R-1', text: 'T', recurring: 'y' }))
+    expect(statusCode).toBe(303)
+    const [paid] = await transactions()
+    expect(paid).toMatchObject({
+      ...{
+        amount: 1_000,
+        currency: 'EUR',
+        successful: true,
+        tds: 'full',
+        reference: 'R-1',
+        descriptor: 'Coffee & John',
+      },
+      ...{ custom: { reference: 'R-1', text: 'T' }, unplanned: { merchant: true, customer: true } },
+    })
+    const receipt = await inject('GET', String(headers.location))
+    expect(receipt.statusCode).toBe(200)
+    for (const shown of ['€10.00', 'R-1', '•••• 0000', paid.id, 'Shop']) expect(textOf(receipt.body)).toContain(shown)
+    expect(receipt.body).toContain(`<time datetime="${paid.created.slice(0, 19)}`)
+  })
+
+  it('200: leads to the redirect of the link, with the transaction', async () => {
+    const { statusCode, headers, body } = await pay(linkOf({ redirect: 'https://shop.example/done?order=1#top' }))
+    const [paid] = await transactions()
+    const address = `https://shop.example/done?order=1&amp;transactionId=${paid.id}#top`
+    expect([statusCode, body.includes(`href="${address}"`), body.includes(`0; url=${address}`)]).toEqual([
+      200,
+      true,
+      true,
+    ])
+    expect(headers['content-security-policy']).toContain("form-action 'self';")
+  })
+
+  it('303: pays once, however often the form is sent', async () => {
+    const before = (await transactions()).length
+    const form = await formOf()
+    const answers = await Promise.all(Array.from({ length: 10 }, () => inject('POST', '/pos/pay', form)))
+    const again = await inject('POST', '/pos/pay', form)
+    const shown = await Promise.all(
+      [...answers, again].map(async ({ headers }) => textOf((await inject('GET', String(headers.location))).body)),
+    )
+    expect(new Set(shown).size).toBe(1)
+    expect(shown[0]).toContain('Your payment was received')
+    expect((await transactions()).length).toBe(before + 1)
+  })
+
+  it.each([
+    ['1000000000000003', 'This card number is not accepted.', 'number'],
+    ['1000000000000004', 'The security code is not correct.', 'code'],
+    ['1000000000000006', 'This card has expired.', 'expiry'],
+    ['1000000000000007', 'Your bank declined the payment.', undefined],
+    ['1000000000000012', 'The payment did not succeed.', undefined],
+    ['9000000000000000', 'This card number is not accepted.', 'number'],
+  ])('400: asks for another card after %s', async (number, text, field) => {
+    const first = await pay(linkOf(), { number })
+    // Cards of these numbers are asked for approval first, unless their network is none.
+    const { statusCode, body } = first.statusCode === 303 ? await approve(first) : first
+    expect([statusCode, textOf(body).includes(text)]).toEqual([400, true])
+    expect(body).toContain('value="08/66"')
+    expect([body.includes(number), body.includes('111"')]).toEqual([false, false])
+    if (field) expect(body).toMatch(new RegExp(`id="${field}"[^>]*aria-invalid="true" autofocus`))
+    const [refused] = await transactions()
+    expect(refused.successful).toBe(false)
+  })
+
+  it('400: tells which fields are wrong, and tries nothing', async () => {
+    const before = (await transactions()).length
+    const { statusCode, body } = await pay(linkOf({ locale: 'da' }), { number: '12', expiry: '<08/20', code: '' })
+    expect(statusCode).toBe(400)
+    for (const text of [
+      'Nogle felter skal rettes.',
+      'Indtast kortnummeret',
+      'Indtast udløbsdatoen',
+      'Indtast de 3 cifre',
+    ]) {
+      expect(textOf(body)).toContain(text)
+    }
+    expect(body).toContain('value="&lt;08/20"')
+    expect((await transactions()).length).toBe(before)
+  })
+
+  it('303: takes a payment that the script has brought to its end, and again', async () => {
+    const browser = browse(payments)
+    const order = await makeOrder(browser, { key: merchant.key })
+    const { hints, body } = await walk(browser, order)
+    const { number, code, expiry } = order.card
+    const card = JSON.stringify({ number: number.token, code: code.token, expiry, hints })
+    const { link, page } = await formOf()
+    for (let sent = 0; sent < 2; sent++) {
+      const { statusCode, headers } = await inject('POST', '/pos/pay', { link, page, expiry: '08/66', card })
+      expect(statusCode).toBe(303)
+      expect((await inject('GET', String(headers.location))).body).toContain(body.transactionId)
+    }
+  })
+
+  it('400: takes no tokens that are none', async () => {
+    const { link, page } = await formOf()
+    for (const card of ['{', '{}', '{"number":"a","code":"b","expiry":{"month":1,"year":2066},"hints":[]}']) {
+      const { statusCode, body } = await inject('POST', '/pos/pay', { link, page, card })
+      expect([statusCode, textOf(body).includes('That took too long.')]).toEqual([400, true])
+    }
+  })
+
+  it.each([
+    [{ link: 'key=1' }, 404],
+    [{ page: 'short' }, 400],
+    [{ link: '' }, 400],
+  ])('%j: %i, with a page', async (changes, status) => {
+    const { statusCode, headers } = await pay(linkOf(), changes)
+    expect([statusCode, headers['content-type']]).toEqual([status, 'text/html; charset=utf-8'])
+  })
+
+  it('429: says so on a page', async () => {
+    const limited = await startPayments({ rateLimits: { checkoutsPerSecond: 1 } })
+    const url = '/pos/pay?key=1'
+    const answers = await Promise.all(Array.from({ length: 20 }, () => limited.app.inject({ method: 'GET', url })))
+    await limited.close()
+    const refused = answers.find(({ statusCode }) => statusCode === 429)
+    expect([refused?.headers['content-type'], Number(refused?.headers['retry-after']) > 0]).toEqual([
+      'text/html; charset=utf-8',
+      true,
+    ])
+    expect(textOf(refused?.body ?? '')).toContain('Please wait a moment and try again.')
+  })
+})
+
+/** What the bank leads back to, once the cardholder has said something. */
+async function approve(
+  { headers }: Awaited<ReturnType<typeof inject>>,
+  decision: string | undefined = 'approve',
+): ReturnType<typeof inject> {
+  const [cookie = ''] = String(headers['set-cookie']).split(';')
+  const bank = new URL(String(headers.location))
+  const { headers: decided } = await inject('POST', bank.pathname, {
+    state: bank.searchParams.get('state') ?? '',
+    ...(decision === undefined ? {} : { decision }),
+  })
+  const back = new URL(String(decided.location))
+  return inject('GET', back.pathname + back.search, {}, cookie)
+}
+
+describe('GET /pos/pay', () => {
+  it('303: pays after the bank has led back, and shows the receipt again', async () => {
+    const first = await pay(linkOf(), { number: CHALLENGED })
+    expect(String(first.headers.location)).toMatch(/^https:\/\/payments\.example\/acs\/challenge\?state=/)
+    expect(String(first.headers['set-cookie'])).toMatch(
+      /^card=[\w+/=]+; Path=\/pos\/pay; HttpOnly; SameSite=Lax; Max-Age=1800$/,
+    )
+    const before = (await transactions()).length
+    const [one, two] = [await approve(first), await approve(first)]
+    expect([one.statusCode, two.statusCode]).toEqual([303, 303])
+    const shown = await Promise.all([one, two].map(({ headers }) => inject('GET', String(headers.location))))
+    expect(textOf(shown[0]?.body ?? '')).toBe(textOf(shown[1]?.body ?? '-'))
+    expect((await transactions()).length).toBe(before + 1)
+  })
+
+  it('400: asks for another card after the cardholder has declined', async () => {
+    const { statusCode, headers, body } = await approve(await pay(linkOf(), { number: CHALLENGED }), 'decline')
+    expect([statusCode, textOf(body).includes('The payment was not approved with your bank.')]).toEqual([400, true])
+    expect(String(headers['set-cookie'])).toContain('Max-Age=0')
+  })
+
+  it('303: leads to the bank again while the cardholder has not answered', async () => {
+    const first = await pay(linkOf(), { number: CHALLENGED })
+    const [cookie = ''] = String(first.headers['set-cookie']).split(';')
+    const { statusCode, headers } = await inject('GET', `/pos/pay?${linkOf()}`, {}, cookie)
+    expect([statusCode, String(headers.location).includes('/acs/challenge?')]).toEqual([303, true])
+  })
+
+  it('400: leads back to the link when the browser has kept nothing, or another link', async () => {
+    for (const cookie of ['', 'card=', 'card=Zm9v; other=1']) {
+      const { statusCode, body } = await inject('GET', `/pos/pay?${linkOf()}`, {}, cookie)
+      expect(statusCode).toBe(400)
+      expect(body).toContain(`href="https://payments.example/pos?${linkOf()}"`.replaceAll('&', '&amp;'))
+    }
+    const first = await pay(linkOf(), { number: CHALLENGED })
+    const [cookie = ''] = String(first.headers['set-cookie']).split(';')
+    const before = (await transactions()).length
+    const { statusCode } = await inject('GET', `/pos/pay?${linkOf({ value: '1' })}`, {}, cookie)
+    // It is another order: the bank is asked for that one.
+    expect([statusCode, (await transactions()).length]).toEqual([303, before])
+  })
+})
+
+describe('GET /pos/receipt', () => {
+  it('404: shows no receipt that was not made here', async () => {
+    for (const receipt of ['', 'Zm9v', '%00']) {
+      const { statusCode, headers } = await inject('GET', `/pos/receipt?receipt=${receipt}`)
+      expect([statusCode, headers['content-type']]).toEqual([404, 'text/html; charset=utf-8'])
+    }
+  })
+})

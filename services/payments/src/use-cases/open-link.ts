@@ -1,0 +1,17 @@
+import type { PaymentsDeps } from '../deps.ts'
+import { isChargeable } from '../money/currencies.ts'
+import { currencyOf, judgeLink, type LinkProblem, type PaymentLink } from '../payment-links/link.ts'
+import { findLinkPayee } from '../payment-links/payee-repository.ts'
+
+/** Finds out what is to be paid under the parameters of a link, or why nothing can be. @see contract 18 */
+export async function openLink(
+  { lanes, acquirers }: Pick<PaymentsDeps, 'lanes' | 'acquirers'>,
+  query: URLSearchParams,
+): Promise<PaymentLink | LinkProblem> {
+  const key = query.get('key')?.trim() ?? ''
+  if (key === '') return 'key-missing'
+  const currency = currencyOf(query)
+  const asked = currency !== undefined && isChargeable(currency) ? currency : null
+  const payee = await findLinkPayee(lanes, { key, currency: asked }, acquirers.names)
+  return payee ? judgeLink(query, payee) : 'key-unknown'
+}

@@ -1,0 +1,74 @@
+import { HttpError } from '@trestle/common/errors/define-error.ts'
+import { fingerprintOf } from '../idempotency/fingerprint.ts'
+import type { TokenisedCard } from '../payment-links/card-form.ts'
+import type { PayableLink } from '../payment-links/link.ts'
+import { orderOfLink } from '../payment-links/link-order.ts'
+import type { Receipt } from '../payment-links/receipt.ts'
+import { openToken } from '../vault/card-token.ts'
+import type { OrderRequest } from './open-checkout.ts'
+import { type PayDeps, pay } from './pay.ts'
+import { type ChallengeDeps, takeChallenge } from './take-challenge.ts'
+
+/** A payment from the page of a link, as far as it has come. */
+export interface LinkPayment extends Pick<OrderRequest, 'address' | 'isSecure'> {
+  readonly link: PayableLink
+  readonly card: TokenisedCard
+  /** Names the rendering of the page: sent again, by a reload or a second click, it pays no second time. */
+  readonly pageId: string
+  /** Where the cardholder's bank leads back to. */
+  readonly returnUrl: string
+}
+
+/** It is paid; refused, with a status code; or the cardholder's bank asks, and `hints` go with what comes after. */
+export type LinkPaymentAnswer =
+  | Omit<Receipt, 'paid'>
+  | { readonly statusCode: string }
+  | { readonly bankUrl: string; readonly hints: readonly string[] }
+
+const STEPS_MAX = 8
+
+/**
+ * Pays as the script of the page does, for browsers without it: no frame can be shown, so that fingerprints are passed over and
+ * the bank is met by a redirect. A payment that the script has brought to its end is only told. @see contract 18
+ */
+export async function payByLink(deps: PayDeps & ChallengeDeps, payment: LinkPayment): Promise<LinkPaymentAnswer> {
+  try {
+    return await walk(deps, payment)
+  } catch (error) {
+    // What is wrong with an order is something to tell the customer; what else goes wrong is not.
+    if (error instanceof HttpError && error.status === 400) return { statusCode: error.code }
+    throw error
+  }
+}
+
+async function walk(
+  deps: PayDeps & ChallengeDeps,
+  { link, card, pageId, returnUrl, address, isSecure }: LinkPayment,
+): Promise<LinkPaymentAnswer> {
+  const { number, code, expiry } = card
+  const order = { ...orderOfLink(link), card: { number, code, expiry }, returnUrl }
+  const repeat = { method: 'POST', path: 'payment-link', key: pageId, fingerprint: fingerprintOf(link.query) }
+  const hints = [...card.hints]
+  for (let steps = 0; steps < STEPS_MAX; steps++) {
+    const request = { order: { ...order, hints }, repeat, address, isSecure }
+    const answer = await pay(deps, request)
+    if ('transactionId' in answer) return toReceipt(deps, { link, card }, answer.transactionId)
+    const step = answer.challenges[0]?.name
+    if (step !== 'card-lookup' && step !== 'tds-challenge') continue
+    const way = step === 'tds-challenge' ? 'redirect' : 'iframe'
+    const task = await takeChallenge(deps, { ...request, step, way, origin: undefined })
+    hints.push(...task.hints)
+    if (task.url !== undefined) return { bankUrl: task.url, hints }
+  }
+  throw new Error('the challenges of a payment do not end')
+}
+
+function toReceipt(
+  { seals }: PayDeps,
+  { link: { payee, money, reference }, card }: Pick<LinkPayment, 'link' | 'card'>,
+  transactionId: string,
+): Omit<Receipt, 'paid'> {
+  const number = openToken(seals.tokens, card.number, 'pcn')
+  const last4 = 'token' in number ? number.token.value.slice(-4) : ''
+  return { merchant: payee.name, test: payee.test, money, reference: reference ?? null, last4, transactionId }
+}
