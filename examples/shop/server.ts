@@ -1,0 +1,95 @@
+// A shop with a checkout of its own. Start the stack first (npm start), then: npx node examples/shop/server.ts
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+import { z } from 'zod'
+
+const payments = process.env.PAYMENTS_URL ?? 'http://localhost:8082'
+const port = Number(process.env.SHOP_PORT ?? 8090)
+const AMOUNT = { currency: 'EUR', exponent: 2, value: 1_250 }
+
+const App = z.object({ app: z.object({ key: z.string() }) })
+const Merchant = z.object({ merchant: z.object({ key: z.string() }) })
+const Paid = z.object({
+  transaction: z.object({
+    ...{ amount: z.int(), currency: z.string(), successful: z.boolean(), pendingAmount: z.int() },
+    custom: z.object({ order: z.string() }),
+  }),
+})
+
+async function call(method: string, path: string, key?: string, body?: object): Promise<unknown> {
+  const response = await fetch(payments + path, {
+    method,
+    headers: {
+      ...(body && { 'content-type': 'application/json' }),
+      ...(key && { authorization: `Basic ${Buffer.from(`:${key}`).toString('base64')}` }),
+    },
+    body: body ? JSON.stringify(body) : null,
+  })
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
+  return response.json()
+}
+
+// A shop has its key from the day it was set up; this one is set up anew at each start.
+const { app } = App.parse(await call('POST', '/apps', undefined, { name: 'Nordhavn Coffee' }))
+const { merchant } = Merchant.parse(
+  await call('POST', '/merchants', app.key, {
+    ...{ name: 'Nordhavn Coffee', currency: 'EUR', test: true, email: 'owner@example.com' },
+    ...{ website: 'https://coffee.example.com', descriptor: 'NORDHAVN COFFEE', company: { country: 'DK' } },
+  }),
+)
+
+/** Orders that were begun, by their ids, and whether they are settled. */
+const orders = new Map<string, 'open' | 'settled'>()
+
+function openOrder(): object {
+  const id = randomUUID()
+  orders.set(id, 'open')
+  const order = { integration: { key: merchant.key }, test: {}, amount: AMOUNT, custom: { order: id } }
+  return { paymentsUrl: payments, order }
+}
+
+/** Believes no browser: payments says what was paid, and for which order. Coffee is shipped at once, so it is captured. */
+async function settle(transactionId: string): Promise<string> {
+  const { transaction } = Paid.parse(await call('GET', `/transactions/${transactionId}`, app.key))
+  const { amount, currency, successful, custom } = transaction
+  const isRight = successful && amount === AMOUNT.value && currency === AMOUNT.currency
+  if (!isRight || !orders.has(custom.order)) return 'This payment is for no order of ours.'
+  if (orders.get(custom.order) === 'open') {
+    orders.set(custom.order, 'settled')
+    await call('POST', `/transactions/${transactionId}/captures`, app.key, { amount })
+  }
+  return `Thank you. Order ${custom.order.slice(0, 8)} is paid and on its way.`
+}
+
+const page = readFileSync(join(import.meta.dirname, 'index.html'))
+const bundle = await build({
+  entryPoints: [join(import.meta.dirname, 'browser', 'page.ts')],
+  ...{
+    bundle: true,
+    write: false,
+    format: 'esm',
+    platform: 'browser',
+    define: { 'process.env.NODE_ENV': '"production"' },
+  },
+})
+
+async function answer({ method, url = '/' }: IncomingMessage): Promise<readonly [string, string | Buffer]> {
+  if (url === '/shop.js') return ['text/javascript', bundle.outputFiles[0]?.text ?? '']
+  if (method === 'POST' && url === '/orders') return ['application/json', JSON.stringify(openOrder())]
+  const [, transactionId] = /^\/orders\/([0-9a-f]{24})$/.exec(url) ?? []
+  if (method === 'POST' && transactionId !== undefined) return ['text/plain', await settle(transactionId)]
+  return ['text/html; charset=utf-8', page]
+}
+
+createServer(async (incoming, response) => {
+  try {
+    const [type, body] = await answer(incoming)
+    response.setHeader('content-type', type).end(body)
+  } catch (error) {
+    console.error(error)
+    response.writeHead(502, { 'content-type': 'text/plain' }).end('The payment could not be settled.')
+  }
+}).listen(port, () => console.log(`the shop is at http://localhost:${port}`))
