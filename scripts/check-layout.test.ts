@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -348,5 +349,22 @@ describe('documents', () => {
   it('refuses a link to a file that is not there', async () => {
     const text = '[app](services/shop/src/app.ts#top) [web](https://example.com) [gone](docs/gone.md)\n'
     expect(await problemsWith({ 'README.md': text })).toEqual(['README.md:1 links to docs/gone.md, which is not there'])
+  })
+})
+
+describe('pictures', () => {
+  const page = { 'services/payments/src/pages/assets/page.css': 'a {}\n' }
+  const listOf = (path: string, text: string) => `${createHash('sha256').update(text).digest('hex')}  ${path}\n`
+  const changed = 'has changed since its pictures were taken: node bench/src/payment-page.ts --pictures'
+
+  it('show the page as it is', async () => {
+    const path = 'services/payments/src/pages/assets/page.css'
+    const list = 'docs/payment-page/sources.sha256'
+    expect(await problemsWith({ ...page, [list]: listOf(path, 'a {}\n') })).toEqual([])
+    for (const kept of ['', listOf(path, 'b {}\n')]) {
+      expect(await problemsWith({ ...page, [list]: kept })).toContain(`${path} ${changed}`)
+    }
+    const gone = listOf(path, 'a {}\n') + listOf('services/payments/src/pages/gone.ts', '')
+    expect(await problemsWith({ ...page, [list]: gone })).toEqual([`services/payments/src/pages/gone.ts ${changed}`])
   })
 })

@@ -5,6 +5,7 @@ import { clockAndEnvironment } from './layout/clock-and-environment.ts'
 import { documentLinks } from './layout/document-links.ts'
 import { forbiddenNames } from './layout/forbidden-names.ts'
 import { migrationFiles } from './layout/migration-files.ts'
+import { pagePictures } from './layout/page-pictures.ts'
 import { portableCore } from './layout/portable-core.ts'
 import { settingsDocuments } from './layout/settings-documents.ts'
 import { type Problem, type Rule, readSourceTree } from './layout/source-tree.ts'
@@ -19,6 +20,7 @@ const rules: readonly Rule[] = [
   portableCore,
   settingsDocuments,
   documentLinks,
+  pagePictures,
 ]
 
 /** Every broken rule in the tree under `root`. Throws when a source cannot be parsed or a `config.ts` not be loaded. */

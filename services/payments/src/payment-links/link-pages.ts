@@ -18,10 +18,12 @@ export function summary(
   say: Say,
 ): Html {
   return html`
+<div class="summary">
 ${testNotice(payee.test, say)}
 <h1>${say('payTo', { merchant: payee.name })}</h1>
 ${money && html`<p class="sum">${formatLocalMoney(money, tag)}</p>`}
-${text === undefined ? undefined : html`<p>${text}</p>`}`
+${text === undefined ? undefined : html`<p>${text}</p>`}
+</div>`
 }
 
 function testNotice(test: boolean, say: Say): Html | undefined {

@@ -137,12 +137,13 @@ describe('POST /pos', () => {
   })
 
   it.each([
-    ['', 'Indtast et beløb, for eksempel 25,00.'],
     ['1.000', 'Indtast et beløb, for eksempel 25,00.'],
+    ['<b>', 'Indtast et beløb, for eksempel 25,00.'],
     ['99999999999', 'Beløbet er for stort.'],
-  ])('400: %j is no amount', async (amount, text) => {
-    const { statusCode, body } = await post({ link: link(), amount })
-    expect([statusCode, textOf(body).includes(text)]).toEqual([400, true])
+  ])('303: lets the link say that %j is no amount', async (amount, text) => {
+    const { statusCode, headers } = await post({ link: link(), amount })
+    const shown = await get(String(headers.location))
+    expect([statusCode, shown.statusCode, textOf(shown.body).includes(text)]).toEqual([303, 400, true])
   })
 
   it('400: tells what is wrong with the link, or the form', async () => {

@@ -12,17 +12,15 @@ const AmountBody = z.object({ link: z.string(), amount: z.string().optional() })
 /** The page that a payment link leads to. @see contract 18 */
 export const posRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/pos', { schema: { hide: true } }, showLink)
-  // The amount that the customer has typed goes into the link.
+  // The amount that the customer has typed goes into the link; whether it is one is told there, where a reload sends nothing.
   app.post('/pos', { schema: { hide: true, body: AmountBody } }, async (request, reply) => {
     if (request.flaw) throw request.flaw.error
     const { link: given, amount: typed = '' } = request.body
     const query = new URLSearchParams(given)
-    const visit = visitOf(request, reply, query)
-    const link = await openVisitedLink(visit, query)
+    const link = await openVisitedLink(visitOf(request, reply, query), query)
     if (!link) return reply
     const read = readTypedAmount(typed, link.currency)
-    if ('flaw' in read) return sendPage(visit, 400, amountPage({ link, typed, flaw: read.flaw }, visit.locale))
-    query.set('value', formatAmount(link.currency, BigInt(read.amount)))
+    query.set('value', 'amount' in read ? formatAmount(link.currency, BigInt(read.amount)) : typed)
     return reply.redirect(`/pos?${query}`, 303)
   })
 }

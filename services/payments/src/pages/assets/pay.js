@@ -28,8 +28,7 @@ form.addEventListener('submit', (event) => {
 })
 form.number.addEventListener('input', () => groupDigits(form.number))
 form.expiry.addEventListener('input', ({ inputType }) => {
-  if (inputType === 'insertText')
-    form.expiry.value = form.expiry.value.replace(/^([2-9])$/, '0$1').replace(/^(\d\d)$/, '$1/')
+  if (inputType === 'insertText') form.expiry.value = slash(form.expiry.value)
 })
 // A page that comes back from the browser's memory has been left busy.
 window.addEventListener('pageshow', ({ persisted }) => persisted && setBusy(false))
@@ -218,4 +217,12 @@ function groupDigits(input) {
   input.value = grouped
   const caret = before + Math.floor(Math.max(0, before - 1) / 4)
   input.setSelectionRange(caret, caret)
+}
+
+/** The slash behind the month writes itself, and is welcome to be typed too. */
+function slash(text) {
+  return text
+    .replace(/^([2-9])$/, '0$1')
+    .replace(/^(\d\d)$/, '$1/')
+    .replace(/\/+/, '/')
 }

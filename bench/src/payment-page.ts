@@ -1,0 +1,58 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { type Browser, chromium } from 'playwright-core'
+import type { Journey } from './payment-page/journey.ts'
+import { journeys } from './payment-page/journeys.ts'
+import { takePictures } from './payment-page/screens.ts'
+import { type Stage, setStage } from './payment-page/stage.ts'
+import { visit } from './payment-page/visitor.ts'
+
+// Pays by payment links in a real browser, in every language, by keyboard, with and without script, and lets axe-core look at
+// every page: `node bench/src/payment-page.ts`. Fails also when a page loads anything from another origin. Exit status 1 then.
+// `--only <pattern>` goes some of the journeys; `--pictures` goes none, and takes the pictures of docs/payment-page anew.
+// CHROMIUM names the browser.
+
+const JOURNEY_MS = 120_000
+
+const { values } = parseArgs({
+  options: { only: { type: 'string', default: '' }, pictures: { type: 'boolean', default: false } },
+})
+const folder = mkdtempSync(join(tmpdir(), 'trestle-payment-page-'))
+// As root, PostgreSQL runs as another user, who must reach its data.
+chmodSync(folder, 0o711)
+
+try {
+  await using started = new AsyncDisposableStack()
+  const stage = await setStage(folder, started)
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    // A container has no sandbox of its own to give.
+    args: ['--no-sandbox', '--disable-quic'],
+  })
+  started.defer(() => browser.close())
+  if (values.pictures) await takePictures(browser, stage)
+  else {
+    const pattern = new RegExp(values.only)
+    for (const journey of journeys.filter(({ name }) => pattern.test(name))) await tell(browser, stage, journey)
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function tell(browser: Browser, stage: Stage, journey: Journey): Promise<void> {
+  const visitor = await visit(browser, stage, journey)
+  const late = setTimeout(() => visitor.leave(), JOURNEY_MS)
+  try {
+    await journey.go(visitor)
+    visitor.expectQuiet()
+    process.stdout.write(`ok    ${journey.name}\n`)
+  } catch (error) {
+    process.exitCode = 1
+    process.stdout.write(`FAIL  ${journey.name}\n${error instanceof Error ? error.message : error}\n`)
+  } finally {
+    clearTimeout(late)
+    await visitor.leave()
+  }
+}

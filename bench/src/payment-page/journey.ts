@@ -1,0 +1,21 @@
+import type { BrowserContextOptions } from 'playwright-core'
+import { textsOf } from './stage.ts'
+import type { Visitor } from './visitor.ts'
+
+/** What a customer does, and what must come of it. */
+export interface Journey {
+  readonly name: string
+  readonly browser?: BrowserContextOptions
+  /** Whether a page of the shop in `examples/` is visited, which may load from payments. */
+  readonly isShopping?: boolean
+  readonly go: (visitor: Visitor) => Promise<void>
+}
+
+const english = textsOf('en')
+
+/** A text of the page in English. @throws Error when the page has none of this name */
+export function say(name: string): string {
+  const text = english[name]
+  if (text === undefined) throw new Error(`the page has no text ${name}`)
+  return text
+}

@@ -1,0 +1,212 @@
+import { deepEqual, equal, match } from 'node:assert/strict'
+import { type Journey, say } from './journey.ts'
+import { LANGUAGES, payInLanguage } from './language-journeys.ts'
+import { plainJourneys } from './plain-journeys.ts'
+import { shopJourneys } from './shop-journeys.ts'
+import type { Transaction } from './stage.ts'
+import {
+  answerByKeyboard,
+  bankFrame,
+  cancelByKeyboard,
+  enterCard,
+  expectReceipt,
+  expectRefusal,
+  fillCard,
+  linkOf,
+  UNASKED,
+} from './steps.ts'
+
+/** What customers do with the script of the page, and all others do. */
+export const journeys: readonly Journey[] = [
+  ...LANGUAGES.map(payInLanguage),
+  ...plainJourneys,
+  ...shopJourneys,
+  {
+    name: 'is refused by the bank of one card, and pays with another',
+    go: async (visitor) => {
+      const { page, stage } = visitor
+      await page.goto(linkOf(stage))
+      await enterCard(page, { number: '1000 0000 0000 0007' })
+      await answerByKeyboard(page, 'Approve')
+      await expectRefusal(visitor, say('refusedIssuer'))
+      await visitor.expectAccessible()
+      await enterCard(page)
+      await answerByKeyboard(page, 'Approve')
+      await expectReceipt(visitor, { amount: 1_000 })
+    },
+  },
+  {
+    name: 'declines with the bank, cancels, and pays in the end',
+    go: async (visitor) => {
+      const { page, stage } = visitor
+      await page.goto(linkOf(stage))
+      await enterCard(page)
+      await answerByKeyboard(page, 'Decline')
+      await expectRefusal(visitor, say('refusedTds'))
+      await enterCard(page)
+      await cancelByKeyboard(page, say('cancel'))
+      await expectRefusal(visitor, say('refusedTds'))
+      await enterCard(page, { number: UNASKED })
+      await expectReceipt(visitor)
+    },
+  },
+  {
+    name: 'lets the time run out',
+    go: async (visitor) => {
+      const { page, stage } = visitor
+      await page.clock.install()
+      await page.goto(linkOf(stage))
+      await enterCard(page)
+      await bankFrame(page)
+      await stage.letChallengesAge()
+      await page.clock.fastForward('10:01')
+      await expectRefusal(visitor, say('refusedTds'))
+      deepEqual(errorCode((await stage.transactions())[0]), 31)
+    },
+  },
+  {
+    name: 'approves in a banking app',
+    go: async (visitor) => {
+      const { page, stage } = visitor
+      await page.goto(linkOf(stage))
+      await enterCard(page, { number: '1000 0000 0004 0000' })
+      await page.getByText(say('approveApp')).waitFor()
+      await visitor.expectAccessible()
+      await expectReceipt(visitor, { tds: 'full' })
+    },
+  },
+  {
+    name: 'says how much, corrects it, and goes back to say otherwise',
+    go: async (visitor) => {
+      const { page, stage } = visitor
+      await page.goto(linkOf(stage, { value: '', currency: 'USD' }))
+      await visitor.expectAccessible()
+      await page.locator('#amount:focus').waitFor()
+      await page.keyboard.type('0')
+      await page.keyboard.press('Enter')
+      await page.getByRole('alert').filter({ hasText: '25.00' }).waitFor()
+      await visitor.expectAccessible()
+      await page.keyboard.press('Control+A')
+      await page.keyboard.type('12,5')
+      await page.keyboard.press('Enter')
+      await page.getByText('US$12.50').first().waitFor()
+      await page.goBack()
+      await page.locator('#amount').fill('7')
+      await page.keyboard.press('Enter')
+      await page.getByText('US$7.00').first().waitFor()
+      await enterCard(page, { number: UNASKED })
+      await expectReceipt(visitor, { amount: 700, currency: 'USD' })
+    },
+  },
+  {
+    name: 'has a link with a wrong key, for real money, or for tests',
+    go: async (visitor) => {
+      const { page, stage } = visitor
+      for (const [changes, status, text] of [
+        [{ key: '00000000-0000-4000-8000-000000000000' }, 404, 'keyUnknown'],
+        [{ test: '' }, 400, 'testOnly'],
+        [{ key: stage.keys.live }, 400, 'liveOnly'],
+        [{ key: stage.keys.live, test: '' }, 400, 'unavailable'],
+      ] as const) {
+        const response = await page.goto(linkOf(stage, changes))
+        equal(response?.status(), status)
+        await page.getByText(say(text)).waitFor()
+        await visitor.expectAccessible()
+      }
+    },
+  },
+  {
+    name: 'is led back to the shop',
+    go: async ({ page, stage }) => {
+      await page.goto(linkOf(stage, { redirect: `${stage.shopUrl}?order=a%20b#top` }))
+      await enterCard(page, { number: UNASKED })
+      await page.waitForURL(`${stage.shopUrl}?**`)
+      equal(page.url(), `${stage.shopUrl}?order=a%20b&transactionId=${(await stage.transactions())[0]?.id}#top`)
+      // The pages of the payment are no place to come back to.
+      await page.goBack()
+      match(page.url(), /\/pos\?/)
+    },
+  },
+  {
+    name: 'reads the page before the shop, where its script does not come',
+    go: async (visitor) => {
+      const { page, stage } = visitor
+      await page.route('**/assets/leave.js', (route) => route.fulfill({ contentType: 'text/javascript', body: '' }))
+      await page.goto(linkOf(stage, { redirect: stage.shopUrl }))
+      await enterCard(page, { number: UNASKED })
+      await page.getByRole('link').waitFor()
+      await visitor.expectAccessible()
+      await page.getByRole('link').press('Enter')
+      await page.waitForURL(`${stage.shopUrl}?**`)
+    },
+  },
+  {
+    name: 'clicks twice, reloads, goes back, and pays once',
+    go: async (visitor) => {
+      const { page, stage } = visitor
+      const before = (await stage.transactions()).length
+      await page.goto(linkOf(stage))
+      await fillCard(page, { number: UNASKED })
+      await page.getByRole('button').first().dblclick()
+      const { id } = await expectReceipt(visitor)
+      await page.reload()
+      equal((await expectReceipt(visitor)).id, id)
+      await page.goBack()
+      await page.locator('#number').waitFor()
+      equal((await stage.transactions()).length, before + 1)
+    },
+  },
+  {
+    name: 'writes things that are no card, and hears of it',
+    go: async (visitor) => {
+      const { page, stage } = visitor
+      const before = (await stage.transactions()).length
+      await page.goto(linkOf(stage, { recurring: 'y' }))
+      await enterCard(page, { number: '12', expiry: '0120', code: '1' })
+      await page
+        .getByRole('alert')
+        .filter({ hasText: say('fieldsInvalid') })
+        .waitFor()
+      for (const text of ['numberInvalid', 'expiryPast', 'codeInvalid']) await page.getByText(say(text)).waitFor()
+      await page.locator('#number:focus').waitFor()
+      await visitor.expectAccessible()
+      equal((await stage.transactions()).length, before)
+    },
+  },
+  {
+    name: 'loses the connection, and pays once it is back',
+    go: async (visitor) => {
+      const { page, stage } = visitor
+      await page.goto(linkOf(stage))
+      let lost = 0
+      await page.route('**/payments', (route) => (lost++ < 2 ? route.fulfill(UNAVAILABLE) : route.continue()))
+      await enterCard(page, { number: UNASKED })
+      await expectReceipt(visitor)
+      equal(lost > 2, true)
+    },
+  },
+  {
+    name: 'reads all of it on a narrow screen',
+    browser: { viewport: { width: 320, height: 640 } },
+    go: async (visitor) => {
+      const { page, stage } = visitor
+      for (const language of LANGUAGES) {
+        await page.goto(
+          linkOf(stage, { value: '9999999999.99', locale: language, text: 'W'.repeat(255), recurring: 'y' }),
+        )
+        const width = await page.locator('html').evaluate((html) => html.scrollWidth)
+        equal(width <= 320, true, `${language} is ${width} wide`)
+      }
+    },
+  },
+]
+
+function errorCode(transaction: Transaction | undefined): number | undefined {
+  return transaction?.error ? transaction.error.code : undefined
+}
+
+const UNAVAILABLE = {
+  status: 503,
+  contentType: 'application/json',
+  body: '{"code":"SERVICE_UNAVAILABLE","message":"away"}\n',
+}

@@ -1,0 +1,55 @@
+import { equal } from 'node:assert/strict'
+import { type Journey, say } from './journey.ts'
+import { enterCard, expectReceipt, expectRefusal, linkOf, UNASKED } from './steps.ts'
+import type { Visitor } from './visitor.ts'
+
+/** Journeys of browsers that run no script. */
+export const plainJourneys: readonly Journey[] = [
+  {
+    name: 'pays without script, through the page of the bank',
+    browser: { javaScriptEnabled: false },
+    go: (visitor) => payPlainly(visitor, async () => {}),
+  },
+  {
+    name: 'can do so with every aid',
+    go: async (visitor) => {
+      // Where scripts are off, the library that looks for barriers cannot run either.
+      await visitor.page.route('**/*.js', (route) => route.fulfill({ contentType: 'text/javascript', body: '' }))
+      await payPlainly(visitor, visitor.expectAccessible)
+    },
+  },
+  {
+    name: 'says how much and is led back to the shop, without script',
+    browser: { javaScriptEnabled: false },
+    go: async ({ page, stage }) => {
+      await page.goto(linkOf(stage, { value: '', redirect: stage.shopUrl }))
+      await page.locator('#amount').fill('3')
+      await page.keyboard.press('Enter')
+      await enterCard(page, { number: UNASKED })
+      await page.waitForURL(`${stage.shopUrl}?transactionId=**`)
+      equal((await stage.transactions())[0]?.amount, 300)
+    },
+  },
+]
+
+/** Declines, is refused, and pays with a third card, by redirects alone. */
+async function payPlainly(visitor: Visitor, look: () => Promise<void>): Promise<void> {
+  const { page, stage } = visitor
+  await page.goto(linkOf(stage, { reference: 'plain' }))
+  await look()
+  await enterCard(page)
+  await page.getByRole('button', { name: 'Decline' }).click()
+  await expectRefusal(visitor, say('refusedTds'))
+  await look()
+  await enterCard(page, { number: '1000 0000 0000 0007' })
+  await page.getByRole('button', { name: 'Approve' }).press('Enter')
+  await expectRefusal(visitor, say('refusedIssuer'))
+  await enterCard(page)
+  await page.getByRole('button', { name: 'Approve' }).waitFor()
+  await look()
+  await page.getByRole('button', { name: 'Approve' }).press('Enter')
+  const { id } = await expectReceipt(visitor, { tds: 'full', reference: 'plain' })
+  await look()
+  await page.reload()
+  equal((await expectReceipt(visitor)).id, id)
+}

@@ -1,0 +1,80 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { listPageSources, PAGE_SOURCES_FILE, PICTURES_FOLDER } from '@trestle/testing/page-sources.ts'
+import type { Browser, Page } from 'playwright-core'
+import { ROOT, type Stage } from './stage.ts'
+import { bankFrame, enterCard, linkOf, UNASKED } from './steps.ts'
+
+/** How a picture comes to be: what is opened, and what is done before it is taken. */
+interface Screen {
+  readonly name: string
+  readonly show: (page: Page, stage: Stage) => Promise<void>
+}
+
+const ORDER = { value: '24.50', text: 'Order 1042: two bags of Huila, whole beans', reference: '1042' }
+
+const screens: readonly Screen[] = [
+  { name: 'payment', show: async (page, stage) => void (await page.goto(linkOf(stage, ORDER))) },
+  {
+    name: 'fields',
+    show: async (page, stage) => {
+      await page.goto(linkOf(stage, { ...ORDER, recurring: 'y' }))
+      await enterCard(page, { number: '1000', expiry: '01/20' })
+    },
+  },
+  {
+    name: 'approval',
+    show: async (page, stage) => {
+      await page.goto(linkOf(stage, ORDER))
+      await enterCard(page)
+      await bankFrame(page)
+    },
+  },
+  {
+    name: 'refused',
+    show: async (page, stage) => {
+      await page.goto(linkOf(stage, ORDER))
+      await enterCard(page)
+      await (await bankFrame(page)).getByRole('button', { name: 'Decline' }).click()
+      await page.locator('#alert:not(:empty)').waitFor()
+    },
+  },
+  {
+    name: 'receipt',
+    show: async (page, stage) => {
+      await page.goto(linkOf(stage, ORDER))
+      await enterCard(page, { number: UNASKED })
+      await page.waitForURL('**/pos/receipt?**')
+    },
+  },
+  {
+    name: 'amount',
+    show: async (page, stage) => {
+      await page.goto(linkOf(stage, { ...ORDER, value: '0' }))
+    },
+  },
+  { name: 'problem', show: async (page, stage) => void (await page.goto(linkOf(stage, { ...ORDER, test: '' }))) },
+]
+
+const WIDTHS = [390, 1_280] as const
+const SCHEMES = ['light', 'dark'] as const
+const HEIGHT = 800
+
+/** Takes a picture of each screen, on a phone and a desk, light and dark, and writes down what the page was made of. */
+export async function takePictures(browser: Browser, stage: Stage): Promise<void> {
+  const folder = join(ROOT, PICTURES_FOLDER)
+  mkdirSync(folder, { recursive: true })
+  for (const width of WIDTHS) {
+    for (const colorScheme of SCHEMES) {
+      const context = await browser.newContext({ colorScheme, viewport: { width, height: HEIGHT }, locale: 'en-GB' })
+      for (const { name, show } of screens) {
+        const page = await context.newPage()
+        await show(page, stage)
+        await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`), animations: 'disabled' })
+        await page.close()
+      }
+      await context.close()
+    }
+  }
+  writeFileSync(join(ROOT, PAGE_SOURCES_FILE), listPageSources(ROOT))
+}

@@ -1,0 +1,137 @@
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { z } from 'zod'
+import { openDatabaseServer } from '../database.ts'
+import { deploy } from '../deployment.ts'
+import { freePort } from '../processes/free-port.ts'
+import { startServer } from '../processes/server.ts'
+
+/** What the journeys play on: the service, two merchants, and a shop to return to. */
+export interface Stage {
+  readonly url: string
+  /** Public keys. */
+  readonly keys: { readonly test: string; readonly live: string }
+  /** Where the links of a shop lead back to. */
+  readonly shopUrl: string
+  /** The shop of `examples/`, which has a checkout of its own. */
+  readonly exampleUrl: string
+  /** Transactions of the test merchant, the newest first. */
+  transactions(): Promise<readonly Transaction[]>
+  /** Lets ten minutes pass for every challenge that waits for an answer. */
+  letChallengesAge(): Promise<void>
+}
+
+const Transaction = z.object({
+  id: z.string(),
+  amount: z.int(),
+  currency: z.string(),
+  successful: z.boolean(),
+  tds: z.string().optional(),
+  reference: z.string().optional(),
+  error: z.union([z.literal(false), z.object({ code: z.int() })]),
+})
+export type Transaction = z.infer<typeof Transaction>
+
+/** Of the repository. */
+export const ROOT = join(import.meta.dirname, '..', '..', '..')
+
+/** Starts everything; what was started is ended by `started`. */
+export async function setStage(folder: string, started: AsyncDisposableStack): Promise<Stage> {
+  const database = await openDatabaseServer({
+    url: process.env.BENCH_DATABASE_URL,
+    folder: join(folder, 'postgres'),
+    cores: undefined,
+  })
+  started.defer(database.close)
+  const databaseUrl = await database.create('trestle_bench_payment_page')
+  const deployment = await deploy('payments', { checkout: ROOT, folder, databaseUrl, env: {} })
+  const server = await deployment.start({ cores: undefined, coreCount: availableParallelism() })
+  started.defer(server.stop)
+  // Links are opened under the public address, which a frame of the bank has too.
+  const url = server.url.replace('127.0.0.1', 'localhost')
+  const call = createCaller(url)
+  const { app } = z.object({ app: z.object({ key: z.string() }) }).parse(await call('POST', '/apps', {}))
+  const make = async (changes: object) =>
+    z
+      .object({ merchant: z.object({ id: z.string(), key: z.string() }) })
+      .parse(await call('POST', '/merchants', { ...MERCHANT, ...changes }, app.key)).merchant
+  const [test, live] = [await make({ test: true }), await make({ test: false })]
+  return {
+    url,
+    keys: { test: test.key, live: live.key },
+    shopUrl: await startShop(started),
+    exampleUrl: await startExample(url, started),
+    transactions: async () =>
+      z
+        .array(Transaction)
+        .parse(await call('GET', `/merchants/${test.id}/transactions?limit=1000`, undefined, app.key)),
+    letChallengesAge: async () => {
+      const client = new pg.Client({ connectionString: databaseUrl })
+      await client.connect()
+      await client.query(`UPDATE payments.payment_sessions SET challenged = challenged - interval '11 minutes'`)
+      await client.end()
+    },
+  }
+}
+
+const MERCHANT = {
+  name: 'Nordhavn Coffee Roasters',
+  currency: 'EUR',
+  email: 'owner@example.com',
+  website: 'https://coffee.example.com',
+  descriptor: 'NORDHAVN COFFEE',
+  company: { country: 'DK' },
+}
+
+function createCaller(url: string) {
+  return async (method: string, path: string, body?: object, key?: string): Promise<unknown> => {
+    const response = await fetch(url + path, {
+      method,
+      headers: {
+        ...(body && { 'content-type': 'application/json' }),
+        ...(key && { authorization: `Basic ${Buffer.from(`:${key}`).toString('base64')}` }),
+      },
+      body: body ? JSON.stringify(body) : null,
+    })
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
+    return response.json()
+  }
+}
+
+/** A page of another origin. */
+async function startShop(started: AsyncDisposableStack): Promise<string> {
+  const server = createServer((_request, response) => {
+    response.setHeader('content-type', 'text/html; charset=utf-8')
+    response.end('<!doctype html><html lang="en"><title>Shop</title><link rel="icon" href="data:,"><h1>Thank you</h1>')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  started.defer(async () => void server.close())
+  const { port } = server.address() as AddressInfo
+  return `http://127.0.0.1:${port}/thanks`
+}
+
+async function startExample(url: string, started: AsyncDisposableStack): Promise<string> {
+  const port = String(await freePort())
+  const server = await startServer({
+    ...{
+      name: 'the shop of examples/',
+      args: [join(ROOT, 'examples', 'shop', 'server.ts')],
+      cwd: ROOT,
+      cores: undefined,
+    },
+    env: { PATH: process.env.PATH ?? '', PAYMENTS_URL: url, SHOP_PORT: port },
+    ...{ url: `http://localhost:${port}`, signs: ['/'] },
+  })
+  started.defer(server.stop)
+  return server.url
+}
+
+/** What the page says in a language. */
+export function textsOf(language: string): Readonly<Record<string, string>> {
+  const file = join(ROOT, 'services', 'payments', 'src', 'payment-links', 'languages', `${language}.json`)
+  return z.record(z.string(), z.string()).parse(JSON.parse(readFileSync(file, 'utf8')))
+}

@@ -1,0 +1,87 @@
+import { deepEqual, equal } from 'node:assert/strict'
+import type { FrameLocator, Locator, Page } from 'playwright-core'
+import type { Stage, Transaction } from './stage.ts'
+import type { Visitor } from './visitor.ts'
+
+/** A card with which all is fine, asked for approval. */
+const CARD = { number: '1000 0000 0000 0000', expiry: '08/66', code: '111' }
+/** The same, asked for nothing. */
+export const UNASKED = '1000 0000 0001 0000'
+
+const TABS_MAX = 6
+
+/** The address of a link to the test merchant, with parameters changed. */
+export function linkOf({ url, keys }: Stage, parameters: Readonly<Record<string, string>> = {}): string {
+  return `${url}/pos?${new URLSearchParams({ key: keys.test, test: '1', value: '10', ...parameters })}`
+}
+
+/** Types a card as people do: the first field has the focus, Tab leads on. */
+export async function fillCard(page: Page, changes: Partial<typeof CARD> = {}): Promise<void> {
+  const { number, expiry, code } = { ...CARD, ...changes }
+  await page.locator('#number:focus').waitFor()
+  await page.keyboard.type(number)
+  await page.keyboard.press('Tab')
+  await replaceFocused(page, expiry)
+  await page.keyboard.press('Tab')
+  await page.keyboard.type(code)
+}
+
+/** Sends a card with the Enter key. */
+export async function enterCard(page: Page, changes: Partial<typeof CARD> = {}): Promise<void> {
+  await fillCard(page, changes)
+  await page.keyboard.press('Enter')
+}
+
+/** Tab selects what a field holds, so that typing replaces it. */
+async function replaceFocused(page: Page, text: string): Promise<void> {
+  await page.keyboard.press('Control+A')
+  await page.keyboard.type(text)
+}
+
+/** The page of the bank in the dialog, once it is there. */
+export async function bankFrame(page: Page): Promise<FrameLocator> {
+  const frame = page.frameLocator('#approval-frame iframe:not([hidden])')
+  await frame.getByRole('button', { name: 'Approve' }).waitFor()
+  return frame
+}
+
+/** Answers the bank in the dialog without a mouse: Tab leads into the frame, and from one button to the next. */
+export async function answerByKeyboard(page: Page, answer: 'Approve' | 'Decline'): Promise<void> {
+  await pressByKeyboard(page, (await bankFrame(page)).getByRole('button', { name: answer }))
+}
+
+/** Gives up in the dialog, without a mouse. */
+export async function cancelByKeyboard(page: Page, name: string): Promise<void> {
+  await bankFrame(page)
+  await pressByKeyboard(page, page.getByRole('button', { name }))
+}
+
+async function pressByKeyboard(page: Page, button: Locator): Promise<void> {
+  for (let tabs = 0; tabs < TABS_MAX; tabs++) {
+    await page.keyboard.press('Tab')
+    if (await button.evaluate((element) => element.matches(':focus'))) return page.keyboard.press('Enter')
+  }
+  throw new Error(`Tab does not lead to ${button}`)
+}
+
+/** Waits for the receipt, and for what it says to be true: the newest transaction is paid. */
+export async function expectReceipt(
+  { page, stage }: Visitor,
+  expected: Partial<Transaction> = {},
+): Promise<Transaction> {
+  await page.waitForURL('**/pos/receipt?**')
+  const [paid] = await stage.transactions()
+  if (!paid) throw new Error('there is no transaction')
+  const facts = Object.fromEntries(Object.keys(expected).map((name) => [name, Reflect.get(paid, name)]))
+  deepEqual({ successful: paid.successful, ...facts }, { successful: true, ...expected })
+  equal(await page.locator('code').textContent(), paid.id)
+  return paid
+}
+
+/** Waits for a message over the form, which keeps the expiry alone and has the focus for another card. */
+export async function expectRefusal({ page }: Visitor, text: string): Promise<void> {
+  await page.locator('#alert').filter({ hasText: text }).waitFor()
+  const values = await Promise.all(['#number', '#expiry', '#code'].map((field) => page.locator(field).inputValue()))
+  deepEqual(values, ['', CARD.expiry, ''])
+  await page.locator('#number:focus').waitFor()
+}

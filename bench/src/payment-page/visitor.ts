@@ -1,0 +1,58 @@
+import axe, { type AxeResults } from 'axe-core'
+import type { Browser, Page } from 'playwright-core'
+import type { Journey } from './journey.ts'
+import type { Stage } from './stage.ts'
+
+/** Somebody with a browser of their own, and what that browser did. */
+export interface Visitor {
+  readonly page: Page
+  readonly stage: Stage
+  /** @throws Error naming what axe-core finds in any frame of the page */
+  expectAccessible(): Promise<void>
+  /** @throws Error naming what was loaded from elsewhere, or went wrong in a script */
+  expectQuiet(): void
+  leave(): Promise<void>
+}
+
+/** The console tells of every answer that is no success; what pages make of them is looked at by the journeys. */
+const ANSWERED = /^Failed to load resource: the server responded with a status of (4|503)/
+const PATIENCE_MS = 20_000
+
+/** Opens a browser window in which nothing was visited before. */
+export async function visit(browser: Browser, stage: Stage, journey: Journey): Promise<Visitor> {
+  const context = await browser.newContext({ locale: 'en-GB', ...journey.browser })
+  const origins = [stage.url, ...(journey.isShopping ? [stage.exampleUrl] : [])]
+  context.setDefaultTimeout(PATIENCE_MS)
+  const page = await context.newPage()
+  const problems: string[] = []
+  context.on('request', (request) => {
+    const url = new URL(request.url())
+    const isOwn = origins.includes(url.origin) || url.protocol === 'data:'
+    // A link may lead to the shop, after the payment: it is gone to, not loaded.
+    const isReturn = request.isNavigationRequest() && url.href.startsWith(stage.shopUrl)
+    if (!isOwn && !isReturn) problems.push(`loads ${url.href}`)
+  })
+  page.on('pageerror', (error) => problems.push(`script: ${error.message}`))
+  page.on('console', (line) => {
+    if (line.type() === 'error' && !ANSWERED.test(line.text())) problems.push(`console: ${line.text()}`)
+  })
+  return {
+    page,
+    stage,
+    expectAccessible: () => expectAccessible(page),
+    expectQuiet: () => {
+      if (problems.length > 0) throw new Error(problems.join('\n'))
+    },
+    leave: () => context.close(),
+  }
+}
+
+/** Frames are asked one by one: the library's own way into them is closed by the pages' policy. */
+async function expectAccessible(page: Page): Promise<void> {
+  for (const frame of page.frames()) {
+    await frame.evaluate(axe.source)
+    const { violations } = await frame.evaluate<AxeResults>('axe.run({ iframes: false })')
+    const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+    if (found.length > 0) throw new Error(`${frame.url().slice(0, 80)}\n${found.join('\n')}`)
+  }
+}
