@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { browse, makeOrder, walk } from '../../../test/customer.ts'
 import {
@@ -12,11 +13,12 @@ import {
 const FRICTIONLESS = '1000000000010000'
 const CHALLENGED = '1000000000000000'
 
+const logged: string[] = []
 let payments: TestPayments
 let app: TestApp
 let merchant: { id: string; key?: unknown }
 beforeAll(async () => {
-  payments = await startPayments()
+  payments = await startPayments({ trustedProxies: 1, onLog: (line) => logged.push(JSON.stringify(line)) })
   app = await createTestApp(payments)
   merchant = await createTestMerchant(payments, app, { name: 'Shop', currency: 'EUR', test: true })
 })
@@ -228,6 +230,41 @@ describe('GET /pos/pay', () => {
     const { statusCode } = await inject('GET', `/pos/pay?${linkOf({ value: '1' })}`, {}, cookie)
     // It is another order: the bank is asked for that one.
     expect([statusCode, (await transactions()).length]).toEqual([303, before])
+  })
+})
+
+describe('a payment without script', () => {
+  it('303: travels by TLS from then on, once it does', async () => {
+    const form = await formOf(linkOf(), { number: CHALLENGED })
+    const { headers } = await payments.app.inject({
+      ...{ method: 'POST', url: '/pos/pay', payload: new URLSearchParams(form).toString() },
+      headers: {
+        ...{ 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'https' },
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+    })
+    expect(String(headers['set-cookie'])).toMatch(/; Secure$/)
+    const page = await payments.app.inject({
+      ...{ method: 'GET', url: `/pos?${linkOf()}` },
+      headers: { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'https' },
+    })
+    expect(page.headers['strict-transport-security']).toBe('max-age=31536000')
+  })
+
+  it('leaves no card and no token in the log, nor where the bank leads back to', async () => {
+    logged.length = 0
+    const first = await pay(linkOf(), { number: CHALLENGED })
+    const cookie = /^card=([^;]+)/.exec(String(first.headers['set-cookie']))?.[1] ?? '-'
+    await approve(first)
+    await pay(linkOf(), { number: '1000000000000007', code: '917' })
+    const lines = logged.join('\n')
+    expect(logged.length).toBeGreaterThan(4)
+    for (const secret of [CHALLENGED, '1000000000000007', '917"', cookie]) expect(lines).not.toContain(secret)
+    const { rows } = await sql<{ return_url: string | null }>`
+      SELECT return_url FROM ${sql.table('payment_sessions')} WHERE return_url IS NOT NULL
+    `.execute(payments.database.db)
+    expect(new Set(rows.map(({ return_url }) => return_url))).toContain(`https://payments.example/pos/pay?${linkOf()}`)
+    for (const { return_url } of rows) expect(return_url?.length).toBeLessThan(200)
   })
 })
 
