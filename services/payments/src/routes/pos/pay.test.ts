@@ -8,17 +8,23 @@ import {
   type TestApp,
   type TestPayments,
 } from '../../../test/payments-app.ts'
+import { createStubAcquirer } from '../../../test/stub-acquirer.ts'
 
 /** No challenge is made for it. */
 const FRICTIONLESS = '1000000000010000'
 const CHALLENGED = '1000000000000000'
 
 const logged: string[] = []
+const north = createStubAcquirer()
 let payments: TestPayments
 let app: TestApp
 let merchant: { id: string; key?: unknown }
 beforeAll(async () => {
-  payments = await startPayments({ trustedProxies: 1, onLog: (line) => logged.push(JSON.stringify(line)) })
+  payments = await startPayments({
+    trustedProxies: 1,
+    onLog: (line) => logged.push(JSON.stringify(line)),
+    acquirers: new Map([['north', north]]),
+  })
   app = await createTestApp(payments)
   merchant = await createTestMerchant(payments, app, { name: 'Shop', currency: 'EUR', test: true })
 })
@@ -234,6 +240,22 @@ describe('GET /pos/pay', () => {
 })
 
 describe('a payment without script', () => {
+  it('303: takes live cards to the acquirer of their merchant', async () => {
+    const { id, key } = await createTestMerchant(payments, app, { name: 'Live', currency: 'EUR' })
+    await payments.database.db.updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', id).execute()
+    const link = new URLSearchParams({ key: String(key), value: '10' })
+    const refused = await pay(link, { number: '4242424242424241' })
+    expect([refused.statusCode, textOf(refused.body).includes('This card number is not accepted.')]).toEqual([
+      400,
+      true,
+    ])
+    const { statusCode, headers } = await pay(link, { number: '4242424242424242' })
+    const receipt = await inject('GET', String(headers.location))
+    expect([statusCode, north.asked.authorizations.length]).toEqual([303, 1])
+    for (const shown of ['Live', '€10.00', '•••• 4242']) expect(textOf(receipt.body)).toContain(shown)
+    expect(textOf(receipt.body)).not.toContain('Test mode')
+  })
+
   it('303: travels by TLS from then on, once it does', async () => {
     const form = await formOf(linkOf(), { number: CHALLENGED })
     const { headers } = await payments.app.inject({
