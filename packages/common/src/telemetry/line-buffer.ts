@@ -17,8 +17,9 @@ const WAIT_MS = 200
 
 /**
  * Collects lines up to 64 KiB, 200 ms at most, and gives each sink the same text. Pino's own buffer counts the bytes of all
- * it holds again with each line: at 16 KiB that took longer than making the line. `scrub` sees whole lines. What is held when the process ends by
- * itself, or by an error, is still written.
+ * it holds again with each line: at 16 KiB that took longer than making the line. `scrub` sees one line at a time: of many
+ * together one has something that makes it look closer, at all of them. What is held when the process ends by itself, or
+ * by an error, is still written.
  */
 export function createLineBuffer(
   sinks: readonly TextSink[],
@@ -30,13 +31,13 @@ export function createLineBuffer(
     clearTimeout(timer)
     timer = undefined
     if (text === '') return
-    const held = scrub(text)
+    const held = text
     text = ''
     for (const sink of sinks) sink.write(held)
   }
   const buffer: LineBuffer = {
     write: (line) => {
-      text += line
+      text += scrub(line)
       if (text.length >= LENGTH_MAX) handOn()
       else timer ??= setTimeout(handOn, WAIT_MS).unref()
     },

@@ -48,7 +48,7 @@ const post = (fields: Record<string, string>, headers = {}) =>
     headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
   })
 const policy = (formTargets = '') =>
-  `default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; form-action 'self'${formTargets}; base-uri 'none'; frame-ancestors *`
+  `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'self'${formTargets}; base-uri 'none'; frame-ancestors *`
 
 describe('POST /acs/challenge', () => {
   it('200: shows shop, amount and card, loads nothing from elsewhere, and sets no cookie', async () => {
