@@ -84,9 +84,13 @@ describe('tokens of the authentication service', () => {
     const payload = { type: 'receive', productId: id, locationId: 1, quantity: 1 }
     const moved = await inventory.app.inject({ method: 'POST', url: '/movements', headers, payload })
     expect(moved.statusCode).toBe(201)
-    expect(await inventory.query('SELECT actor FROM inventory.movements WHERE product_id = $1', [id])).toEqual([
-      { actor: 'user-1' },
-    ])
+    const { type: _, ...unit } = payload
+    const reserved = await inventory.app.inject({ method: 'POST', url: '/reservations', headers, payload: unit })
+    const url = `/reservations/${reserved.json().data.id}`
+    expect((await inventory.app.inject({ method: 'DELETE', url, headers })).statusCode).toBe(204)
+    const ledger = 'SELECT type, actor FROM inventory.movements WHERE product_id = $1 ORDER BY id'
+    const types = ['receive', 'reserve', 'release']
+    expect(await inventory.query(ledger, [id])).toEqual(types.map((type) => ({ type, actor: 'user-1' })))
   })
 })
 

@@ -45,7 +45,7 @@ describe('logs/app.log', () => {
   })
 
   it('tells what happened to stock', async () => {
-    const { addProduct, send } = stockRequests(inventory)
+    const { addProduct, send, move, reserve } = stockRequests(inventory)
     const unit = { productId: await addProduct(), locationId: 1, quantity: 1 }
     const ask = async (method: 'POST' | 'DELETE', url: string, body?: object) => {
       const response = await send(method, url, body, { 'x-request-id': 'stock', 'idempotency-key': `${method}${url}` })
@@ -55,8 +55,11 @@ describe('logs/app.log', () => {
     const reservationId = await ask('POST', '/reservations', unit)
     await ask('POST', '/reservations', unit)
     await ask('POST', `/reservations/commit/${reservationId}`)
+    await move({ type: 'receive', ...unit })
+    const releasedId = (await reserve(unit)).json().data.id
+    for (const _ of [1, 2]) await ask('DELETE', `/reservations/${releasedId}`)
     // Lines that are on their way to the file are there a moment later.
-    await expect.poll(() => linesOf('stock')).toHaveLength(4)
+    await expect.poll(() => linesOf('stock')).toHaveLength(6)
     const told = linesOf('stock').map(({ event, movement_ids, reservation_id }) => ({
       ...{ event, movement_ids, reservation_id },
     }))
@@ -66,6 +69,9 @@ describe('logs/app.log', () => {
       // The repetition of a request has done nothing.
       { event: undefined },
       { event: 'reservation.committed', reservation_id: reservationId },
+      { event: 'reservation.released', reservation_id: releasedId },
+      // So has the release of what was released.
+      { event: undefined },
     ])
   })
 

@@ -1,5 +1,6 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
+import { actorOf } from '../access/actor.ts'
 import { reservationNotFound } from '../errors.ts'
 import { FreeText } from '../http/free-text.ts'
 import { RecordId } from '../http/record-id.ts'
@@ -97,8 +98,8 @@ export class Default extends InventoryController {
     summary: 'Release a reservation',
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
-    await releaseReservation(this.application.context, null, id)
-    this.note({ event: 'reservation.released', reservation_id: id })
+    const released = await releaseReservation(this.application.context, actorOf(this.request), id)
+    if (released) this.note({ event: 'reservation.released', reservation_id: id })
   }
 
   async #list({ limit: rows, cursor, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {

@@ -2,15 +2,19 @@ import type { InventoryDeps } from '../deps.ts'
 import { reservationNotFound, reservationOver } from '../errors.ts'
 import { callReleaseReservation } from '../reservations/reservation-repository.ts'
 
-/** Gives back what remains of a reservation; to release it again does nothing. @see contract 6 */
+/**
+ * Gives back what remains of a reservation. Resolves to false where it was released before, and nothing was done.
+ * @see contract 6
+ */
 export async function releaseReservation(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,
   actor: string | null,
   id: number,
-): Promise<void> {
+): Promise<boolean> {
   const before = await callReleaseReservation(lanes, actor, id)
   if (before === 'not-found') throw reservationNotFound()
   if (before === 'committed') throw reservationOver({ message: 'The reservation is committed.' })
   if (before === 'expired') throw reservationOver({ message: 'The reservation has expired.' })
   if (before === 'active') stockMetrics.countReservation('released')
+  return before === 'active'
 }
