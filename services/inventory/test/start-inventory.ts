@@ -51,8 +51,12 @@ export async function startInventory(env: NodeJS.ProcessEnv = {}): Promise<TestI
   }
 }
 
-/** Starts another process of the service over a database that one has already. */
-export async function startReplica(databaseUrl: string, env: NodeJS.ProcessEnv = {}): Promise<TestReplica> {
+/** Starts another process of the service over a database that one has already, with what a test puts in place of its own. */
+export async function startReplica(
+  databaseUrl: string,
+  env: NodeJS.ProcessEnv = {},
+  instead: Partial<InventoryDeps> = {},
+): Promise<TestReplica> {
   const folder = mkdtempSync(join(tmpdir(), 'inventory-'))
   const config = loadInventoryConfig({
     INVENTORY_DATABASE_URL: databaseUrl,
@@ -64,7 +68,7 @@ export async function startReplica(databaseUrl: string, env: NodeJS.ProcessEnv =
   })
   const log = createInventoryLog(config)
   const deps = await createDeps(config, log)
-  const app = await buildApp(deps)
+  const app = await buildApp({ ...deps, ...instead })
   deps.upkeep.start()
   deps.readiness.markReady()
   return {

@@ -1,7 +1,9 @@
+import { once } from 'node:events'
 import { request as nodeRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { startInventory, type TestInventory } from '../../../test/start-inventory.ts'
+import { startInventory, startReplica, type TestInventory } from '../../../test/start-inventory.ts'
+import { SCOPES } from '../../access/scopes.ts'
 
 let inventory: TestInventory
 beforeAll(async () => {
@@ -284,6 +286,31 @@ describe('many rows', () => {
     // The place among the transfers is free again: five more of them run one after the other.
     for (let n = 0; n < 5; n++) expect((await post(rows(1), '?mode=skip')).statusCode).toBe(200)
   })
+})
+
+it('takes no place where the client has gone before it began', async () => {
+  const gone = Promise.withResolvers<void>()
+  const verify = async () => {
+    await gone.promise
+    return { actor: 'somebody', scopes: new Set(SCOPES) }
+  }
+  const replica = await startReplica(inventory.databaseUrl, {}, { tokens: { verify, countKeys: async () => 1 } })
+  await replica.app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = replica.app.server.address() as AddressInfo
+  const own = { ...NDJSON, authorization: 'Bearer x' }
+  for (let n = 0; n < 4; n++) {
+    const headers = { ...own, ...LINES }
+    const client = nodeRequest({ host: '127.0.0.1', port, method: 'POST', path: '/products/import', headers })
+    client.on('error', () => {})
+    client.flushHeaders()
+    const [, response] = await once(replica.app.server, 'request')
+    client.destroy()
+    await once(response, 'close')
+  }
+  gone.resolve()
+  const answer = await replica.app.inject({ method: 'POST', url: '/products/import', headers: own, payload: '' })
+  expect(answer.json()).toEqual({ statusCode: 200, data: counts })
+  await replica.close()
 })
 
 describe('limits', () => {

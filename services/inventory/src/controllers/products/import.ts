@@ -8,7 +8,13 @@ import { type ImportReport, ImportReportView } from '../../imports/import-report
 import { type ImportFormat, readRecords } from '../../imports/read-records.ts'
 import { recordBody, recordEnvelope } from '../../list-envelope.ts'
 import { InventoryController } from '../../plugins/inventory-controller.ts'
-import { IMPORT_MODES, type ImportEvent, type ImportOutcome, importProducts } from '../../use-cases/import-products.ts'
+import {
+  IMPORT_MODES,
+  type ImportEvent,
+  type ImportInput,
+  type ImportOutcome,
+  importProducts,
+} from '../../use-cases/import-products.ts'
 
 const LINES_TYPE = 'application/x-ndjson'
 const DESCRIPTION =
@@ -31,32 +37,33 @@ export class Default extends InventoryController {
     description: DESCRIPTION,
   })
   POST(...[{ mode, atomic, dryRun }]: Args<typeof Default.POST>): Promise<RawJson> | AsyncGenerator<RawJson, void> {
-    const { context } = this.application
-    const { config, transfers } = context
+    const { config } = this.application.context
     const format = formatOf(this.request.header('content-type'))
     const bytesMax = config.importMaxBytes
     if (Number(this.request.header('content-length') ?? 0) > bytesMax) throw payloadTooLarge()
     this.liftDeadline()
-    const slot = transfers.take()
     const limits = { bytesMax, attributesBytesMax: config.maxAttributesBytes }
-    const records = readRecords(requestBytes(this.request.stream()), format, limits)
     const storing = dryRun ? 'nothing' : atomic ? 'all-or-nothing' : 'batches'
-    const run = this.#counted(importProducts(context, { records, mode, storing }), slot)
+    const run = this.#import(() => readRecords(requestBytes(this.request.stream()), format, limits), { mode, storing })
     if (this.request.accepts('application/json', LINES_TYPE) !== LINES_TYPE) return answerAtEnd(run)
     this.response.type = LINES_TYPE
     return answerOnTheWay(run)
   }
 
-  /** The import, with its line in the log and its count in the metrics, however it ends. */
-  async *#counted(
-    run: AsyncGenerator<ImportEvent, ImportOutcome>,
-    slot: Disposable,
+  /**
+   * The import, with its line in the log and its count in the metrics, however it ends. It takes its place among the
+   * transfers when it begins: one whose client has gone by then never does, and would keep it for ever.
+   */
+  async *#import(
+    open: () => ImportInput['records'],
+    how: Omit<ImportInput, 'records'>,
   ): AsyncGenerator<ImportEvent, ImportOutcome> {
-    using _ = slot
-    const outcome = yield* run
+    const { context } = this.application
+    using _ = context.transfers.take()
+    const outcome = yield* importProducts(context, { records: open(), ...how })
     const { errors: _errors, durationMs: _durationMs, ...counts } = outcome.report
     this.note({ event: 'import.finished', verdict: outcome.verdict, ...counts })
-    this.application.context.countImport(counts)
+    context.countImport(counts)
     return outcome
   }
 }
