@@ -28,6 +28,7 @@ describe('loadInventoryConfig', () => {
       access: undefined,
       importMaxBytes: 268_435_456,
       requireIfMatch: false,
+      corsOrigins: [],
       reservationSweepMs: 5_000,
       trustedProxies: 0,
       metrics: { enabled: true, exporter: 'prometheus', host: '0.0.0.0', port: 9102 },
@@ -62,6 +63,8 @@ describe('loadInventoryConfig', () => {
     [{ ...DATABASE, INVENTORY_MAX_ATTRIBUTES_BYTES: '99999999' }, 'INVENTORY_MAX_ATTRIBUTES_BYTES'],
     [{ ...DATABASE, INVENTORY_AUTH_ENABLED: 'true', INVENTORY_AUTH_ISSUER: 'a' }, 'INVENTORY_AUTH_JWKS_URL'],
     [{ ...DATABASE, INVENTORY_AUTH_ROLE_SCOPES: 'clerk' }, 'INVENTORY_AUTH_ROLE_SCOPES'],
+    [{ ...DATABASE, INVENTORY_CORS_ORIGINS: 'https://shop.example, shop.example' }, 'INVENTORY_CORS_ORIGINS'],
+    [{ ...DATABASE, INVENTORY_CORS_ORIGINS: 'https://shop.example/' }, 'INVENTORY_CORS_ORIGINS'],
     [{ ...DATABASE, INVENTORY_DEFAULT_LIMIT: '51', INVENTORY_MAX_LIMIT: '50' }, 'INVENTORY_DEFAULT_LIMIT'],
   ])('names what is wrong: %j', (env, name) => {
     const load = () => loadInventoryConfig(env)

@@ -56,6 +56,7 @@ export const settings = {
   AUTH_ROLE_SCOPES: roleScopes().default(new Map()),
   IMPORT_MAX_BYTES: integer(1).default(268_435_456),
   REQUIRE_IF_MATCH: flag().default(false),
+  CORS_ORIGINS: origins().default([]),
   RESERVATION_SWEEP_MS: integer(10, 3_600_000).default(5_000),
   TRUST_PROXY: proxies().default(0),
   METRICS_ENABLED: flag().default(true),
@@ -113,6 +114,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     access: toAccess(values),
     importMaxBytes: values.IMPORT_MAX_BYTES,
     requireIfMatch: values.REQUIRE_IF_MATCH,
+    corsOrigins: values.CORS_ORIGINS,
     reservationSweepMs: values.RESERVATION_SWEEP_MS,
     trustedProxies: values.TRUST_PROXY,
     metrics: {
@@ -154,4 +156,10 @@ function roleScopes() {
     context.addIssue({ code: 'custom', message: 'must be role=scope+scope,… with inventory:read and inventory:write' })
     return z.NEVER
   })
+}
+
+/** `*`, or origins as browsers write them. */
+function origins() {
+  const isOrigin = (word: string) => word === '*' || URL.parse(word)?.origin === word
+  return commaList().refine((words) => words.every(isOrigin), 'must be * or origins such as https://a.example')
 }

@@ -42,6 +42,7 @@ export function invalid(issues: readonly [Issue, ...Issue[]]): HttpError {
 
 /** What the framework refuses, by status. */
 const refusals: Readonly<Record<number, ErrorFactory>> = {
+  403: errors.originNotAllowed,
   404: errors.notFound,
   405: errors.methodNotAllowed,
   413: errors.payloadTooLarge,

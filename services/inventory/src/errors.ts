@@ -28,6 +28,7 @@ export const insufficientScope = (scope: string) =>
     `The access token has not the scope ${scope}.`,
     challenge(`, error="insufficient_scope", scope="${scope}"`),
   )()
+export const originNotAllowed = defineError(403, 'INSUFFICIENT_PRIVILEGES', 'Pages of this origin may not call.')
 export const notFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The resource you requested does not exist.')
 export const productNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The product you requested does not exist.')
 export const userNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The user you requested does not exist.')

@@ -6,13 +6,22 @@ import { keepNestedText } from '../json/json-object.ts'
 import { endpointOptions } from '../openapi.ts'
 import { fastifyRequestOf } from './inventory-controller.ts'
 
+/** Headers of answers that pages of other origins may read. */
+const EXPOSED_HEADERS = [
+  ...['ETag', 'Link', 'Location', 'Content-Disposition', 'X-Total-Count', 'X-Request-Id'],
+  ...['Idempotent-Replayed', 'Retry-After', 'WWW-Authenticate'],
+]
+
 /** The controllers, found by their paths and given what they work with. */
 export function createEndpoints(deps: InventoryDeps): Application<InventoryDeps> {
-  const { logger } = deps.log
+  const { config, log } = deps
+  const { logger } = log
+  const { corsOrigins: origins } = config
   const endpoints = new Application({
     ...endpointOptions,
     context: deps,
-    bodyLimit: deps.config.maxBodyBytes,
+    bodyLimit: config.maxBodyBytes,
+    cors: origins.length > 0 && { origins, expose: EXPOSED_HEADERS },
     json: { parse: keepNestedText },
     onError: toAnswer,
     log: {
