@@ -14,6 +14,7 @@ import { createExpiry } from './inventory/0018-create-expiry.ts'
 import { guardStock } from './inventory/0019-guard-stock.ts'
 import { mendClaimKey } from './inventory/0020-mend-claim-key.ts'
 import { quickenMoves } from './inventory/0021-quicken-moves.ts'
+import { createRateLimits } from './inventory/0022-create-rate-limits.ts'
 import type { MigrationSources } from './migration.ts'
 
 /** The migrations of the inventory service, in the order in which they run. */
@@ -34,4 +35,5 @@ export const inventoryMigrations: MigrationSources = {
   '0019-guard-stock': guardStock,
   '0020-mend-claim-key': mendClaimKey,
   '0021-quicken-moves': quickenMoves,
+  '0022-create-rate-limits': createRateLimits,
 }

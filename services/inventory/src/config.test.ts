@@ -29,6 +29,7 @@ describe('loadInventoryConfig', () => {
       importMaxBytes: 268_435_456,
       requireIfMatch: false,
       corsOrigins: [],
+      rateLimit: { requestsPerMinute: 0, store: 'memory', redisUrl: undefined },
       reservationSweepMs: 5_000,
       trustedProxies: 0,
       metrics: { enabled: true, exporter: 'prometheus', host: '0.0.0.0', port: 9102 },
@@ -65,6 +66,9 @@ describe('loadInventoryConfig', () => {
     [{ ...DATABASE, INVENTORY_AUTH_ROLE_SCOPES: 'clerk' }, 'INVENTORY_AUTH_ROLE_SCOPES'],
     [{ ...DATABASE, INVENTORY_CORS_ORIGINS: 'https://shop.example, shop.example' }, 'INVENTORY_CORS_ORIGINS'],
     [{ ...DATABASE, INVENTORY_CORS_ORIGINS: 'https://shop.example/' }, 'INVENTORY_CORS_ORIGINS'],
+    [{ ...DATABASE, INVENTORY_RATE_LIMIT: 'off' }, 'INVENTORY_RATE_LIMIT'],
+    [{ ...DATABASE, INVENTORY_RATE_LIMIT_STORE: 'redis' }, 'INVENTORY_REDIS_URL'],
+    [{ ...DATABASE, INVENTORY_REDIS_URL: 'http://:hidden-password@localhost' }, 'INVENTORY_REDIS_URL'],
     [{ ...DATABASE, INVENTORY_DEFAULT_LIMIT: '51', INVENTORY_MAX_LIMIT: '50' }, 'INVENTORY_DEFAULT_LIMIT'],
   ])('names what is wrong: %j', (env, name) => {
     const load = () => loadInventoryConfig(env)

@@ -57,6 +57,9 @@ export const settings = {
   IMPORT_MAX_BYTES: integer(1).default(268_435_456),
   REQUIRE_IF_MATCH: flag().default(false),
   CORS_ORIGINS: origins().default([]),
+  RATE_LIMIT: integer(0, 1_000_000).default(0),
+  RATE_LIMIT_STORE: oneOf('memory', 'postgres', 'redis').default('memory'),
+  REDIS_URL: url('redis', 'rediss').meta({ secret: true }).optional(),
   RESERVATION_SWEEP_MS: integer(10, 3_600_000).default(5_000),
   TRUST_PROXY: proxies().default(0),
   METRICS_ENABLED: flag().default(true),
@@ -115,6 +118,11 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     importMaxBytes: values.IMPORT_MAX_BYTES,
     requireIfMatch: values.REQUIRE_IF_MATCH,
     corsOrigins: values.CORS_ORIGINS,
+    rateLimit: {
+      requestsPerMinute: values.RATE_LIMIT,
+      store: values.RATE_LIMIT_STORE,
+      redisUrl: values.REDIS_URL,
+    },
     reservationSweepMs: values.RESERVATION_SWEEP_MS,
     trustedProxies: values.TRUST_PROXY,
     metrics: {
@@ -136,6 +144,9 @@ function findProblems({ DEFAULT_LIMIT, MAX_LIMIT, ...values }: Values): readonly
   const needed = values.AUTH_ENABLED ? (['AUTH_JWKS_URL', 'AUTH_ISSUER', 'AUTH_AUDIENCE'] as const) : []
   return [
     ...(DEFAULT_LIMIT > MAX_LIMIT ? [`${PREFIX}DEFAULT_LIMIT must not be above ${PREFIX}MAX_LIMIT`] : []),
+    ...(values.RATE_LIMIT_STORE === 'redis' && values.REDIS_URL === undefined
+      ? [`${PREFIX}REDIS_URL is required when ${PREFIX}RATE_LIMIT_STORE is redis`]
+      : []),
     ...needed
       .filter((name) => values[name] === undefined)
       .map((name) => `${PREFIX}${name} is required when ${PREFIX}AUTH_ENABLED is true`),

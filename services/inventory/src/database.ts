@@ -5,6 +5,7 @@ import type { StockTables } from './stock-tables.ts'
 export interface InventoryTables extends StockTables {
   readonly products: ProductTable
   readonly users: UserTable
+  readonly rate_limits: RateLimitTable
 }
 
 export interface ProductTable {
@@ -26,4 +27,12 @@ export interface UserTable {
   readonly username: string
   readonly first_name: string
   readonly last_name: string
+}
+
+/** Counters of the rate limiter, when processes share them. */
+export interface RateLimitTable {
+  readonly key: string
+  readonly points: Generated<number>
+  /** Epoch milliseconds. */
+  readonly expire: bigint | null
 }

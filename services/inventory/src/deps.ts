@@ -15,6 +15,7 @@ import type { InventoryConfig } from './config.ts'
 import type { InventoryTables } from './database.ts'
 import { Slots } from './http/slots.ts'
 import { importCounter } from './imports/import-metrics.ts'
+import { type ClientLimit, openClientLimit } from './rate-limits/client-limit.ts'
 import { createStockMetrics, type StockMetrics } from './stock/stock-metrics.ts'
 import { createUpkeep, type Upkeep } from './stock/upkeep.ts'
 import { serviceVersion } from './version.ts'
@@ -40,6 +41,8 @@ export interface InventoryDeps {
   readonly countImport: (counts: Readonly<Record<string, number>>) => void
   /** Knows callers by their tokens; undefined where everybody may do everything. */
   readonly tokens: TokenVerifier | undefined
+  /** Undefined where clients may send as many requests as they like. */
+  readonly clientLimit: ClientLimit | undefined
   readonly now: () => Date
 }
 
@@ -87,6 +90,9 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
   const stockMetrics = createStockMetrics(metrics.meter)
   const { lanes } = database
   const { logger } = log
+  const clientLimit = await openClientLimit(config.rateLimit, database, (error) =>
+    logger.warn({ err: error }, 'the store of the rate limit is away'),
+  )
   const upkeep = createUpkeep({ lanes, stockMetrics, meter: metrics.meter, logger, everyMs: config.reservationSweepMs })
   const readiness = createReadiness({
     database: () => database.ping(),
@@ -99,10 +105,12 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
     transfers: new Slots(TRANSFERS_MAX),
     countImport: importCounter(metrics.meter),
     tokens: openTokens(config, log),
+    clientLimit,
     now: () => new Date(),
     lanes,
     close: async () => {
       await upkeep.stop()
+      clientLimit?.close()
       await Promise.all([metrics.close(), tracing.close()])
       await database.close()
     },

@@ -72,6 +72,8 @@ export const unsupportedMediaType = defineError(
 )
 export const preconditionRequired = defineError(428, 'PRECONDITION_REQUIRED', 'This change needs the header If-Match.')
 export const keyMismatch = defineError(422, 'VERIFICATION_ERROR', 'This Idempotency-Key was used for another request.')
+/** `Retry-After` says for how long. */
+export const tooManyRequests = defineError(429, 'TOO_MANY_REQUESTS', 'Too many requests came from this address.')
 export const headersTooLarge = defineError(431, 'BAD_REQUEST', 'The header of the request is too large.')
 export const serverError = defineError(
   500,

@@ -3,6 +3,7 @@ import { type Check, checkSettings, runChecks } from '@trestle/service/run-check
 import { createTokenVerifier, type TokenRules } from '../access/token-verifier.ts'
 import type { InventoryConfig } from '../config.ts'
 import { migrateOptions } from '../migrations.ts'
+import { openClientLimit } from '../rate-limits/client-limit.ts'
 import { findStockFaults } from '../stock/stock-faults.ts'
 import { openForCommand } from './operator-database.ts'
 
@@ -16,6 +17,23 @@ const stockCheck: Check<InventoryConfig> = {
       if (faults.length > 0) throw new Error(faults.join('; '))
       return 'every level is the sum of its movements'
     } finally {
+      await database.close()
+    }
+  },
+}
+
+/** Only where clients are limited. */
+const limitCheck: Check<InventoryConfig> = {
+  name: 'rate limit',
+  advice: 'start Redis, or correct INVENTORY_REDIS_URL; each process counts for itself meanwhile',
+  run: async (config) => {
+    const database = openForCommand(config, 'doctor')
+    const limit = await openClientLimit(config.rateLimit, database, () => {})
+    try {
+      await limit?.check()
+      return `counted in ${config.rateLimit.store}`
+    } finally {
+      limit?.close()
       await database.close()
     }
   },
@@ -44,6 +62,11 @@ export async function doctor(loadConfig: () => InventoryConfig, print: (line: st
     database: { url: config.databaseUrl, setting: 'INVENTORY_DATABASE_URL' },
     migrations: migrateOptions(config),
   })
-  const { access } = config
-  return runChecks([...checks, stockCheck, ...(access === undefined ? [] : [keysCheck(access)])], config, print)
+  const { access, rateLimit } = config
+  const own = [
+    stockCheck,
+    ...(rateLimit.requestsPerMinute === 0 ? [] : [limitCheck]),
+    ...(access === undefined ? [] : [keysCheck(access)]),
+  ]
+  return runChecks([...checks, ...own], config, print)
 }

@@ -8,23 +8,28 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { InventoryDeps } from '../deps.ts'
 import { authorize } from './authorize.ts'
+import { limitRate } from './limit-rate.ts'
 
 /** Base of the controllers that answer everybody. */
 export abstract class OpenController extends Controller<InventoryDeps> {}
 
-/** Asks for a token where authentication is on. */
-const knowCaller: Guard = Object.assign(
+/** Asks whether the client has come too often, where that is limited. */
+const countClient: Guard = Object.assign(
   (context: GuardContext) => {
-    // Of the one application that has these controllers.
-    const { context: deps } = context.request.application as Application<InventoryDeps>
-    return authorize(deps.tokens, context)
+    const { clientLimit } = depsOf(context)
+    return clientLimit && limitRate(clientLimit, context)
   },
-  { responses: { 401: 'No good access token, where authentication is on', 403: 'The token has not the scope' } },
+  { responses: { 429: 'More requests of a client in a minute than are allowed, where they are limited' } },
 )
 
-/** Base of the controllers that ask who calls. */
+/** Asks for a token where authentication is on. */
+const knowCaller: Guard = Object.assign((context: GuardContext) => authorize(depsOf(context).tokens, context), {
+  responses: { 401: 'No good access token, where authentication is on', 403: 'The token has not the scope' },
+})
+
+/** Base of the controllers that ask who calls, and how often. */
 export abstract class InventoryController extends OpenController {
-  static override use = [knowCaller]
+  static override use = [countClient, knowCaller]
 
   /** Adds members to the log line of this request. */
   protected note(fields: Readonly<Record<string, unknown>>): void {
@@ -45,6 +50,11 @@ export abstract class InventoryController extends OpenController {
     if (verdict === 'done') this.note(fields)
     else this.response.headers.set('idempotent-replayed', 'true')
   }
+}
+
+function depsOf({ request }: GuardContext): InventoryDeps {
+  // Of the one application that has these controllers.
+  return (request.application as Application<InventoryDeps>).context
 }
 
 /** The request of the server that the controllers are mounted in. */

@@ -1,0 +1,18 @@
+// Counters of the rate limiter: replicas that share their limits through PostgreSQL need them, and may not make the table.
+import { type Kysely, sql } from 'kysely'
+import type { Migration } from 'kysely/migration'
+import type { Names } from '../migration.ts'
+
+export const createRateLimits = (names: Names): Migration => ({
+  up: async (db: Kysely<unknown>) => {
+    await sql`CREATE TABLE ${names.id('rate_limits')} (
+      key varchar(255) NOT NULL,
+      points integer NOT NULL DEFAULT 0,
+      expire bigint,
+      CONSTRAINT ${names.local('rate_limits_pkey')} PRIMARY KEY (key)
+    ) WITH (fillfactor = 80)`.execute(db)
+  },
+  down: async (db: Kysely<unknown>) => {
+    await sql`DROP TABLE ${names.id('rate_limits')}`.execute(db)
+  },
+})

@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startInventory, startReplica, type TestInventory, type TestReplica } from './start-inventory.ts'
+
+const [ONE, TWO] = ['198.51.100.1', '198.51.100.2']
+const LIMIT = { INVENTORY_RATE_LIMIT: '3', INVENTORY_RATE_LIMIT_STORE: 'postgres' }
+let inventory: TestInventory
+let other: TestReplica
+let alone: TestReplica
+beforeAll(async () => {
+  inventory = await startInventory(LIMIT)
+  other = await startReplica(inventory.databaseUrl, LIMIT)
+  alone = await startReplica(inventory.databaseUrl, { INVENTORY_RATE_LIMIT: '2', INVENTORY_TRUST_PROXY: 'true' })
+})
+afterAll(async () => {
+  await Promise.all([other?.close(), alone?.close()])
+  await inventory.close()
+})
+
+const get = ({ app }: TestReplica, remoteAddress: string, headers = {}) =>
+  app.inject({ url: '/users/1', remoteAddress, headers })
+const statusesOf = async (replica: TestReplica, address: string, times: number) => {
+  const statuses: number[] = []
+  for (let n = 0; n < times; n++) statuses.push((await get(replica, address)).statusCode)
+  return statuses
+}
+
+describe('INVENTORY_RATE_LIMIT', () => {
+  it('429: beyond the limit, over all processes, with the time to wait', async () => {
+    expect(await statusesOf(inventory, '192.0.2.1', 2)).toEqual([200, 200])
+    expect(await statusesOf(other, '192.0.2.1', 2)).toEqual([200, 429])
+    const refused = await get(inventory, '192.0.2.1')
+    expect(refused.json()).toEqual({
+      statusCode: 429,
+      error: { type: 'TOO_MANY_REQUESTS', description: 'Too many requests came from this address.' },
+    })
+    expect(Number(refused.headers['retry-after'])).toSatisfy((seconds: number) => seconds >= 1 && seconds <= 60)
+  })
+
+  it('counts each address by itself, and what fails too', async () => {
+    expect(await statusesOf(inventory, '192.0.2.2', 2)).toEqual([200, 200])
+    const broken = { method: 'POST', url: '/products', remoteAddress: '192.0.2.2', payload: '{' } as const
+    expect((await inventory.app.inject(broken)).statusCode).toBe(415)
+    expect(await statusesOf(inventory, '192.0.2.2', 1)).toEqual([429])
+    expect(await statusesOf(inventory, '192.0.2.3', 1)).toEqual([200])
+  })
+
+  it('counts in memory, by the address that the proxy tells', async () => {
+    const ask = async (address: string) =>
+      (await get(alone, '192.0.2.4', { 'x-forwarded-for': `192.0.2.99, ${address}` })).statusCode
+    expect([await ask(ONE), await ask(ONE), await ask(ONE), await ask(TWO)]).toEqual([200, 200, 429, 200])
+  })
+
+  it('leaves open what always is', async () => {
+    for (const url of ['/', '/health', '/ready', '/openapi.json']) {
+      expect((await inventory.app.inject({ url, remoteAddress: '192.0.2.1' })).statusCode, url).toBe(200)
+    }
+  })
+})
