@@ -17,10 +17,12 @@ export interface DatabaseConfig {
   readonly poolSize: number
   /** The role that the service works as (`SET ROLE` at connection); undefined: that of the URL. */
   readonly role?: string | undefined
-  /** Ends a statement of either lane. */
+  /** Ends a statement of either lane; 0 lets it take any time. */
   readonly statementTimeoutMs: number
   /** Ends a statement of the write pool instead, where it may wait for locks longer than others may take. */
   readonly writeTimeoutMs?: number
+  /** Connections of the read lane; 2 by default, 0 where nobody uses it. */
+  readonly readConnections?: number
   /** Ends the wait for a lock (55P03); below the statement timeout, so that it speaks first. */
   readonly lockTimeoutMs: number
   /** Whether prepared queries keep their name; false for poolers that cannot carry named statements. */
@@ -64,7 +66,7 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
     max: config.poolSize,
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 60_000,
-    query_timeout: writeTimeoutMs + SILENCE_MS,
+    query_timeout: writeTimeoutMs && writeTimeoutMs + SILENCE_MS,
   })
   // The loss of a connection in use reaches its statement; without a listener of its own it would also end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
@@ -79,7 +81,7 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
     log: recordSpan,
   })
   const readers: PipelinedClients = startPipelinedClients(connectionOptions(config, KEEP_PLANS), {
-    count: 2,
+    count: config.readConnections ?? 2,
     silenceMs: statementTimeoutMs + SILENCE_MS,
     parserOf,
     onConnectionError: config.onConnectionError,

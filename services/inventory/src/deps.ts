@@ -37,6 +37,8 @@ export interface InventoryDeps {
   readonly readiness: Readiness
   /** Imports and exports that run at a time. */
   readonly transfers: Slots
+  /** A few connections for them alone: their clients may be slow, and their statements may take any time. */
+  readonly transferDatabase: Pick<Database<InventoryTables>, 'db' | 'lanes'>
   /** Counts rows of an import by what became of them. */
   readonly countImport: (counts: Readonly<Record<string, number>>) => void
   /** Knows callers by their tokens; undefined where everybody may do everything. */
@@ -47,6 +49,8 @@ export interface InventoryDeps {
 }
 
 const TRANSFERS_MAX = 4
+/** An import waits for others of the same products; one whose client says nothing gives up sooner. */
+const TRANSFER_LOCK_MS = 60_000
 
 /** The same, opened, with the way to end it. */
 export interface OpenInventoryDeps extends InventoryDeps {
@@ -73,19 +77,7 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
     createMetrics({ ...config.metrics, otlpProtocol: config.otlpProtocol, resource }),
     startTracing({ enabled: config.tracingEnabled, otlpProtocol: config.otlpProtocol, resource }),
   ])
-  const database = openDatabase<InventoryTables>({
-    url: config.databaseUrl,
-    names,
-    applicationName: 'inventory',
-    poolSize: config.databasePoolSize,
-    role: config.databaseRole,
-    statementTimeoutMs: config.databaseStatementTimeoutMs,
-    // A repeated request waits for the first one before it waits for anything else.
-    writeTimeoutMs: KEY_WAIT_MS + config.databaseStatementTimeoutMs,
-    lockTimeoutMs: Math.ceil(config.databaseStatementTimeoutMs / 2),
-    prepared: config.databasePrepared,
-    onConnectionError: (error) => log.logger.warn({ err: error }, 'database connection lost'),
-  })
+  const { database, transferDatabase } = openDatabases(config, names, log)
   observeConnections(metrics.meter, database)
   const stockMetrics = createStockMetrics(metrics.meter)
   const { lanes } = database
@@ -103,6 +95,7 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
     ...{ config, names, log, metrics, stockMetrics, tracing, readiness, upkeep },
     db: database.db,
     transfers: new Slots(TRANSFERS_MAX),
+    transferDatabase,
     countImport: importCounter(metrics.meter),
     tokens: openTokens(config, log),
     clientLimit,
@@ -112,9 +105,33 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
       await upkeep.stop()
       clientLimit?.close()
       await Promise.all([metrics.close(), tracing.close()])
-      await database.close()
+      await Promise.all([database.close(), transferDatabase.close()])
     },
   }
+}
+
+function openDatabases(config: InventoryConfig, names: Names, { logger }: ServiceLogger) {
+  const { databaseStatementTimeoutMs: statementTimeoutMs } = config
+  const shared = {
+    ...{ url: config.databaseUrl, names, role: config.databaseRole, prepared: config.databasePrepared },
+    onConnectionError: (error: Error) => logger.warn({ err: error }, 'database connection lost'),
+  }
+  const database = openDatabase<InventoryTables>({
+    ...shared,
+    applicationName: 'inventory',
+    poolSize: config.databasePoolSize,
+    statementTimeoutMs,
+    // A repeated request waits for the first one before it waits for anything else.
+    writeTimeoutMs: KEY_WAIT_MS + statementTimeoutMs,
+    lockTimeoutMs: Math.ceil(statementTimeoutMs / 2),
+  })
+  const transferDatabase = openDatabase<InventoryTables>({
+    ...shared,
+    applicationName: 'inventory-transfers',
+    ...{ poolSize: TRANSFERS_MAX, readConnections: 0 },
+    ...{ statementTimeoutMs: 0, lockTimeoutMs: TRANSFER_LOCK_MS },
+  })
+  return { database, transferDatabase }
 }
 
 /** Says at once when every token will be refused; keys that do not come now are asked for again by the first token. */

@@ -124,4 +124,21 @@ describe('a database that goes away under load', () => {
     expect((await slow.app.inject({ url: '/users' })).statusCode).toBe(200)
     await slow.close()
   })
+
+  it('200: imports and exports may take longer than other statements', async () => {
+    const slow = await startInventory({ INVENTORY_DB_STATEMENT_TIMEOUT_MS: '100' })
+    await slow.query('BEGIN')
+    await slow.query('LOCK TABLE inventory.products IN ACCESS EXCLUSIVE MODE')
+    const upload = { headers: { 'content-type': 'text/csv' }, payload: 'sku,attributes\nA,{}\n' }
+    const transfers = Promise.all([
+      slow.app.inject({ url: '/products/export' }),
+      slow.app.inject({ method: 'POST', url: '/products/import', ...upload }),
+    ])
+    const waiting = `SELECT FROM pg_locks WHERE relation = 'inventory.products'::regclass
+      AND clock_timestamp() - waitstart > interval '300 milliseconds'`
+    await expect.poll(() => slow.query(waiting), { timeout: 10_000 }).toHaveLength(2)
+    await slow.query('ROLLBACK')
+    expect((await transfers).map(({ statusCode }) => statusCode)).toEqual([200, 200])
+    await slow.close()
+  })
 })

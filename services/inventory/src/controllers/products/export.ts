@@ -45,7 +45,7 @@ export class Default extends InventoryController {
   async *#export(input: Parameters<typeof exportProducts>[1]): AsyncGenerator<Uint8Array, void> {
     const { context } = this.application
     using _ = context.transfers.take()
-    yield* exportProducts(context, input)
+    yield* exportProducts(context.transferDatabase, input)
   }
 
   #acceptedFormat(): ImportFormat {

@@ -60,7 +60,7 @@ export class Default extends InventoryController {
   ): AsyncGenerator<ImportEvent, ImportOutcome> {
     const { context } = this.application
     using _ = context.transfers.take()
-    const outcome = yield* importProducts(context, { records: open(), ...how })
+    const outcome = yield* importProducts(context.transferDatabase, { records: open(), ...how })
     const { errors: _errors, durationMs: _durationMs, ...counts } = outcome.report
     this.note({ event: 'import.finished', verdict: outcome.verdict, ...counts })
     context.countImport(counts)
