@@ -67,9 +67,8 @@ export function toHttpError(vocabulary: ErrorVocabulary, thrown: unknown, reques
   return fromFastify(vocabulary, thrown) ?? vocabulary.unexpected(thrown)
 }
 
-/** Writes an error in the service's envelope. Also the only place that logs a defect. */
-export function sendError(vocabulary: ErrorVocabulary, error: HttpError, reply: FastifyReply): FastifyReply {
-  const { request } = reply
+/** Notes an error on its request. Also the only place that logs a defect. */
+export function noteError(error: HttpError, request: FastifyRequest): void {
   // 501 is the client's doing: a verb that no service knows.
   if (error.status >= 500 && error.status !== 501) {
     request.log[error.status === 503 ? 'warn' : 'error'](
@@ -78,6 +77,12 @@ export function sendError(vocabulary: ErrorVocabulary, error: HttpError, reply: 
     )
   }
   request.errorCode = error.code
+}
+
+/** Writes an error in the service's envelope. */
+export function sendError(vocabulary: ErrorVocabulary, error: HttpError, reply: FastifyReply): FastifyReply {
+  noteError(error, reply.request)
+  const { request } = reply
   return reply.code(error.status).headers(error.headers).send(vocabulary.envelope(error, request))
 }
 

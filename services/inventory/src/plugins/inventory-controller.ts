@@ -1,3 +1,5 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import { noteError, toHttpError } from '@trestle/common/errors/error-handler.ts'
 import {
   type Application,
   Controller,
@@ -7,6 +9,7 @@ import {
 } from '@trestle/endpoints/endpoints.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { InventoryDeps } from '../deps.ts'
+import { errorVocabulary } from '../error-vocabulary.ts'
 import { authorize } from './authorize.ts'
 import { limitRate } from './limit-rate.ts'
 
@@ -35,6 +38,14 @@ export abstract class InventoryController extends OpenController {
   protected note(fields: Readonly<Record<string, unknown>>): void {
     const request = fastifyRequestOf(this.request)
     request.logFields = { ...request.logFields, ...fields }
+  }
+
+  /** Logs a fault that comes when the answer has begun. Returns what the client may know of it. */
+  protected noteFault(thrown: unknown): HttpError {
+    const request = fastifyRequestOf(this.request)
+    const error = toHttpError(errorVocabulary, thrown, request)
+    noteError(error, request)
+    return error
   }
 
   /** Lets this request take as long as there is something to send or to read. */

@@ -1,4 +1,4 @@
-import { isRefusedStatement } from '@trestle/database/unavailable.ts'
+import { isRefusedValue } from '@trestle/database/unavailable.ts'
 import type { InventoryDeps } from '../deps.ts'
 import type { ImportRecord, ReadProduct, RecordFault } from '../imports/import-record.ts'
 import { type ImportReport, ImportTally } from '../imports/import-report.ts'
@@ -130,18 +130,18 @@ function settle(
   return undefined
 }
 
-/** When the database refuses a batch, one product of it is to blame: the others are stored without it. */
+/** When the database refuses the values of a batch, one product of it is to blame: the others are stored without it. */
 function storeOneByOneWhenRefused(store: StoreBatch): Store {
   return async (products, replace) => {
     try {
       return await store(products, replace)
     } catch (error) {
-      if (!isRefusedStatement(error)) throw error
+      if (!isRefusedValue(error)) throw error
     }
     const verdicts: (ImportVerdict | 'refused')[] = []
     for (const product of products) {
       const alone = store([product], replace).catch((error: unknown) => {
-        if (!isRefusedStatement(error)) throw error
+        if (!isRefusedValue(error)) throw error
         return ['refused'] as const
       })
       verdicts.push(...(await alone))

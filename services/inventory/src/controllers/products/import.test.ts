@@ -240,15 +240,16 @@ describe('many rows', () => {
     expect(lines.at(-1)).toMatchObject({ type: 'summary', received: 1_201, created: 1_200, failed: 1 })
   })
 
-  it('200: a fault after the beginning is the last line', async () => {
+  /** Sends a file, and when the answer has begun the rest of it; resolves to the last line of the answer. */
+  const lastLineOf = async (first: string, getRest: () => Promise<string>, more = {}): Promise<unknown> => {
     const { port } = inventory.app.server.address() as AddressInfo
-    const headers = { 'content-type': 'text/csv', 'transfer-encoding': 'chunked', ...LINES }
+    const headers = { 'content-type': 'text/csv', 'transfer-encoding': 'chunked', ...LINES, ...more }
     const body = await new Promise<string>((resolve, reject) => {
       let text = ''
       const request = nodeRequest(
         { host: '127.0.0.1', port, method: 'POST', path: '/products/import', headers },
         (response) => {
-          response.once('data', () => request.end(`"${'x'.repeat(1_100_000)}`))
+          response.once('data', () => getRest().then((rest) => request.end(rest), reject))
           response.on('data', (piece) => {
             text += piece
           })
@@ -256,11 +257,41 @@ describe('many rows', () => {
         },
       )
       request.on('error', reject)
-      request.write(rows(1_200))
+      request.write(first)
     })
-    const last = JSON.parse(body.trimEnd().split('\n').at(-1) ?? '')
+    return JSON.parse(body.trimEnd().split('\n').at(-1) ?? '')
+  }
+
+  it('200: a fault after the beginning is the last line', async () => {
+    const last = await lastLineOf(rows(1_200), async () => `"${'x'.repeat(1_100_000)}`)
     expect(last).toEqual({ type: 'fatal', error: { type: 'PAYLOAD_TOO_LARGE', description: expect.any(String) } })
     expect(await stored()).toHaveLength(1_000)
+  })
+
+  it('200: a product that the database alone refuses fails alone', async () => {
+    await inventory.query(`ALTER TABLE inventory.products ADD CONSTRAINT no_r_1 CHECK (sku <> 'R-1')`)
+    const { data } = (await post(rows(3))).json()
+    await inventory.query('ALTER TABLE inventory.products DROP CONSTRAINT no_r_1')
+    const description = 'The product could not be stored.'
+    const errors = [{ line: 3, sku: 'R-1', type: 'SERVER_ERROR', description }]
+    expect(data).toEqual({ ...counts, received: 3, created: 2, failed: 1, errors })
+    expect(await stored()).toHaveLength(2)
+  })
+
+  it('500: what is wrong with the database is not blamed on the products, and is logged', async () => {
+    await inventory.query('ALTER TABLE inventory.products RENAME COLUMN sku TO renamed')
+    const response = await post(rows(3))
+    await inventory.query('ALTER TABLE inventory.products RENAME COLUMN renamed TO sku')
+    expect(response.json()).toMatchObject({ statusCode: 500, error: { type: 'SERVER_ERROR' } })
+    const breakDown = async () => {
+      await inventory.query('ALTER TABLE inventory.products RENAME COLUMN sku TO renamed')
+      return rows(700)
+    }
+    const last = await lastLineOf(rows(500), breakDown, { 'x-request-id': 'broken-down' })
+    await inventory.query('ALTER TABLE inventory.products RENAME COLUMN renamed TO sku')
+    expect(last).toEqual({ type: 'fatal', error: { type: 'SERVER_ERROR', description: expect.any(String) } })
+    const lines = inventory.logLines().filter(({ request_id }) => request_id === 'broken-down')
+    expect(lines[0]).toMatchObject({ level: 'error', err: { stack: expect.any(String) }, error_code: 'SERVER_ERROR' })
   })
 
   it('at most a hundred errors are reported, all are counted', async () => {

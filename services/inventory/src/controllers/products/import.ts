@@ -1,7 +1,6 @@
-import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { type Args, accepts, p, RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
-import { importRefused, payloadTooLarge, serverError, unsupportedMediaType } from '../../errors.ts'
+import { importRefused, payloadTooLarge, unsupportedMediaType } from '../../errors.ts'
 import { requestBytes } from '../../http/request-bytes.ts'
 import { outage } from '../../http/responses.ts'
 import { type ImportReport, ImportReportView } from '../../imports/import-report.ts'
@@ -47,7 +46,7 @@ export class Default extends InventoryController {
     const run = this.#import(() => readRecords(requestBytes(this.request.stream()), format, limits), { mode, storing })
     if (this.request.accepts('application/json', LINES_TYPE) !== LINES_TYPE) return answerAtEnd(run)
     this.response.type = LINES_TYPE
-    return answerOnTheWay(run)
+    return this.#answerOnTheWay(run)
   }
 
   /**
@@ -66,6 +65,22 @@ export class Default extends InventoryController {
     context.countImport(counts)
     return outcome
   }
+
+  /** A line for each event, and one for the end, which is the only way to tell of a fault once the answer has begun. */
+  async *#answerOnTheWay(run: AsyncGenerator<ImportEvent, ImportOutcome>): AsyncGenerator<RawJson, void> {
+    let hasBegun = false
+    try {
+      for (let step = await run.next(); ; step = await run.next()) {
+        if (step.done) return yield toLine(lastLine(step.value))
+        yield toLine(step.value)
+        hasBegun = true
+      }
+    } catch (error) {
+      if (!hasBegun) throw error
+      const { code: type, message: description } = this.noteFault(error)
+      yield toLine({ type: 'fatal', error: { type, description } })
+    }
+  }
 }
 
 function formatOf(contentType: string | undefined): ImportFormat {
@@ -82,22 +97,6 @@ async function answerAtEnd(run: AsyncGenerator<ImportEvent, ImportOutcome>): Pro
     const { verdict, report } = step.value
     if (verdict === 'taken-back') throw importRefused({ details: { report } })
     return recordBody(200, JSON.stringify(report))
-  }
-}
-
-/** A line for each event, and one for the end, which is the only way to tell of a fault once the answer has begun. */
-async function* answerOnTheWay(run: AsyncGenerator<ImportEvent, ImportOutcome>): AsyncGenerator<RawJson, void> {
-  let hasBegun = false
-  try {
-    for (let step = await run.next(); ; step = await run.next()) {
-      if (step.done) return yield toLine(lastLine(step.value))
-      yield toLine(step.value)
-      hasBegun = true
-    }
-  } catch (error) {
-    if (!hasBegun) throw error
-    const { code: type, message: description } = error instanceof HttpError ? error : serverError({ cause: error })
-    yield toLine({ type: 'fatal', error: { type, description } })
   }
 }
 
