@@ -344,6 +344,23 @@ it('takes no place where the client has gone before it began', async () => {
   await replica.close()
 })
 
+it('gives its place back where the client goes away without reading', async () => {
+  const { port } = inventory.app.server.address() as AddressInfo
+  const headers = { 'content-type': 'text/csv', ...LINES }
+  for (let n = 0; n < 4; n++) {
+    const client = nodeRequest({ host: '127.0.0.1', port, method: 'POST', path: '/products/import', headers })
+    client.on('error', () => {})
+    client.on('response', (response) => response.on('error', () => {}))
+    client.end(`sku,attributes\n${'x\n'.repeat(300_000)}`)
+    const [, response] = await once(inventory.app.server, 'request')
+    // Some megabytes of errors are on their way, and nobody takes them.
+    await expect.poll(() => response.writableNeedDrain, { timeout: 20_000 }).toBe(true)
+    client.destroy()
+    await once(response, 'close')
+  }
+  await expect.poll(async () => (await post('sku,attributes\n')).statusCode, { timeout: 20_000 }).toBe(200)
+}, 60_000)
+
 describe('limits', () => {
   it.each([
     ['application/json', '{}'],

@@ -70,9 +70,9 @@ export class Default extends InventoryController {
   async *#answerOnTheWay(run: AsyncGenerator<ImportEvent, ImportOutcome>): AsyncGenerator<RawJson, void> {
     let hasBegun = false
     try {
-      for (let step = await run.next(); ; step = await run.next()) {
-        if (step.done) return yield toLine(lastLine(step.value))
-        yield toLine(step.value)
+      // By a loop that ends the import when the client goes away between two lines.
+      for await (const line of linesOf(run)) {
+        yield toLine(line)
         hasBegun = true
       }
     } catch (error) {
@@ -98,6 +98,10 @@ async function answerAtEnd(run: AsyncGenerator<ImportEvent, ImportOutcome>): Pro
     if (verdict === 'taken-back') throw importRefused({ details: { report } })
     return recordBody(200, JSON.stringify(report))
   }
+}
+
+async function* linesOf(run: AsyncGenerator<ImportEvent, ImportOutcome>): AsyncGenerator<object, void> {
+  yield lastLine(yield* run)
 }
 
 function lastLine({ verdict, report }: ImportOutcome): { readonly type: string } & ImportReport {
