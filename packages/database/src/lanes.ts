@@ -1,10 +1,10 @@
 import type { Kysely } from 'kysely'
 import pg from 'pg'
+import { againWhenLost } from './again-when-lost.ts'
 import { type ParserOf, type Rows, runStatement, type Statement } from './named-query.ts'
 import type { PipelinedClients } from './pipelined-clients.ts'
 import { type CompiledPreparedQuery, compilePrepared, type PreparedQuery } from './prepare.ts'
 import { withQuerySpan } from './spans.ts'
-import { isLostConflict } from './unavailable.ts'
 
 /** One way to the database for prepared queries. */
 export interface Lane {
@@ -61,24 +61,13 @@ export function createLanes({ db, pool, readers, prepared, parserOf }: LanesOpti
   }
   return {
     read: lane((statement) => readers.query(statement)),
-    write: lane((statement) => queryAgain(pool, (client) => runStatement(client, statement, parserOf), CONFLICTS_MAX)),
+    write: lane((statement) =>
+      againWhenLost(() => queryOfPool(pool, (client) => runStatement(client, statement, parserOf))),
+    ),
   }
 }
-
-/** How often a statement is sent again that lost against others. */
-const CONFLICTS_MAX = 5
 
 type Run = (client: pg.PoolClient) => Promise<Rows>
-
-/** A statement of its own that lost has done nothing: it is sent again, without its client knowing. */
-async function queryAgain(pool: pg.Pool, run: Run, times: number): Promise<Rows> {
-  try {
-    return await queryOfPool(pool, run)
-  } catch (error) {
-    if (times === 0 || !isLostConflict(error)) throw error
-    return queryAgain(pool, run, times - 1)
-  }
-}
 
 /** Errors of a statement that say nothing against its connection: data, constraints, conflicts, locks, raised by functions. */
 const OF_THE_STATEMENT = /^(22|23|40|55|P0|57014$)/

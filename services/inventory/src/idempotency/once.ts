@@ -1,3 +1,4 @@
+import { againWhenLost } from '@trestle/database/again-when-lost.ts'
 import { type Kysely, sql } from 'kysely'
 import type { InventoryTables } from '../database.ts'
 import type { Answer, KeyRefusal } from './answer.ts'
@@ -12,16 +13,16 @@ interface Claim<Body extends object> {
 
 /**
  * Makes something once for a key, in the transaction in which the key is claimed: for what is not hot enough to be a function
- * of the database. What the work throws leaves no trace of the key.
+ * of the database. What the work throws leaves no trace of the key; what lost against others is done again.
  */
 export async function makeOnce<Body extends object>(
   db: Kysely<InventoryTables>,
   caller: Caller,
   make: (db: Kysely<InventoryTables>) => Promise<Body>,
 ): Promise<Answer<Body, never>> {
-  if (!caller.repeat) return { verdict: 'done', body: await make(db) }
+  if (!caller.repeat) return { verdict: 'done', body: await againWhenLost(() => make(db)) }
   const row = callerRow(callerColumns(caller))
-  return db.transaction().execute(async (trx): Promise<Answer<Body, never>> => {
+  const claimAndMake = async (trx: Kysely<InventoryTables>): Promise<Answer<Body, never>> => {
     const { rows } = await sql<Claim<Body>>`SELECT verdict, body FROM ${sql.table('claim_key')}(${row})`.execute(trx)
     const { verdict, body } = rows[0] ?? { verdict: 'key-running', body: null }
     if (verdict === 'replayed' && body !== null) return { verdict, body }
@@ -31,5 +32,6 @@ export async function makeOnce<Body extends object>(
     await sql`
       SELECT ${sql.table('finish_key')}(${row}, ${CREATED}, NULL, ${JSON.stringify(made)}::json)`.execute(trx)
     return { verdict: 'done', body: made }
-  })
+  }
+  return againWhenLost(() => db.transaction().execute(claimAndMake))
 }

@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto'
+import { type Kysely, sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
+import type { InventoryTables } from '../database.ts'
+import { makeOnce } from './once.ts'
+
+let inventory: TestInventory
+beforeAll(async () => {
+  inventory = await startInventory()
+})
+afterAll(() => inventory.close())
+
+const caller = () => ({
+  actor: null,
+  repeat: { key: randomUUID(), path: '/somethings', requestHash: Buffer.alloc(32) },
+})
+
+/** Work that loses against others so many times before it is done. */
+function losing(times: number, code: '40001' | '40P01') {
+  const work = {
+    tries: 0,
+    make: async (db: Kysely<InventoryTables>) => {
+      work.tries++
+      const lose = sql`DO ${sql.lit(`BEGIN RAISE EXCEPTION USING ERRCODE = '${code}'; END`)}`
+      if (work.tries <= times) await lose.execute(db)
+      return { id: work.tries }
+    },
+  }
+  return work
+}
+
+describe('makeOnce', () => {
+  it.each(['40001', '40P01'] as const)('works again after a lost conflict (%s), with a key or none', async (code) => {
+    for (const own of [caller(), { actor: null, repeat: undefined }]) {
+      const answer = await makeOnce(inventory.db, own, losing(5, code).make)
+      expect(answer).toEqual({ verdict: 'done', body: { id: 6 } })
+    }
+  })
+
+  it('gives up after five more times, and leaves no trace of the key', async () => {
+    const work = losing(6, '40001')
+    const own = caller()
+    await expect(makeOnce(inventory.db, own, work.make)).rejects.toMatchObject({ code: '40001' })
+    expect(work.tries).toBe(6)
+    expect(await makeOnce(inventory.db, own, losing(0, '40001').make)).toEqual({ verdict: 'done', body: { id: 1 } })
+  })
+})
