@@ -94,6 +94,19 @@ describe('tokens of the authentication service', () => {
   })
 })
 
+it('the log line tells who asked, and who was refused', async () => {
+  const headers = { authorization: `Bearer ${sealed({ scope: 'inventory:read' })}`, 'x-request-id': 'known-caller' }
+  await inventory.app.inject({ url: '/users/1', headers })
+  await inventory.app.inject({ method: 'POST', url: '/products', headers, payload: {} })
+  await inventory.app.inject({ url: '/users/1', headers: { 'x-request-id': 'known-caller' } })
+  const lines = inventory.logLines().filter(({ request_id }) => request_id === 'known-caller')
+  expect(lines.map(({ status, actor }) => [status, actor])).toEqual([
+    [200, 'user-1'],
+    [403, 'user-1'],
+    [401, undefined],
+  ])
+})
+
 describe('without a good token', () => {
   it('401 and 403 in the envelope, with what is wanted', async () => {
     const missing = await send(undefined, 'GET')

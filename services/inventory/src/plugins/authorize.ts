@@ -2,6 +2,7 @@ import type { GuardContext } from '@trestle/endpoints/endpoints.ts'
 import type { Scope } from '../access/scopes.ts'
 import type { TokenVerifier } from '../access/token-verifier.ts'
 import { insufficientScope, invalidToken, missingToken } from '../errors.ts'
+import { noteOn } from './fastify-request.ts'
 
 /**
  * Lets those in whose token has the scope of the request, before anything of it is read or looked for; everybody where
@@ -14,6 +15,7 @@ export async function authorize(tokens: TokenVerifier | undefined, { request }: 
   if (token === undefined) throw missingToken()
   const identity = await tokens.verify(token)
   if (identity === undefined) throw invalidToken()
+  noteOn(request, { actor: identity.actor })
   const needed: Scope = request.method === 'GET' || request.method === 'HEAD' ? 'inventory:read' : 'inventory:write'
   if (!identity.scopes.has(needed)) throw insufficientScope(needed)
   request.identity = identity

@@ -1,16 +1,11 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { noteError, toHttpError } from '@trestle/common/errors/error-handler.ts'
-import {
-  type Application,
-  Controller,
-  type EndpointRequest,
-  type Guard,
-  type GuardContext,
-} from '@trestle/endpoints/endpoints.ts'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Application, Controller, type Guard, type GuardContext } from '@trestle/endpoints/endpoints.ts'
+import type { FastifyReply } from 'fastify'
 import type { InventoryDeps } from '../deps.ts'
 import { errorVocabulary } from '../error-vocabulary.ts'
 import { authorize } from './authorize.ts'
+import { fastifyRequestOf, noteOn } from './fastify-request.ts'
 import { limitRate } from './limit-rate.ts'
 
 /** Base of the controllers that answer everybody. */
@@ -36,8 +31,7 @@ export abstract class InventoryController extends OpenController {
 
   /** Adds members to the log line of this request. */
   protected note(fields: Readonly<Record<string, unknown>>): void {
-    const request = fastifyRequestOf(this.request)
-    request.logFields = { ...request.logFields, ...fields }
+    noteOn(this.request, fields)
   }
 
   /** Logs a fault that comes when the answer has begun. Returns what the client may know of it. */
@@ -66,10 +60,4 @@ export abstract class InventoryController extends OpenController {
 function depsOf({ request }: GuardContext): InventoryDeps {
   // Of the one application that has these controllers.
   return (request.application as Application<InventoryDeps>).context
-}
-
-/** The request of the server that the controllers are mounted in. */
-export function fastifyRequestOf({ raw }: EndpointRequest): FastifyRequest {
-  // The controllers are served through Fastify alone.
-  return raw.request as FastifyRequest
 }

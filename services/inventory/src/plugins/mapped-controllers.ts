@@ -4,7 +4,7 @@ import type { InventoryDeps } from '../deps.ts'
 import { errorEnvelope, errorVocabulary, fromCallError } from '../error-vocabulary.ts'
 import { keepNestedText } from '../json/json-object.ts'
 import { endpointOptions } from '../openapi.ts'
-import { fastifyRequestOf } from './inventory-controller.ts'
+import { fastifyRequestOf } from './fastify-request.ts'
 
 /** Headers of answers that pages of other origins may read. */
 const EXPOSED_HEADERS = [
