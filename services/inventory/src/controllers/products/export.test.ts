@@ -83,6 +83,13 @@ describe('GET /products/export', () => {
     expect((await get('?sku=none&format=csv')).body).toBe('id,sku,attributes\r\n')
   })
 
+  it('200: the log line tells how much was sent', async () => {
+    const { body } = await get('', { 'x-request-id': 'sized' })
+    await expect
+      .poll(() => inventory.logLines().filter(({ request_id }) => request_id === 'sized'))
+      .toMatchObject([{ bytes: Buffer.byteLength(body) }])
+  })
+
   it('200: HEAD has the headers, and nothing is read for it', async () => {
     const response = await inventory.app.inject({ method: 'HEAD', url: '/products/export?format=csv' })
     expect([response.statusCode, response.body, response.headers['content-type']]).toEqual([

@@ -45,7 +45,15 @@ export class Default extends InventoryController {
   async *#export(input: Parameters<typeof exportProducts>[1]): AsyncGenerator<Uint8Array, void> {
     const { context } = this.application
     using _ = context.transfers.take()
-    yield* exportProducts(context.transferDatabase, input)
+    let bytes = 0
+    try {
+      for await (const piece of exportProducts(context.transferDatabase, input)) {
+        bytes += piece.byteLength
+        yield piece
+      }
+    } finally {
+      this.note({ bytes })
+    }
   }
 
   #acceptedFormat(): ImportFormat {
