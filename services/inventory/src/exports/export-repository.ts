@@ -10,7 +10,8 @@ export interface ExportedProduct extends Product {
   readonly flattened: readonly (string | null)[]
 }
 
-const ROWS = 1_000
+/** Taken at a time. Attributes may have 64 KiB each, and several exports run at once. */
+const ROWS = 200
 
 /**
  * All live products of a selection, many at a time, as they were when the first were read. The connection is the caller's
