@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
+import { encodeCursor } from '../paging/cursor.ts'
+import { nameOfSelection } from '../products/product-query.ts'
 
 let inventory: TestInventory
 const get = (url: string) => inventory.app.inject({ url })
@@ -179,6 +181,16 @@ describe('GET /products?…', () => {
       expect((await get(`/products?${query}`)).json()).toMatchObject({ error: { issues: [{ path: 'cursor' }] } })
     }
   })
+
+  it.each(['2026-02-30T00:00:00.000000Z', '2026-01-01T24:00:00.000000Z', '0000-01-01T00:00:00.000000Z'])(
+    '400: a cursor that was made to begin at %s',
+    async (time) => {
+      const listing = `/products?${nameOfSelection({ sort: 'createdAt' })}`
+      const from = (start: string) => get(`/products?sort=createdAt&cursor=${encodeCursor(listing, [start, '1'])}`)
+      expect((await from('2026-02-28T00:00:00.000001Z')).statusCode).toBe(200)
+      expect((await from(time)).json()).toMatchObject({ statusCode: 400, error: { issues: [{ path: 'cursor' }] } })
+    },
+  )
 
   it('links repeat the parameters', async () => {
     const { headers } = await get('/products?attributes.color=red&limit=1&include=meta&count=exact')

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { decodeCursor, encodeCursor } from './cursor.ts'
@@ -22,5 +23,10 @@ describe('decodeCursor', () => {
       expect(decodeCursor('/products', `${cursor.slice(0, at)} ${cursor.slice(at)}`)).toBeUndefined()
     }
     expect(decodeCursor('/products', `${cursor}=`)).toBeUndefined()
+  })
+
+  it.each(['', '[', '{}', '[1]', 'null', '["50"] '])('refuses %j under a checksum that is right', (text) => {
+    const checksum = createHash('sha256').update(`/products\n${text}`).digest('base64url').slice(0, 8)
+    expect(decodeCursor('/products', Buffer.from(checksum + text).toString('base64url'))).toBeUndefined()
   })
 })

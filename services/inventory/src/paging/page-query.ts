@@ -20,13 +20,18 @@ export const PageKeywords = z.object({
 })
 export type PageKeywords = z.output<typeof PageKeywords>
 
+/** What a value of a position looks like; a regular expression is one. */
+export interface PositionForm {
+  test(value: string): boolean
+}
+
 /** A list as a request wants it: what tells it from others, and the form of the positions in it. */
 export interface Listing {
   readonly path: string
   /** Sort and filters, as one text. */
   readonly selection?: string
   /** What each value of a position looks like; a cursor can be made by anyone. */
-  readonly positionForms: readonly RegExp[]
+  readonly positionForms: readonly PositionForm[]
 }
 
 /** The listing that is ordered by id. */

@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { InventoryTables } from '../database.ts'
 import type { Position } from '../paging/cursor.ts'
-import { ID_FORM } from '../paging/page-query.ts'
+import { ID_FORM, type PositionForm } from '../paging/page-query.ts'
 import { conditionOf } from './filter-condition.ts'
 import type { ProductDetails } from './product.ts'
 import type { ProductFilter } from './product-filter.ts'
@@ -25,7 +25,7 @@ export interface ListedProduct extends ProductDetails {
 interface SortKey {
   readonly column: RawBuilder<unknown>
   readonly text: RawBuilder<string>
-  readonly form: RegExp
+  readonly form: PositionForm
   readonly type: RawBuilder<unknown>
 }
 
@@ -44,9 +44,16 @@ function timeKey(column: RawBuilder<unknown>): SortKey {
     column,
     // With its microseconds, which a Date would drop.
     text: sql`to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
-    form: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/,
+    form: { test: isTime },
     type: sql`timestamptz`,
   }
+}
+
+/** Whether a text is a time with microseconds, and not one such as February 30, which the database refuses. */
+function isTime(text: string): boolean {
+  if (!/^[1-9]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/.test(text)) return false
+  const time = new Date(text)
+  return !Number.isNaN(time.getTime()) && time.toISOString().slice(0, -1) === text.slice(0, -4)
 }
 
 /** Skus of live products are unique: they need no id behind them. */
@@ -62,7 +69,7 @@ function keysOf(sort: ProductSort): readonly SortKey[] {
 }
 
 /** What the values of a position look like in this order. */
-export function positionFormsOf(sort: ProductSort): readonly RegExp[] {
+export function positionFormsOf(sort: ProductSort): readonly PositionForm[] {
   return keysOf(sort).map(({ form }) => form)
 }
 
