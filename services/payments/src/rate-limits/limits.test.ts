@@ -37,6 +37,17 @@ describe('createRateLimits', () => {
     expect(await refusals.wait('key')).toBe(600)
   })
 
+  it('counts an address of IPv6 with those beside it, of which its customer has them all', async () => {
+    const { apps, refusals, mails } = createRateLimits({ ...config, mailsPerHour: 1 }, memoryStore())
+    for (const host of ['1', '2', '3']) expect(await apps.consume(`2001:db8:1:2::${host}`)).toBeUndefined()
+    expect(await apps.consume('2001:db8:1:2:ffff::1')).toEqual(WAIT)
+    expect(await apps.consume('2001:db8:1:3::1')).toBeUndefined()
+    for (const host of ['1', '2']) await refusals.consume(`2001:db8:1:2::${host}`)
+    expect(await refusals.wait('2001:db8:1:2::3')).toBe(600)
+    // Their key is a digest, not an address.
+    expect([await mails.consume('::1'), await mails.consume('::2')]).toEqual([undefined, undefined])
+  })
+
   it('counts in PostgreSQL for all processes, as the role of the service', async () => {
     const open = async () => {
       const { store } = await openLimiterStore({ store: 'postgres', redisUrl: undefined }, database.database, () => {})

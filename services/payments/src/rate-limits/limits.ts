@@ -1,3 +1,4 @@
+import { addressKey } from '@trestle/common/server/address-key.ts'
 import type { LimiterStore } from '@trestle/service/limiter-store.ts'
 
 /** Counts events of one kind by key. */
@@ -8,7 +9,7 @@ export interface RateLimit {
   wait(key: string): Promise<number | undefined>
 }
 
-/** The limits of the service, by what they count. @see contract 21 */
+/** The limits of the service, by what they count. An address of IPv6 stands for its network. @see contract 21 */
 export interface RateLimits {
   /** Requests, by the MAC of their key. */
   readonly requests: RateLimit
@@ -44,17 +45,21 @@ export function createRateLimits(config: RateLimitConfig, store: LimiterStore): 
   const { checkoutsPerSecond, refusalsPerTenMinutes } = config
   const requests = requestsPerSecond * REQUEST_WINDOW_SECONDS
   const checkouts = checkoutsPerSecond * CHECKOUT_WINDOW_SECONDS
+  const refusals = { name: 'refusal', events: refusalsPerTenMinutes, seconds: REFUSAL_WINDOW_SECONDS }
   return {
     requests: createRateLimit({ name: 'request', events: requests, seconds: REQUEST_WINDOW_SECONDS }, store),
-    apps: createRateLimit({ name: 'app', events: appsPerMinute, seconds: 60 }, store),
-    failures: createRateLimit({ name: 'failure', events: failuresPerMinute, seconds: 60 }, store),
-    checkouts: createRateLimit({ name: 'checkout', events: checkouts, seconds: CHECKOUT_WINDOW_SECONDS }, store),
-    refusals: createRateLimit(
-      { name: 'refusal', events: refusalsPerTenMinutes, seconds: REFUSAL_WINDOW_SECONDS },
-      store,
+    apps: byAddress(createRateLimit({ name: 'app', events: appsPerMinute, seconds: 60 }, store)),
+    failures: byAddress(createRateLimit({ name: 'failure', events: failuresPerMinute, seconds: 60 }, store)),
+    checkouts: byAddress(
+      createRateLimit({ name: 'checkout', events: checkouts, seconds: CHECKOUT_WINDOW_SECONDS }, store),
     ),
+    refusals: byAddress(createRateLimit(refusals, store)),
     mails: createRateLimit({ name: 'mail', events: mailsPerHour, seconds: 3_600 }, store),
   }
+}
+
+function byAddress({ consume, wait }: RateLimit): RateLimit {
+  return { consume: (address) => consume(addressKey(address)), wait: (address) => wait(addressKey(address)) }
 }
 
 interface RateLimitWindow {

@@ -1,0 +1,18 @@
+import { expect, it } from 'vitest'
+import { addressKey } from './address-key.ts'
+
+it.each([
+  ['192.0.2.7', '192.0.2.7'],
+  ['::ffff:192.0.2.7', '192.0.2.7'],
+  ['::ffff:c000:207', '192.0.2.7'],
+  ['2001:db8:1:2::1', '2001:db8:1:2::/64'],
+  ['2001:DB8:1:2:ffff:ffff:ffff:ffff', '2001:db8:1:2::/64'],
+  ['2001:db8:1:3::1', '2001:db8:1:3::/64'],
+  ['fe80::1%eth0', 'fe80::/64'],
+  ['::1', '::/64'],
+  ['unknown', 'unknown'],
+  ['not:an:address', 'not:an:address'],
+  ['', ''],
+])('counts %j under %j', (address, key) => {
+  expect(addressKey(address)).toBe(key)
+})
