@@ -14,13 +14,13 @@ export async function buildOpenApi(): Promise<object> {
 }
 
 const lane = { one: unused, first: unused, all: unused }
-const limit = { consume: unused, wait: unused }
+const limit = { events: 0, consume: unused, wait: unused }
 const textSeal = { seal: unused, open: unused }
 
 const documentDeps: PaymentsDeps = {
   lanes: { read: lane, write: lane },
   limits: { requests: limit, apps: limit, failures: limit, checkouts: limit, refusals: limit, mails: limit },
-  cardTesting: { judge: unused, count: unused },
+  cardTesting: { watch: unused },
   seals: { tokens: textSeal, hints: textSeal, frames: textSeal },
   ...{ requireTls: false, vaultHost: undefined, posUrl: '', posHost: undefined },
   repeats: { run: unused },

@@ -136,3 +136,24 @@ it('429: an address whose cards were refused too often; test merchants are not c
   expect(await pay(await refusedTest())).toBe(400)
   expect((await walk(secure('198.51.100.8'), await order())).status).toBe(201)
 })
+
+it('429: cards that are tried all at once; one order sent as often is answered alike', async () => {
+  north.answers.authorize = async () => ({ verdict: 'declined', statusCode: 'PAYMENT_CARD_DISABLED' })
+  const tester = secure('198.51.100.9')
+  const orders = await Promise.all(Array.from({ length: 30 }, () => order()))
+  const codes = (await Promise.all(orders.map((each) => walk(tester, each)))).map(({ body }) => body.code)
+  // At the limit of three, two more may have been under way when the third was refused.
+  const { length: asked } = north.asked.authorizations
+  expect(asked).toBeGreaterThanOrEqual(3)
+  expect(asked).toBeLessThanOrEqual(5)
+  expect(codes.toSorted()).toEqual([
+    ...Array.from({ length: asked }, () => 'PAYMENT_CARD_DISABLED'),
+    ...Array.from({ length: 30 - asked }, () => 'RATE_LIMITED'),
+  ])
+  Object.assign(north.answers, createStubAcquirer().answers)
+  const [honest, paid] = [secure('198.51.100.10'), await order()]
+  const { hints } = await walk(honest, paid, { until: 'card-lookup' })
+  const answers = await Promise.all(Array.from({ length: 30 }, () => honest.send('/payments', { ...paid, hints })))
+  expect(new Set(answers.map(({ status, body }) => `${status} ${body.transactionId}`)).size).toBe(1)
+  expect(answers[0]?.status).toBe(201)
+})

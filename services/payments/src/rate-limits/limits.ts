@@ -3,6 +3,8 @@ import type { LimiterStore } from '@trestle/service/limiter-store.ts'
 
 /** Counts events of one kind by key. */
 export interface RateLimit {
+  /** How many a window has; endless when the limit is off. */
+  readonly events: number
   /** Counts one event. Resolves to undefined while the key is within its limit, else to whole seconds to wait, at least 1. */
   consume(key: string): Promise<number | undefined>
   /** Counts nothing. Resolves to undefined while an event is left, else to whole seconds to wait, at least 1. */
@@ -58,8 +60,8 @@ export function createRateLimits(config: RateLimitConfig, store: LimiterStore): 
   }
 }
 
-function byAddress({ consume, wait }: RateLimit): RateLimit {
-  return { consume: (address) => consume(addressKey(address)), wait: (address) => wait(addressKey(address)) }
+function byAddress({ events, consume, wait }: RateLimit): RateLimit {
+  return { events, consume: (address) => consume(addressKey(address)), wait: (address) => wait(addressKey(address)) }
 }
 
 interface RateLimitWindow {
@@ -71,9 +73,10 @@ interface RateLimitWindow {
 }
 
 function createRateLimit({ name, events, seconds }: RateLimitWindow, store: LimiterStore): RateLimit {
-  if (events === 0) return { consume: async () => undefined, wait: async () => undefined }
+  if (events === 0) return { events: Infinity, consume: async () => undefined, wait: async () => undefined }
   const limiter = store(name, { points: events, durationSeconds: seconds })
   return {
+    events,
     consume: async (key) => toSeconds(await limiter.consume(key)),
     wait: async (key) => toSeconds(await limiter.waitMs(key)),
   }

@@ -27,11 +27,10 @@ export async function pay(deps: PayDeps, request: OrderRequest): Promise<Payment
   const refusal = problemOf(opened)
   const next = refusal === undefined ? nextOf(opened.session, opened.done) : { refusal }
   if ('step' in next) return offer(deps, opened, next.step)
-  if (!opened.payee.test) await deps.cardTesting.judge(request.address)
   const decision = 'status' in next ? decide(opened, next.status) : next
-  const end = await authorizePayment(deps, { opened, repeat: request.repeat, decision })
+  const authorize = () => authorizePayment(deps, { opened, repeat: request.repeat, decision })
+  const end = await (opened.payee.test ? authorize() : deps.cardTesting.watch(request.address, authorize))
   if (!end) return offer(deps, { ...opened, session: undefined }, 'card-lookup')
-  if ('statusCode' in end && !opened.payee.test) await deps.cardTesting.count(request.address)
   return answer({ end, network: opened.network, replayed: false })
 }
 
