@@ -59,6 +59,11 @@ describe('loadPaymentsConfig', () => {
     })
   })
 
+  it('takes a base URL with a slash at its end for the one without', () => {
+    const { baseUrl, checkout } = loadPaymentsConfig({ ...complete, PAYMENTS_BASE_URL: 'https://pay.example/' })
+    expect([baseUrl, checkout.posUrl]).toEqual(['https://pay.example', 'https://pay.example/pos'])
+  })
+
   it('reads acquirers with their secrets apart, and a delay that holds for test merchants too', () => {
     const read = loadPaymentsConfig({
       ...complete,

@@ -34,7 +34,8 @@ const BASIS_POINTS_MAX = 10_000
 export const settings = {
   PORT: port().default(8082),
   HOST: text().default('127.0.0.1'),
-  BASE_URL: url(),
+  // Paths are put behind it.
+  BASE_URL: url().transform((value) => value.replace(/\/+$/, '')),
   DATABASE_URL: databaseUrl(),
   MIGRATION_DATABASE_URL: databaseUrl().optional(),
   DB_ROLE: text()

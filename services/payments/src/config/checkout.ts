@@ -21,7 +21,7 @@ export function toCheckoutConfig({
   return {
     checkout: {
       /** The page of payment links, as customers reach it. */
-      posUrl: POS_URL ?? `${BASE_URL.replace(/\/$/, '')}/pos`,
+      posUrl: POS_URL ?? `${BASE_URL}/pos`,
       /** A host whose root is that page too. */
       posHost: POS_URL === undefined ? undefined : new URL(POS_URL).hostname,
       /** The host whose root is the vault. */

@@ -38,7 +38,7 @@ async function sendInvitation(
     logger.warn('an address has had too many invitations: a mail was not sent')
     return 'dropped'
   }
-  const link = `${baseUrl.replace(/\/$/, '')}/invitations/${token}`
+  const link = `${baseUrl}/invitations/${token}`
   await mailer.send({ to: invitation.email, ...invitationMail(invitation, link) })
   return 'done'
 }
