@@ -38,16 +38,13 @@ const Unplanned = z
     error: 'must be true for merchant or customer',
   })
 
-/**
- * Where a customer is led back to, as a browser spells it: it becomes a header, which has no other characters. Its host stands
- * in a policy too, where `;` and `,` would begin something new.
- */
+/** Where a customer is led back to, as a browser spells it: it becomes a header, which has no other characters. */
 const returnUrl = () =>
   text()
     .max(RETURN_URL_LENGTH_MAX)
     .transform((value, context) => {
       const url = isHttpUrl(value) ? URL.parse(value) : null
-      if (url && url.username === '' && url.password === '' && !/[;,]/.test(url.host)) return url.href
+      if (url && url.username === '' && url.password === '') return url.href
       context.addIssue({ code: 'custom', message: 'must be an http or https URL without credentials' })
       return z.NEVER
     })

@@ -114,7 +114,7 @@ describe('GET /acs/challenge', () => {
   ])('303: leads back to the shop after %s, where the order ends with %i', async (decision, status) => {
     const { order, hints, state } = await open('redirect')
     const page = await get(state)
-    expect(page.headers['content-security-policy']).toBe(policy(' https://shop.example:8443'))
+    expect(page.headers['content-security-policy']).toBe(policy(' https: http:'))
     expect(page.body).toContain('Approve the payment?')
     expect((await browser.send('/payments', { ...order, hints })).body.challenges).toHaveLength(3)
     const back = await post({ state, decision })
@@ -131,7 +131,7 @@ describe('GET /acs/challenge', () => {
     const { state } = await open('redirect', {}, given)
     const back = await post({ state, decision: 'approve' })
     expect([back.statusCode, back.headers.location]).toEqual([303, location])
-    expect(back.headers['content-security-policy']).toBe(policy(` ${new URL(location).origin}`))
+    expect(back.headers['content-security-policy']).toBe(policy(' https: http:'))
   })
 
   it('200: shows a way back when it is too late', async () => {
