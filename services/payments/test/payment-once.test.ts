@@ -92,6 +92,24 @@ describe('an order after its last challenge', () => {
     expect(await count('transactions')).toBe(1)
   })
 
+  it('answers alike after its plan has begun, and its merchant may charge no more', async () => {
+    const begins = { amount: { currency: 'EUR', exponent: 2, value: 900 }, scheduled: '2066-08-01T00:00:00Z' }
+    const given = await ready({ plan: [begins] })
+    const paid = await browser.send('/payments', given)
+    expect(paid.status).toBe(201)
+    const { id } = merchant
+    const years = 45n * 365n * 86_400n
+    await db().updateTable('merchant_balances').set({ clock_offset: years }).where('merchant_id', '=', id).execute()
+    expect((await browser.send('/payments', given)).body).toEqual(paid.body)
+    await db()
+      .updateTable('merchants')
+      .set({ claim: sql`claim || '{"canChargeCard":false}'` })
+      .where('id', '=', id)
+      .execute()
+    expect((await browser.send('/payments', given)).body).toEqual(paid.body)
+    expect((await browser.send('/payments', { ...given, test: undefined })).body.code).toBe('TEST_MODE_MIXED')
+  })
+
   it('is refused once, and its card may be tried again from the beginning', async () => {
     const given = await ready({ test: { card: { limit: { currency: 'EUR', exponent: 2, value: 999 } } } })
     const answers = await Promise.all(Array.from({ length: 50 }, () => browser.send('/payments', given)))

@@ -12,8 +12,9 @@ export interface Authentication {
 }
 
 /**
- * What comes next: a step, or what the bank says in the end. An order without a session begins with the lookup. Fingerprints are offered once, and passed over if they were not
- * taken. A challenge is offered until it is decided and the client has its hint, or too late.
+ * What comes next: a step, or what the bank says in the end. An order without a session begins with the lookup. Fingerprints
+ * are offered once, and passed over if they were not taken. A challenge is offered until it is decided and the client has its
+ * hint, or too late.
  * @see contract 15.3; README.md of this folder
  */
 export function nextOf(

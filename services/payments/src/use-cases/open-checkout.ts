@@ -71,8 +71,8 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const INSECURE = 21
 
 /**
- * Judges an order up to its tokens, in the contract's order, with one statement. What it has come to before is told before its
- * tokens are judged: they are spent by then. @see contract 15.2 @throws 400
+ * Judges an order up to its tokens, in the contract's order, with one statement. What it has come to before is told whatever
+ * has changed since: its tokens are spent by then, and its merchant or its dates may have changed. @see contract 15.2 @throws 400
  */
 export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): Promise<OpenOrder | EndedOrder> {
   const { order, repeat } = request
@@ -92,12 +92,13 @@ export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): P
     : undefined
   if (!checkout) throw integrationKeyUnknown()
   request.onMerchant?.(checkout.payee.id)
-  judge(deps, request, checkout)
   const { payee, session, repeated, spent, instrumentId } = checkout
+  judgeRequest(deps, request, payee)
   if (repeated === 'mismatch') throw requestInvalid({ message: 'Idempotency-Key was used with another body' })
   const network = schemeOf('token' in number ? number.token.value : '', payee)
   const end = repeated ?? session?.end
   if (end) return { end, network, replayed: repeated !== undefined }
+  judgeOrder(deps, order, checkout)
   const use = { now: deps.now(), spent }
   const tokens = { number: takeToken(number, 'card.number', use), code: takeToken(code, 'card.code', use) }
   const changes = payee.test ? scenarioOfPayment(tokens.number.value, order.test ?? {}) : {}
@@ -109,23 +110,21 @@ export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): P
   }
 }
 
-/** Merchant, mode and amounts. */
-function judge(
-  { acquirers, requireTls }: CheckoutDeps,
-  { order, isSecure }: OrderRequest,
-  { payee, hasRate }: Checkout,
-): void {
-  if (payee.test !== (order.test !== undefined)) {
-    throw testModeMixed({
-      message: payee.test ? 'test is required for a test merchant' : 'test is not for a live merchant',
-    })
+/** What an order is, and how it came: the same each time that it is sent. */
+function judgeRequest({ requireTls }: CheckoutDeps, { order, isSecure }: OrderRequest, { test }: Payee): void {
+  if (test !== (order.test !== undefined)) {
+    throw testModeMixed({ message: test ? 'test is required for a test merchant' : 'test is not for a live merchant' })
   }
-  const hasAcquirer = payee.test || acquirers.names.includes(payee.acquirer ?? '')
-  if (!payee.canChargeCard || !hasAcquirer) throw integrationDisabled()
-  if (requireTls && !payee.test && !isSecure) {
+  if (requireTls && !test && !isSecure) {
     const error = processingError(INSECURE)
     throw requestInvalid({ message: error.message, details: { error } })
   }
+}
+
+/** What may have changed since the order was first sent: the merchant's permission, dates, rates. */
+function judgeOrder({ acquirers }: CheckoutDeps, order: Order, { payee, hasRate }: Checkout): void {
+  const hasAcquirer = payee.test || acquirers.names.includes(payee.acquirer ?? '')
+  if (!payee.canChargeCard || !hasAcquirer) throw integrationDisabled()
   const problem = orderProblem(order, payee.now) ?? (hasRate ? undefined : 'amount.currency has no exchange rate')
   if (problem !== undefined) throw requestInvalid({ message: problem })
 }
