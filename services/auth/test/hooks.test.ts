@@ -142,6 +142,17 @@ describe('MFA_VERIFICATION_ATTEMPT', () => {
     expect(answer.json()).toEqual({ code: 403, error_code: 'mfa_verification_rejected', msg: 'Too often' })
     expect((await refresh(raised.refreshToken)).json().error_code).toBe('refresh_token_not_found')
   })
+
+  it('422: a wrong answer counts, whatever the hook says: after twenty the right one is wrong', async () => {
+    const { headers } = await createSignedIn(test)
+    const app = await enrollApp(test, headers)
+    const answer = (code: string) => answerChallenge(test, headers, { factorId: app.factorId, code })
+    answers(refuse('MFA_VERIFICATION_ATTEMPT'))
+    for (let guess = 0; guess < 20; guess += 1) expect((await answer('x')).json()).toEqual(whatHookSays)
+    answers({})
+    expect((await answer(app.code())).json().error_code).toBe('mfa_verification_failed')
+    expect(stub.callsOf('MFA_VERIFICATION_ATTEMPT').at(-1)?.payload).toMatchObject({ valid: false })
+  })
 })
 
 describe('BEFORE_USER_CREATED', () => {

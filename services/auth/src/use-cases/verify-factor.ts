@@ -64,14 +64,18 @@ export async function verifyFactor(deps: AuthDeps, input: VerifyFactor): Promise
   const attempt = { identifier: user.id, address: input.address }
   const left = await claimChallengeGuess(deps.db, asked.challenge.id, deps.config.security.codeAttemptsMax)
   if (left === undefined) throw challengeNotFound()
-  const blocked = await isBlocked(deps, attempt)
   const proof = await proveFactor(deps, asked, input.answer)
+  // Asked after the comparison: of many guesses that come at once, the later ones meet the failures of the first. And a
+  // failure counts before the hook hears of it, whatever that says and however long it takes.
+  const blocked = await isBlocked(deps, attempt)
   const isRight = proof !== undefined && !blocked
+  if (!isRight) await recordFailure(deps, attempt)
   await judgeFactorAttempt(deps, user.id, { factor: asked.factor, isRight })
-  const session =
-    isRight && (await deps.db.transaction().execute((trx) => accept(trx, deps, input, { ...asked, proof })))
-  if (session) return session
-  await recordFailure(deps, attempt)
+  if (isRight) {
+    const session = await deps.db.transaction().execute((trx) => accept(trx, deps, input, { ...asked, proof }))
+    if (session) return session
+    await recordFailure(deps, attempt)
+  }
   if (left === 0) await deleteChallenge(deps.db, asked.challenge.id)
   throw refuseProof(asked.factor)
 }

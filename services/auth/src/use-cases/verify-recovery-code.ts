@@ -42,11 +42,14 @@ export async function verifyRecoveryCode(deps: AuthDeps, input: VerifyRecoveryCo
   if (waitMs !== undefined) throw recoveryCodesLocked({ headers: { 'retry-after': String(retryAfterSeconds(waitMs)) } })
   const attempt = { identifier: user.id, address: input.address }
   const hash = hashRecoveryCode(serverKeys.hmac, factor.id, normaliseRecoveryCode(input.code))
-  const isRight = !(await isBlocked(deps, attempt)) && (await hasRecoveryCode(db, { factorId: factor.id, hash }))
+  const isRight = (await hasRecoveryCode(db, { factorId: factor.id, hash })) && !(await isBlocked(deps, attempt))
+  if (!isRight) await recordFailure(deps, attempt)
   await judgeFactorAttempt(deps, user.id, { factor, isRight })
-  const session = isRight ? await promote(deps, input, { factorId: factor.id, hash }) : undefined
-  if (session) return session
-  await recordFailure(deps, attempt)
+  if (isRight) {
+    const session = await promote(deps, input, { factorId: factor.id, hash })
+    if (session) return session
+    await recordFailure(deps, attempt)
+  }
   throw recoveryCodeWrong()
 }
 
