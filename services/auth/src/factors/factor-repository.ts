@@ -1,4 +1,12 @@
-import { type Insertable, type Kysely, type Selectable, sql, type Transaction, type Updateable } from 'kysely'
+import {
+  type Insertable,
+  type Kysely,
+  type RawBuilder,
+  type Selectable,
+  sql,
+  type Transaction,
+  type Updateable,
+} from 'kysely'
 import type { AuthDatabase, MfaFactorsTable } from '../database.ts'
 import type { StoredCredential } from '../webauthn/credential.ts'
 import { FACTOR_METHODS, type Factor } from './factor.ts'
@@ -76,7 +84,8 @@ interface AcceptedFactor {
 /**
  * Accepts the proof of a factor, which is a verified one from then on.
  * @param accepted `step`, of a code by time, is taken once: one that is not above the last that was taken is refused, of many
- *   that come at once all but one. A `credential` takes the place of none but itself
+ *   that come at once all but one. A `credential` takes the place of none but itself, with a counter below its own (0 where
+ *   its authenticator does not count)
  */
 export async function acceptFactor(trx: Database, { id, step, credential, now }: AcceptedFactor): Promise<boolean> {
   const { numUpdatedRows } = await trx
@@ -89,11 +98,16 @@ export async function acceptFactor(trx: Database, { id, step, credential, now }:
     })
     .where('id', '=', id)
     .$if(step !== undefined, (query) => query.where(sql<boolean>`coalesce(last_used_step < ${step}, true)`))
-    .$if(credential !== undefined, (query) =>
-      query.where(sql<boolean>`coalesce(web_authn_credential ->> 'id' = ${credential?.id}, true)`),
-    )
+    .where(credential ? succeeds(credential) : sql<boolean>`true`)
     .executeTakeFirst()
   return numUpdatedRows > 0n
+}
+
+/** Whether a credential may be stored where there is none yet, or where it is itself, as it was before this use. */
+function succeeds({ id, counter }: StoredCredential): RawBuilder<boolean> {
+  const stored = sql`(web_authn_credential ->> 'counter')::bigint`
+  const rises = counter === 0 ? sql`${stored} = 0` : sql`${stored} < ${counter}`
+  return sql`coalesce(web_authn_credential ->> 'id' = ${id} AND ${rises}, true)`
 }
 
 /** Locks a factor of a user until the transaction ends. */

@@ -79,7 +79,10 @@ export async function deletePasskey(trx: Database, { userId, passkeyId }: OwnPas
   return numDeletedRows > 0n
 }
 
-/** Notes that a passkey was used. False when it has been deleted meanwhile. */
+/**
+ * Notes that a passkey was used. False when it has been deleted meanwhile, and when its counter has come as far meanwhile:
+ * of answers at once with one counter, all but one are of a copy. Authenticators that do not count say 0.
+ */
 export async function touchPasskey(
   trx: Database,
   { id, counter, now }: { readonly id: string; readonly counter: number; readonly now: Date },
@@ -88,6 +91,7 @@ export async function touchPasskey(
     .updateTable('webauthn_credentials')
     .set({ sign_count: BigInt(counter), last_used_at: now, updated_at: now })
     .where('id', '=', id)
+    .where('sign_count', counter === 0 ? '=' : '<', BigInt(counter))
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }

@@ -199,6 +199,17 @@ describe('POST /passkeys/authentication', () => {
     expect((await signInBy(key)).json().error_code).toBe(REFUSED[1])
   })
 
+  it('400: of many answers at once with one counter, one is let in: the others are of a copy', async () => {
+    const { key } = await createWithPasskey()
+    const signIns = await Promise.all(Array.from({ length: 10 }, () => signInBy(key, { counter: 7 })))
+    expect(signIns.map(({ statusCode }) => statusCode).sort()).toEqual([200, ...Array(9).fill(400)])
+  })
+
+  it('200: an authenticator that does not count', async () => {
+    const { key } = await createWithPasskey()
+    for (const counter of [0, 0]) expect((await signInBy(key, { counter })).statusCode).toBe(200)
+  })
+
   it('400: a challenge is answered once, in time, and not with that of a registration', async () => {
     const { key, headers } = await createWithPasskey()
     const { challenge_id, options } = (await test.post(SIGN_IN, {})).json()

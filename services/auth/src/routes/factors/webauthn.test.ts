@@ -155,6 +155,25 @@ describe('a WebAuthn factor', () => {
     expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, ...Array(9).fill(422)])
   })
 
+  it('422: of many answers at once with one counter, one is let in: the others are of a copy', async () => {
+    const { key, factorId, raised } = await createWithKey()
+    const asked = await Promise.all(Array.from({ length: 10 }, () => ask(factorId, raised)))
+    const answers = await Promise.all(
+      asked.map(({ challenge_id, options }) => {
+        const webauthn = { type: 'request', credential_response: key.get(options, { counter: 7 }) }
+        return verify(factorId, { challenge_id, webauthn }, raised)
+      }),
+    )
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, ...Array(9).fill(422)])
+  })
+
+  it('200: an authenticator that does not count', async () => {
+    const { key, factorId, raised } = await createWithKey()
+    const { challenge_id, options } = await ask(factorId, raised)
+    const webauthn = { type: 'request', credential_response: key.get(options, { counter: 0 }) }
+    expect((await verify(factorId, { challenge_id, webauthn }, raised)).statusCode).toBe(200)
+  })
+
   it('200 and 422: of two new credentials for one factor at once, one is kept', async () => {
     const { headers } = await createSignedIn(test)
     const factorId = await enroll(headers)
