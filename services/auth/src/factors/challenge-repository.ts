@@ -81,6 +81,7 @@ export async function consumeChallenge(trx: Database, id: string, now: Date): Pr
   return numUpdatedRows > 0n
 }
 
+/** Removes a challenge that nobody can answer any more; one that was answered is kept, to say so. */
 export async function deleteChallenge(db: Database, id: string): Promise<void> {
-  await db.deleteFrom('mfa_challenges').where('id', '=', id).execute()
+  await db.deleteFrom('mfa_challenges').where('id', '=', id).where('verified_at', 'is', null).execute()
 }

@@ -116,8 +116,9 @@ async function accept(
   if (!current) throw factorNotFound()
   const isFirst = current.status === 'unverified'
   if (isFirst) requireActivation(deps, owner, factors)
-  if (!(await consumeChallenge(trx, challenge.id, now))) throw challengeMismatch()
+  // In this order: a code that was taken before leaves the challenge open for the next one.
   if (!(await acceptFactor(trx, { id: factor.id, now, ...proof }))) return undefined
+  if (!(await consumeChallenge(trx, challenge.id, now))) throw challengeMismatch()
   const { factorType } = factor
   await deleteUnverifiedFactors(trx, { userId: user.id, factorType })
   const method = FACTOR_METHODS[factorType]

@@ -173,6 +173,15 @@ describe('POST /factors/{factor_id}/verify', () => {
     expect((await answer(app.code(1))).statusCode).toBe(200)
   })
 
+  it('200: the challenge of a code that was taken before is open for the next code', async () => {
+    const { app, headers, ask } = await createWithApp()
+    const code = app.code()
+    expect((await answerChallenge(test, headers, { factorId: app.factorId, code })).statusCode).toBe(200)
+    const challenge_id = await ask()
+    await expectFailure(app.factorId, { challenge_id, code }, headers, WRONG)
+    expect((await verify(app.factorId, { challenge_id, code: app.code(1) }, headers)).statusCode).toBe(200)
+  })
+
   it('200 and 422: of fifty that send one code at once, one is let in', async () => {
     const { app, headers, ask } = await createWithApp()
     const challenges = await Promise.all(Array.from({ length: 50 }, () => ask()))
