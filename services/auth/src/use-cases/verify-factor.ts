@@ -38,6 +38,7 @@ import type { SessionOrigin } from '../sessions/session-repository.ts'
 import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
 import { findCaller, lockCaller } from './find-caller.ts'
 import { judgeFactorAttempt } from './judge-attempt.ts'
+import { requireLiveSession } from './require-live-session.ts'
 
 export interface VerifyFactor extends SessionOrigin {
   readonly caller: Caller
@@ -59,7 +60,8 @@ interface Asked {
  * one transaction uses the challenge up, accepts the factor and promotes the session, or does nothing.
  */
 export async function verifyFactor(deps: AuthDeps, input: VerifyFactor): Promise<IssuedSession> {
-  const { user } = requireFactorOwner(await findCaller(deps, input.caller))
+  const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))
+  await requireLiveSession(deps, { sessionId: own.id, userId: user.id })
   const asked = await findAsked(deps, user.id, input)
   const attempt = { identifier: user.id, address: input.address }
   const left = await claimChallengeGuess(deps.db, asked.challenge.id, deps.config.security.codeAttemptsMax)

@@ -19,6 +19,7 @@ import type { SessionOrigin } from '../sessions/session-repository.ts'
 import { requireFactorOwner } from './factor-owner.ts'
 import { findCaller, lockCaller } from './find-caller.ts'
 import { judgeFactorAttempt } from './judge-attempt.ts'
+import { requireLiveSession } from './require-live-session.ts'
 
 export interface VerifyRecoveryCode extends SessionOrigin {
   readonly caller: Caller
@@ -35,7 +36,8 @@ export interface VerifyRecoveryCode extends SessionOrigin {
 export async function verifyRecoveryCode(deps: AuthDeps, input: VerifyRecoveryCode): Promise<IssuedSession> {
   const { db, config, now, serverKeys } = deps
   if (!config.mfa.recoveryCodes.verifyEnabled) throw recoveryVerifyDisabled()
-  const { user } = requireFactorOwner(await findCaller(deps, input.caller))
+  const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))
+  await requireLiveSession(deps, { sessionId: own.id, userId: user.id })
   const factor = await findRecoveryFactor(db, user.id)
   if (!factor) throw factorNotFound()
   const waitMs = await claimRecoveryGuess(db, factor.id, now())

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   type AuthenticatorApp,
@@ -17,6 +18,8 @@ beforeAll(async () => {
   test = await openMailApp({
     AUTH_DB_NAMESPACE: 'app',
     AUTH_MAILER_NOTIFICATIONS_MFA_FACTOR_ENROLLED_ENABLED: 'true',
+    AUTH_SESSIONS_TIMEBOX: '24h',
+    AUTH_SESSIONS_INACTIVITY_TIMEOUT: '1h',
   })
 })
 afterAll(() => test.close())
@@ -128,6 +131,21 @@ describe('POST /factors/{factor_id}/verify', () => {
     const answer = await answerChallenge(test, headers, { factorId: app.factorId, code: app.code() })
     expect([answer.statusCode, answer.json().error_code]).toEqual([403, 'session_not_found'])
     expect((await test.app.inject({ url: '/user', headers })).json().factors).toMatchObject([{ status: 'unverified' }])
+  })
+
+  it.each([
+    ['began too long ago', 'created_at', '25 hours'],
+    ['was idle for too long', 'refreshed_at', '2 hours'],
+  ] as const)('403: a session that %s gets no other token', async (_, column, age) => {
+    const { app, headers, sessionId, ask } = await createWithApp()
+    const challenge_id = await ask()
+    const at = sql<Date>`now() - ${age}::interval`
+    await test.deps.db.updateTable('sessions').set(column, at).where('id', '=', sessionId).execute()
+    await expectFailure(app.factorId, { challenge_id, code: app.code() }, headers, [
+      403,
+      'session_not_found',
+      'Session from session_id claim in JWT does not exist',
+    ])
   })
 
   it('422: a wrong code leaves the challenge as it is, ten remove it', async () => {
