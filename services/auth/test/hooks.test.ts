@@ -86,6 +86,27 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
   })
 })
 
+describe('CUSTOM_ACCESS_TOKEN, for a second factor', () => {
+  it('uses up no code and no refresh token while the hook is away', async () => {
+    const person = await createSignedIn(test)
+    const { app, headers } = await addApp(test, person.headers)
+    const codes = (await test.post('/factors/recovery-codes', {}, headers)).json().codes
+    const later = await signIn(test, person)
+    const show = () => answerChallenge(test, later.headers, { factorId: app.factorId, code: app.code(1) })
+    const recover = () => test.post('/factors/recovery-codes/verify', { code: codes[0] }, later.headers)
+    answers(refuse('CUSTOM_ACCESS_TOKEN'))
+    expect((await show()).json()).toEqual(whatHookSays)
+    expect((await recover()).json()).toEqual(whatHookSays)
+    answers({})
+    expect((await refresh(later.refreshToken)).statusCode).toBe(200)
+    expect((await show()).statusCode).toBe(200)
+    expect(claimsOf((await recover()).json().access_token)).toMatchObject({
+      aal: 'aal2',
+      amr: [{ method: 'mfa/recovery_code' }, { method: 'totp' }, { method: 'password' }],
+    })
+  })
+})
+
 describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
   it('hears of right and wrong passwords of known users alone', async () => {
     const { user, email, password } = await createSignedUp(test.deps)

@@ -17,7 +17,7 @@ import {
   type SessionOrigin,
 } from '../sessions/session-repository.ts'
 import { makeClaims, type SessionClaims, type SessionView, signSessionView } from '../sessions/session-view.ts'
-import { findSessionOfToken } from '../sessions/token-session-repository.ts'
+import { findSessionOfToken } from '../sessions/stored-session-repository.ts'
 
 export interface RefreshTokenGrant extends SessionOrigin {
   readonly refreshToken: string | undefined

@@ -35,9 +35,11 @@ import type { Caller } from '../sessions/caller.ts'
 import { promoteSession } from '../sessions/promote-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import type { SessionOrigin } from '../sessions/session-repository.ts'
+import { type SessionView, signSessionView } from '../sessions/session-view.ts'
 import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
 import { findCaller, lockCaller } from './find-caller.ts'
 import { judgeFactorAttempt } from './judge-attempt.ts'
+import { prepareRaisedClaims } from './prepare-raised-claims.ts'
 import { requireLiveSession } from './require-live-session.ts'
 
 export interface VerifyFactor extends SessionOrigin {
@@ -59,7 +61,7 @@ interface Asked {
  * Takes the answer to a challenge and raises the session to aal2 (contract 6.4). The answer is compared without a lock; then
  * one transaction uses the challenge up, accepts the factor and promotes the session, or does nothing.
  */
-export async function verifyFactor(deps: AuthDeps, input: VerifyFactor): Promise<IssuedSession> {
+export async function verifyFactor(deps: AuthDeps, input: VerifyFactor): Promise<SessionView> {
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))
   await requireLiveSession(deps, { sessionId: own.id, userId: user.id })
   const asked = await findAsked(deps, user.id, input)
@@ -74,8 +76,12 @@ export async function verifyFactor(deps: AuthDeps, input: VerifyFactor): Promise
   if (!isRight) await recordFailure(deps, attempt)
   await judgeFactorAttempt(deps, user.id, { factor: asked.factor, isRight })
   if (isRight) {
+    const claims = await prepareRaisedClaims(deps, {
+      sessionId: own.id,
+      method: FACTOR_METHODS[asked.factor.factorType],
+    })
     const session = await deps.db.transaction().execute((trx) => accept(trx, deps, input, { ...asked, proof }))
-    if (session) return session
+    if (session) return signSessionView(deps, session, claims)
     await recordFailure(deps, attempt)
   }
   if (left === 0) await deleteChallenge(deps.db, asked.challenge.id)

@@ -16,9 +16,11 @@ import type { Caller } from '../sessions/caller.ts'
 import { promoteSession } from '../sessions/promote-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import type { SessionOrigin } from '../sessions/session-repository.ts'
+import { type SessionView, signSessionView } from '../sessions/session-view.ts'
 import { requireFactorOwner } from './factor-owner.ts'
 import { findCaller, lockCaller } from './find-caller.ts'
 import { judgeFactorAttempt } from './judge-attempt.ts'
+import { prepareRaisedClaims } from './prepare-raised-claims.ts'
 import { requireLiveSession } from './require-live-session.ts'
 
 export interface VerifyRecoveryCode extends SessionOrigin {
@@ -33,7 +35,7 @@ export interface VerifyRecoveryCode extends SessionOrigin {
  * Raises a session to aal2 by a recovery code, which is used up (contract 4.10).
  * @throws recoveryVerifyDisabled, factorNotFound, recoveryCodesLocked, recoveryCodeWrong
  */
-export async function verifyRecoveryCode(deps: AuthDeps, input: VerifyRecoveryCode): Promise<IssuedSession> {
+export async function verifyRecoveryCode(deps: AuthDeps, input: VerifyRecoveryCode): Promise<SessionView> {
   const { db, config, now, serverKeys } = deps
   if (!config.mfa.recoveryCodes.verifyEnabled) throw recoveryVerifyDisabled()
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))
@@ -48,8 +50,9 @@ export async function verifyRecoveryCode(deps: AuthDeps, input: VerifyRecoveryCo
   if (!isRight) await recordFailure(deps, attempt)
   await judgeFactorAttempt(deps, user.id, { factor, isRight })
   if (isRight) {
+    const claims = await prepareRaisedClaims(deps, { sessionId: own.id, method: FACTOR_METHODS.recovery_code })
     const session = await promote(deps, input, { factorId: factor.id, hash })
-    if (session) return session
+    if (session) return signSessionView(deps, session, claims)
     await recordFailure(deps, attempt)
   }
   throw recoveryCodeWrong()

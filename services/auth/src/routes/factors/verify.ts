@@ -7,7 +7,7 @@ import type { FactorAnswer } from '../../factors/proof.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
 import { noStore } from '../../plugins/headers.ts'
 import { readSessionOrigin } from '../../plugins/session-origin.ts'
-import { sessionViewSchema, signSessionView } from '../../sessions/session-view.ts'
+import { sessionViewSchema } from '../../sessions/session-view.ts'
 import { verifyFactor } from '../../use-cases/verify-factor.ts'
 import { parseId, requireId } from '../../users/require-id.ts'
 import { assertionSchema, registrationSchema } from '../../webauthn/credential.ts'
@@ -47,7 +47,7 @@ export const verifyFactorRoutes: FastifyPluginAsyncZod = async (app) => {
       const challengeId = parseId(body.challenge_id ?? '')
       if (challengeId === undefined) throw challengeNotFound()
       const origin = { ...readSessionOrigin(request), address: clientAddress.trusted }
-      return signSessionView(deps, await verifyFactor(deps, { caller, factorId, challengeId, answer, ...origin }))
+      return verifyFactor(deps, { caller, factorId, challengeId, answer, ...origin })
     },
   )
 }

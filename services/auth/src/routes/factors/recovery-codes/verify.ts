@@ -4,7 +4,7 @@ import { errorSchema } from '../../../error-envelope.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { readSessionOrigin } from '../../../plugins/session-origin.ts'
-import { sessionViewSchema, signSessionView } from '../../../sessions/session-view.ts'
+import { sessionViewSchema } from '../../../sessions/session-view.ts'
 import { verifyRecoveryCode } from '../../../use-cases/verify-recovery-code.ts'
 
 const VerifyBody = z.object({ code: z.string().optional() })
@@ -28,7 +28,7 @@ export const verifyRecoveryCodeRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request) => {
       const { caller, clientAddress, body } = request
       const origin = { ...readSessionOrigin(request), address: clientAddress.trusted }
-      return signSessionView(deps, await verifyRecoveryCode(deps, { caller, code: body.code ?? '', ...origin }))
+      return verifyRecoveryCode(deps, { caller, code: body.code ?? '', ...origin })
     },
   )
 }
