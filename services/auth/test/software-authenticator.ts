@@ -18,6 +18,8 @@ export interface Misbehaviour {
   /** The signature counter that it claims. */
   readonly counter?: number
   readonly userPresent?: boolean
+  /** How long the id of a new credential is. */
+  readonly idBytes?: number
   readonly attestation?: { readonly fmt: string; readonly statement: Buffer }
 }
 
@@ -47,7 +49,7 @@ export function createAuthenticator(origin = 'https://app.example.com') {
     /** `navigator.credentials.create` */
     create: (options: AskedOptions, wrong: Misbehaviour = {}) => {
       if (options.excludeCredentials?.some(({ id }) => find(id))) throw new Error('it has one of these already')
-      const { credential, attested } = makeCredential(options)
+      const { credential, attested } = makeCredential(options, wrong)
       credentials.push(credential)
       const { fmt, statement } = wrong.attestation ?? { fmt: 'none', statement: map([]) }
       const attestationObject = map([
@@ -79,10 +81,13 @@ export function createAuthenticator(origin = 'https://app.example.com') {
   }
 }
 
-function makeCredential(options: AskedOptions): { readonly credential: Credential; readonly attested: Buffer } {
+function makeCredential(
+  options: AskedOptions,
+  { idBytes = 32 }: Misbehaviour,
+): { readonly credential: Credential; readonly attested: Buffer } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const { x = '', y = '' } = publicKey.export({ format: 'jwk' })
-  const id = randomBytes(32)
+  const id = randomBytes(idBytes)
   const key = map([
     [int(1), int(2)],
     [int(3), int(-7)],

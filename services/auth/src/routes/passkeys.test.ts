@@ -112,6 +112,15 @@ describe('POST /passkeys/registration', () => {
     expect(answer.json()).toEqual({ code: 400, error_code: REFUSED[1], msg: REFUSED[2] })
   })
 
+  it('200 and 400: the longest id that a credential may have, and longer ones', async () => {
+    const { headers } = await createSignedIn(test)
+    expect((await register(headers, createAuthenticator(), { idBytes: 1_023 })).statusCode).toBe(200)
+    for (const idBytes of [1_024, 3_000]) {
+      const answer = await register(headers, createAuthenticator(), { idBytes })
+      expect(answer.json()).toEqual({ code: 400, error_code: REFUSED[1], msg: REFUSED[2] })
+    }
+  })
+
   it('422: a credential that somebody has', async () => {
     const { headers } = await createSignedIn(test)
     const other = await createSignedIn(test)

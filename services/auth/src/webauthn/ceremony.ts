@@ -12,6 +12,9 @@ export interface RelyingParty {
 
 type Deps = Pick<AuthDeps, 'config' | 'logger'>
 
+/** What the standard permits (WebAuthn, level 3, 7.1): an index of the database takes no row of any length. */
+const ID_BYTES_MAX = 1_023
+
 export interface CreationRequest {
   readonly userId: string
   /** What the authenticator calls the account. */
@@ -88,6 +91,7 @@ export async function verifyCreation(
     })
     if (!registrationInfo) return undefined
     const { id: credentialId, publicKey, counter } = registrationInfo.credential
+    if (Buffer.from(credentialId, 'base64url').length > ID_BYTES_MAX) return undefined
     return { id: credentialId, publicKey: Buffer.from(publicKey).toString('base64url'), counter, transports }
   })
 }
