@@ -4,7 +4,10 @@ import { renderSVG } from 'uqr'
 const BORDER = 4
 const PIXELS_PER_MODULE = 5
 
-/** A QR code as the text of an SVG. Clients put it into a data URI as it is: no `#` may stand in it. */
+/**
+ * A QR code as the text of an SVG, with as much error correction as its size has room for. Clients put it into a data URI as it
+ * is: no `#` may stand in it. @param text of 2,953 bytes at most
+ */
 export function qrCodeSvg(text: string): string {
-  return renderSVG(text, { ecc: 'M', border: BORDER, pixelSize: PIXELS_PER_MODULE })
+  return renderSVG(text, { ecc: 'L', boostEcc: true, border: BORDER, pixelSize: PIXELS_PER_MODULE })
 }

@@ -65,7 +65,7 @@ describe('POST /factors', () => {
   it('200: the picture shows the address', async () => {
     const { headers } = await createSignedIn(test)
     const { qr_code, uri } = (await enroll({ factor_type: 'totp' }, headers)).json().totp
-    const { data, size } = encode(uri, { ecc: 'M', border: 4 })
+    const { data, size } = encode(uri, { ecc: 'L', boostEcc: true, border: 4 })
     const dark = data.flat().filter(Boolean).length
     expect(qr_code).toContain(`viewBox="0 0 ${size * 5} ${size * 5}"`)
     expect(qr_code.match(/M\d+,\d+h5v5h-5z/g)).toHaveLength(dark)
@@ -94,7 +94,7 @@ describe('POST /factors', () => {
   })
 
   it('400: what is no factor', async () => {
-    const { headers } = await createSignedIn(test)
+    const { headers, user } = await createSignedIn(test)
     const bad = (text: string): Failure => [400, 'validation_failed', text]
     for (const type of [undefined, '', 'sms', 'recovery_code']) {
       await expectEnrollFailure({ factor_type: type }, headers, bad('factor_type needs to be totp, phone, or webauthn'))
@@ -109,7 +109,9 @@ describe('POST /factors', () => {
     await expectEnrollFailure({ factor_type: 'totp', friendly_name: 'x'.repeat(121) }, headers, bad(name))
     const issuer = 'issuer may not be longer than 64 characters'
     await expectEnrollFailure({ factor_type: 'totp', issuer: 'x'.repeat(65) }, headers, bad(issuer))
-    // The longest that may be still fits the picture.
+    // The longest that may be still fits the picture, beside the longest address.
+    const email = `${'#'.repeat(253)}@a`
+    await test.deps.db.updateTable('users').set({ email }).where('id', '=', user.id).execute()
     const wanted = { factor_type: 'totp', issuer: '😀'.repeat(64), friendly_name: '😀'.repeat(120) }
     expect((await enroll(wanted, headers)).statusCode).toBe(200)
   })
