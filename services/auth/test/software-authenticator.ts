@@ -18,6 +18,8 @@ export interface Misbehaviour {
   /** The signature counter that it claims. */
   readonly counter?: number
   readonly userPresent?: boolean
+  /** Whom it names as the owner of its credential; empty for nobody. */
+  readonly userHandle?: string
   /** How long the id of a new credential is. */
   readonly idBytes?: number
   readonly attestation?: { readonly fmt: string; readonly statement: Buffer }
@@ -74,7 +76,7 @@ export function createAuthenticator(origin = 'https://app.example.com') {
         clientDataJSON: client.toString('base64url'),
         authenticatorData: data.toString('base64url'),
         signature: createSign('sha256').update(signed).sign(credential.privateKey).toString('base64url'),
-        userHandle: credential.userHandle,
+        userHandle: wrong.userHandle ?? credential.userHandle,
       }
       return { ...answerOf(credential), response }
     },

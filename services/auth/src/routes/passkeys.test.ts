@@ -192,6 +192,8 @@ describe('POST /passkeys/authentication', () => {
     ['another relying party', { rpId: 'evil.test' }],
     ['another challenge', { challenge: 'AAAA' }],
     ['nobody at the authenticator', { userPresent: false }],
+    ['nobody as its owner', { userHandle: '' }],
+    ['somebody else as its owner', { userHandle: 'AAAAAAAAQACAAAAAAAAAAA' }],
   ])('400: %s', async (_, wrong) => {
     const { key } = await createWithPasskey()
     expect((await signInBy(key, wrong)).json()).toEqual({ code: 400, error_code: REFUSED[1], msg: REFUSED[2] })

@@ -9,7 +9,7 @@ import type { IssuedSession } from '../sessions/session.ts'
 import type { SessionOrigin } from '../sessions/session-repository.ts'
 import { isBanned } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
-import { askForAssertion, verifyAssertion } from '../webauthn/ceremony.ts'
+import { askForAssertion, namesUser, verifyAssertion } from '../webauthn/ceremony.ts'
 import type { Assertion } from '../webauthn/credential.ts'
 import { requirePasskeyChallenge } from './require-passkey-challenge.ts'
 
@@ -35,7 +35,7 @@ export async function signInWithPasskey(deps: AuthDeps, input: PasskeySignIn): P
   const challenge = await requirePasskeyChallenge(deps, { challengeId, userId: null })
   const passkey = await findPasskeyByCredential(deps.db, response.id)
   const used = passkey && (await verifyAssertion(deps, { response, challenge }, passkey.credential))
-  if (!passkey || !used) throw passkeyRefused()
+  if (!passkey || !used || !namesUser(response, passkey.userId)) throw passkeyRefused()
   return deps.db.transaction().execute(async (trx) => {
     const user = await lockUserById(trx, passkey.userId)
     if (!user || user.deletedAt !== null) throw passkeyRefused()

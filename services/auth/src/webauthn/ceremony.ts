@@ -42,7 +42,7 @@ export async function askForCreation(
   const options = await generateRegistrationOptions({
     rpID: id,
     rpName: displayName,
-    userID: Uint8Array.from(Buffer.from(userId.replaceAll('-', ''), 'hex')),
+    userID: toUserHandle(userId),
     userName: account,
     userDisplayName: account,
     timeout: timeoutMs,
@@ -67,6 +67,16 @@ export async function askForAssertion(
     ...allowed,
   })
   return { options: { ...options }, challenge: options.challenge }
+}
+
+/** What an authenticator keeps of the account that a credential is for: the bytes of the user's id. */
+function toUserHandle(userId: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(Buffer.from(userId.replaceAll('-', ''), 'hex'))
+}
+
+/** Whether an answer names the account that has its credential, as one to a request without names must (WebAuthn, 7.2). */
+export function namesUser({ response: { userHandle } }: Assertion, userId: string): boolean {
+  return Buffer.from(userHandle ?? '', 'base64url').equals(toUserHandle(userId))
 }
 
 /** Checks the answer to `askForCreation`. @returns the new credential, undefined for an answer that is not right */
