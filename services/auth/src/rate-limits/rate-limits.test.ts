@@ -97,6 +97,15 @@ describe.each(stores)('createRateLimits in %s', (_name, store) => {
     await limits.failures.record(key)
     expect(await limits.failures.isBlocked(key)).toBe(true)
   })
+
+  it('blocks a user after five times as many, wherever they come from', async () => {
+    const key = randomUUID()
+    for (let failure = 0; failure < 10; failure += 1) {
+      expect(await limits.factorFailures.isBlocked(key)).toBe(false)
+      await limits.factorFailures.record(key)
+    }
+    expect(await limits.factorFailures.isBlocked(key)).toBe(true)
+  })
 })
 
 describe('createRateLimits with everything off', () => {
@@ -104,7 +113,9 @@ describe('createRateLimits with everything off', () => {
     const limits = createRateLimits({ ...config, email: 'off', sms: 'off', failures: 'off' }, memoryStore())
     await (await limits.email.take()).giveBack()
     await limits.sms.giveBack()
-    await limits.failures.record('x')
-    expect(await limits.failures.isBlocked('x')).toBe(false)
+    for (const failures of [limits.failures, limits.factorFailures]) {
+      await failures.record('x')
+      expect(await failures.isBlocked('x')).toBe(false)
+    }
   })
 })

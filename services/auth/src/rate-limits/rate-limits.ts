@@ -46,6 +46,8 @@ export interface RateLimits {
   readonly email: MessageLimit
   readonly sms: MessageLimit
   readonly failures: FailureLimit
+  /** The same by a keyed hash of a user alone, for codes so short that many addresses could guess them between them. */
+  readonly factorFailures: FailureLimit
 }
 
 /** Failed checks of passwords and codes, by a keyed hash of identifier and address. */
@@ -56,6 +58,8 @@ export interface FailureLimit {
 
 const HOUR_SECONDS = 3_600
 const FAILURES_SECONDS = 900
+/** Addresses whose failures a user may have at once: 100 with the usual setting, as NIST SP 800-63B (5.2.2) has it. */
+const FAILING_ADDRESSES_MAX = 5
 const ALL = 'all'
 const KEY_LENGTH_MAX = 128
 
@@ -73,7 +77,8 @@ export function createRateLimits(config: RateLimitConfig, store: LimiterStore): 
     },
     email: createMessageLimit(config.email, 'email', store, overEmailRateLimit),
     sms: createMessageLimit(config.sms, 'sms', store, overSmsRateLimit),
-    failures: createFailureLimit(config.failures, store),
+    failures: createFailureLimit('failure', config.failures, store),
+    factorFailures: createFailureLimit('factor-failure', timesAddresses(config.failures), store),
   }
 }
 
@@ -121,10 +126,14 @@ function toAllowance(limiter: Limiter): Allowance {
   }
 }
 
-function createFailureLimit(failuresMax: number | 'off', store: LimiterStore): FailureLimit {
+function timesAddresses(failuresMax: number | 'off'): number | 'off' {
+  return failuresMax === 'off' ? 'off' : failuresMax * FAILING_ADDRESSES_MAX
+}
+
+function createFailureLimit(name: string, failuresMax: number | 'off', store: LimiterStore): FailureLimit {
   if (failuresMax === 'off') return { isBlocked: async () => false, record: async () => {} }
   const points = Math.max(1, Math.floor(failuresMax))
-  const limiter = store('failure', { points, durationSeconds: FAILURES_SECONDS })
+  const limiter = store(name, { points, durationSeconds: FAILURES_SECONDS })
   return {
     isBlocked: async (key) => (await limiter.waitMs(key)) !== undefined,
     record: async (key) => {

@@ -30,7 +30,7 @@ import {
 import { type EnrolledType, isEnrolled, requireVerifyEnabled } from '../factors/factor-switches.ts'
 import { type FactorAnswer, type FactorProof, proveFactor, refuseProof } from '../factors/proof.ts'
 import { notify } from '../mail/notification.ts'
-import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
+import { factorFailuresOf } from '../rate-limits/failed-attempts.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { promoteSession } from '../sessions/promote-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
@@ -65,15 +65,16 @@ export async function verifyFactor(deps: AuthDeps, input: VerifyFactor): Promise
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))
   await requireLiveSession(deps, { sessionId: own.id, userId: user.id })
   const asked = await findAsked(deps, user.id, input)
-  const attempt = { identifier: user.id, address: input.address }
   const left = await claimChallengeGuess(deps.db, asked.challenge.id, deps.config.security.codeAttemptsMax)
   if (left === undefined) throw challengeNotFound()
+  const attempt = { identifier: user.id, address: input.address }
+  const failures = factorFailuresOf(deps, attempt, asked.factor.factorType)
   const proof = await proveFactor(deps, asked, input.answer)
   // Asked after the comparison: of many guesses that come at once, the later ones meet the failures of the first. And a
   // failure counts before the hook hears of it, whatever that says and however long it takes.
-  const blocked = await isBlocked(deps, attempt)
+  const blocked = await failures.isBlocked()
   const isRight = proof !== undefined && !blocked
-  if (!isRight) await recordFailure(deps, attempt)
+  if (!isRight) await failures.record()
   await judgeFactorAttempt(deps, user.id, { factor: asked.factor, isRight })
   if (isRight) {
     const claims = await prepareRaisedClaims(deps, {
@@ -82,7 +83,7 @@ export async function verifyFactor(deps: AuthDeps, input: VerifyFactor): Promise
     })
     const session = await deps.db.transaction().execute((trx) => accept(trx, deps, input, { ...asked, proof }))
     if (session) return signSessionView(deps, session, claims)
-    await recordFailure(deps, attempt)
+    await failures.record()
   }
   if (left === 0) await deleteChallenge(deps.db, asked.challenge.id)
   throw refuseProof(asked.factor)

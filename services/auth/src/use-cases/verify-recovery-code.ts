@@ -10,7 +10,7 @@ import {
   findRecoveryFactor,
   hasRecoveryCode,
 } from '../factors/recovery-code-repository.ts'
-import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
+import { factorFailuresOf } from '../rate-limits/failed-attempts.ts'
 import { retryAfterSeconds } from '../rate-limits/windows.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { promoteSession } from '../sessions/promote-session.ts'
@@ -45,15 +45,16 @@ export async function verifyRecoveryCode(deps: AuthDeps, input: VerifyRecoveryCo
   const waitMs = await claimRecoveryGuess(db, factor.id, now())
   if (waitMs !== undefined) throw recoveryCodesLocked({ headers: { 'retry-after': String(retryAfterSeconds(waitMs)) } })
   const attempt = { identifier: user.id, address: input.address }
+  const failures = factorFailuresOf(deps, attempt, factor.factorType)
   const hash = hashRecoveryCode(serverKeys.hmac, factor.id, normaliseRecoveryCode(input.code))
-  const isRight = (await hasRecoveryCode(db, { factorId: factor.id, hash })) && !(await isBlocked(deps, attempt))
-  if (!isRight) await recordFailure(deps, attempt)
+  const isRight = (await hasRecoveryCode(db, { factorId: factor.id, hash })) && !(await failures.isBlocked())
+  if (!isRight) await failures.record()
   await judgeFactorAttempt(deps, user.id, { factor, isRight })
   if (isRight) {
     const claims = await prepareRaisedClaims(deps, { sessionId: own.id, method: FACTOR_METHODS.recovery_code })
     const session = await promote(deps, input, { factorId: factor.id, hash })
     if (session) return signSessionView(deps, session, claims)
-    await recordFailure(deps, attempt)
+    await failures.record()
   }
   throw recoveryCodeWrong()
 }

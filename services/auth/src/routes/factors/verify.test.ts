@@ -181,6 +181,20 @@ describe('POST /factors/{factor_id}/verify', () => {
     await expectFailure(app.factorId, { challenge_id: await ask(), code: app.code() }, headers, WRONG)
   })
 
+  it('422: a hundred failures from any addresses, and the right code is wrong from everywhere', async () => {
+    const { app, headers } = await createWithApp()
+    const post = (remoteAddress: string, path: string, payload: object = {}) =>
+      test.app.inject({ method: 'POST', url: `/factors/${app.factorId}/${path}`, headers, payload, remoteAddress })
+    const answerFrom = async (address: string, codes: readonly string[]) => {
+      const challenge_id = (await post(address, 'challenge')).json().id
+      return Promise.all(codes.map((code) => post(address, 'verify', { challenge_id, code })))
+    }
+    const addresses = Array.from({ length: 10 }, (_, index) => `203.0.113.${index}`)
+    await inTurn(addresses, (address) => answerFrom(address, wrongCodes(app, 10)))
+    const [answer] = await answerFrom('203.0.113.99', [app.code()])
+    expect([answer?.statusCode, answer?.json().msg]).toEqual([422, WRONG[2]])
+  })
+
   it('422: a code is taken once, also of another challenge, and none of before it', async () => {
     const { app, headers } = await createWithApp()
     const answer = (code: string) => answerChallenge(test, headers, { factorId: app.factorId, code })
