@@ -43,5 +43,7 @@ function parse(body: string, contentType: string): HookAnswer {
 /** A hook refuses with a status of its own; one that is no client's error is a fault of the hook. */
 function toError({ http_code: status = 500, message }: z.output<typeof errorSchema>['error']): Error {
   if (status < 400 || status > 499) return hookFailed({ cause: new Error(`the hook reports ${status}`) })
-  return new HttpError(status, hookRejected.code, { message })
+  // Clients are told when to come again, as by every 429 (contract 3.1).
+  const headers: Record<string, string> = status === 429 ? { 'retry-after': '60' } : {}
+  return new HttpError(status, hookRejected.code, { message, headers })
 }

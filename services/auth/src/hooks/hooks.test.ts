@@ -75,6 +75,11 @@ describe('createHooks', () => {
       { status: 403, message: 'No' },
     ],
     [
+      'wants patience',
+      [{ body: { error: { http_code: 429, message: 'Later' } } }],
+      { status: 429, message: 'Later', headers: { 'retry-after': '60' } },
+    ],
+    [
       'fails in words of its own',
       [{ body: { error: { http_code: 500, message: 'secret detail' } } }],
       { status: 500, message: 'Error running hook' },
