@@ -1,4 +1,5 @@
 import { validationFailed } from '../errors.ts'
+import { factorNameTaken } from '../factor-errors.ts'
 
 const NAME_LENGTH_MAX = 120
 
@@ -6,4 +7,9 @@ const NAME_LENGTH_MAX = 120
 export function requireFriendlyName(name: string): string {
   if ([...name].length <= NAME_LENGTH_MAX) return name
   throw validationFailed({ message: `friendly_name may not be longer than ${NAME_LENGTH_MAX} characters` })
+}
+
+/** Says that another factor of the user has a name. */
+export function friendlyNameTaken(name: string): Error {
+  return factorNameTaken({ message: `A factor with the friendly name "${name}" for this user already exists` })
 }

@@ -3,9 +3,10 @@ import type { Transaction } from 'kysely'
 import { type AuditAction, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { factorNameTaken, factorNotFound } from '../factor-errors.ts'
+import { factorNotFound } from '../factor-errors.ts'
 import type { Factor } from '../factors/factor.ts'
 import { lockFactor, updateFactor } from '../factors/factor-repository.ts'
+import { friendlyNameTaken } from '../factors/require-friendly-name.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { dropFactor } from './drop-factor.ts'
 import { lockManagedUser, type ManagedUser } from './lock-managed-user.ts'
@@ -38,9 +39,7 @@ export async function changeFactor(deps: AuthDeps, owner: FactorOfUser, changes:
     )
   } catch (error) {
     if (violatedConstraint(error, deps.names) !== 'mfa_factors_name_key') throw error
-    throw factorNameTaken({
-      message: `A factor with the friendly name "${friendlyName}" for this user already exists`,
-    })
+    throw friendlyNameTaken(friendlyName ?? '')
   }
 }
 

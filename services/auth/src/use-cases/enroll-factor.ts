@@ -4,7 +4,7 @@ import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { enrollNeedsSecondFactor, factorNameTaken, phoneFactorExists, tooManyFactors } from '../factor-errors.ts'
+import { enrollNeedsSecondFactor, phoneFactorExists, tooManyFactors } from '../factor-errors.ts'
 import { judgeEnrollment, type WantedFactor } from '../factors/enrollment.ts'
 import {
   deleteExpiredFactors,
@@ -13,6 +13,7 @@ import {
   listFactors,
 } from '../factors/factor-repository.ts'
 import { type EnrolledType, requireEnrollEnabled } from '../factors/factor-switches.ts'
+import { friendlyNameTaken } from '../factors/require-friendly-name.ts'
 import { makeTotpSecret } from '../factors/totp.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
 import type { Caller } from '../sessions/caller.ts'
@@ -56,7 +57,7 @@ export async function enrollFactor(deps: AuthDeps, { caller, wanted, ip }: Enrol
       return insert(trx, deps, owner, { wanted, ip })
     })
   } catch (error) {
-    if (violatedConstraint(error, deps.names) === 'mfa_factors_name_key') throw nameTaken(wanted)
+    if (violatedConstraint(error, deps.names) === 'mfa_factors_name_key') throw friendlyNameTaken(wanted.friendlyName)
     throw error
   }
 }
@@ -70,15 +71,11 @@ async function makeRoom(
   await deleteExpiredFactors(trx, user.id, new Date(now().getTime() - config.mfa.unverifiedLifetimeMs))
   const verdict = judgeEnrollment(await listFactors(trx, user.id), wanted, session.aal, config.mfa)
   if (verdict === 'phone-verified') throw phoneFactorExists()
-  if (verdict === 'name-taken') throw nameTaken(wanted)
+  if (verdict === 'name-taken') throw friendlyNameTaken(wanted.friendlyName)
   if (verdict === 'too-many') throw tooManyFactors()
   if (verdict === 'needs-aal2') throw enrollNeedsSecondFactor()
   if (wanted.phone === undefined) return
   await deleteUnverifiedFactors(trx, { userId: user.id, factorType: 'phone', phone: wanted.phone })
-}
-
-function nameTaken({ friendlyName }: WantedFactor): Error {
-  return factorNameTaken({ message: `A factor with the friendly name "${friendlyName}" for this user already exists` })
 }
 
 async function insert(

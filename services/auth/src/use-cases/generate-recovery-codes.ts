@@ -6,7 +6,6 @@ import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import {
   enrollNeedsSecondFactor,
-  factorNameTaken,
   factorNotFound,
   recoveryCodesAlone,
   recoveryCodesExist,
@@ -17,6 +16,7 @@ import { insertFactor, listFactors } from '../factors/factor-repository.ts'
 import { isEnrolled } from '../factors/factor-switches.ts'
 import { hashRecoveryCode, makeRecoveryCodes } from '../factors/recovery-code.ts'
 import { findRecoveryFactor, replaceRecoveryCodes } from '../factors/recovery-code-repository.ts'
+import { friendlyNameTaken } from '../factors/require-friendly-name.ts'
 import { notify } from '../mail/notification.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
@@ -61,9 +61,7 @@ export async function generateRecoveryCodes(
     })
   } catch (error) {
     if (violatedConstraint(error, deps.names) !== 'mfa_factors_name_key') throw error
-    throw factorNameTaken({
-      message: `A factor with the friendly name "${friendlyName}" for this user already exists`,
-    })
+    throw friendlyNameTaken(friendlyName)
   }
 }
 
