@@ -173,6 +173,14 @@ describe('POST /factors', () => {
     await expectEnrollFailure({ factor_type: 'totp', friendly_name: 'mine' }, later.headers, NEEDS_AAL2)
   })
 
+  it('403 and 422: nor with the access token of before, though its own session has been raised since', async () => {
+    const { headers } = await createSignedIn(test)
+    const { app } = await addApp(test, headers, 'app')
+    await expectEnrollFailure({ factor_type: 'totp', friendly_name: 'mine' }, headers, NEEDS_AAL2)
+    const text = 'AAL2 required to unenroll verified factor'
+    await expectUnenrollFailure(app.factorId, headers, [422, 'insufficient_aal', text])
+  })
+
   it('403: nor may a factor from before then be verified in such a session', async () => {
     const person = await createSignedIn(test)
     const planted = await enrollApp(test, person.headers, 'planted')

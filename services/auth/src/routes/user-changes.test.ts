@@ -151,7 +151,7 @@ describe('PUT /user with a password', () => {
   })
 
   it('401: needs the second factor of who has one', async () => {
-    const { headers, user, sessionId } = await createSignedIn(test)
+    const { headers, user, sessionId, refreshToken } = await createSignedIn(test)
     await test.deps.db
       .insertInto('mfa_factors')
       .values({ user_id: user.id, factor_type: 'totp', status: 'verified' })
@@ -162,7 +162,11 @@ describe('PUT /user with a password', () => {
     }
     expect((await put({ data: { x: 1 }, email: user.email }, headers)).status).toBe(200)
     await test.deps.db.updateTable('sessions').set({ aal: 'aal2' }).where('id', '=', sessionId).execute()
-    expect((await put({ password: 'another horse' }, headers)).status).toBe(200)
+    // The token of before has not shown it, whatever its session has since.
+    await expectFailure({ password: 'another horse' }, headers, [401, 'insufficient_aal', text])
+    const refreshed = await test.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
+    const raised = { authorization: `Bearer ${refreshed.json().access_token}` }
+    expect((await put({ password: 'another horse' }, raised)).status).toBe(200)
   })
 
   it('422: an anonymous user needs an address with it', async () => {

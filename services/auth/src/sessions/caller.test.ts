@@ -49,18 +49,22 @@ describe('readBearer', () => {
 
 describe('toCaller', () => {
   it.each([
-    [{ sub: userId }, { userId, sessionId: null, audiences: [], isAdmin: false }],
+    [{ sub: userId }, { userId, sessionId: null, aal: 'aal1', audiences: [], isAdmin: false }],
     [
       { sub: userId, session_id: '' },
-      { userId, sessionId: null, audiences: [], isAdmin: false },
+      { userId, sessionId: null, aal: 'aal1', audiences: [], isAdmin: false },
     ],
     [
       { sub: userId, session_id: sessionId, aud: 'authenticated', role: 'authenticated' },
-      { userId, sessionId, audiences: ['authenticated'], isAdmin: false },
+      { userId, sessionId, aal: 'aal1', audiences: ['authenticated'], isAdmin: false },
+    ],
+    [
+      { sub: userId, session_id: sessionId, aal: 'aal2' },
+      { userId, sessionId, aal: 'aal2', audiences: [], isAdmin: false },
     ],
     [
       { sub: userId, aud: ['a', 1, 'b'], role: 'supabase_admin' },
-      { userId, sessionId: null, audiences: ['a', 'b'], isAdmin: true },
+      { userId, sessionId: null, aal: 'aal1', audiences: ['a', 'b'], isAdmin: true },
     ],
   ])('%j', (claims, expected) => {
     expect(toCaller(claims, adminRoles)).toEqual(expected)
@@ -79,7 +83,7 @@ describe('toCaller', () => {
 })
 
 describe('callerAudience', () => {
-  const caller = { userId, sessionId, audiences: ['own'], isAdmin: false }
+  const caller = { userId, sessionId, aal: 'aal1' as const, audiences: ['own'], isAdmin: false }
   it.each([
     ['the header', caller, 'wanted', 'wanted'],
     ['the token', caller, undefined, 'own'],

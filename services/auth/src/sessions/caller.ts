@@ -7,6 +7,8 @@ export interface Caller {
   readonly userId: string
   /** Null for a token without the claim. */
   readonly sessionId: string | null
+  /** As the token says; its session may have been raised or lowered since. */
+  readonly aal: 'aal1' | 'aal2'
   /** Values of the `aud` claim. */
   readonly audiences: readonly string[]
   readonly isAdmin: boolean
@@ -41,13 +43,14 @@ export function isAdmin({ role }: VerifiedClaims, adminRoles: readonly string[])
  * @throws badJwt, badJwtSubject
  */
 export function toCaller(claims: VerifiedClaims, adminRoles: readonly string[]): Caller {
-  const { sub, aud } = claims
+  const { sub, aal, aud } = claims
   if (typeof sub !== 'string' || sub === '') throw badJwt({ message: 'invalid claim: missing sub claim' })
   const userId = readUserId(claims)
   if (userId === null) throw badJwtSubject()
   return {
     userId,
     sessionId: readSessionId(claims),
+    aal: aal === 'aal2' ? 'aal2' : 'aal1',
     audiences: (Array.isArray(aud) ? aud : [aud]).filter((value) => typeof value === 'string'),
     isAdmin: isAdmin(claims, adminRoles),
   }

@@ -42,7 +42,7 @@ export async function lockLinkingUser(
   deps: Pick<AuthDeps, 'now' | 'config'>,
   { userId, sessionId }: LinkingTarget,
 ): Promise<User> {
-  const { user } = await lockCaller(trx, deps, { userId, sessionId, audiences: [], isAdmin: true })
+  const { user } = await lockCaller(trx, deps, { userId, sessionId, aal: 'aal1', audiences: [], isAdmin: true })
   return user
 }
 
@@ -62,5 +62,6 @@ async function admit(
   if (sessionId === null) return { user, session: undefined }
   const session = await findSession(db, userId, sessionId)
   if (!session) throw sessionNotFound()
-  return { user, session }
+  // The session may have been raised since this token was made: who has stolen it has not shown the second factor.
+  return { user, session: caller.aal === 'aal2' ? session : { ...session, aal: 'aal1' } }
 }
