@@ -65,6 +65,13 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
     })
   })
 
+  it('may end a token earlier, and the client is told when to refresh it', async () => {
+    const { email, password } = await createSignedUp(test.deps)
+    answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Object(claims), exp: Object(claims).iat + 60 } }) })
+    const { access_token, expires_in, expires_at } = (await logIn({ email, password })).json()
+    expect([expires_in, expires_at]).toEqual([60, claimsOf(access_token).exp])
+  })
+
   it('500: claims without what every token must say', async () => {
     const person = await createSignedUp(test.deps)
     for (const claim of ['aud', 'exp', 'iat', 'sub', 'email', 'phone', 'role', 'aal', 'session_id', 'is_anonymous']) {

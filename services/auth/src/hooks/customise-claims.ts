@@ -27,7 +27,7 @@ export async function customiseClaims(
   { hooks }: Pick<AuthDeps, 'hooks'>,
   claims: AccessTokenClaims,
   method: string,
-): Promise<object> {
+): Promise<{ readonly exp: number }> {
   if (!hooks.isOn('CUSTOM_ACCESS_TOKEN')) return claims
   const payload = { user_id: claims.sub, claims, authentication_method: method }
   return requireHookAnswer(answerSchema, await hooks.call('CUSTOM_ACCESS_TOKEN', payload)).claims

@@ -46,8 +46,9 @@ export async function makeClaims(
   const { config, now } = deps
   const issuedAt = Math.floor(now().getTime() / 1_000)
   const expiresAt = Math.min(issuedAt + config.jwt.lifetimeSeconds, lowAalEnd(config.sessions, session))
-  const claims = toClaims(session, { issuer: config.jwt.issuer, issuedAt, expiresAt })
-  return { issuedAt, expiresAt, claims: await customiseClaims(deps, claims, method) }
+  const usual = toClaims(session, { issuer: config.jwt.issuer, issuedAt, expiresAt })
+  const claims = await customiseClaims(deps, usual, method)
+  return { issuedAt, expiresAt: claims.exp, claims }
 }
 
 /** The body of a session, with an access token that is signed here and now. */
