@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addApp, answerChallenge, claimsOf, enrollApp } from './authenticator-app.ts'
 import { OPERATOR } from './forged-token.ts'
@@ -79,6 +80,13 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
       const answer = await logIn({ email: person.email, password: person.password })
       expect([answer.statusCode, answer.json().msg]).toEqual([500, 'Error running hook'])
     }
+  })
+
+  it.each(['sub', 'session_id'])('500: another %s', async (claim) => {
+    const { email, password } = await createSignedUp(test.deps)
+    answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Object(claims), [claim]: randomUUID() } }) })
+    const answer = await logIn({ email, password })
+    expect([answer.statusCode, answer.json().msg]).toEqual([500, 'Error running hook'])
   })
 
   it('uses no refresh token up while the hook is away, however long', async () => {

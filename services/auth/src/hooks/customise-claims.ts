@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
+import { hookFailed } from '../hook-errors.ts'
 import type { AccessTokenClaims } from '../sessions/access-token.ts'
 import { requireHookAnswer } from './hooks.ts'
 
@@ -30,5 +31,10 @@ export async function customiseClaims(
 ): Promise<{ readonly exp: number }> {
   if (!hooks.isOn('CUSTOM_ACCESS_TOKEN')) return claims
   const payload = { user_id: claims.sub, claims, authentication_method: method }
-  return requireHookAnswer(answerSchema, await hooks.call('CUSTOM_ACCESS_TOKEN', payload)).claims
+  const { claims: wanted } = requireHookAnswer(answerSchema, await hooks.call('CUSTOM_ACCESS_TOKEN', payload))
+  // What a token may do is the operator's to say; whose it is, is not: a mistake there would sign people in as others.
+  if (wanted.sub !== claims.sub || wanted.session_id !== claims.session_id) {
+    throw hookFailed({ cause: new Error('the hook names another user or session') })
+  }
+  return wanted
 }
