@@ -153,6 +153,13 @@ describe('loadAuthConfig', () => {
     expect(problems({ ...env, AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })).toEqual([])
   })
 
+  it('wants no address both verified and not', () => {
+    const env = { ...required, AUTH_MAILER_AUTOCONFIRM: 'true', AUTH_MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS: 'true' }
+    expect(problems(env)).toEqual([
+      'AUTH_MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS and AUTH_MAILER_AUTOCONFIRM cannot both be true',
+    ])
+  })
+
   it('wants what an enabled feature needs', () => {
     expect(
       problems({

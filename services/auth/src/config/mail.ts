@@ -37,6 +37,7 @@ export const mailSettings = {
   SMTP_MAX_FREQUENCY: duration().optional(),
   SMTP_HEADERS: mailHeaders().optional(),
   MAILER_AUTOCONFIRM: flag().default(false),
+  MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS: flag().default(false),
   MAILER_OTP_EXP: lifetimeSeconds().default(86_400),
   MAILER_OTP_LENGTH: codeLength().default(6),
   MAILER_SECURE_EMAIL_CHANGE_ENABLED: flag().default(true),
@@ -77,6 +78,8 @@ export function toMailConfig(values: Values & { readonly SITE_URL: string }) {
     /** Undefined where R12 lets the server be missing: mails are dropped then. */
     smtp: toSmtpConfig(values),
     autoconfirm: values.MAILER_AUTOCONFIRM,
+    /** Whether a provider signs in whose address nobody has verified yet. */
+    allowsUnverified: values.MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS,
     codeLifetimeSeconds: values.MAILER_OTP_EXP,
     codeLength: values.MAILER_OTP_LENGTH,
     secureEmailChange: values.MAILER_SECURE_EMAIL_CHANGE_ENABLED,
@@ -122,8 +125,11 @@ const REQUIRED = ['SMTP_HOST', 'SMTP_PORT', 'SMTP_ADMIN_EMAIL'] as const
 
 type WithHook = Values & { readonly HOOK_SEND_EMAIL_ENABLED: boolean }
 
-/** Ruling R12. */
+/** Ruling R12, and two switches of which one means that every address is verified, the other that some are not. */
 export function mailProblems(values: WithHook & { readonly EXTERNAL_EMAIL_ENABLED: boolean }): string[] {
+  if (values.MAILER_AUTOCONFIRM && values.MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS) {
+    return ['AUTH_MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS and AUTH_MAILER_AUTOCONFIRM cannot both be true']
+  }
   if (!values.EXTERNAL_EMAIL_ENABLED || values.MAILER_AUTOCONFIRM || values.HOOK_SEND_EMAIL_ENABLED) return []
   return REQUIRED.filter((name) => values[name] === undefined).map((name) => `AUTH_${name} is required`)
 }

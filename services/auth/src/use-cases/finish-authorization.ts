@@ -28,7 +28,7 @@ import { askBeforeExternalUser } from './ask-before-external-user.ts'
 import { askProvider, type ProviderAnswer, type ProviderSignIn } from './ask-provider.ts'
 import { findProvider } from './find-provider.ts'
 import { linkExternalIdentity } from './link-external-identity.ts'
-import { refuseUnverified } from './refuse-unverified.ts'
+import { mailConfirmation, refuseUnverified } from './refuse-unverified.ts'
 import type { RequestContext } from './request-context.ts'
 import { settleRaces } from './settle-races.ts'
 import { type ExternalSignIn, signInExternally } from './sign-in-externally.ts'
@@ -73,13 +73,15 @@ export async function finishAuthorization(
   const outcome = await settleRaces(deps, async (trx) => {
     const signIn = await settle(trx, deps, { flow, account, context })
     if (signIn.verdict !== 'signed-in') return signIn
-    return end(trx, deps, signIn.user, { flow, tokens, context })
+    return { ...signIn, finished: await end(trx, deps, signIn.user, { flow, tokens, context }) }
   })
   if (outcome.verdict === 'no-email') throw profileWithoutEmail()
-  if (outcome.verdict !== 'unverified') return outcome
-  const during = flow.linking ? 'link' : 'sign-in'
-  const mailContext = { ...context, audience: outcome.user.aud }
-  return refuseUnverified(deps, { provider: name, during, mailTo: outcome.mailTo, context: mailContext })
+  const mail = { mailTo: outcome.mailTo, context: { ...context, audience: outcome.user.aud } }
+  if (outcome.verdict === 'unverified') {
+    return refuseUnverified(deps, { provider: name, during: flow.linking ? 'link' : 'sign-in', ...mail })
+  }
+  await mailConfirmation(deps, mail)
+  return outcome.finished
 }
 
 function settle(

@@ -16,7 +16,7 @@ import { askBeforeExternalUser } from './ask-before-external-user.ts'
 import { findCaller } from './find-caller.ts'
 import { findIdTokenProvider, type IdTokenProvider } from './find-id-token-provider.ts'
 import { linkExternalIdentity } from './link-external-identity.ts'
-import { refuseUnverified } from './refuse-unverified.ts'
+import { mailConfirmation, refuseUnverified } from './refuse-unverified.ts'
 import type { RequestContext } from './request-context.ts'
 import { settleRaces } from './settle-races.ts'
 import { signInExternally } from './sign-in-externally.ts'
@@ -49,18 +49,16 @@ export async function grantIdToken(deps: AuthDeps, grant: IdTokenGrant): Promise
       ? linkExternalIdentity(trx, deps, { account, target, ip: context.ip })
       : signInExternally(trx, deps, { account, context }))
     if (signIn.verdict !== 'signed-in') return signIn
-    return createSession(trx, deps, signIn.user, { ...context, method: 'oauth' })
+    return { ...signIn, session: await createSession(trx, deps, signIn.user, { ...context, method: 'oauth' }) }
   })
-  if (!('verdict' in outcome)) return signSessionView(deps, outcome)
-  if (outcome.verdict !== 'unverified') throw refuse('Error getting user email from external provider')
-  const mailContext = { ...context, audience: outcome.user.aud }
-  const during = target ? 'link' : 'sign-in'
-  return refuseUnverified(deps, {
-    provider: judge.configured.name,
-    during,
-    mailTo: outcome.mailTo,
-    context: mailContext,
-  })
+  if (outcome.verdict === 'no-email') throw refuse('Error getting user email from external provider')
+  const mail = { mailTo: outcome.mailTo, context: { ...context, audience: outcome.user.aud } }
+  if (outcome.verdict === 'unverified') {
+    const { name: provider } = judge.configured
+    return refuseUnverified(deps, { provider, during: target ? 'link' : 'sign-in', ...mail })
+  }
+  await mailConfirmation(deps, mail)
+  return signSessionView(deps, outcome.session)
 }
 
 async function findTarget(deps: AuthDeps, caller: Caller) {

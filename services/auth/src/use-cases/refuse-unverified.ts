@@ -10,9 +10,21 @@ export interface UnverifiedEmail {
   readonly provider: string
   /** `link`: the identity was added to the account of who asks. */
   readonly during: 'sign-in' | 'link'
-  /** Where a mail may confirm it; undefined: the provider alone can. */
+  /** Where a mail may confirm it, since it is the user's; undefined: the provider alone can. */
   readonly mailTo: string | undefined
   readonly context: Pick<RequestContext, 'audience' | 'redirectTo' | 'linkBase' | 'ip'>
+}
+
+/** Mails a confirmation, where one helps and the last has not gone out a moment ago. */
+export async function mailConfirmation(
+  deps: AuthDeps,
+  { mailTo, context }: Pick<UnverifiedEmail, 'mailTo' | 'context'>,
+): Promise<void> {
+  if (mailTo === undefined) return
+  const identifier = { kind: 'email', value: mailTo } as const
+  await requestMessage(deps, { purpose: 'confirmation', identifier, pkce: undefined, context }).catch((error) => {
+    if (!(error instanceof HttpError && error.code === overEmailRateLimit.code)) throw error
+  })
 }
 
 /**
@@ -20,16 +32,12 @@ export interface UnverifiedEmail {
  * @throws externalEmailUnverified or linkedEmailUnverified, always
  */
 export async function refuseUnverified(deps: AuthDeps, unverified: UnverifiedEmail): Promise<never> {
-  const { provider, during, mailTo, context } = unverified
+  const { provider, during, mailTo } = unverified
+  await mailConfirmation(deps, unverified)
   const refuse = during === 'link' ? linkedEmailUnverified : externalEmailUnverified
-  const state = `Unverified email with ${provider}.`
-  if (mailTo === undefined) {
-    throw refuse({ message: `${state} Verify the email with ${provider} in order to sign in` })
-  }
-  const identifier = { kind: 'email', value: mailTo } as const
-  await requestMessage(deps, { purpose: 'confirmation', identifier, pkce: undefined, context }).catch((error) => {
-    // The last one has gone out a moment ago.
-    if (!(error instanceof HttpError && error.code === overEmailRateLimit.code)) throw error
-  })
-  throw refuse({ message: `${state} A confirmation email has been sent to your ${provider} email` })
+  const advice =
+    mailTo === undefined
+      ? `Verify the email with ${provider} in order to sign in`
+      : `A confirmation email has been sent to your ${provider} email`
+  throw refuse({ message: `Unverified email with ${provider}. ${advice}` })
 }

@@ -7,6 +7,7 @@ import { deleteOtherIdentities } from '../identities/external-identity-repositor
 import type { User } from '../users/user.ts'
 import { deleteBelongings, updateUser } from '../users/user-repository.ts'
 import { type ExternalOwner, findExternalOwner, freeEmail, learn } from './find-external-owner.ts'
+import type { UnverifiedEmail } from './refuse-unverified.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** Whom an external account has signed in; or why it has not, which is stored all the same. */
@@ -14,9 +15,8 @@ export type ExternalSignIn = ExternalOutcome | { readonly verdict: 'no-email' }
 
 /** What becomes of a user whom there is. */
 export type ExternalOutcome =
-  | { readonly verdict: 'signed-in'; readonly user: User }
-  /** The provider has not verified the address. A mail may do that, where it is this very user's. */
-  | { readonly verdict: 'unverified'; readonly user: User; readonly mailTo: string | undefined }
+  | { readonly verdict: 'signed-in'; readonly user: User; readonly mailTo?: UnverifiedEmail['mailTo'] }
+  | { readonly verdict: 'unverified'; readonly user: User; readonly mailTo: UnverifiedEmail['mailTo'] }
 
 /**
  * Signs in whoever an external account belongs to (contract 7.3.5). The transaction is one of `settleRaces`.
@@ -44,7 +44,10 @@ export async function signInExternally(
     return { verdict: 'signed-in', user: await confirmOwner(trx, deps, owner, account) }
   }
   // Where somebody else has the address, a mail could confirm nothing.
-  return { verdict: 'unverified', user, mailTo: user.email === email.email ? email.email : undefined }
+  const mailTo = user.email === email.email ? email.email : undefined
+  if (!deps.config.mail.allowsUnverified) return { verdict: 'unverified', user, mailTo }
+  await record(isNew ? 'user_signedup' : 'login')
+  return { verdict: 'signed-in', user, mailTo }
 }
 
 /**

@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type MailApp, openMailApp } from '../mail-app.ts'
+import { createSignedUp } from '../signed-up.ts'
+import {
+  type Anybody,
+  type AnybodyStub,
+  beginLinking,
+  comeBackAs,
+  signInAs,
+  startAnybodyProvider,
+} from './anybody-provider.ts'
+
+let service: MailApp
+let stub: AnybodyStub
+beforeAll(async () => {
+  stub = await startAnybodyProvider()
+  service = await openMailApp({
+    ...stub.settings,
+    AUTH_MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS: 'true',
+    AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+    AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+  })
+})
+afterAll(async () => {
+  await service.close()
+  await stub.close()
+})
+
+let people = 0
+let email = ''
+let person: Anybody
+beforeEach(() => {
+  people += 1
+  email = `early${people}@example.com`
+  person = { sub: `1${people}`, email, verified: false }
+})
+
+/** Signs in, and reads who that is. */
+async function signIn(provider: 'keycloak' | 'gitlab', who: Anybody) {
+  const { fragment } = await signInAs(service, provider, who)
+  const headers = { authorization: `Bearer ${fragment.access_token}` }
+  return {
+    headers,
+    refreshToken: fragment.refresh_token,
+    user: (await service.app.inject({ url: '/user', headers })).json(),
+  }
+}
+
+describe('with MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS, an address that no provider has verified', () => {
+  it('signs in before a mail confirms it, again and again', async () => {
+    const first = await signIn('gitlab', person)
+    expect(first.user).toMatchObject({ email, identities: [{ provider: 'gitlab' }] })
+    expect(first.user).not.toHaveProperty('email_confirmed_at')
+    expect((await signIn('gitlab', person)).user.id).toBe(first.user.id)
+    const { link } = await service.readMail(email)
+    await service.app.inject(`${link.pathname}${link.search}`)
+    const { user } = await signIn('gitlab', person)
+    expect([user.id, typeof user.email_confirmed_at]).toEqual([first.user.id, 'string'])
+    await service.idle()
+    expect(service.recipients().filter((to) => to === email)).toHaveLength(1)
+  })
+
+  it('opens nothing that is somebody else’s, and sends them nothing', async () => {
+    const { user: owner } = await createSignedUp(service.deps, { email })
+    const { user } = await signIn('gitlab', person)
+    expect(user).toMatchObject({ email: '', identities: [{ provider: 'gitlab' }] })
+    expect(user.id).not.toBe(owner.id)
+    await service.idle()
+    expect(service.recipients()).not.toContain(email)
+  })
+
+  it('gives way to its owner, who finds nothing of the stranger', async () => {
+    const stranger = await signIn('gitlab', person)
+    const own = await signIn('keycloak', { sub: `2${people}`, email, verified: true })
+    expect(own.user).toMatchObject({ email, identities: [{ provider: 'keycloak' }] })
+    const refresh = { refresh_token: stranger.refreshToken }
+    const answer = await service.post('/token?grant_type=refresh_token', refresh)
+    expect(answer.json().error_code).toBe('refresh_token_not_found')
+    expect((await signIn('gitlab', person)).user.id).not.toBe(own.user.id)
+  })
+
+  it('has to be verified still where it becomes that of an account by linking', async () => {
+    const anonymous = (await service.post('/signup', {})).json()
+    const headers = { authorization: `Bearer ${anonymous.access_token}` }
+    const { fragment } = await comeBackAs(service, await beginLinking(service, 'gitlab', headers), person)
+    expect(fragment.error_code).toBe('email_not_confirmed')
+  })
+})
