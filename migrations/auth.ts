@@ -28,6 +28,7 @@ import { createPromoteSession } from './auth/0057-create-promote-session.ts'
 import { throttleMfaSms } from './auth/0058-throttle-mfa-sms.ts'
 import { createRecoveryCodes } from './auth/0059-create-recovery-codes.ts'
 import { createPasskeys } from './auth/0060-create-passkeys.ts'
+import { releaseEmail } from './auth/0065-release-email.ts'
 import type { MigrationSources } from './migration.ts'
 
 /** The migrations of the auth service, in the order in which they run. */
@@ -62,4 +63,5 @@ export const authMigrations: MigrationSources = {
   '0058-throttle-mfa-sms': throttleMfaSms,
   '0059-create-recovery-codes': createRecoveryCodes,
   '0060-create-passkeys': createPasskeys,
+  '0065-release-email': releaseEmail,
 }

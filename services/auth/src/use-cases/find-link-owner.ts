@@ -2,13 +2,20 @@ import type { Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { emailExists, emailUnknown, secureChangeOff } from '../errors.ts'
+import { hasClaimedEmail } from '../identities/claimed-email.ts'
 import type { LinkType } from '../one-time-tokens/link-type.ts'
 import { deleteTokensOfKinds } from '../one-time-tokens/one-time-token-repository.ts'
 import { hashOfUnknownPassword } from '../passwords/argon2.ts'
 import { requireSignupPassword } from '../passwords/require-password.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { isStaged, type User } from '../users/user.ts'
-import { deleteStagedUser, findIdentifierHolder, lockUserByIdentifier, updateUser } from '../users/user-repository.ts'
+import {
+  deleteStagedUser,
+  findIdentifierHolder,
+  lockOwnerOfIdentifier,
+  lockUserByIdentifier,
+  updateUser,
+} from '../users/user-repository.ts'
 import { isTaken } from './claim-identifier.ts'
 import { insertOwnUser } from './insert-own-user.ts'
 import { findOrMakeInvited } from './invite-user.ts'
@@ -50,7 +57,7 @@ export async function findLinkOwner(
 ): Promise<LinkOwner> {
   const { type, email: address } = search
   if (type === 'invite') return { user: await findOrMakeInvited(trx, deps, search), type, address }
-  const user = await lockKnownUser(trx, search)
+  const user = await lockKnownUser(trx, deps, search)
   if (type === 'signup' || (type === 'magiclink' && !user)) {
     const signedUp = await findOrSignUp(trx, deps, user, search)
     // Another request has just made them.
@@ -64,12 +71,16 @@ export async function findLinkOwner(
 /** Nobody who is staged, nor of another audience: but the address of such a one is taken. */
 async function lockKnownUser(
   trx: Transaction<AuthDatabase>,
+  { now }: Pick<AuthDeps, 'now'>,
   { type, email, context }: Search,
 ): Promise<User | undefined> {
-  const holder = await lockUserByIdentifier(trx, { kind: 'email', value: email })
+  const identifier = { kind: 'email', value: email } as const
+  const mayMake = type === 'signup' || type === 'magiclink'
+  const holder = await (mayMake ? lockOwnerOfIdentifier(trx, identifier, now()) : lockUserByIdentifier(trx, identifier))
   if (!holder || isStaged(holder)) return undefined
+  if (type === 'recovery' && (await hasClaimedEmail(trx, holder))) return undefined
   if (holder.aud === context.audience) return holder
-  if (type === 'signup' || type === 'magiclink') throw emailExists()
+  if (mayMake) throw emailExists()
   return undefined
 }
 

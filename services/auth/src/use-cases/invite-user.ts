@@ -9,7 +9,7 @@ import { mergeMetadata } from '../users/metadata.ts'
 import type { Profile } from '../users/profile.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { getProfile } from '../users/user-profile-repository.ts'
-import { deleteStagedUser, lockUserByIdentifier, updateUser } from '../users/user-repository.ts'
+import { deleteStagedUser, lockOwnerOfIdentifier, updateUser } from '../users/user-repository.ts'
 import { askBeforeOwnUser } from './ask-before-user-created.ts'
 import { insertOwnUser } from './insert-own-user.ts'
 import { issueMailToken } from './issue-mail-token.ts'
@@ -73,7 +73,7 @@ export async function findOrMakeInvited(
   const identifier = { kind: 'email', value: email } as const
   const at = deps.now()
   const since = { invited_at: at, confirmation_sent_at: at }
-  const holder = await lockUserByIdentifier(trx, identifier)
+  const holder = await lockOwnerOfIdentifier(trx, identifier, at)
   if (holder && !isStaged(holder)) {
     if (holder.emailConfirmedAt !== null || holder.aud !== context.audience) throw emailExists()
     return updateUser(trx, holder.id, {

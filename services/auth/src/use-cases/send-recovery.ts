@@ -2,6 +2,7 @@ import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
+import { hasClaimedEmail } from '../identities/claimed-email.ts'
 import type { MessageRequest } from '../message-requests/message-request.ts'
 import { isStaged } from '../users/user.ts'
 import { lockUserByIdentifier, updateUser } from '../users/user-repository.ts'
@@ -15,7 +16,7 @@ export async function sendRecovery(
 ): Promise<boolean> {
   const { audience, identifier, ip, pkce } = request
   const user = await lockUserByIdentifier(trx, identifier)
-  if (!user || isStaged(user) || user.aud !== audience) return false
+  if (!user || isStaged(user) || user.aud !== audience || (await hasClaimedEmail(trx, user))) return false
   await updateUser(trx, user.id, { recovery_sent_at: deps.now() })
   await issueMailToken(trx, deps, {
     user,

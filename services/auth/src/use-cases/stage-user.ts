@@ -1,9 +1,15 @@
 import type { Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
+import { hasClaimedEmail } from '../identities/claimed-email.ts'
 import { hashOfUnknownPassword } from '../passwords/argon2.ts'
 import { isStaged, type User } from '../users/user.ts'
-import { lockUserByIdentifier, type UserIdentifier, updateUser } from '../users/user-repository.ts'
+import {
+  lockOwnerOfIdentifier,
+  lockUserByIdentifier,
+  type UserIdentifier,
+  updateUser,
+} from '../users/user-repository.ts'
 import { insertOwnUser } from './insert-own-user.ts'
 
 export interface StageUser {
@@ -23,8 +29,12 @@ export async function lockOrStageUser(
   deps: Pick<AuthDeps, 'config' | 'hooks' | 'jobs' | 'now' | 'randomBytes'>,
   { identifier, audience, stage }: StageUser,
 ): Promise<User | undefined> {
-  const holder = await lockUserByIdentifier(trx, identifier)
-  if (holder && !isStaged(holder)) return holder.aud === audience ? holder : undefined
+  const holder = await (stage
+    ? lockOwnerOfIdentifier(trx, identifier, deps.now())
+    : lockUserByIdentifier(trx, identifier))
+  if (holder && !isStaged(holder)) {
+    return holder.aud === audience && !(await hasClaimedEmail(trx, holder)) ? holder : undefined
+  }
   if (!stage) return undefined
   if (holder) return updateUser(trx, holder.id, { ...renewed(stage.data), aud: audience, staged_at: deps.now() })
   const staged = await insertOwnUser(trx, deps, {

@@ -73,6 +73,9 @@ const change = ({ kind, value }: Person, changes: object) =>
   database.db.updateTable('users').set(changes).where(kind, '=', value).execute()
 const rowsOf = ({ kind, value }: Person) =>
   database.db.selectFrom('users').selectAll().where(kind, '=', value).execute()
+/** As if the account had come by a provider. */
+const leaveToProvider = ({ value }: Person) =>
+  database.db.updateTable('identities').set({ provider: 'spotify' }).where('email', '=', value).execute()
 const tasksFor = async ({ value }: Person) => {
   const rows = await database.db.selectFrom('outbox').selectAll().orderBy('id').execute()
   return rows.filter(({ data }) => data.to === value).map(({ task }) => task)
@@ -164,6 +167,7 @@ describe('callSignUp', () => {
       { weight: 5, arbitrary: fc.record({ do: fc.constant('sign-up' as const), who, autoconfirm: fc.boolean() }) },
       fc.record({ do: fc.constant('confirm' as const), who }),
       fc.record({ do: fc.constant('stage' as const), who }),
+      fc.record({ do: fc.constant('claim' as const), who }),
       fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(1, INTERVAL_MS - 1, INTERVAL_MS) }),
     )
     await fc.assert(
@@ -199,6 +203,9 @@ describe('callSignUp', () => {
           } else if (one.holder === 'unconfirmed' && action.do === 'confirm') {
             await change(one.person, { [`${one.person.kind}_confirmed_at`]: new Date(now) })
             one.holder = 'confirmed'
+          } else if (one.holder === 'unconfirmed' && action.do === 'claim' && one.person.kind === 'email') {
+            await leaveToProvider(one.person)
+            one.holder = 'claimed'
           } else if (one.holder !== 'nobody' && action.do === 'stage') {
             await change(one.person, { staged_at: new Date(now) })
             one.holder = 'staged'

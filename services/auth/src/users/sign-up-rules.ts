@@ -1,5 +1,8 @@
-/** Who has an identifier when somebody signs up with it. `staged` only waits for a first one-time code. */
-export type Holder = 'nobody' | 'staged' | 'unconfirmed' | 'confirmed'
+/**
+ * Who has an identifier when somebody signs up with it. `staged` only waits for a first one-time code; `claimed` is an email
+ * that an account has by the word of a provider alone, which has not verified it.
+ */
+export type Holder = 'nobody' | 'staged' | 'claimed' | 'unconfirmed' | 'confirmed'
 
 export const SIGN_UP_VERDICTS = ['signed-in', 'sent', 'sent-again', 'repeated', 'taken'] as const
 
@@ -18,7 +21,7 @@ export interface SignUpRules {
  * test drives both through the same steps.
  */
 export function judgeSignUp(holder: Holder, { autoconfirm, isDue }: SignUpRules): SignUpVerdict {
-  const isNew = holder === 'nobody' || holder === 'staged'
+  const isNew = holder === 'nobody' || holder === 'staged' || holder === 'claimed'
   if (autoconfirm) return isNew ? 'signed-in' : 'taken'
   if (isNew) return 'sent'
   return holder === 'unconfirmed' && isDue ? 'sent-again' : 'repeated'

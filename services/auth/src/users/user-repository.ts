@@ -36,6 +36,20 @@ export async function lockUserByIdentifier(
   return row && toUser(row)
 }
 
+/**
+ * The same where somebody has asked to show that the identifier is theirs. An email that an account has by the word of a
+ * provider alone, which has not verified it, gives way: it may be a stranger's who waits for its owner to confirm it.
+ */
+export async function lockOwnerOfIdentifier(
+  trx: Transaction<AuthDatabase>,
+  identifier: UserIdentifier,
+  at: Date,
+): Promise<User | undefined> {
+  const { kind, value } = identifier
+  if (kind === 'email') await sql`SELECT ${sql.table('release_email')}(${value}, ${at})`.execute(trx)
+  return lockUserByIdentifier(trx, identifier)
+}
+
 /** Finds whoever has an email or a phone number, in any audience; staged ones included. */
 export async function findIdentifierHolder(
   db: Database,

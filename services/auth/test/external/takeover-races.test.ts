@@ -91,6 +91,18 @@ describe.each(ROUNDS)('at the same moment, round %i', () => {
     expect((await identitiesOf(stranger.sub)).map(({ user_id }) => user_id)).not.toContain(owner)
   })
 
+  it('a stranger tells a provider the address while its owner signs up: their identity is not in the account', async () => {
+    const stranger = { ...own, verified: false }
+    await Promise.all([
+      signInAs(service, 'gitlab', stranger),
+      service.post('/signup', { email: own.email, password: 'the password of the owner' }),
+      signInAs(service, 'gitlab', stranger),
+    ])
+    const [owner, ...others] = await owners(own.email)
+    const [identity] = await identitiesOf(stranger.sub)
+    expect([others, identity?.provider, identity?.user_id === owner]).toEqual([[], 'gitlab', false])
+  })
+
   it('two users link one identity, and its owner signs in by it: one has it', async () => {
     const [first, second] = [await createSignedIn(service), await createSignedIn(service)]
     const states = await Promise.all([first, second].map(({ headers }) => beginLinking(service, 'keycloak', headers)))

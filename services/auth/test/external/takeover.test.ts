@@ -13,6 +13,7 @@ import {
   signInAs,
   startAnybodyProvider,
 } from './anybody-provider.ts'
+import { land } from './external-app.ts'
 
 let service: MailApp
 let stub: AnybodyStub
@@ -222,6 +223,71 @@ describe('somebody whose address a stranger has used before them', () => {
     expect(victim?.id).not.toBe(user.id)
     const row = service.deps.db.selectFrom('users').select(['phone', 'email']).where('id', '=', user.id)
     expect(await row.executeTakeFirst()).toEqual({ phone: values.phone, email })
+  })
+})
+
+describe('somebody whose address a stranger has told a provider that has not verified it', () => {
+  /** @returns the token of the mail that confirms the stranger's account */
+  const claim = async (): Promise<string> => {
+    expect(await refused(signInAs(service, 'gitlab', attacker()))).toBe('provider_email_needs_verification')
+    return (await service.readMail(email)).token
+  }
+  const mailedAfter = async (answer: ReturnType<typeof service.post>): Promise<URL> => {
+    expect((await answer).statusCode).toBe(200)
+    return (await service.readMail(email)).link
+  }
+  const linkOf = async (type: 'signup' | 'magiclink' | 'invite'): Promise<URL> => {
+    const payload = { type, email, password: 'a password of her own' }
+    return new URL((await service.post('/admin/generate_link', payload, OPERATOR)).json().action_link)
+  }
+
+  it.each([
+    ['signs up', () => mailedAfter(signUp('a password of her own'))],
+    ['asks for a link', () => mailedAfter(service.post('/magiclink', { email }))],
+    ['asks for a code', () => mailedAfter(service.post('/otp', { email }))],
+    ['is invited', () => mailedAfter(service.post('/invite', { email }, OPERATOR))],
+    ['is given a link to sign up', () => linkOf('signup')],
+    ['is given a magic link', () => linkOf('magiclink')],
+    ['is given an invitation', () => linkOf('invite')],
+  ])('has an account of their own when one %s', async (_name, ask) => {
+    const token = await claim()
+    const { pathname, search } = await ask()
+    const dead = await service.post('/verify', { type: 'signup', token_hash: token })
+    expect(dead.json().error_code).toBe('otp_expired')
+    const victim = await whoIs(service.app.inject(`${pathname}${search}`).then(land))
+    expect(victim?.user).toMatchObject({ email, identities: [{ provider: 'email' }] })
+    expect(await refused(signInAs(service, 'gitlab', attacker()))).toBe('provider_email_needs_verification')
+  })
+
+  it('signs in with the password that they have chosen', async () => {
+    await claim()
+    const { pathname, search } = await mailedAfter(signUp('a password of her own'))
+    await service.app.inject(`${pathname}${search}`)
+    expect(await login('a password of her own')).toBeUndefined()
+  })
+
+  it('is not sent a way into the account of the stranger, which stays as it was where nobody gets another one', async () => {
+    const token = await claim()
+    expect((await service.post('/recover', { email })).json()).toEqual({})
+    expect((await service.post('/otp', { email, create_user: false })).json()).toEqual({})
+    await service.idle()
+    expect(service.recipients().filter((to) => to === email)).toHaveLength(1)
+    const link = await service.post('/admin/generate_link', { type: 'recovery', email }, OPERATOR)
+    expect(link.json().error_code).toBe('user_not_found')
+    expect((await service.post('/verify', { type: 'signup', token_hash: token })).statusCode).toBe(200)
+  })
+
+  it('does not share an account with the session of a stranger', async () => {
+    const anonymous = (await service.post('/signup', {})).json()
+    const headers = { authorization: `Bearer ${anonymous.access_token}` }
+    await comeBackAs(service, await beginLinking(service, 'gitlab', headers), attacker())
+    await service.readMail(email)
+    const { pathname, search } = await mailedAfter(signUp('a password of her own'))
+    const victim = await whoIs(service.app.inject(`${pathname}${search}`).then(land))
+    expect(victim?.user).toMatchObject({ email, is_anonymous: false })
+    const stranger = (await service.app.inject({ url: '/user', headers })).json()
+    expect(stranger).toMatchObject({ email: '', is_anonymous: true, identities: [{ provider: 'gitlab' }] })
+    expect(stranger.id).not.toBe(victim?.id)
   })
 })
 
