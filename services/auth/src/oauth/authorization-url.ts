@@ -7,6 +7,8 @@ const OWN_PARAMETERS: ReadonlySet<string> = new Set([
   ...['client_id', 'client_secret', 'redirect_uri', 'response_type', 'state', 'scope'],
   ...['code_challenge', 'code_challenge_method', 'code_verifier', 'redirect_to', 'skip_http_redirect'],
   ...['provider', 'scopes', 'invite_token'],
+  // RFC 9101: an object, signed by nobody, whose members come before all of these.
+  ...['request', 'request_uri'],
 ])
 
 export interface AuthorizationRequest {

@@ -102,6 +102,13 @@ describe('GET /authorize', () => {
     })
     expect(github.url.searchParams.get('scope')).toBe('user:email repo read:org')
     expect([github.url.searchParams.get('login'), github.url.searchParams.has('Redirect_URI')]).toEqual(['ada', false])
+    const state = { client_id: 'x', redirect_uri: 'https://evil.example', state: 'x' }
+    const request = `${btoa('{"alg":"none"}')}.${btoa(JSON.stringify(state))}.`
+    const keycloak = await service.begin('keycloak', { request, request_uri: 'https://evil.example', prompt: 'none' })
+    expect([...keycloak.url.searchParams.keys()].filter((name) => name.startsWith('re'))).toEqual([
+      'redirect_uri',
+      'response_type',
+    ])
     const apple = await service.begin('apple', { scopes: 'openid' })
     expect(apple.url.searchParams.get('scope')).toBe('email name')
     const workos = await service.begin('workos', { workos_provider: 'GoogleOAuth' })
