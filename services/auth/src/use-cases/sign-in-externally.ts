@@ -34,20 +34,28 @@ export async function signInExternally(
   const isNew = owner.decision === 'create'
   const record = (action: 'login' | 'user_signedup') =>
     recordAudit(trx, deps, { action, actor: user, ip: context.ip, traits: { provider: account.provider } })
-  // Who is known by an address or a number that they have confirmed signs in by anything that is theirs.
-  if (user.emailConfirmedAt !== null || !email || (user.confirmedAt !== null && user.email === null)) {
+  if (isKnown(user, email)) {
     await record(isNew ? 'user_signedup' : 'login')
     return { verdict: 'signed-in', user }
   }
-  if (email.isVerified || deps.config.mail.autoconfirm) {
+  if (email && (email.isVerified || deps.config.mail.autoconfirm)) {
     await record('user_signedup')
     return { verdict: 'signed-in', user: await confirmOwner(trx, deps, owner, account) }
   }
-  // Where somebody else has the address, a mail could confirm nothing.
-  const mailTo = user.email === email.email ? email.email : undefined
+  // Where somebody else has the address, or the provider no longer tells it, a mail could confirm nothing.
+  const mailTo = user.email === email?.email ? email?.email : undefined
   if (!deps.config.mail.allowsUnverified) return { verdict: 'unverified', user, mailTo }
   await record(isNew ? 'user_signedup' : 'login')
   return { verdict: 'signed-in', user, mailTo }
+}
+
+/**
+ * Whether somebody signs in by anything that is theirs: they have confirmed an address or a number, or neither they nor their
+ * provider have an address that could be somebody else's. A provider that has become silent about one confirms nothing.
+ */
+function isKnown(user: User, email: ExternalAccount['email']): boolean {
+  if (user.emailConfirmedAt !== null) return true
+  return (user.email === null && !email) || (user.confirmedAt !== null && (user.email === null || !email))
 }
 
 /**

@@ -189,6 +189,12 @@ describe('somebody whose address a stranger has used before them', () => {
     expect((await signIn('gitlab', own))?.id).not.toBe(session?.id)
   })
 
+  it('lends it to no stranger whose provider no longer tells it', async () => {
+    expect(await refused(signInAs(service, 'keycloak', attacker()))).toBe('provider_email_needs_verification')
+    const silent = { sub: `2${people}`, verified: false }
+    expect(await refused(signInAs(service, 'keycloak', silent))).toBe('provider_email_needs_verification')
+  })
+
   it('does not land in an account to which the stranger has linked their address', async () => {
     const stranger = await createSignedIn(service)
     const { status, fragment } = await comeBackAs(
