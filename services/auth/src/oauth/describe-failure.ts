@@ -11,7 +11,8 @@ export function describeFailure(error: unknown): Error {
     const places = error.issues.map(({ path, code }) => `${path.join('.')} (${code})`)
     return new Error(`the provider answered something else than expected: ${places.join(', ')}`)
   }
-  // What a parser says quotes the text.
+  // What a parser says quotes the text; what refuses a header quotes the token that was to stand in it.
   if (error instanceof SyntaxError) return new Error('the provider answered no JSON')
+  if (error instanceof TypeError) return new Error('the provider answered what cannot be sent back to it')
   return new Error(error instanceof Error ? error.message : 'the provider failed')
 }

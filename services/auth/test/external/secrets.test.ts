@@ -47,6 +47,9 @@ it('are in no row and no line in the clear, while a flow waits and when it has e
   await service.comeBack({ state: (await service.begin('github')).state, code: 'code-of-the-provider' })
   service.answer((call) => (call.endsWith('/access_token') ? { body: { ...TOKENS } } : { body: { ...TOKENS } }))
   await service.comeBack({ state: (await service.begin('github')).state, code: 'code-of-the-provider' })
+  // A token that no header takes: the error about that quotes it.
+  service.answer(() => ({ body: { access_token: `${TOKENS.access_token}\n.` } }))
+  await service.comeBack({ state: (await service.begin('github')).state, code: 'code-of-the-provider' })
 
   const { db, encryptionKeys } = service.deps
   const row = db.selectFrom('flow_state').select('provider_pkce_verifier').where('id', '=', waiting)
