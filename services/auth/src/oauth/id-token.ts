@@ -32,6 +32,8 @@ interface Expected {
 /** Signatures by a key of the provider alone: with `none` or a shared secret anybody could be anybody. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 const LEEWAY_SECONDS = 30
+/** Explicit types (RFC 8725, section 3.11): access tokens, logout tokens and others that the same keys sign. */
+const OTHER_KINDS = /\+jwt$/i
 
 /** The token was made for somebody else's application. */
 export class ForeignAudience extends Error {
@@ -57,14 +59,13 @@ export async function verifyIdToken(
   const source = issuer === undefined ? undefined : rules.keysOf(issuer)
   if (issuer === undefined || !source) throw new Error('the id_token is of another issuer')
   const options = { issuer, audience: [...audiences], algorithms: ALGORITHMS, currentDate: now }
-  try {
-    const keys = await keySets.find(source)
-    const required = { requiredClaims: ['sub', 'exp', 'iat'], clockTolerance: LEEWAY_SECONDS }
-    const { payload, protectedHeader } = await jwtVerify(idToken, keys, { ...options, ...required })
-    return { claims: payload, alg: protectedHeader.alg }
-  } catch (error) {
+  const required = { requiredClaims: ['sub', 'exp', 'iat'], clockTolerance: LEEWAY_SECONDS }
+  const verify = async () => jwtVerify(idToken, await keySets.find(source), { ...options, ...required })
+  const { payload, protectedHeader } = await verify().catch((error) => {
     throw classify(error)
-  }
+  })
+  if (OTHER_KINDS.test(protectedHeader.typ ?? '')) throw new Error('the token is none of OpenID Connect')
+  return { claims: payload, alg: protectedHeader.alg }
 }
 
 /** Failures of asking for the keys; all others are about the token. */

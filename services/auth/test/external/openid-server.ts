@@ -14,8 +14,8 @@ export interface OpenIdServer {
   readonly realm: string
   /** Claims of the next tokens, and the profile. */
   person: Record<string, unknown>
-  /** Signs a token of any claims. */
-  sign(claims: JWTPayload): Promise<string>
+  /** Signs a token of any claims, under a header of any parameters. */
+  sign(claims: JWTPayload, header?: Readonly<Record<string, string>>): Promise<string>
   /** Agrees for the person, as a browser would let them. @returns where the provider sends it back to */
   agree(authorizeUrl: URL): Promise<URL>
   /** Dependencies for a service that meets this provider under names of the world outside. */
@@ -45,8 +45,13 @@ export async function startOpenIdServer(): Promise<OpenIdServer> {
     realm,
     person: {},
     called,
-    sign: (claims) =>
-      server.issuer.buildToken({ scopesOrTransform: (_header, payload) => void Object.assign(payload, claims) }),
+    sign: (claims, parameters = {}) =>
+      server.issuer.buildToken({
+        scopesOrTransform: (header, payload) => {
+          Object.assign(header, parameters)
+          Object.assign(payload, claims)
+        },
+      }),
     agree: async (url) => {
       const local = url.origin === realm ? url : `${realm}${PATH}/auth${url.search}`
       const answer = await fetch(local, { redirect: 'manual' })

@@ -102,6 +102,20 @@ describe('keycloak', () => {
     const other = await openId.sign({ ...claims, iss: `${openId.realm}/realms/other` })
     expect(await grant({ provider: 'keycloak', id_token: other })).toEqual(refusedWith('Bad ID token'))
   })
+
+  it('signs in by no access token of the realm, though it is for the same client', async () => {
+    const claims = { aud: 'realm-client', sub: randomUUID(), email, email_verified: true }
+    for (const token of [
+      await openId.sign({ ...claims, typ: 'Bearer' }),
+      await openId.sign(claims, { typ: 'at+jwt' }),
+      await openId.sign(claims, { typ: 'application/logout+JWT' }),
+    ]) {
+      expect(await grant({ provider: 'keycloak', id_token: token })).toEqual(refusedWith('Bad ID token'))
+    }
+    expect((await grant({ provider: 'keycloak', id_token: await openId.sign({ ...claims, typ: 'ID' }) })).status).toBe(
+      200,
+    )
+  })
 })
 
 describe('google', () => {

@@ -8,6 +8,8 @@ const claimsSchema = z.looseObject({
   email_verified: z.boolean().optional(),
   name: z.string().optional(),
 })
+/** The realm's access tokens are signed by the same keys, and may be for the same client. */
+const idTokenSchema = claimsSchema.extend({ typ: z.literal('ID').optional() })
 const TOLD = ['name', 'sub', 'email', 'email_verified'] as const
 /** Claims of an id_token that are the protocol's own. */
 const PROTOCOL = [
@@ -39,13 +41,12 @@ export const keycloak: DefineProvider = ({ baseUrl }) => ({
   idTokens: {
     keysOf: (issuer) => (issuer === baseUrl ? { jwksUrl: `${baseUrl}/protocol/openid-connect/certs` } : undefined),
     nonce: 'checked',
-    readProfile: (token) => readClaims(token, [...TOLD, ...PROTOCOL]),
+    readProfile: (token) => readClaims(idTokenSchema.parse(token), [...TOLD, ...PROTOCOL]),
   },
   identify: async ({ get }) => readClaims(await get(`${baseUrl}/protocol/openid-connect/userinfo`, claimsSchema), TOLD),
 })
 
-function readClaims(told: unknown, omitted: readonly string[]): ExternalProfile {
-  const claims = claimsSchema.parse(told)
+function readClaims(claims: z.output<typeof claimsSchema>, omitted: readonly string[]): ExternalProfile {
   return {
     subject: claims.sub,
     emails: [{ email: claims.email, isVerified: claims.email_verified === true }],
