@@ -167,6 +167,8 @@ describe('loadAuthConfig', () => {
         AUTH_SECURITY_CAPTCHA_ENABLED: 'true',
         AUTH_RATE_LIMIT_STORE: 'redis',
         AUTH_EXTERNAL_KEYCLOAK_ENABLED: 'true',
+        // A list of nothing.
+        AUTH_EXTERNAL_KEYCLOAK_CLIENT_ID: ' , ',
         AUTH_EXTERNAL_KEYCLOAK_SECRET: 'x',
       }),
     ).toEqual([

@@ -125,7 +125,7 @@ export function externalProblems(values: Values): string[] {
     const name = upper(provider)
     if (!values[`EXTERNAL_${name}_ENABLED`]) return []
     const required = [`EXTERNAL_${name}_CLIENT_ID`, `EXTERNAL_${name}_SECRET`, `EXTERNAL_${name}_REDIRECT_URI`] as const
-    const missing: string[] = required.filter((setting) => values[setting] === undefined)
+    const missing: string[] = required.filter((setting) => !values[setting]?.length)
     if (provider === 'keycloak' && values.EXTERNAL_KEYCLOAK_URL === undefined) missing.push('EXTERNAL_KEYCLOAK_URL')
     return missing.map((setting) => `AUTH_${setting} is required when AUTH_EXTERNAL_${name}_ENABLED is true`)
   })
