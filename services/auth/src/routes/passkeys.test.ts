@@ -212,8 +212,13 @@ describe('POST /passkeys/authentication', () => {
 
   it('400: of many answers at once with one counter, one is let in: the others are of a copy', async () => {
     const { key } = await createWithPasskey()
-    const signIns = await Promise.all(Array.from({ length: 10 }, () => signInBy(key, { counter: 7 })))
-    expect(signIns.map(({ statusCode }) => statusCode).sort()).toEqual([200, ...Array(9).fill(400)])
+    const asked = await Promise.all(Array.from({ length: 10 }, async () => (await test.post(SIGN_IN, {})).json()))
+    const answers = await Promise.all(
+      asked.map(({ challenge_id, options }) =>
+        test.post(SIGN_IN_FINISH, { challenge_id, credential: key.get(options, { counter: 7 }) }),
+      ),
+    )
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, ...Array(9).fill(400)])
   })
 
   it('200: an authenticator that does not count', async () => {
