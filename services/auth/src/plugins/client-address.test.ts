@@ -47,6 +47,8 @@ describe('readClientAddress', () => {
   it.each([
     ['1.1.1.1, 2.2.2.2', '1.1.1.1'],
     ['any key', 'any key'],
+    // A customer of IPv6 has a whole network of addresses.
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
     [' ', undefined],
     ['', undefined],
   ])('limits by the first part of the header: %j', (value, limitKey) => {

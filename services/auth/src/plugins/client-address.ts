@@ -1,11 +1,12 @@
 import { isIP } from 'node:net'
+import { addressKey } from '@trestle/common/server/address-key.ts'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { AuthConfig } from '../config.ts'
 
 /** Where a request comes from, as far as each use may believe it (contract 7.12 and 9.4). */
 export interface ClientAddress {
-  /** Key of the request buckets; undefined: the request is not limited. */
+  /** Key of the request buckets, of IPv6 the network; undefined: the request is not limited. */
   readonly limitKey: string | undefined
   /** The socket's address, or the one that SECURITY_FORWARDED_FOR_ENABLED lets a proxy tell. */
   readonly trusted: string
@@ -23,8 +24,9 @@ export function readClientAddress(config: AddressConfig, { socket, header }: Sou
   const forwarded = config.forwardedForEnabled ? toAddress(header('auth-forwarded-for')?.split(',')[0]) : undefined
   const trusted = forwarded ?? toAddress(socket) ?? ''
   const limitHeader = config.limitHeader === undefined ? undefined : header(config.limitHeader)
+  const named = forwarded ?? (limitHeader?.split(',')[0]?.trim() || undefined)
   return {
-    limitKey: forwarded ?? (limitHeader?.split(',')[0]?.trim() || undefined),
+    limitKey: named && addressKey(named),
     trusted,
     audit: forwarded ?? header('x-forwarded-for')?.split(',').map(toAddress).find(isDefined) ?? trusted,
   }
