@@ -59,9 +59,6 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
   ])
   const open = await createDeps(config, { logger: log.logger, meter: metrics.meter, tracing })
   const { deps } = open
-  const opening = deps.jobs.open()
-  // Awaited below; until then a failure must not count as unhandled.
-  opening.catch(() => {})
   const [app] = await Promise.all([buildApp(deps), deps.signingKeys.load()])
   observe(metrics, open)
   await runServer({
@@ -72,10 +69,11 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
     readiness: deps.readiness,
     start: async () => {
       lowerHashThreads()
+      // Before the first request has been read: what it sends waits for the queue.
+      await deps.jobs.open()
       const port = await metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
       deps.signingKeys.startPolling((error) => log.logger.warn({ err: error }, 'signing keys could not be read'))
-      await opening
       await startJobs(deps)
     },
     stop: async (remainingMs) => {

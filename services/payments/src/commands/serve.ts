@@ -47,9 +47,6 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
     }),
   ])
   const deps = await createDeps(config, log, telemetry)
-  const opening = deps.jobs.open()
-  // Awaited below; until then a failure must not count as unhandled.
-  opening.catch(() => {})
   const app = await buildApp(deps)
   await runServer({
     app,
@@ -58,9 +55,10 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
     log,
     readiness: deps.readiness,
     start: async () => {
+      // Before the first request has been read: what it sends waits for the queue.
+      await deps.jobs.open()
       const port = await deps.metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
-      await opening
       await startWork(deps)
     },
     stop: async (remainingMs) => {
