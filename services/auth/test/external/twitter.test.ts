@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { StubRequest } from '@trestle/testing/stub-provider.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { oauth1Header } from '../../src/oauth/oauth1-signature.ts'
@@ -14,6 +15,11 @@ const API = 'https://api.twitter.com'
 const REQUEST_TOKEN = { token: 'request-token-of-twitter', secret: 'request-secret-of-twitter' }
 const ACCESS_TOKEN = { token: 'access-token-of-twitter', secret: 'access-secret-of-twitter' }
 const VERIFIER = 'verifier-of-twitter'
+const VERIFIER_OF_PKCE = 'v'.repeat(43)
+const PKCE = {
+  code_challenge: createHash('sha256').update(VERIFIER_OF_PKCE).digest('base64url'),
+  code_challenge_method: 's256',
+}
 const PROFILE = {
   id_str: '783214',
   email: 'ada@twitter.example',
@@ -107,6 +113,41 @@ describe('twitter', () => {
       preferred_username: 'ada',
       provider_id: '783214',
     })
+  })
+
+  it('signs the same person in again, in the PKCE flow', async () => {
+    const state = await begin(PKCE)
+    const { status, url, query, fragment } = await service.comeBack({ state, ...answer })
+    expect([status, url.origin, fragment]).toEqual([302, 'http://localhost:3000', {}])
+    expect(query).toEqual({ code: expect.stringMatching(/^[0-9a-f-]{36}$/) })
+    const payload = { auth_code: query.code, code_verifier: VERIFIER_OF_PKCE }
+    const session = (await service.post('/token?grant_type=pkce', payload)).json()
+    expect(session.user).toMatchObject({ email: PROFILE.email, identities: [{ id: '783214', provider: 'twitter' }] })
+    expect(session.user.identities).toHaveLength(1)
+    expect(session.provider_token).toBe(ACCESS_TOKEN.token)
+    expect(session).not.toHaveProperty('provider_refresh_token')
+    const claims = JSON.parse(Buffer.from(session.access_token.split('.')[1], 'base64url').toString())
+    expect(claims.amr).toEqual([{ method: 'oauth', timestamp: expect.any(Number) }])
+    const again = await service.post('/token?grant_type=pkce', payload)
+    expect([again.statusCode, again.json().error_code]).toEqual([404, 'flow_state_not_found'])
+  })
+
+  it('takes no state that is wrong, used or too old', async () => {
+    const unusable = async (state: string) => {
+      const { status, url, query } = await service.comeBack({ state, ...answer })
+      expect([status, url.origin, url.hash]).toEqual([303, 'http://localhost:3000', ''])
+      return query.error_description
+    }
+    expect(await unusable('wrong')).toBe('OAuth state parameter is invalid')
+    const implicit = await begin()
+    await service.comeBack({ state: implicit, ...answer })
+    expect(await unusable(implicit)).toBe('OAuth state not found or expired')
+    const pkce = await begin(PKCE)
+    await service.comeBack({ state: pkce, ...answer })
+    expect(await unusable(pkce)).toBe('State has already been used')
+    const old = await begin()
+    service.clock.advance(300_000)
+    expect(await unusable(old)).toBe('OAuth state has expired')
   })
 
   it('tells who has been refused, and takes no token but its own', async () => {
