@@ -6,7 +6,7 @@ import { createLineBuffer } from './line-buffer.ts'
 function createSink() {
   const texts: string[] = []
   let flushes = 0
-  const sink = { write: (text: string) => texts.push(text), flushSync: () => flushes++ }
+  const sink = { write: (bytes: Buffer) => texts.push(bytes.toString()), flushSync: () => flushes++ }
   return { texts, sink, flushes: () => flushes }
 }
 
@@ -35,15 +35,25 @@ describe('createLineBuffer', () => {
     ])
   })
 
-  it('hands on at 64 KiB without waiting, and nothing twice', () => {
+  it('hands on before 64 KiB are full without waiting, and nothing twice', () => {
     const { texts, sink } = createSink()
     const buffer = createLineBuffer([sink])
-    buffer.write('x'.repeat(65_535))
-    expect(texts).toEqual([])
-    buffer.write('y')
-    expect(texts).toEqual([`${'x'.repeat(65_535)}y`])
+    const line = `${'ü'.repeat(9_999)}\n`
+    for (let i = 0; i < 2; i++) buffer.write(line)
+    expect(texts).toHaveLength(0)
+    buffer.write(line)
+    expect(texts).toEqual([line.repeat(2)])
     vi.advanceTimersByTime(1_000)
-    expect(texts).toHaveLength(1)
+    expect(texts).toEqual([line.repeat(2), line])
+  })
+
+  it('hands on a line that is longer than what it holds, in its turn', () => {
+    const { texts, sink } = createSink()
+    const buffer = createLineBuffer([sink])
+    const long = `${'€'.repeat(30_000)}\n`
+    for (const line of ['a\n', long, 'b\n']) buffer.write(line)
+    vi.advanceTimersByTime(200)
+    expect(texts).toEqual(['a\n', long, 'b\n'])
   })
 
   it('flushes what it holds, then its sinks', () => {

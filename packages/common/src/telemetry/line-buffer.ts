@@ -1,6 +1,7 @@
-/** Where text is written to, such as a destination of pino. */
-export interface TextSink {
-  write(text: string): unknown
+/** Where lines are written to. */
+export interface ByteSink {
+  /** The bytes are its own from then on. */
+  write(bytes: Buffer): unknown
   /** Writes what it still holds before it returns. */
   flushSync(): void
 }
@@ -12,34 +13,43 @@ export interface LineBuffer {
   flush(): void
 }
 
-const LENGTH_MAX = 65_536
+const SIZE = 65_536
+/** UTF-8 needs no more bytes for a unit of a JavaScript string. */
+const BYTES_PER_UNIT = 3
 const WAIT_MS = 200
 
 /**
- * Collects lines up to 64 KiB, 200 ms at most, and gives each sink the same text. Pino's own buffer counts the bytes of all
- * it holds again with each line: at 16 KiB that took longer than making the line. `scrub` sees one line at a time: of many
- * together one has something that makes it look closer, at all of them. What is held when the process ends by itself, or
- * by an error, is still written.
+ * Collects lines up to 64 KiB, 200 ms at most, and gives each sink the same bytes. They are bytes from the first: pino makes
+ * a line as a tree of its pieces, and the trees of all held lines were most of what each collection of garbage had to move.
+ * Pino's own buffer counts the bytes of all it holds again with each line: at 16 KiB that took longer than making the line.
+ * `scrub` sees one line at a time: of many together one has something that makes it look closer, at all of them. What is
+ * held when the process ends by itself, or by an error, is still written.
  */
 export function createLineBuffer(
-  sinks: readonly TextSink[],
+  sinks: readonly ByteSink[],
   scrub: (text: string) => string = (text) => text,
 ): LineBuffer {
-  let text = ''
+  let held = Buffer.allocUnsafeSlow(SIZE)
+  let length = 0
   let timer: NodeJS.Timeout | undefined
   const handOn = () => {
     clearTimeout(timer)
     timer = undefined
-    if (text === '') return
-    const held = text
-    text = ''
-    for (const sink of sinks) sink.write(held)
+    if (length === 0) return
+    const bytes = held.subarray(0, length)
+    held = Buffer.allocUnsafeSlow(SIZE)
+    length = 0
+    for (const sink of sinks) sink.write(bytes)
+  }
+  const add = (line: string) => {
+    if (line.length * BYTES_PER_UNIT > SIZE - length) handOn()
+    if (line.length * BYTES_PER_UNIT <= SIZE) length += held.write(line, length)
+    else for (const sink of sinks) sink.write(Buffer.from(line))
   }
   const buffer: LineBuffer = {
     write: (line) => {
-      text += scrub(line)
-      if (text.length >= LENGTH_MAX) handOn()
-      else timer ??= setTimeout(handOn, WAIT_MS).unref()
+      add(scrub(line))
+      if (length > 0) timer ??= setTimeout(handOn, WAIT_MS).unref()
     },
     flush: () => {
       handOn()

@@ -18,17 +18,17 @@ function openLog(name: string) {
 it('writes by itself, in order, whatever the size', async () => {
   const { file, errors, log } = openLog('app.log')
   const lines = Array.from({ length: 5_000 }, (_, i) => `line ${i} ü ${'x'.repeat(i % 50)}\n`)
-  for (const line of lines) log.write(line)
+  for (const line of lines) log.write(Buffer.from(line))
   await expect.poll(() => readFileSync(file, 'utf8')).toBe(lines.join(''))
   expect(errors).toEqual([])
 })
 
 it('goes on in a new file after the old one was moved', () => {
   const { file, log } = openLog('moved.log')
-  log.write('old\n')
+  log.write(Buffer.from('old\n'))
   renameSync(file, `${file}.1`)
   log.reopen()
-  log.write('new\n')
+  log.write(Buffer.from('new\n'))
   log.flushSync()
   expect([readFileSync(`${file}.1`, 'utf8'), readFileSync(file, 'utf8')]).toEqual(['old\n', 'new\n'])
 })
@@ -37,11 +37,11 @@ it('drops what a full disk does not take, says so once, and ends its flush', asy
   const errors: string[] = []
   const onError = (error: Error) => void errors.push(error.message)
   const log = createLogDestination({ descriptor: openSync('/dev/full', 'a'), onError })
-  log.write('lost\n')
+  log.write(Buffer.from('lost\n'))
   log.flushSync()
-  log.write('lost too\n')
+  log.write(Buffer.from('lost too\n'))
   log.flushSync()
-  log.write('lost as well\n')
+  log.write(Buffer.from('lost as well\n'))
   await expect.poll(() => errors).toEqual([expect.stringContaining('ENOSPC')])
 })
 

@@ -1,8 +1,8 @@
 import { closeSync, openSync, write, writeSync } from 'node:fs'
-import type { TextSink } from './line-buffer.ts'
+import type { ByteSink } from './line-buffer.ts'
 
 /** Never throws, and always ends: what cannot be written is dropped. */
-export interface LogDestination extends TextSink {
+export interface LogDestination extends ByteSink {
   /** Opens the file again, after somebody moved it. */
   reopen(): void
 }
@@ -15,19 +15,20 @@ export interface LogTarget {
   readonly onError: (error: Error) => void
 }
 
-/** Of a target that takes nothing: beyond it text is dropped, since a log must not fill the memory. */
-const HELD_CHARACTERS_MAX = 16 * 1024 * 1024
+/** Of a target that takes nothing: beyond it lines are dropped, since a log must not fill the memory. */
+const HELD_BYTES_MAX = 16 * 1024 * 1024
 const RETRY_MS = 50
 /** How long a flush waits for a pipe that is full. */
 const FULL_PIPE_MS = 1_000
 
 /**
- * Writes text to a descriptor in the background, one piece after the other. pino's own never ends its `flushSync` when the
+ * Writes bytes to a descriptor in the background, one piece after the other. pino's own never ends its `flushSync` when the
  * disk is full or the reader has gone: the process would neither serve nor stop.
  */
 export function createLogDestination(target: LogTarget): LogDestination {
   let { descriptor } = target
-  let held = ''
+  let held: Buffer[] = []
+  let heldBytes = 0
   let isWriting = false
   let hasFailed = false
   const succeed = (): void => {
@@ -37,12 +38,16 @@ export function createLogDestination(target: LogTarget): LogDestination {
     if (!hasFailed) target.onError(error)
     hasFailed = true
   }
+  const takeHeld = (): Buffer => {
+    const [first = Buffer.alloc(0), ...others] = held
+    held = []
+    heldBytes = 0
+    return others.length === 0 ? first : Buffer.concat([first, ...others])
+  }
   const writeHeld = (): void => {
-    if (isWriting || held === '') return
+    if (isWriting || heldBytes === 0) return
     isWriting = true
-    const bytes = Buffer.from(held)
-    held = ''
-    writeOn(bytes)
+    writeOn(takeHeld())
   }
   const writeOn = (bytes: Buffer): void => {
     write(descriptor, bytes, (error, count) => {
@@ -55,19 +60,19 @@ export function createLogDestination(target: LogTarget): LogDestination {
     })
   }
   const flushSync = (): void => {
-    const bytes = Buffer.from(held)
-    held = ''
     try {
-      writeAll(descriptor, bytes)
+      writeAll(descriptor, takeHeld())
     } catch (error) {
       fail(error instanceof Error ? error : new Error(String(error)))
     }
   }
   return {
-    write: (text) => {
+    write: (bytes) => {
       // A flush in the same turn still finds it here.
-      if (held === '') setImmediate(writeHeld)
-      if (held.length < HELD_CHARACTERS_MAX) held += text
+      if (heldBytes === 0) setImmediate(writeHeld)
+      if (heldBytes >= HELD_BYTES_MAX) return
+      held.push(bytes)
+      heldBytes += bytes.length
     },
     flushSync,
     reopen: () => {
