@@ -89,14 +89,14 @@ export class Application<Context = unknown> {
   }
 
   /** For `http.createServer(app.listener)`. */
-  readonly listener = (request: IncomingMessage, response: ServerResponse): void => {
-    this.answer(new NodeIncoming(request, response))
-      .then((answer) => sendToNode(response, answer))
-      .catch((error: unknown) => {
-        // A header that this version of HTTP does not take, for instance: one request ends, not the server.
-        response.destroy()
-        this.log.error(error, 'an answer cannot be sent')
-      })
+  readonly listener = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    try {
+      sendToNode(response, await this.answer(new NodeIncoming(request, response)))
+    } catch (error) {
+      // A header that this version of HTTP does not take, for instance: one request ends, not the server.
+      response.destroy()
+      this.log.error(error, 'an answer cannot be sent')
+    }
   }
 
   /** The web standard's form, for every server that takes a fetch handler: `export default app`. */

@@ -3,7 +3,7 @@ export interface MappedRoute {
   /** With names in braces: `/users/{userId}`. Undefined where nothing is at the URL. */
   readonly pattern: string | undefined
   /** Values of the names. */
-  readonly params: Readonly<Record<string, string>>
+  readonly params: () => Readonly<Record<string, string>>
 }
 
 declare module 'fastify' {

@@ -42,7 +42,10 @@ it('sends one span a request, by route pattern, with the parameters and the vers
   app.post('/token', startChild)
   app.get('/invitations/:token', () => ({}))
   app.get('/mapped/*', (request) => {
-    request.mappedRoute = { pattern: '/mapped/{itemId}/{token}', params: { itemId: '4712', token: 'secretive' } }
+    request.mappedRoute = {
+      pattern: '/mapped/{itemId}/{token}',
+      params: () => ({ itemId: '4712', token: 'secretive' }),
+    }
     return {}
   })
   app.get('/failing', async () => {

@@ -90,6 +90,6 @@ function requestAttributes(request: FastifyRequest, scrub = (text: string) => te
 }
 
 function paramsOf({ mappedRoute, is404, params }: FastifyRequest): object {
-  if (mappedRoute !== undefined) return mappedRoute.params
+  if (mappedRoute !== undefined) return mappedRoute.params()
   return is404 || typeof params !== 'object' || params === null ? {} : params
 }

@@ -22,17 +22,19 @@ export function bindDeclaration(spec: AcceptsSpec): Binding {
   if (path.slice(0, required).some(isOptional)) throw new Error('has a required positional after an optional one')
   const max = rest === undefined ? path.length : Number.POSITIVE_INFINITY
   const names = knownNames(schema)
+  const aliased = Object.entries(aliases)
   const at = (i: number): string => spec.names?.[i] ?? `path[${i}]`
   let asynchronous = false
 
   const bind = (positionals: Arguments, given: Keywords): Arguments | Promise<Arguments> => {
-    const keywords = withoutAliases(given, aliases)
+    const keywords = withoutAliases(given, aliased)
     const issues = unknownNames(keywords, names)
     // Only a body can give too few or too many: what a path gives was counted when it was resolved.
     if (positionals.length < required) issues.push({ path: at(positionals.length), message: REQUIRED })
     if (positionals.length > max) issues.push({ path: at(max), message: 'is not expected' })
     if (issues.length > 0) throw new ValidationError(issues)
-    const checks: Check[] = path.map((item, i) => ({ schema: item, value: positionals[i], at: at(i) }))
+    const checks: Check[] = []
+    for (const [i, item] of path.entries()) checks.push({ schema: item, value: positionals[i], at: at(i) })
     for (let i = path.length; rest !== undefined && i < positionals.length; i += 1) {
       checks.push({ schema: rest, value: positionals[i], at: at(i) })
     }
@@ -75,8 +77,9 @@ export function objectOf(schema: unknown): z.ZodObject | undefined {
   return undefined
 }
 
-function withoutAliases(given: Keywords, aliases: Readonly<Record<string, string>>): Keywords {
-  const used = Object.entries(aliases).filter(([alias]) => alias in given)
+function withoutAliases(given: Keywords, aliases: readonly (readonly [string, string])[]): Keywords {
+  if (aliases.length === 0) return given
+  const used = aliases.filter(([alias]) => alias in given)
   if (used.length === 0) return given
   const keywords = Object.assign(emptyKeywords(), given)
   for (const [alias, name] of used) {
@@ -87,17 +90,17 @@ function withoutAliases(given: Keywords, aliases: Readonly<Record<string, string
 }
 
 function unknownNames(keywords: Keywords, names: ReadonlySet<string> | undefined): Issue[] {
-  if (names === undefined) return []
-  const unknown = Object.keys(keywords).filter((name) => !names.has(name))
-  return unknown.map((name) => ({ path: issuePath(name), message: UNKNOWN }))
+  const issues: Issue[] = []
+  if (names === undefined) return issues
+  for (const name in keywords) if (!names.has(name)) issues.push({ path: issuePath(name), message: UNKNOWN })
+  return issues
 }
 
 function valuesOf(checks: readonly Check[], results: readonly ZodSafeParseResult<unknown>[]): unknown[] {
-  const issues = checks.flatMap((check, i) =>
-    (results[i]?.error?.issues ?? []).flatMap((issue) => toIssues(check, issue)),
-  )
-  if (issues.length > 0) throw new ValidationError(issues)
-  return results.map(({ data }) => data)
+  if (results.every(({ success }) => success)) return results.map(({ data }) => data)
+  const issuesOf = (check: Check, i: number) =>
+    (results[i]?.error?.issues ?? []).flatMap((issue) => toIssues(check, issue))
+  throw new ValidationError(checks.flatMap(issuesOf))
 }
 
 function toIssues({ value, at }: Check, issue: z.core.$ZodIssue): readonly Issue[] {

@@ -81,8 +81,9 @@ export function fastifyPlugin(app: Answering): FastifyPlugin {
     await app.ready()
     const instance = host as FastifyInstance
     const depth = instance.prefix.split('/').filter((part) => part !== '').length
-    const handle: FastifyHandler = (request, reply) =>
-      answerWithFastify(app, new FastifyIncoming(request, reply, depth))
+    const handle: FastifyHandler = (request, reply) => {
+      void answerWithFastify(app, new FastifyIncoming(request, reply, depth))
+    }
     instance.removeAllContentTypeParsers()
     instance.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
     for (const url of depth > 0 ? ['/*', '/'] : ['/*']) {
@@ -107,7 +108,8 @@ const bearContentType: preParsingHookHandler = (request, _reply, payload, done) 
   done(null, payload)
 }
 
-type FastifyHandler = (request: FastifyRequest, reply: FastifyReply) => FastifyReply
+/** It returns nothing: for a reply that is returned Fastify listens to the end of its stream. */
+type FastifyHandler = (request: FastifyRequest, reply: FastifyReply) => void
 
 /** Takes the verbs that Fastify's router does not know, unless the host has a handler of its own for them. */
 function setNotFoundHandler(instance: FastifyInstance, handle: FastifyHandler): void {
@@ -127,7 +129,7 @@ export function fastifyOptions(app: Answering): FastifyOptions {
     frameworkErrors(_error, request, reply) {
       const refusal = new CallError(400, 'The URL is malformed')
       const incoming = new FastifyIncoming(request as FastifyRequest, reply as FastifyReply, 0, refusal)
-      answerWithFastify(app, incoming)
+      void answerWithFastify(app, incoming)
     },
     clientErrorHandler(error, socket) {
       const code = 'code' in error ? error.code : undefined
@@ -144,16 +146,14 @@ const clientErrors: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
 }
 
-function answerWithFastify(app: Answering, incoming: FastifyIncoming): FastifyReply {
+async function answerWithFastify(app: Answering, incoming: FastifyIncoming): Promise<void> {
   const { reply } = incoming
-  app
-    .answer(incoming)
-    .then((complete) => send(reply, complete))
-    .catch((error: unknown) => {
-      reply.raw.destroy()
-      incoming.log(error, 'an answer cannot be sent')
-    })
-  return reply
+  try {
+    send(reply, await app.answer(incoming))
+  } catch (error) {
+    reply.raw.destroy()
+    incoming.log(error, 'an answer cannot be sent')
+  }
 }
 
 function send(reply: FastifyReply, { status, headers, body }: Answer): void {

@@ -3,29 +3,13 @@ import type { Application } from '../application.ts'
 import { type Keywords, parseUrlEncoded } from '../binding/keywords.ts'
 import { parseJson } from '../body/json.ts'
 import type { Core } from '../core.ts'
-import { patternOf } from '../routing/pattern.ts'
-import { allowedVerbs, type Resolution } from '../routing/resolve.ts'
+import type { Resolution } from '../routing/resolve.ts'
 import type { Target } from '../routing/target.ts'
 import { preferredRange, preferredType } from './accept.ts'
 import { type Credentials, parseCredentials } from './credentials.ts'
 import type { Incoming, RawRequest } from './incoming.ts'
 import { RequestUrl } from './request-url.ts'
-
-/** What answers a request. */
-export interface RouteInfo {
-  /** Modules on the way, joined with dots: `foo.baz`; empty for the root. */
-  readonly module: string
-  /** As exported, nested classes joined with dots: `Admin.Users`. */
-  readonly className: string
-  /** Name of the method: `GET_stats`. */
-  readonly handler: string
-  /** The URL, with names for the positionals: `/foo/bar/{che}`. */
-  readonly pattern: string
-  /** What the path gives for them. */
-  readonly positionals: readonly string[]
-  /** The verbs of this URL. */
-  readonly allow: readonly string[]
-}
+import { RouteInfo } from './route-info.ts'
 
 type ResolvedTarget = readonly [Target, Resolution | undefined]
 
@@ -69,19 +53,7 @@ export class EndpointRequest {
 
   /** What answers; undefined where the path or the verb leads nowhere. */
   get route(): RouteInfo | undefined {
-    if (this.#resolution?.verdict !== 'found') return undefined
-    const { route, endpoint, positionals } = this.#resolution
-    const { modulePath, className, handler } = route
-    return {
-      module: modulePath.join('.'),
-      className,
-      handler,
-      pattern: patternOf(route, positionals.length),
-      positionals,
-      get allow() {
-        return allowedVerbs(endpoint, positionals.length)
-      },
-    }
+    return this.#resolution?.verdict === 'found' ? new RouteInfo(this.#resolution) : undefined
   }
 
   /** The query by name; a repeated name has a list. @throws CallError 400 when it is malformed. */

@@ -45,12 +45,11 @@ function toAnswer(thrown: unknown, request: EndpointRequest): CallError {
 /** Logs, metrics and traces name the route by its pattern; the server itself knows one wildcard. */
 function tellTelemetry(request: EndpointRequest): void {
   const { pattern, positionals = [] } = request.route ?? {}
-  fastifyRequestOf(request).mappedRoute = {
-    pattern,
-    // Traces alone ask for them.
-    get params() {
-      const names = pattern?.match(/(?<=\{)\w+(?=\})/g) ?? []
-      return Object.fromEntries(names.map((name, i) => [name, positionals[i] ?? '']))
-    },
-  }
+  // Traces alone ask for the parameters.
+  fastifyRequestOf(request).mappedRoute = { pattern, params: () => paramsOf(pattern, positionals) }
+}
+
+function paramsOf(pattern: string | undefined, positionals: readonly string[]): Record<string, string> {
+  const names = pattern?.match(/(?<=\{)\w+(?=\})/g) ?? []
+  return Object.fromEntries(names.map((name, i) => [name, positionals[i] ?? '']))
 }
