@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Caller } from '../access/caller.ts'
-import { keyMac } from '../apps/app.ts'
-import { readBasicKey } from '../apps/basic-credentials.ts'
+import { createKeyReader } from '../apps/presented-key.ts'
 import { unauthorized } from '../errors.ts'
 import { refuseBeyond } from './refuse-beyond.ts'
 
@@ -17,14 +16,14 @@ export const authenticate = fp(
     const failures = meter.createCounter('payments_auth_failures_total', { description: 'Requests without a good key' })
     const refuseRequest = refuseBeyond(app, 'key', limits.requests)
     const refuseFailure = refuseBeyond(app, 'failure', limits.failures)
+    const readKey = createKeyReader(pepper)
     app.decorateRequest('caller')
     app.addHook('onRequest', async (request) => {
       const { authorization } = request.headers
-      const key = readBasicKey(authorization)
+      const key = readKey(authorization)
       if (key !== undefined) {
-        const mac = keyMac(pepper, key)
-        await refuseRequest(mac.toString('base64url'))
-        request.caller = { keyMac: mac, person: null, identityId: undefined, repeat: undefined }
+        await refuseRequest(key.name)
+        request.caller = { keyMac: key.mac, person: null, identityId: undefined, repeat: undefined }
         return
       }
       const person = await persons?.verify(BEARER.exec(authorization ?? '')?.[1] ?? '')

@@ -1,0 +1,32 @@
+import { createSecretKey, randomBytes } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { keyMac } from './app.ts'
+import { createKeyReader } from './presented-key.ts'
+
+const pepper = createSecretKey(randomBytes(32))
+
+function basic(key: string): string {
+  return `Basic ${Buffer.from(`:${key}`).toString('base64')}`
+}
+
+describe('createKeyReader', () => {
+  it('reads each key as it is, first and again, whoever came in between', () => {
+    const read = createKeyReader(pepper)
+    const keys = ['one', 'two', 'x'.repeat(4_000)]
+    for (const key of [...keys, ...keys]) {
+      const mac = keyMac(pepper, key)
+      expect(read(basic(key))).toEqual({ mac, name: mac.toString('base64url') })
+    }
+  })
+
+  it('works a key out once, but for one that is too long to keep', () => {
+    const read = createKeyReader(pepper)
+    expect(read(basic('one'))).toBe(read(basic('one')))
+    expect(read(basic('x'.repeat(4_000)))).not.toBe(read(basic('x'.repeat(4_000))))
+  })
+
+  it.each([undefined, '', 'Basic', 'Bearer abc', basic('')])('finds no key in %o', (header) => {
+    const read = createKeyReader(pepper)
+    expect([read(header), read(header)]).toEqual([undefined, undefined])
+  })
+})
