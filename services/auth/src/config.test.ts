@@ -223,6 +223,7 @@ describe('loadAuthConfig', () => {
     })
   })
 
+  // ASVS 6.5.4
   it('reads numbers, rates, lists and bounds as the contract has them', () => {
     const { config } = load({
       AUTH_RATE_LIMIT_EMAIL_SENT: '10/1m',

@@ -1,9 +1,11 @@
 import { loadConfig, type SettingValues } from '@trestle/common/config/load-config.ts'
+import { text } from '@trestle/common/config/setting.ts'
 import { externalProblems, externalSettings, externalWarnings, toExternalConfig } from './config/external.ts'
 import { hookProblems, hookSettings, toHooksConfig } from './config/hooks.ts'
 import { jwtProblems, jwtSettings, jwtWarnings, toJwtConfig } from './config/jwt.ts'
 import { mailProblems, mailSettings, mailWarnings, toMailConfig } from './config/mail.ts'
 import { mfaSettings, toMfaConfig } from './config/mfa.ts'
+import { profileProblems, profileSettings, strictSettings } from './config/profile.ts'
 import { securityProblems, securitySettings, toRateLimitConfig, toSecurityConfig } from './config/security.ts'
 import {
   serverAliases,
@@ -19,6 +21,7 @@ import { toWebauthnConfig, webauthnProblems, webauthnSettings } from './config/w
 
 /** Every setting of the service, by its name without `AUTH_`. */
 export const settings = {
+  ...profileSettings,
   ...serverSettings,
   ...jwtSettings,
   ...securitySettings,
@@ -68,10 +71,11 @@ export interface LoadedConfig {
  * @throws ConfigError with one line for each problem
  */
 export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): LoadedConfig {
-  const values = loadConfig(settings, {
-    prefix: 'AUTH_',
-    env,
-    file,
+  const source = { prefix: 'AUTH_', env, file }
+  const { PROFILE: profile } = loadConfig({ PROFILE: text().default('') }, source)
+  const isStrict = profile.toLowerCase() === 'strict'
+  const values = loadConfig(isStrict ? { ...settings, ...strictSettings } : settings, {
+    ...source,
     aliases: serverAliases,
     check: (candidate) => [
       ...jwtProblems(candidate),
@@ -80,6 +84,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): LoadedCon
       ...externalProblems(candidate),
       ...webauthnProblems(candidate),
       ...hookProblems(candidate),
+      ...profileProblems(candidate),
     ],
   })
   return {

@@ -76,8 +76,23 @@ export const linkFetchedAhead = defineError(
   'validation_failed',
   'Links of mails are not to be fetched before somebody opens them',
 )
+export const pkceRequired = defineError(
+  400,
+  'validation_failed',
+  'Only PKCE flows are taken: send code_challenge and code_challenge_method',
+)
 export const weakPassword = defineError(422, 'weak_password', 'Password is too weak')
 
+export const currentPasswordRequired = defineError(
+  400,
+  'current_password_required',
+  'Current password required when setting new password.',
+)
+export const currentPasswordInvalid = defineError(
+  400,
+  'current_password_invalid',
+  'Current password required when setting new password.',
+)
 export const samePassword = defineError(422, 'same_password', 'New password should be different from the old password.')
 export const reauthenticationNeeded = defineError(
   400,

@@ -1,7 +1,7 @@
 import { integer, parseDuration } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
 import { parseTemplate, type Template } from '../mail/mail-template.ts'
-import { compileGlob, type Glob } from '../redirects/glob.ts'
+import { compileGlob, exactGlob, type Glob } from '../redirects/glob.ts'
 
 /** How many messages may go out: `points` in each window of `windowMs`. `points` 0 lets none out. */
 export interface Rate {
@@ -64,6 +64,15 @@ export function globList(): z.ZodType<readonly Glob[], string> {
     } catch (error) {
       return refuse(context, `has a bad glob: ${error instanceof Error ? error.message : String(error)}`)
     }
+  })
+}
+
+/** Whole addresses, each of which matches itself alone. */
+export function addressList(): z.ZodType<readonly Glob[], string> {
+  return z.string().transform((value, context) => {
+    const addresses = splitGlobs(value === '[]' ? '' : value)
+    if (addresses.every((address) => URL.canParse(address) && !/[*{}]/.test(address))) return addresses.map(exactGlob)
+    return refuse(context, 'must be a list of whole addresses: the strict profile takes no globs')
   })
 }
 

@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, duration, flag, integer, oneOf, secret, text, url } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
+import type { ProfileValues } from './profile.ts'
 import { limit, matching, rate } from './rules.ts'
 
 const KEY_BYTES = 32
@@ -9,6 +10,7 @@ const KEY_BYTES = 32
 /** Contract 1.4, without what concerns sessions and passwords (sessions.ts) and later features. */
 export const securitySettings = {
   SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: flag().default(false),
+  SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: flag().default(false),
   SECURITY_MANUAL_LINKING_ENABLED: flag().default(false),
   SECURITY_CAPTCHA_ENABLED: flag().default(false),
   SECURITY_CAPTCHA_PROVIDER: oneOf('hcaptcha', 'turnstile').default('hcaptcha'),
@@ -36,10 +38,13 @@ export const securitySettings = {
 
 type Values = SettingValues<typeof securitySettings>
 
-export function toSecurityConfig(values: Values) {
+export function toSecurityConfig(values: Values & ProfileValues) {
   return {
     reauthenticateForPassword: values.SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION,
+    currentPasswordForPassword: values.SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD,
     manualLinkingEnabled: values.SECURITY_MANUAL_LINKING_ENABLED,
+    /** Whether who has a second factor must show it to change their identities, as for everything else. */
+    factorGuardsIdentities: values.PROFILE === 'strict',
     captcha: toCaptchaConfig(values),
     forwardedForEnabled: values.SECURITY_FORWARDED_FOR_ENABLED,
     codeAttemptsMax: values.SECURITY_OTP_MAX_ATTEMPTS,

@@ -15,6 +15,7 @@ import { LOG_LEVELS } from '@trestle/common/telemetry/logger.ts'
 import { OTLP_PROTOCOLS } from '@trestle/common/telemetry/otlp-exporters.ts'
 import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
 import { ROLE_PATTERN } from '@trestle/database/roles.ts'
+import type { ProfileValues } from './profile.ts'
 import { absoluteUri, globList, matching } from './rules.ts'
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/
@@ -120,13 +121,18 @@ export function toDatabaseSettings(values: Values) {
 }
 
 /** Who may sign up, by what, and where they may be sent. */
-export function toSignupConfig(values: Values) {
+export function toSignupConfig(values: Values & ProfileValues) {
+  const isStrict = values.PROFILE === 'strict'
   return {
     disabled: values.DISABLE_SIGNUP,
     emailEnabled: values.EXTERNAL_EMAIL_ENABLED,
     phoneEnabled: values.EXTERNAL_PHONE_ENABLED,
     anonymousEnabled: values.EXTERNAL_ANONYMOUS_USERS_ENABLED,
-    redirects: { siteUrl: values.SITE_URL, allowList: values.URI_ALLOW_LIST },
+    redirects: { siteUrl: values.SITE_URL, allowsHost: !isStrict, allowList: values.URI_ALLOW_LIST },
+    /** Whether a browser may come back with a session in the fragment, or only with the code of a PKCE flow. */
+    pkce: isStrict ? ('required' as const) : ('optional' as const),
+    /** Whether a password counts only when whoever confirms the address has given it: a stranger may have signed up. */
+    confirmerSetsPassword: isStrict,
     /** Hosts that may stand in links in place of that of `externalUrl`, lower-case. */
     linkHosts: values.MAILER_EXTERNAL_HOSTS.map((host) => host.toLowerCase()),
   }

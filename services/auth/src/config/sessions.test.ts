@@ -3,7 +3,13 @@ import { describe, expect, it } from 'vitest'
 import { passwordSettings, sessionSettings, toPasswordConfig, toSessionConfig } from './sessions.ts'
 
 const settings = { ...sessionSettings, ...passwordSettings }
-const load = (env: Record<string, string>) => loadConfig(settings, { prefix: 'AUTH_', env })
+const load = (env: Record<string, string>) => ({
+  ...loadConfig(settings, { prefix: 'AUTH_', env }),
+  PROFILE: 'compatible' as const,
+  SITE_URL: 'https://app.example.com',
+  API_EXTERNAL_URL: 'https://auth.example.com',
+})
+const usual = { lengthMin: 6, requiredCharacters: [], forbiddenWords: [], common: new Set() }
 
 describe('session settings', () => {
   it('have the defaults of the contract', () => {
@@ -29,11 +35,16 @@ describe('session settings', () => {
 
 describe('password settings', () => {
   it.each([
-    [{}, { policy: { lengthMin: 6, requiredCharacters: [] } }],
-    [{ AUTH_PASSWORD_MIN_LENGTH: '5' }, { policy: { lengthMin: 6, requiredCharacters: [] } }],
+    [{}, { policy: usual, breaches: undefined }],
+    [{ AUTH_PASSWORD_MIN_LENGTH: '5' }, { policy: usual, breaches: undefined }],
+    [
+      { AUTH_PASSWORD_FORBIDDEN_WORDS: 'Acme' },
+      { policy: { ...usual, forbiddenWords: ['acme'] }, breaches: undefined },
+    ],
+    [{ AUTH_PASSWORD_HIBP_ENABLED: 'true' }, { policy: usual, breaches: { userAgent: 'auth', failsClosed: false } }],
     [
       { AUTH_PASSWORD_MIN_LENGTH: '10', AUTH_PASSWORD_REQUIRED_CHARACTERS: 'abc:123' },
-      { policy: { lengthMin: 10, requiredCharacters: ['abc', '123'] } },
+      { policy: { ...usual, lengthMin: 10, requiredCharacters: ['abc', '123'] }, breaches: undefined },
     ],
   ])('%j', (env: Record<string, string>, expected) => {
     expect(toPasswordConfig(load(env))).toEqual(expected)

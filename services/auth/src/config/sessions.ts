@@ -1,7 +1,9 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
-import { duration, flag, integer, text } from '@trestle/common/config/setting.ts'
+import { commaList, duration, flag, integer, text } from '@trestle/common/config/setting.ts'
 import type { z } from 'zod'
+import { loadCommonPasswords } from '../passwords/common-passwords.ts'
 import { type PasswordPolicy, parseRequiredCharacters } from '../passwords/password-policy.ts'
+import type { ProfileValues } from './profile.ts'
 
 /** Contract 1.4, what concerns sessions and their tokens. */
 export const sessionSettings = {
@@ -18,6 +20,10 @@ export const sessionSettings = {
 export const passwordSettings = {
   PASSWORD_MIN_LENGTH: integer(0, 72).default(6),
   PASSWORD_REQUIRED_CHARACTERS: text().default(''),
+  PASSWORD_FORBIDDEN_WORDS: commaList().default([]),
+  PASSWORD_HIBP_ENABLED: flag().default(false),
+  PASSWORD_HIBP_FAIL_CLOSED: flag().default(false),
+  PASSWORD_HIBP_USER_AGENT: text().default('auth'),
 } as const
 
 const PASSWORD_LENGTH_MIN = 6
@@ -41,15 +47,44 @@ export function toSessionConfig(values: SettingValues<typeof sessionSettings>) {
 
 export interface PasswordConfig {
   readonly policy: PasswordPolicy
+  /** How the list of breached passwords is asked; undefined: it is not. */
+  readonly breaches: BreachConfig | undefined
 }
 
-export function toPasswordConfig(values: SettingValues<typeof passwordSettings>): PasswordConfig {
+export interface BreachConfig {
+  readonly userAgent: string
+  /** Whether nobody may set a password while the list is away. */
+  readonly failsClosed: boolean
+}
+
+type PasswordValues = SettingValues<typeof passwordSettings> &
+  ProfileValues &
+  Readonly<Record<'SITE_URL' | 'API_EXTERNAL_URL', string>>
+
+export function toPasswordConfig(values: PasswordValues): PasswordConfig {
+  const isStrict = values.PROFILE === 'strict'
+  const hosts = isStrict ? [values.SITE_URL, values.API_EXTERNAL_URL].map((url) => new URL(url).hostname) : []
   return {
     policy: {
       lengthMin: Math.max(values.PASSWORD_MIN_LENGTH, PASSWORD_LENGTH_MIN),
       requiredCharacters: parseRequiredCharacters(values.PASSWORD_REQUIRED_CHARACTERS),
+      forbiddenWords: [...values.PASSWORD_FORBIDDEN_WORDS, ...hosts.flatMap(hostWords)].map((word) =>
+        word.toLowerCase(),
+      ),
+      common: isStrict ? loadCommonPasswords() : NONE,
     },
+    breaches: values.PASSWORD_HIBP_ENABLED
+      ? { userAgent: values.PASSWORD_HIBP_USER_AGENT, failsClosed: values.PASSWORD_HIBP_FAIL_CLOSED }
+      : undefined,
   }
+}
+
+const NONE: ReadonlySet<string> = new Set()
+const WORD_LENGTH_MIN = 4
+
+/** The labels of a host by which its service is known. */
+function hostWords(host: string): readonly string[] {
+  return host.split('.').filter((label) => label.length >= WORD_LENGTH_MIN && !/^\d+$/.test(label))
 }
 
 function positiveDuration(): z.ZodType<number, string> {

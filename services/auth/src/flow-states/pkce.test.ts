@@ -4,6 +4,13 @@ import { matchesChallenge, parsePkce } from './pkce.ts'
 const challenge = 'a'.repeat(43)
 
 describe('parsePkce', () => {
+  it('takes S256 alone where PKCE is required, and no pair still', () => {
+    const pair = { code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' }
+    expect(parsePkce(pair, 'required')).toEqual({ challenge: 'x'.repeat(43), method: 's256' })
+    expect(() => parsePkce({ ...pair, code_challenge_method: 'plain' }, 'required')).toThrow('plain')
+    expect(parsePkce({}, 'required')).toBeUndefined()
+  })
+
   it.each([
     [undefined, undefined, undefined],
     ['', '', undefined],
@@ -22,8 +29,8 @@ describe('parsePkce', () => {
     [challenge, 'md5', 'unsupported code_challenge_method "md5"'],
   ])('%s, %s', (given, method, expected) => {
     const body = { code_challenge: given, code_challenge_method: method }
-    if (typeof expected === 'string') expect(() => parsePkce(body)).toThrow(expected)
-    else expect(parsePkce(body)).toEqual(expected)
+    if (typeof expected === 'string') expect(() => parsePkce(body, 'optional')).toThrow(expected)
+    else expect(parsePkce(body, 'optional')).toEqual(expected)
   })
 })
 

@@ -12,6 +12,9 @@ export interface PkceChallenge {
   readonly method: 's256' | 'plain'
 }
 
+/** `required`: by S256, and nothing ends without it that a browser comes back from. */
+export type PkceRule = 'optional' | 'required'
+
 interface PkceFields {
   readonly code_challenge?: string | undefined
   readonly code_challenge_method?: string | undefined
@@ -21,11 +24,11 @@ const LENGTH_MIN = 43
 const LENGTH_MAX = 128
 
 /**
- * Checks the pair of a request (contract 7.6). Empty counts as absent.
+ * Checks the pair of a request (contract 7.6). Empty counts as absent: a code that a person types needs none.
  * @returns undefined when the request is no PKCE flow
  * @throws validationFailed
  */
-export function parsePkce(body: PkceFields): PkceChallenge | undefined {
+export function parsePkce(body: PkceFields, rule: PkceRule): PkceChallenge | undefined {
   const { code_challenge: challenge, code_challenge_method: method } = body
   if (!challenge && !method) return undefined
   if (!challenge || !method) throw refuse('PKCE flow requires code_challenge_method and code_challenge')
@@ -36,7 +39,8 @@ export function parsePkce(body: PkceFields): PkceChallenge | undefined {
     throw refuse('code challenge can only contain alphanumeric characters, hyphens, periods, underscores and tildes')
   }
   const name = method.toLowerCase()
-  if (name !== 's256' && name !== 'plain') throw refuse(`unsupported code_challenge_method ${JSON.stringify(method)}`)
+  if (name !== 's256' && (name !== 'plain' || rule === 'required'))
+    throw refuse(`unsupported code_challenge_method ${JSON.stringify(method)}`)
   // A plain challenge is the verifier itself: no row may hold one, and its hash serves as well.
   return { challenge: name === 'plain' ? toS256(challenge) : challenge, method: 's256' }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { type PkceChallenge, parsePkce, pkceFields } from '../flow-states/pkce.ts'
+import { pkceRequired } from '../errors.ts'
+import { type PkceChallenge, type PkceRule, parsePkce, pkceFields } from '../flow-states/pkce.ts'
 
 /** The query by which a sign-in at a provider begins. What it does not name is the provider's. */
 export const authorizeQuery = z
@@ -18,9 +19,11 @@ interface WishedProvider {
   readonly query: Readonly<Record<string, string>>
 }
 
-/** What a query asks for. @throws validationFailed */
-export function readAuthorizeQuery(query: z.output<typeof authorizeQuery>): WishedProvider {
+/** What a query asks for. @throws validationFailed, pkceRequired */
+export function readAuthorizeQuery(query: z.output<typeof authorizeQuery>, rule: PkceRule): WishedProvider {
   const { provider = '', scopes = '' } = query
   const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
-  return { provider, scopes, pkce: parsePkce(query), query: Object.fromEntries(given) }
+  const pkce = parsePkce(query, rule)
+  if (rule === 'required' && !pkce) throw pkceRequired()
+  return { provider, scopes, pkce, query: Object.fromEntries(given) }
 }

@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { checkPasswordPolicy, parseRequiredCharacters } from './password-policy.ts'
 
-const plain = { lengthMin: 6, requiredCharacters: [] }
-const strict = { lengthMin: 8, requiredCharacters: ['abc', 'ABC', '012:'] }
+const plain = { lengthMin: 6, requiredCharacters: [], forbiddenWords: [], common: new Set<string>() }
+const strict = { ...plain, lengthMin: 8, requiredCharacters: ['abc', 'ABC', '012:'] }
+const guessed = { ...plain, lengthMin: 8, forbiddenWords: ['acme', 'anvil'], common: new Set(['password1']) }
+const pwned = 'Password is known to be weak and easy to guess, please choose a different one.'
 const length = 'Password should be at least 8 characters.'
 const characters = 'Password should contain at least one character of each: abc, ABC, 012:.'
 
 describe('checkPasswordPolicy', () => {
+  // ASVS 6.2.5
   it.each([
     ['', { verdict: 'weak', message: 'Password should be at least 6 characters.', reasons: ['length'] }],
     ['12345', { verdict: 'weak', message: 'Password should be at least 6 characters.', reasons: ['length'] }],
@@ -29,6 +32,21 @@ describe('checkPasswordPolicy', () => {
     ['xxxxxaA:', { verdict: 'accepted' }],
   ])('%j with character sets', (password, expected) => {
     expect(checkPasswordPolicy(strict, password)).toEqual(expected)
+  })
+})
+
+describe('checkPasswordPolicy, of what is easy to guess', () => {
+  const refused = { verdict: 'weak', message: pwned, reasons: ['pwned'] }
+  it.each([
+    ['password1', refused],
+    ['PassWord1', refused],
+    ['password12', { verdict: 'accepted' }],
+    ['acme2026!', refused],
+    ['AcmeAnvil123', refused],
+    ['some acme and anvil', { verdict: 'accepted' }],
+    ['acme', { ...refused, message: `${length} ${pwned}`, reasons: ['length', 'pwned'] }],
+  ])('%j', (password, expected) => {
+    expect(checkPasswordPolicy(guessed, password)).toEqual(expected)
   })
 })
 

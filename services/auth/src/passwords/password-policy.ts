@@ -4,17 +4,27 @@ export interface PasswordPolicy {
   readonly lengthMin: number
   /** A password needs at least one character of each set; each set is the list of its characters. */
   readonly requiredCharacters: readonly string[]
+  /** What is easy to guess in this place, lower-case: a password must be long enough without it. */
+  readonly forbiddenWords: readonly string[]
+  /** Passwords that many people have, lower-case. */
+  readonly common: ReadonlySet<string>
 }
 
 /** Why a password is weak, as clients see it. */
-export type WeakPasswordReason = 'length' | 'characters'
+export type WeakPasswordReason = 'length' | 'characters' | 'pwned'
 
 export type PasswordVerdict =
   | { readonly verdict: 'accepted' }
   /** Longer than 72 bytes: refused before the policy, since bcrypt hashes that are imported would ignore the rest. */
   | { readonly verdict: 'too-long' }
-  /** `message` holds one sentence a reason, joined by a space. */
-  | { readonly verdict: 'weak'; readonly message: string; readonly reasons: readonly WeakPasswordReason[] }
+  | WeakPassword
+
+/** `message` holds one sentence a reason, joined by a space. */
+export interface WeakPassword {
+  readonly verdict: 'weak'
+  readonly message: string
+  readonly reasons: readonly WeakPasswordReason[]
+}
 
 /** The longest password, in bytes of UTF-8. */
 export const PASSWORD_BYTES_MAX = 72
@@ -22,13 +32,12 @@ export const PASSWORD_BYTES_MAX = 72
 /** Judges a password. The order and the sentences are those of contract 7.8. */
 export function checkPasswordPolicy(policy: PasswordPolicy, password: string): PasswordVerdict {
   if (Buffer.byteLength(password) > PASSWORD_BYTES_MAX) return { verdict: 'too-long' }
-  const weaknesses = [...lengthWeakness(policy, password), ...characterWeakness(policy, password)]
-  if (weaknesses.length === 0) return { verdict: 'accepted' }
-  return {
-    verdict: 'weak',
-    message: weaknesses.map(({ sentence }) => sentence).join(' '),
-    reasons: weaknesses.map(({ reason }) => reason),
-  }
+  const weaknesses = [
+    ...lengthWeakness(policy, password),
+    ...characterWeakness(policy, password),
+    ...(isEasyToGuess(policy, password) ? [GUESSABLE] : []),
+  ]
+  return weaknesses.length === 0 ? { verdict: 'accepted' } : toWeakPassword(weaknesses)
 }
 
 /**
@@ -44,6 +53,29 @@ export function parseRequiredCharacters(text: string): string[] {
 interface Weakness {
   readonly reason: WeakPasswordReason
   readonly sentence: string
+}
+
+const GUESSABLE: Weakness = {
+  reason: 'pwned',
+  sentence: 'Password is known to be weak and easy to guess, please choose a different one.',
+}
+
+/** What is told of a password that others know. */
+export const EASY_TO_GUESS: WeakPassword = toWeakPassword([GUESSABLE])
+
+function toWeakPassword(weaknesses: readonly Weakness[]): WeakPassword {
+  return {
+    verdict: 'weak',
+    message: weaknesses.map(({ sentence }) => sentence).join(' '),
+    reasons: weaknesses.map(({ reason }) => reason),
+  }
+}
+
+function isEasyToGuess({ common, forbiddenWords, lengthMin }: PasswordPolicy, password: string): boolean {
+  const lower = password.toLowerCase()
+  if (common.has(lower)) return true
+  const rest = forbiddenWords.reduce((text, word) => text.replaceAll(word, ''), lower)
+  return rest !== lower && [...rest].length < lengthMin
 }
 
 function lengthWeakness({ lengthMin }: PasswordPolicy, password: string): Weakness[] {

@@ -1,13 +1,17 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { validationFailed, weakPassword } from '../errors.ts'
-import { checkPasswordPolicy, PASSWORD_BYTES_MAX, type PasswordPolicy } from './password-policy.ts'
+import { checkPasswordPolicy, PASSWORD_BYTES_MAX, type PasswordPolicy, type WeakPassword } from './password-policy.ts'
 
 /** @throws validationFailed above 72 bytes, weakPassword with the reasons below the policy (contract 7.8) */
 export function requirePassword(policy: PasswordPolicy, password: string): void {
   const judged = checkPasswordPolicy(policy, password)
   if (judged.verdict === 'too-long') throw tooLong()
-  if (judged.verdict === 'weak') {
-    throw weakPassword({ message: judged.message, details: { weak_password: { reasons: judged.reasons } } })
-  }
+  if (judged.verdict === 'weak') throw refuseWeak(judged)
+}
+
+/** The error that tells what is weak about a password. */
+export function refuseWeak({ message, reasons }: WeakPassword): HttpError {
+  return weakPassword({ message, details: { weak_password: { reasons } } })
 }
 
 /** What an admin sets need not meet the policy, but every hash must be able to take it in. @throws validationFailed */

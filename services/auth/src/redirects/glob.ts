@@ -20,6 +20,11 @@ export function compileGlob(source: string): Glob {
   return { source, matches: (text) => run(program, text) }
 }
 
+/** What matches one text and no other. */
+export function exactGlob(source: string): Glob {
+  return { source, matches: (text) => text === source }
+}
+
 function emit(nodes: readonly GlobNode[], program: Instruction[]): void {
   for (const node of nodes) {
     if (node.kind === 'one') program.push({ op: 'consume', accepts: node.accepts })

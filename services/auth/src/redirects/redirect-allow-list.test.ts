@@ -1,9 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compileGlob } from './glob.ts'
+import { compileGlob, exactGlob } from './glob.ts'
 import { refusedBy, resolveRedirect } from './redirect-allow-list.ts'
 
-const policy = (siteUrl: string, ...globs: string[]) => ({ siteUrl, allowList: globs.map(compileGlob) })
+const policy = (siteUrl: string, ...globs: string[]) => ({
+  siteUrl,
+  allowsHost: true,
+  allowList: globs.map(compileGlob),
+})
 const site = policy('https://app.example.com/start')
 const everything = policy('https://app.example.com', '**')
 const isPermitted = (...given: Parameters<typeof refusedBy>) => refusedBy(...given) === undefined
@@ -32,6 +36,22 @@ describe('refusedBy', () => {
     ['', false],
   ])('site host: %s is %s', (target, expected) => {
     expect(isPermitted(target, site)).toBe(expected)
+  })
+
+  // ASVS 10.4.1
+  it.each([
+    ['https://app.example.com/start', false],
+    ['https://app.example.com/other', false],
+    ['https://app.example.com:8443/cb', false],
+    ['https://app.example.com/cb', true],
+    ['https://app.example.com/cb#part', true],
+    ['https://app.example.com/cb/', false],
+    ['https://app.example.com/cb?x=1', false],
+    ['https://APP.example.com/cb', false],
+    ['com.example.app:/cb', true],
+  ])('whole addresses alone: %s is %s', (target, expected) => {
+    const allowList = ['https://app.example.com/cb', 'com.example.app:/cb'].map(exactGlob)
+    expect(isPermitted(target, { ...site, allowsHost: false, allowList })).toBe(expected)
   })
 
   it('lets http pass when SITE_URL is http', () => {

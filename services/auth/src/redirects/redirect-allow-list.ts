@@ -3,6 +3,8 @@ import type { Glob } from './glob.ts'
 /** Where a redirect may go. */
 export interface RedirectPolicy {
   readonly siteUrl: string
+  /** Ruling R1: whether the host of `siteUrl` is permitted with it; else it is one address among those of the list. */
+  readonly allowsHost: boolean
   /** Globs of URI_ALLOW_LIST. */
   readonly allowList: readonly Glob[]
 }
@@ -46,7 +48,7 @@ export function refusedBy(target: string, policy: RedirectPolicy): RedirectRule 
   const authority = rawAuthority(target)
   // Both readings count: the parser finds a user in `https:user@host`, the text alone shows the empty one of `//@host`.
   if (url.username || url.password || authority?.includes('@')) return 'userinfo'
-  if (sharesHost(url, new URL(policy.siteUrl))) return undefined
+  if (policy.allowsHost && sharesHost(url, new URL(policy.siteUrl))) return undefined
   const rule = hostRefusedBy(url, authority)
   if (rule) return rule
   const withoutFragment = target.split('#', 1)[0] ?? ''

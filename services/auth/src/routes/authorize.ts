@@ -25,7 +25,12 @@ export const authorizeRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request, reply) => {
       const { redirectTo } = readContext(deps, request, reply)
       const inviteToken = request.query.invite_token
-      const wish = { ...readAuthorizeQuery(request.query), redirectTo, inviteToken, linking: null }
+      const wish = {
+        ...readAuthorizeQuery(request.query, deps.config.signup.pkce),
+        redirectTo,
+        inviteToken,
+        linking: null,
+      }
       return reply.header('referrer-policy', 'no-referrer').redirect(await startAuthorization(deps, wish), 302)
     },
   )

@@ -36,7 +36,7 @@ export const magiclinkRoutes: FastifyPluginAsyncZod = async (app) => {
         identifier: requireIdentifier(body),
         createUser: true,
         data: requireMetadata(body.data),
-        pkce: parsePkce(body),
+        pkce: parsePkce(body, deps.config.signup.pkce),
         context: readContext(deps, request, reply),
       })
       return {}

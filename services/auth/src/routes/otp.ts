@@ -45,7 +45,11 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
       const { emailEnabled, phoneEnabled } = deps.config.signup
       if (body.email) {
         if (!emailEnabled) throw emailLoginsDisabled()
-        await requestMagicLink(deps, { ...wish, identifier: requireIdentifier(body), pkce: parsePkce(body) })
+        await requestMagicLink(deps, {
+          ...wish,
+          identifier: requireIdentifier(body),
+          pkce: parsePkce(body, deps.config.signup.pkce),
+        })
         return {}
       }
       const channel = requireChannel(deps.config.sms.provider, body.channel)

@@ -30,7 +30,7 @@ export const recoverRoutes: FastifyPluginAsyncZod = async (app) => {
       await requestMessage(deps, {
         purpose: 'recovery',
         identifier: requireIdentifier(body),
-        pkce: parsePkce(body),
+        pkce: parsePkce(body, deps.config.signup.pkce),
         context: readContext(deps, request, reply),
       })
       return {}

@@ -50,7 +50,7 @@ export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
       const messageId = await requestMessage(deps, {
         purpose,
         identifier: requireIdentifier(body),
-        pkce: parsePkce(body),
+        pkce: parsePkce(body, deps.config.signup.pkce),
         context: readContext(deps, request, reply),
       })
       request.logFields = { ...request.logFields, message_id: messageId }

@@ -11,6 +11,7 @@ import {
   validationFailed,
 } from '../errors.ts'
 import { type PkceChallenge, parsePkce, pkceFields } from '../flow-states/pkce.ts'
+import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requireSignupPassword } from '../passwords/require-password.ts'
 import { readContext } from '../plugins/request-context.ts'
 import type { IssuedSession } from '../sessions/session.ts'
@@ -61,7 +62,7 @@ export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
       }
       await deps.rateLimits.consume('signup', request.clientAddress.limitKey)
       const result = await signUp(deps, {
-        ...checkSignUp(deps, body),
+        ...(await checkSignUp(deps, body)),
         data: requireMetadata(body.data),
         context: readContext(deps, request, reply),
       })
@@ -86,16 +87,18 @@ interface CheckedSignUp {
 }
 
 /** The checks of contract 4.2, in its order. */
-function checkSignUp({ config }: AuthDeps, body: SignUpBody): CheckedSignUp {
+async function checkSignUp(deps: AuthDeps, body: SignUpBody): Promise<CheckedSignUp> {
+  const { config } = deps
   if (config.signup.disabled) throw signupDisabled()
   const password = requireSignupPassword(config.passwords.policy, body.password)
+  await refuseBreached(deps, password)
   if (body.email && body.phone) {
     throw validationFailed({ message: 'Only an email address or phone number should be provided on signup.' })
   }
   const channel = body.phone ? requireChannel(config.sms.provider, body.channel) : 'sms'
   const hasPkce = Boolean(body.code_challenge || body.code_challenge_method)
   if (body.phone && hasPkce) throw validationFailed({ message: 'PKCE not supported for phone signups' })
-  const pkce = parsePkce(body)
+  const pkce = parsePkce(body, config.signup.pkce)
   if (body.email && !config.signup.emailEnabled) throw emailSignupsDisabled()
   if (body.phone && !config.signup.phoneEnabled) throw phoneSignupsDisabled()
   return { identifier: requireIdentifier(body), password, pkce, channel }

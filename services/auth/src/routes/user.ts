@@ -20,6 +20,7 @@ const UserBody = z.object({
   email: z.string().optional(),
   phone: z.string().optional(),
   password: z.string().optional(),
+  current_password: z.string().optional().meta({ description: 'where a new password needs it' }),
   nonce: z.string().optional().meta({ description: 'of GET /reauthenticate, where a new password needs one' }),
   data: metadata.optional().meta({ description: 'merged into user_metadata; null deletes a key' }),
   app_metadata: metadata.optional().meta({ description: 'for admins' }),
@@ -67,13 +68,14 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
 
 /** Checks each field by itself. Empty texts count as absent. */
 function parseChanges({ config }: AuthDeps, body: z.output<typeof UserBody>): OwnChanges {
-  const { email, phone, password, nonce, data, app_metadata: appMetadata } = body
+  const { email, phone, password, nonce, data, app_metadata: appMetadata, current_password: currentPassword } = body
   return {
     email: email ? requireEmail(email) : undefined,
     phone: phone ? requirePhone(phone) : undefined,
     channel: requireChannel(config.sms.provider, phone ? body.channel : undefined),
-    pkce: parsePkce(body),
+    pkce: parsePkce(body, config.signup.pkce),
     password: password || undefined,
+    currentPassword: currentPassword || undefined,
     nonce: nonce || undefined,
     data: data && requireMetadata(data),
     appMetadata: appMetadata && requireMetadata(appMetadata),

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
 import { errorSchema } from '../error-envelope.ts'
 import { vocabulary } from '../error-vocabulary.ts'
-import { linkFetchedAhead } from '../errors.ts'
+import { linkFetchedAhead, pkceRequired } from '../errors.ts'
 import { isPkceToken } from '../one-time-tokens/one-time-token.ts'
 import { parseLink, parseVerifyBody, requireLinkType, type VerifyFields } from '../one-time-tokens/verify-request.ts'
 import { isForm } from '../plugins/json-body.ts'
@@ -37,6 +37,9 @@ const errorAnswers = { '4xx': errorSchema, '5xx': errorSchema } as const
 /** What the first of two addresses is told that agree to a change of email. */
 const OTHER_ADDRESS_LEFT = 'Confirmation link accepted. Please proceed to confirm link sent to the other email'
 
+/** What a person reads whose link is refused before it is used. */
+const LINK_WITHOUT_PKCE = 'This link signs in only where it was asked for with PKCE, enter the code of the mail instead'
+
 /** `GET /verify`: a mail's link, which ends in a redirect. `POST /verify`: a code or a link's token, for a session. */
 export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
@@ -55,7 +58,9 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      if (linkMode === 'confirm') return showPage(deps, request, reply, request.query)
+      if (linkMode === 'confirm' && mayFollow(deps, request.query)) {
+        return showPage(deps, request, reply, request.query)
+      }
       if (isPrefetch(request.headers)) throw linkFetchedAhead()
       return followLink(deps, request, reply, request.query)
     },
@@ -102,6 +107,11 @@ function showPage(deps: AuthDeps, request: FastifyRequest, reply: FastifyReply, 
     .send(html)
 }
 
+/** Whether a link may sign in where it is opened: in the strict profile none may that ends in a fragment. */
+function mayFollow({ config }: AuthDeps, { token, token_hash: tokenHash }: VerifyFields): boolean {
+  return config.signup.pkce === 'optional' || isPkceToken(token || tokenHash || '')
+}
+
 /** Uses a link and sends the browser on: with the session, with an auth code, or with what went wrong. */
 async function followLink(
   deps: AuthDeps,
@@ -114,6 +124,7 @@ async function followLink(
   const go = (address: string) => reply.header('referrer-policy', 'no-referrer').redirect(address, 303)
   const flow = isPkceToken(token) ? 'pkce' : 'implicit'
   try {
+    if (!mayFollow(deps, fields)) throw pkceRequired({ message: LINK_WITHOUT_PKCE })
     const link = requireLinkType(type, token)
     const used = await verifyLink(deps, { ...link, password: undefined, via: 'redirect', context })
     if (used.verdict === 'other-address-left') return go(messageRedirect(context.redirectTo, OTHER_ADDRESS_LEFT, flow))

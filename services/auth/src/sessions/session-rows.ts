@@ -24,6 +24,15 @@ export async function findSession(
   return row && { id: row.id, aal: row.aal === 'aal2' ? 'aal2' : 'aal1', startedAt: row.created_at }
 }
 
+/** How a session was proven: the methods of its `amr`. */
+export async function listAuthenticationMethods(
+  db: Kysely<AuthDatabase>,
+  sessionId: string,
+): Promise<readonly string[]> {
+  const query = db.selectFrom('mfa_amr_claims').select('authentication_method').where('session_id', '=', sessionId)
+  return (await query.execute()).map((row) => row.authentication_method)
+}
+
 /** Ends the sessions of a user, with their refresh tokens; all but one where `keptId` names one. The user is locked. */
 export async function deleteSessionsOfUser(
   trx: Transaction<AuthDatabase>,

@@ -79,6 +79,8 @@ const factor = {
   updatedAt: at,
 } as const
 
+const ENFORCED = { AUTH_SESSIONS_TIMEBOX: '5m', AUTH_SESSIONS_ENFORCE_ON_ACCESS_TOKEN: 'true' }
+
 describe('signSessionView', () => {
   it('has the members of the contract in their order, and signs the claims of the contract in theirs', async () => {
     const { body, claims } = await view(session, { AUTH_JWT_ISSUER: 'https://issuer', AUTH_JWT_EXP: '60' })
@@ -127,6 +129,8 @@ describe('signSessionView', () => {
     ['no limit', session, {}, 3600],
     ['nobody with a second factor', session, { AUTH_SESSIONS_ALLOW_LOW_AAL: '5m' }, 3600],
     ['a low session', { ...session, factors: [factor] }, { AUTH_SESSIONS_ALLOW_LOW_AAL: '5m' }, 60],
+    ['a session that must end, and its tokens without it', session, { AUTH_SESSIONS_TIMEBOX: '5m' }, 3600],
+    ['a session that must end, and its tokens with it', session, ENFORCED, 60],
     [
       'a factor not yet verified',
       { ...session, factors: [{ ...factor, status: 'unverified' as const }] },

@@ -45,7 +45,12 @@ export async function makeClaims(
 ): Promise<SessionClaims> {
   const { config, now } = deps
   const issuedAt = Math.floor(now().getTime() / 1_000)
-  const expiresAt = Math.min(issuedAt + config.jwt.lifetimeSeconds, lowAalEnd(config.sessions, session))
+  const ends = [
+    issuedAt + config.jwt.lifetimeSeconds,
+    lowAalEnd(config.sessions, session),
+    timeboxEnd(config.sessions, session),
+  ]
+  const expiresAt = Math.min(...ends)
   const usual = toClaims(session, { issuer: config.jwt.issuer, issuedAt, expiresAt })
   const claims = await customiseClaims(deps, usual, method)
   return { issuedAt, expiresAt: claims.exp, claims }
@@ -72,6 +77,12 @@ export async function signSessionView(
 function lowAalEnd({ lowAalMs }: SessionConfig, { aal, factors, startedAt }: StoredSession): number {
   const isLow = aal === 'aal1' && factors.some(({ status }) => status === 'verified')
   return isLow && lowAalMs !== undefined ? Math.floor((Date.parse(startedAt) + lowAalMs) / 1_000) : Infinity
+}
+
+/** When a session must end whose access tokens end with it, in epoch seconds. */
+function timeboxEnd({ enforceOnAccessToken, timeboxMs }: SessionConfig, { startedAt }: StoredSession): number {
+  if (!enforceOnAccessToken || timeboxMs === undefined) return Infinity
+  return Math.floor((Date.parse(startedAt) + timeboxMs) / 1_000)
 }
 
 interface TokenTimes {

@@ -8,6 +8,7 @@ import { confirmationUrl } from '../mail/confirmation-url.ts'
 import type { LinkType } from '../one-time-tokens/link-type.ts'
 import type { TokenKind } from '../one-time-tokens/one-time-token.ts'
 import { replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
+import { refuseBreached } from '../passwords/breached-passwords.ts'
 import type { Admin } from '../sessions/admin.ts'
 import type { Profile } from '../users/profile.ts'
 import type { User } from '../users/user.ts'
@@ -65,11 +66,17 @@ const MAKES_USERS: readonly LinkType[] = ['signup', 'invite', 'magiclink']
 /** Makes a link and a code as a mail would carry them. No mail is sent, and neither limit nor interval applies. */
 export async function generateLink(deps: AuthDeps, input: GenerateLink): Promise<GeneratedLink> {
   if (MAKES_USERS.includes(input.type)) await askBeforeOwnUser(deps, input)
-  const passwordHash = input.type === 'signup' && input.password ? await deps.passwords.hash(input.password) : undefined
+  const passwordHash = input.type === 'signup' && input.password ? await hashPassword(deps, input.password) : undefined
   return deps.db.transaction().execute(async (trx) => {
     const owner = await findLinkOwner(trx, deps, { ...input, passwordHash })
     return issue(trx, deps, owner, input)
   })
+}
+
+/** Of a password whose policy is asked when it is clear that there is nobody yet. */
+async function hashPassword(deps: AuthDeps, password: string): Promise<string> {
+  await refuseBreached(deps, password)
+  return deps.passwords.hash(password)
 }
 
 async function issue(

@@ -18,6 +18,7 @@ import { findIdTokenProvider, type IdTokenProvider } from './find-id-token-provi
 import { linkExternalIdentity } from './link-external-identity.ts'
 import { mailConfirmation, refuseUnverified } from './refuse-unverified.ts'
 import type { RequestContext } from './request-context.ts'
+import { requireIdentityOwner } from './require-identity-owner.ts'
 import { settleRaces } from './settle-races.ts'
 import { signInExternally } from './sign-in-externally.ts'
 
@@ -62,8 +63,9 @@ export async function grantIdToken(deps: AuthDeps, grant: IdTokenGrant): Promise
 }
 
 async function findTarget(deps: AuthDeps, caller: Caller) {
-  const { user, session } = await findCaller(deps, caller)
-  return { userId: user.id, sessionId: session?.id ?? null }
+  const active = await findCaller(deps, caller)
+  await requireIdentityOwner(deps.db, deps, active)
+  return { userId: active.user.id, sessionId: active.session?.id ?? null }
 }
 
 async function readAccount(

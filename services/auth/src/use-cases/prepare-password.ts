@@ -1,13 +1,17 @@
 import type { AuthDeps } from '../deps.ts'
 import { reauthenticationNeeded, samePassword } from '../errors.ts'
 import { returnGuess } from '../one-time-tokens/one-time-token-repository.ts'
+import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requirePassword } from '../passwords/require-password.ts'
 import { type CheckedNonce, checkNonce } from './check-nonce.ts'
 import type { ActiveCaller } from './find-caller.ts'
+import { requireCurrentPassword } from './require-current-password.ts'
 
 export interface NewPassword {
   readonly password: string
   readonly nonce: string | undefined
+  /** The one that it replaces. */
+  readonly currentPassword: string | undefined
   /** Address of the client, for the limit of failures. */
   readonly address: string
 }
@@ -23,22 +27,28 @@ const FRESH_MS = 24 * 3_600_000
 
 /**
  * The rules of a password that its owner sets, in the order of contract 7.8, and its hash. Nothing is locked meanwhile.
- * @throws validationFailed, weakPassword, reauthenticationNeeded, reauthenticationNotValid, samePassword
+ * @throws validationFailed, weakPassword, reauthenticationNeeded, reauthenticationNotValid, samePassword, and what
+ *   requireCurrentPassword throws
  */
 export async function preparePassword(
   deps: AuthDeps,
   caller: ActiveCaller,
-  { password, nonce, address }: NewPassword,
+  { password, nonce, currentPassword, address }: NewPassword,
 ): Promise<PreparedPassword> {
   const { user } = caller
   requirePassword(deps.config.passwords.policy, password)
+  await refuseBreached(deps, password)
   const isNeeded = deps.config.security.reauthenticateForPassword && !isFresh(deps, caller)
   if (isNeeded && !nonce) throw reauthenticationNeeded()
   const checked = isNeeded && nonce ? await checkNonce(deps, user, { nonce, address }) : undefined
-  const { matches } = await deps.passwords.verify(user.passwordHash, password)
-  if (matches) {
+  try {
+    await requireCurrentPassword(deps, caller, { currentPassword, address })
+    const { matches } = await deps.passwords.verify(user.passwordHash, password)
+    if (matches) throw samePassword()
+  } catch (error) {
+    // A nonce that was right may come again with another password.
     if (checked) await returnGuess(deps.db, checked.id)
-    throw samePassword()
+    throw error
   }
   return { hash: await deps.passwords.hash(password), nonce: checked }
 }

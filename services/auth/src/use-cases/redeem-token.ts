@@ -10,6 +10,7 @@ import { queueUserCreated } from '../hooks/user-created-job.ts'
 import { listIdentities, mergeIdentityData } from '../identities/identity-repository.ts'
 import { consumeToken, deleteTokensOfUser, type OneTimeToken } from '../one-time-tokens/one-time-token-repository.ts'
 import { addressFor, answeredType, type VerifyType } from '../one-time-tokens/verify-type.ts'
+import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requirePassword } from '../passwords/require-password.ts'
 import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
@@ -101,12 +102,21 @@ function addressKind({ kind }: OneTimeToken): 'email' | 'phone' {
 
 /** Ruling R14. Hashed before any lock is taken; a password that is missing or weak leaves the message as it was. */
 async function hashWantedPassword(deps: AuthDeps, { type, user, password }: Redemption): Promise<string | undefined> {
-  if (password === 'not-asked' || (type !== 'signup' && type !== 'invite')) return undefined
+  if (password === 'not-asked') return undefined
   const isNeeded = type === 'signup' && user.passwordHash === null && !(await hasExternalIdentity(deps, user))
   if (!password && isNeeded) throw validationFailed({ message: 'Password is required' })
-  if (!password || (type === 'signup' && !isNeeded)) return undefined
+  if (!password || !(isNeeded || type === 'invite' || replacesPassword(deps, user))) return undefined
   requirePassword(deps.config.passwords.policy, password)
+  await refuseBreached(deps, password)
   return deps.passwords.hash(password)
+}
+
+/**
+ * Whether the password of an account is that of whoever confirms it, or none: where nobody has confirmed it yet, the one that
+ * it has may be a stranger's who signed up with the address of somebody else.
+ */
+function replacesPassword({ config }: Pick<AuthDeps, 'config'>, user: User): boolean {
+  return config.signup.confirmerSetsPassword && user.confirmedAt === null
 }
 
 async function hasExternalIdentity({ db }: Pick<AuthDeps, 'db'>, { id }: User): Promise<boolean> {
@@ -116,16 +126,17 @@ async function hasExternalIdentity({ db }: Pick<AuthDeps, 'db'>, { id }: User): 
 
 interface Confirmation {
   readonly kind: 'email' | 'phone'
-  readonly passwordHash: string | undefined
+  /** Undefined leaves the password as it is, null takes it away. */
+  readonly passwordHash: string | null | undefined
 }
 
 async function confirm(
   trx: Transaction<AuthDatabase>,
-  { now }: Pick<AuthDeps, 'now'>,
+  deps: Pick<AuthDeps, 'config' | 'now'>,
   user: User,
-  { kind, passwordHash }: Confirmation,
+  { kind, passwordHash = replacesPassword(deps, user) ? null : undefined }: Confirmation,
 ): Promise<void> {
-  const at = now()
+  const at = deps.now()
   const confirmedAt = kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt
   await updateUser(trx, user.id, {
     updated_at: at,

@@ -13,6 +13,7 @@ import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-repository.ts'
 import { isTaken, withUniqueIdentifiers } from './claim-identifier.ts'
 import { lockCaller } from './find-caller.ts'
+import { requireIdentityOwner } from './require-identity-owner.ts'
 import { updateProviders } from './set-own-identity.ts'
 
 export interface UnlinkIdentity {
@@ -28,7 +29,7 @@ const CONFLICT = { email: emailConflict, phone: emailConflict }
 
 /**
  * Takes a way to sign in from the caller; one is always left (contract 7.3.5).
- * @throws manualLinkingDisabled, foreignAudience, singleIdentity, identityNotFound, emailConflict
+ * @throws manualLinkingDisabled, foreignAudience, identitiesNeedSecondFactor, singleIdentity, identityNotFound, emailConflict
  */
 export async function unlinkIdentity(
   deps: AuthDeps,
@@ -38,7 +39,9 @@ export async function unlinkIdentity(
   if (!security.manualLinkingEnabled) throw manualLinkingDisabled()
   if (!caller.audiences.includes(callerAudience(caller, audience, jwt.audience))) throw foreignAudience()
   await withUniqueIdentifiers(deps, CONFLICT, async (trx) => {
-    const { user } = await lockCaller(trx, deps, caller)
+    const active = await lockCaller(trx, deps, caller)
+    await requireIdentityOwner(trx, deps, active)
+    const { user } = active
     const identities = await listIdentities(trx, user.id)
     if (identities.length < 2) throw singleIdentity()
     const unlinked = identities.find(({ id }) => id === identityId)

@@ -22,6 +22,7 @@ import type { RequestContext } from './request-context.ts'
 /** What a user wants of their own account. Undefined members stay as they are. */
 export interface OwnChanges extends OwnAddresses {
   readonly password: string | undefined
+  readonly currentPassword: string | undefined
   readonly nonce: string | undefined
   readonly data: Readonly<Record<string, unknown>> | undefined
   /** For callers with an admin's role. */
@@ -39,12 +40,15 @@ export interface UpdateOwnUser {
  * transaction does it all, under the user's lock, or nothing of it.
  */
 export async function updateOwnUser(deps: AuthDeps, { caller, changes, context }: UpdateOwnUser): Promise<Profile> {
-  const { password, nonce } = changes
+  const { password, nonce, currentPassword } = changes
   const found = await findCaller(deps, caller)
   if (changes.appMetadata && !caller.isAdmin) throw appMetadataForAdmins()
   await judgeOwnChanges(deps, found, changes)
   const { address } = context
-  const prepared = password === undefined ? undefined : await preparePassword(deps, found, { password, nonce, address })
+  const prepared =
+    password === undefined
+      ? undefined
+      : await preparePassword(deps, found, { password, nonce, currentPassword, address })
   const allowances = await takeOwnMessages(deps, found.user, changes)
   try {
     return await withUniqueIdentifiers(deps, TAKEN_FOR_USER, async (trx) => {

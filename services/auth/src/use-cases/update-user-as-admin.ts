@@ -7,6 +7,7 @@ import { userNotFound, validationFailed } from '../errors.ts'
 import { deleteFinishedFlows } from '../flow-states/flow-state-repository.ts'
 import { mergeIdentityData } from '../identities/identity-repository.ts'
 import { deleteTokensOfKinds, deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
+import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requirePassword } from '../passwords/require-password.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { deleteSessionsOfUser } from '../sessions/session-rows.ts'
@@ -33,8 +34,7 @@ export async function updateUserAsAdmin(deps: AuthDeps, input: UpdateUser): Prom
   if (wanted.passwordHash !== undefined) {
     throw validationFailed({ message: 'A password hash can only be given when a user is created' })
   }
-  if (wanted.password !== undefined) requirePassword(deps.config.passwords.policy, wanted.password)
-  const passwordHash = wanted.password === undefined ? undefined : await deps.passwords.hash(wanted.password)
+  const passwordHash = wanted.password === undefined ? undefined : await hashPassword(deps, wanted.password)
   return withUniqueIdentifiers(deps, TAKEN_FOR_ADMIN, async (trx) => {
     const user = await lockManagedUser(trx, input)
     if (user.deletedAt !== null) throw userNotFound()
@@ -45,6 +45,12 @@ export async function updateUserAsAdmin(deps: AuthDeps, input: UpdateUser): Prom
     await recordAudit(trx, deps, { action: 'user_modified', actor: admin.actor, target: user, ip, traits })
     return changed
   })
+}
+
+async function hashPassword(deps: AuthDeps, password: string): Promise<string> {
+  requirePassword(deps.config.passwords.policy, password)
+  await refuseBreached(deps, password)
+  return deps.passwords.hash(password)
 }
 
 interface Change {

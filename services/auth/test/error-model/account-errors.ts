@@ -7,6 +7,7 @@ import { type ErrorCase, type ErrorCases, get, post, type Request } from './erro
 import { type SignedIn, signIn } from './session-errors.ts'
 
 const LINKING = { AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true' }
+const STRICT = { AUTH_PROFILE: 'strict' }
 const REAUTHENTICATION = { AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true' }
 
 /** What somebody who is signed in is told. */
@@ -75,6 +76,20 @@ export const accountErrors: ErrorCases = {
     }),
   ],
   samePassword: [asOwner(({ password }) => change({ password }))],
+  currentPasswordRequired: [asOwner(() => change({ password: 'another long password' }), STRICT)],
+  currentPasswordInvalid: [
+    asOwner(() => change({ password: 'another long password', current_password: 'a wrong one' }), STRICT),
+  ],
+  identitiesNeedSecondFactor: [
+    asOwner(
+      async ({ user }, { deps }) => {
+        const factor = { user_id: user.id, factor_type: 'totp', status: 'verified' }
+        await deps.db.insertInto('mfa_factors').values(factor).execute()
+        return unlink(randomUUID())
+      },
+      { ...LINKING, ...STRICT },
+    ),
+  ],
   reauthenticationNeeded: [
     asOwner(async (person, service) => {
       await makeOld(service, person)

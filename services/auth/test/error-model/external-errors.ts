@@ -153,6 +153,11 @@ export const externalErrors: ErrorCases = {
       oauth: 'unauthorized_client',
     }),
   ],
+  pkceRequired: [
+    {
+      raise: async (world, send) => send(await world.service({ AUTH_PROFILE: 'strict' }), get('/authorize?provider=x')),
+    },
+  ],
   exchangeFailed: [
     onReturn(async (_service, state) => callback(state, { code: 'x' }), {
       redirected: 'server_error',

@@ -28,7 +28,8 @@ export const linkingRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request, reply) => {
       const { redirectTo } = readContext(deps, request, reply)
       const { caller, query } = request
-      const url = await startLinking(deps, { caller, wish: { ...readAuthorizeQuery(query), redirectTo } })
+      const wish = { ...readAuthorizeQuery(query, deps.config.signup.pkce), redirectTo }
+      const url = await startLinking(deps, { caller, wish })
       if (query.skip_http_redirect === 'true') return { url }
       return reply.header('referrer-policy', 'no-referrer').redirect(url, 302)
     },

@@ -1,0 +1,108 @@
+import { ConfigError } from '@trestle/common/config/load-config.ts'
+import { describe, expect, it } from 'vitest'
+import { loadAuthConfig } from '../config.ts'
+
+const REQUIRED = {
+  AUTH_SITE_URL: 'https://app.example.com/start',
+  AUTH_API_EXTERNAL_URL: 'https://auth.acme.example',
+  AUTH_DB_DRIVER: 'postgres',
+  AUTH_DATABASE_URL: 'postgres://u:p@localhost/db',
+  AUTH_JWT_SECRET: 'a secret of at least thirty-two bytes',
+  AUTH_SMTP_HOST: 'localhost',
+  AUTH_SMTP_PORT: '1025',
+  AUTH_SMTP_ADMIN_EMAIL: 'auth@example.com',
+}
+const STRICT = { ...REQUIRED, AUTH_PROFILE: 'Strict', AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip' }
+const problems = (env: Record<string, string>): readonly string[] => {
+  try {
+    loadAuthConfig(env)
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+}
+
+describe('AUTH_PROFILE=strict', () => {
+  it('changes defaults, and what no setting switches', () => {
+    const { config } = loadAuthConfig(STRICT)
+    expect(config.sessions).toMatchObject({
+      reuseIntervalMs: 0,
+      timeboxMs: 86_400_000,
+      inactivityTimeoutMs: 3_600_000,
+      lowAalMs: 900_000,
+      enforceOnAccessToken: true,
+    })
+    expect(config.jwt.lifetimeSeconds).toBe(900)
+    expect(config.mail).toMatchObject({ codeLifetimeSeconds: 600, linkMode: 'confirm' })
+    expect(config.mail.isNotified('PASSWORD_CHANGED')).toBe(true)
+    expect(config.signup).toMatchObject({
+      pkce: 'required',
+      confirmerSetsPassword: true,
+      redirects: { allowsHost: false },
+    })
+    expect(config.security).toMatchObject({ currentPasswordForPassword: true, factorGuardsIdentities: true })
+    const { policy } = config.passwords
+    expect([policy.lengthMin, policy.forbiddenWords]).toEqual([15, ['example', 'auth', 'acme', 'example']])
+    expect(policy.common.size).toBeGreaterThanOrEqual(3_000)
+    expect([...policy.common].every((password) => password === password.toLowerCase())).toBe(true)
+  })
+
+  it('takes what is tighter, or within its bounds', () => {
+    const { config } = loadAuthConfig({
+      ...STRICT,
+      AUTH_PASSWORD_MIN_LENGTH: '8',
+      AUTH_SESSIONS_TIMEBOX: '720h',
+      AUTH_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '10s',
+      AUTH_URI_ALLOW_LIST: 'https://app.example.com/cb, com.example.app:/cb',
+    })
+    expect(config.passwords.policy.lengthMin).toBe(8)
+    expect(config.sessions).toMatchObject({ timeboxMs: 2_592_000_000, reuseIntervalMs: 10_000 })
+    expect(config.signup.redirects.allowList.map(({ source }) => source)).toEqual([
+      'https://app.example.com/cb',
+      'com.example.app:/cb',
+    ])
+  })
+
+  // ASVS 6.2.5, 6.6.1, 10.5.1, 6.3.1
+  it.each([
+    ['AUTH_PASSWORD_MIN_LENGTH', '7', 'must be an integer between 8 and 72'],
+    ['AUTH_PASSWORD_REQUIRED_CHARACTERS', 'abc:123', 'must not be set in the strict profile'],
+    [
+      'AUTH_URI_ALLOW_LIST',
+      'https://*.example.com',
+      'must be a list of whole addresses: the strict profile takes no globs',
+    ],
+    ['AUTH_URI_ALLOW_LIST', 'example.com/cb', 'must be a list of whole addresses: the strict profile takes no globs'],
+    ['AUTH_SECURITY_FAILED_ATTEMPTS', 'off', 'must not be off in the strict profile'],
+    ['AUTH_SECURITY_FAILED_ATTEMPTS', '101', 'must be at most 100 in the strict profile'],
+    ['AUTH_RATE_LIMIT_VERIFY', 'off', 'must not be off in the strict profile'],
+    ['AUTH_SECURITY_REFRESH_TOKEN_ROTATION_ENABLED', 'false', 'must be true in the strict profile'],
+    ['AUTH_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL', '11s', 'must be at most 10s in the strict profile'],
+    ['AUTH_SESSIONS_ENFORCE_ON_ACCESS_TOKEN', 'false', 'must be true in the strict profile'],
+    ['AUTH_SESSIONS_TIMEBOX', '721h', 'must be positive and at most 720h in the strict profile'],
+    ['AUTH_SESSIONS_INACTIVITY_TIMEOUT', '0', 'must be positive and at most 24h in the strict profile'],
+    ['AUTH_JWT_EXP', '3601', 'must be an integer between 1 and 3600'],
+    ['AUTH_MAILER_AUTOCONFIRM', 'true', 'must be false in the strict profile'],
+    ['AUTH_MAILER_OTP_EXP', '601', 'must be an integer between 1 and 600'],
+    ['AUTH_MFA_TOTP_ENROLL_ENABLED', 'false', 'must be true in the strict profile'],
+    ['AUTH_EXTERNAL_GOOGLE_SKIP_NONCE_CHECK', 'true', 'must be false in the strict profile'],
+    ['AUTH_PROFILE', 'stricter', 'must be one of compatible, strict'],
+  ])('refuses what the strict profile does not allow: %s=%s', (name, value, message) => {
+    expect(problems({ ...STRICT, [name]: value })).toEqual([`${name} ${message} (got ${JSON.stringify(value)})`])
+    const inBothProfiles = name === 'AUTH_PROFILE' || (name === 'AUTH_SESSIONS_INACTIVITY_TIMEOUT' && value === '0')
+    if (!inBothProfiles) expect(problems({ ...REQUIRED, [name]: value })).toEqual([])
+  })
+
+  it('refuses a short secret and fixed codes without showing them, and limits that no address reaches', () => {
+    expect(problems({ ...STRICT, AUTH_JWT_SECRET: 'short' })).toEqual([
+      'AUTH_JWT_SECRET must have at least 32 bytes in the strict profile',
+    ])
+    expect(problems({ ...STRICT, AUTH_SMS_TEST_OTP: '14155550100:123456' })).toEqual([
+      'AUTH_SMS_TEST_OTP must not be set in the strict profile',
+    ])
+    expect(problems({ ...STRICT, AUTH_RATE_LIMIT_HEADER: '' })).toEqual([
+      'AUTH_RATE_LIMIT_HEADER or AUTH_SECURITY_FORWARDED_FOR_ENABLED is required when AUTH_PROFILE is strict',
+    ])
+  })
+})

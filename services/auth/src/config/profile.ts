@@ -1,0 +1,108 @@
+import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import { duration, flag, integer, oneOf, type Setting, secret, text } from '@trestle/common/config/setting.ts'
+import { z } from 'zod'
+import { PROVIDERS } from './external.ts'
+import { NOTIFICATIONS } from './mail.ts'
+import { addressList, limit, sameSetting } from './rules.ts'
+
+/** Read before the others: it decides what those may be (decision 16). */
+export const profileSettings = { PROFILE: oneOf('compatible', 'strict').default('compatible') } as const
+
+/** A profile decides, beside the settings that it narrows, what no setting switches. */
+export type ProfileValues = SettingValues<typeof profileSettings>
+
+const MINUTE_MS = 60_000
+const DAY_MS = 1_440 * MINUTE_MS
+const SECRET_BYTES_MIN = 32
+const GUESSES_MAX = 100
+
+/** What the strict profile allows of the settings that it narrows, and their defaults there. */
+export const strictSettings = {
+  URI_ALLOW_LIST: addressList().default([]),
+  PASSWORD_MIN_LENGTH: integer(8, 72).default(15),
+  PASSWORD_REQUIRED_CHARACTERS: unset(text(), ''),
+  SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: always(true),
+  SECURITY_FAILED_ATTEMPTS: limited(20).refine((count) => count <= GUESSES_MAX, {
+    error: `must be at most ${GUESSES_MAX} in the strict profile`,
+  }),
+  RATE_LIMIT_TOKEN_REFRESH: limited(150),
+  RATE_LIMIT_VERIFY: limited(30),
+  RATE_LIMIT_OTP: limited(30),
+  MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: limited(15),
+  SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: always(true),
+  SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: duration()
+    .refine((ms) => ms <= 10_000, { error: 'must be at most 10s in the strict profile' })
+    .default(0),
+  SESSIONS_TIMEBOX: age(30 * DAY_MS, '720h').default(DAY_MS),
+  SESSIONS_INACTIVITY_TIMEOUT: age(DAY_MS, '24h').default(60 * MINUTE_MS),
+  SESSIONS_ALLOW_LOW_AAL: age(60 * MINUTE_MS, '1h').default(15 * MINUTE_MS),
+  SESSIONS_ENFORCE_ON_ACCESS_TOKEN: always(true),
+  JWT_SECRET: secret(
+    z.string().refine((value) => Buffer.byteLength(value) >= SECRET_BYTES_MIN, {
+      error: `must have at least ${SECRET_BYTES_MIN} bytes in the strict profile`,
+    }),
+  ),
+  JWT_EXP: integer(1, 3_600).default(900),
+  MAILER_AUTOCONFIRM: always(false),
+  MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS: always(false),
+  MAILER_SECURE_EMAIL_CHANGE_ENABLED: always(true),
+  MAILER_LINK_MODE: oneOf('direct', 'confirm').default('confirm'),
+  MAILER_OTP_EXP: integer(1, 600).default(600),
+  // Nobody should wait longer for another link than one lives.
+  SMTP_MAX_FREQUENCY: duration().default(MINUTE_MS),
+  SMS_AUTOCONFIRM: always(false),
+  SMS_OTP_EXP: integer(1, 600).default(60),
+  SMS_TEST_OTP: unset(secret(), new Map<string, string>()),
+  MFA_TOTP_ENROLL_ENABLED: always(true),
+  MFA_TOTP_VERIFY_ENABLED: always(true),
+  EXTERNAL_FLOW_STATE_EXPIRY_DURATION: age(10 * MINUTE_MS, '10m').default(5 * MINUTE_MS),
+  ...sameSetting(
+    PROVIDERS.map((name) => `EXTERNAL_${name.toUpperCase()}_SKIP_NONCE_CHECK` as const),
+    always(false),
+  ),
+  ...sameSetting(
+    NOTIFICATIONS.map((name) => `MAILER_NOTIFICATIONS_${name}_ENABLED` as const),
+    flag().default(true),
+  ),
+} satisfies Readonly<Record<string, Setting>>
+
+interface AddressValues {
+  readonly RATE_LIMIT_HEADER: string | undefined
+  readonly SECURITY_FORWARDED_FOR_ENABLED: boolean
+}
+
+/** Limits by address are none where no header tells the address. */
+export function profileProblems(values: ProfileValues & AddressValues): string[] {
+  const isKnown = values.RATE_LIMIT_HEADER !== undefined || values.SECURITY_FORWARDED_FOR_ENABLED
+  if (values.PROFILE === 'compatible' || isKnown) return []
+  return ['AUTH_RATE_LIMIT_HEADER or AUTH_SECURITY_FORWARDED_FOR_ENABLED is required when AUTH_PROFILE is strict']
+}
+
+function always(value: boolean) {
+  return flag()
+    .refine((given) => given === value, { error: `must be ${value} in the strict profile` })
+    .default(value)
+}
+
+function unset<T>(rule: z.ZodType<string, string>, value: T) {
+  return rule
+    .refine(() => false, { error: 'must not be set in the strict profile' })
+    .optional()
+    .transform(() => value)
+}
+
+function limited(count: number) {
+  return limit()
+    .transform((value, context) => {
+      if (value !== 'off') return value
+      context.addIssue({ code: 'custom', message: 'must not be off in the strict profile' })
+      return z.NEVER
+    })
+    .default(count)
+}
+
+function age(msMax: number, written: string) {
+  return duration().refine((ms) => ms > 0 && ms <= msMax, {
+    error: `must be positive and at most ${written} in the strict profile`,
+  })
+}

@@ -1,0 +1,28 @@
+import type { AuthDeps } from '../deps.ts'
+import { currentPasswordInvalid, currentPasswordRequired } from '../errors.ts'
+import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
+import { listAuthenticationMethods } from '../sessions/session-rows.ts'
+import type { ActiveCaller } from './find-caller.ts'
+
+/** How somebody signs in who may have forgotten their password. */
+const WITHOUT_PASSWORD: ReadonlySet<string> = new Set(['otp', 'magiclink', 'recovery'])
+
+/**
+ * Asks for the password that is to be replaced, where the setting says so (contract 1.4). A wrong one counts like one at
+ * sign-in. @throws currentPasswordRequired, currentPasswordInvalid
+ */
+export async function requireCurrentPassword(
+  deps: Pick<AuthDeps, 'config' | 'db' | 'passwords' | 'rateLimits' | 'serverKeys'>,
+  { user, session }: ActiveCaller,
+  given: { readonly currentPassword: string | undefined; readonly address: string },
+): Promise<void> {
+  if (!deps.config.security.currentPasswordForPassword || user.passwordHash === null) return
+  const methods = session ? await listAuthenticationMethods(deps.db, session.id) : []
+  if (methods.some((method) => WITHOUT_PASSWORD.has(method))) return
+  if (given.currentPassword === undefined) throw currentPasswordRequired()
+  const attempt = { identifier: user.email ?? user.phone ?? user.id, address: given.address }
+  const { matches } = await deps.passwords.verify(user.passwordHash, given.currentPassword)
+  if (matches && !(await isBlocked(deps, attempt))) return
+  await recordFailure(deps, attempt)
+  throw currentPasswordInvalid()
+}

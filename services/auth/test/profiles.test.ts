@@ -1,0 +1,224 @@
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { addApp } from './authenticator-app.ts'
+import { type AnybodyStub, comeBackAs, startAnybodyProvider } from './external/anybody-provider.ts'
+import { type MailApp, openMailApp } from './mail-app.ts'
+import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
+import { createSignedUp } from './signed-up.ts'
+
+const VERIFIER = 'v'.repeat(43)
+const PKCE = {
+  code_challenge: createHash('sha256').update(VERIFIER).digest('base64url'),
+  code_challenge_method: 's256',
+}
+const SETTINGS = {
+  AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
+  AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+  AUTH_URI_ALLOW_LIST: 'https://app.example.com/cb',
+  AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+  AUTH_SMTP_MAX_FREQUENCY: '0',
+}
+const NEW_PASSWORD = 'a staple of batteries'
+let people = 0
+
+/** What a profile answers where the other answers otherwise: the same requests in both. */
+describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) => {
+  const isStrict = profile === 'strict'
+  /** The first in the compatible profile, the second in the strict one. */
+  const either = <T, U>(compatible: T, strict: U): T | U => (isStrict ? strict : compatible)
+  let test: MailApp
+  let stub: AnybodyStub
+  let email: string
+  beforeAll(async () => {
+    stub = await startAnybodyProvider()
+    test = await openMailApp({ ...SETTINGS, ...stub.settings, AUTH_PROFILE: profile })
+  })
+  afterAll(async () => {
+    await test.close()
+    await stub.close()
+  })
+  beforeEach(() => {
+    people += 1
+    email = `${profile}${people}@example.com`
+  })
+
+  const login = (password: string) => test.post('/token?grant_type=password', { email, password })
+  const change = async ({ headers }: Pick<SignedIn, 'headers'>, payload: object) => {
+    const answer = await test.app.inject({ method: 'PUT', url: '/user', headers, payload })
+    return [answer.statusCode, answer.json().error_code]
+  }
+  const landing = async (path: string) => String((await test.app.inject(path)).headers.location)
+
+  // ASVS 6.2.1, 6.2.4, 6.2.11
+  it.each([
+    ['short one', ['length']],
+    ['PasswordPassword', ['pwned']],
+    // The service is known by the host of its addresses.
+    ['localhost-localhost', ['pwned']],
+  ])('the new password %j', async (password, reasons) => {
+    const answer = await test.post('/signup', { email, password })
+    expect(answer.statusCode).toBe(either(200, 422))
+    expect(answer.json().weak_password).toEqual(either(undefined, { reasons }))
+    expect((await test.post('/signup', { email: `x${email}`, password: NEW_PASSWORD })).statusCode).toBe(200)
+  })
+
+  // ASVS 10.4.1
+  it('a redirect to the host of AUTH_SITE_URL, or to a listed address', async () => {
+    const target = async (redirect: string) =>
+      (await landing(`/verify?type=signup&token=x&redirect_to=${encodeURIComponent(redirect)}`)).split('#')[0]
+    expect(await target('http://localhost:9999/elsewhere')).toBe(
+      either('http://localhost:9999/elsewhere', 'http://localhost:3000/'),
+    )
+    expect(await target('https://app.example.com/cb')).toBe('https://app.example.com/cb')
+  })
+
+  // ASVS 10.1.1, 10.1.2, 10.4.4, 10.4.6
+  it('a sign-in at a provider without PKCE, or by a plain challenge', async () => {
+    const status = async (query: object) =>
+      (await test.app.inject(`/authorize?${new URLSearchParams({ provider: 'keycloak', ...query })}`)).statusCode
+    expect(await status({})).toBe(either(302, 400))
+    expect(await status({ ...PKCE, code_challenge_method: 'plain' })).toBe(either(302, 400))
+    expect(await status(PKCE)).toBe(302)
+  })
+
+  // ASVS 10.1.1, 10.4.4
+  it('a link of a mail that was asked for without PKCE', async () => {
+    await createSignedUp(test.deps, { email })
+    await test.post('/magiclink', { email })
+    const { link, code } = await test.readMail(email)
+    const { hash } = new URL(await landing(link.pathname + link.search))
+    const told = Object.fromEntries(new URLSearchParams(hash.slice(1)))
+    expect(told.error_code).toBe(either(undefined, 'validation_failed'))
+    expect(Object.hasOwn(told, 'access_token')).toBe(!isStrict)
+    // Where the link was refused, nothing was used up.
+    const typed = await test.post('/verify', { type: 'magiclink', email, token: code })
+    expect(typed.statusCode).toBe(either(403, 200))
+  })
+
+  // ASVS 7.4.1
+  it('an access token whose session has ended', async () => {
+    const { headers } = await createSignedIn(test)
+    await test.app.inject({ method: 'POST', url: '/logout', headers })
+    const answer = await test.app.inject({ url: '/user', headers })
+    expect([answer.statusCode, answer.json().error_code]).toEqual(either([200, undefined], [403, 'session_not_found']))
+  })
+
+  // ASVS 7.3.1, 7.3.2, 10.4.8
+  it('a session of a day, and one that was not used for an hour', async () => {
+    const old = await createSignedIn(test)
+    const unused = await createSignedIn(test)
+    const start = (session: string, column: 'created_at' | 'refreshed_at', hours: number) =>
+      test.deps.db
+        .updateTable('sessions')
+        .set({ [column]: new Date(Date.now() - hours * 3_600_000) })
+        .where('id', '=', session)
+        .execute()
+    await start(old.sessionId, 'created_at', 25)
+    await start(unused.sessionId, 'refreshed_at', 2)
+    for (const { refreshToken } of [old, unused]) {
+      const answer = await test.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
+      expect([answer.statusCode, answer.json().error_code]).toEqual(either([200, undefined], [400, 'session_expired']))
+    }
+  })
+
+  // ASVS 10.4.5
+  it('a refresh token that comes again at once', async () => {
+    const { refreshToken } = await createSignedIn(test)
+    const refresh = () => test.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
+    expect([(await refresh()).statusCode, (await refresh()).statusCode]).toEqual(either([200, 200], [200, 400]))
+  })
+
+  // ASVS 6.5.5
+  it('a code of a mail after ten minutes', async () => {
+    await createSignedUp(test.deps, { email })
+    await test.post('/otp', { email })
+    const { code } = await test.readMail(email)
+    test.clock.advance(601_000)
+    expect((await test.post('/verify', { type: 'email', email, token: code })).statusCode).toBe(either(200, 403))
+  })
+
+  // ASVS 7.5.1
+  it('an identity that is added or taken away without the second factor', async () => {
+    const person = await createSignedIn(test)
+    const { headers: raised } = await addApp(test, person.headers)
+    const again = await signIn(test, person)
+    const begin = ({ headers }: Pick<SignedIn, 'headers'>) =>
+      test.app.inject({
+        url: `/user/identities/authorize?${new URLSearchParams({ provider: 'keycloak', ...PKCE })}`,
+        headers,
+      })
+    const refused = either([302, undefined], [403, 'insufficient_aal'])
+    const [low, high] = [await begin(again), await begin({ headers: raised })]
+    expect([low.statusCode, low.body === '' ? undefined : low.json().error_code]).toEqual(refused)
+    expect(high.statusCode).toBe(302)
+    const state = new URL(String(high.headers.location)).searchParams.get('state') ?? ''
+    await comeBackAs(test, state, { sub: `1${people}`, email, verified: true })
+    const { identities } = (await test.app.inject({ url: '/user', headers: raised })).json()
+    const url = `/user/identities/${identities[1].identity_id}`
+    const taken = await test.app.inject({ method: 'DELETE', url, headers: again.headers })
+    expect([taken.statusCode, taken.json().error_code]).toEqual(either([200, undefined], [403, 'insufficient_aal']))
+  })
+
+  // ASVS 6.2.3, 7.5.1
+  it('a new password without the one that it replaces', async () => {
+    const person = await createSignedIn(test)
+    const { password: current_password } = person
+    expect(await change(person, { password: NEW_PASSWORD, current_password: 'not this one' })).toEqual(
+      either([200, undefined], [400, 'current_password_invalid']),
+    )
+    expect(await change(person, { password: 'another one of them' })).toEqual(
+      either([200, undefined], [400, 'current_password_required']),
+    )
+    expect(await change(person, { password: 'the last one of them', current_password })).toEqual([200, undefined])
+  })
+
+  it('the password of a stranger, after the owner of the address has signed in', async () => {
+    await test.post('/signup', { email, password: 'that of a stranger' })
+    await test.readMail(email)
+    await test.post('/otp', { email })
+    const { code } = await test.readMail(email)
+    expect((await test.post('/verify', { type: 'email', email, token: code })).statusCode).toBe(200)
+    expect((await login('that of a stranger')).statusCode).toBe(either(200, 400))
+  })
+
+  // ASVS 6.4.1
+  it('the password that the owner of the address confirms it with', async () => {
+    await test.post('/signup', { email, password: 'that of a stranger' })
+    const { code } = await test.readMail(email)
+    const answer = await test.post('/verify', { type: 'signup', email, token: code, password: NEW_PASSWORD })
+    expect(answer.statusCode).toBe(200)
+    expect((await login('that of a stranger')).statusCode).toBe(either(200, 400))
+    expect((await login(NEW_PASSWORD)).statusCode).toBe(either(400, 200))
+  })
+
+  // ASVS 6.3.3
+  it('a session without the second factor of its user, after a quarter of an hour', async () => {
+    const person = await createSignedIn(test)
+    await addApp(test, person.headers)
+    const { sessionId, refreshToken } = await signIn(test, person)
+    const created_at = new Date(Date.now() - 16 * 60_000)
+    await test.deps.db.updateTable('sessions').set({ created_at }).where('id', '=', sessionId).execute()
+    const answer = await test.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
+    expect([answer.statusCode, answer.json().error_code]).toEqual(either([200, undefined], [400, 'session_expired']))
+  })
+
+  it('a notification, though no setting asks for one', async () => {
+    const person = await createSignedIn(test)
+    await change(person, { password: NEW_PASSWORD, current_password: person.password })
+    await test.idle()
+    expect(test.recipients().includes(person.email)).toBe(isStrict)
+  })
+
+  // ASVS 6.2.8, 6.2.9, 6.2.10
+  it('a password, exactly as it was sent, of 64 characters, after ten years', async () => {
+    const person = await createSignedIn(test)
+    const password = ` Ä${'x'.repeat(60)}é `
+    email = person.email
+    expect(await change(person, { password, current_password: person.password })).toEqual([200, undefined])
+    test.clock.advance(10 * 365 * 86_400_000)
+    for (const other of [password.trim(), password.toLowerCase(), password.normalize('NFD'), password.slice(0, 63)]) {
+      expect((await login(other)).statusCode).toBe(400)
+    }
+    expect((await login(password)).statusCode).toBe(200)
+  })
+})
