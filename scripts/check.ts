@@ -16,6 +16,7 @@ function staticSteps(): readonly Step[] {
     { name: 'format and lint', command: tool('biome'), args: ['check', '--error-on-warnings', '.'] },
     { name: 'layout', command: process.execPath, args: ['scripts/check-layout.ts'] },
     { name: 'OpenAPI documents', command: process.execPath, args: ['scripts/write-openapi.ts', '--check'] },
+    { name: 'security page', command: process.execPath, args: ['scripts/write-security.ts', '--check'] },
     ...projects
       .map((project) => project.replace(/\/?tsconfig\.json$/, ''))
       .sort()

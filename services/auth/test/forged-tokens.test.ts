@@ -255,6 +255,7 @@ const elsewhere: Readonly<Record<string, readonly [string, number, string]>> = {
 
 const ask = (authorization: string) => app.inject({ url: '/user', headers: { authorization } })
 
+// ASVS 7.2.1, 8.3.1, 9.1.1, 9.1.2, 9.1.3, 9.2.1
 describe.each(Object.entries(forged))('tokens %s', (_kind, tokens) => {
   it.each(Object.entries(tokens))('403: %s', async (_name, forgery) => {
     const answer = await ask(`Bearer ${forgery}`)
@@ -267,6 +268,7 @@ describe.each(Object.entries(forged))('tokens %s', (_kind, tokens) => {
   })
 })
 
+// ASVS 9.2.2, 9.2.3
 describe('what is no token for this service', () => {
   it.each(Object.entries(elsewhere))('%s', async (_name, [authorization, status, code]) => {
     const answer = await ask(authorization)
@@ -274,6 +276,7 @@ describe('what is no token for this service', () => {
   })
 })
 
+// ASVS 9.2.3, 10.3.1
 describe('a token for another service that shares the secret', () => {
   it.each([
     ['PUT', '/user'],

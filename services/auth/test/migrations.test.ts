@@ -43,6 +43,11 @@ describe('migrations of auth', () => {
     expect(tooLong).toEqual([])
   })
 
+  // ASVS 6.3.2
+  it('make no user', async () => {
+    expect(await database.db.selectFrom('users').selectAll().execute()).toEqual([])
+  })
+
   it('can be taken back one by one, and applied again', async () => {
     for (let i = 0; i < count; i += 1) await migrateDown(options)
     const left = await objects()

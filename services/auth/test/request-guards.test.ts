@@ -56,6 +56,7 @@ const byBucket = [...Map.groupBy(requests, ({ bucket }) => bucket?.[0])]
 const ask = ({ app }: typeof limited, { method, url, payload }: FailingRequest, headers: Record<string, string>) =>
   app.inject({ method, url, headers, ...(payload === undefined ? {} : { payload }) })
 
+// ASVS 6.3.1, 6.3.4
 describe('request buckets', () => {
   it.each(byBucket.filter(([name]) => name !== undefined))(
     '429: more requests than the bucket %s has',

@@ -9,6 +9,7 @@ describe('makeRecoveryCodes', () => {
     for (const code of codes) expect(code).toMatch(/^[a-z2-9]{16}$/)
   })
 
+  // ASVS 6.5.3
   it('uses every letter about as often', () => {
     const letters = Array.from({ length: 200 }, () => makeRecoveryCodes(randomBytes).join('')).join('')
     const counts = Map.groupBy(letters, (letter) => letter)
@@ -35,6 +36,7 @@ describe('normaliseRecoveryCode', () => {
 })
 
 describe('hashRecoveryCode', () => {
+  // ASVS 6.5.2
   it('depends on the key, the factor and the code', () => {
     const [one, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
     const hashes = [

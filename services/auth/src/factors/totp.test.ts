@@ -30,6 +30,7 @@ describe('findTotpStep', () => {
 })
 
 describe('makeTotpSecret', () => {
+  // ASVS 6.5.3
   it('is the base32 of twenty random bytes', () => {
     expect(makeTotpSecret((size) => Buffer.from('12345678901234567890').subarray(0, size))).toBe(SECRET)
   })

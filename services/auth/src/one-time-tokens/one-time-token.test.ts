@@ -6,6 +6,7 @@ import { codeMatches, hashCode, hashLinkToken, isPkceToken, makeCode, makeLinkTo
 const fixed = (byte: number) => (size: number) => Buffer.alloc(size, byte)
 
 describe('makeLinkToken', () => {
+  // ASVS 6.5.3
   it('is 56 hexadecimal digits, marked in a PKCE flow', () => {
     expect(makeLinkToken(fixed(0xab), 'implicit')).toBe('ab'.repeat(28))
     expect(makeLinkToken(fixed(0xab), 'pkce')).toBe(`pkce_${'ab'.repeat(28)}`)
@@ -15,6 +16,7 @@ describe('makeLinkToken', () => {
 })
 
 describe('makeCode', () => {
+  // ASVS 6.5.3, 6.5.4
   it('has exactly the digits asked for, zeros in front', () => {
     expect(makeCode(fixed(0), 6)).toBe('000000')
     fc.assert(

@@ -98,6 +98,7 @@ describe.each(stores)('createRateLimits in %s', (_name, store) => {
     expect(await limits.failures.isBlocked(key)).toBe(true)
   })
 
+  // ASVS 6.3.1
   it('blocks a user after five times as many, wherever they come from', async () => {
     const key = randomUUID()
     for (let failure = 0; failure < 10; failure += 1) {

@@ -166,6 +166,7 @@ describe('POST /factors', () => {
     expect(await factorsOf(headers)).toHaveLength(3)
   })
 
+  // ASVS 7.5.1, 10.3.4
   it('403: beside a verified factor, in a session that has not shown it', async () => {
     const person = await createSignedIn(test)
     await addApp(test, person.headers, 'app')

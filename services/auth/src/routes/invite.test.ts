@@ -70,6 +70,7 @@ describe('POST /invite', () => {
     ])
   })
 
+  // ASVS 6.4.1
   it('200: accepted with a password, which signs in from then on', async () => {
     const email = 'grace@example.com'
     await invite({ email })

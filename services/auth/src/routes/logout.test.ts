@@ -36,6 +36,7 @@ async function canRefresh(refresh_token: string): Promise<boolean> {
 }
 
 describe('POST /logout', () => {
+  // ASVS 7.4.3, 7.5.2, 10.4.9
   it.each([
     ['', [false, false]],
     ['?scope=global', [false, false]],
@@ -99,6 +100,7 @@ describe('POST /logout', () => {
     })
   })
 
+  // ASVS 7.4.1
   it('403: a session that has ended, where that is enforced', async () => {
     const enforced = await openTestApp({ settings: { AUTH_SESSIONS_ENFORCE_ON_ACCESS_TOKEN: 'true' } })
     const { authorization } = await signIn(await createSignedUp(enforced.deps), enforced)

@@ -14,6 +14,7 @@ const timestamp = (date: Date) => date.toISOString().replace('Z', '000+00:00')
 const verify = (body: object) => main.post('/verify', body)
 
 describe('POST /recover', () => {
+  // ASVS 6.4.3, 6.5.1
   it('200: mails a link and a code, each of which signs in once', async () => {
     const { user, email } = await createSignedUp(deps)
     const answer = await recover({ email: email.toUpperCase() })
@@ -45,6 +46,7 @@ describe('POST /recover', () => {
     expect((await userOf(user.id)).email_confirmed_at).toBe(timestamp(clock.now()))
   })
 
+  // ASVS 6.6.2
   it('200: a new mail takes the place of the last one', async () => {
     const { email } = await createSignedUp(deps)
     await recover({ email })

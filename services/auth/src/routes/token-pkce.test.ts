@@ -46,6 +46,7 @@ async function expectFailure(body: object, status: number, code: string, text: s
 }
 
 describe('POST /token?grant_type=pkce', () => {
+  // ASVS 10.4.2
   it('200: a session for code and verifier, once', async () => {
     const { user, email, code, verifier } = await newCode()
     const answer = await exchange({ auth_code: code, code_verifier: verifier })
@@ -94,6 +95,7 @@ describe('POST /token?grant_type=pkce', () => {
     expect(answer.statusCode).toBe(200)
   })
 
+  // ASVS 10.4.2
   it('200: one of parallel exchanges', async () => {
     const { user, code, verifier } = await newCode()
     const answers = await Promise.all(
@@ -115,6 +117,7 @@ describe('POST /token?grant_type=pkce', () => {
     expect((await exchange({ auth_code: code, code_verifier: verifier })).statusCode).toBe(200)
   })
 
+  // ASVS 10.4.3
   it('422: an expired code', async () => {
     const { code, verifier } = await newCode()
     clock.advance(300_000)

@@ -255,6 +255,7 @@ describe('POST /token?grant_type=password', () => {
     expect((await ask('password', { email, password }, { 'x-jwt-aud': 'authenticated' })).status).toBe(200)
   })
 
+  // ASVS 6.3.1
   it('400: everything that is wrong looks the same and costs one comparison', async () => {
     const work: string[] = []
     const counted = await openTestApp({
@@ -297,6 +298,7 @@ describe('POST /token?grant_type=password', () => {
     await counted.close()
   })
 
+  // ASVS 6.3.1
   it('400: the right one of many guesses that come at once, when it is compared after the last that may fail', async () => {
     const { promise: failures, resolve: letGo } = Promise.withResolvers<void>()
     const limited = await openTestApp({
@@ -360,6 +362,7 @@ describe('POST /token?grant_type=refresh_token', () => {
     expect(rows).toHaveLength(2)
   })
 
+  // ASVS 10.4.5
   it('400: a replayed ancestor ends the whole family', async () => {
     const { token } = await signIn()
     const child = (await refresh(token)).body.refresh_token
@@ -426,6 +429,7 @@ describe('POST /token?grant_type=refresh_token', () => {
     )
   })
 
+  // ASVS 7.3.1, 7.3.2, 10.4.8
   it('400: sessions past their limits, each with its reason', async () => {
     const limited = await openTestApp({
       settings: {

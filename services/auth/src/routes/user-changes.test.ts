@@ -51,6 +51,7 @@ describe('PUT /user', () => {
     expect(Object.keys(body.user_metadata).sort()).toEqual([...Array.from({ length: 10 }, (_, i) => `k${i}`), 'name'])
   })
 
+  // ASVS 8.2.3
   it('200 and 403: app_metadata is for admins', async () => {
     const { headers } = await createSignedIn(test)
     await expectFailure({ app_metadata: { plan: 'pro' } }, headers, [
@@ -63,6 +64,7 @@ describe('PUT /user', () => {
     expect(body.app_metadata).toEqual({ plan: 'pro', provider: 'email', providers: ['email'] })
   })
 
+  // ASVS 7.4.1, 8.2.1
   it('401 and 403: only for a live session of somebody who may act', async () => {
     const { headers, user } = await createSignedIn(test)
     await expectFailure({}, {}, [401, 'no_authorization', 'This endpoint requires a valid Bearer token'])
@@ -110,6 +112,7 @@ describe('PUT /user', () => {
 })
 
 describe('PUT /user with a password', () => {
+  // ASVS 6.2.2, 7.4.3
   it('200: ends all other sessions and every message that is on its way, and tells the user', async () => {
     const own = await createSignedIn(test)
     const other = await signIn(test, own)
@@ -150,6 +153,7 @@ describe('PUT /user with a password', () => {
     expect(answers.find(({ status }) => status === 403)?.body.error_code).toBe('session_not_found')
   })
 
+  // ASVS 6.4.3, 7.5.1, 10.3.4
   it('401: needs the second factor of who has one', async () => {
     const { headers, user, sessionId, refreshToken } = await createSignedIn(test)
     await test.deps.db

@@ -110,6 +110,7 @@ describe('GET /user', () => {
     await expectFailure(expired, [403, 'bad_jwt', `${start}token has invalid claims: token is expired`])
   })
 
+  // ASVS 10.3.3
   it('403 and 400: claims that name nobody', async () => {
     const { user } = await signIn()
     await expectFailure(forge({ role: 'service_role' }), [403, 'bad_jwt', 'invalid claim: missing sub claim'])
@@ -121,6 +122,7 @@ describe('GET /user', () => {
     ])
   })
 
+  // ASVS 7.4.2
   it('403: a user who is gone', async () => {
     const { token, user } = await signIn()
     const other = await signIn()
@@ -131,6 +133,7 @@ describe('GET /user', () => {
     await expectFailure(`Bearer ${other.token}`, [403, 'user_not_found', text])
   })
 
+  // ASVS 7.4.2
   it('403: a ban holds at once, and ends by itself', async () => {
     const { token, user } = await signIn()
     const ban = (until: Date) =>
@@ -141,6 +144,7 @@ describe('GET /user', () => {
     expect((await getUser(`Bearer ${token}`)).status).toBe(200)
   })
 
+  // ASVS 8.4.1, 9.2.4, 10.3.1
   it('400: a token of another audience than the one asked for, or than its user', async () => {
     const { token, user } = await signIn()
     const text = "Token audience doesn't match request audience"

@@ -31,6 +31,7 @@ function formOf(html: string): string {
 }
 
 describe('GET /verify with MAILER_LINK_MODE confirm', () => {
+  // ASVS 7.6.2
   it('200: shows a page whose button does what the link would, once', async () => {
     const { link } = await newLink('http://localhost:5173/a"b?<c>&d')
     for (const headers of [{}, { 'sec-purpose': 'prefetch' }, {}]) {

@@ -31,6 +31,7 @@ const wrongCodes = (code: string, count: number) =>
     .slice(0, count)
 
 describe('POST /verify under attack', () => {
+  // ASVS 6.6.3
   it('403: of a thousand guesses of parallel clients ten are compared, then the right code is dead', async () => {
     const { user, email, code, token } = await newMail()
     const statuses = new Set<number>()
@@ -126,6 +127,7 @@ describe('POST /verify while its staged user signs up', () => {
 })
 
 describe('POST /verify after a change of address', () => {
+  // ASVS 6.6.2
   it('403: a message to the former address is worth nothing', async () => {
     const { user, email, code, token } = await newMail()
     await deps.db

@@ -75,6 +75,7 @@ describe('POST /verify', () => {
     expect((await verify({ type: 'email', [member]: token })).json()).toEqual(LINK_EXPIRED)
   })
 
+  // ASVS 6.5.1
   it('200: one of two parallel verifies wins, by code and by link', async () => {
     const { email, id, code, token } = await signUp()
     const answers = await Promise.all([
@@ -267,6 +268,7 @@ describe('GET /verify', () => {
     })
   })
 
+  // ASVS 7.6.2
   it.each([
     ['sec-purpose', 'prefetch;prerender'],
     ['purpose', 'prefetch'],

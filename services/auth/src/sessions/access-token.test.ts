@@ -144,6 +144,7 @@ describe('verifyAccessToken', () => {
     })
   })
 
+  // ASVS 9.2.1
   it('ends a token at exp, to the second', () => {
     const at = (ms: number) => verify(secret, token, new Date((iat + 3600) * 1_000 + ms)).verdict
     expect([at(-1), at(0)]).toEqual(['valid', 'invalid'])

@@ -204,12 +204,14 @@ describe('verify', () => {
     expect(ring.verify(token, new Date(claims.exp * 1_000)).verdict).toBe('invalid')
   })
 
+  // ASVS 9.1.2
   it('allows only JWT_VALID_METHODS where they are set', () => {
     const token = createRing().sign(claims)
     expect(createRing({ settings: { JWT_VALID_METHODS: 'HS256' } }).verify(token, now).verdict).toBe('valid')
     expect(createRing({ settings: { JWT_VALID_METHODS: 'ES256' } }).verify(token, now).verdict).toBe('invalid')
   })
 
+  // ASVS 9.1.2
   it('does not take the secret for a key whose algorithm differs', async () => {
     const ring = createRing({ keys: [first] })
     await ring.load()

@@ -15,6 +15,7 @@ const token = fc
   .map((bytes) => firstRefreshToken(Buffer.from(bytes)))
 
 describe('childOf', () => {
+  // ASVS 7.2.3
   it('is 32 characters of base64url, the same for the same parent, another for another', () => {
     fc.assert(
       fc.property(token, token, (parent, other) => {

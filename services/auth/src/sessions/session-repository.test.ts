@@ -170,6 +170,7 @@ describe('insertSession', () => {
 })
 
 describe('callRefreshSession', () => {
+  // ASVS 7.2.2
   it('rotates, touches session and user, and writes the audit trail', async () => {
     const user = await createUser()
     const session = await open(user)

@@ -93,6 +93,7 @@ describe.each(STUBS)('%s', (name, stub) => {
     expect(user.identities).toHaveLength(1)
   })
 
+  // ASVS 6.8.4, 10.4.6
   it('signs the same person in again, in the PKCE flow', async () => {
     service.answer(play(stub, service.clock))
     const verifier = 'v'.repeat(43)

@@ -64,6 +64,7 @@ describe.each(STUBS)('%s', (name, stub) => {
     await expectRefusal(callback(stub, denial), ['access_denied', 'bad_oauth_callback', 'The user said no'])
   })
 
+  // ASVS 10.1.2, 10.2.1
   it('takes no state that is wrong, used or too old', async () => {
     service.answer(play(stub, service.clock))
     const unusable = async (state: string) => {

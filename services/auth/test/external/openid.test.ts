@@ -103,6 +103,7 @@ describe('keycloak', () => {
     expect(await grant({ provider: 'keycloak', id_token: other })).toEqual(refusedWith('Bad ID token'))
   })
 
+  // ASVS 9.2.2
   it('signs in by no access token of the realm, though it is for the same client', async () => {
     const claims = { aud: 'realm-client', sub: randomUUID(), email, email_verified: true }
     for (const token of [
@@ -128,6 +129,7 @@ describe('google', () => {
     expect(openId.called).not.toContain('www.googleapis.com/userinfo/v2/me')
   })
 
+  // ASVS 10.5.4
   it('takes no id_token for another application, nor of another issuer, with a code', async () => {
     for (const changes of [{ aud: 'somebody.else' }, { iss: 'https://evil.example' }, { exp: 1 }]) {
       openId.person = google(changes)
@@ -138,6 +140,7 @@ describe('google', () => {
 })
 
 describe('POST /token, grant id_token', () => {
+  // ASVS 10.5.1
   it('200: a token for any of our clients, with its nonce and its access token', async () => {
     const nonce = 'a nonce of the app'
     const accessToken = 'an access token'
@@ -177,6 +180,7 @@ describe('POST /token, grant id_token', () => {
     expect((await grant(realm)).body.msg).toBe(`Provider (issuer "${openId.realm}") is not enabled`)
   })
 
+  // ASVS 10.5.4
   it('400: a token for somebody else’s application, an old one, one of another issuer, no token', async () => {
     const attempt = async (id_token: string) => grant({ provider: 'google', id_token })
     const foreign = refusedWith('Unacceptable audience in id_token')
@@ -190,6 +194,7 @@ describe('POST /token, grant id_token', () => {
     expect(await attempt('a.b.c')).toEqual(bad)
   })
 
+  // ASVS 6.8.2, 9.1.1
   it('400: a token that nobody of the provider has signed', async () => {
     const times = { iat: Math.floor(Date.now() / 1_000), exp: Math.floor(Date.now() / 1_000) + 600 }
     const claims = { ...google(), ...times }

@@ -93,6 +93,7 @@ describe('somebody who has an account', () => {
     expect(victim?.user.email).toBe(email)
   })
 
+  // ASVS 6.8.1, 10.5.2
   it('keeps it from who has the same number at another provider', async () => {
     const victim = await signIn('keycloak', own)
     const other = await signIn('gitlab', { ...own, email: `other${people}@example.com` })
@@ -298,6 +299,7 @@ describe('somebody whose address a stranger has told a provider that has not ver
 })
 
 describe('a flow', () => {
+  // ASVS 10.2.1
   it('ends once, and a second browser that knows its state gets nothing', async () => {
     const state = await begin(service, 'keycloak')
     expect(await whoIs(comeBackAs(service, state, own))).toBeDefined()
@@ -305,6 +307,7 @@ describe('a flow', () => {
     expect([status, query.error_code]).toEqual([303, 'bad_oauth_state'])
   })
 
+  // ASVS 10.1.2, 10.4.2
   it('gives nothing to who has caught its code without the verifier', async () => {
     const state = await begin(service, 'keycloak', { code_challenge: 'c'.repeat(43), code_challenge_method: 's256' })
     const { query } = await comeBackAs(service, state, own)
@@ -321,6 +324,7 @@ describe('a flow', () => {
     expect(query.error_code).toBe('bad_oauth_state')
   })
 
+  // ASVS 8.2.2
   it('links no identity that is somebody else’s, and none for a target that its caller names', async () => {
     const victim = await signIn('keycloak', own)
     const stranger = await createSignedIn(service)

@@ -132,6 +132,7 @@ describe('twitter', () => {
     expect([again.statusCode, again.json().error_code]).toEqual([404, 'flow_state_not_found'])
   })
 
+  // ASVS 10.2.1
   it('takes no state that is wrong, used or too old', async () => {
     const unusable = async (state: string) => {
       const { status, url, query } = await service.comeBack({ state, ...answer })

@@ -113,6 +113,7 @@ describe('POST /admin/custom-providers', () => {
     expect(rows[0]?.text).not.toContain(SECRET)
   })
 
+  // ASVS 10.5.3
   it.each([
     [{ identifier: 'company' }, /^identifier: must be custom:/],
     [{ identifier: 'custom:Big' }, /^identifier: /],

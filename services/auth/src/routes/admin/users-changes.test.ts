@@ -34,6 +34,7 @@ describe('GET /admin/users/{user_id}', () => {
     expect(await ask('GET', user.id.toUpperCase())).toMatchObject({ status: 200, body: { id: user.id, email } })
   })
 
+  // ASVS 8.4.1
   it('404: somebody of another audience than the one asked for', async () => {
     const { user } = await createSignedUp(test.deps, { aud: 'elsewhere' })
     const url = `/admin/users/${user.id}`
@@ -149,6 +150,7 @@ describe('PUT /admin/users/{user_id}', () => {
     })
   })
 
+  // ASVS 7.4.5
   it('200: a new password ends every session, and every message but that of an invitation', async () => {
     const { user, email, password } = await createSignedUp(test.deps)
     const session = (await signIn({ email, password })).json()
@@ -168,6 +170,7 @@ describe('PUT /admin/users/{user_id}', () => {
     expect((await signIn({ email, password: 'another horse' })).statusCode).toBe(200)
   })
 
+  // ASVS 7.4.2, 7.4.5
   it('200: a ban holds at once and everywhere, until it is lifted', async () => {
     const { user, email, password } = await createSignedUp(test.deps)
     const session = (await signIn({ email, password })).json()
@@ -222,6 +225,7 @@ describe('PUT /admin/users/{user_id}', () => {
 })
 
 describe('DELETE /admin/users/{user_id}', () => {
+  // ASVS 7.4.2
   it('200: removes the user and all that belongs to them', async () => {
     const { user, email, password } = await createSignedUp(test.deps)
     const session = (await signIn({ email, password })).json()

@@ -50,6 +50,7 @@ const nextEmail = () => `new${++count}@example.com`
 const nextPhone = () => `1415555${String(1_000 + ++count)}`
 
 describe('guard of /admin', () => {
+  // ASVS 8.2.1, 8.3.1
   it('401 and 403: only the bearer of an admin', async () => {
     const request = { method: 'GET', url: `/admin/users/${randomUUID()}` } as const
     const noBearer = 'This endpoint requires a valid Bearer token'

@@ -51,6 +51,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
     expect(Date.parse(factors[0].last_challenged_at)).toBe(test.clock.now().getTime())
   })
 
+  // ASVS 6.6.1
   it('200: a phone is sent a code, which raises the session', async () => {
     const { headers, factorId, phone } = await createWithPhone()
     const answer = await ask(factorId, headers)
@@ -153,6 +154,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
     expect(answer.statusCode).toBe(200)
   })
 
+  // ASVS 8.2.2
   it('404: a factor of somebody else', async () => {
     const { factorId } = await createWithPhone()
     const { headers } = await createSignedIn(test)

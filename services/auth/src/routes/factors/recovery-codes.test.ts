@@ -88,6 +88,7 @@ describe('POST /factors/recovery-codes', () => {
 })
 
 describe('POST /factors/recovery-codes/verify', () => {
+  // ASVS 6.4.4, 6.5.1
   it('200: a session of aal2, once, however it is typed', async () => {
     const person = await createWithCodes()
     const { later, codes } = person
@@ -110,6 +111,7 @@ describe('POST /factors/recovery-codes/verify', () => {
     expect(answers.filter(({ statusCode }) => statusCode >= 500)).toEqual([])
   })
 
+  // ASVS 6.6.3
   it('429: five guesses in a quarter of an hour, also at once; the right code is refused then too', async () => {
     const { later, codes, headers } = await createWithCodes()
     const answers = await Promise.all(Array.from({ length: 12 }, () => verify(later.headers, 'a'.repeat(16))))

@@ -98,6 +98,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     expect(test.recipients().filter((to) => to === email)).toHaveLength(1)
   })
 
+  // ASVS 7.2.4, 7.4.3
   it('200: ends other sessions that have shown no second factor, and what else was begun with an app', async () => {
     const person = await createSignedIn(test)
     const elsewhere = await signIn(test, person)
@@ -114,6 +115,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     expect(otherRaised.user.factors.map(({ id }: { id: string }) => id)).not.toContain(planted.factorId)
   })
 
+  // ASVS 7.2.4
   it('400: the refresh token of before neither fetches nor replaces the new one', async () => {
     const person = await createSignedIn(test)
     const { refreshToken } = await addApp(test, person.headers)
@@ -181,6 +183,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     await expectFailure(app.factorId, { challenge_id: await ask(), code: app.code() }, headers, WRONG)
   })
 
+  // ASVS 6.6.3
   it('422: a hundred failures from any addresses, and the right code is wrong from everywhere', async () => {
     const { app, headers } = await createWithApp()
     const post = (remoteAddress: string, path: string, payload: object = {}) =>
@@ -195,6 +198,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     expect([answer?.statusCode, answer?.json().msg]).toEqual([422, WRONG[2]])
   })
 
+  // ASVS 6.5.1
   it('422: a code is taken once, also of another challenge, and none of before it', async () => {
     const { app, headers } = await createWithApp()
     const answer = (code: string) => answerChallenge(test, headers, { factorId: app.factorId, code })
@@ -239,6 +243,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     await expectFailure(app.factorId, { challenge_id, code: app.code(1) }, headers, MISMATCH)
   })
 
+  // ASVS 6.6.2
   it('422: from another address than the challenge was made for', async () => {
     const { app, headers } = await createWithApp()
     const forwarded = { ...headers, 'x-forwarded-for': '203.0.113.7' }

@@ -1,0 +1,43 @@
+import type { SourceFile, SourceTree } from '../layout/source-tree.ts'
+import { lineAt, visitSyntax } from '../layout/syntax.ts'
+
+/** A test, or a group of them, that shows requirements to be met: `// ASVS 6.2.1, 6.2.4` is the line above it. */
+export interface TaggedTest {
+  readonly path: string
+  readonly line: number
+  readonly title: string
+  readonly requirements: readonly string[]
+}
+
+const TAG = /^ *\/\/ ASVS ([0-9., ]+)$/gm
+
+/** Every tagged test. @throws Error for a tag that stands above no test */
+export function listTaggedTests(tree: SourceTree): readonly TaggedTest[] {
+  return tree.files
+    .filter(({ path, text }) => path.endsWith('.test.ts') && text.search(TAG) >= 0)
+    .flatMap((file) => tagsOf(file))
+}
+
+function tagsOf(file: SourceFile): readonly TaggedTest[] {
+  const tests = testsOf(file)
+  return [...file.text.matchAll(TAG)].map((match) => {
+    const line = lineAt(file.text, match.index)
+    const test = tests.find((candidate) => candidate.line === line + 1)
+    if (!test) throw new Error(`${file.path}:${line}: a tag stands on the line above a test`)
+    return { path: file.path, ...test, requirements: (match[1] ?? '').split(',').map((id) => id.trim()) }
+  })
+}
+
+/** The calls `it('…', …)` and `describe('…', …)`, also those of `it.each(…)('…', …)`, by the line where they begin. */
+function testsOf(file: SourceFile): readonly { readonly line: number; readonly title: string }[] {
+  const found: { line: number; title: string }[] = []
+  visitSyntax(file, {
+    CallExpression({ arguments: [first], start }) {
+      if (!/^(it|describe)\b/.test(file.text.slice(start, start + 9))) return
+      if (first?.type === 'Literal' && typeof first.value === 'string') {
+        found.push({ line: lineAt(file.text, start), title: first.value })
+      }
+    },
+  })
+  return found
+}

@@ -1,0 +1,27 @@
+// Writes docs/security.md from scripts/asvs and the tags in the tests; `--check` compares instead. Fails too when a
+// requirement has neither a test nor a reason.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { authorization, tokens } from './asvs/access.ts'
+import { authentication } from './asvs/authentication.ts'
+import { oauth } from './asvs/oauth.ts'
+import { listProblems, writePage } from './asvs/security-page.ts'
+import { sessions } from './asvs/sessions.ts'
+import { listTaggedTests } from './asvs/test-tags.ts'
+import { readSourceTree } from './layout/source-tree.ts'
+
+const root = join(import.meta.dirname, '..')
+const path = join(root, 'docs', 'security.md')
+const chapters = [authentication, sessions, authorization, tokens, oauth]
+
+const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
+const tests = listTaggedTests(readSourceTree(root))
+const problems = [...listProblems(chapters, tests)]
+const page = writePage(chapters, tests)
+if (!values.check) writeFileSync(path, page)
+else if (!existsSync(path) || readFileSync(path, 'utf8') !== page) {
+  problems.push('docs/security.md differs from scripts/asvs and the tags in the tests; run: pnpm security')
+}
+for (const problem of problems) console.error(problem)
+process.exitCode = problems.length > 0 ? 1 : 0
