@@ -1,18 +1,16 @@
-import { createHash } from 'node:crypto'
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
-import { Kysely, PostgresDialect } from 'kysely'
-import { type Migration, type MigrationInfo, Migrator } from 'kysely/migration'
-import pg from 'pg'
+import type { Kysely } from 'kysely'
+import { type MigrationTarget, underLock, withDatabase } from './migration-connection.ts'
 import { isMarkedComplete, markComplete, unmark } from './migration-mark.ts'
-import { recordStatements } from './record-statements.ts'
+import { inTurn, listExecuted, runPending, takeBackLast } from './migrator.ts'
+import { type Grants, grantToRole } from './roles.ts'
 
-export interface MigrateOptions {
-  /** A connection that may create schemas, tables, functions and roles. */
-  readonly url: string
-  readonly names: Names
+export interface MigrateOptions extends MigrationTarget {
   readonly sources: MigrationSources
-  /** Steps after the migrations, under the same lock: the job queue's schema, grants. */
+  /** Steps after the migrations, under the same lock, for what has a schema of its own: the job queue. */
   readonly afterwards?: ReadonlyArray<(db: Kysely<unknown>) => Promise<void>>
+  /** The rights of the role that the service works as, given last; undefined where it works as its own user. */
+  readonly grants?: Grants | undefined
   /** What the steps afterwards are made from, as JSON without secrets: when it changes, a start runs them again. */
   readonly settings?: unknown
 }
@@ -26,16 +24,28 @@ export interface MigrationStatus {
   readonly name: string
   /** Undefined while pending. */
   readonly executedAt: Date | undefined
+  /** False for one of a newer version. */
+  readonly isKnown: boolean
 }
 
-/** Runs all pending migrations, then the steps afterwards. Processes that start together wait for each other. */
+/**
+ * Runs all pending migrations, then the steps afterwards. Processes that start together wait for each other. A database that
+ * a newer version has migrated is left as it is, as long as it has all that this version needs.
+ */
 export function migrateUp(options: MigrateOptions): Promise<MigrateResult> {
   return underLock(options, async (db) => {
-    await unmark(db, options)
-    const result = await settle(createMigrator(db, options).migrateToLatest())
+    const { names, sources, grants } = options
+    if ((await listExecuted(db, names)).some(({ name }) => !(name in sources))) {
+      return { migrations: await runPending(db, options) }
+    }
+    await inTurn(db, names, (trx) => unmark(trx, options))
+    const migrations = await runPending(db, options)
     for (const step of options.afterwards ?? []) await step(db)
-    await markComplete(db, options)
-    return result
+    await inTurn(db, names, async (trx) => {
+      if (grants) await grantToRole(trx, { names, ...grants })
+      await markComplete(trx, options)
+    })
+    return { migrations }
   })
 }
 
@@ -48,101 +58,28 @@ export async function migrateAtStart(options: MigrateOptions): Promise<MigrateRe
 /** Takes the last migration back. */
 export function migrateDown(options: MigrateOptions): Promise<MigrateResult> {
   return underLock(options, async (db) => {
-    await unmark(db, options)
-    return settle(createMigrator(db, options).migrateDown())
+    await inTurn(db, options.names, (trx) => unmark(trx, options))
+    return { migrations: await takeBackLast(db, options) }
   })
 }
 
-/** Every migration with the time of its run. Changes nothing. */
-export async function migrationStatus(options: MigrateOptions): Promise<MigrationStatus[]> {
-  return withDatabase(options, async (db) =>
-    (await migrationInfo(db, options)).map(({ name, executedAt }) => ({ name, executedAt })),
-  )
-}
-
-/** The statements that `up` would run, by migration. Changes nothing. */
-export async function planMigrations(
-  options: MigrateOptions,
-): Promise<{ readonly name: string; readonly statements: readonly string[] }[]> {
-  return withDatabase(options, async (db) => {
-    const pending = (await migrationInfo(db, options)).filter(({ executedAt }) => !executedAt)
-    return Promise.all(
-      pending.map(async ({ name, migration }) => ({ name, statements: await recordStatements(migration) })),
-    )
-  })
+/** Every migration of this version, then those of a newer one, with the time of its run. Changes nothing. */
+export async function migrationStatus({ names, sources, ...target }: MigrateOptions): Promise<MigrationStatus[]> {
+  const executed = await withDatabase(target, (db) => listExecuted(db, names))
+  const times = new Map(executed.map(({ name, executedAt }) => [name, executedAt]))
+  const known = Object.keys(sources).map((name) => ({ name, executedAt: times.get(name), isKnown: true }))
+  const unknown = executed
+    .filter(({ name }) => !(name in sources))
+    .map((migration) => ({ ...migration, isKnown: false }))
+  return [...known, ...unknown]
 }
 
 /** Whether every known migration has run, seen through a connection of the service. */
-// biome-ignore lint/suspicious/noExplicitAny: only the migrator's own tables are read, whatever the service's are
-export async function isMigrated(db: Kysely<any>, options: Pick<MigrateOptions, 'names' | 'sources'>) {
-  return (await migrationInfo(db.withoutPlugins(), options)).every(({ executedAt }) => executedAt !== undefined)
-}
-
-async function migrationInfo(
-  db: Kysely<unknown>,
-  options: Pick<MigrateOptions, 'names' | 'sources'>,
-): Promise<readonly MigrationInfo[]> {
-  return createMigrator(db, options).getMigrations()
-}
-
-function createMigrator(db: Kysely<unknown>, { names, sources }: Pick<MigrateOptions, 'names' | 'sources'>): Migrator {
-  const migrations: Record<string, Migration> = {}
-  for (const [name, source] of Object.entries(sources)) migrations[name] = source(names)
-  return new Migrator({
-    db,
-    provider: { getMigrations: async () => migrations },
-    migrationTableSchema: names.schema,
-    migrationTableName: `${names.prefix}schema_migrations`,
-    migrationLockTableName: `${names.prefix}schema_migrations_lock`,
-  })
-}
-
-async function settle(run: ReturnType<Migrator['migrateToLatest']>): Promise<MigrateResult> {
-  const { error, results = [] } = await run
-  const failed = results.find(({ status }) => status === 'Error')
-  if (error) throw new Error(`migration ${failed?.migrationName ?? ''} failed: ${describe(error)}`, { cause: error })
-  return {
-    migrations: results.filter(({ status }) => status === 'Success').map(({ migrationName }) => migrationName),
-  }
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
-
-async function withDatabase<T>({ url }: MigrateOptions, use: (db: Kysely<unknown>) => Promise<T>): Promise<T> {
-  const pool = new pg.Pool({ connectionString: url, max: 2, connectionTimeoutMillis: 5_000 })
-  pool.on('error', () => {})
-  // A connection that is lost while a migration holds it: its statement fails; the event must not end the process.
-  pool.on('connect', (client) => client.on('error', () => {}))
-  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
-  try {
-    return await use(db)
-  } finally {
-    await db.destroy()
-  }
-}
-
-/**
- * Holds one advisory lock of the service's schema for the whole run: grants and the queue's own set-up collide otherwise.
- * The lock belongs to a transaction: behind a pooler, one of a session would stay with a connection that others get.
- */
-function underLock<T>(options: MigrateOptions, use: (db: Kysely<unknown>) => Promise<T>): Promise<T> {
-  return withDatabase(options, async (db) => {
-    const client = new pg.Client({ connectionString: options.url, connectionTimeoutMillis: 5_000 })
-    client.on('error', () => {})
-    await client.connect()
-    try {
-      await client.query('BEGIN')
-      await client.query('SET LOCAL idle_in_transaction_session_timeout = 0')
-      await client.query('SELECT pg_advisory_xact_lock($1)', [lockKey(options.names)])
-      return await use(db)
-    } finally {
-      await client.end()
-    }
-  })
-}
-
-function lockKey({ schema, prefix }: Names): string {
-  return createHash('sha256').update(`trestle/migrate/${schema}/${prefix}`).digest().readBigInt64BE(0).toString()
+export async function isMigrated(
+  // biome-ignore lint/suspicious/noExplicitAny: only the migrator's own tables are read, whatever the service's are
+  db: Kysely<any>,
+  { names, sources }: { readonly names: Names; readonly sources: MigrationSources },
+): Promise<boolean> {
+  const executed = new Set((await listExecuted(db.withoutPlugins(), names)).map(({ name }) => name))
+  return Object.keys(sources).every((name) => executed.has(name))
 }

@@ -1,11 +1,12 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
+import { isOwn } from './namespace.ts'
 
 /** A role name that needs no quoting anywhere. */
 export const ROLE_PATTERN = /^[a-z_][a-z0-9_]{0,62}$/
 
-export interface GrantOptions {
-  readonly names: Names
+/** The rights that a service's role has. */
+export interface Grants {
   /** The role that the service works as. Made when it is missing. */
   readonly role: string
   /** The URL that the service connects by: its user may take on the role from then on. */
@@ -14,22 +15,34 @@ export interface GrantOptions {
   readonly appendOnly: readonly string[]
 }
 
-/**
- * Gives the service's role what it needs of its own objects and nothing else: no DDL, no change of ledgers. Objects of
- * another namespace in the same schema are left alone: they may belong to another role.
- */
+export interface GrantOptions extends Grants {
+  readonly names: Names
+}
+
+/** Makes the service's role, lets the service take it on, and gives it what it needs of the service's objects. */
 export async function grantToRole(db: Kysely<unknown>, options: GrantOptions): Promise<void> {
-  const { names, role, appendOnly } = options
+  const { role, serviceUrl } = options
   if (!ROLE_PATTERN.test(role)) throw new Error(`"${role}" is no role name`)
   await createRole(db, role)
-  if (options.serviceUrl !== undefined) await admitLogin(db, role, options.serviceUrl)
+  if (serviceUrl !== undefined) await admitLogin(db, role, serviceUrl)
+  await grantOnObjects(db, options)
+}
+
+/**
+ * Gives a role what it needs of the service's own objects and nothing else: no DDL, no change of ledgers. Objects of
+ * another namespace in the same schema are left alone: they may belong to another role.
+ */
+export async function grantOnObjects(
+  db: Kysely<unknown>,
+  { names, role, appendOnly }: Omit<GrantOptions, 'serviceUrl'>,
+): Promise<void> {
   const to = sql.id(role)
   const unchanging = new Set(appendOnly.map((name) => names.prefix + name))
   const migratorsOwn = new Set(['schema_migrations', 'schema_migrations_lock'].map((name) => names.prefix + name))
   for (const { schema, prefix } of [names, { schema: names.jobSchema, prefix: '' }]) {
     if (!(await schemaExists(db, schema))) continue
     await sql`GRANT USAGE ON SCHEMA ${sql.id(schema)} TO ${to}`.execute(db)
-    const relations = await listRelations(db, schema, prefix)
+    const relations = await listRelations(db, { schema, prefix })
     const tables = relations.filter(({ kind }) => kind !== 'S')
     const histories = tables.filter(({ name }) => migratorsOwn.has(name))
     const ledgers = tables.filter(({ name }) => unchanging.has(name))
@@ -62,10 +75,14 @@ interface Relation {
   readonly kind: string
 }
 
-async function listRelations(db: Kysely<unknown>, schema: string, prefix: string): Promise<readonly Relation[]> {
+async function listRelations(
+  db: Kysely<unknown>,
+  place: Pick<Names, 'schema' | 'prefix'>,
+): Promise<readonly Relation[]> {
   const { rows } = await sql<Relation>`
     SELECT relname AS name, relkind::text AS kind FROM pg_class
-    WHERE relnamespace = ${schema}::regnamespace AND relkind IN ('r', 'p', 'v', 'S') AND starts_with(relname, ${prefix})
+    WHERE relnamespace = ${place.schema}::regnamespace AND relkind IN ('r', 'p', 'v', 'S')
+      AND ${isOwn(sql.ref('relname'), place)}
     ORDER BY relname`.execute(db)
   return rows
 }

@@ -1,6 +1,6 @@
 import { type MigrateOptions, migrateAtStart } from '@trestle/database/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
-import { grantToRole, loginOf } from '@trestle/database/roles.ts'
+import { loginOf } from '@trestle/database/roles.ts'
 import { installJobs, QUEUE_VERSION } from '@trestle/jobs/install.ts'
 import type { AnyTask } from '@trestle/jobs/task.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
@@ -34,12 +34,8 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
     names,
     sources: authMigrations,
     settings: { VERSION, QUEUE_VERSION, tasks, role, login: loginOf(serviceUrl) },
-    afterwards: [
-      () => installJobs({ url, schema: names.jobSchema, tasks }),
-      async (db) => {
-        if (role !== undefined) await grantToRole(db, { names, role, serviceUrl, appendOnly: [] })
-      },
-    ],
+    afterwards: [() => installJobs({ url, schema: names.jobSchema, tasks })],
+    grants: role === undefined ? undefined : { role, serviceUrl, appendOnly: [] },
   }
 }
 

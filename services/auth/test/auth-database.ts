@@ -1,7 +1,6 @@
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import { migrateUp } from '@trestle/database/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
-import { grantToRole } from '@trestle/database/roles.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
 import { createTemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import type { AuthDatabase } from '../src/database.ts'
@@ -25,7 +24,7 @@ export async function openTestDatabase(namespace = ''): Promise<TestDatabase> {
         url,
         names,
         sources: authMigrations,
-        afterwards: [(db) => grantToRole(db, { names, role: ROLE, appendOnly: [] })],
+        grants: { role: ROLE, appendOnly: [] },
       }),
   })
   const database = openDatabase<AuthDatabase>({

@@ -1,5 +1,5 @@
 import { type MigrateOptions, migrateAtStart } from '@trestle/database/migrate.ts'
-import { grantToRole, loginOf } from '@trestle/database/roles.ts'
+import { loginOf } from '@trestle/database/roles.ts'
 import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import type { InventoryConfig } from './config.ts'
 import { inventoryNames } from './deps.ts'
@@ -18,8 +18,7 @@ export function migrateOptions(
     names,
     sources: inventoryMigrations,
     settings: { serviceVersion, role, login: serviceUrl && loginOf(serviceUrl) },
-    afterwards:
-      role === undefined ? [] : [(db) => grantToRole(db, { names, role, serviceUrl, appendOnly: appendOnlyTables })],
+    grants: role === undefined ? undefined : { role, serviceUrl, appendOnly: appendOnlyTables },
   }
 }
 

@@ -1,6 +1,6 @@
 import { type MigrateOptions, migrateAtStart } from '@trestle/database/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
-import { grantToRole, loginOf } from '@trestle/database/roles.ts'
+import { loginOf } from '@trestle/database/roles.ts'
 import { installJobs, QUEUE_VERSION } from '@trestle/jobs/install.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { paymentsMigrations } from '@trestle/migrations/payments.ts'
@@ -33,12 +33,8 @@ export function migrateOptions(config: DatabaseSettings): MigrateOptions {
       login: serviceUrl && loginOf(serviceUrl),
       appendOnlyTables,
     },
-    afterwards: [
-      () => installJobs({ url, schema: names.jobSchema, tasks }),
-      async (db) => {
-        if (role !== undefined) await grantToRole(db, { names, role, serviceUrl, appendOnly: appendOnlyTables })
-      },
-    ],
+    afterwards: [() => installJobs({ url, schema: names.jobSchema, tasks })],
+    grants: role === undefined ? undefined : { role, serviceUrl, appendOnly: appendOnlyTables },
   }
 }
 

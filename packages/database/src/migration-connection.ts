@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto'
+import type { Names } from '@trestle/migrations/migration.ts'
+import { Kysely } from 'kysely'
+import pg from 'pg'
+import { migrationDialect } from './migrator.ts'
+
+/** Where migrations run. */
+export interface MigrationTarget {
+  /** A connection that may create schemas, tables, functions and roles. */
+  readonly url: string
+  readonly names: Names
+}
+
+/** Opens a database for as long as it is used. */
+export async function withDatabase<T>(
+  { url }: Pick<MigrationTarget, 'url'>,
+  use: (db: Kysely<unknown>) => Promise<T>,
+): Promise<T> {
+  const pool = new pg.Pool({ connectionString: url, max: 2, connectionTimeoutMillis: 5_000 })
+  pool.on('error', () => {})
+  // A connection that is lost while a migration holds it: its statement fails; the event must not end the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
+  const db = new Kysely<unknown>({ dialect: migrationDialect(pool) })
+  try {
+    return await use(db)
+  } finally {
+    await db.destroy()
+  }
+}
+
+/**
+ * Holds one advisory lock of the service's schema for the whole run: grants and the queue's own set-up collide otherwise.
+ * The lock belongs to a transaction: behind a pooler, one of a session would stay with a connection that others get.
+ */
+export function underLock<T>(target: MigrationTarget, use: (db: Kysely<unknown>) => Promise<T>): Promise<T> {
+  return withDatabase(target, async (db) => {
+    const client = new pg.Client({ connectionString: target.url, connectionTimeoutMillis: 5_000 })
+    client.on('error', () => {})
+    await client.connect()
+    try {
+      await client.query('BEGIN')
+      await client.query('SET LOCAL idle_in_transaction_session_timeout = 0')
+      await client.query('SELECT pg_advisory_xact_lock($1)', [lockKey(target.names)])
+      return await use(db)
+    } finally {
+      await client.end()
+    }
+  })
+}
+
+function lockKey({ schema, prefix }: Names): string {
+  return createHash('sha256').update(`trestle/migrate/${schema}/${prefix}`).digest().readBigInt64BE(0).toString()
+}

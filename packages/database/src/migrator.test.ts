@@ -1,0 +1,101 @@
+import type { MigrationSource, MigrationSources } from '@trestle/migrations/migration.ts'
+import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import { sql } from 'kysely'
+import pg from 'pg'
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { migrateAtStart, migrateDown, migrateUp, migrationStatus } from './migrate.ts'
+import { createNames } from './names.ts'
+
+const database = await createEmptyDatabase()
+afterAll(database.drop)
+const names = createNames('example')
+
+const createTable =
+  (table: string): MigrationSource =>
+  ({ id }) => ({
+    up: async (db) => {
+      await sql`CREATE TABLE ${id(table)} (n int)`.execute(db)
+    },
+    down: async (db) => {
+      await sql`DROP TABLE ${id(table)}`.execute(db)
+    },
+  })
+const widen: MigrationSource = ({ id }) => ({
+  up: async (db) => {
+    await sql`ALTER TABLE ${id('notes')} ADD COLUMN more int`.execute(db)
+  },
+})
+const fail: MigrationSource = () => ({
+  up: async (db) => {
+    await sql`SELECT 1 / 0`.execute(db)
+  },
+})
+
+const notes: MigrationSources = { '0002-notes': createTable('notes') }
+const options = (sources: MigrationSources) => ({ url: database.url, names, sources })
+const ranBy = async (sources: MigrationSources) => (await migrateUp(options(sources))).migrations
+
+async function connect(): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+  return client
+}
+
+let client: pg.Client
+beforeEach(async () => {
+  client = await connect()
+})
+afterEach(async () => {
+  await client.query('DROP SCHEMA IF EXISTS example CASCADE')
+  await client.end()
+})
+
+describe('migrateUp', () => {
+  it('makes a new database whole or not at all', async () => {
+    await expect(ranBy({ ...notes, '0003-fail': fail })).rejects.toThrow('0003-fail failed: division by zero')
+    const { rows } = await client.query("SELECT to_regclass('example.notes') AS notes")
+    expect(rows).toEqual([{ notes: null }])
+  })
+
+  it('keeps what has run of an upgrade that fails, and goes on there', async () => {
+    await ranBy(notes)
+    await expect(ranBy({ ...notes, '0003-tags': createTable('tags'), '0004-fail': fail })).rejects.toThrow('0004-fail')
+    const mended = { ...notes, '0003-tags': createTable('tags'), '0004-fail': widen }
+    expect(await ranBy(mended)).toEqual(['0004-fail'])
+  })
+
+  it('runs one whose number is below one that has run, and takes back what ran last', async () => {
+    await ranBy(notes)
+    const both = { '0001-tags': createTable('tags'), ...notes }
+    expect(await ranBy(both)).toEqual(['0001-tags'])
+    expect(await migrateDown(options(both))).toEqual({ migrations: ['0001-tags'] })
+  })
+
+  it('leaves a database of a newer version as it is, unless it lacks something', async () => {
+    await ranBy({ ...notes, '0003-tags': createTable('tags') })
+    expect(await migrateAtStart(options(notes))).toEqual({ migrations: [] })
+    expect(await migrationStatus(options(notes))).toEqual([
+      { name: '0002-notes', executedAt: expect.any(Date), isKnown: true },
+      { name: '0003-tags', executedAt: expect.any(Date), isKnown: false },
+    ])
+    const other = { ...notes, '0003-words': createTable('words') }
+    await expect(migrateAtStart(options(other))).rejects.toThrow('migrations of another version: 0003-tags')
+  })
+
+  it('gives way to those who wait behind its lock, and gets it in the end', async () => {
+    await ranBy(notes)
+    await client.query('BEGIN')
+    await client.query('SELECT FROM example.notes')
+    const migrating = ranBy({ ...notes, '0003-widen': widen })
+    const waiting = async () => {
+      const { rows } = await client.query("SELECT mode FROM pg_locks WHERE NOT granted AND locktype = 'relation'")
+      return rows
+    }
+    await expect.poll(waiting, { timeout: 10_000 }).toEqual([{ mode: 'AccessExclusiveLock' }])
+    const behind = await connect()
+    await behind.query('SELECT FROM example.notes')
+    await behind.end()
+    await client.query('COMMIT')
+    expect(await migrating).toEqual(['0003-widen'])
+  })
+})

@@ -1,0 +1,98 @@
+import { readCatalogue } from '@trestle/database/catalogue.ts'
+import { compareCatalogues, findDrift } from '@trestle/database/drift.ts'
+import { type MigrateOptions, migrateUp } from '@trestle/database/migrate.ts'
+import { withDatabase } from '@trestle/database/migration-connection.ts'
+import { openWire } from '@trestle/testing/cut-wire.ts'
+import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import { sql } from 'kysely'
+import { describe, expect, it } from 'vitest'
+
+export interface CutsOptions {
+  /** At how many statements a run is cut; `all`: at every one. */
+  readonly cuts: string | undefined
+  /** Of the service, for a database. */
+  readonly optionsOf: (url: string) => MigrateOptions
+}
+
+const CUTS = '3'
+const HOURS_MS = 3 * 3_600_000
+
+/** What `migrate` leaves behind when it is killed is mended by the next run: the tests of a service's migrations for that. */
+export function describeCuts({ cuts = CUTS, optionsOf }: CutsOptions): void {
+  describe('migrate', () => {
+    it('makes the same when it was killed at a statement before', { timeout: HOURS_MS }, async () => {
+      const { statements, made } = await runUncut(optionsOf)
+      for (const cutAt of choosePoints(statements, cuts)) {
+        const database = await createEmptyDatabase()
+        const wire = await openWire(database.url, cutAt)
+        const killed = await Promise.allSettled([migrateUp(optionsOf(wire.url))])
+        await wire.close()
+        await migrateUp(optionsOf(database.url))
+        const differences = compareCatalogues(made, await readAll(optionsOf(database.url)))
+        expect({ cutAt, differences }).toEqual({ cutAt, differences: [] })
+        // The answer to the last statement tells it nothing new.
+        if (cutAt < statements) expect(killed[0]?.status).toBe('rejected')
+        await database.drop()
+      }
+    })
+
+    it('makes the same when three start at once, and one of them is killed', async () => {
+      const { statements, made } = await runUncut(optionsOf)
+      const database = await createEmptyDatabase()
+      const wire = await openWire(database.url, Math.floor(statements / 2))
+      const runs = [wire.url, database.url, database.url].map((url) => migrateUp(optionsOf(url)))
+      const [, second, third] = await Promise.allSettled(runs)
+      expect([second?.status, third?.status]).toEqual(['fulfilled', 'fulfilled'])
+      expect(compareCatalogues(made, await readAll(optionsOf(database.url)))).toEqual([])
+      await wire.close()
+      await database.drop()
+    })
+
+    it('leaves no drift', async () => {
+      const database = await createEmptyDatabase()
+      await migrateUp(optionsOf(database.url))
+      const { objects, differences } = await findDrift(optionsOf(database.url))
+      expect(differences).toEqual([])
+      expect(objects).toBeGreaterThan(50)
+      await database.drop()
+    })
+  })
+}
+
+/** How many statements a whole run has, and what it makes. */
+async function runUncut(optionsOf: (url: string) => MigrateOptions) {
+  const database = await createEmptyDatabase()
+  const wire = await openWire(database.url)
+  await migrateUp(optionsOf(wire.url))
+  const made = await readAll(optionsOf(database.url))
+  await wire.close()
+  await database.drop()
+  return { statements: wire.statements(), made }
+}
+
+/** Evenly spread, the last statement among them. */
+function choosePoints(statements: number, cuts: string): readonly number[] {
+  const length = cuts === 'all' ? statements : Number(cuts)
+  return Array.from({ length }, (_, index) => Math.ceil(((index + 1) * statements) / length))
+}
+
+/** The objects of the service and of its queue, and how many rows its tables have. */
+function readAll(options: MigrateOptions): Promise<ReadonlyMap<string, string>> {
+  const { schema, jobSchema } = options.names
+  return withDatabase(options, async (db) => {
+    const all = new Map<string, string>()
+    await db.transaction().execute(async (trx) => {
+      for (const place of [options.names, { schema: jobSchema, prefix: '' }]) {
+        for (const [key, text] of await readCatalogue(trx, place)) all.set(`${place.schema} ${key}`, text)
+      }
+    })
+    const { rows } = await sql<{ schemaname: string; tablename: string }>`
+      SELECT schemaname, tablename FROM pg_tables WHERE schemaname IN (${schema}, ${jobSchema})`.execute(db)
+    for (const { schemaname, tablename } of rows) {
+      const table = sql.id(schemaname, tablename)
+      const counted = await sql<{ rows: string }>`SELECT count(*) AS rows FROM ${table}`.execute(db)
+      all.set(`rows of ${schemaname}.${tablename}`, String(counted.rows[0]?.rows))
+    }
+    return all
+  })
+}

@@ -1,0 +1,90 @@
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+
+/** A way to a PostgreSQL on which connections can be lost. */
+export interface Wire {
+  /** The URL of the server, by this way. */
+  readonly url: string
+  /** How many statements have gone through. */
+  readonly statements: () => number
+  close(): Promise<void>
+}
+
+/**
+ * Opens a way to a server that is cut at a statement, for all connections at once and for good, as when the process at its
+ * near end is killed: the server gets the statement, and nobody its answer.
+ * @param cutAt counted from 1 over all connections; undefined: never
+ */
+export async function openWire(serverUrl: string, cutAt?: number): Promise<Wire> {
+  const { hostname, port } = new URL(serverUrl)
+  const sockets = new Set<Socket>()
+  let statements = 0
+  let isCut = false
+  const cut = (): void => {
+    isCut = true
+    for (const socket of sockets) socket.end()
+  }
+  const listener = createServer((client) => {
+    if (isCut) return client.destroy()
+    const server = connect(Number(port || 5432), hostname)
+    const count = createCounter()
+    client.on('data', (data: Buffer) => {
+      server.write(data)
+      statements += count(data)
+      if (cutAt !== undefined && statements >= cutAt && !isCut) cut()
+    })
+    server.on('data', (data) => {
+      // What the server still answers is lost.
+      if (!isCut) client.write(data)
+    })
+    for (const [socket, other] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('end', () => other.end())
+      socket.on('close', () => {
+        sockets.delete(socket)
+        other.destroySoon()
+      })
+    }
+  })
+  listener.listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  const address = listener.address()
+  if (typeof address !== 'object' || address === null) throw new Error('no port')
+  return {
+    url: Object.assign(new URL(serverUrl), { hostname: '127.0.0.1', port: String(address.port) }).href,
+    statements: () => statements,
+    close: async () => {
+      for (const socket of sockets) socket.destroy()
+      listener.close()
+      await once(listener, 'close')
+    },
+  }
+}
+
+const SIMPLE_QUERY = 'Q'.charCodeAt(0)
+const EXECUTE = 'E'.charCodeAt(0)
+
+/**
+ * Counts the statements in what a client sends, however it comes in pieces.
+ * @see PostgreSQL, "Message Formats": a type, which the first message lacks, and a length that counts itself
+ */
+function createCounter(): (data: Buffer) => number {
+  let rest = Buffer.alloc(0)
+  let typeBytes = 0
+  return (data) => {
+    let count = 0
+    rest = Buffer.concat([rest, data])
+    while (rest.length >= typeBytes + 4) {
+      const length = typeBytes + rest.readInt32BE(typeBytes)
+      if (rest.length < length) break
+      if (typeBytes > 0 && (rest[0] === SIMPLE_QUERY || rest[0] === EXECUTE)) count += 1
+      rest = rest.subarray(length)
+      typeBytes = 1
+    }
+    return count
+  }
+}

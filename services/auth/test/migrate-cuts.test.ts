@@ -1,0 +1,7 @@
+import { describeCuts } from '@trestle/service/testing/migration-cuts.ts'
+import { migrateOptions } from '../src/migrations.ts'
+
+describeCuts({
+  cuts: process.env.MIGRATE_CUTS,
+  optionsOf: (url) => migrateOptions({ database: { migrationUrl: url, url, namespace: '', role: 'auth_service' } }),
+})

@@ -1,0 +1,13 @@
+import { describeCuts } from '@trestle/service/testing/migration-cuts.ts'
+import { migrateOptions } from '../src/migrations.ts'
+
+describeCuts({
+  cuts: process.env.MIGRATE_CUTS,
+  optionsOf: (url) =>
+    migrateOptions({
+      migrationDatabaseUrl: url,
+      databaseUrl: url,
+      databaseNamespace: '',
+      databaseRole: 'payments_service',
+    }),
+})
