@@ -58,7 +58,7 @@ beforeAll(async () => {
     schema: names.jobSchema,
     role: 'jobs_service',
     applicationName: 'test',
-    sealKey: Buffer.alloc(32, 7),
+    sealKeys: [Buffer.alloc(32, 7)],
     meter: createNoopMeter(),
     onError: () => {},
   })

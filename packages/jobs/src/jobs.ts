@@ -2,7 +2,7 @@ import type { Counter, Meter } from '@opentelemetry/api'
 import type { Kysely } from 'kysely'
 import type { JobResult, JobWithMetadata, PgBoss } from 'pg-boss'
 import type { OutboxEntry } from './outbox.ts'
-import { openPayload, type SealedPayload, sealPayload } from './seal.ts'
+import { openPayload, type SealedPayload, type SealKeys, sealPayload } from './seal.ts'
 import { type AnyTask, deadQueue, type Task } from './task.ts'
 
 export interface JobsConfig {
@@ -11,8 +11,8 @@ export interface JobsConfig {
   readonly schema: string
   readonly role?: string | undefined
   readonly applicationName: string
-  /** 32 bytes, for payloads of sealed tasks. */
-  readonly sealKey: Uint8Array
+  /** 32 bytes each, for payloads of sealed tasks: the first seals, all of them open. */
+  readonly sealKeys: SealKeys
   readonly meter: Meter
   readonly onError: (error: Error) => void
 }
@@ -91,7 +91,7 @@ export function createJobs(config: JobsConfig): Jobs {
   const own = createOwnRuns(queue, outcomes)
   let running = false
   const toData = async <Payload extends object>(task: Task<Payload>, payload: Payload): Promise<object> =>
-    task.sealed ? sealPayload(config.sealKey, payload) : payload
+    task.sealed ? sealPayload(config.sealKeys, payload) : payload
   return {
     open: async () => {
       opening ??= openQueue(config)
@@ -235,7 +235,7 @@ async function withinTime({ timeoutSeconds }: AnyTask, attempt: () => Promise<Ou
 function runAttempt<Payload extends object>(config: JobsConfig, task: Task<Payload>, handler: Handler<Payload>) {
   return async (job: JobWithMetadata<object>): Promise<Outcome> => {
     // What lies in the queue was put there by `send` of the same task.
-    const payload = task.sealed ? await openPayload(config.sealKey, job.data as SealedPayload) : job.data
+    const payload = task.sealed ? await openPayload(config.sealKeys, job.data as SealedPayload) : job.data
     return handler(payload as Payload, { id: job.id, attempt: job.retryCount + 1 })
   }
 }

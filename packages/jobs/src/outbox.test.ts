@@ -81,7 +81,7 @@ beforeAll(async () => {
     url: temporary.url,
     schema: names.jobSchema,
     applicationName: 'test',
-    sealKey: Buffer.alloc(32, 7),
+    sealKeys: [Buffer.alloc(32, 7)],
     meter: createNoopMeter(),
     onError: () => {},
   })

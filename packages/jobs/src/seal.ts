@@ -3,8 +3,11 @@ export interface SealedPayload {
   readonly sealed: string
 }
 
-/** Encrypts a payload. @param key 32 bytes. JWE, direct encryption with A256GCM (RFC 7516, RFC 7518 section 5.3). */
-export async function sealPayload(key: Uint8Array, payload: object): Promise<SealedPayload> {
+/** Keys of 32 bytes: the first seals, all of them open. */
+export type SealKeys = readonly [Uint8Array, ...Uint8Array[]]
+
+/** Encrypts a payload: JWE, direct encryption with A256GCM (RFC 7516, RFC 7518 section 5.3). */
+export async function sealPayload([key]: SealKeys, payload: object): Promise<SealedPayload> {
   const { CompactEncrypt } = await loadJose()
   const sealed = await new CompactEncrypt(new TextEncoder().encode(JSON.stringify(payload)))
     .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
@@ -12,14 +15,17 @@ export async function sealPayload(key: Uint8Array, payload: object): Promise<Sea
   return { sealed }
 }
 
-/** Decrypts a payload. @throws when the key is another one or the text was altered */
-export async function openPayload(key: Uint8Array, { sealed }: SealedPayload): Promise<unknown> {
+/** Decrypts a payload. @throws when none of the keys sealed it, or the text was altered */
+export async function openPayload(keys: SealKeys, { sealed }: SealedPayload): Promise<unknown> {
   const { compactDecrypt } = await loadJose()
-  const { plaintext } = await compactDecrypt(sealed, key, {
-    keyManagementAlgorithms: ['dir'],
-    contentEncryptionAlgorithms: ['A256GCM'],
+  const opened = await Promise.any(
+    keys.map((key) =>
+      compactDecrypt(sealed, key, { keyManagementAlgorithms: ['dir'], contentEncryptionAlgorithms: ['A256GCM'] }),
+    ),
+  ).catch((error: AggregateError) => {
+    throw error.errors[0]
   })
-  return JSON.parse(new TextDecoder().decode(plaintext))
+  return JSON.parse(new TextDecoder().decode(opened.plaintext))
 }
 
 /** With the first sealed payload: no start waits for its 46 files. */

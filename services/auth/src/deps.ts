@@ -92,13 +92,13 @@ export async function createDeps(config: AuthConfig, telemetry: Telemetry): Prom
   const database = openAuthDatabase(config, onError)
   const { names } = database
   const encryptionKeys = encryptionKeysOf(config)
-  const serverKeys = deriveServerKeys(encryptionKeys.current.key)
+  const serverKeys = deriveServerKeys(encryptionKeys)
   const limiters = await openLimiterStore(config.rateLimits, database, onError)
   const outbound = createOutbound(config.security.outboundAllowedHosts)
   const templates = createTemplateLoader(config.mail, outbound, logger)
   const mailer = createMailer({ config: config.mail, templates, logger: logger, meter })
   const onJobError = (error: Error) => logger.warn({ err: error }, 'the job queue has trouble')
-  const jobs = connectJobs(config, { names, meter, onError: onJobError, sealKey: serverKeys.jobs })
+  const jobs = connectJobs(config, { names, meter, onError: onJobError, sealKeys: serverKeys.jobs })
   const deps: AuthDeps = {
     config,
     db: database.db,
@@ -175,14 +175,15 @@ function openAuthDatabase(config: AuthConfig, onError: (error: Error) => void): 
   })
 }
 
-/** The keys that seal secrets in the database. */
+/** The keys of secrets in the database. That of the JWT secret sealed them before there was a key of its own. */
 function encryptionKeysOf({ security, jwt }: AuthConfig): EncryptionKeys {
-  return createEncryptionKeys(security.encryptionKey ?? deriveEncryptionKey(jwt.secret), security.decryptionKeys)
+  const derived = deriveEncryptionKey(jwt.secret)
+  return createEncryptionKeys(security.encryptionKey ?? derived, [...security.decryptionKeys, derived])
 }
 
 function connectJobs(
   { database }: AuthConfig,
-  rest: Pick<JobsConfig, 'meter' | 'onError' | 'sealKey'> & { readonly names: Names },
+  rest: Pick<JobsConfig, 'meter' | 'onError' | 'sealKeys'> & { readonly names: Names },
 ): Jobs {
   const { names, ...options } = rest
   return createJobs({

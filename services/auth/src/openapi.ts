@@ -54,7 +54,7 @@ function createDocumentDeps(): AuthDeps {
       stopPolling: unused,
     },
     encryptionKeys: createEncryptionKeys(KEY, []),
-    serverKeys: deriveServerKeys(KEY),
+    serverKeys: deriveServerKeys(createEncryptionKeys(KEY, [])),
     refreshTokenKey: createSecretKey(KEY),
     tokenReuse: { add: unused },
     rateLimits: createRateLimits(config.rateLimits, memoryStore()),

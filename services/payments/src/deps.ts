@@ -217,7 +217,7 @@ function connectJobs(config: PaymentsConfig, meter: Meter, onError: (error: Erro
     role: config.databaseRole,
     applicationName: 'payments-jobs',
     // Not of the vault's keys, which are replaced while sealed jobs wait.
-    sealKey: deriveKey({ key: config.pepper }, 'job/payload').export(),
+    sealKeys: [deriveKey({ key: config.pepper }, 'job/payload').export()],
     meter,
     onError,
   })

@@ -126,7 +126,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     schema: database.names.jobSchema,
     role: ROLE,
     applicationName: 'payments-test-jobs',
-    sealKey: Buffer.alloc(32, 9),
+    sealKeys: [Buffer.alloc(32, 9)],
     meter: createNoopMeter(),
     onError: () => {},
   })

@@ -7,6 +7,7 @@ import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../sessions/signing-k
 import { listSigningKeyStatus, type SigningKeyStatus } from '../sessions/signing-key-repository.ts'
 import { addSigningKey } from '../use-cases/add-signing-key.ts'
 import { type Promotion, promoteSigningKey } from '../use-cases/promote-signing-key.ts'
+import { resealSecrets } from '../use-cases/reseal-secrets.ts'
 import { retireSigningKey, type TokensOfRetired } from '../use-cases/retire-signing-key.ts'
 
 type Print = (line: string) => void
@@ -21,11 +22,13 @@ export interface KeysCommandOptions {
 /** Two readings: after them every process of the service knows a new key. */
 const KNOWN_AFTER_SECONDS = (2 * POLL_MS) / 1_000
 
-/** The command `keys list|add|promote|retire`. Running processes follow within seconds. */
+/** The command `keys list|add|promote|retire|reseal`. Running processes follow within seconds. */
 export function keysCommand(options: KeysCommandOptions): Command {
   const { withDeps, print } = options
   // Before the commands below, which take it over: wrong words are told from failures by the exit code.
-  const command = new Command('keys').exitOverride().description('list, add and rotate the keys of access tokens')
+  const command = new Command('keys')
+    .exitOverride()
+    .description('list, add and rotate the keys of access tokens, and seal them and other secrets anew')
   command
     .command('list', { isDefault: true })
     .description('list every key, newest first (also without a word)')
@@ -52,6 +55,10 @@ export function keysCommand(options: KeysCommandOptions): Command {
     .action((kid: string, { now }: { readonly now?: true }) =>
       withDeps((deps) => retire(deps, { kid, tokens: now ? 'refused' : 'hold' }, print)),
     )
+  command
+    .command('reseal')
+    .description('seal all secrets in the database with AUTH_SECURITY_DATABASE_ENCRYPTION_KEY; may be repeated')
+    .action(() => withDeps((deps) => reseal(deps, print)))
   return command
 }
 
@@ -122,6 +129,16 @@ async function retire(
   if (result.verdict === 'retired-already') return print(`${kid} is retired already`)
   print(result.until === undefined ? `${kid} is over` : `${kid} verifies until ${result.until}`)
   if (result.wasActive) print('AUTH_JWT_SECRET signs (HS256) until a key is promoted')
+}
+
+async function reseal(deps: CommandDeps, print: Print): Promise<void> {
+  const results = await resealSecrets(deps)
+  for (const { place, sealed } of results) {
+    if (sealed > 0) print(`${place.table}.${place.column}: ${sealed} sealed anew`)
+  }
+  const left = results.reduce((sum, result) => sum + result.left, 0)
+  if (left > 0) throw new Error(`${left} secrets were being changed meanwhile: run it again`)
+  print(`every secret is sealed with key ${deps.encryptionKeys.current.id}`)
 }
 
 function unknownKey(kid: string): Error {

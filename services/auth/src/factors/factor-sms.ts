@@ -42,7 +42,7 @@ export function matchesFactorSms(
   answer: { readonly challengeId: string; readonly phone: string; readonly code: string },
   codeHash: Buffer | null,
 ): boolean {
-  return codeHash !== null && codeMatches(codeHash, hashFactorCode(serverKeys.hmac, answer))
+  return codeHash !== null && serverKeys.hmacs.some((key) => codeMatches(codeHash, hashFactorCode(key, answer)))
 }
 
 /** The id of the challenge is random and used once: it is the salt. */

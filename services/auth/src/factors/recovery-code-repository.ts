@@ -63,18 +63,20 @@ export async function claimRecoveryGuess(db: Database, factorId: string, now: Da
   return Math.max(0, Date.parse(row?.failing_since ?? now.toISOString()) - windowStart.getTime())
 }
 
-interface CodeOfFactor {
+/** What somebody typed for a code of a set. */
+export interface CodeOfFactor {
   readonly factorId: string
-  readonly hash: Buffer
+  /** By each key that the set may have been made with. */
+  readonly hashes: readonly Buffer[]
 }
 
 /** Whether a code is of a set, and unused. */
-export async function hasRecoveryCode(db: Database, { factorId, hash }: CodeOfFactor): Promise<boolean> {
+export async function hasRecoveryCode(db: Database, { factorId, hashes }: CodeOfFactor): Promise<boolean> {
   const row = await db
     .selectFrom('mfa_recovery_codes')
     .select('id')
     .where('factor_id', '=', factorId)
-    .where('code_hash', '=', hash)
+    .where('code_hash', 'in', hashes)
     .where('used_at', 'is', null)
     .executeTakeFirst()
   return row !== undefined
@@ -83,13 +85,13 @@ export async function hasRecoveryCode(db: Database, { factorId, hash }: CodeOfFa
 /** Uses a code up, and forgets the guesses before it. False for a wrong one, and when another request was first. */
 export async function consumeRecoveryCode(
   trx: Database,
-  { factorId, hash, now }: CodeOfFactor & { readonly now: Date },
+  { factorId, hashes, now }: CodeOfFactor & { readonly now: Date },
 ): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('mfa_recovery_codes')
     .set({ used_at: now })
     .where('factor_id', '=', factorId)
-    .where('code_hash', '=', hash)
+    .where('code_hash', 'in', hashes)
     .where('used_at', 'is', null)
     .executeTakeFirst()
   if (numUpdatedRows === 0n) return false

@@ -1,17 +1,26 @@
 import { hkdfSync } from 'node:crypto'
+import type { EncryptionKeys } from './sealed-secret.ts'
 
 const KEY_BYTES = 32
 
-/** Keys of the process that are made from the encryption key of the database, one per use. */
+/** Keys of the process that are made from the encryption keys of the database, one per use. */
 export interface ServerKeys {
   /** For HMACs of one-time codes and of the identifiers in limits (contract 8.2). */
   readonly hmac: Buffer
-  /** For sealed payloads in the job queue. */
-  readonly jobs: Buffer
+  /** That key, and those before it: codes that were given out before the encryption key changed are compared with all. */
+  readonly hmacs: readonly Buffer[]
+  /** For sealed payloads in the job queue: the first seals, all of them open. */
+  readonly jobs: readonly [Buffer, ...Buffer[]]
 }
 
-/** @param encryptionKey 32 bytes: SECURITY_DATABASE_ENCRYPTION_KEY, or what is derived from the JWT secret */
-export function deriveServerKeys(encryptionKey: Buffer): ServerKeys {
-  const derive = (info: string): Buffer => Buffer.from(hkdfSync('sha256', encryptionKey, '', info, KEY_BYTES))
-  return { hmac: derive('server-hmac-v1'), jobs: derive('job-payload-v1') }
+export function deriveServerKeys({ current, byId }: EncryptionKeys): ServerKeys {
+  const older = [...byId.values()].filter(({ id }) => id !== current.id)
+  const derive = (info: string, { key }: { readonly key: Buffer }): Buffer =>
+    Buffer.from(hkdfSync('sha256', key, '', info, KEY_BYTES))
+  const hmac = derive('server-hmac-v1', current)
+  return {
+    hmac,
+    hmacs: [hmac, ...older.map((key) => derive('server-hmac-v1', key))],
+    jobs: [derive('job-payload-v1', current), ...older.map((key) => derive('job-payload-v1', key))],
+  }
 }

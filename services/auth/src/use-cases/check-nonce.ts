@@ -36,7 +36,8 @@ export async function checkNonce(
   for (const { id, userId, codeHash, codeSalt, expiresAt } of tokens) {
     const isAlive = userId === user.id && Date.parse(expiresAt) > deps.now().getTime()
     if (blocked || !isAlive || codeHash === null || codeSalt === null) continue
-    if (codeMatches(codeHash, hashCode(deps.serverKeys.hmac, codeSalt, identifier, nonce))) return { id, codeHash }
+    const matches = (key: Buffer) => codeMatches(codeHash, hashCode(key, codeSalt, identifier, nonce))
+    if (deps.serverKeys.hmacs.some(matches)) return { id, codeHash }
   }
   await recordFailure(deps, attempt)
   throw reauthenticationNotValid()

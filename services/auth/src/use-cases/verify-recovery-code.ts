@@ -5,6 +5,7 @@ import { factorNotFound, recoveryCodesLocked, recoveryCodeWrong, recoveryVerifyD
 import { FACTOR_METHODS } from '../factors/factor.ts'
 import { hashRecoveryCode, normaliseRecoveryCode } from '../factors/recovery-code.ts'
 import {
+  type CodeOfFactor,
   claimRecoveryGuess,
   consumeRecoveryCode,
   findRecoveryFactor,
@@ -46,13 +47,14 @@ export async function verifyRecoveryCode(deps: AuthDeps, input: VerifyRecoveryCo
   if (waitMs !== undefined) throw recoveryCodesLocked({ headers: { 'retry-after': String(retryAfterSeconds(waitMs)) } })
   const attempt = { identifier: user.id, address: input.address }
   const failures = factorFailuresOf(deps, attempt, factor.factorType)
-  const hash = hashRecoveryCode(serverKeys.hmac, factor.id, normaliseRecoveryCode(input.code))
-  const isRight = (await hasRecoveryCode(db, { factorId: factor.id, hash })) && !(await failures.isBlocked())
+  const code = normaliseRecoveryCode(input.code)
+  const hashes = serverKeys.hmacs.map((key) => hashRecoveryCode(key, factor.id, code))
+  const isRight = (await hasRecoveryCode(db, { factorId: factor.id, hashes })) && !(await failures.isBlocked())
   if (!isRight) await failures.record()
   await judgeFactorAttempt(deps, user.id, { factor, isRight })
   if (isRight) {
     const claims = await prepareRaisedClaims(deps, { sessionId: own.id, method: FACTOR_METHODS.recovery_code })
-    const session = await promote(deps, input, { factorId: factor.id, hash })
+    const session = await promote(deps, input, { factorId: factor.id, hashes })
     if (session) return signSessionView(deps, session, claims)
     await failures.record()
   }
@@ -63,11 +65,11 @@ export async function verifyRecoveryCode(deps: AuthDeps, input: VerifyRecoveryCo
 async function promote(
   deps: AuthDeps,
   { caller, userAgent, ip }: VerifyRecoveryCode,
-  { factorId, hash }: { readonly factorId: string; readonly hash: Buffer },
+  { factorId, hashes }: CodeOfFactor,
 ): Promise<IssuedSession | undefined> {
   return deps.db.transaction().execute(async (trx) => {
     const { user, session } = requireFactorOwner(await lockCaller(trx, deps, caller))
-    if (!(await consumeRecoveryCode(trx, { factorId, hash, now: deps.now() }))) return undefined
+    if (!(await consumeRecoveryCode(trx, { factorId, hashes, now: deps.now() }))) return undefined
     const shown = { userId: user.id, sessionId: session.id, factorId, method: FACTOR_METHODS.recovery_code }
     const promoted = await promoteSession(trx, deps, { ...shown, userAgent, ip })
     if (!promoted) throw sessionNotFound()

@@ -62,8 +62,10 @@ function matchCode(
 ): Guessed | undefined {
   let found: Guessed | undefined
   for (const token of candidates.length === 0 ? [undefined] : candidates) {
-    const hash = hashCode(serverKeys.hmac, token?.codeSalt ?? Buffer.alloc(16), identifier.value, code)
-    const matches = codeMatches(token?.codeHash ?? Buffer.alloc(hash.length), hash)
+    const hashes = serverKeys.hmacs.map((key) =>
+      hashCode(key, token?.codeSalt ?? Buffer.alloc(16), identifier.value, code),
+    )
+    const matches = hashes.some((hash) => codeMatches(token?.codeHash ?? Buffer.alloc(hash.length), hash))
     const isAlive = token !== undefined && Date.parse(token.expiresAt) > now().getTime()
     if (matches && isAlive && token.codeHash && isAccepted(type, token, owner)) {
       found = { ...token, codeHash: token.codeHash }

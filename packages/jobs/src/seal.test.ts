@@ -1,0 +1,20 @@
+import { describe, expect, it } from 'vitest'
+import { openPayload, sealPayload } from './seal.ts'
+
+const [old, present, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2), Buffer.alloc(32, 3)]
+
+describe('openPayload', () => {
+  it('opens what any of its keys sealed; the first one seals', async () => {
+    const before = await sealPayload([old], { code: '123456' })
+    const now = await sealPayload([present, old], { code: '654321' })
+    expect(await openPayload([present, old], before)).toEqual({ code: '123456' })
+    expect(await openPayload([present], now)).toEqual({ code: '654321' })
+  })
+
+  it('refuses what another key sealed, and what was altered', async () => {
+    const { sealed } = await sealPayload([other], {})
+    await expect(openPayload([present, old], { sealed })).rejects.toMatchObject({ code: 'ERR_JWE_DECRYPTION_FAILED' })
+    const altered = sealed.replace(/.{5}$/, 'AAAAA')
+    await expect(openPayload([other], { sealed: altered })).rejects.toMatchObject({ code: 'ERR_JWE_DECRYPTION_FAILED' })
+  })
+})

@@ -1,0 +1,72 @@
+import { type Kysely, sql } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import type { SealedSecret } from './sealed-secret.ts'
+
+/** A column of sealed secrets, and the one whose value each is sealed for. */
+export interface SealedPlace {
+  readonly table: keyof AuthDatabase
+  readonly column: string
+  readonly id: string
+  /** Before the id of every row. */
+  readonly start: string
+}
+
+const BEFORE_UUIDS = '00000000-0000-0000-0000-000000000000'
+
+/** Every column that holds sealed secrets (contract 8.2). */
+export const sealedPlaces: readonly SealedPlace[] = [
+  { table: 'signing_keys', column: 'private_sealed', id: 'kid', start: '' },
+  { table: 'mfa_factors', column: 'secret', id: 'id', start: BEFORE_UUIDS },
+  { table: 'custom_oauth_providers', column: 'client_secret', id: 'id', start: BEFORE_UUIDS },
+  { table: 'flow_state', column: 'provider_pkce_verifier', id: 'id', start: BEFORE_UUIDS },
+  { table: 'flow_state', column: 'oauth1_secret', id: 'id', start: BEFORE_UUIDS },
+  { table: 'flow_state', column: 'provider_access_token', id: 'id', start: BEFORE_UUIDS },
+  { table: 'flow_state', column: 'provider_refresh_token', id: 'id', start: BEFORE_UUIDS },
+]
+
+export interface StoredSeal {
+  readonly id: string
+  readonly sealed: SealedSecret
+}
+
+const BATCH = 100
+
+/**
+ * The next secrets of a column that another key sealed, locked until the end of the transaction; without those that somebody
+ * is changing.
+ * @param after the last id of the batch before
+ */
+export async function lockOldSeals(
+  trx: Kysely<AuthDatabase>,
+  { table, column, id }: SealedPlace,
+  { keyId, after }: { readonly keyId: string; readonly after: string },
+): Promise<readonly StoredSeal[]> {
+  const { rows } = await sql<StoredSeal>`
+    SELECT ${sql.ref(id)}::text AS id, ${sql.ref(column)} AS sealed FROM ${sql.table(table)}
+    WHERE ${sql.ref(column)} ->> 'key_id' <> ${keyId} AND ${sql.ref(id)} > ${after}
+    ORDER BY ${sql.ref(id)} LIMIT ${sql.lit(BATCH)} FOR UPDATE SKIP LOCKED`.execute(trx)
+  return rows
+}
+
+export async function updateSeal(
+  trx: Kysely<AuthDatabase>,
+  { table, column, id }: SealedPlace,
+  seal: StoredSeal,
+): Promise<void> {
+  await sql`
+    UPDATE ${sql.table(table)} SET ${sql.ref(column)} = ${JSON.stringify(seal.sealed)}::jsonb
+    WHERE ${sql.ref(id)} = ${seal.id}`.execute(trx)
+}
+
+/** How many secrets of a column another key sealed. */
+export async function countOldSeals(
+  db: Kysely<AuthDatabase>,
+  { table, column }: SealedPlace,
+  keyId: string,
+): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    SELECT count(*)::int AS count FROM ${sql.table(table)} WHERE ${sql.ref(column)} ->> 'key_id' <> ${keyId}`.execute(
+    db,
+  )
+  return rows[0]?.count ?? 0
+}

@@ -1,0 +1,105 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { Command } from 'commander'
+import { sql } from 'kysely'
+import { afterAll, describe, expect, it } from 'vitest'
+import { openTestApp } from '../../test/auth-app.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
+import { keysCommand } from '../commands/keys.ts'
+import { sealedPlaces } from '../secrets/seal-repository.ts'
+import { createEncryptionKeys, openSecret, sealSecret } from '../secrets/sealed-secret.ts'
+
+const test = await openTestApp({ settings: { AUTH_DB_NAMESPACE: 'app' } })
+afterAll(() => test.close())
+const { db } = test.deps
+const [oldKey, newKey] = [randomBytes(32), randomBytes(32)]
+const old = createEncryptionKeys(oldKey, [])
+const changed = createEncryptionKeys(newKey, [oldKey])
+const alone = createEncryptionKeys(newKey, [])
+const seal = (id: string, secret: string) => sealSecret(old, id, secret, randomBytes(12))
+
+/** What `auth keys reseal` prints. */
+async function reseal(encryptionKeys = changed): Promise<readonly string[]> {
+  const lines: string[] = []
+  const command = keysCommand({
+    withDeps: (run) => run({ ...test.deps, encryptionKeys }),
+    print: (line) => lines.push(line),
+    pause: async () => {},
+  })
+  await new Command().exitOverride().addCommand(command).parseAsync(['keys', 'reseal'], { from: 'user' })
+  return lines
+}
+
+/** Every sealed secret of the database, opened by the new key alone. */
+async function openAll(): Promise<readonly string[]> {
+  const secrets: string[] = []
+  for (const { table, column, id } of sealedPlaces) {
+    const { rows } = await sql<{ id: string; sealed: ReturnType<typeof seal> }>`
+      SELECT ${sql.ref(id)}::text AS id, ${sql.ref(column)} AS sealed FROM ${sql.table(table)}
+      WHERE ${sql.ref(column)} IS NOT NULL`.execute(db)
+    secrets.push(...rows.map((row) => openSecret(alone, row.id, row.sealed)))
+  }
+  return secrets.sort()
+}
+
+const [providerId, flowId] = [randomUUID(), randomUUID()]
+const factorIds = Array.from({ length: 250 }, () => randomUUID())
+
+describe('auth keys reseal', () => {
+  it('seals every secret anew, batch by batch, and leaves none that the old key must open', async () => {
+    const { user } = await createSignedUp(test.deps)
+    await db
+      .insertInto('signing_keys')
+      .values({ kid: 'k', alg: 'ES256', state: 'next', private_sealed: seal('k', 'signing key'), public_jwk: null })
+      .execute()
+    const at = test.clock.now()
+    await db
+      .insertInto('custom_oauth_providers')
+      .values({
+        id: providerId,
+        identifier: 'x',
+        client_secret: seal(providerId, 'client'),
+        settings: {},
+        created_at: at,
+        updated_at: at,
+      })
+      .execute()
+    await db
+      .insertInto('flow_state')
+      .values({
+        id: flowId,
+        provider_type: 'x',
+        authentication_method: 'oauth',
+        provider_pkce_verifier: seal(flowId, 'verifier'),
+        oauth1_secret: seal(flowId, 'request secret'),
+        provider_access_token: seal(flowId, 'access'),
+        provider_refresh_token: seal(flowId, 'refresh'),
+      })
+      .execute()
+    const factors = factorIds.map((factorId) => ({
+      id: factorId,
+      user_id: user.id,
+      factor_type: 'totp',
+      secret: seal(factorId, 'totp'),
+    }))
+    await db.insertInto('mfa_factors').values(factors).execute()
+
+    await db.transaction().execute(async (trx) => {
+      const held = trx
+        .selectFrom('mfa_factors')
+        .select('id')
+        .where('id', '=', factorIds[7] ?? '')
+      await held.forUpdate().execute()
+      await expect(reseal()).rejects.toThrow('1 secrets were being changed meanwhile: run it again')
+    })
+    expect(await reseal()).toEqual([
+      'mfa_factors.secret: 1 sealed anew',
+      `every secret is sealed with key ${alone.current.id}`,
+    ])
+    const others = ['access', 'client', 'refresh', 'request secret', 'signing key', 'verifier']
+    expect(await openAll()).toEqual([...others, ...Array(250).fill('totp')].sort())
+  })
+
+  it('stops at a secret whose key nobody gave', async () => {
+    await expect(reseal(createEncryptionKeys(oldKey, []))).rejects.toThrow(`no encryption key ${alone.current.id}`)
+  })
+})

@@ -1,0 +1,55 @@
+import type { CommandDeps } from '../deps.ts'
+import { countOldSeals, lockOldSeals, type SealedPlace, sealedPlaces, updateSeal } from '../secrets/seal-repository.ts'
+import { openSecret, sealSecret } from '../secrets/sealed-secret.ts'
+
+/** What became of the secrets of a column. */
+export interface Resealed {
+  readonly place: SealedPlace
+  /** How many were sealed anew. */
+  readonly sealed: number
+  /** How many are still sealed with another key: somebody was changing them. */
+  readonly left: number
+}
+
+const NONCE_BYTES = 12
+
+/**
+ * Seals every secret in the database with the present key, batch by batch: what is done stays done when it breaks off, and
+ * several may run at once. Where none is left, the other keys can be taken out of the settings.
+ * @throws Error for a secret whose key is not among them
+ */
+export async function resealSecrets(deps: CommandDeps): Promise<readonly Resealed[]> {
+  const { db, encryptionKeys } = deps
+  const results: Resealed[] = []
+  for (const place of sealedPlaces) {
+    let sealed = 0
+    for (let after: string | undefined = place.start; after !== undefined; ) {
+      const batch: Batch = await resealBatch(deps, place, after)
+      sealed += batch.sealed
+      after = batch.last
+    }
+    results.push({ place, sealed, left: await countOldSeals(db, place, encryptionKeys.current.id) })
+  }
+  return results
+}
+
+interface Batch {
+  readonly sealed: number
+  /** The last row; undefined where there were none. */
+  readonly last: string | undefined
+}
+
+function resealBatch(
+  { db, encryptionKeys, randomBytes }: CommandDeps,
+  place: SealedPlace,
+  after: string,
+): Promise<Batch> {
+  return db.transaction().execute(async (trx) => {
+    const rows = await lockOldSeals(trx, place, { keyId: encryptionKeys.current.id, after })
+    for (const { id, sealed } of rows) {
+      const secret = openSecret(encryptionKeys, id, sealed)
+      await updateSeal(trx, place, { id, sealed: sealSecret(encryptionKeys, id, secret, randomBytes(NONCE_BYTES)) })
+    }
+    return { sealed: rows.length, last: rows.at(-1)?.id }
+  })
+}

@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { buildApp } from '../src/app.ts'
+import { createEncryptionKeys } from '../src/secrets/sealed-secret.ts'
+import { deriveServerKeys } from '../src/secrets/server-key.ts'
+import { addApp, answerChallenge } from './authenticator-app.ts'
+import { type MailApp, openMailApp } from './mail-app.ts'
+import { createSignedIn, signIn } from './signed-in.ts'
+
+const oldKey = randomBytes(32)
+const keys = createEncryptionKeys(randomBytes(32), [oldKey])
+
+let before: MailApp
+/** A process that has the new key, and the old one to read with. */
+let after: Pick<MailApp, 'app' | 'clock'>
+beforeAll(async () => {
+  before = await openMailApp({
+    AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: oldKey.toString('base64url'),
+    AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true',
+    AUTH_MFA_RECOVERY_CODES_VERIFY_ENABLED: 'true',
+  })
+  const { deps, clock } = before
+  after = { app: await buildApp({ ...deps, encryptionKeys: keys, serverKeys: deriveServerKeys(keys) }), clock }
+})
+afterAll(async () => {
+  await after.app.close()
+  await before.close()
+})
+
+const post = (url: string, payload: object, headers = {}) => after.app.inject({ method: 'POST', url, payload, headers })
+
+describe('a new key of the database', () => {
+  it('takes the code of a mail that was sent before', async () => {
+    const email = 'ada@example.com'
+    await before.post('/signup', { email, password: 'correct horse battery staple' })
+    const { code } = await before.readMail(email)
+    const answer = await post('/verify', { type: 'signup', email, token: code })
+    expect(answer.statusCode).toBe(200)
+  })
+
+  it('takes second factors and recovery codes that were made before', async () => {
+    const person = await createSignedIn(before)
+    const { app, headers } = await addApp(before, person.headers)
+    const { codes } = (await before.post('/factors/recovery-codes', {}, headers)).json()
+    before.clock.advance(60_000)
+    const first = await signIn(before, person)
+    const answer = await answerChallenge(after, first.headers, { factorId: app.factorId, code: app.code() })
+    expect(answer.statusCode).toBe(200)
+    const second = await signIn(before, person)
+    expect((await post('/factors/recovery-codes/verify', { code: codes[0] }, second.headers)).statusCode).toBe(200)
+    expect((await post('/factors/recovery-codes/verify', { code: codes[0] }, second.headers)).statusCode).toBe(422)
+  })
+})
