@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { release } from './release.ts'
+import { describeRelease, planRelease, release } from './release.ts'
 
 const now = new Date('2026-03-01T10:20:30Z')
 let root: string
@@ -12,8 +12,10 @@ const git = (...args: readonly string[]): string => execFileSync('git', args, { 
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 const manifest = (version: string): string =>
   `{\n  "name": "x",\n  "version": "${version}",\n  "other": { "version": "9" }\n}\n`
-const make = (version: string): void =>
-  release({ root, version, now, regenerate: () => writeFileSync(join(root, 'generated'), version) })
+const make = (version?: string): void => {
+  const plan = planRelease({ root, version, now })
+  release(plan, () => writeFileSync(join(root, 'generated'), plan.version))
+}
 
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'release-'))
@@ -55,4 +57,25 @@ it.each([
   const before = [git('status', '--porcelain'), git('rev-parse', 'HEAD')]
   expect(() => make(version)).toThrow(message)
   expect([git('status', '--porcelain'), git('rev-parse', 'HEAD')]).toEqual(before)
+})
+
+it('takes the version from the changelog, and a dry run changes nothing', () => {
+  writeFileSync(join(root, 'CHANGELOG.md'), '# Changelog\n\n## [Unreleased]\n\n### Added\n\n- Refunds.\n')
+  git('commit', '--all', '--quiet', '--message', 'second')
+  const before = git('rev-parse', 'HEAD')
+  expect(describeRelease(planRelease({ root, version: undefined, now }))).toEqual([
+    'would set the version 0.2.0 (now 0.1.0) in 4 manifests:',
+    '  migrations/package.json',
+    '  package.json',
+    '  packages/database/package.json',
+    '  services/shop/package.json',
+    'would date the changelog, and write the OpenAPI documents anew',
+    'would commit "chore(repo): release 0.2.0" and tag it v0.2.0',
+    'pushing the tag would then test, build and publish images and the framework, and publish these notes:',
+    '',
+    '### Added\n\n- Refunds.',
+  ])
+  expect([git('status', '--porcelain'), git('rev-parse', 'HEAD'), git('tag')]).toEqual(['', before, ''])
+  make()
+  expect(git('tag')).toBe('v0.2.0')
 })

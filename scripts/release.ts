@@ -1,40 +1,84 @@
-// Makes a release: `pnpm release 0.2.0` sets the version everywhere, dates the changelog, commits and tags.
+// Makes a release: `pnpm release` sets the version everywhere, dates the changelog, commits and tags. The version follows
+// from the changelog unless it is given (`pnpm release 0.2.0`); `--dry-run` says what would happen, and changes nothing.
 // `node scripts/release.ts --notes 0.2.0` prints the changelog's section. It needs nothing installed but Node.js and git.
 import { execFileSync } from 'node:child_process'
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { isLaterVersion, releaseChangelog, sectionOf } from './release/changelog.ts'
+import { nextVersion } from './release/next-version.ts'
 
-/** Where and when a release is made. */
+/** What a release is made of. */
 export interface ReleaseOptions {
   /** Absolute path of a clean checkout. */
   readonly root: string
-  /** `major.minor.patch`, later than the present one. */
-  readonly version: string
+  /** `major.minor.patch`, later than the present one; undefined: what the changelog makes of it. */
+  readonly version: string | undefined
   readonly now: Date
-  /** Writes anew what is generated and carries the version. */
-  readonly regenerate: () => void
 }
 
-/** Commits the release and tags it `v<version>`. Throws, with nothing changed, when the checkout is not ready for it. */
-export function release({ root, version, now, regenerate }: ReleaseOptions): void {
-  const git = (...args: readonly string[]): string => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
+/** A release that nothing stands in the way of. */
+export interface ReleasePlan {
+  readonly root: string
+  readonly current: string
+  readonly version: string
+  readonly tag: string
+  /** The whole changelog, with its section dated. */
+  readonly changelog: string
+  /** What people are told. */
+  readonly notes: string
+  /** The manifests that carry the version. */
+  readonly manifests: readonly string[]
+}
+
+/** Throws, with nothing changed, when the checkout is not ready for a release. */
+export function planRelease({ root, version: given, now }: ReleaseOptions): ReleasePlan {
+  const git = gitOf(root)
   const current = versionOf(join(root, 'package.json'))
+  const text = readFileSync(join(root, 'CHANGELOG.md'), 'utf8')
+  const version = given ?? nextVersion(current, sectionOf(text, 'Unreleased') ?? '')
   if (!isLaterVersion(version, current)) throw new Error(`${version} does not come after ${current}`)
   if (git('status', '--porcelain') !== '') throw new Error('the checkout has changes that are not committed')
-  if (git('tag', '--list', `v${version}`) !== '') throw new Error(`the tag v${version} is there already`)
-  const changelog = releaseChangelog(readFileSync(join(root, 'CHANGELOG.md'), 'utf8'), version, now)
+  const tag = `v${version}`
+  if (git('tag', '--list', tag) !== '') throw new Error(`the tag ${tag} is there already`)
+  const changelog = releaseChangelog(text, version, now)
+  const manifests = globSync('{.,migrations,bench,packages/*,services/*}/package.json', { cwd: root }).sort()
+  return { root, current, version, tag, changelog, notes: sectionOf(changelog, version) ?? '', manifests }
+}
 
-  writeFileSync(join(root, 'CHANGELOG.md'), changelog)
-  for (const path of globSync('{.,migrations,bench,packages/*,services/*}/package.json', { cwd: root })) {
+/**
+ * Commits a release and tags it.
+ * @param regenerate writes anew what is generated and carries the version
+ */
+export function release(plan: ReleasePlan, regenerate: () => void): void {
+  const { root, version, tag } = plan
+  const git = gitOf(root)
+  writeFileSync(join(root, 'CHANGELOG.md'), plan.changelog)
+  for (const path of plan.manifests) {
     const text = readFileSync(join(root, path), 'utf8')
     writeFileSync(join(root, path), text.replace(/^ {2}"version": "[^"]*"/m, `  "version": "${version}"`))
   }
   regenerate()
   git('add', '--all')
   git('commit', '--quiet', '--message', `chore(repo): release ${version}`)
-  git('tag', '--annotate', `v${version}`, '--message', `Trestle ${version}\n\n${sectionOf(changelog, version)}`)
+  git('tag', '--annotate', tag, '--message', `Trestle ${version}\n\n${plan.notes}`)
+}
+
+/** What a release would do, a line each. */
+export function describeRelease({ current, version, tag, manifests, notes }: ReleasePlan): readonly string[] {
+  return [
+    `would set the version ${version} (now ${current}) in ${manifests.length} manifests:`,
+    ...manifests.map((path) => `  ${path}`),
+    'would date the changelog, and write the OpenAPI documents anew',
+    `would commit "chore(repo): release ${version}" and tag it ${tag}`,
+    'pushing the tag would then test, build and publish images and the framework, and publish these notes:',
+    '',
+    notes,
+  ]
+}
+
+function gitOf(root: string): (...args: readonly string[]) => string {
+  return (...args) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
 }
 
 function versionOf(path: string): string {
@@ -47,7 +91,7 @@ function versionOf(path: string): string {
 function main(root: string): void {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { notes: { type: 'string' } },
+    options: { notes: { type: 'string' }, 'dry-run': { type: 'boolean' } },
   })
   if (values.notes !== undefined) {
     const section = sectionOf(readFileSync(join(root, 'CHANGELOG.md'), 'utf8'), values.notes)
@@ -56,12 +100,16 @@ function main(root: string): void {
     return
   }
   const [version, ...more] = positionals
-  if (version === undefined || more.length > 0) throw new Error('usage: pnpm release <major.minor.patch>')
-  const regenerate = (): void => {
-    execFileSync(process.execPath, [join(root, 'scripts', 'write-openapi.ts')], { stdio: 'inherit' })
+  if (more.length > 0) throw new Error('usage: pnpm release [--dry-run] [major.minor.patch]')
+  const plan = planRelease({ root, version, now: new Date() })
+  if (values['dry-run']) {
+    for (const line of describeRelease(plan)) console.log(line)
+    return
   }
-  release({ root, version, now: new Date(), regenerate })
-  console.log(`Tagged v${version}. Publish it with: git push --follow-tags`)
+  release(plan, () => {
+    execFileSync(process.execPath, [join(root, 'scripts', 'write-openapi.ts')], { stdio: 'inherit' })
+  })
+  console.log(`Tagged ${plan.tag}. Publish it with: git push --follow-tags`)
 }
 
 if (import.meta.main) {
