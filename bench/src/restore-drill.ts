@@ -1,0 +1,119 @@
+import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { askAll, type Business, fill, goOn, open } from './restore-drill/business.ts'
+import { type Cluster, findPrograms, type Programs, startCluster } from './restore-drill/cluster.ts'
+import { compareFingerprints, type Fingerprints, openSnapshot } from './restore-drill/fingerprints.ts'
+
+// Loses the database of all three services and restores it from a dump into an empty server: `scripts/restore-drill
+// [rows]`, 20,000 users, transactions and products by default. The dump is taken while clients go on writing. Afterwards the
+// rows of every table must be those of the dump's moment, the objects those of the migrations, ledger and stock must add up,
+// and the services must answer with what clients hold from before. Exit status 1 when something of that is not so. It needs a
+// PostgreSQL with its client programs; PG_BIN names their folder where that is not found.
+
+const DATABASE = 'trestle'
+const JOBS = '2'
+
+const rows = Number(process.argv[2] ?? 20_000)
+if (!Number.isInteger(rows) || rows < 100) throw new Error('the number of rows is a whole number of at least 100')
+const checkout = join(import.meta.dirname, '..', '..')
+const folder = mkdtempSync(join(tmpdir(), 'trestle-drill-'))
+// As root, PostgreSQL runs as another user, who must reach its data.
+chmodSync(folder, 0o711)
+const dumpFile = join(folder, 'trestle.dump')
+const rolesFile = join(folder, 'roles.sql')
+
+try {
+  await using started = new AsyncDisposableStack()
+  const programs = findPrograms(process.env.PG_BIN)
+  say(`programs: ${programs.directory}`)
+  const lost = await startCluster(programs, join(folder, 'lost'))
+  started.defer(lost.end)
+  await programs.run('createdb', ['--maintenance-db', lost.url('postgres'), DATABASE])
+  const before = await open(checkout, folder, lost.url(DATABASE))
+  started.defer(before.stop)
+  const belongings = await timed('filled', () => fill(before, lost.url(DATABASE), folder, rows))
+
+  let isOver = false
+  const writing = goOn(before, belongings, () => isOver)
+  const prints = await timed('dumped', () => dump(programs, lost))
+  isOver = true
+  say(`  ${Math.ceil(statSync(dumpFile).size / 1024 / 1024)} MiB, while ${await writing} writes were answered`)
+  await before.stop()
+  await lost.end()
+
+  const found = await startCluster(programs, join(folder, 'found'))
+  started.defer(found.end)
+  const empty = performance.now()
+  await timed('restored', () => restore(programs, found))
+  const restoreMs = performance.now() - empty
+  // Before a service works on them.
+  await timed('compared', () => compareRows(found, prints))
+  const starting = performance.now()
+  const after = await open(checkout, folder, found.url(DATABASE))
+  started.defer(after.stop)
+  const startMs = performance.now() - starting
+  say(`every service is ready ${seconds(restoreMs + startMs)} after an empty server was there`)
+  await timed('proved', () => prove(after))
+  for (const line of await askAll(after, belongings)) say(`answered: ${line}`)
+  say(`the drill is passed, in ${seconds(performance.now())}`)
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+/** Dumps roles and database as the runbook does, and answers what the tables held at the moment of the dump. */
+async function dump({ run }: Programs, cluster: Cluster): Promise<Fingerprints> {
+  const snapshot = await openSnapshot(cluster.url(DATABASE))
+  const target = cluster.url(DATABASE)
+  writeFileSync(rolesFile, await run('pg_dumpall', ['--roles-only', '--no-role-passwords', '--dbname', target]))
+  await run('pg_dump', ['--format=custom', `--snapshot=${snapshot.id}`, `--file=${dumpFile}`, '--dbname', target])
+  const prints = await snapshot.fingerprints()
+  await snapshot.close()
+  return prints
+}
+
+async function restore({ run }: Programs, cluster: Cluster): Promise<void> {
+  // The user who restores is there already: psql says so, and goes on.
+  await run('psql', ['--quiet', `--file=${rolesFile}`, '--dbname', cluster.url('postgres')])
+  await run('createdb', ['--maintenance-db', cluster.url('postgres'), DATABASE])
+  await run('pg_restore', ['--exit-on-error', `--jobs=${JOBS}`, '--dbname', cluster.url(DATABASE), dumpFile])
+  await run('vacuumdb', ['--quiet', '--analyze-only', '--dbname', cluster.url(DATABASE)])
+}
+
+/** @throws Error when a table does not hold the rows that it held */
+async function compareRows(cluster: Cluster, prints: Fingerprints): Promise<void> {
+  const snapshot = await openSnapshot(cluster.url(DATABASE))
+  const differences = compareFingerprints(prints, await snapshot.fingerprints())
+  await snapshot.close()
+  for (const line of differences) say(line)
+  if (differences.length > 0) throw new Error(`${differences.length} tables are not as they were`)
+  say(`${prints.size} tables hold the rows that they held`)
+}
+
+/** @throws Error when an object is not as the migrations make it, or the books do not add up */
+async function prove({ deployments }: Business): Promise<void> {
+  for (const [name, deployment] of Object.entries(deployments)) {
+    await deployment.runCommand('migrate', 'drift')
+    say(`${name}: no drift`)
+  }
+  await deployments.payments.runCommand('ledger', 'verify')
+  say('payments: the ledger holds')
+  await deployments.inventory.runCommand('doctor')
+  say('inventory: every level is the sum of its movements')
+}
+
+/** Says how long it took. */
+async function timed<T>(what: string, work: () => Promise<T>): Promise<T> {
+  const start = performance.now()
+  const result = await work()
+  say(`${what} in ${seconds(performance.now() - start)}`)
+  return result
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

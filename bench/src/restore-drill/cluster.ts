@@ -1,0 +1,74 @@
+import { execFile } from 'node:child_process'
+import { chownSync, existsSync, globSync, mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { type Account, settleAccount } from '@trestle/stack/postgres/account.ts'
+import { serverEndSteps, startServer } from '@trestle/stack/postgres/server.ts'
+import { freePort } from '../processes/free-port.ts'
+
+/** The programs of a PostgreSQL: server, `pg_dump`, `pg_restore` and `psql` of one version. */
+export interface Programs {
+  /** Holds `bin`, `lib` and `share`. */
+  readonly directory: string
+  /** Runs one of them, and answers what it wrote to standard output. @throws Error with what it said */
+  run(name: string, args: readonly string[]): Promise<string>
+}
+
+/** A server of the drill's own, without a password on the loopback address. */
+export interface Cluster {
+  /** @param database of the server, in the URL */
+  url(database: string): string
+  end(): Promise<void>
+}
+
+const USER = 'trestle'
+const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
+
+/**
+ * The newest PostgreSQL that is installed with its client programs; the one that npm brings has none.
+ * @param given a folder with `initdb` and `pg_dump`, by PG_BIN
+ */
+export function findPrograms(given: string | undefined): Programs {
+  const places = given === undefined ? globSync('/usr/{lib/postgresql,pgsql-}*/{*/,}bin').sort().reverse() : [given]
+  const path = [...places, ...(process.env.PATH ?? '').split(':')]
+  const bin = path.find((folder) => existsSync(join(folder, 'initdb')) && existsSync(join(folder, 'pg_dump')))
+  if (bin === undefined)
+    throw new Error('there is no PostgreSQL with initdb and pg_dump here: set PG_BIN to its folder')
+  const run = async (name: string, args: readonly string[]) => {
+    const done = promisify(execFile)(join(bin, name), args, { maxBuffer: OUTPUT_BYTES_MAX, cwd: '/' })
+    const { stdout } = await done.catch((error) => {
+      throw new Error(`${name} failed: ${String(error.stderr).trim()}`)
+    })
+    return stdout
+  }
+  return { directory: dirname(bin), run }
+}
+
+/** Makes an empty server in a folder, and starts it with PostgreSQL's own settings: every commit waits for the disk. */
+export async function startCluster({ directory }: Programs, folder: string): Promise<Cluster> {
+  const account = process.getuid?.() === 0 ? await settleAccount() : undefined
+  const data = join(folder, 'data')
+  mkdirSync(folder, { recursive: true, mode: 0o755 })
+  mkdirSync(data, { mode: 0o700 })
+  if (account) chownSync(data, account.uid, account.gid)
+  await initialise(join(directory, 'bin', 'initdb'), data, account)
+  const port = await freePort()
+  const home = { binaries: directory, data, ...(account && { account }), isOutside: true }
+  const logFile = join(folder, 'postgres.log')
+  const server = await startServer({ home, port, logFile, signal: new AbortController().signal })
+  return {
+    url: (database) => `postgres://${USER}@127.0.0.1:${port}/${database}`,
+    end: async () => {
+      await server.end(serverEndSteps)
+    },
+  }
+}
+
+async function initialise(initdb: string, data: string, account: Account | undefined): Promise<void> {
+  const args = [`--pgdata=${data}`, `--username=${USER}`, '--auth=trust', '--encoding=UTF8', '--locale=C']
+  await promisify(execFile)(initdb, args, {
+    cwd: '/',
+    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
+    ...(account && { uid: account.uid, gid: account.gid }),
+  })
+}
