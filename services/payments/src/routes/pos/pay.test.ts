@@ -182,26 +182,22 @@ describe('POST /pos/pay', () => {
 })
 
 /** What the bank leads back to, once the cardholder has said something. */
-async function approve(
-  { headers }: Awaited<ReturnType<typeof inject>>,
-  decision: string | undefined = 'approve',
-): ReturnType<typeof inject> {
-  const [cookie = ''] = String(headers['set-cookie']).split(';')
-  const bank = new URL(String(headers.location))
+async function approve(answer: Awaited<ReturnType<typeof inject>>, decision = 'approve'): ReturnType<typeof inject> {
+  const bank = new URL(String(answer.headers.location))
   const { headers: decided } = await inject('POST', bank.pathname, {
-    state: bank.searchParams.get('state') ?? '',
-    ...(decision === undefined ? {} : { decision }),
+    ...{ state: bank.searchParams.get('state') ?? '', decision },
   })
   const back = new URL(String(decided.location))
-  return inject('GET', back.pathname + back.search, {}, cookie)
+  const { path, cookie } = keptBy(answer)
+  return inject('GET', back.pathname + back.search, {}, back.pathname === path ? cookie : '')
 }
 
-describe('GET /pos/pay', () => {
+describe('GET /pos/pay/:pageId', () => {
   it('303: pays after the bank has led back, and shows the receipt again', async () => {
     const first = await pay(linkOf(), { number: CHALLENGED })
     expect(String(first.headers.location)).toMatch(/^https:\/\/payments\.example\/acs\/challenge\?state=/)
     expect(String(first.headers['set-cookie'])).toMatch(
-      /^card=[\w+/=]+; Path=\/pos\/pay; HttpOnly; SameSite=Lax; Max-Age=1800$/,
+      /^card=[\w+/=]+; Path=\/pos\/pay\/[\w-]{22}; HttpOnly; SameSite=Lax; Max-Age=1800$/,
     )
     const before = (await transactions()).length
     const [one, two] = [await approve(first), await approve(first)]
@@ -211,33 +207,59 @@ describe('GET /pos/pay', () => {
     expect((await transactions()).length).toBe(before + 1)
   })
 
-  it('400: asks for another card after the cardholder has declined', async () => {
-    const { statusCode, headers, body } = await approve(await pay(linkOf(), { number: CHALLENGED }), 'decline')
-    expect([statusCode, textOf(body).includes('The payment was not approved with your bank.')]).toEqual([400, true])
-    expect(String(headers['set-cookie'])).toContain('Max-Age=0')
+  it('400: asks for another card after the cardholder has declined, and tells so again', async () => {
+    const first = await pay(linkOf(), { number: CHALLENGED })
+    // Only the first word counts.
+    for (const decision of ['decline', 'approve']) {
+      const { statusCode, body } = await approve(first, decision)
+      expect([statusCode, textOf(body).includes('The payment was not approved with your bank.')]).toEqual([400, true])
+    }
   })
 
   it('303: leads to the bank again while the cardholder has not answered', async () => {
-    const first = await pay(linkOf(), { number: CHALLENGED })
-    const [cookie = ''] = String(first.headers['set-cookie']).split(';')
-    const { statusCode, headers } = await inject('GET', `/pos/pay?${linkOf()}`, {}, cookie)
+    const { path, cookie } = keptBy(await pay(linkOf(), { number: CHALLENGED }))
+    const { statusCode, headers } = await inject('GET', `${path}?${linkOf()}`, {}, cookie)
     expect([statusCode, String(headers.location).includes('/acs/challenge?')]).toEqual([303, true])
   })
 
-  it('400: leads back to the link when the browser has kept nothing, or another link', async () => {
-    for (const cookie of ['', 'card=', 'card=Zm9v; other=1']) {
-      const { statusCode, body } = await inject('GET', `/pos/pay?${linkOf()}`, {}, cookie)
-      expect(statusCode).toBe(400)
-      expect(body).toContain(`href="https://payments.example/pos?${linkOf()}"`.replaceAll('&', '&amp;'))
+  it('303: pays in two windows at once, each its own', async () => {
+    const links = [linkOf({ value: '1' }), linkOf({ value: '2' })]
+    const windows = await Promise.all(links.map((link) => pay(link, { number: CHALLENGED })))
+    expect(new Set(windows.map((each) => keptBy(each).path)).size).toBe(2)
+    for (const each of windows.toReversed()) expect((await approve(each)).statusCode).toBe(303)
+    expect((await transactions()).slice(0, 2).map(({ amount }: { amount: number }) => amount)).toEqual([100, 200])
+  })
+
+  it('400: leads back to the link when the browser has kept nothing', async () => {
+    for (const path of ['/pos/pay', `/pos/pay/${'a'.repeat(22)}`]) {
+      for (const cookie of ['', 'card=', 'card=Zm9v; other=1']) {
+        const { statusCode, body } = await inject('GET', `${path}?${linkOf()}`, {}, cookie)
+        expect(statusCode).toBe(400)
+        expect(body).toContain(`href="https://payments.example/pos?${linkOf()}"`.replaceAll('&', '&amp;'))
+      }
     }
-    const first = await pay(linkOf(), { number: CHALLENGED })
-    const [cookie = ''] = String(first.headers['set-cookie']).split(';')
-    const before = (await transactions()).length
-    const { statusCode } = await inject('GET', `/pos/pay?${linkOf({ value: '1' })}`, {}, cookie)
-    // It is another order: the bank is asked for that one.
-    expect([statusCode, (await transactions()).length]).toEqual([303, before])
+  })
+
+  it('400: gives the card to no other link, and to no other page', async () => {
+    const { path, cookie } = keptBy(await pay(linkOf(), { number: CHALLENGED }))
+    const other = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
+    for (const address of [
+      `${path}?${linkOf({ key: other.key })}`,
+      `${path}?${linkOf({ value: '10.00' })}`,
+      `/pos/pay/${'a'.repeat(22)}?${linkOf()}`,
+      `/pos/pay?${linkOf()}`,
+    ]) {
+      const { statusCode, body } = await inject('GET', address, {}, cookie)
+      expect([statusCode, textOf(body).includes('That took too long.')]).toEqual([400, true])
+    }
   })
 })
+
+/** What a browser keeps of an answer, and the path that it gives it to. */
+function keptBy({ headers }: Awaited<ReturnType<typeof inject>>): { readonly path: string; readonly cookie: string } {
+  const [, cookie = '', path = ''] = /^(card=[^;]+); Path=([^;]+)/.exec(String(headers['set-cookie'])) ?? []
+  return { path, cookie }
+}
 
 describe('a payment without script', () => {
   it('303: takes live cards to the acquirer of their merchant', async () => {
@@ -285,7 +307,9 @@ describe('a payment without script', () => {
     const { rows } = await sql<{ return_url: string | null }>`
       SELECT return_url FROM ${sql.table('payment_sessions')} WHERE return_url IS NOT NULL
     `.execute(payments.database.db)
-    expect(new Set(rows.map(({ return_url }) => return_url))).toContain(`https://payments.example/pos/pay?${linkOf()}`)
+    expect(new Set(rows.map(({ return_url }) => return_url))).toContain(
+      `https://payments.example${keptBy(first).path}?${linkOf()}`,
+    )
     for (const { return_url } of rows) expect(return_url?.length).toBeLessThan(200)
   })
 })

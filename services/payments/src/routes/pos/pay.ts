@@ -1,4 +1,4 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { readCardInput, readTokenisedCard } from '../../payment-links/card-form.ts'
@@ -21,10 +21,12 @@ import { tokenizeCard } from '../../use-cases/tokenize-card.ts'
 
 const QUERY_LENGTH_MAX = 8_192
 const COOKIE_SECONDS = 1_800
+const PAGE_ID = /^[\w-]{22}$/
 
+const PageParams = z.object({ pageId: z.string() })
 const PayBody = z.object({
   link: z.string().max(QUERY_LENGTH_MAX),
-  page: z.string().regex(/^[\w-]{22}$/),
+  page: z.string().regex(PAGE_ID),
   number: z.string().optional(),
   expiry: z.string().optional(),
   code: z.string().optional(),
@@ -47,7 +49,8 @@ export const posPayRoutes: FastifyPluginAsyncZod = async (app) => {
     if (!link) return reply
     if (tokens !== undefined) {
       const card = readTokenisedCard(tokens)
-      return card ? goOn(visit, link, { card, pageId, expiry }) : refuseCard(visit, link, 'TOKEN_INVALID', expiry)
+      if (card) return goOn(visit, { link, pageId }, { card, expiry })
+      return sendPaymentPage(visit, link, { expiry, flaws: {}, refusal: refusalOf('TOKEN_INVALID') })
     }
     const written = readCardInput({ number, expiry, code }, deps.now())
     if ('flaws' in written) return sendPaymentPage(visit, link, { expiry, flaws: written.flaws, refusal: undefined })
@@ -55,20 +58,25 @@ export const posPayRoutes: FastifyPluginAsyncZod = async (app) => {
       number: tokenizeCard(deps, { type: 'pcn', value: written.number }).token,
       code: tokenizeCard(deps, { type: 'pcsc', value: written.code }).token,
     }
-    return goOn(visit, link, { card: { ...tokenised, expiry: written.expiry, hints: [] }, pageId, expiry })
+    return goOn(visit, { link, pageId }, { card: { ...tokenised, expiry: written.expiry, hints: [] }, expiry })
   })
 
-  // The cardholder's bank leads back to here.
-  app.get('/pos/pay', { schema: { hide: true } }, async (request, reply) => {
+  const comeBack = async (request: FastifyRequest, reply: FastifyReply, pageId: string) => {
     await refuse(request.ip)
     const query = linkQueryOf(request)
     const visit = visitOf(request, reply)
     const link = await openPayable(visit, query)
     if (!link) return reply
     const [, kept = ''] = /(?:^|;\s*)card=([^;]+)/.exec(request.headers.cookie ?? '') ?? []
-    const underWay = openUnderWay(deps.seals.frames, kept)
-    return underWay ? goOn(visit, link, underWay) : tellTooLate(visit, query)
-  })
+    const underWay = openUnderWay(deps.seals.frames, kept, { pageId, query: link.query })
+    return underWay ? goOn(visit, { link, pageId }, underWay) : tellTooLate(visit, query)
+  }
+  // The cardholder's bank leads back to here.
+  app.get('/pos/pay/:pageId', { schema: { hide: true, params: PageParams } }, (request, reply) =>
+    comeBack(request, reply, request.params.pageId),
+  )
+  // A browser that opens the address of a sent form once more.
+  app.get('/pos/pay', { schema: { hide: true } }, (request, reply) => comeBack(request, reply, ''))
 }
 
 async function openPayable(visit: PageVisit, query: URLSearchParams): Promise<PayableLink | undefined> {
@@ -83,33 +91,40 @@ function tellTooLate(visit: PageVisit, query: URLSearchParams): FastifyReply {
   return sendPage(visit, 400, troublePage('tooLong', again, visit.locale))
 }
 
-async function goOn(visit: PageVisit, link: PayableLink, underWay: UnderWay): Promise<FastifyReply> {
+/** The page that a card was sent from. */
+interface SentPage {
+  readonly link: PayableLink
+  readonly pageId: string
+}
+
+async function goOn(visit: PageVisit, { link, pageId }: SentPage, underWay: UnderWay): Promise<FastifyReply> {
   const { request, reply, locale } = visit
   const { deps } = request.server
+  const { card, expiry } = underWay
+  const path = `/pos/pay/${pageId}`
   const answer = await payByLink(deps, {
-    ...{ link, ...underWay, address: request.ip, isSecure: request.protocol === 'https' },
-    returnUrl: new URL(`/pos/pay?${link.query}`, deps.posUrl).href,
+    ...{ link, card, pageId, address: request.ip, isSecure: request.protocol === 'https' },
+    returnUrl: new URL(`${path}?${link.query}`, deps.posUrl).href,
   })
-  if ('statusCode' in answer) return refuseCard(visit, link, answer.statusCode, underWay.expiry)
+  if ('statusCode' in answer) {
+    return sendPaymentPage(visit, link, { expiry, flaws: {}, refusal: refusalOf(answer.statusCode) })
+  }
   if ('bankUrl' in answer) {
-    const { bankUrl, hints } = answer
-    const kept = { ...underWay, card: { ...underWay.card, hints: [...hints] } }
-    keepCard(visit, sealUnderWay(deps.seals.frames, kept))
-    return reply.redirect(bankUrl, 303)
+    const kept = { expiry, card: { ...card, hints: [...answer.hints] } }
+    keepCard(visit, path, sealUnderWay(deps.seals.frames, kept, { pageId, query: link.query }))
+    return reply.redirect(answer.bankUrl, 303)
   }
   if (link.redirect !== undefined) return sendPage(visit, 200, returnPage(link.redirect, answer.transactionId, locale))
   const shown = new URLSearchParams({ receipt: sealReceipt(deps.seals.frames, answer), locale: locale.tag })
   return reply.redirect(`/pos/receipt?${shown}`, 303)
 }
 
-function refuseCard(visit: PageVisit, link: PayableLink, statusCode: string, expiry: string): FastifyReply {
-  keepCard(visit, '')
-  return sendPaymentPage(visit, link, { expiry, flaws: {}, refusal: refusalOf(statusCode) })
-}
-
-/** The customer's browser keeps the tokens and proofs while the bank has it: neither an address nor the database holds them. */
-function keepCard({ request, reply }: PageVisit, sealed: string): void {
-  const attributes = ['Path=/pos/pay', 'HttpOnly', 'SameSite=Lax', `Max-Age=${sealed === '' ? 0 : COOKIE_SECONDS}`]
+/**
+ * The customer's browser keeps the tokens and proofs while the bank has it: neither an address nor the database holds them. It
+ * gives them back on the path of their page alone, so that payments in two windows do not meet.
+ */
+function keepCard({ request, reply }: PageVisit, path: string, sealed: string): void {
+  const attributes = [`Path=${path}`, 'HttpOnly', 'SameSite=Lax', `Max-Age=${COOKIE_SECONDS}`]
   if (request.protocol === 'https') attributes.push('Secure')
   reply.header('set-cookie', [`card=${sealed}`, ...attributes].join('; '))
 }
