@@ -1,4 +1,5 @@
 import { deepEqual, equal, match } from 'node:assert/strict'
+import { connectionJourneys } from './connection-journeys.ts'
 import { type Journey, say } from './journey.ts'
 import { LANGUAGES, payInLanguage } from './language-journeys.ts'
 import { plainJourneys } from './plain-journeys.ts'
@@ -20,6 +21,7 @@ import {
 export const journeys: readonly Journey[] = [
   ...LANGUAGES.map(payInLanguage),
   ...plainJourneys,
+  ...connectionJourneys,
   ...shopJourneys,
   {
     name: 'is refused by the bank of one card, and pays with another',
@@ -153,6 +155,7 @@ export const journeys: readonly Journey[] = [
       equal((await expectReceipt(visitor)).id, id)
       await page.goBack()
       await page.locator('#number').waitFor()
+      for (const field of ['#number', '#code']) equal(await page.locator(field).inputValue(), '')
       equal((await stage.transactions()).length, before + 1)
     },
   },
@@ -174,18 +177,6 @@ export const journeys: readonly Journey[] = [
     },
   },
   {
-    name: 'loses the connection, and pays once it is back',
-    go: async (visitor) => {
-      const { page, stage } = visitor
-      await page.goto(linkOf(stage))
-      let lost = 0
-      await page.route('**/payments', (route) => (lost++ < 2 ? route.fulfill(UNAVAILABLE) : route.continue()))
-      await enterCard(page, { number: UNASKED })
-      await expectReceipt(visitor)
-      equal(lost > 2, true)
-    },
-  },
-  {
     name: 'reads all of it on a narrow screen',
     browser: { viewport: { width: 320, height: 640 } },
     go: async (visitor) => {
@@ -203,10 +194,4 @@ export const journeys: readonly Journey[] = [
 
 function errorCode(transaction: Transaction | undefined): number | undefined {
   return transaction?.error ? transaction.error.code : undefined
-}
-
-const UNAVAILABLE = {
-  status: 503,
-  contentType: 'application/json',
-  body: '{"code":"SERVICE_UNAVAILABLE","message":"away"}\n',
 }

@@ -19,6 +19,22 @@ export const plainJourneys: readonly Journey[] = [
     },
   },
   {
+    name: 'goes back after a refusal, without script, and pays with another card',
+    browser: { javaScriptEnabled: false },
+    go: async (visitor) => {
+      const { page, stage } = visitor
+      await page.goto(linkOf(stage))
+      await enterCard(page, { number: '9000 0000 0000 0000' })
+      await expectRefusal(visitor, say('refusedNumber'))
+      await page.goBack()
+      await page.getByText(say('refusedNumber')).waitFor({ state: 'detached' })
+      // Without TLS the browser has kept what was in the form.
+      await page.locator('#number').fill('')
+      await enterCard(page, { number: UNASKED })
+      await expectReceipt(visitor)
+    },
+  },
+  {
     name: 'says how much and is led back to the shop, without script',
     browser: { javaScriptEnabled: false },
     go: async ({ page, stage }) => {

@@ -14,8 +14,8 @@ export interface Visitor {
   leave(): Promise<void>
 }
 
-/** The console tells of every answer that is no success; what pages make of them is looked at by the journeys. */
-const ANSWERED = /^Failed to load resource: the server responded with a status of (4|503)/
+/** The console tells of every answer that is no success, or is withheld; what pages make of them is looked at by the journeys. */
+const ANSWERED = /^Failed to load resource: (net::ERR_FAILED|the server responded with a status of (4|502|503))/
 const PATIENCE_MS = 20_000
 
 /** Opens a browser window in which nothing was visited before. */

@@ -25,7 +25,7 @@ export interface PaymentPage {
 /** What the script says. */
 const SCRIPT_TEXTS = [
   ...(['numberInvalid', 'expiryInvalid', 'expiryPast', 'codeInvalid', 'fieldsInvalid', 'working'] as const),
-  ...(['connectionLost', 'refusedTds', 'refusedOther', 'approveFrame'] as const),
+  ...(['connectionLost', 'refusedTds', 'approveFrame'] as const),
 ] as const satisfies readonly TextName[]
 
 /** The page on which a customer enters a card. It works without its script, by way of the server. @see contract 18 */

@@ -23,11 +23,10 @@ const REFUSALS: readonly (readonly [readonly number[], Refusal])[] = [
 const BY_ERROR = new Map(REFUSALS.flatMap(([errors, refusal]) => errors.map((error) => [error, refusal] as const)))
 
 /** Codes of the checkout that stand for no processing error, or mean something else here. */
-const BY_CODE = new Map<string, Refusal>([
+const BY_CODE = new Map<string, Refusal>(
   // The tokens of this page are new: they have aged, or paid, while the customer was away.
-  ...['TOKEN_INVALID', 'PAYMENT_CHALLENGE_UNAVAILABLE'].map((code) => [code, { text: 'tooLong' }] as const),
-  ...['CONFLICT', 'RATE_LIMITED', 'SERVICE_UNAVAILABLE'].map((code) => [code, { text: 'refusedNetwork' }] as const),
-])
+  ['TOKEN_INVALID', 'PAYMENT_CHALLENGE_UNAVAILABLE'].map((code) => [code, { text: 'tooLong' }] as const),
+)
 const NEUTRAL: Refusal = { text: 'refusedOther' }
 
 /** What a customer is told of a status code. */

@@ -11,6 +11,10 @@ const STEPS_MAX = 20
 const ATTEMPTS = 3
 const RETRY_MS = 1_000
 const REQUEST_MS = 45_000
+/** Statuses below 500 that say nothing of the order either. */
+const BUSY = [409, 429]
+/** Codes of our own: the customer has given up; no answer came, so that nobody knows whether the order is paid. */
+const [CANCELLED, UNANSWERED] = ['CANCELLED', 'UNANSWERED']
 
 /** Ends a payment with a status code of the checkout, or one of our own. */
 class Refusal extends Error {
@@ -19,6 +23,9 @@ class Refusal extends Error {
     this.code = code
   }
 }
+
+/** The order under way. An unanswered one is sent again as it was, and no other before it: so it pays once. */
+let begun
 
 form.noValidate = true
 form.addEventListener('submit', (event) => {
@@ -31,37 +38,44 @@ form.expiry.addEventListener('input', ({ inputType }) => {
   if (inputType === 'insertText') form.expiry.value = slash(form.expiry.value)
 })
 // A page that comes back from the browser's memory has been left busy.
-window.addEventListener('pageshow', ({ persisted }) => persisted && setBusy(false))
+window.addEventListener('pageshow', ({ persisted }) => persisted && (begun ? keep() : setBusy(false)))
 
 async function pay(card) {
   setBusy(true)
   show({})
   try {
-    const [number, code] = await Promise.all([tokenize('pcn', card.number), tokenize('pcsc', card.code)])
-    const hints = await authorize({ ...order, card: { number, expiry: card.expiry, code } })
-    finish({ number: number.token, code: code.token, expiry: card.expiry, hints })
-  } catch (error) {
-    refuse(error.code)
+    begun ??= await makeOrder(card)
+    await authorize(begun)
+    finish(begun)
+  } catch ({ code }) {
+    if (code === UNANSWERED) keep()
+    else refuse(code)
   }
 }
 
-/** The page that follows is the server's: it asks for the order once more, and is told that it is paid. */
-function finish(card) {
-  const [link, page, expiry] = ['link', 'page', 'expiry'].map((name) => form[name].value)
-  postForm({ action: form.action, fields: { link, page, expiry, card: JSON.stringify(card) } })
+async function makeOrder({ number, expiry, code }) {
+  const values = Object.entries({ pcn: number, pcsc: code })
+  const tokens = await Promise.all(values.map(([type, value]) => send('/vault', { type, value })))
+  return { ...order, card: { number: tokens[0], expiry, code: tokens[1] }, hints: [] }
 }
 
 /** Takes every step of an order. The hints that it ends with prove that it is paid. */
 async function authorize(paid) {
-  const hints = []
   for (let steps = 0; steps < STEPS_MAX; steps++) {
-    const { challenges } = await send('/payments', { ...paid, hints })
-    if (!challenges) return hints
+    const { challenges } = await send('/payments', paid)
+    if (!challenges) return
     const challenge = challenges.find(({ type }) => Object.hasOwn(WAYS, type))
-    const ask = () => send(challenge.path, { ...paid, hints })
-    hints.push(...(await WAYS[challenge.type](ask)))
+    paid.hints.push(...(await WAYS[challenge.type](() => send(challenge.path, paid))))
   }
   throw new Refusal('')
+}
+
+/** The page that follows is the server's: it asks for the order once more, and is told that it is paid. */
+function finish({ card: { number, expiry, code }, hints }) {
+  const card = JSON.stringify({ number: number.token, code: code.token, expiry, hints })
+  const [link, page] = ['link', 'page'].map((name) => form[name].value)
+  postForm({ action: form.action, fields: { link, page, expiry: form.expiry.value, card } })
+  forget()
 }
 
 const WAYS = {
@@ -82,7 +96,7 @@ async function showFrame({ action, fields, timeout, hints }, attributes, cancell
   const done = new AbortController()
   const told = new Promise((resolve) => {
     const listen = ({ source, origin, data }) => {
-      if (source === frame.contentWindow && origin === new URL(action).origin) resolve(data.hints ?? [])
+      if (source === frame.contentWindow && origin === new URL(action).origin) resolve(data?.hints ?? [])
     }
     window.addEventListener('message', listen, { signal: done.signal })
   })
@@ -112,7 +126,7 @@ async function inDialog(work, { app = false } = {}) {
   dialog.showModal()
   const done = new AbortController()
   const cancelled = new Promise((_, reject) => {
-    dialog.addEventListener('close', () => reject(new Refusal('CANCELLED')), { signal: done.signal })
+    dialog.addEventListener('close', () => reject(new Refusal(CANCELLED)), { signal: done.signal })
   })
   cancelled.catch(() => {})
   try {
@@ -133,26 +147,27 @@ function postForm({ action, fields, target = '_self' }) {
   sent.remove()
 }
 
-async function tokenize(type, value) {
-  return send('/vault', { type, value })
-}
-
 /** Sends JSON to the checkout. What is sent again changes nothing: the same order pays once. */
 async function send(path, body) {
-  for (let attempt = 1; ; attempt++) {
-    const answer = await fetch(api.replace(/\/$/, '') + path, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'accept-version': '1', 'x-client': 'trestle-payment-page' },
-      body: JSON.stringify(body),
-      signal: AbortSignal.timeout(REQUEST_MS),
-    }).then(
-      async (response) => ({ ok: response.ok, retries: response.status === 503, data: await response.json() }),
-      () => ({ ok: false, retries: true, data: { code: 'CONNECTION_LOST' } }),
-    )
-    if (answer.ok) return answer.data
-    if (!answer.retries || attempt === ATTEMPTS) throw new Refusal(answer.data.code)
-    await pause(RETRY_MS)
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    if (attempt > 1) await pause(RETRY_MS)
+    const answer = await post(path, body).catch(() => undefined)
+    if (answer?.ok) return answer.data
+    if (answer?.refused) throw new Refusal(answer.data.code)
   }
+  throw new Refusal(UNANSWERED)
+}
+
+/** @throws Error when no answer comes, or none of the checkout's: a proxy has other words for its troubles */
+async function post(path, body) {
+  const response = await fetch(api + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'accept-version': '1', 'x-client': 'trestle-payment-page' },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(REQUEST_MS),
+  })
+  const { ok, status } = response
+  return { ok, refused: status < 500 && !BUSY.includes(status), data: await response.json() }
 }
 
 function pause(ms, value) {
@@ -182,11 +197,24 @@ function isPast({ month, year }) {
 /** Tells why nothing was paid, and makes room for another card. */
 function refuse(code) {
   setBusy(false)
+  forget()
+  const { text, field } = code === CANCELLED ? { text: texts.refusedTds } : (refusals[code] ?? refusals[''])
+  show({ [field ?? 'number']: field ? text : '' }, text)
+}
+
+/** Whoever goes back to this page finds no card in it: browsers keep what is in forms. */
+function forget() {
+  begun = undefined
+  for (const name of FIELDS) form[name].readOnly = false
   for (const name of ['number', 'code']) form[name].value = ''
-  if (code === 'CONNECTION_LOST') return show({ number: '' }, texts.connectionLost)
-  if (code === 'CANCELLED') return show({ number: '' }, texts.refusedTds)
-  const { text, field = 'number' } = refusals[code] ?? refusals['']
-  show({ [field]: refusals[code]?.field ? text : '' }, text)
+}
+
+/** Waits for the customer to try again. An order that was begun stays what it is. */
+function keep() {
+  setBusy(false)
+  for (const name of FIELDS) form[name].readOnly = begun !== undefined
+  show({}, texts.connectionLost)
+  button.focus()
 }
 
 /** Shows what is wrong, and moves to the first of the fields; a field without a text only gets the focus. */
