@@ -1,7 +1,7 @@
 import { currencyExponent } from '../money/currencies.ts'
 import { html } from '../pages/html.ts'
 import type { PaymentLink } from './link.ts'
-import type { AmountFlaw } from './link-amount.ts'
+import { type AmountFlaw, TYPED_LENGTH_MAX } from './link-amount.ts'
 import { renderLinkPage, summary } from './link-pages.ts'
 import type { PageLocale } from './locale.ts'
 import { speak } from './texts.ts'
@@ -23,7 +23,7 @@ ${summary(link, locale, say)}
 <input type="hidden" name="link" value="${link.query}">
 <div class="field">
 <label for="amount">${say('amountIn', { currency })}</label>
-<input id="amount" name="amount" inputmode="decimal" autocomplete="off" maxlength="40" required autofocus
+<input id="amount" name="amount" inputmode="decimal" autocomplete="off" maxlength="${TYPED_LENGTH_MAX}" required autofocus
  value="${typed}" aria-describedby="amount-error"${flaw && html` aria-invalid="true"`}>
 <p class="error" id="amount-error" role="alert">${flaw && say(FLAWS[flaw], { example: exampleOf(currency, locale) })}</p>
 </div>

@@ -6,6 +6,8 @@ export type AmountFlaw = 'invalid' | 'too-large'
 /** Minor units. */
 export type ReadAmount = { readonly amount: number } | { readonly flaw: AmountFlaw }
 
+/** Of an amount as people type it. */
+export const TYPED_LENGTH_MAX = 40
 const AMOUNT_MAX = 999_999_999_999n
 const VALUE = /^[0-9]{1,12}(?:\.[0-9]+)?$/
 /** Whole and decimals: no groups, or groups of three by the other separator. */
@@ -14,7 +16,6 @@ const TYPED = [
   /^(\d{1,3}(?:\.\d{3})+)(?:,(\d+))?$/,
   /^(\d{1,3}(?:,\d{3})+)(?:\.(\d+))?$/,
 ] as const
-const TYPED_LENGTH_MAX = 40
 
 /** Reads the `value` of a link: major units. @see contract 18 */
 export function readValue(value: string, currency: string): ReadAmount {
@@ -26,7 +27,7 @@ export function readValue(value: string, currency: string): ReadAmount {
  * thousands is taken for decimals, and refused where the currency has fewer, so that nobody pays a thousand times too much.
  */
 export function readTypedAmount(text: string, currency: string): ReadAmount {
-  const typed = text.slice(0, TYPED_LENGTH_MAX).replaceAll(/[\s'’]/g, '')
+  const typed = text.replaceAll(/[\s'’]/g, '')
   const [, whole, decimals] = TYPED.map((form) => form.exec(typed)).find((found) => found !== null) ?? []
   if (whole === undefined) return { flaw: 'invalid' }
   const digits = whole.replaceAll(/[.,]/g, '')

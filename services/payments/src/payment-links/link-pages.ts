@@ -22,7 +22,7 @@ export function summary(
 ${testNotice(payee.test, say)}
 <h1>${say('payTo', { merchant: payee.name })}</h1>
 ${money && html`<p class="sum">${formatLocalMoney(money, tag)}</p>`}
-${text === undefined ? undefined : html`<p>${text}</p>`}
+${text === undefined ? undefined : html`<p dir="auto">${text}</p>`}
 </div>`
 }
 
@@ -83,7 +83,7 @@ export function problemPage(problem: TextName, locale: PageLocale): string {
   })
 }
 
-/** The service cannot go on just now, or the customer comes too late. `again` leads back to the link. */
+/** Something else went wrong than the link, and money may have been paid. `again` leads back to the link. */
 export function troublePage(advice: TextName, again: string | undefined, locale: PageLocale): string {
   const say = speak(locale.language)
   return renderLinkPage(locale, {

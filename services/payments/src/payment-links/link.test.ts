@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { judgeLink, redirectAfter } from './link.ts'
+import { closedBy, judgeLink, redirectAfter } from './link.ts'
 
 const payee = { key: 'k', name: 'Shop', test: true, currency: 'EUR', canPay: true, hasRate: true }
 const judge = (text: string, changes = {}) => judgeLink(new URLSearchParams(`test=1&${text}`), { ...payee, ...changes })
@@ -25,7 +25,6 @@ describe('a link', () => {
   it.each([
     ['currency=XXX', {}, 'currency'],
     ['currency=eur', {}, 'currency'],
-    ['currency=DKK', { hasRate: false }, 'currency'],
     ['redirect=/paid', {}, 'redirect'],
     ['redirect=javascript:alert(1)', {}, 'redirect'],
     ['redirect=https://user:word@a.example', {}, 'redirect'],
@@ -33,7 +32,6 @@ describe('a link', () => {
     [`reference=${'a'.repeat(256)}`, {}, 'reference'],
     ['reference=a%00b', {}, 'reference'],
     [`text=${'a'.repeat(256)}`, {}, 'text'],
-    ['', { canPay: false }, 'unavailable'],
     ['', { test: false }, 'live-only'],
   ] as const)('%j, %j leads nowhere: %s', (text, changes, problem) => {
     expect(judge(text, changes)).toBe(problem)
@@ -43,6 +41,15 @@ describe('a link', () => {
     expect(judgeLink(new URLSearchParams(text), payee)).toBe('test-only')
     expect(judgeLink(new URLSearchParams(text), { ...payee, test: false })).toMatchObject({ payee: { test: false } })
   })
+})
+
+it.each([
+  [{}, undefined],
+  [{ canPay: false }, 'unavailable'],
+  [{ hasRate: false }, 'currency'],
+])('with %j is closed by %j', (changes, problem) => {
+  const link = judge('', changes)
+  expect(typeof link === 'string' ? link : closedBy(link)).toBe(problem)
 })
 
 it.each([

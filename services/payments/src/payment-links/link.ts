@@ -42,6 +42,8 @@ export function isPayable(link: PaymentLink): link is PayableLink {
   return link.money !== undefined
 }
 
+/** Of the parameters, as a form carries them. */
+export const QUERY_LENGTH_MAX = 8_192
 const TEXT_LENGTH_MAX = 255
 const REDIRECT_LENGTH_MAX = 2_048
 
@@ -49,9 +51,8 @@ const REDIRECT_LENGTH_MAX = 2_048
 export function judgeLink(query: URLSearchParams, payee: LinkPayee): PaymentLink | LinkProblem {
   const { test, value, reference, text, redirect, recurring } = firstOf(query)
   if (payee.test !== (test === '1')) return payee.test ? 'test-only' : 'live-only'
-  if (!payee.canPay) return 'unavailable'
   const currency = currencyOf(query) ?? payee.currency
-  if (!isChargeable(currency) || !payee.hasRate) return 'currency'
+  if (!isChargeable(currency)) return 'currency'
   if (redirect !== undefined && !isRedirect(redirect)) return 'redirect'
   if (!isShortText(reference)) return 'reference'
   if (!isShortText(text)) return 'text'
@@ -61,6 +62,12 @@ export function judgeLink(query: URLSearchParams, payee: LinkPayee): PaymentLink
     money: read && 'amount' in read ? { currency, amount: read.amount } : undefined,
     amountFlaw: read && 'flaw' in read ? read.flaw : undefined,
   }
+}
+
+/** Why no payment can begin under a link now. One that has ended is told all the same. */
+export function closedBy({ payee }: PaymentLink): LinkProblem | undefined {
+  if (!payee.canPay) return 'unavailable'
+  return payee.hasRate ? undefined : 'currency'
 }
 
 /** The currency that a link names, listed or not. */

@@ -13,6 +13,7 @@ it.each([
   [null, 'ja, pl;q=0.5, it;q=0.8', 'it', 'it'],
   [null, 'da;q=0, nl;q=0.1', 'nl', 'nl'],
   [null, 'de;q=wrong, fi', 'fi', 'fi'],
+  [null, 'es-419', 'es', 'es-419'],
   ['constructor', '*', 'en', 'en'],
   [null, undefined, 'en', 'en'],
 ] as const)('speaks to %j with %j in %s', (wanted, accepted, language, tag) => {

@@ -7,7 +7,7 @@ export interface PageLocale {
   readonly tag: string
 }
 
-const LOCALE = /^([a-z]{2,3})(?:[_-]([a-z]{2}))?$/i
+const LOCALE = /^([a-z]{2,3})(?:[_-]([a-z]{2}|\d{3}))?$/i
 /** Both written standards of Norwegian, as far as we write it. */
 const NORWEGIAN = new Set(['no', 'nn'])
 const FALLBACK: PageLocale = { language: 'en', tag: 'en' }
@@ -22,7 +22,7 @@ export function choosePageLocale(wanted: string | null, acceptLanguage: string |
   return FALLBACK
 }
 
-/** `da`, `da_DK` or `da-DK`, if its language is one of the page's. */
+/** `da`, `da_DK`, `da-DK` or `es-419`, if its language is one of the page's. */
 function readLocale(text: string): PageLocale | undefined {
   const [, given = '', region] = LOCALE.exec(text) ?? []
   const code = given.toLowerCase()

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { errorVocabulary } from '../error-view.ts'
 import { pageHeaders } from '../pages/page.ts'
-import type { LinkProblem, PayableLink, PaymentLink } from '../payment-links/link.ts'
+import { closedBy, type LinkProblem, type PayableLink, type PaymentLink } from '../payment-links/link.ts'
 import { problemPage, troublePage } from '../payment-links/link-pages.ts'
 import { choosePageLocale, type PageLocale } from '../payment-links/locale.ts'
 import { type PaymentPage, paymentPage } from '../payment-links/payment-page.ts'
@@ -54,13 +54,22 @@ export function visitOf(request: FastifyRequest, reply: FastifyReply, query = li
   return { request, reply, locale: choosePageLocale(query.get('locale'), request.headers['accept-language']) }
 }
 
-/** The link of a visit. Undefined where there is nothing to pay under it, which a page has then told. */
+/** The link of a visit, for a payment to begin. Undefined where none can, which a page has then told. */
 export async function openVisitedLink(visit: PageVisit, query: URLSearchParams): Promise<PaymentLink | undefined> {
+  const link = await findVisitedLink(visit, query)
+  const problem = link && closedBy(link)
+  return problem ? tellProblem(visit, problem) : link
+}
+
+/** The link of a visit, even where no payment can begin now: one may have been made. Undefined as above. */
+export async function findVisitedLink(visit: PageVisit, query: URLSearchParams): Promise<PaymentLink | undefined> {
   const link = await openLink(visit.request.server.deps, query)
-  if (typeof link !== 'string') return link
-  const { status, text } = PROBLEMS[link]
+  return typeof link === 'string' ? tellProblem(visit, link) : link
+}
+
+function tellProblem(visit: PageVisit, problem: LinkProblem): undefined {
+  const { status, text } = PROBLEMS[problem]
   sendPage(visit, status, problemPage(text, visit.locale))
-  return undefined
 }
 
 /** Sends a page that needs nothing but its own origin. */

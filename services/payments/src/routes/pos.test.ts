@@ -148,7 +148,13 @@ describe('POST /pos', () => {
 
   it('400: tells what is wrong with the link, or the form', async () => {
     expect((await post({ link: 'key=1', amount: '1' })).statusCode).toBe(404)
-    const { statusCode, headers } = await post({ amount: '1' })
-    expect([statusCode, headers['content-type']]).toEqual([400, 'text/html; charset=utf-8'])
+    for (const form of [
+      { amount: '1' },
+      { link: link(), amount: '0'.repeat(41) },
+      { link: `${link()}&x=${'a'.repeat(8_192)}` },
+    ]) {
+      const { statusCode, headers } = await post(form)
+      expect([statusCode, headers['content-type']]).toEqual([400, 'text/html; charset=utf-8'])
+    }
   })
 })

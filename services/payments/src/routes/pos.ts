@@ -3,11 +3,14 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { formatAmount } from '../money/minor-units.ts'
 import { amountPage } from '../payment-links/amount-page.ts'
-import { isPayable } from '../payment-links/link.ts'
-import { readTypedAmount } from '../payment-links/link-amount.ts'
+import { isPayable, QUERY_LENGTH_MAX } from '../payment-links/link.ts'
+import { readTypedAmount, TYPED_LENGTH_MAX } from '../payment-links/link-amount.ts'
 import { linkQueryOf, openVisitedLink, sendPage, sendPaymentPage, visitOf } from '../plugins/link-pages.ts'
 
-const AmountBody = z.object({ link: z.string(), amount: z.string().optional() })
+const AmountBody = z.object({
+  link: z.string().max(QUERY_LENGTH_MAX),
+  amount: z.string().max(TYPED_LENGTH_MAX).optional(),
+})
 
 /** The page that a payment link leads to. @see contract 18 */
 export const posRoutes: FastifyPluginAsyncZod = async (app) => {

@@ -150,6 +150,26 @@ describe('POST /pos/pay', () => {
     }
   })
 
+  it('303: tells of a payment, whatever its merchant may do since; 400: begins no other', async () => {
+    const closing = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
+    const link = linkOf({ key: closing.key })
+    const [paid, late] = [await formOf(link), await formOf(link)]
+    const { headers } = await inject('POST', '/pos/pay', paid)
+    await payments.database.db
+      .updateTable('merchants')
+      .set({ claim: sql`claim || '{"canChargeCard":false}'` })
+      .where('id', '=', closing.id)
+      .execute()
+    const told = await Promise.all(
+      [headers, (await inject('POST', '/pos/pay', paid)).headers].map(({ location }) =>
+        inject('GET', String(location)),
+      ),
+    )
+    expect(textOf(told[1]?.body ?? '')).toBe(textOf(told[0]?.body ?? '-'))
+    const { statusCode, body } = await inject('POST', '/pos/pay', late)
+    expect([statusCode, textOf(body).includes('This payment cannot be made at the moment.')]).toEqual([400, true])
+  })
+
   it('400: takes no tokens that are none', async () => {
     const { link, page } = await formOf()
     for (const card of ['{', '{}', '{"number":"a","code":"b","expiry":{"month":1,"year":2066},"hints":[]}']) {
@@ -177,7 +197,7 @@ describe('POST /pos/pay', () => {
       'text/html; charset=utf-8',
       true,
     ])
-    expect(textOf(refused?.body ?? '')).toContain('Please wait a moment and try again.')
+    expect(textOf(refused?.body ?? '')).toContain('Please wait a moment and reload this page.')
   })
 })
 
@@ -315,10 +335,12 @@ describe('a payment without script', () => {
 })
 
 describe('GET /pos/receipt', () => {
-  it('404: shows no receipt that was not made here', async () => {
+  it('404: shows no receipt that was not made here, and does not say that nothing was paid', async () => {
     for (const receipt of ['', 'Zm9v', '%00']) {
-      const { statusCode, headers } = await inject('GET', `/pos/receipt?receipt=${receipt}`)
+      const { statusCode, headers, body } = await inject('GET', `/pos/receipt?receipt=${receipt}`)
       expect([statusCode, headers['content-type']]).toEqual([404, 'text/html; charset=utf-8'])
+      expect(textOf(body)).toContain('If you have paid, your payment stands')
+      expect(textOf(body)).not.toContain('Nothing was charged')
     }
   })
 })

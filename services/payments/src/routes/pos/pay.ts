@@ -2,14 +2,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { readCardInput, readTokenisedCard } from '../../payment-links/card-form.ts'
-import { isPayable, type PayableLink } from '../../payment-links/link.ts'
+import { isPayable, type PayableLink, QUERY_LENGTH_MAX } from '../../payment-links/link.ts'
 import { returnPage, troublePage } from '../../payment-links/link-pages.ts'
 import { sealReceipt } from '../../payment-links/receipt.ts'
 import { refusalOf } from '../../payment-links/refusal.ts'
 import { openUnderWay, sealUnderWay, type UnderWay } from '../../payment-links/under-way.ts'
 import {
+  findVisitedLink,
   linkQueryOf,
-  openVisitedLink,
   type PageVisit,
   sendPage,
   sendPaymentPage,
@@ -19,7 +19,6 @@ import { refuseBeyond } from '../../plugins/refuse-beyond.ts'
 import { payByLink } from '../../use-cases/pay-by-link.ts'
 import { tokenizeCard } from '../../use-cases/tokenize-card.ts'
 
-const QUERY_LENGTH_MAX = 8_192
 const COOKIE_SECONDS = 1_800
 const PAGE_ID = /^[\w-]{22}$/
 
@@ -80,7 +79,7 @@ export const posPayRoutes: FastifyPluginAsyncZod = async (app) => {
 }
 
 async function openPayable(visit: PageVisit, query: URLSearchParams): Promise<PayableLink | undefined> {
-  const link = await openVisitedLink(visit, query)
+  const link = await findVisitedLink(visit, query)
   if (!link || isPayable(link)) return link
   tellTooLate(visit, query)
   return undefined

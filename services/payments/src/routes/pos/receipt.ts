@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { problemPage, receiptPage } from '../../payment-links/link-pages.ts'
+import { receiptPage, troublePage } from '../../payment-links/link-pages.ts'
 import { openReceipt } from '../../payment-links/receipt.ts'
 import { linkQueryOf, sendPage, visitOf } from '../../plugins/link-pages.ts'
 
@@ -8,7 +8,7 @@ export const receiptRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/pos/receipt', { schema: { hide: true } }, (request, reply) => {
     const visit = visitOf(request, reply)
     const receipt = openReceipt(app.deps.seals.frames, linkQueryOf(request).get('receipt') ?? '')
-    if (!receipt) return sendPage(visit, 404, problemPage('keyUnknown', visit.locale))
+    if (!receipt) return sendPage(visit, 404, troublePage('receiptUnknown', undefined, visit.locale))
     return sendPage(visit, 200, receiptPage(receipt, visit.locale))
   })
 }
