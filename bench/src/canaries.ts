@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createMailStore, type MailStore } from '@trestle/stack/mail/mail-store.ts'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
+import { payByLink } from './canaries/link.ts'
 import { payOrder } from './canaries/orders.ts'
 import { startRecorder } from './canaries/recorder.ts'
 import { dumpDatabase, findLeaks, type Surface } from './canaries/surfaces.ts'
@@ -14,8 +15,8 @@ import { type Deployment, deploy } from './deployment.ts'
 import { freePort } from './processes/free-port.ts'
 
 // Gives payments card numbers, keys and other secrets that are unlike anything else, uses and misuses them in every way that
-// a client has, lets customers pay 2,000 orders, and then looks for them in logs, traces, metrics, answers, events, deliveries and a dump of the database:
-// `node bench/src/canaries.ts`. Exit status 1 when one is found.
+// a client has, lets customers pay by links and 2,000 orders, and then looks for them in logs, traces, metrics, answers, events,
+// deliveries and a dump of the database: `node bench/src/canaries.ts`. Exit status 1 when one is found.
 
 /** A card number with a right check digit, and one of the simulator's. */
 const PAN = '4000056655665556'
@@ -78,6 +79,7 @@ try {
   const server = await deployment.start({ cores: undefined, coreCount: availableParallelism() })
   const visitor = createVisitor({ url: server.url, key: seeded.key })
   await use(visitor, seeded, { mails, hooksUrl: hooks.url })
+  for (const number of [PAN, TEST_PAN]) await payByLink(visitor, seeded.merchantKey, { number, code: CODE })
   await misuse(visitor, seeded)
   say(`${await order(visitor, seeded)} orders were paid`)
   const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()

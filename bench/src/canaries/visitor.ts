@@ -8,10 +8,17 @@ export interface Visitor {
   ask(method: Method, path: string, body?: object, headers?: Readonly<Record<string, string>>): Promise<unknown>
   /** Sends a text that claims to be JSON. */
   send(method: Method, path: string, text: string): Promise<unknown>
+  /** Sends what a browser does, and reads where it is led. */
+  answer(method: Method, path: string, sent: Sent): Promise<Response>
   /** Asks for what is answered once, which is not kept. @throws Error when it is not given */
   take(method: Method, path: string, body?: object): Promise<Taken>
   /** Headers and bodies of all answers but those of `take`. */
   answers(): string
+}
+
+interface Sent {
+  readonly headers: Readonly<Record<string, string>>
+  readonly text?: string
 }
 
 const Taken = z.object({
@@ -34,12 +41,15 @@ export function createVisitor({ url, key }: { readonly url: string; readonly key
   const keep = async (path: string, init: RequestInit) => {
     const { response, text } = await call(path, init)
     kept.push(`${response.status} ${JSON.stringify([...response.headers])}\n${text}\n`)
-    return text
+    return { response, text }
   }
+  const read = async (path: string, init: RequestInit) => (await keep(path, init)).text
   return {
     ask: (method, path, body, headers) =>
-      keep(path, { method, headers: { ...own, ...headers }, ...(body ? { body: JSON.stringify(body) } : {}) }),
-    send: (method, path, text) => keep(path, { method, headers: own, body: text }),
+      read(path, { method, headers: { ...own, ...headers }, ...(body ? { body: JSON.stringify(body) } : {}) }),
+    send: (method, path, text) => read(path, { method, headers: own, body: text }),
+    answer: async (method, path, { text, headers }) =>
+      (await keep(path, { method, headers, ...(text === undefined ? {} : { body: text }) })).response,
     take: async (method, path, body) => {
       const { response, text } = await call(path, { method, headers: own, body: JSON.stringify(body ?? {}) })
       if (!response.ok) throw new Error(`${method} ${path} answers ${response.status}: ${text}`)
