@@ -19,12 +19,21 @@ const Paid = z.object({
   }),
 })
 
-async function call(method: string, path: string, key?: string, body?: object): Promise<unknown> {
+interface Call {
+  /** The secret key of the shop. */
+  readonly key?: string
+  readonly body?: object
+  /** Whatever has this key is done once, however often it is asked for. */
+  readonly idempotencyKey?: string
+}
+
+async function call(method: string, path: string, { key, body, idempotencyKey }: Call): Promise<unknown> {
   const response = await fetch(payments + path, {
     method,
     headers: {
       ...(body && { 'content-type': 'application/json' }),
       ...(key && { authorization: `Basic ${Buffer.from(`:${key}`).toString('base64')}` }),
+      ...(idempotencyKey && { 'idempotency-key': idempotencyKey }),
     },
     body: body ? JSON.stringify(body) : null,
   })
@@ -33,35 +42,53 @@ async function call(method: string, path: string, key?: string, body?: object): 
 }
 
 // A shop has its key from the day it was set up; this one is set up anew at each start.
-const { app } = App.parse(await call('POST', '/apps', undefined, { name: 'Nordhavn Coffee' }))
+const { app } = App.parse(await call('POST', '/apps', { body: { name: 'Nordhavn Coffee' } }))
 const { merchant } = Merchant.parse(
-  await call('POST', '/merchants', app.key, {
-    ...{ name: 'Nordhavn Coffee', currency: 'EUR', test: true, email: 'owner@example.com' },
-    ...{ website: 'https://coffee.example.com', descriptor: 'NORDHAVN COFFEE', company: { country: 'DK' } },
+  await call('POST', '/merchants', {
+    key: app.key,
+    body: {
+      ...{ name: 'Nordhavn Coffee', currency: 'EUR', test: true, email: 'owner@example.com' },
+      ...{ website: 'https://coffee.example.com', descriptor: 'NORDHAVN COFFEE', company: { country: 'DK' } },
+    },
   }),
 )
 
-/** Orders that were begun, by their ids, and whether they are settled. */
-const orders = new Map<string, 'open' | 'settled'>()
+/** Orders that were begun, by their ids, and the transactions that they are paid with. */
+const orders = new Map<string, string | undefined>()
 
 function openOrder(): object {
   const id = randomUUID()
-  orders.set(id, 'open')
+  orders.set(id, undefined)
   const order = { integration: { key: merchant.key }, test: {}, amount: AMOUNT, custom: { order: id } }
   return { paymentsUrl: payments, order }
 }
 
-/** Believes no browser: payments says what was paid, and for which order. Coffee is shipped at once, so it is captured. */
+/**
+ * Believes no browser: payments says what was paid, and for which order. Coffee is shipped at once, so it is captured; what is
+ * paid for the same order once more is given back.
+ */
 async function settle(transactionId: string): Promise<string> {
-  const { transaction } = Paid.parse(await call('GET', `/transactions/${transactionId}`, app.key))
+  const { transaction } = Paid.parse(await call('GET', `/transactions/${transactionId}`, { key: app.key }))
   const { amount, currency, successful, custom } = transaction
   const isRight = successful && amount === AMOUNT.value && currency === AMOUNT.currency
   if (!isRight || !orders.has(custom.order)) return 'This payment is for no order of ours.'
-  if (orders.get(custom.order) === 'open') {
-    orders.set(custom.order, 'settled')
-    await call('POST', `/transactions/${transactionId}/captures`, app.key, { amount })
-  }
+  const paidWith = orders.get(custom.order) ?? transactionId
+  orders.set(custom.order, paidWith)
+  const movement = paidWith === transactionId ? 'captures' : 'voids'
+  await call('POST', `/transactions/${transactionId}/${movement}`, {
+    ...{ key: app.key, body: { amount }, idempotencyKey: custom.order },
+  })
   return `Thank you. Order ${custom.order.slice(0, 8)} is paid and on its way.`
+}
+
+/** The page shows what payments serves, in frames, and posts to it; nothing else leaves it. */
+const HEADERS = {
+  'content-security-policy': [
+    "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data:",
+    `connect-src 'self' ${new URL(payments).origin}; frame-src ${new URL(payments).origin}`,
+    `form-action ${new URL(payments).origin}; base-uri 'none'; frame-ancestors 'none'`,
+  ].join('; '),
+  'x-content-type-options': 'nosniff',
 }
 
 const page = readFileSync(join(import.meta.dirname, 'index.html'))
@@ -87,7 +114,7 @@ async function answer({ method, url = '/' }: IncomingMessage): Promise<readonly 
 createServer(async (incoming, response) => {
   try {
     const [type, body] = await answer(incoming)
-    response.setHeader('content-type', type).end(body)
+    response.writeHead(200, { ...HEADERS, 'content-type': type }).end(body)
   } catch (error) {
     console.error(error)
     response.writeHead(502, { 'content-type': 'text/plain' }).end('The payment could not be settled.')

@@ -7,9 +7,12 @@ export const shopJourneys: readonly Journey[] = [
   {
     name: 'buys in the shop of examples/',
     isShopping: true,
-    go: async ({ page, stage }) => {
+    go: async ({ page, stage, expectAccessible }) => {
       await page.goto(stage.exampleUrl)
+      await expectAccessible()
       await page.getByRole('button', { name: 'Pay' }).click()
+      await page.frameLocator(dialogFrame).getByRole('button', { name: 'Decline' }).waitFor()
+      await expectAccessible()
       await page.frameLocator(dialogFrame).getByRole('button', { name: 'Decline' }).click()
       await page.getByText('Not paid: 3-D Secure failed').waitFor()
       await page.getByRole('button', { name: 'Pay' }).click()
