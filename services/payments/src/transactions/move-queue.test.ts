@@ -54,19 +54,38 @@ describe('createMoveQueue', () => {
     ])
   })
 
-  it('gathers what arrives while two batches are under way', async () => {
+  it('gathers what arrives while two batches are under way, the second as large as the first', async () => {
     const { begun, move } = controlledQueue()
     const answers: Promise<MoveResult>[] = []
-    for (const number of [1, 2, 3, 4]) {
-      answers.push(move(moveOf(id(number))))
+    const arrive = async (...numbers: readonly number[]) => {
+      answers.push(...numbers.map((number) => move(moveOf(id(number)))))
       await turn()
     }
-    expect(begun.map(({ ids }) => ids)).toEqual([[id(1)], [id(2)]])
+    await arrive(1, 2)
+    await arrive(3)
+    expect(begun.map(({ ids }) => ids)).toEqual([[id(1), id(2)]])
+    await arrive(4)
+    expect(begun[1]?.ids).toEqual([id(3), id(4)])
+    await arrive(5, 6, 7)
+    expect(begun).toHaveLength(2)
     begun[1]?.done()
     await turn()
-    expect(begun[2]?.ids).toEqual([id(3), id(4)])
+    expect(begun[2]?.ids).toEqual([id(5), id(6), id(7)])
     for (const { done } of begun) done()
-    expect(await Promise.all(answers)).toHaveLength(4)
+    expect(await Promise.all(answers)).toHaveLength(7)
+  })
+
+  it('sends a small rest when nothing else is under way', async () => {
+    const { begun, move } = controlledQueue()
+    const first = [1, 2, 3].map((number) => move(moveOf(id(number))))
+    await turn()
+    const rest = move(moveOf(id(4)))
+    await turn()
+    expect(begun).toHaveLength(1)
+    begun[0]?.done()
+    await turn()
+    begun[1]?.done()
+    expect(await Promise.all([...first, rest])).toHaveLength(4)
   })
 
   it('has a transaction once at a time, in the order of arrival, and lets others pass', async () => {
@@ -93,7 +112,7 @@ describe('createMoveQueue', () => {
     for (let number = 0; number < 300; number++) void move(moveOf(id(number)))
     await turn()
     expect(begun.map(({ ids }) => ids.length)).toEqual([128, 128])
-    begun[0]?.done()
+    for (const { done } of begun) done()
     await turn()
     expect(begun[2]?.ids).toHaveLength(44)
   })

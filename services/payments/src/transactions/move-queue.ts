@@ -16,7 +16,7 @@ export interface MoveQueue {
   move(move: Move): Promise<MoveResult>
 }
 
-/** While so many batches are in the database, operations wait for the next. */
+/** While so many batches are in the database, operations wait for the next. A second one goes when it is as large as the first. */
 const BATCHES_MAX = 2
 const BATCH_SIZE_MAX = 128
 const WAITING_MAX = 4_096
@@ -30,8 +30,7 @@ interface Waiting {
 }
 
 /**
- * Group commit: operations that arrive while two batches are under way go together in the next, each transaction at most
- * once. One that arrives alone goes at once. Correctness never depends on it: several processes may share a merchant.
+ * Group commit: operations that arrive while batches are under way go together in the next, each transaction at most once. One that arrives alone goes at once. Correctness never depends on it: several processes may share a merchant.
  * @see design 8; contract 23
  */
 export function createMoveQueue({ carryOut, isWorthRepeating, scope }: MoveQueueOptions): MoveQueue {
@@ -42,8 +41,10 @@ export function createMoveQueue({ carryOut, isWorthRepeating, scope }: MoveQueue
   let batches = 0
   let isScheduled = false
 
+  /** A second batch that is smaller than the first makes two small ones of what would be a large one: most of a batch is per call. */
+  const mayStart = (): boolean => batches === 0 || (batches < BATCHES_MAX && waiting.length >= busy.size)
   const start = (): void => {
-    while (batches < BATCHES_MAX) {
+    while (mayStart()) {
       const batch = takeBatch(waiting, busy, scope)
       if (batch.length === 0) return
       for (const { name } of batch) if (name !== undefined) repeats.delete(name)
@@ -73,7 +74,7 @@ export function createMoveQueue({ carryOut, isWorthRepeating, scope }: MoveQueue
   }
   /** Requests that arrive in one turn of the event loop go together. */
   const schedule = (): void => {
-    if (isScheduled || batches === BATCHES_MAX) return
+    if (isScheduled || !mayStart()) return
     isScheduled = true
     setImmediate(() => {
       isScheduled = false
