@@ -3,6 +3,7 @@ import { Kysely, type LogEvent, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { createLanes, type Lanes } from './lanes.ts'
 import { type PipelinedClients, startPipelinedClients } from './pipelined-clients.ts'
+import { type SettingsOptions, underSettings } from './session-settings.ts'
 import { recordQuerySpan } from './spans.ts'
 import { TablePrefixPlugin } from './table-prefix.ts'
 import { toRfc3339 } from './timestamps.ts'
@@ -25,7 +26,10 @@ export interface DatabaseConfig {
   readonly readConnections?: number
   /** Ends the wait for a lock (55P03); below the statement timeout, so that it speaks first. */
   readonly lockTimeoutMs: number
-  /** Whether prepared queries keep their name; false for poolers that cannot carry named statements. */
+  /**
+   * False where a pooler in transaction mode stands between, so that nothing may be left in a session: prepared queries lose
+   * their name, role and limits go with each transaction.
+   */
   readonly prepared: boolean
   /** What a timestamptz becomes: a Date (the default), or RFC 3339 text that keeps its microseconds. */
   readonly timestamps?: 'date' | 'rfc3339'
@@ -55,7 +59,7 @@ const SILENCE_MS = 2_000
  * some of them anew each time, which took a quarter of its time in a read. Nor must that plan be one for tables that were
  * small when it was made.
  */
-const KEEP_PLANS = ['-c plan_cache_mode=force_generic_plan', '-c enable_seqscan=off']
+const KEEP_PLANS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off' } as const
 
 /** Opens the pool and the read lane. Connections are made in the background: use `waitForDatabase` first at start. */
 export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
@@ -107,20 +111,23 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
   }
 }
 
-function connectionOptions(config: DatabaseConfig, settings: readonly string[] = []): pg.ClientConfig {
-  const options = [
-    `-c statement_timeout=${config.statementTimeoutMs}`,
-    `-c lock_timeout=${config.lockTimeoutMs}`,
-    '-c TimeZone=UTC',
-    ...settings,
-    ...(config.role === undefined ? [] : [`-c role=${config.role}`]),
-  ]
+function connectionOptions(
+  config: DatabaseConfig,
+  more: Readonly<Record<string, string>> = {},
+): pg.ClientConfig & SettingsOptions {
+  const settings = {
+    statement_timeout: config.statementTimeoutMs,
+    lock_timeout: config.lockTimeoutMs,
+    TimeZone: 'UTC',
+    ...more,
+    ...(config.role === undefined ? {} : { role: config.role }),
+  }
   return {
     connectionString: config.url,
     application_name: config.applicationName,
-    options: options.join(' '),
     keepAlive: true,
     types: { getTypeParser: typeParsers(config.timestamps === 'rfc3339') },
+    ...underSettings(settings, config.prepared),
   }
 }
 

@@ -9,7 +9,7 @@ import { isDatabaseUnavailable } from './unavailable.ts'
 const temporary = await createEmptyDatabase()
 const errors: Error[] = []
 const database = openDatabase<object>({
-  url: temporary.url,
+  url: temporary.directUrl,
   names: createNames('public'),
   applicationName: 'loss-test',
   poolSize: 1,
@@ -25,7 +25,7 @@ afterAll(async () => {
 
 /** Ends connections as a server does that stops at once. */
 async function terminate(pid: number): Promise<void> {
-  const client = new pg.Client(temporary.url)
+  const client = new pg.Client(temporary.directUrl)
   await client.connect()
   await client.query('SELECT pg_terminate_backend($1)', [pid])
   await client.end()

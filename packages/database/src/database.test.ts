@@ -1,5 +1,5 @@
 import type { MigrationSource, MigrationSources } from '@trestle/migrations/migration.ts'
-import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { createEmptyDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { type Generated, type Kysely, sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -7,6 +7,8 @@ import { type Database, openDatabase } from './connect.ts'
 import { isMigrated, type MigrateOptions, migrateAtStart, migrateDown, migrateUp, migrationStatus } from './migrate.ts'
 import { createNames } from './names.ts'
 import { prepare } from './prepare.ts'
+import { grantToRole } from './roles.ts'
+import { underSettings } from './session-settings.ts'
 import { isDatabaseUnavailable, isRefusedStatement } from './unavailable.ts'
 import { violatedConstraint } from './violations.ts'
 
@@ -97,7 +99,7 @@ beforeAll(async () => {
     statementTimeoutMs: 5_000,
     writeTimeoutMs: 9_000,
     lockTimeoutMs: 2_000,
-    prepared: true,
+    prepared,
     onConnectionError: () => {},
   })
 })
@@ -181,7 +183,7 @@ describe('lanes', () => {
   it('ends its connections, also where the write lane alone has used the pool', async () => {
     const used = openDatabase<Tables>({
       ...{ url: empty.url, names, applicationName: 'test', poolSize: 1, role: undefined },
-      ...{ statementTimeoutMs: 5_000, lockTimeoutMs: 2_000, prepared: true, onConnectionError: () => {} },
+      ...{ statementTimeoutMs: 5_000, lockTimeoutMs: 2_000, prepared, onConnectionError: () => {} },
     })
     await used.lanes.write.one(statementTimeout, {})
     expect(used.connections()).toMatchObject({ idle: 1 })
@@ -299,6 +301,10 @@ describe('the restricted role', () => {
     await migrateUp({ ...options, grants })
     await migrateUp({ ...options, grants })
     const client = new pg.Client({ connectionString: url.href, options: '-c role=example_service' })
+    const grants = { names, role: 'example_service', serviceUrl: url.href, appendOnly: [] }
+    await migrateUp({ ...options, afterwards: [(db) => grantToRole(db, grants), (db) => grantToRole(db, grants)] })
+    const { Client = pg.Client, ...settings } = underSettings({ role: 'example_service' }, prepared)
+    const client = new Client({ connectionString: url.href, ...settings })
     await client.connect()
     const { rows } = await client.query('SELECT current_user AS name')
     expect(rows).toEqual([{ name: 'example_service' }])

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
-import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { types } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type PipelinedClients, startPipelinedClients } from './pipelined-clients.ts'
@@ -47,7 +47,7 @@ afterAll(async () => {
 })
 
 const double = async (n: number) =>
-  (await clients.query({ name: 'd', text: 'SELECT 2 * $1::int AS d', values: [n] }))[0]?.d
+  (await clients.query({ name: prepared ? 'd' : '', text: 'SELECT 2 * $1::int AS d', values: [n] }))[0]?.d
 
 it('gives each of many statements in flight its own answer, failures between them included', async () => {
   const answers = await Promise.all(

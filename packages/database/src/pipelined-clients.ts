@@ -1,6 +1,7 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
 import { type ParserOf, type Rows, runStatement, type Statement } from './named-query.ts'
+import type { SettingsOptions } from './session-settings.ts'
 import { NoConnectionError } from './unavailable.ts'
 
 /** A few connections on which statements follow each other without waiting for answers. */
@@ -18,6 +19,8 @@ export interface PipelineOptions {
   readonly onConnectionError: (error: Error) => void
 }
 
+type ClientOptions = pg.ClientConfig & Pick<SettingsOptions, 'Client'>
+
 const RECONNECT_MS = 250
 const WATCH_MS = 500
 const BATCH = 4
@@ -26,7 +29,7 @@ const BATCH = 4
  * Opens pipelined connections and keeps them open: a lost one is replaced as soon as the server takes it.
  * `query` takes them in turn and rejects at once with NoConnectionError while none is open.
  */
-export function startPipelinedClients(client: pg.ClientConfig, options: PipelineOptions): PipelinedClients {
+export function startPipelinedClients(client: ClientOptions, options: PipelineOptions): PipelinedClients {
   const slots = Array.from({ length: options.count }, () => new Slot(client, options))
   let turn = 0
   const query = (statement: Statement): Promise<Rows> => {
@@ -53,7 +56,7 @@ class Slot {
   readonly opened: Promise<void>
   /** True during the first attempt. */
   isOpening = true
-  readonly #config: pg.ClientConfig
+  readonly #config: ClientOptions
   readonly #options: PipelineOptions
   readonly #watch: NodeJS.Timeout
   #client: pg.Client | undefined
@@ -67,7 +70,7 @@ class Slot {
   /** When the last answer came, or the first of the statements that are owed was sent. */
   #heardAt = 0
 
-  constructor(config: pg.ClientConfig, options: PipelineOptions) {
+  constructor(config: ClientOptions, options: PipelineOptions) {
     this.#config = config
     this.#options = options
     this.#watch = setInterval(() => this.#dropSilent(), WATCH_MS).unref()
@@ -118,8 +121,9 @@ class Slot {
 
   async #open(): Promise<void> {
     const socket = new Socket()
-    const client = new pg.Client({
-      ...this.#config,
+    const { Client = pg.Client, ...config } = this.#config
+    const client = new Client({
+      ...config,
       connectionTimeoutMillis: 5_000,
       pipeline: true,
       stream: () => socket,

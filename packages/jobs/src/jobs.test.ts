@@ -3,7 +3,7 @@ import { openDatabase } from '@trestle/database/connect.ts'
 import { migrateUp } from '@trestle/database/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { grantToRole } from '@trestle/database/roles.ts'
-import { createTemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { listDeadJobs } from './dead-jobs.ts'
@@ -45,7 +45,7 @@ const database = openDatabase<object>({
   role: 'jobs_service',
   statementTimeoutMs: 5_000,
   lockTimeoutMs: 2_000,
-  prepared: true,
+  prepared,
   onConnectionError: () => {},
 })
 const greeted: { payload: Greeting; attempt: number }[] = []
@@ -57,6 +57,7 @@ beforeAll(async () => {
     url: temporary.url,
     schema: names.jobSchema,
     role: 'jobs_service',
+    prepared,
     applicationName: 'test',
     sealKeys: [Buffer.alloc(32, 7)],
     meter: createNoopMeter(),

@@ -1,4 +1,5 @@
 import type { Counter, Meter } from '@opentelemetry/api'
+import { underSettings } from '@trestle/database/session-settings.ts'
 import type { Kysely } from 'kysely'
 import type { JobResult, JobWithMetadata, PgBoss } from 'pg-boss'
 import type { OutboxEntry } from './outbox.ts'
@@ -10,6 +11,8 @@ export interface JobsConfig {
   /** The queue's own schema, for example `auth_jobs`. */
   readonly schema: string
   readonly role?: string | undefined
+  /** As of the database: false where a pooler in transaction mode stands between. Jobs are then found by polling alone. */
+  readonly prepared: boolean
   readonly applicationName: string
   /** 32 bytes each, for payloads of sealed tasks: the first seals, all of them open. */
   readonly sealKeys: SealKeys
@@ -167,8 +170,8 @@ async function openQueue(config: JobsConfig): Promise<Queue> {
     monitorVacuum: false,
     superviseIntervalSeconds: SUPERVISE_SECONDS,
     monitorIntervalSeconds: SUPERVISE_SECONDS,
-    useListenNotify: true,
-    ...(config.role === undefined ? {} : { options: `-c role=${config.role}` }),
+    useListenNotify: config.prepared,
+    ...underSettings(config.role === undefined ? {} : { role: config.role }, config.prepared),
   })
   boss.on('error', config.onError)
   await boss.start()

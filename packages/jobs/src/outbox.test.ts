@@ -2,7 +2,7 @@ import { createNoopMeter } from '@opentelemetry/api'
 import { openDatabase } from '@trestle/database/connect.ts'
 import { migrateUp } from '@trestle/database/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
-import { createTemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { installJobs } from './install.ts'
@@ -43,7 +43,7 @@ const database = openDatabase<object>({
   poolSize: 4,
   statementTimeoutMs: 5_000,
   lockTimeoutMs: 2_000,
-  prepared: true,
+  prepared,
   onConnectionError: () => {},
 })
 const greeted: string[] = []
@@ -80,6 +80,7 @@ beforeAll(async () => {
   jobs = createJobs({
     url: temporary.url,
     schema: names.jobSchema,
+    prepared,
     applicationName: 'test',
     sealKeys: [Buffer.alloc(32, 7)],
     meter: createNoopMeter(),

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { openDatabase } from '@trestle/database/connect.ts'
 import { createNames } from '@trestle/database/names.ts'
-import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fitTimer, type Limiter, memoryStore, type OpenLimiterStore, openLimiterStore } from './limiter-store.ts'
@@ -20,7 +20,7 @@ const openWith = (url: string) =>
     poolSize: 2,
     statementTimeoutMs: 5_000,
     lockTimeoutMs: 1_000,
-    prepared: true,
+    prepared,
     onConnectionError: () => {},
   })
 const database = openWith(temporary.url)

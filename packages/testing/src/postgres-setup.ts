@@ -5,5 +5,6 @@ import { startTestPostgres } from './postgres-server.ts'
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const server = await startTestPostgres(process.env)
   project.provide('postgresUrl', server.url)
+  project.provide('poolerUrl', process.env.TEST_POOLER_URL)
   return server.stop
 }

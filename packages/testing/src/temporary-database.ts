@@ -6,12 +6,19 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** A server on which the tests may create databases, with the rights of a superuser. */
     readonly postgresUrl: string
+    /** A pooler in transaction mode before that server, for what is tested to go through; undefined: there is none. */
+    readonly poolerUrl: string | undefined
   }
 }
 
+/** Whether what lies between the tests and the server carries named statements: the setting `…_DB_PREPARED`. */
+export const prepared = inject('poolerUrl') === undefined
+
 export interface TemporaryDatabase {
-  /** `postgres://…/<name>`: a database of the caller's own. */
+  /** `postgres://…/<name>`: a database of the caller's own; through the pooler, where there is one. */
   readonly url: string
+  /** The same without a pooler, for tests about the connection to the server itself. */
+  readonly directUrl: string
   readonly drop: () => Promise<void>
 }
 
@@ -41,10 +48,7 @@ export async function createTemporaryDatabase(options: TemporaryDatabaseOptions)
     }
     await client.query(`CREATE DATABASE ${name} TEMPLATE ${templateName} STRATEGY FILE_COPY`)
   })
-  return {
-    url: databaseUrl(serverUrl, name),
-    drop: () => withClient(serverUrl, (client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`)).then(() => {}),
-  }
+  return temporaryDatabase(name)
 }
 
 /** An empty database, for tests of the migrations themselves. */
@@ -52,8 +56,14 @@ export async function createEmptyDatabase(): Promise<TemporaryDatabase> {
   const serverUrl = inject('postgresUrl')
   const name = `test_${randomUUID().replaceAll('-', '')}`
   await withClient(serverUrl, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE template0`))
+  return temporaryDatabase(name)
+}
+
+function temporaryDatabase(name: string): TemporaryDatabase {
+  const serverUrl = inject('postgresUrl')
   return {
-    url: databaseUrl(serverUrl, name),
+    url: databaseUrl(inject('poolerUrl') ?? serverUrl, name),
+    directUrl: databaseUrl(serverUrl, name),
     drop: () => withClient(serverUrl, (client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`)).then(() => {}),
   }
 }

@@ -190,6 +190,7 @@ function connectJobs(
     url: database.url,
     schema: names.jobSchema,
     role: database.role,
+    prepared: database.prepared,
     applicationName: 'trestle-auth-jobs',
     ...options,
   })

@@ -3,7 +3,7 @@ import type { Server } from '@trestle/common/server/create-server.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
 import { createFakeClock, type FakeClock } from '@trestle/testing/fake-clock.ts'
-import { createTemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { buildApp } from '../src/app.ts'
 import { loadAuthConfig } from '../src/config.ts'
 import { type AuthDeps, createDeps } from '../src/deps.ts'
@@ -71,5 +71,5 @@ export async function openTestApp({
 }
 
 function load(env: Readonly<Record<string, string>>, url: string) {
-  return loadAuthConfig({ ...env, AUTH_DATABASE_URL: url }).config
+  return loadAuthConfig({ AUTH_DB_PREPARED: String(prepared), ...env, AUTH_DATABASE_URL: url }).config
 }

@@ -2,7 +2,7 @@ import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import { migrateUp } from '@trestle/database/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
-import { createTemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import type { AuthDatabase } from '../src/database.ts'
 
 /** A migrated database of a test file's own, opened as the service opens it: under its restricted role. */
@@ -35,7 +35,7 @@ export async function openTestDatabase(namespace = ''): Promise<TestDatabase> {
     role: ROLE,
     statementTimeoutMs: 9_000,
     lockTimeoutMs: 5_000,
-    prepared: true,
+    prepared,
     timestamps: 'rfc3339',
     onConnectionError: () => {},
   })

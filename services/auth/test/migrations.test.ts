@@ -2,7 +2,7 @@ import { openDatabase } from '@trestle/database/connect.ts'
 import { migrateDown, migrateUp } from '@trestle/database/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
-import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { AuthDatabase } from '../src/database.ts'
@@ -15,7 +15,7 @@ const database = openDatabase<AuthDatabase>({
   poolSize: 1,
   statementTimeoutMs: 5_000,
   lockTimeoutMs: 5_000,
-  prepared: true,
+  prepared,
   onConnectionError: () => {},
 })
 afterAll(async () => {

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { prepared } from '@trestle/testing/temporary-database.ts'
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 
@@ -23,6 +24,7 @@ export function runAuth(args: readonly string[], databaseUrl: string): AuthProce
     env: {
       PATH: process.env.PATH,
       AUTH_DATABASE_URL: databaseUrl,
+      AUTH_DB_PREPARED: String(prepared),
       AUTH_DB_DRIVER: 'postgres',
       AUTH_DB_ROLE: 'auth_service',
       AUTH_SITE_URL: 'http://localhost:3000',

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { prepared } from '@trestle/testing/temporary-database.ts'
 
 const MAIN = fileURLToPath(new URL('../../auth/src/main.ts', import.meta.url))
 
@@ -21,6 +22,7 @@ export async function runAuthService(
     env: {
       PATH: process.env.PATH,
       AUTH_DATABASE_URL: databaseUrl,
+      AUTH_DB_PREPARED: String(prepared),
       AUTH_DB_DRIVER: 'postgres',
       AUTH_API_HOST: '127.0.0.1',
       AUTH_API_PORT: '0',

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Server } from '@trestle/common/server/create-server.ts'
 import { migrateUp } from '@trestle/database/migrate.ts'
-import { createTemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { buildApp } from '../src/app.ts'
 import { loadInventoryConfig } from '../src/config.ts'
@@ -60,6 +60,7 @@ export async function startReplica(
   const folder = mkdtempSync(join(tmpdir(), 'inventory-'))
   const config = loadInventoryConfig({
     INVENTORY_DATABASE_URL: databaseUrl,
+    INVENTORY_DB_PREPARED: String(prepared),
     INVENTORY_DB_ROLE: ROLE,
     INVENTORY_LOG_FILE: join(folder, 'logs', 'app.log'),
     INVENTORY_LOG_STDOUT: 'false',

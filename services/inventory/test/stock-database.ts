@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import { migrateUp } from '@trestle/database/migrate.ts'
-import { createTemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import type { InventoryTables } from '../src/database.ts'
 import { inventoryNames } from '../src/deps.ts'
@@ -32,7 +32,7 @@ export async function openStockDatabase({ poolSize = 16 } = {}): Promise<StockDa
     role: ROLE,
     statementTimeoutMs: 20_000,
     lockTimeoutMs: 10_000,
-    prepared: true,
+    prepared,
     onConnectionError: () => {},
   })
   const pool = new pg.Pool({ connectionString: temporary.url, max: 1, types: { getTypeParser: readNumbers } })

@@ -1,3 +1,4 @@
+import { prepared } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { openTestDatabase } from '../test/payments-app.ts'
@@ -7,7 +8,10 @@ import { openPaymentsDatabase } from './payments-database.ts'
 
 it('gives an operator’s statement an hour and a request’s some seconds; both wait for locks as long', async () => {
   const test = await openTestDatabase()
-  const env = { PAYMENTS_DATABASE_URL: test.url, PAYMENTS_BASE_URL: 'http://localhost', PAYMENTS_DEV: 'yes' }
+  const env = {
+    ...{ PAYMENTS_DATABASE_URL: test.url, PAYMENTS_DB_PREPARED: String(prepared) },
+    ...{ PAYMENTS_BASE_URL: 'http://localhost', PAYMENTS_DEV: 'yes' },
+  }
   const config = loadPaymentsConfig(env)
   const limitsOf = async ({ db }: Pick<typeof test.database, 'db'>) =>
     (

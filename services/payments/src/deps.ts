@@ -218,6 +218,8 @@ function connectJobs(config: PaymentsConfig, meter: Meter, onError: (error: Erro
     applicationName: 'payments-jobs',
     // Not of the vault's keys, which are replaced while sealed jobs wait.
     sealKeys: [deriveKey({ key: config.pepper }, 'job/payload').export()],
+    prepared: config.databasePrepared,
+    sealKey: deriveKey({ key: config.pepper }, 'job/payload').export(),
     meter,
     onError,
   })

@@ -9,7 +9,7 @@ import { createJobs } from '@trestle/jobs/jobs.ts'
 import { createOutbox } from '@trestle/jobs/outbox.ts'
 import { memoryStore } from '@trestle/service/limiter-store.ts'
 import type { MailSink } from '@trestle/testing/mail-sink.ts'
-import { createTemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { pino } from 'pino'
 import { expect } from 'vitest'
 import type { Acquirer } from '../src/acquirers/acquirer.ts'
@@ -106,7 +106,7 @@ function openAsService(url: string, lockTimeoutMs: number): Database<PaymentsTab
     role: ROLE,
     statementTimeoutMs: 5_000,
     lockTimeoutMs,
-    prepared: true,
+    prepared,
     onConnectionError: () => {},
   })
 }
@@ -125,6 +125,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     url,
     schema: database.names.jobSchema,
     role: ROLE,
+    prepared,
     applicationName: 'payments-test-jobs',
     sealKeys: [Buffer.alloc(32, 9)],
     meter: createNoopMeter(),

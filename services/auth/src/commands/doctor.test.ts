@@ -1,6 +1,6 @@
 import { migrateCommand } from '@trestle/service/migrate-command.ts'
 import { startMailSink } from '@trestle/testing/mail-sink.ts'
-import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { Command } from 'commander'
 import { afterAll, describe, expect, it } from 'vitest'
 import { loadAuthConfig } from '../config.ts'
@@ -20,6 +20,7 @@ const load = (changes: Record<string, string> = {}) =>
     AUTH_API_EXTERNAL_URL: 'http://localhost:8081',
     AUTH_DB_DRIVER: 'postgres',
     AUTH_DB_DATABASE_URL: database.url,
+    AUTH_DB_PREPARED: String(prepared),
     AUTH_DB_ROLE: 'auth_service',
     AUTH_JWT_SECRET: 'a secret of at least 32 bytes, for tests',
     AUTH_SMTP_HOST: '127.0.0.1',

@@ -1,5 +1,6 @@
 import { openDatabase } from '@trestle/database/connect.ts'
 import { createNames } from '@trestle/database/names.ts'
+import { prepared } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
@@ -38,7 +39,7 @@ function openInventory() {
     poolSize: 1,
     statementTimeoutMs: 10_000,
     lockTimeoutMs: 5_000,
-    prepared: true,
+    prepared,
     onConnectionError: () => {},
   })
   return { ...database, [Symbol.asyncDispose]: database.close }

@@ -1,5 +1,5 @@
 import { startMailSink } from '@trestle/testing/mail-sink.ts'
-import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, describe, expect, it } from 'vitest'
 import { loadPaymentsConfig } from '../config.ts'
@@ -17,6 +17,7 @@ const load = (changes: Record<string, string> = {}) =>
   loadPaymentsConfig({
     PAYMENTS_BASE_URL: 'http://localhost:8082',
     PAYMENTS_DATABASE_URL: database.url,
+    PAYMENTS_DB_PREPARED: String(prepared),
     PAYMENTS_DB_ROLE: 'payments_service',
     PAYMENTS_PEPPER: Buffer.alloc(32, 1).toString('base64'),
     PAYMENTS_VAULT_KEYS: `1:${Buffer.alloc(32, 1).toString('base64')}`,

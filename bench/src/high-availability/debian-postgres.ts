@@ -1,0 +1,49 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { execute } from '../database.ts'
+import { freePort } from '../processes/free-port.ts'
+import { POSTGRES_BIN, type SystemProgram, type Workplace } from './workplace.ts'
+
+export const DEBIAN_POSTGRES: SystemProgram = { file: join(POSTGRES_BIN, 'postgres'), debianPackage: 'postgresql-15' }
+export const SUPERUSER = 'postgres'
+
+/** Nothing in a test database must survive a crash. */
+const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: 400, jit: 'off' }
+const START_MS = 20_000
+const POLL_MS = 50
+
+/** Starts the PostgreSQL of Debian for tests, which trusts everybody on this machine. @returns its port */
+export async function startDebianPostgres(workplace: Workplace): Promise<number> {
+  const data = workplace.makeFolder('postgres-data')
+  const { account } = workplace
+  const args = ['--pgdata', data, '--username', SUPERUSER, '--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8']
+  await promisify(execFile)(join(POSTGRES_BIN, 'initdb'), args, {
+    cwd: '/',
+    ...(account && { uid: account.uid, gid: account.gid }),
+  })
+  const port = await freePort()
+  const settings = { listen_addresses: '127.0.0.1', port, unix_socket_directories: '', ...FAST }
+  await workplace.start({
+    name: 'postgres',
+    program: DEBIAN_POSTGRES.file,
+    args: ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+  })
+  await untilAnswered(`postgres://${SUPERUSER}@127.0.0.1:${port}/postgres`, START_MS)
+  return port
+}
+
+/** Waits for a database. @throws Error with the last failure when the time is over */
+export async function untilAnswered(url: string, withinMs: number): Promise<void> {
+  const deadline = performance.now() + withinMs
+  for (;;) {
+    try {
+      await execute(url, 'SELECT 1')
+      return
+    } catch (error) {
+      if (performance.now() > deadline) throw error
+      await delay(POLL_MS)
+    }
+  }
+}

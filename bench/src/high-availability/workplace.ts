@@ -1,0 +1,84 @@
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Account, settleAccount } from '@trestle/stack/postgres/account.ts'
+import { type Child, startChild } from '@trestle/stack/processes/child.ts'
+
+/** A program of the system, and the package of Debian that brings it. */
+export interface SystemProgram {
+  readonly file: string
+  readonly debianPackage: string
+}
+
+/** How to start one that runs until it is ended. */
+export interface ProgramStart {
+  readonly name: string
+  readonly program: string
+  readonly args: readonly string[]
+}
+
+/** A folder in which programs of the system run for a while, as a user without rights. */
+export interface Workplace extends AsyncDisposable {
+  readonly folder: string
+  /** The user that programs run as; undefined: the one who runs this. */
+  readonly account: Account | undefined
+  /** Writes a file that programs may read. @returns its path */
+  write(name: string, text: string): string
+  /** Makes a folder that programs alone may use. @returns its path */
+  makeFolder(name: string): string
+  /** Starts a program; it is ended with the workplace, the last one first. */
+  start(program: ProgramStart): Promise<Child>
+}
+
+/** What `postgres` and its kin lie behind on Debian 12. */
+export const POSTGRES_BIN = '/usr/lib/postgresql/15/bin'
+
+const END_STEPS = [
+  { signal: 'SIGTERM', waitMs: 8_000, target: 'process' },
+  { signal: 'SIGKILL', waitMs: 1_000, target: 'group' },
+] as const
+
+/** @throws Error that names the packages to install, when programs are missing */
+export function requirePrograms(programs: readonly SystemProgram[]): void {
+  const missing = programs.filter(({ file }) => !existsSync(file)).map(({ debianPackage }) => debianPackage)
+  if (missing.length > 0) throw new Error(`there are programs missing: apt-get install ${missing.join(' ')}`)
+}
+
+/** Makes the folder. It is removed, and what was started is ended, when the workplace is disposed of. */
+export async function openWorkplace(name: string): Promise<Workplace> {
+  // PostgreSQL does not run as root.
+  const account = process.getuid?.() === 0 ? await settleAccount() : undefined
+  const folder = mkdtempSync(join(tmpdir(), `trestle-${name}-`))
+  chmodSync(folder, 0o711)
+  const started = new AsyncDisposableStack()
+  started.defer(() => rmSync(folder, { recursive: true, force: true }))
+  const makeFolder = (folderName: string) => {
+    const path = join(folder, folderName)
+    mkdirSync(path, { mode: 0o700 })
+    if (account) chownSync(path, account.uid, account.gid)
+    return path
+  }
+  const home = makeFolder('home')
+  return {
+    folder,
+    account,
+    write: (fileName, text) => {
+      const path = join(folder, fileName)
+      writeFileSync(path, text)
+      return path
+    },
+    makeFolder,
+    start: async (program) => {
+      const child = await startChild({
+        ...program,
+        env: { PATH: `${POSTGRES_BIN}:/usr/local/bin:/usr/bin:/bin:/usr/sbin`, LC_ALL: 'C.UTF-8', HOME: home },
+        cwd: home,
+        logFile: join(folder, `${program.name}.log`),
+        ...(account && { account: { uid: account.uid, gid: account.gid } }),
+      })
+      started.defer(() => child.end(END_STEPS))
+      return child
+    },
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  }
+}

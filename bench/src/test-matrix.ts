@@ -1,0 +1,54 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { DEBIAN_POSTGRES, SUPERUSER, startDebianPostgres } from './high-availability/debian-postgres.ts'
+import { PGBOUNCER, startPgBouncer } from './high-availability/pgbouncer.ts'
+import { openWorkplace, requirePrograms, type Workplace } from './high-availability/workplace.ts'
+
+// Runs the tests against other databases than the one they bring along: `scripts/test-matrix [--on NAME]… [file…]`. By default
+// on each: postgres-18, which is the one of the lock file; postgres-15, the oldest that is supported, from Debian's package;
+// pgbouncer, Debian's 1.18 in transaction mode before that. Exit status 1 when a test fails on one of them.
+
+type Environment = Readonly<Record<string, string>>
+
+const places: Readonly<Record<string, (workplace: Workplace) => Promise<Environment>>> = {
+  'postgres-18': async () => ({}),
+  'postgres-15': async (workplace) => ({ TEST_DATABASE_URL: urlOf(await startDebianPostgres(workplace)) }),
+  pgbouncer: async (workplace) => {
+    const port = await startDebianPostgres(workplace)
+    return { TEST_DATABASE_URL: urlOf(port), TEST_POOLER_URL: urlOf(await startPgBouncer(workplace, port)) }
+  },
+}
+
+const { values, positionals } = parseArgs({
+  options: { on: { type: 'string', multiple: true, default: Object.keys(places) } },
+  allowPositionals: true,
+})
+const root = join(import.meta.dirname, '..', '..')
+const outcomes: string[] = []
+for (const name of values.on) {
+  const status = await runOn(name)
+  outcomes.push(`${name.padEnd(12)} ${status === 0 ? 'all tests passed' : 'tests failed'}`)
+  if (status !== 0) process.exitCode = 1
+}
+process.stdout.write(`${outcomes.join('\n')}\n`)
+
+async function runOn(name: string): Promise<number> {
+  const place = places[name]
+  if (place === undefined) throw new Error(`--on is one of ${Object.keys(places).join(', ')}`)
+  if (name !== 'postgres-18') requirePrograms([DEBIAN_POSTGRES, PGBOUNCER])
+  await using workplace = await openWorkplace('test-matrix')
+  const { TEST_DATABASE_URL: _url, TEST_POOLER_URL: _pooler, ...env } = process.env
+  const child = spawn(process.execPath, [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', ...positionals], {
+    cwd: root,
+    env: { ...env, ...(await place(workplace)) },
+    stdio: 'inherit',
+  })
+  const [status] = await once(child, 'exit')
+  return typeof status === 'number' ? status : 1
+}
+
+function urlOf(port: number): string {
+  return `postgres://${SUPERUSER}@127.0.0.1:${port}/postgres`
+}

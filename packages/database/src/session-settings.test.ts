@@ -1,0 +1,97 @@
+import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { underSettings } from './session-settings.ts'
+
+const SHOW = `SELECT current_setting('lock_timeout') AS lock, current_setting('TimeZone') AS zone`
+const SETTINGS = { lock_timeout: 4_321, TimeZone: 'Asia/Tokyo' }
+const UNDER = { lock: '4321ms', zone: 'Asia/Tokyo' }
+
+const temporary = await createEmptyDatabase()
+afterAll(() => temporary.drop())
+
+async function connect(hasSession: boolean, settings: Readonly<Record<string, string | number>> = SETTINGS) {
+  const { Client = pg.Client, ...options } = underSettings(settings, hasSession)
+  const client = new Client({ connectionString: temporary.url, ...options })
+  await client.connect()
+  return client
+}
+
+/** What a transaction finds that somebody else opens in the same session. */
+function withoutSettings(client: pg.Client): Promise<pg.QueryResult> {
+  const query: (text: string) => Promise<pg.QueryResult> = pg.Client.prototype.query
+  return query.call(client, SHOW)
+}
+
+it('hands settings over with the connection, where its session is its own', () => {
+  expect(underSettings({ role: 'a', lock_timeout: 5 }, true)).toEqual({ options: '-c role=a -c lock_timeout=5' })
+  expect(underSettings({}, true)).toEqual({})
+  expect(underSettings({}, false)).toEqual({})
+})
+
+describe('where a pooler lends sessions', () => {
+  let client: pg.Client
+  beforeAll(async () => {
+    client = await connect(false)
+  })
+  afterAll(() => client.end())
+
+  it.each<[string, pg.QueryConfig]>([
+    ['a text', { text: SHOW }],
+    ['a statement with values', { text: `${SHOW} WHERE $1::int = 1`, values: [1] }],
+    ['a statement with a name', { name: 'show', text: `${SHOW} WHERE $1::int = 1`, values: [1] }],
+  ])('%s runs under the settings and leaves none behind', async (_name, query) => {
+    for (let time = 0; time < 2; time += 1) expect((await client.query(query)).rows).toEqual([UNDER])
+    expect((await withoutSettings(client)).rows).not.toEqual([UNDER])
+  })
+
+  it('sets them once a transaction, of whatever level', async () => {
+    await client.query('START TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    await client.query(`SET LOCAL lock_timeout = '7s'`)
+    expect((await client.query(SHOW)).rows).toEqual([{ ...UNDER, lock: '7s' }])
+    expect((await client.query(`${SHOW} WHERE $1::int = 1`, [1])).rows).toEqual([{ ...UNDER, lock: '7s' }])
+    const level = await client.query(`SELECT current_setting('transaction_isolation') AS level`)
+    expect(level.rows).toEqual([{ level: 'repeatable read' }])
+    await client.query('COMMIT')
+    expect((await withoutSettings(client)).rows).not.toEqual([UNDER])
+  })
+
+  it('sets them for a text that is a transaction itself', async () => {
+    const results = (await client.query(`BEGIN; ${SHOW}; COMMIT`)) as unknown as readonly pg.QueryResult[]
+    expect(results.map(({ command, rows }) => [command, rows])).toEqual([
+      ['BEGIN', []],
+      ['SELECT', [UNDER]],
+      ['COMMIT', []],
+    ])
+  })
+
+  it('goes on after errors, in and outside of transactions', async () => {
+    await expect(client.query('SELECT 1 / $1::int', [0])).rejects.toThrow('division by zero')
+    await expect(client.query('SELECT 1 / 0')).rejects.toThrow('division by zero')
+    await client.query('BEGIN')
+    await expect(client.query('SELECT 1 / $1::int', [0])).rejects.toThrow('division by zero')
+    await client.query('ROLLBACK')
+    expect((await client.query(SHOW)).rows).toEqual([UNDER])
+  })
+
+  it('answers callbacks, and statements that are submitted', async () => {
+    const { promise, resolve, reject } = Promise.withResolvers<pg.QueryResult>()
+    client.query(SHOW, (error: Error, result: pg.QueryResult) => (error ? reject(error) : resolve(result)))
+    expect((await promise).rows).toEqual([UNDER])
+    const rows: unknown[] = []
+    const query = client.query(new pg.Query(`${SHOW} WHERE $1::int = 1`, [1]))
+    query.on('row', (row) => rows.push(row))
+    await new Promise((ended) => query.on('end', ended))
+    expect(rows).toEqual([UNDER])
+  })
+
+  it('runs nothing where it may not have a setting', async () => {
+    const stranger = await connect(false, { role: 'nobody_of_this_name' })
+    await expect(stranger.query('CREATE TABLE made ()')).rejects.toThrow('does not exist')
+    await expect(stranger.query('SELECT $1::int', [1])).rejects.toThrow('does not exist')
+    await stranger.query('BEGIN').catch(() => {})
+    await expect(stranger.query('CREATE TABLE made ()')).rejects.toThrow('does not exist')
+    await stranger.end()
+    expect((await client.query(`SELECT to_regclass('made') AS made`)).rows).toEqual([{ made: null }])
+  })
+})
