@@ -2,9 +2,11 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { Kysely, type LogEvent, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { createLanes, type Lanes } from './lanes.ts'
+import type { Statement } from './named-query.ts'
 import { type PipelinedClients, startPipelinedClients } from './pipelined-clients.ts'
 import { type SettingsOptions, underSettings } from './session-settings.ts'
 import { recordQuerySpan } from './spans.ts'
+import { type StandbyConfig, type StandbyState, watchStandby } from './standby.ts'
 import { TablePrefixPlugin } from './table-prefix.ts'
 import { toRfc3339 } from './timestamps.ts'
 
@@ -33,6 +35,8 @@ export interface DatabaseConfig {
   readonly prepared: boolean
   /** What a timestamptz becomes: a Date (the default), or RFC 3339 text that keeps its microseconds. */
   readonly timestamps?: 'date' | 'rfc3339'
+  /** A copy of the database for reads that may lag behind; undefined: they are the primary's too. */
+  readonly standby?: StandbyConfig | undefined
   /** Told of every lost or refused connection; requests get their own error. */
   readonly onConnectionError: (error: Error) => void
 }
@@ -44,6 +48,10 @@ export interface Database<Tables> {
   /** For prepared queries. */
   readonly lanes: Lanes
   readonly names: Names
+  /** Runs a read that may lag behind, on the standby where one keeps up. It may be run again on the primary. */
+  readLagging<T>(read: (db: Kysely<Tables>) => Promise<T>): Promise<T>
+  /** What is known of the standby; undefined where none is set. */
+  standby(): StandbyState | undefined
   /** Connections of the write pool by state, for the gauge `db_pool_connections`. */
   connections(): { readonly idle: number; readonly used: number; readonly waiting: number }
   /** Resolves when a connection of each lane answers. */
@@ -63,10 +71,58 @@ const KEEP_PLANS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off
 
 /** Opens the pool and the read lane. Connections are made in the background: use `waitForDatabase` first at start. */
 export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
+  const primary = openServer<Tables>(config, config.url)
+  // Its loss fails no request, and is told by `onChange` once instead of at every attempt.
+  const quiet = { ...config, onConnectionError: () => {} }
+  const standby = config.standby && openServer<Tables>(quiet, config.standby.url)
+  const choice = config.standby && standby && watchStandby(config.standby, primary.readers.query, standby.readers.query)
+  const { db, pool, readers } = primary
+  const laggingQuery =
+    choice &&
+    standby &&
+    ((statement: Statement) =>
+      choice.choose(
+        () => standby.readers.query(statement),
+        () => readers.query(statement),
+      ))
+  return {
+    db,
+    lanes: createLanes({ ...primary, laggingQuery, prepared: config.prepared, parserOf: parserOf(config) }),
+    names: config.names,
+    readLagging: (read) =>
+      choice && standby
+        ? choice.choose(
+            () => read(standby.db),
+            () => read(db),
+          )
+        : read(db),
+    standby: () => choice?.state(),
+    connections: () => ({
+      idle: pool.idleCount,
+      used: pool.totalCount - pool.idleCount,
+      waiting: pool.waitingCount,
+    }),
+    ping: async () => {
+      await Promise.all([pool.query('SELECT 1'), readers.query({ name: '', text: 'SELECT 1', values: [] })])
+    },
+    close: async () => {
+      choice?.close()
+      await Promise.all([closeServer(primary), standby && closeServer(standby)])
+    },
+  }
+}
+
+/** The connections to one server. */
+interface Server<Tables> {
+  readonly db: Kysely<Tables>
+  readonly pool: pg.Pool
+  readonly readers: PipelinedClients
+}
+
+function openServer<Tables>(config: DatabaseConfig, url: string): Server<Tables> {
   const { statementTimeoutMs, writeTimeoutMs = statementTimeoutMs } = config
-  const parserOf = typeParsers(config.timestamps === 'rfc3339')
   const pool = new pg.Pool({
-    ...connectionOptions({ ...config, statementTimeoutMs: writeTimeoutMs }),
+    ...connectionOptions({ ...config, url, statementTimeoutMs: writeTimeoutMs }),
     max: config.poolSize,
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 60_000,
@@ -84,31 +140,19 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
     plugins: [new TablePrefixPlugin(config.names)],
     log: recordSpan,
   })
-  const readers: PipelinedClients = startPipelinedClients(connectionOptions(config, KEEP_PLANS), {
+  const readers = startPipelinedClients(connectionOptions({ ...config, url }, KEEP_PLANS), {
     count: config.readConnections ?? 2,
     silenceMs: statementTimeoutMs + SILENCE_MS,
-    parserOf,
+    parserOf: parserOf(config),
     onConnectionError: config.onConnectionError,
   })
-  const lanes = createLanes({ db, pool, readers, prepared: config.prepared, parserOf })
-  return {
-    db,
-    lanes,
-    names: config.names,
-    connections: () => ({
-      idle: pool.idleCount,
-      used: pool.totalCount - pool.idleCount,
-      waiting: pool.waitingCount,
-    }),
-    ping: async () => {
-      await Promise.all([pool.query('SELECT 1'), readers.query({ name: '', text: 'SELECT 1', values: [] })])
-    },
-    close: async () => {
-      await Promise.all([db.destroy(), readers.close()])
-      // Kysely ends the pool only where it has used it; the write lane uses it too.
-      if (!pool.ending) await pool.end()
-    },
-  }
+  return { db, pool, readers }
+}
+
+async function closeServer<Tables>({ db, pool, readers }: Server<Tables>): Promise<void> {
+  await Promise.all([db.destroy(), readers.close()])
+  // Kysely ends the pool only where it has used it; the write lane uses it too.
+  if (!pool.ending) await pool.end()
 }
 
 function connectionOptions(
@@ -126,13 +170,17 @@ function connectionOptions(
     connectionString: config.url,
     application_name: config.applicationName,
     keepAlive: true,
-    types: { getTypeParser: typeParsers(config.timestamps === 'rfc3339') },
+    types: { getTypeParser: parserOf(config) },
     ...underSettings(settings, config.prepared),
   }
 }
 
 const INT8 = 20
 const TIMESTAMPTZ = 1184
+
+function parserOf({ timestamps }: Pick<DatabaseConfig, 'timestamps'>) {
+  return typeParsers(timestamps === 'rfc3339')
+}
 
 /** bigint columns arrive as bigint: exact, and never taken for a number by accident. */
 function typeParsers(timestampsAsText: boolean): pg.CustomTypesConfig['getTypeParser'] {

@@ -19,6 +19,8 @@ export interface Lane {
 export interface Lanes {
   readonly read: Lane
   readonly write: Lane
+  /** As `read`, for what may lag behind; it is `read` itself where no standby is set. */
+  readonly lagging: Lane
 }
 
 interface LanesOptions {
@@ -26,12 +28,14 @@ interface LanesOptions {
   readonly db: Kysely<any>
   readonly pool: pg.Pool
   readonly readers: PipelinedClients
+  /** How a read that may lag behind is run; undefined: as any other. */
+  readonly laggingQuery: ((statement: Statement) => Promise<Rows>) | undefined
   readonly prepared: boolean
   readonly parserOf: ParserOf
 }
 
 /** Makes both lanes over open connections. Each query is compiled at its first use. */
-export function createLanes({ db, pool, readers, prepared, parserOf }: LanesOptions): Lanes {
+export function createLanes({ db, pool, readers, laggingQuery, prepared, parserOf }: LanesOptions): Lanes {
   // biome-ignore lint/suspicious/noExplicitAny: each entry has the input type of its key
   const compiled = new Map<object, CompiledPreparedQuery<any>>()
   const compile = <Input extends object, Row>(query: PreparedQuery<Input, Row>): CompiledPreparedQuery<Input> => {
@@ -59,8 +63,10 @@ export function createLanes({ db, pool, readers, prepared, parserOf }: LanesOpti
       },
     }
   }
+  const read = lane((statement) => readers.query(statement))
   return {
-    read: lane((statement) => readers.query(statement)),
+    read,
+    lagging: laggingQuery ? lane(laggingQuery) : read,
     write: lane((statement) =>
       againWhenLost(() => queryOfPool(pool, (client) => runStatement(client, statement, parserOf))),
     ),

@@ -61,3 +61,8 @@ export function isEndedStatement(error: unknown): error is Error {
 export function isRefusedValue(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^2[23]/.test(error.code ?? '')
 }
+
+/** Whether a statement was ended because it took too long (57014). */
+export function isStatementTimeout(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '57014'
+}

@@ -14,11 +14,19 @@ export interface CommonNeeds {
     /** Name of the setting, for example `AUTH_DATABASE_URL`. */
     readonly setting: string
   }
+  /** Where it has one. */
+  readonly standby?: { readonly url: string | undefined; readonly setting: string }
   readonly migrations: MigrateOptions
 }
 
 /** The checks that `doctor` begins with in every service: log file, both connections, migrations. */
-export function commonChecks({ program, logFile, database, migrations }: CommonNeeds): readonly Check<unknown>[] {
+export function commonChecks({
+  program,
+  logFile,
+  database,
+  standby,
+  migrations,
+}: CommonNeeds): readonly Check<unknown>[] {
   const prefix = `${program.toUpperCase()}_`
   return [
     {
@@ -40,6 +48,7 @@ export function commonChecks({ program, logFile, database, migrations }: CommonN
       advice: `correct ${prefix}MIGRATION_DATABASE_URL`,
       run: () => answers(migrations.url),
     },
+    ...(standby?.url === undefined ? [] : [standbyCheck(standby.url, standby.setting)]),
     {
       name: 'migrations',
       advice: `run: ${program} migrate`,
@@ -51,6 +60,14 @@ export function commonChecks({ program, logFile, database, migrations }: CommonN
       },
     },
   ]
+}
+
+function standbyCheck(url: string, setting: string): Check<unknown> {
+  return {
+    name: 'standby',
+    advice: `start it, or correct ${setting}; the primary serves its reads meanwhile`,
+    run: () => answers(url),
+  }
 }
 
 async function answers(url: string): Promise<string> {

@@ -1,10 +1,25 @@
 import type { Meter } from '@opentelemetry/api'
 import type { Database } from '@trestle/database/connect.ts'
 
-/** Reports the connections of a service's pool as `db_pool_connections{state}`. */
-export function observeConnections(meter: Meter, database: Pick<Database<unknown>, 'connections'>): void {
+/**
+ * Reports the connections of a service's pool as `db_pool_connections{state}`; where it has a standby, how far that is behind
+ * as `db_standby_lag_seconds`, and who has served the reads that may lag as `db_standby_reads_total{server}`.
+ */
+export function observeConnections(meter: Meter, database: Pick<Database<unknown>, 'connections' | 'standby'>): void {
   const gauge = meter.createObservableGauge('db_pool_connections', { description: 'Connections of the pool by state' })
   gauge.addCallback((result) => {
     for (const [state, count] of Object.entries(database.connections())) result.observe(count, { state })
+  })
+  if (database.standby() === undefined) return
+  const lag = meter.createObservableGauge('db_standby_lag_seconds', { description: 'How far the standby is behind' })
+  lag.addCallback((result) => {
+    const { lagMs } = database.standby() ?? {}
+    if (lagMs !== undefined) result.observe(lagMs / 1_000)
+  })
+  const reads = meter.createObservableCounter('db_standby_reads_total', {
+    description: 'Reads that may lag behind, by the server that has served them',
+  })
+  reads.addCallback((result) => {
+    for (const [server, count] of Object.entries(database.standby()?.reads ?? {})) result.observe(count, { server })
   })
 }

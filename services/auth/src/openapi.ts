@@ -36,7 +36,7 @@ function createDocumentDeps(): AuthDeps {
   return {
     config,
     db: createSilentDatabase(),
-    lanes: { read: lane, write: lane },
+    lanes: { read: lane, write: lane, lagging: lane },
     names: createNames('auth'),
     logger: createLogger({ level: 'panic', stdout: false }).logger,
     meter: createNoopMeter(),

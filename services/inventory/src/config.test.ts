@@ -11,6 +11,7 @@ describe('loadInventoryConfig', () => {
     expect(rest).toEqual({
       port: 8080,
       host: '127.0.0.1',
+      standby: { url: undefined, lagMaxMs: 10_000 },
       databaseRole: undefined,
       databaseNamespace: '',
       databasePoolSize: 16,
@@ -58,6 +59,7 @@ describe('loadInventoryConfig', () => {
     [{ INVENTORY_DATABASE_URL: 'mysql://user:hidden-password@localhost' }, 'INVENTORY_DATABASE_URL'],
     [{ ...DATABASE, INVENTORY_PORT: '99999' }, 'INVENTORY_PORT'],
     [{ ...DATABASE, INVENTORY_DB_ROLE: 'Robert"; DROP' }, 'INVENTORY_DB_ROLE'],
+    [{ ...DATABASE, INVENTORY_DB_READ_LAG_MAX: '1s' }, 'INVENTORY_DB_READ_LAG_MAX'],
     [{ ...DATABASE, INVENTORY_DB_POOL_SIZE: 'many' }, 'INVENTORY_DB_POOL_SIZE'],
     [{ ...DATABASE, INVENTORY_MIGRATE: 'maybe' }, 'INVENTORY_MIGRATE'],
     [{ ...DATABASE, INVENTORY_LOG_LEVEL: 'loud' }, 'INVENTORY_LOG_LEVEL'],

@@ -5,6 +5,7 @@ import {
   duration,
   flag,
   integer,
+  lagMax,
   oneOf,
   port,
   proxies,
@@ -30,6 +31,8 @@ export const settings = {
   HOST: text().default('127.0.0.1'),
   DATABASE_URL: databaseUrl(),
   MIGRATION_DATABASE_URL: databaseUrl().optional(),
+  DB_READ_URL: databaseUrl().optional(),
+  DB_READ_LAG_MAX: lagMax().default(10_000),
   DB_ROLE: text()
     .refine((value) => ROLE_PATTERN.test(value), 'must be a role name of lower-case letters, digits and _')
     .optional(),
@@ -101,6 +104,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     databaseUrl: values.DATABASE_URL,
     migrationDatabaseUrl: values.MIGRATION_DATABASE_URL ?? values.DATABASE_URL,
     databaseRole: values.DB_ROLE,
+    standby: { url: values.DB_READ_URL, lagMaxMs: values.DB_READ_LAG_MAX },
     databaseNamespace: values.DB_NAMESPACE,
     databasePoolSize: values.DB_POOL_SIZE === 0 ? POOL_SIZE : values.DB_POOL_SIZE,
     databaseStatementTimeoutMs: values.DB_STATEMENT_TIMEOUT_MS,

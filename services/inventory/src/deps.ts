@@ -9,6 +9,7 @@ import { createNames } from '@trestle/database/names.ts'
 import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
+import { standbyOf } from '@trestle/service/standby.ts'
 import type { Kysely } from 'kysely'
 import { createTokenVerifier, type TokenVerifier } from './access/token-verifier.ts'
 import type { InventoryConfig } from './config.ts'
@@ -29,6 +30,8 @@ export interface InventoryDeps {
   /** For queries that are put together for one request. */
   readonly db: Kysely<InventoryTables>
   readonly lanes: Lanes
+  /** For those of them that may lag behind. */
+  readonly readLagging: Database<InventoryTables>['readLagging']
   readonly names: Names
   readonly log: ServiceLogger
   readonly metrics: Metrics
@@ -93,7 +96,7 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
   })
   return {
     ...{ config, names, log, metrics, stockMetrics, tracing, readiness, upkeep },
-    db: database.db,
+    ...{ db: database.db, readLagging: database.readLagging },
     transfers: new Slots(TRANSFERS_MAX),
     transferDatabase,
     countImport: importCounter(metrics.meter),
@@ -124,6 +127,7 @@ function openDatabases(config: InventoryConfig, names: Names, { logger }: Servic
     // A repeated request waits for the first one before it waits for anything else.
     writeTimeoutMs: KEY_WAIT_MS + statementTimeoutMs,
     lockTimeoutMs: Math.ceil(statementTimeoutMs / 2),
+    standby: standbyOf(config.standby, logger),
   })
   const transferDatabase = openDatabase<InventoryTables>({
     ...shared,

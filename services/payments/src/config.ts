@@ -5,6 +5,7 @@ import {
   duration,
   flag,
   integer,
+  lagMax,
   oneOf,
   port,
   proxies,
@@ -38,6 +39,8 @@ export const settings = {
   BASE_URL: url().transform((value) => value.replace(/\/+$/, '')),
   DATABASE_URL: databaseUrl(),
   MIGRATION_DATABASE_URL: databaseUrl().optional(),
+  DB_READ_URL: databaseUrl().optional(),
+  DB_READ_LAG_MAX: lagMax().default(10_000),
   DB_ROLE: text()
     .refine((value) => ROLE_PATTERN.test(value), 'must be a role name of lower-case letters, digits and _')
     .optional(),
@@ -111,6 +114,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
     databaseUrl: values.DATABASE_URL,
     migrationDatabaseUrl: values.MIGRATION_DATABASE_URL ?? values.DATABASE_URL,
     databaseRole: values.DB_ROLE,
+    standby: { url: values.DB_READ_URL, lagMaxMs: values.DB_READ_LAG_MAX },
     databaseNamespace: values.DB_NAMESPACE,
     databasePoolSize: values.DB_POOL_SIZE === 0 ? POOL_SIZE : values.DB_POOL_SIZE,
     databasePrepared: values.DB_PREPARED,

@@ -13,6 +13,7 @@ import { createJobs, type Jobs } from '@trestle/jobs/jobs.ts'
 import { createOutbox, type Outbox, type TakeRows } from '@trestle/jobs/outbox.ts'
 import { openLimiterStore } from '@trestle/service/limiter-store.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
+import { standbyOf } from '@trestle/service/standby.ts'
 import type { FastifyBaseLogger } from 'fastify'
 import { pino } from 'pino'
 import { type Acquirers, createAcquirers } from './acquirers/acquirers.ts'
@@ -143,7 +144,8 @@ export async function createDeps(
   { logger }: ServiceLogger,
   { metrics, tracing }: Telemetry,
 ): Promise<ProcessDeps> {
-  const database = openPaymentsDatabase(config, (error) => logger.warn({ err: error }, 'database connection lost'))
+  const onError = (error: Error) => logger.warn({ err: error }, 'database connection lost')
+  const database = openPaymentsDatabase(config, onError, { standby: standbyOf(config.standby, logger) })
   observeConnections(metrics.meter, database)
   observeAcquiring(metrics.meter, { db: database.db, schema: database.names.jobSchema })
   observeDeadJobs(metrics.meter, { db: database.db, schema: database.names.jobSchema, tasks })
@@ -215,11 +217,10 @@ function connectJobs(config: PaymentsConfig, meter: Meter, onError: (error: Erro
     url: config.databaseUrl,
     schema: paymentsNames(config).jobSchema,
     role: config.databaseRole,
+    prepared: config.databasePrepared,
     applicationName: 'payments-jobs',
     // Not of the vault's keys, which are replaced while sealed jobs wait.
     sealKeys: [deriveKey({ key: config.pepper }, 'job/payload').export()],
-    prepared: config.databasePrepared,
-    sealKey: deriveKey({ key: config.pepper }, 'job/payload').export(),
     meter,
     onError,
   })
@@ -227,7 +228,7 @@ function connectJobs(config: PaymentsConfig, meter: Meter, onError: (error: Erro
 
 /** Opens what an operator's command needs. @throws Error when migrations are pending */
 export async function openOperatorDeps(config: PaymentsConfig): Promise<OperatorDeps> {
-  const database = openPaymentsDatabase(config, () => {}, OPERATION_TIMEOUT_MS)
+  const database = openPaymentsDatabase(config, () => {}, { writeTimeoutMs: OPERATION_TIMEOUT_MS })
   try {
     await expectMigrations(database)
   } catch (error) {

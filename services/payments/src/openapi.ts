@@ -18,7 +18,7 @@ const limit = { events: 0, consume: unused, wait: unused }
 const textSeal = { seal: unused, open: unused }
 
 const documentDeps: PaymentsDeps = {
-  lanes: { read: lane, write: lane },
+  lanes: { read: lane, write: lane, lagging: lane },
   limits: { requests: limit, apps: limit, failures: limit, checkouts: limit, refusals: limit, mails: limit },
   cardTesting: { watch: unused },
   seals: { tokens: textSeal, hints: textSeal, frames: textSeal },

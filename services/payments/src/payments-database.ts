@@ -1,4 +1,4 @@
-import { type Database, openDatabase } from '@trestle/database/connect.ts'
+import { type Database, type DatabaseConfig, openDatabase } from '@trestle/database/connect.ts'
 import { isMigrated } from '@trestle/database/migrate.ts'
 import { paymentsMigrations } from '@trestle/migrations/payments.ts'
 import type { PaymentsConfig } from './config.ts'
@@ -16,7 +16,7 @@ export const OPERATION_TIMEOUT_MS = 3_600_000
 export function openPaymentsDatabase(
   config: PaymentsConfig,
   onConnectionError: (error: Error) => void,
-  writeTimeoutMs = WRITE_TIMEOUT_MS,
+  { writeTimeoutMs = WRITE_TIMEOUT_MS, standby }: Partial<Pick<DatabaseConfig, 'writeTimeoutMs' | 'standby'>> = {},
 ) {
   return openDatabase<PaymentsTables>({
     url: config.databaseUrl,
@@ -28,6 +28,7 @@ export function openPaymentsDatabase(
     writeTimeoutMs,
     lockTimeoutMs: LOCK_TIMEOUT_MS,
     prepared: config.databasePrepared,
+    standby,
     onConnectionError,
   })
 }

@@ -5,6 +5,7 @@ import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { createReadiness } from '@trestle/common/server/readiness.ts'
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import { createNames } from '@trestle/database/names.ts'
+import type { StandbyConfig } from '@trestle/database/standby.ts'
 import { createJobs } from '@trestle/jobs/jobs.ts'
 import { createOutbox } from '@trestle/jobs/outbox.ts'
 import { memoryStore } from '@trestle/service/limiter-store.ts'
@@ -97,7 +98,7 @@ export async function openTestDatabase({ lockTimeoutMs = 300 }: Pick<TestOptions
   }
 }
 
-function openAsService(url: string, lockTimeoutMs: number): Database<PaymentsTables> {
+function openAsService(url: string, lockTimeoutMs: number, standby?: StandbyConfig): Database<PaymentsTables> {
   return openDatabase<PaymentsTables>({
     url,
     names: createNames('payments'),
@@ -107,6 +108,7 @@ function openAsService(url: string, lockTimeoutMs: number): Database<PaymentsTab
     statementTimeoutMs: 5_000,
     lockTimeoutMs,
     prepared,
+    standby,
     onConnectionError: () => {},
   })
 }
@@ -199,9 +201,9 @@ function createTestMoves({ lanes }: Database<PaymentsTables>) {
   return createMoves({ lanes, meter: createNoopMeter(), scope: 'any', terms: { marginBasisPoints: 0, ageDaysMax: 7 } })
 }
 
-/** The same service a second time, as another process of it has it: connections and queues of its own. */
-export async function secondProcess({ deps, url }: TestPayments): Promise<TestPayments> {
-  const database = openAsService(url, 5_000)
+/** The same service a second time, as another process of it has it: connections and queues of its own, perhaps a standby. */
+export async function secondProcess({ deps, url }: TestPayments, standby?: StandbyConfig): Promise<TestPayments> {
+  const database = openAsService(url, 5_000, standby)
   const own = { ...deps, lanes: database.lanes, repeats: createRepeats(), moves: createTestMoves(database) }
   const app = await buildApp(own)
   await app.ready()

@@ -146,6 +146,16 @@ export function parseDuration(value: string): number | undefined {
   return value === '' ? undefined : ms
 }
 
+/** How far a standby may be behind and still be asked: a duration of at least 2 s, since it is looked at once a second. */
+export function lagMax(): z.ZodType<number, string> {
+  return z.string().transform((value, context) => {
+    const ms = parseDuration(value)
+    return ms !== undefined && ms >= LAG_LEAST_MS ? ms : refuse(context, 'must be a duration of at least 2s')
+  })
+}
+
+const LAG_LEAST_MS = 2_000
+
 function refuse(context: z.RefinementCtx, message: string): never {
   context.addIssue({ code: 'custom', message })
   return z.NEVER

@@ -94,7 +94,7 @@ export const requestErrors: ErrorCases = {
       raise: async (world, send) => {
         const away = () => Promise.reject(new NoConnectionError('no connection'))
         const lane = { one: away, first: away, all: away }
-        const service = await world.broken({ replace: () => ({ lanes: { read: lane, write: lane } }) })
+        const service = await world.broken({ replace: () => ({ lanes: { read: lane, write: lane, lagging: lane } }) })
         return send(service, post('/token?grant_type=password', { email: 'a@example.com', password: 'x' }))
       },
     },

@@ -60,6 +60,7 @@ export async function doctor(loadConfig: () => InventoryConfig, print: (line: st
     program: 'inventory',
     logFile: config.logFile,
     database: { url: config.databaseUrl, setting: 'INVENTORY_DATABASE_URL' },
+    standby: { url: config.standby.url, setting: 'INVENTORY_DB_READ_URL' },
     migrations: migrateOptions(config),
   })
   const { access, rateLimit } = config

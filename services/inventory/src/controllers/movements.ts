@@ -61,10 +61,11 @@ export class Default extends InventoryController {
   }
 
   async #list({ limit: rows, cursor, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {
-    const { db, config } = this.application.context
+    const { readLagging, config } = this.application.context
     const listing = { ...listingById('/movements'), selection: JSON.stringify(filters) }
     const { limit, after } = readPage(listing, config, { limit: rows, cursor })
-    const found = await listMovements(db, filters, { after: Number(after?.[0] ?? 0), limit: limit + 1 })
+    const bounds = { after: Number(after?.[0] ?? 0), limit: limit + 1 }
+    const found = await readLagging((db) => listMovements(db, filters, bounds))
     const page = cutPage(listing, { limit, query: this.request.query }, found, positionById)
     this.response.headers.set('link', page.link)
     return listBody(page.rows.map(movementJson))

@@ -129,7 +129,7 @@ export class Default extends InventoryController {
     const wish = readPage(listing, context.config, keywords)
     const [found, total] = await Promise.all([
       listProducts(context, { ...selection, includes: include }, { ...wish, limit: wish.limit + 1 }),
-      count === undefined ? undefined : countProducts(context.db, selection.filters),
+      count === undefined ? undefined : context.readLagging((db) => countProducts(db, selection.filters)),
     ])
     const { rows, link } = cutPage(
       listing,

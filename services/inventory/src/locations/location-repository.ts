@@ -60,7 +60,7 @@ export function findLocation(lanes: Lanes, id: number): Promise<Location | undef
 
 /** Locations with an id above `afterId`, by id, at most `limit`. */
 export function listLocations(lanes: Lanes, afterId: number, limit: number): Promise<Location[]> {
-  return lanes.read.all(listQuery, { afterId, limit })
+  return lanes.lagging.all(listQuery, { afterId, limit })
 }
 
 /** Adds a location, or says that its code is taken: the unique index decides it alone. */

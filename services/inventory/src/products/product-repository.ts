@@ -60,7 +60,7 @@ export async function findProductDetails(lanes: Lanes, id: number): Promise<Prod
 
 /** Live products with an id above `afterId`, by id, at most `limit`. */
 export async function listProductsById(lanes: Lanes, afterId: number, limit: number): Promise<Product[]> {
-  const rows = await lanes.read.all(listQuery, { afterId, limit })
+  const rows = await lanes.lagging.all(listQuery, { afterId, limit })
   return rows.map((row) => ({ ...row, id: Number(row.id) }))
 }
 

@@ -16,7 +16,7 @@ export interface ListedProductJson {
  * the values that it holds.
  */
 export async function listProducts(
-  { lanes, db }: Pick<InventoryDeps, 'lanes' | 'db'>,
+  { lanes, readLagging }: Pick<InventoryDeps, 'lanes' | 'readLagging'>,
   { includes, ...selection }: ProductSelection & { readonly includes: readonly Include[] },
   page: ProductPage,
 ): Promise<ListedProductJson[]> {
@@ -24,6 +24,6 @@ export async function listProducts(
     const products = await listProductsById(lanes, Number(page.after?.[0] ?? 0), page.limit)
     return products.map((product) => ({ json: productJson(product), position: positionById(product) }))
   }
-  const products = await selectProducts(db, selection, page)
+  const products = await readLagging((db) => selectProducts(db, selection, page))
   return products.map((product) => ({ json: productDetailsJson(product, includes), position: product.position }))
 }

@@ -28,7 +28,7 @@ export async function findUser(lanes: Lanes, id: number): Promise<User | undefin
 
 /** Users with an id above `afterId`, by id, at most `limit`. */
 export async function listUsers(lanes: Lanes, afterId: number, limit: number): Promise<User[]> {
-  return (await lanes.read.all(listQuery, { afterId, limit })).map(toUser)
+  return (await lanes.lagging.all(listQuery, { afterId, limit })).map(toUser)
 }
 
 function toUser(row: Selectable<UserTable>): User {

@@ -87,6 +87,7 @@ export async function doctor(
     program: 'payments',
     logFile: config.logFile,
     database: { url: config.databaseUrl, setting: 'PAYMENTS_DATABASE_URL' },
+    standby: { url: config.standby.url, setting: 'PAYMENTS_DB_READ_URL' },
     migrations: migrateOptions(config),
   })
   const database = openPaymentsDatabase(config, () => {})

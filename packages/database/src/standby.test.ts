@@ -1,0 +1,131 @@
+import { createEmptyDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { type DatabaseConfig, openDatabase } from './connect.ts'
+import type { Rows } from './named-query.ts'
+import { createNames } from './names.ts'
+import { prepare } from './prepare.ts'
+import { type StandbyConfig, watchStandby } from './standby.ts'
+
+interface Tables {
+  owner: { name: string }
+}
+
+const NAMES = createNames('public')
+const readOwner = prepare('read_owner', () => sql<{ name: string }>`SELECT name FROM ${sql.table('owner')}`)
+const PRIMARY = { name: 'primary' }
+const STANDBY = { name: 'standby' }
+
+/** Two databases with one row each, which says whose it is, so that an answer tells who has given it. */
+let primary: TemporaryDatabase
+let standby: TemporaryDatabase
+
+async function withOwner(name: string): Promise<TemporaryDatabase> {
+  const temporary = await createEmptyDatabase()
+  const database = openDatabase<Tables>(configOf(temporary.url))
+  await sql`CREATE TABLE owner AS SELECT ${sql.lit(name)} AS name`.execute(database.db)
+  await database.close()
+  return temporary
+}
+
+beforeAll(async () => {
+  primary = await withOwner('primary')
+  standby = await withOwner('standby')
+})
+afterAll(async () => {
+  await primary.drop()
+  await standby.drop()
+})
+
+function configOf(url: string, standbyConfig?: Partial<StandbyConfig>): DatabaseConfig {
+  return {
+    ...{ url, names: NAMES, applicationName: 'test', poolSize: 2, statementTimeoutMs: 5_000, lockTimeoutMs: 1_000 },
+    ...{ prepared, onConnectionError: () => {} },
+    ...(standbyConfig && { standby: { url: '', lagMaxMs: 5_000, onChange: () => {}, ...standbyConfig } }),
+  }
+}
+
+function open(config: DatabaseConfig) {
+  const database = openDatabase<Tables>(config)
+  onTestFinished(() => database.close())
+  return {
+    ...database,
+    byLane: () => database.lanes.lagging.one(readOwner, {}),
+    byQuery: () => database.readLagging((db) => db.selectFrom('owner').selectAll().executeTakeFirstOrThrow()),
+  }
+}
+
+describe('reads that may lag behind', () => {
+  it('are the primary’s where no standby is set', async () => {
+    const { lanes, byQuery, standby: state } = open(configOf(primary.url))
+    expect(lanes.lagging).toBe(lanes.read)
+    expect(await byQuery()).toEqual(PRIMARY)
+    expect(state()).toBeUndefined()
+  })
+
+  it('are the standby’s once it is known to keep up; all others stay the primary’s', async () => {
+    const changes: boolean[] = []
+    const onChange = (isAsked: boolean) => changes.push(isAsked)
+    const { lanes, byLane, byQuery, standby: state } = open(configOf(primary.url, { url: standby.url, onChange }))
+    await expect.poll(byLane).toEqual(STANDBY)
+    expect(await byQuery()).toEqual(STANDBY)
+    expect(await lanes.read.one(readOwner, {})).toEqual(PRIMARY)
+    expect(await lanes.write.one(readOwner, {})).toEqual(PRIMARY)
+    expect(changes).toEqual([true])
+    expect(state()?.lagMs).toBeLessThan(5_000)
+  })
+
+  it('are the primary’s where the standby is away, and nobody waits for it', async () => {
+    const changes: boolean[] = []
+    const url = 'postgres://nobody@127.0.0.1:1/none'
+    const onChange = (isAsked: boolean) => changes.push(isAsked)
+    const { byLane, byQuery, standby: state } = open(configOf(primary.url, { url, onChange }))
+    await expect.poll(() => changes).toEqual([false])
+    expect(await byLane()).toEqual(PRIMARY)
+    expect(await byQuery()).toEqual(PRIMARY)
+    expect(state()).toEqual({ lagMs: undefined, reads: { standby: 0, primary: 2 } })
+  })
+
+  it('come back to the primary in the middle of a request when the standby is lost', async () => {
+    const lost = await withOwner('standby')
+    const { byLane, byQuery } = open(configOf(primary.url, { url: lost.url }))
+    await expect.poll(byLane).toEqual(STANDBY)
+    await expect.poll(byQuery).toEqual(STANDBY)
+    await lost.drop()
+    expect(await byLane()).toEqual(PRIMARY)
+    expect(await byQuery()).toEqual(PRIMARY)
+  })
+
+  it('are asked again of the primary where the standby lacks what a migration has added', async () => {
+    const { byLane, readLagging } = open(configOf(primary.url, { url: standby.url }))
+    await expect.poll(byLane).toEqual(STANDBY)
+    const admin = openDatabase<Tables>(configOf(primary.url))
+    await sql`CREATE TABLE added AS SELECT 1 AS one`.execute(admin.db)
+    await admin.close()
+    expect((await readLagging((db) => sql`SELECT one FROM added`.execute(db))).rows).toEqual([{ one: 1 }])
+  })
+})
+
+describe('watchStandby', () => {
+  it('asks no standby that is too far behind', async () => {
+    const changes: boolean[] = []
+    const config = { url: '', lagMaxMs: 2_000, onChange: (isAsked: boolean) => changes.push(isAsked) }
+    let position = 0n
+    const ahead = async (): Promise<Rows> => {
+      position += 100n
+      return [{ position }]
+    }
+    const choice = watchStandby(config, ahead, async () => [{ position: 100n }])
+    onTestFinished(choice.close)
+    const ask = () =>
+      choice.choose(
+        async () => 'standby',
+        async () => 'primary',
+      )
+    await expect.poll(() => changes).toEqual([true])
+    expect(await ask()).toBe('standby')
+    await expect.poll(() => changes, { timeout: 5_000 }).toEqual([true, false])
+    expect(await ask()).toBe('primary')
+    expect(choice.state().reads).toEqual({ standby: 1, primary: 1 })
+  })
+})

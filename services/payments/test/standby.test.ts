@@ -1,0 +1,95 @@
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { tableClasses } from '../src/database.ts'
+import {
+  basic,
+  createTestApp,
+  createTestMerchant,
+  openTestDatabase,
+  secondProcess,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from './payments-app.ts'
+
+// The standby is a copy of the primary that replays nothing any more, though it says that it keeps up: whatever is younger
+// than the copy tells which of the two was asked.
+
+let primary: TestPayments
+let payments: TestPayments
+let copy: Awaited<ReturnType<typeof openTestDatabase>>
+let member: TestApp
+let merchantId: string
+let oldHook: string
+
+beforeAll(async () => {
+  primary = await startPayments()
+  copy = await openTestDatabase()
+  member = await createTestApp(primary)
+  merchantId = (await createTestMerchant(primary, member, { test: true })).id
+  oldHook = await addHook('old')
+  await copyRows(primary.url, copy.url)
+  payments = await secondProcess(primary, { url: copy.url, lagMaxMs: 60_000, onChange: () => {} })
+  await vi.waitFor(() => expect(payments.database.standby()?.lagMs).toBeDefined(), { timeout: 10_000 })
+})
+afterAll(async () => {
+  await payments.close()
+  await primary.close()
+  await copy.close()
+})
+
+async function addHook(name: string): Promise<string> {
+  const response = await primary.app.inject({
+    ...{ method: 'POST', url: `/merchants/${merchantId}/webhooks`, headers: member.headers },
+    payload: { url: `https://shop.example/${name}` },
+  })
+  return response.json<{ webhook: { id: string } }>().webhook.id
+}
+
+const list = (headers: object = member.headers) =>
+  payments.app.inject({ url: `/merchants/${merchantId}/webhooks?limit=20`, headers: { ...headers } })
+const listed = async (headers?: object) => (await list(headers)).json<{ id: string }[]>().map(({ id }) => id)
+
+describe('a list below a merchant, with a standby', () => {
+  it('200: has rows of the standby', async () => {
+    expect(await listed()).toEqual([oldHook])
+    await addHook('new')
+    expect(await listed()).toEqual([oldHook])
+  })
+
+  it('200: has rows of the primary for a key that the standby does not know yet', async () => {
+    const newest = await addHook('newest')
+    const response = await primary.app.inject({ method: 'POST', url: '/me/keys', headers: member.headers })
+    const { key } = response.json<{ key: { key: string } }>().key
+    expect(await listed(basic(key))).toContain(newest)
+  })
+
+  it('404, 401: refuses by the primary alone what the standby would show', async () => {
+    expect((await list(basic('unknown'))).statusCode).toBe(401)
+    const [first] = (await payments.app.inject({ url: '/me/keys?limit=9', headers: member.headers }))
+      .json<{ id: string }[]>()
+      .toReversed()
+    await primary.app.inject({ method: 'DELETE', url: `/me/keys/${first?.id}`, headers: member.headers })
+    expect((await list()).statusCode).toBe(401)
+  })
+})
+
+/** Makes another database have the same rows, as a standby has. */
+async function copyRows(from: string, to: string): Promise<void> {
+  const [source, target] = [new pg.Client(from), new pg.Client(to)]
+  await Promise.all([source.connect(), target.connect()])
+  await target.query('BEGIN')
+  await target.query('SET LOCAL session_replication_role = replica')
+  for (const table of Object.keys(tableClasses)) {
+    const { rows } = await source.query(
+      `SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]')::text AS all FROM payments.${table} t`,
+    )
+    await target.query(`DELETE FROM payments.${table}`)
+    await target.query(
+      `INSERT INTO payments.${table} SELECT * FROM jsonb_populate_recordset(NULL::payments.${table}, $1::jsonb)`,
+      [rows[0]?.all],
+    )
+  }
+  await target.query('COMMIT')
+  await Promise.all([source.end(), target.end()])
+}
