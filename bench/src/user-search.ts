@@ -1,9 +1,9 @@
-import { createHmac } from 'node:crypto'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execute, openDatabaseServer } from './database.ts'
 import { deploy } from './deployment.ts'
+import { signAdminToken } from './services/admin-token.ts'
 import { request } from './services/http-client.ts'
 import { distributionOf } from './statistics.ts'
 
@@ -110,13 +110,6 @@ function seed(count: number): string {
         FROM generate_series(1, ${count}) AS n) AS people;
     EXECUTE definition;
     END $seed$`
-}
-
-/** A token of an operator: its role is all that it says. */
-function signAdminToken(secret: string): string {
-  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const data = `${part({ alg: 'HS256', typ: 'JWT' })}.${part({ role: 'service_role' })}`
-  return `${data}.${createHmac('sha256', secret).update(data).digest('base64url')}`
 }
 
 function say(line: string): void {

@@ -36,7 +36,8 @@ export interface Server {
 
 const POLL_MS = 2
 const START_MS = 30_000
-const STOP_MS = 5_000
+/** A service finishes what runs within 30 s. */
+const STOP_MS = 35_000
 const ERROR_LENGTH = 4_000
 /** Linux counts processor time in these. */
 const TICK_MS = 10

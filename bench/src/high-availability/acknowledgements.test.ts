@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest'
+import { compareReferences, silenceAfter } from './acknowledgements.ts'
+
+describe('silenceAfter', () => {
+  it.each<[string, readonly number[], number | undefined]>([
+    ['from the last answer before it to the first one after', [80, 95, 130, 140], 35],
+    ['the longest, where some answers were still on their way', [80, 101, 160, 170], 59],
+    ['none, where nothing came', [80, 95], undefined],
+    ['without what came too late', [95, 120, 900], 25],
+    ['from the fault, where nothing came before', [107], 7],
+  ])('%s', (_name, times, silence) => {
+    expect(silenceAfter(times, 100, 500)).toBe(silence)
+  })
+})
+
+describe('compareReferences', () => {
+  it('tells what is lost and what is doubled; what nobody was told of is neither', () => {
+    const found = new Map([
+      ['a', 1],
+      ['b', 2],
+      ['unanswered', 1],
+    ])
+    expect(compareReferences(new Set(['a', 'b', 'c']), found)).toEqual({ lost: ['c'], doubled: ['b'] })
+  })
+})

@@ -1,0 +1,25 @@
+/** A request that a client sends. */
+export interface ClientRequest {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent as JSON. */
+  readonly body?: object
+}
+
+const REQUEST_MS = 15_000
+
+/** @returns the answer, or in words why there is none */
+export async function send(url: string, { method, path, headers, body }: ClientRequest) {
+  try {
+    const response = await fetch(url + path, {
+      method,
+      headers: { ...(body && { 'content-type': 'application/json' }), ...headers },
+      ...(body && { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(REQUEST_MS),
+    })
+    return { status: response.status, body: await response.text() }
+  } catch (error) {
+    return error instanceof Error && error.name === 'TimeoutError' ? 'no answer' : 'connection lost'
+  }
+}

@@ -1,0 +1,66 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type ClientRequest, send } from './send.ts'
+import type { Writer } from './writers.ts'
+
+/** Clients that write to one service until they are told to stop. */
+export interface WriteLoad {
+  /** References of writes that were answered as done. */
+  readonly acknowledged: ReadonlySet<string>
+  /** When they were, in milliseconds of `performance.now()`. */
+  readonly times: readonly number[]
+  /** Answers that were none, or not the one hoped for, by status or cause. */
+  readonly errors: ReadonlyMap<string, number>
+  /** Resolves when the last request is answered. */
+  stop(): Promise<void>
+}
+
+export interface WriteLoadOptions {
+  readonly writer: Writer
+  /** Where a service answers, without a slash at the end. */
+  readonly url: string
+  readonly request: (reference: string) => ClientRequest
+  readonly clients: number
+  /** Between two writes of a client. */
+  readonly pauseMs: number
+}
+
+const RETRY_MS = 100
+
+/** Each client writes one reference after the other, and sends each until it is answered as done, or all is over. */
+export function startWriteLoad({ writer, url, request, clients, pauseMs }: WriteLoadOptions): WriteLoad {
+  const acknowledged = new Set<string>()
+  const times: number[] = []
+  const errors = new Map<string, number>()
+  let isOver = false
+  let count = 0
+  const note = (reference: string) => {
+    acknowledged.add(reference)
+    times.push(performance.now())
+  }
+  const writeOne = async (reference: string) => {
+    const wanted = request(reference)
+    while (!isOver) {
+      const outcome = await send(url, wanted)
+      if (typeof outcome !== 'string' && writer.isDone(outcome.status, outcome.body)) return note(reference)
+      const error = typeof outcome === 'string' ? outcome : String(outcome.status)
+      errors.set(error, (errors.get(error) ?? 0) + 1)
+      await delay(RETRY_MS)
+    }
+  }
+  const write = async () => {
+    while (!isOver) {
+      await writeOne(`${writer.service}-${++count}`)
+      await delay(pauseMs)
+    }
+  }
+  const writing = Promise.all(Array.from({ length: clients }, write))
+  return {
+    acknowledged,
+    times,
+    errors,
+    stop: async () => {
+      isOver = true
+      await writing
+    },
+  }
+}
