@@ -32,6 +32,8 @@ export interface StartOptions {
   readonly coreCount: number
   /** Where the process leaves a CPU profile when it stops; undefined: none is made. */
   readonly profileFolder?: string | undefined
+  /** Settings of this process alone. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 const EXTRA_THREADS = 4
@@ -64,11 +66,12 @@ export async function deploy(name: string, options: DeploymentOptions): Promise<
   return {
     secrets,
     runCommand: (...args) => run(caches.running, args),
-    start: async ({ cores, coreCount, profileFolder }) => {
+    start: async ({ cores, coreCount, profileFolder, env: own }) => {
       // What a process adds to its cache is lost with its container: each starts from the image's.
       rmSync(caches.running, { recursive: true, force: true })
       cpSync(caches.image, caches.running, { recursive: true })
-      const env = await environment(definition, { ...options, secrets, folder, cache: caches.running })
+      const settings = { ...options, env: { ...options.env, ...own } }
+      const env = await environment(definition, { ...settings, secrets, folder, cache: caches.running })
       return startServer({
         name,
         args: [...profiling(profileFolder), entry, 'serve'],

@@ -33,6 +33,7 @@ export interface Workplace extends AsyncDisposable {
 /** What `postgres` and its kin lie behind on Debian 12. */
 export const POSTGRES_BIN = '/usr/lib/postgresql/15/bin'
 
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 const END_STEPS = [
   { signal: 'SIGTERM', waitMs: 8_000, target: 'process' },
   { signal: 'SIGKILL', waitMs: 1_000, target: 'group' },
@@ -52,6 +53,12 @@ export async function openWorkplace(name: string): Promise<Workplace> {
   chmodSync(folder, 0o711)
   const started = new AsyncDisposableStack()
   started.defer(() => rmSync(folder, { recursive: true, force: true }))
+  // Programs are in process groups of their own, which a Ctrl-C does not reach.
+  const end = () => void started.disposeAsync().finally(() => process.exit(1))
+  for (const signal of SIGNALS) process.once(signal, end)
+  started.defer(() => {
+    for (const signal of SIGNALS) process.removeListener(signal, end)
+  })
   const makeFolder = (folderName: string) => {
     const path = join(folder, folderName)
     mkdirSync(path, { mode: 0o700 })

@@ -52,7 +52,7 @@ export const writers: readonly Writer[] = [
           ...{ method: 'POST', path: '/admin/users', headers },
           body: { email: `${reference}@drill.example`, email_confirm: true },
         }),
-        read: { method: 'GET', path: '/admin/users?per_page=1', headers },
+        read: { method: 'GET', path: '/admin/users?cursor=&per_page=1', headers },
       }
     },
     // An address is taken by whoever has written it first: an earlier request that got no answer.

@@ -19,6 +19,7 @@ describe('loadInventoryConfig', () => {
       databaseConnectTimeoutMs: 30_000,
       databasePrepared: true,
       migrate: true,
+      shutdownDelayMs: 0,
       logFile: 'logs/app.log',
       logLevel: 'info',
       logStdout: true,

@@ -31,6 +31,7 @@ describe('loadPaymentsConfig', () => {
       databasePoolSize: 16,
       databasePrepared: true,
       databaseConnectTimeoutMs: 30_000,
+      shutdownDelayMs: 0,
       logLevel: 'info',
       logFile: undefined,
       metrics: { enabled: true, exporter: 'prometheus', host: '0.0.0.0', port: 9101 },

@@ -32,6 +32,7 @@ function prepare(given: Partial<RunOptions> = {}) {
     readiness: createReadiness({}),
     start: async () => {},
     stop: async () => void events.push('stop'),
+    shutdownDelayMs: 0,
     process,
     limits: { drainMs: 5_000, shutdownMs: 15_000 },
     ...given,
@@ -74,6 +75,20 @@ it('does not wait for connections that ask nothing', async () => {
   expect(performance.now() - start).toBeLessThan(2_000)
   expect(events).toEqual(['listening', 'shutting down', 'stop', 'stopped', 'flush'])
   silent.destroy()
+})
+
+it('takes requests for a while after the signal, and is not ready', async () => {
+  const readiness = createReadiness({})
+  const { app, events, options, process } = prepare({ readiness, shutdownDelayMs: 300 })
+  await runServer(options)
+  process.emit('SIGTERM')
+  expect(await readiness.missing()).toBe('the process is draining')
+  const late = await open(app)
+  late.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  expect(String((await once(late, 'data'))[0])).toMatch(/^HTTP\/1.1 200 /)
+  expect(events).toEqual(['listening', 'shutting down'])
+  expect(await process.exited.promise).toBe(0)
+  expect(events).toEqual(['listening', 'shutting down', 'stop', 'stopped', 'flush'])
 })
 
 it('answers what runs, and cuts off at the end of its time what does not end, so that the rest is stopped too', async () => {

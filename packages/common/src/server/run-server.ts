@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { ServiceLogger } from '../telemetry/logger.ts'
 import type { Readiness } from './readiness.ts'
@@ -14,6 +15,8 @@ export interface RunOptions {
   readonly start: () => Promise<void>
   /** Ends what `start` began, then closes the database, within so many milliseconds. */
   readonly stop: (remainingMs: number) => Promise<void>
+  /** How long requests are still taken after the signal, for balancers to notice that the process is not ready any more. */
+  readonly shutdownDelayMs: number
   /** The process: signals come in and the exit code goes out here. */
   readonly process: Pick<NodeJS.Process, 'on' | 'removeAllListeners' | 'exit'>
   /** Milliseconds; for tests. */
@@ -30,7 +33,7 @@ interface ShutdownLimits {
 const LIMITS: ShutdownLimits = { drainMs: 20_000, shutdownMs: 30_000 }
 
 /**
- * Listens until SIGTERM or SIGINT, then finishes what runs (30 s at most) and exits 0; a signal that comes while `start`
+ * Listens until SIGTERM or SIGINT, is not ready for a while, then finishes what runs (30 s at most) and exits 0; a signal that comes while `start`
  * still runs waits for it. SIGHUP opens the log file again. What nobody caught is logged and ends the process.
  */
 export async function runServer(options: RunOptions): Promise<void> {
@@ -59,10 +62,11 @@ export async function runServer(options: RunOptions): Promise<void> {
     isStopping = true
     readiness.drain()
     log.logger.info({ signal }, 'shutting down')
-    const deadline = performance.now() + shutdownMs
-    const late = setTimeout(() => finish('gave up waiting for what still ran'), shutdownMs)
+    const limitMs = options.shutdownDelayMs + shutdownMs
+    const deadline = performance.now() + limitMs
+    const late = setTimeout(() => finish('gave up waiting for what still ran'), limitMs)
     try {
-      await begun.catch(() => {})
+      await Promise.all([begun.catch(() => {}), delay(options.shutdownDelayMs)])
       await drain(app, sockets, drainMs)
       await stop(deadline - performance.now())
     } catch (error) {

@@ -83,6 +83,7 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
       await Promise.all([metrics.close(), tracing.close()])
       await open.close()
     },
+    shutdownDelayMs: server.shutdownDelayMs,
     process,
   })
 }

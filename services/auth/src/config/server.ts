@@ -33,6 +33,7 @@ export const serverSettings = {
   // Paths of links are appended to it.
   API_EXTERNAL_URL: url().refine((value) => !/[?#]/.test(value), { error: 'must be a URL without query and fragment' }),
   API_MAX_REQUEST_DURATION: duration().default(10_000),
+  SHUTDOWN_DELAY: duration().default(0),
   REQUEST_ID_HEADER: matching(HEADER_NAME, 'the name of a header').optional(),
   MAILER_EXTERNAL_HOSTS: commaList().default([]),
   CORS_ALLOWED_HEADERS: commaList().default([]),
@@ -90,6 +91,7 @@ export function toServerConfig(values: Values) {
     /** Base of links and default issuer, as written. */
     externalUrl: values.API_EXTERNAL_URL,
     maxRequestDurationMs: values.API_MAX_REQUEST_DURATION,
+    shutdownDelayMs: values.SHUTDOWN_DELAY,
     requestIdHeader: values.REQUEST_ID_HEADER,
     corsAllowedHeaders: values.CORS_ALLOWED_HEADERS,
     logLevel: values.LOG_LEVEL,

@@ -46,6 +46,7 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
       deps.upkeep.start()
     },
     stop: deps.close,
+    shutdownDelayMs: config.shutdownDelayMs,
     process,
   })
 }

@@ -65,6 +65,7 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
       await stopWork(deps, remainingMs - CLOSE_MS)
       await deps.close()
     },
+    shutdownDelayMs: config.shutdownDelayMs,
     process,
   })
 }

@@ -1,0 +1,74 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { send } from './send.ts'
+import type { PreparedRequests, Writer } from './writers.ts'
+
+/** What clients were answered. */
+export interface RequestCount {
+  sent: number
+  /** Requests that failed, by status or cause. */
+  readonly failed: Map<string, number>
+  /** References of writes that were answered as done. */
+  readonly acknowledged: Set<string>
+}
+
+/** Requests to one service, three reads to a write. */
+export interface RequestMix {
+  readonly writer: Writer
+  readonly requests: PreparedRequests
+  readonly url: string
+}
+
+const READS_TO_A_WRITE = 3
+const MS_PER_SECOND = 1_000
+
+export function startCount(): RequestCount {
+  return { sent: 0, failed: new Map(), acknowledged: new Set() }
+}
+
+/** Sends so many requests a second, whether earlier ones are answered or not, while the work lasts. */
+export async function sendAtRate(mix: RequestMix, count: RequestCount, perSecond: number, work: Promise<unknown>) {
+  const open = new Set<Promise<void>>()
+  const startMs = performance.now()
+  let sent = 0
+  let isOver = false
+  const over = work.finally(() => {
+    isOver = true
+  })
+  // An error is the caller's, who awaits the same below.
+  over.catch(() => {})
+  while (!isOver) {
+    const due = ((performance.now() - startMs) * perSecond) / MS_PER_SECOND
+    for (; sent < due; sent += 1) {
+      const answered = sendOne(mix, count).finally(() => open.delete(answered))
+      open.add(answered)
+    }
+    await delay(1)
+  }
+  await Promise.all(open)
+  await over
+}
+
+/** So many clients send one request after the other while the work lasts. */
+export async function sendAtOnce(mix: RequestMix, count: RequestCount, clients: number, work: Promise<unknown>) {
+  let isOver = false
+  const over = work.finally(() => {
+    isOver = true
+  })
+  const ask = async () => {
+    while (!isOver) await sendOne(mix, count)
+  }
+  await Promise.all([over, ...Array.from({ length: clients }, ask)])
+}
+
+async function sendOne({ writer, requests, url }: RequestMix, count: RequestCount): Promise<void> {
+  count.sent += 1
+  const isWrite = count.sent % (READS_TO_A_WRITE + 1) === 0
+  const reference = `${writer.service}-${count.sent}`
+  const outcome = await send(url, isWrite ? requests.write(reference) : requests.read)
+  const isGood =
+    typeof outcome !== 'string' && (isWrite ? writer.isDone(outcome.status, outcome.body) : outcome.status === 200)
+  if (!isGood) {
+    const failure = typeof outcome === 'string' ? outcome : String(outcome.status)
+    count.failed.set(failure, (count.failed.get(failure) ?? 0) + 1)
+  } else if (isWrite) count.acknowledged.add(reference)
+}

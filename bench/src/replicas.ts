@@ -1,0 +1,105 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { z } from 'zod'
+import { execute, openDatabaseServer } from './database.ts'
+import { type Deployment, deploy } from './deployment.ts'
+import { compareReferences } from './high-availability/acknowledgements.ts'
+import { HAPROXY, startHaproxy } from './high-availability/haproxy.ts'
+import { type Replicas, startReplicas } from './high-availability/replicas.ts'
+import { type RequestCount, sendAtOnce, sendAtRate, startCount } from './high-availability/request-load.ts'
+import { countAllowed, sharedLimits } from './high-availability/shared-limits.ts'
+import { openWorkplace, requirePrograms } from './high-availability/workplace.ts'
+import { type Writer, writers } from './high-availability/writers.ts'
+import { freePort } from './processes/free-port.ts'
+
+// Runs two replicas of each service behind HAProxy, as the profile `replicas` of compose does: `scripts/replicas [--restarts
+// 20] [--signals 50] [--rate 200]`. Restarts both, one after the other, again and again under so many requests a second;
+// then ends one or the other by SIGTERM while 32 clients ask without pause. No request may fail, no acknowledged write may be
+// missing or twice there. At last asks both replicas in turn until their common limit is reached. Exit status 1 when
+// something of that is not so.
+
+const CLIENTS = 32
+
+const { values } = parseArgs({
+  options: {
+    restarts: { type: 'string', default: '20' },
+    signals: { type: 'string', default: '50' },
+    rate: { type: 'string', default: '200' },
+  },
+})
+const [restarts = 0, signals = 0, rate = 0] = [values.restarts, values.signals, values.rate].map(Number)
+if (!(restarts >= 0 && signals >= 0 && rate > 0)) throw new Error('restarts, signals and rate are numbers')
+requirePrograms([HAPROXY])
+
+const Rows = z.array(z.object({ reference: z.string(), times: z.coerce.number() }))
+
+await using workplace = await openWorkplace('replicas')
+await using started = new AsyncDisposableStack()
+const postgresFolder = join(workplace.folder, 'postgres')
+mkdirSync(postgresFolder)
+const database = await openDatabaseServer({
+  url: process.env.BENCH_DATABASE_URL,
+  folder: postgresFolder,
+  cores: undefined,
+})
+started.defer(database.close)
+for (const writer of writers) if (!(await tryService(writer))) process.exitCode = 1
+
+async function tryService(writer: Writer): Promise<boolean> {
+  const { service, env } = writer
+  const databaseUrl = await database.create(`trestle_replicas_${service}`)
+  const checkout = join(import.meta.dirname, '..', '..')
+  const deployment = await deploy(service, { checkout, folder: workplace.folder, databaseUrl, env })
+  const isWell = await tryRestarts(writer, deployment, databaseUrl)
+  return (await tryLimit(writer, deployment)) && isWell
+}
+
+async function tryRestarts(writer: Writer, deployment: Deployment, databaseUrl: string): Promise<boolean> {
+  await using replicas = await startReplicas(deployment, writer.service)
+  const port = await freePort()
+  const servers = replicas.ports.map((at, index) => ({ name: `${writer.service}-${index + 1}`, port: at }))
+  await using place = await openWorkplace('balancer')
+  await startHaproxy(place, [{ name: writer.service, port, mode: 'http', check: '/ready', servers }])
+  const requests = await writer.prepare({
+    url: replicas.urls[0] ?? '',
+    secrets: deployment.secrets,
+    execute: (statement) => execute(databaseUrl, statement),
+  })
+  const mix = { writer, requests, url: `http://127.0.0.1:${port}` }
+  const count = startCount()
+  await sendAtRate(mix, count, rate, restartInTurn(replicas, 2 * restarts))
+  report(`${writer.service}: ${restarts} rolling restarts at ${rate} requests a second`, count)
+  await sendAtOnce(mix, count, CLIENTS, restartInTurn(replicas, signals))
+  report(`${writer.service}: and ${signals} SIGTERMs while ${CLIENTS} clients ask without pause`, count)
+  return count.failed.size === 0 && (await isComplete(writer, databaseUrl, count))
+}
+
+async function restartInTurn({ restart }: Replicas, times: number): Promise<void> {
+  for (let time = 0; time < times; time += 1) await restart(time % 2)
+}
+
+async function isComplete({ service, found }: Writer, databaseUrl: string, count: RequestCount): Promise<boolean> {
+  const rows = Rows.parse(await execute(databaseUrl, found))
+  const times = new Map(rows.map((row) => [row.reference, row.times]))
+  const { lost, doubled } = compareReferences(count.acknowledged, times)
+  say(`${service}: ${count.acknowledged.size} writes acknowledged, ${lost.length} lost, ${doubled.length} doubled`)
+  return lost.length === 0 && doubled.length === 0
+}
+
+async function tryLimit({ service }: Writer, deployment: Deployment): Promise<boolean> {
+  const limit = sharedLimits[service]
+  await using replicas = await startReplicas(deployment, service, limit.env)
+  const passed = await countAllowed(replicas.urls, limit)
+  say(`${service}: of ${2 * limit.allowed} requests to both replicas ${passed} passed a limit of ${limit.allowed}`)
+  return passed === limit.allowed
+}
+
+function report(what: string, { sent, failed }: RequestCount): void {
+  const failures = [...failed].map(([failure, times]) => `${times} × ${failure}`).join(', ')
+  say(`${what}: ${sent} requests, failed: ${failures || 'none'}`)
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
