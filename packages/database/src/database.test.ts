@@ -7,7 +7,6 @@ import { type Database, openDatabase } from './connect.ts'
 import { isMigrated, type MigrateOptions, migrateAtStart, migrateDown, migrateUp, migrationStatus } from './migrate.ts'
 import { createNames } from './names.ts'
 import { prepare } from './prepare.ts'
-import { grantToRole } from './roles.ts'
 import { underSettings } from './session-settings.ts'
 import { isDatabaseUnavailable, isRefusedStatement } from './unavailable.ts'
 import { violatedConstraint } from './violations.ts'
@@ -300,9 +299,6 @@ describe('the restricted role', () => {
     const grants = { role: 'example_service', serviceUrl: url.href, appendOnly: [] }
     await migrateUp({ ...options, grants })
     await migrateUp({ ...options, grants })
-    const client = new pg.Client({ connectionString: url.href, options: '-c role=example_service' })
-    const grants = { names, role: 'example_service', serviceUrl: url.href, appendOnly: [] }
-    await migrateUp({ ...options, afterwards: [(db) => grantToRole(db, grants), (db) => grantToRole(db, grants)] })
     const { Client = pg.Client, ...settings } = underSettings({ role: 'example_service' }, prepared)
     const client = new Client({ connectionString: url.href, ...settings })
     await client.connect()
