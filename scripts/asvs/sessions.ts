@@ -51,10 +51,9 @@ export const sessions = chapter('V7 Session management', [
     'Full authentication before what sign-ins rest on is changed',
     {
       deviation:
-        'a second factor where the user has one, both addresses for a change of email, and a nonce for a new password where `AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION` is set; no more',
+        'a second factor where the user has one, both addresses for a change of email, and what is set of `AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION` and `AUTH_SESSIONS_FRESH_FOR`',
       strict:
-        'the current password for a new one, and the second factor for identities; still no fresh sign-in for a change of email or phone',
-      isPartial: true,
+        'a sign-in or a second factor of the last quarter of an hour, the current password for a new one, and the second factor for identities too',
     },
   ],
   [

@@ -99,6 +99,7 @@ export const reauthenticationNeeded = defineError(
   'reauthentication_needed',
   'Password update requires reauthentication',
 )
+export const signInTooOld = defineError(400, 'reauthentication_needed', 'Sign in again to change how you sign in')
 export const reauthenticationNotValid = defineError(
   422,
   'reauthentication_not_valid',

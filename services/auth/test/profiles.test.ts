@@ -17,6 +17,11 @@ const SETTINGS = {
   AUTH_URI_ALLOW_LIST: 'https://app.example.com/cb',
   AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
   AUTH_SMTP_MAX_FREQUENCY: '0',
+  AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true',
+  AUTH_PASSKEY_ENABLED: 'true',
+  AUTH_WEBAUTHN_RP_ID: 'localhost',
+  AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'Trestle',
+  AUTH_WEBAUTHN_RP_ORIGINS: 'http://localhost:3000',
 }
 const NEW_PASSWORD = 'a staple of batteries'
 let people = 0
@@ -179,6 +184,42 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     const { code } = await test.readMail(email)
     expect((await test.post('/verify', { type: 'email', email, token: code })).statusCode).toBe(200)
     expect((await login('that of a stranger')).statusCode).toBe(either(200, 400))
+  })
+
+  // ASVS 7.5.1
+  it('a change of what sign-ins rest on, long after the session was proven', async () => {
+    const person = await createSignedIn(test)
+    const other = await createSignedIn(test)
+    const { app, headers: raised } = await addApp(test, other.headers)
+    await test.deps.db
+      .updateTable('mfa_amr_claims')
+      .set({ updated_at: new Date('2020-01-01') })
+      .where('session_id', 'in', [person.sessionId, other.sessionId])
+      .execute()
+    const authorize = `/user/identities/authorize?${new URLSearchParams({ provider: 'keycloak', ...PKCE })}`
+    const requests = [
+      { method: 'PUT', url: '/user', payload: { email: `new${email}` } },
+      { method: 'PUT', url: '/user', payload: { password: NEW_PASSWORD, current_password: person.password } },
+      { method: 'POST', url: '/factors', payload: { factor_type: 'totp' } },
+      { method: 'POST', url: '/passkeys/registration/options' },
+      { method: 'GET', url: authorize },
+      { method: 'POST', url: '/factors/recovery-codes', headers: raised },
+      { method: 'DELETE', url: `/factors/${app.factorId}`, headers: raised },
+    ] as const
+    const refused = { status: 400, code: 'reauthentication_needed' }
+    for (const request of requests) {
+      const answer = await test.app.inject({ headers: person.headers, ...request })
+      const code = answer.body.startsWith('{') ? answer.json().error_code : undefined
+      const taken = { status: request.url === authorize ? 302 : 200, code: undefined }
+      expect({ url: request.url, status: answer.statusCode, code }).toEqual({
+        url: request.url,
+        ...either(taken, refused),
+      })
+    }
+    expect(await change(person, { data: { name: 'Ada' } })).toEqual([200, undefined])
+    expect(
+      await change(await signIn(test, { ...person, password: either(NEW_PASSWORD, person.password) }), { email }),
+    ).toEqual([200, undefined])
   })
 
   // ASVS 6.4.1

@@ -31,6 +31,7 @@ describe('AUTH_PROFILE=strict', () => {
       timeboxMs: 86_400_000,
       inactivityTimeoutMs: 3_600_000,
       lowAalMs: 900_000,
+      freshForMs: 900_000,
       enforceOnAccessToken: true,
     })
     expect(config.jwt.lifetimeSeconds).toBe(900)

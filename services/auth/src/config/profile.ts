@@ -36,6 +36,7 @@ export const strictSettings = {
   SESSIONS_TIMEBOX: age(30 * DAY_MS, '720h').default(DAY_MS),
   SESSIONS_INACTIVITY_TIMEOUT: age(DAY_MS, '24h').default(60 * MINUTE_MS),
   SESSIONS_ALLOW_LOW_AAL: age(60 * MINUTE_MS, '1h').default(15 * MINUTE_MS),
+  SESSIONS_FRESH_FOR: age(60 * MINUTE_MS, '1h').default(15 * MINUTE_MS),
   SESSIONS_ENFORCE_ON_ACCESS_TOKEN: always(true),
   JWT_SECRET: secret(
     z.string().refine((value) => Buffer.byteLength(value) >= SECRET_BYTES_MIN, {

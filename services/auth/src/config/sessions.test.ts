@@ -19,6 +19,7 @@ describe('session settings', () => {
       timeboxMs: undefined,
       inactivityTimeoutMs: undefined,
       lowAalMs: undefined,
+      freshForMs: undefined,
       singlePerUser: false,
       enforceOnAccessToken: false,
     })

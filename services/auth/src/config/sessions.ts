@@ -12,6 +12,7 @@ export const sessionSettings = {
   SESSIONS_TIMEBOX: positiveDuration().optional(),
   SESSIONS_INACTIVITY_TIMEOUT: positiveDuration().optional(),
   SESSIONS_ALLOW_LOW_AAL: positiveDuration().optional(),
+  SESSIONS_FRESH_FOR: positiveDuration().optional(),
   SESSIONS_SINGLE_PER_USER: flag().default(false),
   SESSIONS_ENFORCE_ON_ACCESS_TOKEN: flag().default(false),
 } as const
@@ -39,6 +40,8 @@ export function toSessionConfig(values: SettingValues<typeof sessionSettings>) {
     inactivityTimeoutMs: values.SESSIONS_INACTIVITY_TIMEOUT,
     /** Life of an aal1 session of a user who has a verified second factor. */
     lowAalMs: values.SESSIONS_ALLOW_LOW_AAL,
+    /** How long after it was proven a session may change what sign-ins rest on; undefined: while it lives. */
+    freshForMs: values.SESSIONS_FRESH_FOR,
     singlePerUser: values.SESSIONS_SINGLE_PER_USER,
     /** Ruling R6: whether every bearer endpoint asks for a live session. */
     enforceOnAccessToken: values.SESSIONS_ENFORCE_ON_ACCESS_TOKEN,

@@ -24,13 +24,19 @@ export async function findSession(
   return row && { id: row.id, aal: row.aal === 'aal2' ? 'aal2' : 'aal1', startedAt: row.created_at }
 }
 
-/** How a session was proven: the methods of its `amr`. */
-export async function listAuthenticationMethods(
-  db: Kysely<AuthDatabase>,
-  sessionId: string,
-): Promise<readonly string[]> {
-  const query = db.selectFrom('mfa_amr_claims').select('authentication_method').where('session_id', '=', sessionId)
-  return (await query.execute()).map((row) => row.authentication_method)
+/** One way in which a session was proven, and when last: an entry of its `amr`. */
+export interface Proof {
+  readonly method: string
+  readonly at: Timestamp
+}
+
+/** Lists how a session was proven. */
+export async function listProofs(db: Kysely<AuthDatabase>, sessionId: string): Promise<readonly Proof[]> {
+  return db
+    .selectFrom('mfa_amr_claims')
+    .select(['authentication_method as method', 'updated_at as at'])
+    .where('session_id', '=', sessionId)
+    .execute()
 }
 
 /** Ends the sessions of a user, with their refresh tokens; all but one where `keptId` names one. The user is locked. */

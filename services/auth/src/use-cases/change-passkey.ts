@@ -30,7 +30,7 @@ export async function renameOwnPasskey(
   friendlyName: string,
 ): Promise<Passkey> {
   return deps.db.transaction().execute(async (trx) => {
-    const { user, session } = await requirePasskeyOwner(trx, await lockCaller(trx, deps, caller))
+    const { user, session } = await requirePasskeyOwner(trx, deps, await lockCaller(trx, deps, caller))
     const changes = { friendlyName, now: deps.now() }
     const passkey = await renamePasskey(trx, { userId: user.id, passkeyId }, changes)
     if (!passkey) throw passkeyNotFound()
@@ -43,7 +43,7 @@ export async function renameOwnPasskey(
 /** Deletes a passkey of the caller. @throws passkeyNotFound, and what requirePasskeyOwner throws */
 export async function deleteOwnPasskey(deps: AuthDeps, { caller, passkeyId, ip }: OwnPasskey): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
-    const { user, session } = await requirePasskeyOwner(trx, await lockCaller(trx, deps, caller))
+    const { user, session } = await requirePasskeyOwner(trx, deps, await lockCaller(trx, deps, caller))
     if (!(await deletePasskey(trx, { userId: user.id, passkeyId }))) throw passkeyNotFound()
     const traits = { passkey_id: passkeyId }
     await recordAudit(trx, deps, { action: 'passkey_deleted', actor: user, sessionId: session.id, ip, traits })

@@ -19,6 +19,7 @@ import { sealSecret } from '../secrets/sealed-secret.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
 import { lockCaller } from './find-caller.ts'
+import { requireFreshSession } from './require-fresh-session.ts'
 
 export interface EnrollFactor {
   readonly caller: Caller
@@ -46,13 +47,15 @@ const NONCE_BYTES = 12
  * Begins to add a second factor (contract 4.9). Limits are judged under the user's lock, so that requests that come at once
  * cannot pass them together.
  * @throws the error of a type that is switched off, sessionNotFound, anonymousNotAllowed, phoneFactorExists, factorNameTaken,
- *   tooManyFactors, enrollNeedsSecondFactor
+ *   tooManyFactors, enrollNeedsSecondFactor, signInTooOld
  */
 export async function enrollFactor(deps: AuthDeps, { caller, wanted, ip }: EnrollFactor): Promise<EnrolledFactor> {
   requireEnrollEnabled(deps.config, wanted.type)
   try {
     return await deps.db.transaction().execute(async (trx) => {
-      const owner = requireFactorOwner(await lockCaller(trx, deps, caller))
+      const active = await lockCaller(trx, deps, caller)
+      const owner = requireFactorOwner(active)
+      await requireFreshSession(trx, deps, active)
       await makeRoom(trx, deps, owner, wanted)
       return insert(trx, deps, owner, { wanted, ip })
     })

@@ -21,6 +21,7 @@ import { notify } from '../mail/notification.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
 import { lockCaller } from './find-caller.ts'
+import { requireFreshSession } from './require-fresh-session.ts'
 
 export interface RecoveryCodesRequest {
   readonly caller: Caller
@@ -37,7 +38,7 @@ export interface RecoveryCodes {
 /**
  * Gives a user their first set of recovery codes (contract 4.10).
  * @throws recoveryEnrollDisabled, sessionNotFound, anonymousNotAllowed, recoveryCodesAlone, enrollNeedsSecondFactor,
- *   recoveryCodesExist, factorNameTaken
+ *   recoveryCodesExist, factorNameTaken, signInTooOld
  */
 export async function generateRecoveryCodes(
   deps: AuthDeps,
@@ -46,12 +47,14 @@ export async function generateRecoveryCodes(
   requireEnabled(deps)
   try {
     return await deps.db.transaction().execute(async (trx) => {
-      const owner = requireFactorOwner(await lockCaller(trx, deps, caller))
+      const active = await lockCaller(trx, deps, caller)
+      const owner = requireFactorOwner(active)
       const { user, session } = owner
       const others = (await listFactors(trx, user.id)).filter(({ status }) => status === 'verified')
       if (!others.some(isEnrolled)) throw recoveryCodesAlone()
       if (session.aal !== 'aal2') throw enrollNeedsSecondFactor()
       if (!others.every(isEnrolled)) throw recoveryCodesExist()
+      await requireFreshSession(trx, deps, active)
       const factor = await insertRecoveryFactor(trx, deps, owner, friendlyName)
       const codes = await issueCodes(trx, deps, factor)
       await notify(trx, deps, user, { name: 'MFA_FACTOR_ENROLLED', variables: { FactorType: 'recovery_code' } })
@@ -74,10 +77,12 @@ export async function regenerateRecoveryCodes(
 ): Promise<RecoveryCodes> {
   requireEnabled(deps)
   return deps.db.transaction().execute(async (trx) => {
-    const { user, session } = requireFactorOwner(await lockCaller(trx, deps, caller))
+    const active = await lockCaller(trx, deps, caller)
+    const { user, session } = requireFactorOwner(active)
     const factor = await findRecoveryFactor(trx, user.id)
     if (!factor) throw factorNotFound()
     if (session.aal !== 'aal2') throw enrollNeedsSecondFactor()
+    await requireFreshSession(trx, deps, active)
     const codes = await issueCodes(trx, deps, factor)
     const traits = { factor_id: factor.id }
     await recordAudit(trx, deps, { action: 'factor_updated', actor: user, sessionId: session.id, ip, traits })

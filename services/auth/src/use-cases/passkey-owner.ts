@@ -1,16 +1,23 @@
 import type { Kysely } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
 import { passkeysNeedSecondFactor } from '../factor-errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
 import type { ActiveCaller } from './find-caller.ts'
+import { requireFreshSession } from './require-fresh-session.ts'
 
 /**
  * A caller who may change passkeys: who has a second factor must have shown it, or a stolen password would be enough to
- * leave a way in behind. @throws sessionNotFound, anonymousNotAllowed, passkeysNeedSecondFactor
+ * leave a way in behind. @throws sessionNotFound, anonymousNotAllowed, passkeysNeedSecondFactor, signInTooOld
  */
-export async function requirePasskeyOwner(db: Kysely<AuthDatabase>, caller: ActiveCaller): Promise<FactorOwner> {
+export async function requirePasskeyOwner(
+  db: Kysely<AuthDatabase>,
+  deps: Pick<AuthDeps, 'config' | 'now'>,
+  caller: ActiveCaller,
+): Promise<FactorOwner> {
   const owner = requireFactorOwner(caller)
   if (owner.session.aal !== 'aal2' && (await hasVerifiedFactor(db, owner.user.id))) throw passkeysNeedSecondFactor()
+  await requireFreshSession(db, deps, caller)
   return owner
 }

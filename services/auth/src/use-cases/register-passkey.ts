@@ -14,7 +14,7 @@ import { requirePasskeyChallenge } from './require-passkey-challenge.ts'
 /** Asks the caller's authenticator for a passkey (contract 4.12). @throws tooManyPasskeys, and what requirePasskeyOwner throws */
 export async function askForPasskey(deps: AuthDeps, caller: Caller): Promise<PasskeyQuestion> {
   const { challengeLifetimeMs: timeoutMs, passkeysMax } = deps.config.webauthn
-  const { user } = await requirePasskeyOwner(deps.db, await findCaller(deps, caller))
+  const { user } = await requirePasskeyOwner(deps.db, deps, await findCaller(deps, caller))
   const passkeys = await listPasskeys(deps.db, user.id)
   if (passkeys.length >= passkeysMax) throw tooManyPasskeys()
   const request = await askForCreation(deps, {
@@ -44,12 +44,12 @@ const USUAL_NAME = 'Passkey'
  */
 export async function registerPasskey(deps: AuthDeps, input: RegisterPasskey): Promise<Passkey> {
   const { caller, challengeId, response, ip } = input
-  const found = await requirePasskeyOwner(deps.db, await findCaller(deps, caller))
+  const found = await requirePasskeyOwner(deps.db, deps, await findCaller(deps, caller))
   const challenge = await requirePasskeyChallenge(deps, { challengeId, userId: found.user.id })
   const credential = await verifyCreation(deps, response, challenge)
   if (!credential) throw passkeyRefused()
   return deps.db.transaction().execute(async (trx) => {
-    const { user, session } = await requirePasskeyOwner(trx, await lockCaller(trx, deps, caller))
+    const { user, session } = await requirePasskeyOwner(trx, deps, await lockCaller(trx, deps, caller))
     const passkeys = await listPasskeys(trx, user.id)
     if (passkeys.length >= deps.config.webauthn.passkeysMax) throw tooManyPasskeys()
     const now = deps.now()

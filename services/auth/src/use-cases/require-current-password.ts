@@ -1,7 +1,7 @@
 import type { AuthDeps } from '../deps.ts'
 import { currentPasswordInvalid, currentPasswordRequired } from '../errors.ts'
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
-import { listAuthenticationMethods } from '../sessions/session-rows.ts'
+import { listProofs } from '../sessions/session-rows.ts'
 import type { ActiveCaller } from './find-caller.ts'
 
 /** How somebody signs in who may have forgotten their password. */
@@ -17,8 +17,8 @@ export async function requireCurrentPassword(
   given: { readonly currentPassword: string | undefined; readonly address: string },
 ): Promise<void> {
   if (!deps.config.security.currentPasswordForPassword || user.passwordHash === null) return
-  const methods = session ? await listAuthenticationMethods(deps.db, session.id) : []
-  if (methods.some((method) => WITHOUT_PASSWORD.has(method))) return
+  const proofs = session ? await listProofs(deps.db, session.id) : []
+  if (proofs.some(({ method }) => WITHOUT_PASSWORD.has(method))) return
   if (given.currentPassword === undefined) throw currentPasswordRequired()
   const attempt = { identifier: user.email ?? user.phone ?? user.id, address: given.address }
   const { matches } = await deps.passwords.verify(user.passwordHash, given.currentPassword)

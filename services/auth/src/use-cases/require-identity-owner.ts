@@ -4,16 +4,20 @@ import type { AuthDeps } from '../deps.ts'
 import { identitiesNeedSecondFactor } from '../factor-errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import type { ActiveCaller } from './find-caller.ts'
+import { requireFreshSession } from './require-fresh-session.ts'
 
 /**
  * Lets a caller change by which accounts they sign in. Clients of today do so at aal1; in the strict profile who has a second
- * factor must have shown it. @throws identitiesNeedSecondFactor
+ * factor must have shown it. @throws identitiesNeedSecondFactor, signInTooOld
  */
 export async function requireIdentityOwner(
   db: Kysely<AuthDatabase>,
-  { config }: Pick<AuthDeps, 'config'>,
-  { user, session }: ActiveCaller,
+  deps: Pick<AuthDeps, 'config' | 'now'>,
+  caller: ActiveCaller,
 ): Promise<void> {
-  if (!config.security.factorGuardsIdentities || session?.aal === 'aal2') return
-  if (await hasVerifiedFactor(db, user.id)) throw identitiesNeedSecondFactor()
+  const isRaised = caller.session?.aal === 'aal2'
+  if (deps.config.security.factorGuardsIdentities && !isRaised && (await hasVerifiedFactor(db, caller.user.id))) {
+    throw identitiesNeedSecondFactor()
+  }
+  await requireFreshSession(db, deps, caller)
 }

@@ -9,6 +9,7 @@ import type { Caller } from '../sessions/caller.ts'
 import { dropFactor } from './drop-factor.ts'
 import { requireFactorOwner } from './factor-owner.ts'
 import { lockCaller } from './find-caller.ts'
+import { requireFreshSession } from './require-fresh-session.ts'
 
 export interface UnenrollFactor {
   readonly caller: Caller
@@ -20,17 +21,19 @@ export interface UnenrollFactor {
 
 /**
  * Takes a second factor away, for its owner; a verified one only in a session that has shown a second factor (contract 4.9).
- * @returns its id @throws factorNotFound, unenrollNeedsSecondFactor
+ * @returns its id @throws factorNotFound, unenrollNeedsSecondFactor, signInTooOld
  */
 export async function unenrollFactor(deps: AuthDeps, { caller, which, ip }: UnenrollFactor): Promise<string> {
   return deps.db.transaction().execute(async (trx) => {
-    const { user, session } = requireFactorOwner(await lockCaller(trx, deps, caller))
+    const active = await lockCaller(trx, deps, caller)
+    const { user, session } = requireFactorOwner(active)
     const factor = await (which === 'recovery-codes'
       ? findRecoveryFactor(trx, user.id)
       : lockFactor(trx, user.id, which.factorId))
     if (!factor || (which !== 'recovery-codes' && !isEnrolled(factor))) throw factorNotFound()
     const { id, factorType, status } = factor
     if (status === 'verified' && session.aal !== 'aal2') throw unenrollNeedsSecondFactor()
+    if (status === 'verified') await requireFreshSession(trx, deps, active)
     await dropFactor(trx, deps, { userId: user.id, factor })
     if (status === 'verified') {
       await notify(trx, deps, user, { name: 'MFA_FACTOR_UNENROLLED', variables: { FactorType: factorType } })

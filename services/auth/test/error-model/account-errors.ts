@@ -96,6 +96,16 @@ export const accountErrors: ErrorCases = {
       return change({ password: 'another password' })
     }, REAUTHENTICATION),
   ],
+  signInTooOld: [
+    asOwner(
+      async ({ sessionId }, { deps }) => {
+        const old = { updated_at: new Date('2020-01-01') }
+        await deps.db.updateTable('mfa_amr_claims').set(old).where('session_id', '=', sessionId).execute()
+        return change({ phone: newPhone() })
+      },
+      { AUTH_SESSIONS_FRESH_FOR: '15m' },
+    ),
+  ],
   reauthenticationNotValid: [
     asOwner(async (person, service) => {
       await makeOld(service, person)
