@@ -1,4 +1,3 @@
-import type { Meter } from '@opentelemetry/api'
 import { type Kysely, sql } from 'kysely'
 import { type AnyTask, deadQueue } from './task.ts'
 
@@ -29,16 +28,4 @@ export async function listDeadJobs({ db, schema, tasks }: DeadQueues): Promise<r
     FROM ${sql.id(schema, 'job')} WHERE name IN (${sql.join(tasks.map(deadQueue))})
     GROUP BY 1, 2 ORDER BY 3 DESC LIMIT ${sql.lit(REASONS_MAX)}`.execute(db)
   return rows.map((row) => ({ ...row, lastAt: new Date(row.lastAt) }))
-}
-
-/** Reports them as `jobs_dead{task}`, of every process the same number. */
-export function observeDeadJobs(meter: Meter, queues: DeadQueues): void {
-  const gauge = meter.createObservableGauge('jobs_dead', { description: 'Jobs that have failed for good, by task' })
-  gauge.addCallback(async (result) => {
-    const dead = Map.groupBy(await listDeadJobs(queues), ({ task }) => task)
-    for (const { name } of queues.tasks) {
-      const count = (dead.get(name) ?? []).reduce((sum, jobs) => sum + jobs.count, 0)
-      result.observe(count, { task: name })
-    }
-  })
 }

@@ -1,4 +1,4 @@
-import { createNoopMeter } from '@opentelemetry/api'
+import { createNoopMeter, type Meter } from '@opentelemetry/api'
 import { openDatabase } from '@trestle/database/connect.ts'
 import { migrateUp } from '@trestle/database/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { listDeadJobs } from './dead-jobs.ts'
 import { installJobs } from './install.ts'
 import { createJobs, type Jobs } from './jobs.ts'
+import { observeJobs } from './observe-jobs.ts'
 import { type AnyTask, defineTask } from './task.ts'
 import { listWaitingJobs } from './waiting-jobs.ts'
 
@@ -21,7 +22,9 @@ const greet = defineTask<Greeting>('greet', { ...options, sealed: true })
 const fail = defineTask<Greeting>('fail', { ...options, retryLimit: 0, sealed: false })
 const hang = defineTask<Greeting>('hang', { ...options, timeoutSeconds: 1, sealed: false })
 const slow = defineTask<Greeting>('slow', { ...options, sealed: false })
-const tasks: readonly AnyTask[] = [greet, fail, hang, slow]
+/** A task that no worker takes. */
+const nobody = defineTask<Greeting>('nobody', { ...options, sealed: false })
+const tasks: readonly AnyTask[] = [greet, fail, hang, slow, nobody]
 const names = createNames('example')
 
 const temporary = await createTemporaryDatabase({
@@ -191,6 +194,40 @@ describe('jobs', () => {
       state: 'waiting',
       count: 1,
       oldest: expect.any(Date),
+    })
+  })
+
+  it('measures what waits, what is due and what is dead, by task', async () => {
+    const seen = new Map<string, number>()
+    let observe: (() => void | Promise<void>) | undefined
+    const meter: Meter = {
+      ...createNoopMeter(),
+      createObservableGauge: (name) => ({ name, addCallback: () => {}, removeCallback: () => {} }),
+      addBatchObservableCallback: (callback) => {
+        observe = () =>
+          callback({
+            observe: (gauge, value, attributes) => seen.set(`${Reflect.get(gauge, 'name')} ${attributes?.task}`, value),
+          })
+      },
+    }
+    observeJobs(meter, { db: database.db, schema: names.jobSchema, tasks: [nobody, slow] })
+    const look = async () => {
+      await observe?.()
+      return Object.fromEntries(seen)
+    }
+    const none = { 'jobs_queued slow': 0, 'jobs_oldest_due_seconds slow': 0, 'jobs_dead slow': 0 }
+    const idle = { 'jobs_queued nobody': 0, 'jobs_oldest_due_seconds nobody': 0, 'jobs_dead nobody': 0 }
+    expect(await look()).toEqual({ ...none, ...idle })
+    await jobs.send(database.db, nobody, { to: 'Grace' }, { startAfterSeconds: 3_600 })
+    expect(await look()).toEqual({ ...none, ...idle, 'jobs_queued nobody': 1 })
+    const id = await jobs.send(database.db, nobody, { to: 'Hedy' })
+    await sql`UPDATE example_jobs.job SET start_after = now() - interval '90 s' WHERE id = ${id}`.execute(database.db)
+    await sql`INSERT INTO example_jobs.job (name, data) VALUES ('nobody_dead', '{}')`.execute(database.db)
+    expect(await look()).toEqual({
+      ...none,
+      'jobs_queued nobody': 2,
+      'jobs_oldest_due_seconds nobody': expect.closeTo(90, -1),
+      'jobs_dead nobody': 1,
     })
   })
 

@@ -24,6 +24,9 @@ export interface SendOptions {
   readonly startAfterSeconds?: number
 }
 
+/** What `jobs_total` tells of an attempt: the two of a handler, a failure that is not the last, and the last. */
+const OUTCOMES = ['done', 'dropped', 'retry', 'dead'] as const
+
 /** What became of an attempt: `dropped` is work that no longer makes sense, for example a mail whose link has expired. */
 export type Outcome = 'done' | 'dropped'
 
@@ -118,6 +121,8 @@ export function createJobs(config: JobsConfig): Jobs {
       await boss.insert(task, queued, { db: fromKysely(trx) })
     },
     work: async (task, handler) => {
+      // A rise is seen from 0 on, not from nothing.
+      for (const outcome of OUTCOMES) outcomes.add(0, { task: task.name, outcome })
       const attempt = runAttempt(config, task, handler)
       const settle = async (job: JobWithMetadata<object>): Promise<JobResult> => {
         try {

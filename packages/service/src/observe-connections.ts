@@ -1,14 +1,24 @@
 import type { Meter } from '@opentelemetry/api'
 import type { Database } from '@trestle/database/connect.ts'
 
+type Pool = Pick<Database<unknown>, 'connections'>
+
 /**
- * Reports the connections of a service's pool as `db_pool_connections{state}`; where it has a standby, how far that is behind
- * as `db_standby_lag_seconds`, and who has served the reads that may lag as `db_standby_reads_total{server}`.
+ * Reports the connections of a service's pool as `db_pool_connections{state}`, those of others with their name as `pool`;
+ * where the service has a standby, how far that is behind as `db_standby_lag_seconds`, and who has served the reads that may
+ * lag as `db_standby_reads_total{server}`.
  */
-export function observeConnections(meter: Meter, database: Pick<Database<unknown>, 'connections' | 'standby'>): void {
+export function observeConnections(
+  meter: Meter,
+  database: Pool & Pick<Database<unknown>, 'standby'>,
+  others: Readonly<Record<string, Pool>> = {},
+): void {
   const gauge = meter.createObservableGauge('db_pool_connections', { description: 'Connections of the pool by state' })
   gauge.addCallback((result) => {
     for (const [state, count] of Object.entries(database.connections())) result.observe(count, { state })
+    for (const [pool, other] of Object.entries(others)) {
+      for (const [state, count] of Object.entries(other.connections())) result.observe(count, { pool, state })
+    }
   })
   if (database.standby() === undefined) return
   const lag = meter.createObservableGauge('db_standby_lag_seconds', { description: 'How far the standby is behind' })

@@ -41,7 +41,7 @@ function createDocumentDeps(): AuthDeps {
     logger: createLogger({ level: 'panic', stdout: false }).logger,
     meter: createNoopMeter(),
     tracing: { instrument: async () => {} },
-    readiness: { missing: unused, markReady: unused, drain: unused },
+    readiness: { missing: unused, report: unused, markReady: unused, drain: unused },
     now: unused,
     randomBytes: unused,
     passwords: { hash: unused, verify: unused },

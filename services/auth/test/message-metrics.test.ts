@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createMetrics } from '@trestle/common/telemetry/metrics.ts'
-import { listDeadJobs, observeDeadJobs } from '@trestle/jobs/dead-jobs.ts'
+import { listDeadJobs } from '@trestle/jobs/dead-jobs.ts'
+import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
 import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
 import { mailTask, queueMail } from '../src/mail/mail-job.ts'
@@ -13,7 +14,7 @@ const port = await metrics.listen()
 const app = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '1' }, metrics)
 const { db, names } = app.deps
 const dead = { db, schema: names.jobSchema, tasks }
-observeDeadJobs(metrics.meter, dead)
+observeJobs(metrics.meter, dead)
 afterAll(async () => {
   await app.close()
   await metrics.close()
@@ -43,7 +44,8 @@ describe('the metrics of messages', () => {
     await queueMail(db, app.deps, { ...mail, expiresAt: null })
     await app.readMail('ada@example.com')
     await queueMail(db, app.deps, { ...mail, expiresAt: app.clock.now().toISOString() })
-    await expect.poll(() => read('jobs_total'), { timeout: 10_000 }).toHaveLength(2)
+    const settled = ['done', 'dropped'].map((outcome) => `jobs_total{task="mail",outcome="${outcome}"} 1`)
+    await expect.poll(() => read('jobs_total'), { timeout: 10_000 }).toEqual(expect.arrayContaining(settled))
     app.refuseMails(true)
     await queueMail(db, app.deps, { ...mail, expiresAt: null })
     await expect.poll(makeNextTheLast, { timeout: 10_000 }).toBe(1n)
@@ -59,6 +61,10 @@ describe('the metrics of messages', () => {
       ]),
     )
     expect(await read(`jobs_dead{task="${smsTask.name}"`)).toEqual(['jobs_dead{task="sms"} 0'])
+    expect(await read('jobs_queued{task="mail"', 'jobs_oldest_due_seconds{task="mail"')).toEqual([
+      'jobs_queued{task="mail"} 0',
+      'jobs_oldest_due_seconds{task="mail"} 0',
+    ])
     expect(await listDeadJobs(dead)).toEqual([
       { task: mailTask.name, reason: 'SMTP EMESSAGE 451', count: 1, lastAt: expect.any(Date) },
     ])

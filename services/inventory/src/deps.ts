@@ -9,6 +9,7 @@ import { createNames } from '@trestle/database/names.ts'
 import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
+import { observeReadiness } from '@trestle/service/observe-readiness.ts'
 import { standbyOf } from '@trestle/service/standby.ts'
 import type { Kysely } from 'kysely'
 import { createTokenVerifier, type TokenVerifier } from './access/token-verifier.ts'
@@ -17,6 +18,7 @@ import type { InventoryTables } from './database.ts'
 import { Slots } from './http/slots.ts'
 import { importCounter } from './imports/import-metrics.ts'
 import { type ClientLimit, openClientLimit } from './rate-limits/client-limit.ts'
+import { observeOverdue } from './reservations/observe-overdue.ts'
 import { createStockMetrics, type StockMetrics } from './stock/stock-metrics.ts'
 import { createUpkeep, type Upkeep } from './stock/upkeep.ts'
 import { serviceVersion } from './version.ts'
@@ -81,7 +83,7 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
     startTracing({ enabled: config.tracingEnabled, otlpProtocol: config.otlpProtocol, resource }),
   ])
   const { database, transferDatabase } = openDatabases(config, names, log)
-  observeConnections(metrics.meter, database)
+  observeConnections(metrics.meter, database, { transfers: transferDatabase })
   const stockMetrics = createStockMetrics(metrics.meter)
   const { lanes } = database
   const { logger } = log
@@ -94,6 +96,8 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
     migrations: () => expectMigrations(database),
     upkeep: () => upkeep.check(),
   })
+  observeReadiness(metrics.meter, readiness)
+  observeOverdue(metrics.meter, lanes)
   return {
     ...{ config, names, log, metrics, stockMetrics, tracing, readiness, upkeep },
     ...{ db: database.db, readLagging: database.readLagging },

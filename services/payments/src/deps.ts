@@ -8,8 +8,8 @@ import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import type { Tracing } from '@trestle/common/telemetry/tracing.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { observeDeadJobs } from '@trestle/jobs/dead-jobs.ts'
 import { createJobs, type Jobs } from '@trestle/jobs/jobs.ts'
+import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
 import { createOutbox, type Outbox, type TakeRows } from '@trestle/jobs/outbox.ts'
 import { openLimiterStore } from '@trestle/service/limiter-store.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
@@ -148,7 +148,7 @@ export async function createDeps(
   const database = openPaymentsDatabase(config, onError, { standby: standbyOf(config.standby, logger) })
   observeConnections(metrics.meter, database)
   observeAcquiring(metrics.meter, { db: database.db, schema: database.names.jobSchema })
-  observeDeadJobs(metrics.meter, { db: database.db, schema: database.names.jobSchema, tasks })
+  observeJobs(metrics.meter, { db: database.db, schema: database.names.jobSchema, tasks })
   observeRates(metrics.meter, database.db)
   observeLedger(metrics.meter, database.db)
   const { rateLimitStore, redisUrl } = config

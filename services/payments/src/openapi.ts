@@ -60,7 +60,7 @@ const documentDeps: PaymentsDeps = {
   logger: pino({ enabled: false }),
   meter: createNoopMeter(),
   tracing: { instrument: async () => {} },
-  readiness: { missing: unused, markReady: unused, drain: unused },
+  readiness: { missing: unused, report: unused, markReady: unused, drain: unused },
 }
 
 function unused(): never {

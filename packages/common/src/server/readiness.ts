@@ -10,6 +10,8 @@ export interface Readiness {
   drain(): void
   /** Undefined when ready, else what is missing. */
   missing(): Promise<string | undefined>
+  /** Every check by name, and `process`: whether it has started and is not about to end. */
+  report(): Promise<Readonly<Record<string, boolean>>>
 }
 
 /** What must answer, by name: `{ database: () => database.ping() }`. A check throws when it fails. */
@@ -33,6 +35,10 @@ export function createReadiness(checks: ReadinessChecks): Readiness {
         if (!(await answers(check))) return `${name} does not answer`
       }
       return undefined
+    },
+    report: async () => {
+      const entries = Object.entries(checks).map(async ([name, check]) => [name, await answers(check)] as const)
+      return { process: state === 'ready', ...Object.fromEntries(await Promise.all(entries)) }
     },
   }
 }

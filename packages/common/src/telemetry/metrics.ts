@@ -35,8 +35,11 @@ export async function createMetrics(config: MetricsConfig): Promise<Metrics> {
 /** Seconds; requests of a few hundred microseconds to the longest allowed. */
 const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
+/** What asks the database is left out of the answer after so long: Prometheus must learn of a database that is away. */
+const OBSERVE_MS = 4_000
+
 async function createProvider(config: MetricsConfig, reader: import('@opentelemetry/sdk-metrics').IMetricReader) {
-  const { AggregationType, MeterProvider } = await import('@opentelemetry/sdk-metrics')
+  const { AggregationType, InstrumentType, MeterProvider } = await import('@opentelemetry/sdk-metrics')
   const { detectResources, envDetector, resourceFromAttributes } = await import('@opentelemetry/resources')
   return new MeterProvider({
     resource: resourceFromAttributes(config.resource).merge(detectResources({ detectors: [envDetector] })),
@@ -44,6 +47,7 @@ async function createProvider(config: MetricsConfig, reader: import('@openteleme
     views: [
       {
         instrumentName: '*_seconds',
+        instrumentType: InstrumentType.HISTOGRAM,
         aggregation: { type: AggregationType.EXPLICIT_BUCKET_HISTOGRAM, options: { boundaries: DURATION_BUCKETS } },
       },
     ],
@@ -78,7 +82,7 @@ async function createPrometheus(config: MetricsConfig): Promise<Metrics> {
       const processMetrics = new Registry()
       collectDefaultMetrics({ register: processMetrics })
       server = await listen(config, async () => {
-        const { resourceMetrics } = await exporter.collect()
+        const { resourceMetrics } = await exporter.collect({ timeoutMillis: OBSERVE_MS })
         return serializer.serialize(resourceMetrics) + (await processMetrics.metrics())
       })
       const address = server.address()

@@ -2,8 +2,9 @@ import { runServer } from '@trestle/common/server/run-server.ts'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
 import { startTracing } from '@trestle/common/telemetry/tracing.ts'
-import { observeDeadJobs } from '@trestle/jobs/dead-jobs.ts'
+import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
+import { observeReadiness } from '@trestle/service/observe-readiness.ts'
 import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
 import { CLEAN_UP_CRON, cleanUpTask, createCleanUp, createCleanUpCounter } from '../clean-up/clean-up.ts'
@@ -97,7 +98,8 @@ async function startJobs(deps: AuthDeps): Promise<void> {
 
 function observe({ meter }: Metrics, { database, deps }: OpenDeps): void {
   observeConnections(meter, database)
-  observeDeadJobs(meter, { db: deps.db, schema: deps.names.jobSchema, tasks })
+  observeReadiness(meter, deps.readiness)
+  observeJobs(meter, { db: deps.db, schema: deps.names.jobSchema, tasks })
   const running = meter.createObservableGauge('auth_running', { description: '1 while the process serves' })
   running.addCallback((result) => result.observe(1))
   const version = meter.createObservableGauge('auth_version_info', { description: 'The build version' })

@@ -52,6 +52,19 @@ const findQuery = prepare(
     sql<{ reservation: Reservation }>`SELECT ${RESERVATION} FROM ${sql.table('reservations')} r WHERE r.id = ${p.id}`,
 )
 
+const overdueQuery = prepare(
+  'find_overdue_seconds',
+  () =>
+    sql<{ seconds: number }>`
+      SELECT coalesce(greatest(extract(epoch FROM now() - min(expires_at)), 0), 0)::float8 AS seconds
+      FROM ${sql.table('reservations')} WHERE status = 'active'`,
+)
+
+/** For how long the most overdue reservation has been so, in seconds; 0 where none is. */
+export async function findOverdueSeconds(lanes: Lanes): Promise<number> {
+  return (await lanes.read.one(overdueQuery, {})).seconds
+}
+
 /** A reservation, or undefined. */
 export async function findReservation(lanes: Lanes, id: number): Promise<Reservation | undefined> {
   return (await lanes.read.first(findQuery, { id }))?.reservation

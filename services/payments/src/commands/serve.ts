@@ -1,5 +1,6 @@
 import { runServer } from '@trestle/common/server/run-server.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import { observeReadiness } from '@trestle/service/observe-readiness.ts'
 import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
 import type { PaymentsConfig } from '../config.ts'
@@ -47,6 +48,7 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
     }),
   ])
   const deps = await createDeps(config, log, telemetry)
+  observeReadiness(deps.meter, deps.readiness)
   const app = await buildApp(deps)
   await runServer({
     app,

@@ -1,4 +1,4 @@
-import { createNoopMeter, type Meter, type ObservableResult } from '@opentelemetry/api'
+import { createNoopMeter, type Meter } from '@opentelemetry/api'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { operatorDeps, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
@@ -11,31 +11,29 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-it('payments_ledger_imbalance tells what the last verification has found, once there was one', async () => {
-  const values: number[] = []
-  let observe: ((result: ObservableResult) => void | Promise<void>) | undefined
+it('the gauges of the ledger tell what the last verification has found, and when it was', async () => {
+  const values = new Map<string, number>()
+  let observe: (() => void | Promise<void>) | undefined
   const meter: Meter = {
     ...createNoopMeter(),
-    createObservableGauge: () => ({
-      addCallback: (callback) => {
-        observe = callback
-      },
-      removeCallback: () => {},
-    }),
+    createObservableGauge: (name) => ({ name, addCallback: () => {}, removeCallback: () => {} }),
+    addBatchObservableCallback: (callback) => {
+      observe = () => callback({ observe: (gauge, value) => values.set(Reflect.get(gauge, 'name'), value) })
+    },
   }
   const look = async () => {
-    values.length = 0
-    await observe?.({ observe: (value) => values.push(value) })
-    return values
+    await observe?.()
+    return [values.get('payments_ledger_imbalance'), values.get('payments_ledger_verified_timestamp_seconds')]
   }
   const { db } = payments.database
   observeLedger(meter, db)
-  expect(await look()).toEqual([])
+  expect(await look()).toEqual([0, 0])
+  const before = Date.now() / 1_000
   await insertVerification(db, { merchants: 1, links: 10, violations: 3 })
-  expect(await look()).toEqual([3])
+  expect(await look()).toEqual([3, expect.toSatisfy((seconds: number) => Math.abs(seconds - before) < 60)])
   const { run } = commandRunner([ledgerCommand], () => operatorDeps(payments))
   await run('ledger', 'verify', '--merchant', 'f'.repeat(24)).catch(() => {})
-  expect(await look()).toEqual([3])
+  expect((await look())[0]).toBe(3)
   await run('ledger', 'verify')
-  expect(await look()).toEqual([0])
+  expect((await look())[0]).toBe(0)
 })

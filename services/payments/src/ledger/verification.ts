@@ -17,19 +17,29 @@ export async function insertVerification(db: Kysely<PaymentsTables>, verificatio
   await insertOperatorAudit(db, { action: ACTION, payload: verification })
 }
 
-/** Reports as `payments_ledger_imbalance` how many violations the last verification has found; it must be 0. */
+/**
+ * Reports how many violations the last verification has found (`payments_ledger_imbalance`, which must be 0), and when that
+ * was (`payments_ledger_verified_timestamp_seconds`). Both are 0 where there was none in the last month.
+ */
 export function observeLedger(meter: Meter, db: Kysely<PaymentsTables>): void {
-  const gauge = meter.createObservableGauge('payments_ledger_imbalance', {
-    description: 'Violations that the last ledger verify has found, in the last month',
+  const imbalance = meter.createObservableGauge('payments_ledger_imbalance', {
+    description: 'Violations that the last ledger verify has found',
   })
-  gauge.addCallback(async (result) => {
-    // Ids begin with their time: no older rows are looked at.
-    const { rows } = await sql<{ violations: number }>`
-      SELECT (payload ->> 'violations')::int AS violations FROM ${sql.table('audit')}
-      WHERE merchant_id = repeat('0', 24) AND action = ${ACTION}
-        AND id > lpad(to_hex(floor(extract(epoch FROM now() - interval '31 days'))::bigint), 8, '0')
-      ORDER BY id DESC LIMIT 1`.execute(db)
-    const [last] = rows
-    if (last) result.observe(last.violations)
+  const verified = meter.createObservableGauge('payments_ledger_verified_timestamp_seconds', {
+    description: 'Unix time of the last ledger verify, 0 where there was none in the last month',
   })
+  meter.addBatchObservableCallback(
+    async (result) => {
+      // Ids begin with their time: no older rows are looked at.
+      const { rows } = await sql<{ violations: number; seconds: number }>`
+        SELECT (payload ->> 'violations')::int AS violations, extract(epoch FROM created)::float8 AS seconds
+        FROM ${sql.table('audit')}
+        WHERE merchant_id = repeat('0', 24) AND action = ${ACTION}
+          AND id > lpad(to_hex(floor(extract(epoch FROM now() - interval '31 days'))::bigint), 8, '0')
+        ORDER BY id DESC LIMIT 1`.execute(db)
+      result.observe(imbalance, rows[0]?.violations ?? 0)
+      result.observe(verified, rows[0]?.seconds ?? 0)
+    },
+    [imbalance, verified],
+  )
 }

@@ -1,3 +1,4 @@
+import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Caller } from '../access/caller.ts'
@@ -13,7 +14,8 @@ import { refuseBeyond } from './refuse-beyond.ts'
 export const authenticate = fp(
   async (app: FastifyInstance) => {
     const { pepper, persons, limits, meter, keyUsage } = app.deps
-    const failures = meter.createCounter('payments_auth_failures_total', { description: 'Requests without a good key' })
+    const counter = meter.createCounter('payments_auth_failures_total', { description: 'Requests without a good key' })
+    const failures = startAtZero(counter, [{}])
     const refuseRequest = refuseBeyond(app, 'key', limits.requests)
     const refuseFailure = refuseBeyond(app, 'failure', limits.failures)
     const readKey = createKeyReader(pepper)

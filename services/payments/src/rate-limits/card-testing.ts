@@ -1,5 +1,6 @@
 import type { Meter } from '@opentelemetry/api'
 import { addressKey } from '@trestle/common/server/address-key.ts'
+import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import { rateLimited } from '../errors.ts'
 import type { PaymentEnd } from '../payments/checkout-repository.ts'
 import type { RateLimits } from './limits.ts'
@@ -15,7 +16,8 @@ export interface CardTesting {
 }
 
 export function createCardTesting({ refusals }: Pick<RateLimits, 'refusals'>, meter: Meter): CardTesting {
-  const limited = meter.createCounter('payments_rate_limited_total', { description: 'Requests refused by rate' })
+  const counter = meter.createCounter('payments_rate_limited_total', { description: 'Requests refused by rate' })
+  const limited = startAtZero(counter, [{ scope: 'refusals' }])
   // All that are sent at once would pass before the first is refused: no more are under way than may be refused.
   const inTurn = createTurns(refusals.events)
   return {

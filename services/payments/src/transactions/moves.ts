@@ -1,4 +1,5 @@
 import type { Meter } from '@opentelemetry/api'
+import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { isLockTimeout, isRefusedStatement } from '@trestle/database/unavailable.ts'
 import { createMoveQueue, type MoveQueue, type MoveQueueOptions } from './move-queue.ts'
@@ -37,9 +38,12 @@ function createCounters(meter: Meter) {
   const operations = meter.createCounter('payments_operations_total', {
     description: 'Captures, refunds and voids that were judged',
   })
-  const conflicts = meter.createCounter('payments_operation_conflicts_total', {
-    description: 'Operations whose lock was not had in time',
-  })
+  const conflicts = startAtZero(
+    meter.createCounter('payments_operation_conflicts_total', {
+      description: 'Operations whose lock was not had in time',
+    }),
+    [{ kind: 'capture' }, { kind: 'refund' }, { kind: 'void' }],
+  )
   const journals = meter.createCounter('payments_ledger_journals_total', { description: 'Journals that were booked' })
   return {
     result: ({ operation: kind }: Move, { verdict, transaction, refusal }: MoveResult) => {

@@ -1,0 +1,54 @@
+import type { Meter } from '@opentelemetry/api'
+import { type Kysely, sql } from 'kysely'
+import { type AnyTask, deadQueue } from './task.ts'
+
+interface Queues {
+  // biome-ignore lint/suspicious/noExplicitAny: the database of any service
+  readonly db: Kysely<any>
+  /** The queue's own schema. */
+  readonly schema: string
+  readonly tasks: readonly AnyTask[]
+}
+
+/**
+ * Reports of each task how many jobs wait (`jobs_queued`), for how long the oldest of those whose time has come has waited
+ * for a worker (`jobs_oldest_due_seconds`), and how many have failed for good (`jobs_dead`). Of every process the same.
+ */
+export function observeJobs(meter: Meter, queues: Queues): void {
+  const gauges = {
+    queued: meter.createObservableGauge('jobs_queued', {
+      description: 'Jobs that wait for their time, a worker or their next attempt, by task',
+    }),
+    oldestDue: meter.createObservableGauge('jobs_oldest_due_seconds', {
+      description: 'How long the oldest job whose time has come has waited for a worker, by task',
+    }),
+    dead: meter.createObservableGauge('jobs_dead', { description: 'Jobs that have failed for good, by task' }),
+  }
+  meter.addBatchObservableCallback(async (result) => {
+    const lengths = await measureQueues(queues)
+    for (const task of queues.tasks) {
+      const { count = 0, oldestDueSeconds = 0 } = lengths.get(task.name) ?? {}
+      result.observe(gauges.queued, count, { task: task.name })
+      result.observe(gauges.oldestDue, oldestDueSeconds, { task: task.name })
+      result.observe(gauges.dead, lengths.get(deadQueue(task))?.count ?? 0, { task: task.name })
+    }
+  }, Object.values(gauges))
+}
+
+interface QueueLength {
+  readonly queue: string
+  readonly count: number
+  /** Of a job that is due; 0 where none is. */
+  readonly oldestDueSeconds: number
+}
+
+/** By queue, those of dead jobs among them; without the empty ones. The condition is that of the queue's own index. */
+async function measureQueues({ db, schema, tasks }: Queues): Promise<ReadonlyMap<string, QueueLength>> {
+  const queues = tasks.flatMap((task) => [task.name, deadQueue(task)])
+  const { rows } = await sql<QueueLength>`
+    SELECT name AS queue, count(*)::int AS count,
+      greatest(extract(epoch FROM now() - min(start_after)), 0)::float8 AS "oldestDueSeconds"
+    FROM ${sql.id(schema, 'job')} WHERE name IN (${sql.join(queues)}) AND state < 'active' AND NOT blocked
+    GROUP BY 1`.execute(db)
+  return new Map(rows.map((row) => [row.queue, row]))
+}
