@@ -368,3 +368,57 @@ describe('pictures', () => {
     expect(await problemsWith({ ...page, [list]: gone })).toEqual([`services/payments/src/pages/gone.ts ${changed}`])
   })
 })
+
+describe('metrics', () => {
+  const code = 'services/shop/src/sales.ts'
+  const sold = "export const sold = (meter) => meter.createCounter('shop_sold_total', { description: 'x' })\n"
+  const rows = '### Metrics of shop\n\n| `shop_sold_total` | counter | `kind` | sales |\n'
+  const document = 'docs/observability.md'
+
+  it('are those of the document', async () => {
+    expect(await problemsWith({ [code]: sold, [document]: rows })).toEqual([])
+    expect(await problemsWith({ [code]: sold })).toEqual([`${code}:1 ${document} does not list shop_sold_total`])
+    expect(await problemsWith({ [document]: rows })).toEqual([
+      `${document}:3 lists shop_sold_total, which nothing measures`,
+    ])
+    const gauge = { [code]: sold.replace('createCounter', 'createObservableGauge'), [document]: rows }
+    expect(await problemsWith(gauge)).toEqual([`${document}:3 shop_sold_total is a gauge`])
+    const other = { [code]: sold, [document]: rows.replace('of shop', 'of bank') }
+    expect(await problemsWith(other)).toEqual([`${document}:3 shop_sold_total is of shop`])
+    expect(await problemsWith({ [code]: 'export const sold = (meter, name) => meter.createGauge(name)\n' })).toEqual([
+      `${code}:1 names a metric by something else than a text in quotes`,
+    ])
+  })
+
+  const rules = (alert: string, expr: string) => ({
+    'docker/prometheus/rules.yml': `groups: [{ name: all, rules: [{ alert: ${alert}, expr: '${expr}', annotations: { runbook: docs/observability.md#nosales } }] }]\n`,
+    'docker/prometheus/rules.test.yml': 'tests: [{ alert_rule_test: [{ alertname: NoSales }] }]\n',
+  })
+  const runbook = { [code]: sold, [document]: `${rows}\n### NoSales\n\nSell more.\n` }
+
+  it.each([
+    ['sum by (kind) (rate(shop_sold_total{job="shop"}[5m])) < 1 or up == 0', []],
+    ['rate(shop_lost_total[5m]) > 0', ['asks for shop_lost_total, which no service has']],
+    ['shop_sold_total{size="l"} > 0', ['asks shop_sold_total for size']],
+    ['sum by (size) (shop_sold_total) > 0', ['groups by size']],
+    ['shop_sold_total_bucket > 0', ['asks for shop_sold_total_bucket, which no service has']],
+  ])('that an alert asks for are there: %s', async (expr, problems) => {
+    const named = problems.map((problem) => `docker/prometheus/rules.yml NoSales ${problem}`)
+    expect(await problemsWith({ ...runbook, ...rules('NoSales', expr) })).toEqual(named)
+  })
+
+  it('that a dashboard asks for are there', async () => {
+    const dashboard = { panels: [{ title: 'Row' }, { title: 'Sales', targets: [{ expr: 'shop_lost_total' }] }] }
+    const path = 'docker/grafana/dashboards/shop.json'
+    expect(await problemsWith({ ...runbook, [path]: JSON.stringify(dashboard) })).toEqual([
+      `${path} "Sales" asks for shop_lost_total, which no service has`,
+    ])
+  })
+
+  it('are alerted on with a runbook and a test', async () => {
+    expect(await problemsWith({ ...runbook, ...rules('FewSales', 'shop_sold_total > 0') })).toEqual([
+      'docker/prometheus/rules.yml FewSales has no runbook: a section of its name in docs/observability.md',
+      'docker/prometheus/rules.test.yml does not try FewSales',
+    ])
+  })
+})

@@ -4,6 +4,8 @@ import { arrows } from './layout/arrows.ts'
 import { clockAndEnvironment } from './layout/clock-and-environment.ts'
 import { documentLinks } from './layout/document-links.ts'
 import { forbiddenNames } from './layout/forbidden-names.ts'
+import { metricDocuments } from './layout/metric-documents.ts'
+import { metricQueries } from './layout/metric-queries.ts'
 import { migrationFiles } from './layout/migration-files.ts'
 import { pagePictures } from './layout/page-pictures.ts'
 import { portableCore } from './layout/portable-core.ts'
@@ -20,6 +22,8 @@ const rules: readonly Rule[] = [
   portableCore,
   settingsDocuments,
   documentLinks,
+  metricDocuments,
+  metricQueries,
   pagePictures,
 ]
 

@@ -1,0 +1,74 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { METRICS_DOCUMENT, readMetricsDocument, undocumentedSeries } from '@trestle/testing/metric-documents.ts'
+import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import { afterAll, describe, expect, it } from 'vitest'
+import { deploy } from './deployment.ts'
+import { freePort } from './processes/free-port.ts'
+
+const checkout = join(import.meta.dirname, '..', '..')
+const folder = mkdtempSync(join(tmpdir(), 'trestle-metrics-'))
+const document = readFileSync(join(checkout, METRICS_DOCUMENT), 'utf8')
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** What alerts must find before anything has happened. */
+const ALWAYS = {
+  auth: [
+    'service_ready{check="process"} 1',
+    'service_ready{check="database"} 1',
+    'service_ready{check="worker"} 1',
+    'db_pool_connections{state="waiting"} 0',
+    'jobs_queued{task="mail"} 0',
+    'jobs_oldest_due_seconds{task="mail"} 0',
+    'jobs_dead{task="mail"} 0',
+    'jobs_total{task="mail",outcome="dead"} 0',
+    'auth_refresh_token_reuse_total{outcome="revoked"} 0',
+    'auth_running 1',
+  ],
+  payments: [
+    'service_ready{check="migrations"} 1',
+    'jobs_dead{task="invitation_mail"} 0',
+    'payments_ledger_imbalance 0',
+    'payments_ledger_verified_timestamp_seconds 0',
+    'payments_attempts_unknown 0',
+    'payments_acquirer_exceptions_open 0',
+    'payments_auth_failures_total 0',
+  ],
+  inventory: [
+    'service_ready{check="upkeep"} 1',
+    'db_pool_connections{pool="transfers",state="waiting"} 0',
+    'inventory_reservation_overdue_seconds 0',
+    'inventory_movements_total{type="ship"} 0',
+    'inventory_reservations_total{status="expired"} 0',
+  ],
+} as const
+
+describe.each(['auth', 'payments', 'inventory'] as const)('the metrics of %s', (service) => {
+  it('are there from the start, and are those of the document', async () => {
+    const database = await createEmptyDatabase()
+    const port = await freePort()
+    const env = { [`${service.toUpperCase()}_OTEL_EXPORTER_PROMETHEUS_PORT`]: String(port) }
+    const deployment = await deploy(service, { checkout, folder, databaseUrl: database.url, env })
+    const server = await deployment.start({ cores: undefined, coreCount: 1 })
+    await fetch(`${server.url}/nothing`)
+    const printed = await (await fetch(`http://127.0.0.1:${port}/`)).text()
+    await server.stop()
+    await database.drop()
+    expect(printed.split('\n')).toEqual(expect.arrayContaining([...ALWAYS[service]]))
+    expect(printed).toContain('http_server_request_duration_seconds_count')
+    expect(undocumentedSeries(printed, { document, service })).toEqual([])
+    for (const { name, owner } of readMetricsDocument(document)) {
+      if (owner === 'the process') expect(printed).toContain(`# TYPE ${name} `)
+    }
+  }, 60_000)
+})
+
+it('names what a service prints and the document does not', () => {
+  const rows =
+    '### Metrics of shop\n\n| `a_total` | counter | `kind` | a |\n| `b_seconds` | histogram | | b |\n## Other\n'
+  const printed = '# HELP a_total x\na_total{kind="1"} 1\na_total{id="1",kind="2"} 1\nb_seconds_bucket{le="1"} 0\nc 1\n'
+  const strange = (service: string) => undocumentedSeries(printed, { document: rows, service })
+  expect(strange('shop')).toEqual(['a_total{id,kind}', 'c{}'])
+  expect(strange('bank')).toEqual(['a_total{kind}', 'a_total{id,kind}', 'b_seconds_bucket{le}', 'c{}'])
+})

@@ -1,0 +1,109 @@
+import { jobsOf, processesOf, requestsOf } from './common-sections.ts'
+import type { Dashboard } from './dashboard.ts'
+
+export const auth: Dashboard = {
+  uid: 'trestle-auth',
+  title: 'Trestle: auth',
+  sections: [
+    requestsOf('auth'),
+    {
+      title: 'Passwords and sessions',
+      panels: [
+        {
+          title: 'Password hashes and comparisons',
+          unit: 'ops',
+          queries: [
+            {
+              expr: 'sum by (alg) (rate(auth_password_hash_completed_total[$__rate_interval]))',
+              legend: 'hash {{alg}}',
+            },
+            {
+              expr: 'sum by (alg) (rate(auth_password_compare_completed_total[$__rate_interval]))',
+              legend: 'compare {{alg}}',
+            },
+          ],
+        },
+        {
+          title: 'Passwords in the queue',
+          description: 'Each takes tens of milliseconds of a core. Beyond about two seconds of work the answer is 503.',
+          unit: 'short',
+          queries: [
+            {
+              expr: 'sum(auth_password_hash_submitted_total) - sum(auth_password_hash_completed_total)',
+              legend: 'hashes',
+            },
+            {
+              expr: 'sum(auth_password_compare_submitted_total) - sum(auth_password_compare_completed_total)',
+              legend: 'comparisons',
+            },
+          ],
+        },
+        {
+          title: 'Spent refresh tokens that came again',
+          description:
+            'Allowed: a client that had not read its answer. Revoked: taken for stolen, the session has ended.',
+          unit: 'ops',
+          queries: [
+            {
+              expr: 'sum by (outcome) (rate(auth_refresh_token_reuse_total[$__rate_interval]))',
+              legend: '{{outcome}}',
+            },
+          ],
+        },
+      ],
+    },
+    {
+      title: 'Messages',
+      panels: [
+        {
+          title: 'Mails handed to the server',
+          unit: 'ops',
+          queries: [
+            {
+              expr: 'sum by (type) (rate(auth_email_send_operations_total[$__rate_interval]))',
+              legend: '{{type}}',
+            },
+          ],
+        },
+        {
+          title: 'Mails that it did not take',
+          description: 'They are tried again for a day.',
+          unit: 'ops',
+          queries: [
+            { expr: 'sum by (type) (rate(auth_email_send_errors_total[$__rate_interval]))', legend: '{{type}}' },
+          ],
+        },
+        {
+          title: 'Requests refused because too many mails have gone out',
+          unit: 'ops',
+          queries: [
+            { expr: 'sum by (path) (rate(auth_email_rate_limit_total[$__rate_interval]))', legend: '{{path}}' },
+          ],
+        },
+      ],
+    },
+    jobsOf('auth'),
+    {
+      title: 'Housekeeping',
+      panels: [
+        {
+          title: 'Rows removed by clean-up',
+          unit: 'ops',
+          queries: [
+            {
+              expr: 'sum by (table) (rate(auth_cleanup_affected_rows_total[$__rate_interval]))',
+              legend: '{{table}}',
+            },
+          ],
+        },
+        {
+          title: 'Versions that run',
+          description: 'Two at a time only while they are exchanged.',
+          unit: 'short',
+          queries: [{ expr: 'sum by (version) (auth_version_info)', legend: '{{version}}' }],
+        },
+      ],
+    },
+    processesOf('auth'),
+  ],
+}

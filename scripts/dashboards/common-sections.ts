@@ -1,0 +1,107 @@
+import type { Section } from './dashboard.ts'
+
+const REQUESTS = 'http_server_request_duration_seconds'
+/** Health checks would be most of it where nobody else asks. */
+const NO_CHECKS = 'http_route!~"/ready|/health"'
+
+/** What clients see of a service. */
+export function requestsOf(job: string): Section {
+  const of = (suffix: string, more = '') =>
+    `rate(${REQUESTS}_${suffix}{job="${job}",${NO_CHECKS}${more}}[$__rate_interval])`
+  return {
+    title: 'Requests',
+    panels: [
+      {
+        title: 'Requests by route',
+        unit: 'reqps',
+        queries: [
+          {
+            expr: `sum by (http_request_method, http_route) (${of('count')})`,
+            legend: '{{http_request_method}} {{http_route}}',
+          },
+        ],
+      },
+      {
+        title: '99th percentile by route',
+        unit: 's',
+        queries: [
+          {
+            expr: `histogram_quantile(0.99, sum by (http_request_method, http_route, le) (${of('bucket')}))`,
+            legend: '{{http_request_method}} {{http_route}}',
+          },
+        ],
+      },
+      {
+        title: 'Answers by status',
+        description: '499 is a client that has left before its answer; a 5xx is a defect or a named outage.',
+        unit: 'reqps',
+        queries: [
+          {
+            expr: `sum by (http_response_status_code) (${of('count')})`,
+            legend: '{{http_response_status_code}}',
+          },
+        ],
+      },
+    ],
+  }
+}
+
+/** What a service is made of: its processes, its database connections. */
+export function processesOf(job: string): Section {
+  return {
+    title: 'Processes',
+    panels: [
+      {
+        title: 'Ready',
+        description: 'Below 1, a process takes no requests, and its line says why.',
+        unit: 'short',
+        queries: [{ expr: `min by (instance, check) (service_ready{job="${job}"})`, legend: '{{instance}} {{check}}' }],
+      },
+      {
+        title: 'Database connections',
+        description: 'Waiting above 0 for long: the pool is too small, or the database too slow.',
+        unit: 'short',
+        queries: [{ expr: `sum by (pool, state) (db_pool_connections{job="${job}"})`, legend: '{{state}} {{pool}}' }],
+      },
+      {
+        title: 'Memory',
+        unit: 'bytes',
+        queries: [{ expr: `process_resident_memory_bytes{job="${job}"}`, legend: '{{instance}}' }],
+      },
+    ],
+  }
+}
+
+/** What a service does behind its answers. */
+export function jobsOf(job: string): Section {
+  return {
+    title: 'Background work',
+    panels: [
+      {
+        title: 'Jobs done',
+        unit: 'ops',
+        queries: [
+          {
+            expr: `sum by (task, outcome) (rate(jobs_total{job="${job}"}[$__rate_interval]))`,
+            legend: '{{task}} {{outcome}}',
+          },
+        ],
+      },
+      {
+        title: 'Jobs waiting, and dead',
+        description: 'Dead jobs have failed for good; the log and doctor say why.',
+        unit: 'short',
+        queries: [
+          { expr: `max by (task) (jobs_queued{job="${job}"})`, legend: '{{task}}' },
+          { expr: `max by (task) (jobs_dead{job="${job}"})`, legend: '{{task}} dead' },
+        ],
+      },
+      {
+        title: 'Age of the oldest job that is due',
+        description: 'More than some seconds: workers are too few, hang, or are away.',
+        unit: 's',
+        queries: [{ expr: `max by (task) (jobs_oldest_due_seconds{job="${job}"})`, legend: '{{task}}' }],
+      },
+    ],
+  }
+}

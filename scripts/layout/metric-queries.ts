@@ -1,0 +1,78 @@
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'yaml'
+import { z } from 'zod'
+import {
+  type DocumentedMetric,
+  METRICS_DOCUMENT,
+  readMetricsDocument,
+} from '../../packages/testing/src/metric-documents.ts'
+import { namesOf } from './promql.ts'
+import type { Problem, Rule } from './source-tree.ts'
+
+const RULES = 'docker/prometheus/rules.yml'
+const RULE_TESTS = 'docker/prometheus/rules.test.yml'
+
+const Dashboard = z.object({
+  panels: z.array(z.object({ title: z.string(), targets: z.array(z.object({ expr: z.string() })).default([]) })),
+})
+const Alert = z.object({ alert: z.string(), expr: z.string(), annotations: z.object({ runbook: z.string() }) })
+const Rules = z.object({ groups: z.array(z.object({ rules: z.array(Alert) })) })
+
+/** An expression and where it stands. */
+interface Written {
+  readonly path: string
+  readonly what: string
+  readonly expr: string
+}
+
+/** Dashboards and alerts ask for metrics and labels that are there; every alert has a runbook and a test. */
+export const metricQueries: Rule = ({ root, files }) => {
+  const read = (path: string) => (existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : '')
+  const document = files.find(({ path }) => path === METRICS_DOCUMENT)?.text ?? ''
+  const alerts = Rules.parse(parse(read(RULES)) ?? { groups: [] }).groups.flatMap(({ rules }) => rules)
+  const panels = globSync('docker/grafana/dashboards/*.json', { cwd: root }).flatMap((path) =>
+    Dashboard.parse(JSON.parse(read(path))).panels.flatMap(({ title, targets }) =>
+      targets.map(({ expr }): Written => ({ path, what: `"${title}"`, expr })),
+    ),
+  )
+  const written = [...panels, ...alerts.map(({ alert, expr }): Written => ({ path: RULES, what: alert, expr }))]
+  const metrics = readMetricsDocument(document)
+  const tests = read(RULE_TESTS)
+  return [
+    ...written.flatMap((each) => problemsOf(each, metrics)),
+    ...alerts.flatMap(({ alert, annotations }): Problem[] => [
+      ...(annotations.runbook === `${METRICS_DOCUMENT}#${alert.toLowerCase()}` && document.includes(`\n### ${alert}\n`)
+        ? []
+        : [{ path: RULES, message: `${alert} has no runbook: a section of its name in ${METRICS_DOCUMENT}` }]),
+      ...(new RegExp(`alertname: ${alert}\\b`).test(tests)
+        ? []
+        : [{ path: RULE_TESTS, message: `does not try ${alert}` }]),
+    ]),
+  ]
+}
+
+/** What Prometheus adds to every series. */
+const ADDED_LABELS = ['job', 'instance']
+
+function problemsOf({ path, what, expr }: Written, metrics: readonly DocumentedMetric[]): readonly Problem[] {
+  const { selectors, groupings } = namesOf(expr)
+  const labelsOf = (metric: string): readonly string[] | undefined => {
+    if (metric === 'up') return ADDED_LABELS
+    const plain = metrics.find(({ name, type }) => name === metric && type !== 'histogram')
+    if (plain) return [...ADDED_LABELS, ...plain.labels]
+    const part = /^(.+)_(?:bucket|count|sum)$/.exec(metric)?.[1]
+    const histogram = metrics.find(({ name, type }) => name === part && type === 'histogram')
+    return histogram && [...ADDED_LABELS, ...histogram.labels, 'le']
+  }
+  const problem = (message: string): Problem => ({ path, message: `${what} ${message}` })
+  const every = new Set(selectors.flatMap(({ metric }) => labelsOf(metric) ?? []))
+  return [
+    ...selectors.flatMap(({ metric, labels }) => {
+      const own = labelsOf(metric)
+      if (own === undefined) return [problem(`asks for ${metric}, which no service has`)]
+      return labels.filter((label) => !own.includes(label)).map((label) => problem(`asks ${metric} for ${label}`))
+    }),
+    ...groupings.filter((label) => !every.has(label)).map((label) => problem(`groups by ${label}`)),
+  ]
+}

@@ -1,0 +1,24 @@
+// Writes docker/grafana/dashboards/<uid>.json from scripts/dashboards; `--check` compares instead and fails when they differ.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { auth } from './dashboards/auth.ts'
+import { toGrafana } from './dashboards/dashboard.ts'
+import { inventory } from './dashboards/inventory.ts'
+import { overview } from './dashboards/overview.ts'
+import { payments } from './dashboards/payments.ts'
+
+const folder = join(import.meta.dirname, '..', 'docker', 'grafana', 'dashboards')
+const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
+mkdirSync(folder, { recursive: true })
+for (const dashboard of [overview, auth, payments, inventory]) {
+  const path = join(folder, `${dashboard.uid}.json`)
+  const text = `${JSON.stringify(toGrafana(dashboard), null, 2)}\n`
+  if (!values.check) writeFileSync(path, text)
+  else if (!existsSync(path) || readFileSync(path, 'utf8') !== text) {
+    console.error(
+      `docker/grafana/dashboards/${dashboard.uid}.json differs from scripts/dashboards; run: pnpm dashboards`,
+    )
+    process.exitCode = 1
+  }
+}
