@@ -1,0 +1,136 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { undocumentedSeries } from '@trestle/testing/metric-documents.ts'
+import { Command } from 'commander'
+import { findEmptyQueries, readDashboards } from './alert-drill/dashboards.ts'
+import type { Fault } from './alert-drill/fault.ts'
+import { faults } from './alert-drill/faults.ts'
+import { type Load, startLoad } from './alert-drill/load.ts'
+import { takeAlertsPicture, takePictures } from './alert-drill/pictures.ts'
+import { checkRules, type Prometheus, startPrometheus } from './alert-drill/prometheus.ts'
+import { ROOT, SERVICES, type Stage, setStage } from './alert-drill/stage.ts'
+
+interface Options {
+  readonly minutes: string
+  readonly rate: string
+  readonly only: string
+  readonly pictures: boolean
+}
+
+const CONFIG_FOLDER = join(ROOT, 'docker', 'prometheus')
+/** Rates are of two minutes, increases of five, and the limits are crossed some time after. */
+const FIRE_MS = 240_000
+const CLEAR_MS = 420_000
+const LOOK_MS = 500
+
+const problems: string[] = []
+
+await new Command('node bench/src/alert-drill.ts')
+  .description(
+    'Loads the services under Prometheus, asks every query of the dashboards, and plants the fault of each alert.',
+  )
+  .option('--minutes <number>', 'how long the load lasts before the first fault', '5')
+  .option('--rate <number>', 'actions a second on each service', '15')
+  .option('--only <pattern>', 'plant the faults of alerts that match', '')
+  .option('--pictures', 'take the pictures of docs/observability anew', false)
+  .action(run)
+  .parseAsync()
+for (const problem of problems) say(`FAIL  ${problem}`)
+if (problems.length > 0) process.exitCode = 1
+
+async function run({ minutes, rate, only, pictures }: Options): Promise<void> {
+  say((await checkRules(CONFIG_FOLDER)).trim())
+  const folder = mkdtempSync(join(tmpdir(), 'trestle-alerts-'))
+  // As root, PostgreSQL runs as another user, who must reach its data.
+  chmodSync(folder, 0o711)
+  try {
+    await using started = new AsyncDisposableStack()
+    const stage = await setStage(folder, started)
+    const ports = Object.fromEntries(SERVICES.map((name) => [name, stage[name].metricsPort]))
+    const prometheus = await startPrometheus({ configFolder: CONFIG_FOLDER, folder: join(folder, 'prometheus'), ports })
+    started.defer(prometheus.close)
+    await stage.payments.command('ledger', 'verify')
+    const load = await startLoad(stage, started, Number(rate))
+    started.defer(load.stop)
+    await delay(Number(minutes) * 60_000)
+    tellLoad(load)
+    await lookAround(stage, prometheus, Number(minutes) * 60_000)
+    if (pictures) await takePictures(prometheus.url, readDashboards(), Math.ceil(Number(minutes)))
+    for (const fault of faults.filter(({ alert }) => new RegExp(only).test(alert))) {
+      const isPictured = pictures && fault.alert === 'ServiceNotReady'
+      await drill(fault, { stage, prometheus, pictures: isPictured }).catch((error: unknown) => {
+        problems.push(`${fault.alert}: ${error instanceof Error ? error.message : error}`)
+      })
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** No answer of a plain load is a fault. */
+function tellLoad(load: Load): void {
+  for (const [name, statuses] of Object.entries(load.take())) {
+    const list = [...statuses].sort(([a], [b]) => a - b).map(([status, count]) => `${status} × ${count}`)
+    say(`${name}: ${list.join(', ')}`)
+    if ([...statuses.keys()].some((status) => status === 0 || status >= 500))
+      problems.push(`${name} failed under plain load`)
+  }
+}
+
+/** What is there after a plain load: every query has data, every series is documented, and no alert fires. */
+async function lookAround(stage: Stage, prometheus: Prometheus, lastMs: number): Promise<void> {
+  for (const dashboard of readDashboards()) {
+    const { count, empty } = await findEmptyQueries(dashboard, { prometheus, lastMs })
+    say(`${dashboard.title}: ${count - empty.length} of ${count} queries have data`)
+    problems.push(...empty.map((query) => `no data: ${query}`))
+  }
+  const document = readFileSync(join(ROOT, 'docs', 'observability.md'), 'utf8')
+  for (const service of SERVICES) {
+    const printed = await (await fetch(`http://127.0.0.1:${stage[service].metricsPort}/metrics`)).text()
+    const strange = undocumentedSeries(printed, { document, service })
+    problems.push(...strange.map((series) => `${service} prints ${series}, which docs/observability.md does not know`))
+  }
+  const firing = await prometheus.firing()
+  if (firing.size > 0) problems.push(`fires without a fault: ${[...firing].join(', ')}`)
+}
+
+interface DrillContext {
+  readonly stage: Stage
+  readonly prometheus: Prometheus
+  readonly pictures: boolean
+}
+
+/** Plants a fault, waits for its alert, repairs it, and waits until the alert is over. */
+async function drill({ alert, what, plant }: Fault, { stage, prometheus, pictures }: DrillContext): Promise<void> {
+  const until = (isFiring: boolean, patienceMs: number) =>
+    waitFor(async () => (await prometheus.firing()).has(alert) === isFiring, patienceMs)
+  if ((await until(false, CLEAR_MS)) === undefined) return void problems.push(`${alert} fires before its fault`)
+  const repair = await plant(stage)
+  const fired = await until(true, FIRE_MS)
+  if (pictures) await takeAlertsPicture(prometheus.url)
+  await repair()
+  const cleared = fired === undefined ? undefined : await until(false, CLEAR_MS)
+  if (fired === undefined) problems.push(`${alert} does not fire: ${what}`)
+  else if (cleared === undefined) problems.push(`${alert} is not over after its repair`)
+  say(`${alert.padEnd(20)} fired after ${seconds(fired)}, over ${seconds(cleared)} after the repair (${what})`)
+}
+
+/** @returns the milliseconds until it held, or undefined when it did not in time */
+async function waitFor(holds: () => Promise<boolean>, patienceMs: number): Promise<number | undefined> {
+  const begun = performance.now()
+  while (performance.now() - begun < patienceMs) {
+    if (await holds()) return performance.now() - begun
+    await delay(LOOK_MS)
+  }
+  return undefined
+}
+
+function seconds(milliseconds: number | undefined): string {
+  return milliseconds === undefined ? 'never' : `${Math.round(milliseconds / 1_000)} s`
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import { PASSWORD } from '../services/auth.ts'
+import { send, sendOrThrow } from './client.ts'
+import type { Action } from './load.ts'
+import type { Stage } from './stage.ts'
+
+const USERS = 8
+const Session = z.object({ access_token: z.string(), refresh_token: z.string() })
+type Session = z.infer<typeof Session>
+
+/** Somebody who is signed in, and stays so. */
+interface User {
+  readonly email: string
+  session: Session
+}
+
+/** Makes a user who is signed in. */
+export async function signUp(url: string): Promise<User> {
+  const email = `${randomUUID()}@example.com`
+  const session = Session.parse(await sendOrThrow('POST', `${url}/signup`, { body: { email, password: PASSWORD } }))
+  return { email, session }
+}
+
+/** Spends a refresh token; undefined where it is not taken. */
+export async function refresh(url: string, token: string): Promise<Session | undefined> {
+  const { body } = await send('POST', `${url}/token?grant_type=refresh_token`, { body: { refresh_token: token } })
+  return Session.safeParse(body).data
+}
+
+/** Users look at themselves, refresh (now and then twice), sign in and forget their passwords. */
+export async function prepareAuthLoad({ auth: { url } }: Pick<Stage, 'auth'>): Promise<readonly Action[]> {
+  const users: User[] = []
+  while (users.length < USERS) users.push(await signUp(url))
+  let turn = 0
+  const next = (): User => {
+    turn += 1
+    return users[turn % USERS] ?? { email: '', session: { access_token: '', refresh_token: '' } }
+  }
+  const post = (path: string, body: object) => send('POST', url + path, { body })
+  const look: Action = async () => {
+    const headers = { authorization: `Bearer ${next().session.access_token}` }
+    return [(await send('GET', `${url}/user`, { headers })).status]
+  }
+  const rotate = (times: number): Action => {
+    return async () => {
+      const user = next()
+      const body = { refresh_token: user.session.refresh_token }
+      const replies = await Promise.all(
+        Array.from({ length: times }, () => post('/token?grant_type=refresh_token', body)),
+      )
+      for (const reply of replies) user.session = Session.safeParse(reply.body).data ?? user.session
+      return replies.map(({ status }) => status)
+    }
+  }
+  const signIn = (password: string): Action => {
+    return async () => [(await post('/token?grant_type=password', { email: next().email, password })).status]
+  }
+  const forget = (path: string): Action => {
+    return async () => [(await post(path, { email: next().email })).status]
+  }
+  const signUpAnother: Action = async () => {
+    const { status } = await post('/signup', { email: `${randomUUID()}@example.com`, password: PASSWORD })
+    return [status]
+  }
+  return [
+    ...[look, rotate(1), look, forget('/recover'), look, signIn(PASSWORD), look, rotate(2)],
+    ...[forget('/magiclink'), look, signUpAnother, forget('/recover'), look, signIn('wrong'), rotate(1)],
+  ]
+}

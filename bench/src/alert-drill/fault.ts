@@ -1,0 +1,38 @@
+import type pg from 'pg'
+import type { Stage } from './stage.ts'
+
+/** Takes a fault back. */
+export type Repair = () => Promise<void>
+
+/** Something that goes wrong, and the alert that must say so. */
+export interface Fault {
+  readonly alert: string
+  /** What is done. */
+  readonly what: string
+  plant(stage: Stage): Promise<Repair>
+}
+
+/** Does something again and again until it is repaired, however it ends. */
+export function repeat(work: () => Promise<unknown>): Repair {
+  let isOver = false
+  const run = async () => {
+    while (!isOver) await work().catch(() => {})
+  }
+  const running = run()
+  return async () => {
+    isOver = true
+    await running
+  }
+}
+
+/** Runs statements over a connection of their own. */
+export async function execute(stage: Stage, ...statements: readonly string[]): Promise<pg.QueryResult | undefined> {
+  const client = await stage.connect()
+  try {
+    let result: pg.QueryResult | undefined
+    for (const statement of statements) result = await client.query(statement)
+    return result
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,121 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { z } from 'zod'
+import { freePort } from '../processes/free-port.ts'
+import { runProgram } from '../processes/run-program.ts'
+
+/** A running Prometheus. */
+export interface Prometheus {
+  readonly url: string
+  /** How many series of the last minutes an expression has with a sample. */
+  countSeries(expression: string, lastMs: number): Promise<number>
+  /** Names of the alerts that fire. */
+  firing(): Promise<ReadonlySet<string>>
+  close(): Promise<void>
+}
+
+export interface PrometheusOptions {
+  /** Of the committed configuration and rules. */
+  readonly configFolder: string
+  /** For data and for the configuration as it is run. */
+  readonly folder: string
+  /** Port of the metrics by service. */
+  readonly ports: Readonly<Record<string, number>>
+}
+
+const PROMETHEUS = process.env.PROMETHEUS ?? 'prometheus'
+const PROMTOOL = process.env.PROMTOOL ?? 'promtool'
+const EVERY_SECONDS = 2
+const START_MS = 30_000
+const STEP_SECONDS = 5
+
+/** Asks promtool whether configuration, rules and their tests hold. @throws Error with what it says */
+export async function checkRules(configFolder: string): Promise<string> {
+  const checked = await runProgram({
+    program: PROMTOOL,
+    args: ['check', 'config', join(configFolder, 'prometheus.yml')],
+  })
+  const tested = await runProgram({ program: PROMTOOL, args: ['test', 'rules', join(configFolder, 'rules.test.yml')] })
+  return checked + tested
+}
+
+/** Starts it on the committed configuration: other addresses, looks more often, alerts that need not last as long. */
+export async function startPrometheus(options: PrometheusOptions): Promise<Prometheus> {
+  const { folder } = options
+  mkdirSync(folder, { recursive: true })
+  const config = adaptConfig(readFileSync(join(options.configFolder, 'prometheus.yml'), 'utf8'), options.ports)
+  writeFileSync(join(folder, 'prometheus.yml'), config)
+  writeFileSync(join(folder, 'rules.yml'), shorten(readFileSync(join(options.configFolder, 'rules.yml'), 'utf8')))
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const args = [
+    `--config.file=${join(folder, 'prometheus.yml')}`,
+    `--storage.tsdb.path=${join(folder, 'data')}`,
+    `--web.listen-address=127.0.0.1:${port}`,
+    '--log.level=error',
+  ]
+  const child = spawn(PROMETHEUS, args, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
+  const ended = once(child, 'close')
+  await Promise.race([
+    waitUntilReady(url),
+    ended.then(() => Promise.reject(new Error('Prometheus has ended; the line above says why'))),
+  ])
+  return {
+    url,
+    countSeries: async (expression, lastMs) => {
+      const end = Date.now() / 1_000
+      const range = { start: String(end - lastMs / 1_000), end: String(end), step: String(STEP_SECONDS) }
+      const { data } = Matrix.parse(await ask(`${url}/api/v1/query_range`, { query: expression, ...range }))
+      return data.result.filter(({ values }) => values.some(([, value]) => value !== 'NaN')).length
+    },
+    firing: async () => {
+      const { data } = Alerts.parse(await ask(`${url}/api/v1/alerts`))
+      const names = data.alerts.filter(({ state }) => state === 'firing').map(({ labels }) => labels.alertname)
+      return new Set(names)
+    },
+    close: async () => {
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}
+
+function adaptConfig(text: string, ports: PrometheusOptions['ports']): string {
+  return text
+    .replace(/scrape_interval: \w+/, `scrape_interval: ${EVERY_SECONDS}s\n  evaluation_interval: ${EVERY_SECONDS}s`)
+    .replace(
+      /dns_sd_configs:\s+- \{ names: \[(\w+)\][^}]*\}/g,
+      (_all, name: string) => `static_configs: [{ targets: ['127.0.0.1:${ports[name]}'] }]`,
+    )
+}
+
+/** The same expressions; what they say must hold for two looks. */
+function shorten(rules: string): string {
+  return rules.replaceAll(/for: \w+/g, `for: ${2 * EVERY_SECONDS}s`)
+}
+
+const Matrix = z.object({
+  data: z.object({ result: z.array(z.object({ values: z.array(z.tuple([z.number(), z.string()])) })) }),
+})
+const Alerts = z.object({
+  data: z.object({ alerts: z.array(z.object({ state: z.string(), labels: z.object({ alertname: z.string() }) })) }),
+})
+
+async function ask(url: string, parameters: Readonly<Record<string, string>> = {}): Promise<unknown> {
+  const response = await fetch(`${url}?${new URLSearchParams(parameters)}`)
+  if (!response.ok) throw new Error(`Prometheus answers ${response.status}: ${await response.text()}`)
+  return response.json()
+}
+
+async function waitUntilReady(url: string): Promise<void> {
+  const end = performance.now() + START_MS
+  while (performance.now() < end) {
+    const response = await fetch(`${url}/-/ready`).catch(() => undefined)
+    if (response?.ok) return
+    await delay(100)
+  }
+  throw new Error('Prometheus does not answer')
+}

@@ -1,0 +1,127 @@
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { openDatabaseServer } from '../database.ts'
+import { type Deployment, deploy } from '../deployment.ts'
+import { freePort } from '../processes/free-port.ts'
+import type { Server } from '../processes/server.ts'
+import { type MailServer, startMailServer } from './mail-server.ts'
+
+export const SERVICES = ['auth', 'payments', 'inventory'] as const
+export type ServiceName = (typeof SERVICES)[number]
+
+/** A service that can be killed and started again in its place. */
+export interface StagedService {
+  readonly url: string
+  readonly metricsPort: number
+  /** Runs one of its commands. @throws Error when it fails */
+  command(...args: readonly string[]): Promise<void>
+  kill(): Promise<void>
+  start(): Promise<void>
+}
+
+/** The services over one database, and what they lean on. */
+export interface Stage extends Readonly<Record<ServiceName, StagedService>> {
+  readonly mails: MailServer
+  /** A connection of a superuser of its own, to a database of the server: the services' by default. */
+  connect(database?: string): Promise<pg.Client>
+  readonly databaseName: string
+}
+
+/** Of the repository. */
+export const ROOT = join(import.meta.dirname, '..', '..', '..')
+
+const DATABASE = 'trestle_bench_alerts'
+/** Limits would stop a load that comes from one address. */
+const SETTINGS: Readonly<Record<ServiceName, Readonly<Record<string, string>>>> = {
+  auth: {
+    AUTH_MAILER_AUTOCONFIRM: 'true',
+    AUTH_RATE_LIMIT_TOKEN_REFRESH: 'off',
+    AUTH_RATE_LIMIT_OTP: 'off',
+    AUTH_RATE_LIMIT_EMAIL_SENT: '1500',
+    AUTH_SECURITY_FAILED_ATTEMPTS: 'off',
+    AUTH_SMTP_MAX_FREQUENCY: '0s',
+  },
+  payments: {
+    PAYMENTS_RATE_KEY: '200',
+    PAYMENTS_RATE_APPS: '0',
+    PAYMENTS_RATE_FAILURES: '0',
+    PAYMENTS_RATE_ADDRESS: '0',
+    PAYMENTS_RATE_MAILS: '0',
+    PAYMENTS_WEBHOOK_ALLOW_HTTP: 'true',
+    PAYMENTS_WEBHOOK_ALLOWED_HOSTS: '127.0.0.1',
+  },
+  inventory: { INVENTORY_DB_POOL_SIZE: '4' },
+}
+const PORTS: Readonly<Record<ServiceName, string>> = {
+  auth: 'AUTH_API_PORT',
+  payments: 'PAYMENTS_PORT',
+  inventory: 'INVENTORY_PORT',
+}
+
+/** Starts everything; what was started is ended by `started`. */
+export async function setStage(folder: string, started: AsyncDisposableStack): Promise<Stage> {
+  const database = await openDatabaseServer({
+    url: process.env.BENCH_DATABASE_URL,
+    folder: join(folder, 'postgres'),
+    cores: undefined,
+  })
+  started.defer(database.close)
+  const databaseUrl = await database.create(DATABASE)
+  const smtpPort = await freePort()
+  const mails = await startMailServer(smtpPort)
+  started.defer(mails.close)
+  const start = (name: ServiceName) => startService(name, { folder, databaseUrl, smtpPort, started })
+  return {
+    auth: await start('auth'),
+    payments: await start('payments'),
+    inventory: await start('inventory'),
+    mails,
+    connect: async (name = DATABASE) => {
+      const client = new pg.Client({
+        connectionString: Object.assign(new URL(databaseUrl), { pathname: `/${name}` }).href,
+      })
+      // Some faults end every connection.
+      client.on('error', () => {})
+      await client.connect()
+      return client
+    },
+    databaseName: DATABASE,
+  }
+}
+
+interface ServiceOptions {
+  readonly folder: string
+  readonly databaseUrl: string
+  readonly smtpPort: number
+  readonly started: AsyncDisposableStack
+}
+
+async function startService(name: ServiceName, options: ServiceOptions): Promise<StagedService> {
+  const [port, metricsPort] = [await freePort(), await freePort()]
+  const prefix = name.toUpperCase()
+  const deployment: Deployment = await deploy(name, {
+    checkout: ROOT,
+    folder: options.folder,
+    databaseUrl: options.databaseUrl,
+    env: {
+      [PORTS[name]]: String(port),
+      [`${prefix}_OTEL_EXPORTER_PROMETHEUS_PORT`]: String(metricsPort),
+      ...(name === 'auth' ? { AUTH_SMTP_PORT: String(options.smtpPort) } : {}),
+      ...(name === 'payments' ? { PAYMENTS_SMTP_URL: `smtp://127.0.0.1:${options.smtpPort}` } : {}),
+      ...SETTINGS[name],
+    },
+  })
+  const run = () => deployment.start({ cores: undefined, coreCount: availableParallelism() })
+  let server: Server = await run()
+  options.started.defer(() => server.stop())
+  return {
+    url: server.url,
+    metricsPort,
+    command: (...args) => deployment.runCommand(...args),
+    kill: () => server.kill(),
+    start: async () => {
+      server = await run()
+    },
+  }
+}
