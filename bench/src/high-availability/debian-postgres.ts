@@ -30,16 +30,16 @@ export async function startDebianPostgres(workplace: Workplace): Promise<number>
     program: DEBIAN_POSTGRES.file,
     args: ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
   })
-  await untilAnswered(`postgres://${SUPERUSER}@127.0.0.1:${port}/postgres`, START_MS)
+  await untilWritable(`postgres://${SUPERUSER}@127.0.0.1:${port}/postgres`, START_MS)
   return port
 }
 
-/** Waits for a database. @throws Error with the last failure when the time is over */
-export async function untilAnswered(url: string, withinMs: number): Promise<void> {
+/** Waits for a database that takes writes. @throws Error with the last failure when the time is over */
+export async function untilWritable(url: string, withinMs: number): Promise<void> {
   const deadline = performance.now() + withinMs
   for (;;) {
     try {
-      await execute(url, 'SELECT 1')
+      await execute(url, 'BEGIN READ WRITE; COMMIT')
       return
     } catch (error) {
       if (performance.now() > deadline) throw error

@@ -1,5 +1,5 @@
 import { freePort } from '../processes/free-port.ts'
-import { SUPERUSER, untilAnswered } from './debian-postgres.ts'
+import { SUPERUSER, untilWritable } from './debian-postgres.ts'
 import type { SystemProgram, Workplace } from './workplace.ts'
 
 export const PGBOUNCER: SystemProgram = { file: '/usr/sbin/pgbouncer', debianPackage: 'pgbouncer' }
@@ -30,6 +30,6 @@ server_idle_timeout = 10
 `,
   )
   await workplace.start({ name: 'pgbouncer', program: PGBOUNCER.file, args: [file] })
-  await untilAnswered(`postgres://${SUPERUSER}@127.0.0.1:${port}/postgres`, START_MS)
+  await untilWritable(`postgres://${SUPERUSER}@127.0.0.1:${port}/postgres`, START_MS)
   return port
 }
