@@ -13,9 +13,41 @@ export const plainJourneys: readonly Journey[] = [
   {
     name: 'can do so with every aid',
     go: async (visitor) => {
-      // Where scripts are off, the library that looks for barriers cannot run either.
-      await visitor.page.route('**/*.js', (route) => route.fulfill({ contentType: 'text/javascript', body: '' }))
+      await silenceScripts(visitor)
       await payPlainly(visitor, visitor.expectAccessible)
+    },
+  },
+  {
+    name: 'answers the bank too late',
+    go: async (visitor) => {
+      const { page, stage } = visitor
+      await silenceScripts(visitor)
+      await page.goto(linkOf(stage))
+      await enterCard(page)
+      const approve = page.getByRole('button', { name: 'Approve' })
+      await approve.waitFor()
+      await stage.letChallengesAge()
+      await approve.press('Enter')
+      await page.getByText('It is too late').waitFor()
+      await visitor.expectAccessible()
+      await page.getByRole('link').press('Enter')
+      await expectRefusal(visitor, say('refusedTds'))
+    },
+  },
+  {
+    name: 'has an address of nothing: a payment under way, a receipt, a challenge',
+    go: async (visitor) => {
+      const { page, stage } = visitor
+      for (const [address, status, text] of [
+        [linkOf(stage).replace('/pos?', '/pos/pay?'), 400, say('tooLong')],
+        [`${stage.url}/pos/receipt?receipt=none`, 404, say('receiptUnknown')],
+        [`${stage.url}/acs/challenge?state=none`, 400, 'This payment is not known here'],
+      ] as const) {
+        const response = await page.goto(address)
+        equal(response?.status(), status)
+        await page.getByText(text).waitFor()
+        await visitor.expectAccessible()
+      }
     },
   },
   {
@@ -47,6 +79,11 @@ export const plainJourneys: readonly Journey[] = [
     },
   },
 ]
+
+/** Where scripts are off, the library that looks for barriers cannot run either: here they come, and do nothing. */
+async function silenceScripts({ page }: Visitor): Promise<void> {
+  await page.route('**/*.js', (route) => route.fulfill({ contentType: 'text/javascript', body: '' }))
+}
 
 /** Declines, is refused, and pays with a third card, by redirects alone. */
 async function payPlainly(visitor: Visitor, look: () => Promise<void>): Promise<void> {
