@@ -46,15 +46,21 @@ export interface ErrorHandlerOptions {
 /** Turns any thrown value into the service's envelope, and logs what a client must not see. */
 export const errorHandler = fp<ErrorHandlerOptions>(
   async (app, { vocabulary, notFound = true }) => {
-    app.setErrorHandler((thrown, request, reply) =>
-      sendError(vocabulary, toHttpError(vocabulary, thrown, request), reply),
-    )
-    if (!notFound) return
-    app.setNotFoundHandler((request, reply) => {
-      const allow = vocabulary.methodNotAllowed ? allowedMethods(app, request.url) : []
-      const error = allow.length > 0 ? vocabulary.methodNotAllowed?.(allow) : undefined
-      return sendError(vocabulary, error ?? vocabulary.notFound(), reply)
+    const toUnknownRoute = ({ url }: FastifyRequest) => {
+      const allow = vocabulary.methodNotAllowed ? allowedMethods(app, url) : []
+      return (allow.length > 0 ? vocabulary.methodNotAllowed?.(allow) : undefined) ?? vocabulary.notFound()
+    }
+    app.setErrorHandler((thrown, request, reply) => {
+      // Fastify refuses QUERY without a media type before it says that no route takes it: none does.
+      const isUnknown = codeOf(thrown) === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE'
+      return sendError(
+        vocabulary,
+        isUnknown ? toUnknownRoute(request) : toHttpError(vocabulary, thrown, request),
+        reply,
+      )
     })
+    if (!notFound) return
+    app.setNotFoundHandler((request, reply) => sendError(vocabulary, toUnknownRoute(request), reply))
   },
   { name: 'error-handler' },
 )
@@ -98,8 +104,7 @@ function toInvalidInput(error: FastifyError): InvalidInput {
 }
 
 function fromFastify(vocabulary: ErrorVocabulary, thrown: unknown): HttpError | undefined {
-  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
-  switch (code) {
+  switch (codeOf(thrown)) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return vocabulary.tooLarge(thrown)
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
@@ -109,6 +114,10 @@ function fromFastify(vocabulary: ErrorVocabulary, thrown: unknown): HttpError | 
     default:
       return isClientFault(thrown) ? vocabulary.malformed(thrown) : undefined
   }
+}
+
+function codeOf(thrown: unknown): unknown {
+  return thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
 }
 
 /** Fastify gives its own complaints about a request a status below 500. */

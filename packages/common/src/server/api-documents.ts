@@ -1,4 +1,4 @@
-import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger'
+import swagger, { type FastifyDynamicSwaggerOptions, type SwaggerTransformObject } from '@fastify/swagger'
 import fp from 'fastify-plugin'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { documentPages } from './document-pages.ts'
@@ -11,6 +11,7 @@ export interface ApiDocumentsOptions {
   readonly securitySchemes?: SecuritySchemes
 }
 
+type Documented = ReturnType<SwaggerTransformObject>
 type OpenApi = NonNullable<FastifyDynamicSwaggerOptions['openapi']>
 type SecuritySchemes = NonNullable<NonNullable<OpenApi['components']>['securitySchemes']>
 
@@ -21,9 +22,19 @@ export const apiDocuments = fp<ApiDocumentsOptions>(
     await app.register(swagger, {
       openapi: { openapi: '3.1.0', info, components: { securitySchemes }, security },
       transform: jsonSchemaTransform,
-      transformObject: jsonSchemaTransformObject,
+      transformObject: (document) => withoutUnused(jsonSchemaTransformObject(document)),
     })
     await app.register(documentPages, { document: () => app.swagger() })
   },
   { name: 'api-documents' },
 )
+
+/** Named schemas come twice, as they are sent and as they are read: what nothing refers to is taken out. */
+function withoutUnused(document: Documented): Documented {
+  const text = JSON.stringify(document)
+  const schemas = ('components' in document ? document.components?.schemas : undefined) ?? {}
+  for (const name of Object.keys(schemas)) {
+    if (!text.includes(`"#/components/schemas/${name}"`)) Reflect.deleteProperty(schemas, name)
+  }
+  return document
+}

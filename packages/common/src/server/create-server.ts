@@ -86,6 +86,8 @@ export function createServer(options: ServerOptions) {
     },
     clientErrorHandler: (error, socket) => answerBrokenRequest(options, error, socket),
   }).withTypeProvider<ZodTypeProvider>()
+  // Node would refuse other expectations than 100-continue itself, without the envelope; they may be ignored (RFC 9110, 10.1.1).
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
   decorateErrors(app)

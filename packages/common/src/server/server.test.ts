@@ -113,17 +113,37 @@ describe('errors', () => {
     ['nonsense\r\n\r\n', 400],
     [`GET /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, 431],
   ])('answers what is no HTTP request in the envelope too, with the same status in both', async (bytes, status) => {
-    const socket = connect(Number(new URL(app.listeningOrigin).port), '127.0.0.1')
-    socket.write(bytes)
-    const chunks: Buffer[] = []
-    socket.on('data', (chunk: Buffer) => chunks.push(chunk))
-    await once(socket, 'close')
-    const text = Buffer.concat(chunks).toString()
+    const text = await exchange(bytes)
     expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
     expect(text).toContain('x-content-type-options: nosniff')
     expect(text).toContain(`{"status":${status},"code":"malformed","message":"Malformed request"}`)
   })
+
+  it('405: QUERY, which no route takes, with and without a media type', async () => {
+    for (const more of ['', 'Content-Type: application/json\r\nContent-Length: 2\r\n']) {
+      const text = await exchange(
+        `QUERY /things/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${more}\r\n${more && '{}'}`,
+      )
+      expect(text).toMatch(/^HTTP\/1\.1 405 .*\r\nallow: GET, HEAD\r\n/s)
+      expect(text).toContain('{"status":405,"code":"method_not_allowed","message":"Method not allowed"}')
+    }
+  })
+
+  it('ignores an expectation that it does not know', async () => {
+    const text = await exchange('GET /things/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: tea\r\n\r\n')
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\r\n\r\n\{"id":"1"\}$/s)
+  })
 })
+
+/** Sends bytes as they are, and answers what comes until the server closes. */
+async function exchange(bytes: string): Promise<string> {
+  const socket = connect(Number(new URL(app.listeningOrigin).port), '127.0.0.1')
+  socket.write(bytes)
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  await once(socket, 'close')
+  return Buffer.concat(chunks).toString()
+}
 
 describe('the address of a client', () => {
   it.each([
