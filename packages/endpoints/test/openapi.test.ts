@@ -65,6 +65,9 @@ class Products extends Controller {
   })
   POST_raw() {}
 
+  static GET_file = accepts({ type: 'application/x-ndjson', types: ['text/csv'], status: 200 })
+  GET_file() {}
+
   static DELETE_hidden = accepts({ hidden: true })
   DELETE_hidden() {}
 }
@@ -130,6 +133,7 @@ it('has a path for each number of positionals, and an id for each operation', ()
       ]),
     ),
     getShopStockProducts: 'get /shop/stock/products',
+    getShopStockProductsFile: 'get /shop/stock/products/file',
     getShopStockProductsWithId: 'get /shop/stock/products/{id}',
     postShopStockProducts: 'post /shop/stock/products',
     putShopStockProductsFile: 'put /shop/stock/products/file',
@@ -216,6 +220,16 @@ describe('an operation', () => {
   it('has the media type of its class', () => {
     const content = { 'text/plain': { schema: { type: 'string' } } }
     expect(operation('get', '/robots.txt').responses).toMatchObject({ 200: { content } })
+  })
+
+  it('has each media type that its handler may set', () => {
+    const content = { 'application/x-ndjson': {}, 'text/csv': {} }
+    expect(operation('get', '/shop/stock/products/file').responses).toMatchObject({ 200: { content } })
+  })
+
+  it('may be refused for its query even where it takes nothing', async () => {
+    expect(Object.keys(operation('get', '/').responses ?? {})).toEqual(['200', '204', '400', '404', '405', '500'])
+    expect((await app.inject({ path: '/?__proto__=1' })).status).toBe(400)
   })
 
   it('may be a preflight', () => {

@@ -4,6 +4,7 @@ import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavaila
 import { type CallError, ValidationError } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import * as errors from './errors.ts'
+import { ImportReportView } from './imports/import-report.ts'
 
 const ISSUES_MAX = 20
 
@@ -22,6 +23,11 @@ export const ErrorView = z
       type: z.string(),
       description: z.string(),
       issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+      available: z.int().optional().meta({ description: 'INSUFFICIENT_STOCK: how much there is' }),
+      current: z.int().optional().meta({ description: 'STALE_QUANTITY: how much is on hand' }),
+      remaining: z.int().optional().meta({ description: 'How much is left of the reservation' }),
+      line: z.int().optional().meta({ description: 'Which line of several was refused' }),
+      report: ImportReportView.optional().meta({ description: 'What became of each record of an import' }),
     }),
   })
   .meta({ id: 'Error' })

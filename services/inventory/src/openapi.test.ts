@@ -18,13 +18,13 @@ describe('buildOpenApi', () => {
       ),
     )
     expect(operations).toEqual([
-      'get /: 200 404 405 500',
-      'get /health: 200 404 405 500',
+      'get /: 200 400 404 405 500',
+      'get /health: 200 400 404 405 500',
       'get /locations: 200 400 401 403 404 405 429 500 503',
       'post /locations: 201 400 401 403 404 405 409 413 415 422 429 500 503',
       'get /locations/{locationId}: 200 400 401 403 404 405 429 500 503',
       'patch /locations/{locationId}: 200 400 401 403 404 405 409 413 415 429 500 503',
-      'delete /locations/{locationId}: 204 400 401 403 404 405 409 429 500 503',
+      'delete /locations/{locationId}: 204 400 401 403 404 405 409 413 415 429 500 503',
       'get /movements: 200 400 401 403 404 405 429 500 503',
       'post /movements: 201 400 401 403 404 405 409 413 415 422 429 500 503',
       'get /movements/{movementId}: 200 400 401 403 404 405 429 500 503',
@@ -33,13 +33,13 @@ describe('buildOpenApi', () => {
       'get /products/{productId}: 200 304 400 401 403 404 405 429 500 503',
       'put /products/{productId}: 200 400 401 403 404 405 409 412 413 415 428 429 500 503',
       'patch /products/{productId}: 200 400 401 403 404 405 409 412 413 415 428 429 500 503',
-      'delete /products/{productId}: 204 400 401 403 404 405 409 412 428 429 500 503',
-      'get /products/export: 200 204 400 401 403 404 405 406 429 500 503',
+      'delete /products/{productId}: 204 400 401 403 404 405 409 412 413 415 428 429 500 503',
+      'get /products/export: 200 400 401 403 404 405 406 429 500 503',
       'post /products/import: 200 400 401 403 404 405 408 413 415 429 500 503',
       'get /reservations: 200 400 401 403 404 405 429 500 503',
       'post /reservations: 201 400 401 403 404 405 409 413 415 422 429 500 503',
       'get /reservations/{reservationId}: 200 400 401 403 404 405 429 500 503',
-      'delete /reservations/{reservationId}: 204 400 401 403 404 405 409 429 500 503',
+      'delete /reservations/{reservationId}: 204 400 401 403 404 405 409 413 415 429 500 503',
       'post /reservations/commit/{reservationId}: 200 400 401 403 404 405 409 413 415 422 429 500 503',
       'get /stock: 200 400 401 403 404 405 429 500 503',
       'get /stock/{productId}: 200 400 401 403 404 405 429 500 503',
@@ -55,6 +55,20 @@ describe('buildOpenApi', () => {
     const named = [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name)
     expect(named.length).toBeGreaterThan(0)
     for (const name of named) expect(components.schemas).toHaveProperty(String(name))
+  })
+
+  it('describes every member that an error may have, and every form of a file', async () => {
+    const { paths, components } = JSON.parse(JSON.stringify(await buildOpenApi()))
+    const { properties } = components.schemas.Error.properties.error
+    expect(Object.keys(properties)).toEqual([
+      ...['type', 'description', 'issues', 'available', 'current', 'remaining', 'line', 'report'],
+    ])
+    expect(Object.keys(paths['/products/export'].get.responses[200].content)).toEqual([
+      ...['application/x-ndjson', 'text/csv'],
+    ])
+    expect(Object.keys(paths['/products/import'].post.responses[200].content)).toEqual([
+      ...['application/json', 'application/x-ndjson'],
+    ])
   })
 
   it('is the same each time', async () => {

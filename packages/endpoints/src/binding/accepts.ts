@@ -25,6 +25,8 @@ export interface AcceptsSpec<
   readonly returns?: ZodType
   /** Media type of the answer. */
   readonly type?: string
+  /** Further media types that the handler answers in by setting `this.response.type`, for the OpenAPI document. */
+  readonly types?: readonly string[]
   /** Status of the answer where the handler sets none. */
   readonly status?: number
   /** Further statuses that the handler answers with, and what they mean, for the OpenAPI document. */

@@ -34,10 +34,7 @@ export function buildOperation(call: DocumentedCall, components: SchemaComponent
     ...(deprecated === undefined ? {} : { deprecated }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(requestBody === undefined ? {} : { requestBody }),
-    responses: buildResponses(route, components, {
-      takesBody: requestBody !== undefined,
-      binds: parameters.length > 0,
-    }),
+    responses: buildResponses(route, components, call.verb !== 'GET'),
     ...(security === undefined ? {} : { security: [security] }),
   }
 }

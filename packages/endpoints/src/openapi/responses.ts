@@ -11,21 +11,16 @@ const refusals: Readonly<Record<number, string>> = {
   500: 'Unexpected error',
 }
 
-export interface Taken {
-  readonly takesBody: boolean
-  /** Whether anything of the request is bound to an argument. */
-  readonly binds: boolean
-}
-
 /** What a handler may answer: its own, then what its guards and the framework refuse with. */
-export function buildResponses(route: Route, components: SchemaComponents, { takesBody, binds }: Taken): JsonSchema {
+export function buildResponses(route: Route, components: SchemaComponents, readsBody: boolean): JsonSchema {
   const errors = new Map<number, string>()
   const refuse = (...statuses: readonly number[]): void => {
     for (const status of statuses) errors.set(status, refusals[status] ?? '')
   }
-  if (takesBody || binds) refuse(400)
-  refuse(404, 405, 500)
-  if (takesBody) refuse(413, 415)
+  // 400 always: a query may hold what nobody binds, and names that nobody may use.
+  refuse(400, 404, 405, 500)
+  // Even of DELETE, which takes none: what comes is read and refused.
+  if (readsBody) refuse(413, 415)
   if (route.versions !== undefined) refuse(406)
   const told = [...route.guards.early, ...route.guards.bound, route.spec ?? {}]
   for (const { responses = {} } of told) {
@@ -41,14 +36,18 @@ export function buildResponses(route: Route, components: SchemaComponents, { tak
   }
 }
 
-function successes({ returns, status, type, extensionType }: Route, components: SchemaComponents): JsonSchema {
+function successes(route: Route, components: SchemaComponents): JsonSchema {
+  const { returns, status, type, extensionType, spec } = route
+  const further = (spec?.types ?? []).map((each) => [each, {}])
   if (returns !== undefined) {
     const schema = components.refer(returns, 'output')
     // The extension of a class is for the texts that it answers.
     const ownType = type ?? (schema.type === 'string' ? extensionType : undefined) ?? 'application/json'
-    const content = { [ownType]: { schema } }
+    const content = { [ownType]: { schema }, ...Object.fromEntries(further) }
     return { [status ?? 200]: { description: 'Success', content } }
   }
-  if (status !== undefined) return { [status]: { description: 'Success' } }
-  return { 200: { description: 'Success' }, 204: { description: 'Success, with nothing to say' } }
+  const types = [...(type === undefined ? [] : [[type, {}]]), ...further]
+  const content = types.length === 0 ? {} : { content: Object.fromEntries(types) }
+  if (status !== undefined) return { [status]: { description: 'Success', ...content } }
+  return { 200: { description: 'Success', ...content }, 204: { description: 'Success, with nothing to say' } }
 }

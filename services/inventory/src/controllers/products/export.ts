@@ -23,7 +23,9 @@ export class Default extends InventoryController {
         ...FilterKeywords.shape,
       })
       .catchall(z.string({ error: 'must be given once' })),
-    type: 'application/x-ndjson',
+    type: TYPES.ndjson,
+    types: [TYPES.csv],
+    status: 200,
     responses: { 406: 'Neither text/csv nor application/x-ndjson is acceptable', ...outage },
     summary: 'Export products, all that meet the filters of the list',
   })

@@ -31,6 +31,7 @@ export class Default extends InventoryController {
     }),
     body: 'raw',
     returns: recordEnvelope(ImportReportView, 200),
+    types: [LINES_TYPE],
     responses: { 408: 'Nothing came for 30 s', ...outage },
     summary: 'Import products',
     description: DESCRIPTION,
