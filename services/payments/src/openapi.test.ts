@@ -30,4 +30,18 @@ describe('buildOpenApi', () => {
       '503',
     ])
   })
+
+  it('describes a statement as CSV, and its refusals as JSON', async () => {
+    const { paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
+    const { responses } = paths['/merchants/{merchantId}/statement.csv'].get
+    expect(Object.keys(responses[200].content)).toEqual(['text/csv'])
+    expect(Object.keys(responses[404].content)).toEqual(['application/json'])
+  })
+
+  it('says of DELETE too what becomes of a body that nobody can read', async () => {
+    const { paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
+    const removals = Object.values<{ delete?: { responses: object } }>(paths).flatMap((methods) => methods.delete ?? [])
+    expect(removals.length).toBeGreaterThan(3)
+    for (const { responses } of removals) expect(Object.keys(responses)).toEqual(expect.arrayContaining(['413', '415']))
+  })
 })

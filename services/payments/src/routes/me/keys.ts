@@ -46,7 +46,7 @@ export const keysRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Revoke a key of the app',
         params: z.object({ keyId: pathId() }),
-        response: { 204: z.undefined().describe('Revoked'), ...errorResponses(400, 401, 403, 404) },
+        response: { 204: z.undefined().describe('Revoked'), ...errorResponses(400, 401, 403, 404, 413, 415) },
       },
     },
     async ({ caller, flaw, params: { keyId } }, reply) => {

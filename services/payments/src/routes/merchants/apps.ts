@@ -58,7 +58,7 @@ export const merchantAppsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Revoke an app',
         params: AppParams,
-        response: { 204: z.undefined().describe('Revoked'), ...errorResponses(400, 401, 403, 404, 409) },
+        response: { 204: z.undefined().describe('Revoked'), ...errorResponses(400, 401, 403, 404, 409, 413, 415) },
       },
     },
     async ({ caller, flaw, params: { merchantId, appId } }, reply) => {

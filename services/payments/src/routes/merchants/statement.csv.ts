@@ -33,9 +33,11 @@ export const statementRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Write the lines of a period as CSV, with the balances before and after',
         params: z.object({ merchantId: pathId() }),
         querystring: Period,
-        produces: ['text/csv'],
         response: {
-          200: z.unknown().describe('A header, the opening balance, the lines, the closing balance'),
+          200: {
+            description: 'A header, the opening balance, the lines, the closing balance',
+            content: { 'text/csv': { schema: z.unknown() } },
+          },
           ...errorResponses(400, 401, 403, 404),
         },
       },

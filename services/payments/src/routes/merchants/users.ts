@@ -58,7 +58,7 @@ export const merchantUsersRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Revoke a user, or the invitation of one',
         params: UserParams,
-        response: { 204: z.undefined().describe('Revoked'), ...errorResponses(400, 401, 403, 404, 409) },
+        response: { 204: z.undefined().describe('Revoked'), ...errorResponses(400, 401, 403, 404, 409, 413, 415) },
       },
     },
     async ({ caller, flaw, params: { merchantId, userId } }, reply) => {

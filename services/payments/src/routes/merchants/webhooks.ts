@@ -69,7 +69,7 @@ export const merchantWebhooksRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Delete a webhook',
         params: WebhookParams,
-        response: { 204: z.undefined().describe('Deleted'), ...errorResponses(400, 401, 403, 404, 409) },
+        response: { 204: z.undefined().describe('Deleted'), ...errorResponses(400, 401, 403, 404, 409, 413, 415) },
       },
     },
     async ({ caller, flaw, params: { merchantId, webhookId } }, reply) => {
