@@ -15,14 +15,32 @@ export const API_VERSION = '2024-01-01'
 
 const date = z.iso.date()
 
-/** An error body of either version, for the API document. */
-export const errorSchema = z
-  .looseObject({
-    code: z
-      .union([z.int(), z.string()])
-      .meta({ description: 'the status; with X-Supabase-Api-Version the error code' }),
-  })
-  .meta({ description: '`{code, error_code, msg}`, or with X-Supabase-Api-Version `{code, message}`' })
+/** What some errors say besides. */
+const more = {
+  error_id: z.string().optional().meta({ description: 'of a 5xx: the id of the request' }),
+  weak_password: z.object({ reasons: z.array(z.string()) }).optional(),
+  error: z.string().optional().meta({ description: 'of /token: the name in RFC 6749' }),
+  error_description: z.string().optional(),
+}
+
+/** An error body of either version. */
+const ErrorView = z
+  .union([
+    z.looseObject({
+      code: z.int().meta({ description: 'the status' }),
+      error_code: z.string(),
+      msg: z.string(),
+      ...more,
+    }),
+    z.looseObject({ code: z.string().meta({ description: 'the error code' }), message: z.string(), ...more }),
+  ])
+  .meta({ id: 'Error' })
+
+/** An answer that tells an error, for the API document. */
+export const errorSchema = {
+  description: '`{code, error_code, msg}`, or with X-Supabase-Api-Version `{code, message}`',
+  content: { 'application/json': { schema: ErrorView } },
+} as const
 
 /** Whether a client has asked for the newer error bodies. A date that no calendar has is none. */
 export function isVersioned(apiVersion: string | undefined): boolean {

@@ -21,7 +21,9 @@ describe('parseJson', () => {
   })
 
   it.each([
-    ['{', 'Could not parse request body as JSON: '],
+    ['{', 'Could not parse request body as JSON: the body is not JSON from character 2 on'],
+    ['{"a":1,}', 'Could not parse request body as JSON: the body is not JSON from character 8 on'],
+    ['=%00', /^Could not parse request body as JSON: the body is not JSON$/],
     ['[]', 'Could not parse request body as JSON: the body is not an object'],
     ['"x"', 'Could not parse request body as JSON: the body is not an object'],
     ['null', 'Could not parse request body as JSON: the body is not an object'],

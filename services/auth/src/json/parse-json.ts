@@ -34,10 +34,10 @@ function notJson(reason: string) {
   return badJson({ message: `Could not parse request body as JSON: ${reason}` })
 }
 
-/** The parser's own words, without the piece of the body that it quotes. */
+/** Not the parser's own words, which quote the body; of them only where it stopped, if it says so. */
 function reasonOf(cause: unknown): string {
-  const message = cause instanceof Error ? cause.message : 'not valid'
-  return message.replace(/, ".*$|, \.\.\..*$/s, '')
+  const position = / at position (\d+)/.exec(cause instanceof Error ? cause.message : '')?.[1]
+  return `the body is not JSON${position === undefined ? '' : ` from character ${Number(position) + 1} on`}`
 }
 
 /** Counts brackets outside of strings, before the parser sees them. */

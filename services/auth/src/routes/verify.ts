@@ -32,6 +32,11 @@ const verifyBody = z.looseObject({
 })
 const verifiedSchema = sessionViewSchema.extend({ type: z.string().optional() })
 const halfDoneSchema = z.object({ msg: z.string(), code: z.string() })
+const confirmationAnswer = {
+  description: 'A page whose button uses the link, where links need one',
+  content: { 'text/html': { schema: z.string() } },
+}
+const redirectAnswer = z.undefined().describe('The browser is sent on, with a session or with what went wrong')
 const errorAnswers = { '4xx': errorSchema, '5xx': errorSchema } as const
 
 /** What the first of two addresses is told that agree to a change of email. */
@@ -51,10 +56,10 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
       exposeHeadRoute: false,
       config: { rateBucket: 'verify' },
       schema: {
-        summary: 'Follow the link of a mail; answers a redirect (303)',
+        summary: 'Follow the link of a mail',
         security: [],
         querystring: verifyQuery,
-        response: { 200: z.string(), ...errorAnswers },
+        response: { 200: confirmationAnswer, 303: redirectAnswer, ...errorAnswers },
       },
     },
     async (request, reply) => {
@@ -73,7 +78,7 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Exchange the code or the link of a message for a session',
         security: [],
         body: verifyBody,
-        response: { 200: z.union([verifiedSchema, halfDoneSchema]), ...errorAnswers },
+        response: { 200: z.union([verifiedSchema, halfDoneSchema]), 303: redirectAnswer, ...errorAnswers },
       },
     },
     async (request, reply) => {
