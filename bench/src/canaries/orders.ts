@@ -31,7 +31,7 @@ const Task = z.object({
 })
 
 /** Tokenises, orders, and takes every challenge by the first way that is offered. True when the order was paid. */
-export async function payOrder(visitor: Visitor, { key, card, test }: Order): Promise<boolean> {
+export async function payOrder(visitor: Pick<Visitor, 'ask'>, { key, card, test }: Order): Promise<boolean> {
   const post = async (path: string, body: object) => JSON.parse(String(await visitor.ask('POST', path, body, VERSION)))
   const tokenize = async (type: string, value: string) => Token.parse(await post('/vault', { type, value }))
   const order = {
@@ -54,7 +54,10 @@ export async function payOrder(visitor: Visitor, { key, card, test }: Order): Pr
 }
 
 /** Approves on the page of a task, where it has one, and reads what the page tells the shop. */
-async function showPage(visitor: Visitor, { url, fields }: z.infer<typeof Task>): Promise<readonly string[]> {
+async function showPage(
+  visitor: Pick<Visitor, 'ask'>,
+  { url, fields }: z.infer<typeof Task>,
+): Promise<readonly string[]> {
   if (url === undefined || fields === undefined) return []
   const page = String(await visitor.ask('POST', new URL(url).pathname, { ...fields, decision: 'approve' }))
   const told = /data-hints="([^"]*)"/.exec(page)?.[1] ?? '[]'

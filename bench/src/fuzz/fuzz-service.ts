@@ -1,0 +1,130 @@
+import { readFileSync } from 'node:fs'
+import type { Finding } from './finding.ts'
+import { findSecrets } from './leaks.ts'
+import type { Plan } from './plan.ts'
+import { plans } from './plans.ts'
+import { exchangeBytes, holdOpen, judgeRaw } from './raw-connection.ts'
+import { type RawRequest, rawRequests } from './raw-requests.ts'
+import { type Rig, type RigOptions, startRig } from './rig.ts'
+import type { Session } from './session.ts'
+import { shrink } from './shrink.ts'
+import { sourcesOf, type Target } from './target.ts'
+import type { WireRequest } from './wire.ts'
+
+export interface FuzzOptions extends RigOptions {
+  readonly seed: number
+  readonly requests: number
+}
+
+export interface FuzzResult {
+  readonly url: string
+  readonly sent: number
+  readonly findings: readonly Finding[]
+  /** MiB before and after; undefined where the system does not say. */
+  readonly memory: readonly [before: number | undefined, after: number | undefined]
+  readonly counts: Session['counts']
+  /** Operations of the document that no request got through. */
+  readonly unreached: readonly string[]
+}
+
+/** Requests under way at once. */
+const WAVE = 8
+/** After so many, everybody gets something new. */
+const REFRESH_EVERY = 256
+/** Requests before memory is looked at for the first time: they load code and fill pools and caches. */
+const WARM_UP = 4_000
+/** What memory may grow by. */
+const GROWTH_MAX_MIB = 50
+
+/** Sends a service requests of all kinds, and answers what was wrong with its answers. */
+export async function fuzzService(target: Target, options: FuzzOptions): Promise<FuzzResult> {
+  await using started = new AsyncDisposableStack()
+  const rig = await startRig(target, options, started)
+  const { session, document, ready } = rig
+  const sources = sourcesOf(target, document)
+  await run(rig, plans(sources, ~options.seed), Math.min(WARM_UP, options.requests))
+  await runBytes(rig, target)
+  const before = await rig.settledMib()
+  await run(rig, plans(sources, options.seed), options.requests)
+  await runBytes(rig, target)
+  const after = await rig.settledMib()
+  for (const problem of findSecrets(readFileSync(rig.logFile, 'utf8'), ready.secrets))
+    session.note(inGeneral('log', problem))
+  if (before !== undefined && after !== undefined && after > before + GROWTH_MAX_MIB) {
+    session.note(inGeneral('memory', `grew from ${before.toFixed(0)} to ${after.toFixed(0)} MiB`))
+  }
+  const findings: Finding[] = []
+  for (const finding of session.findings()) findings.push(await smallest(rig, finding))
+  return {
+    ...{ url: rig.url, sent: session.sent(), findings, memory: [before, after], counts: session.counts },
+    unreached: document.operations.map(({ name }) => name).filter((name) => !hasSucceeded(session.counts, name)),
+  }
+}
+
+async function run(rig: Rig, requests: Iterator<Plan>, count: number): Promise<void> {
+  for (let done = 0; done < count; done += WAVE) {
+    if (done % REFRESH_EVERY === 0) await rig.ready.refresh()
+    await rig.send(take(requests, Math.min(WAVE, count - done)))
+  }
+}
+
+function take(requests: Iterator<Plan>, count: number): readonly Plan[] {
+  return Array.from({ length: count }, () => {
+    const next = requests.next()
+    if (next.done) throw new Error('the requests have come to an end')
+    return next.value
+  })
+}
+
+/** Sends everything that is made of bytes, one after the other, and looks whether the service still answers. */
+async function runBytes(rig: Rig, { raw }: Target): Promise<void> {
+  const { session, ready, url } = rig
+  const headers = Object.entries(ready.authorize('own', 0))
+  const credential = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  const isAlive = async () => (await fetch(`${url}/health`)).status === 200
+  for (const request of rawRequests({ ...raw, credential })) {
+    for (const problem of await judgeBytes(rig, request)) session.note(inBytes(request, problem))
+  }
+  for (const problem of await holdOpen(url, isAlive)) session.note(inGeneral('connections', problem))
+}
+
+async function judgeBytes({ url, ready }: Rig, request: RawRequest): Promise<readonly string[]> {
+  try {
+    return judgeRaw(request, await exchangeBytes(url, request), ready.secrets)
+  } catch (error) {
+    return [error instanceof Error ? error.message : String(error)]
+  }
+}
+
+const NO_REQUEST: WireRequest = { method: '', target: '', headers: [], body: undefined }
+
+function inGeneral(operation: string, problem: string) {
+  return { operation, problem, request: NO_REQUEST, answer: '' }
+}
+
+function inBytes({ name, bytes }: RawRequest, problem: string) {
+  return {
+    operation: `bytes: ${name}`,
+    problem,
+    request: NO_REQUEST,
+    answer: `sent: ${JSON.stringify(bytes.toString('latin1').slice(0, 300))}`,
+  }
+}
+
+/** Tries the request again, in smaller and smaller forms, with the service as it is now. */
+async function smallest({ sender, judge }: Rig, finding: Finding): Promise<Finding> {
+  if (finding.request === NO_REQUEST) return finding
+  const request = await shrink(finding.request, async (wire) => {
+    try {
+      return judge(wire, await sender.send(wire)).includes(finding.problem)
+    } catch {
+      return false
+    }
+  })
+  return { ...finding, request }
+}
+
+function hasSucceeded(counts: Session['counts'], operation: string): boolean {
+  const classes = counts.get(operation)
+  return classes?.has('2') === true || classes?.has('3') === true
+}

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest'
+import { createJudge } from './judge.ts'
+import { parseApiDocument } from './openapi.ts'
+
+const json = (schema: object) => ({ content: { 'application/json': { schema } } })
+const error = json({
+  type: 'object',
+  properties: { code: { type: 'string' } },
+  required: ['code'],
+  additionalProperties: false,
+})
+const document = parseApiDocument({
+  paths: {
+    '/things/{thingId}': {
+      get: { responses: { '200': json({ $ref: '#/components/schemas/Thing' }), '4XX': error, '503': error } },
+      delete: { responses: { '204': {}, '404': error } },
+    },
+  },
+  components: { schemas: { Thing: { type: 'object', properties: { id: { type: 'integer' } }, required: ['id'] } } },
+})
+const judge = createJudge({
+  ...{
+    document,
+    pages: /^\/docs/,
+    normalPath: (path: string) => path,
+    errorsOf: { operation: 'GET /things/{thingId}', status: '4XX' },
+  },
+  secrets: () => new Map([['password', 'canary']]),
+})
+const type = ['content-type', 'application/json; charset=utf-8'] as const
+const answer = (status: number, body: unknown, ...headers: readonly (readonly [string, string])[]) => ({
+  status,
+  headers: new Map([['x-request-id', 'r'], ...(body === '' ? [] : [type]), ...headers]),
+  text: typeof body === 'string' ? body : JSON.stringify(body),
+})
+const get = { method: 'GET', target: '/things/7?x=1' }
+const code = { code: 'NOT_FOUND' }
+
+describe('createJudge', () => {
+  it.each([
+    ['a documented answer', get, answer(200, { id: 7 })],
+    ['a range of statuses', get, answer(418, code)],
+    ['nothing', { method: 'DELETE', target: '/things/7' }, answer(204, '')],
+    ['a HEAD', { method: 'HEAD', target: '/things/7' }, answer(200, '', type)],
+    ['a busy service', get, answer(503, code, ['retry-after', '1'])],
+    ['an unknown path', { method: 'GET', target: '/other' }, answer(404, code)],
+    ['a page', { method: 'GET', target: '/docs/x' }, answer(200, '<p>')],
+    ['a preflight', { method: 'OPTIONS', target: '/things/7' }, answer(204, '')],
+  ])('finds nothing in %s', (_, request, sent) => {
+    expect(judge(request, sent)).toEqual([])
+  })
+
+  it.each([
+    ['answers 200 against its schema:  must have required property', get, answer(200, {})],
+    ['answers 200 against its schema: /id must be integer', get, answer(200, { id: '7' })],
+    ['answers 4XX against its schema:  must NOT have additional', get, answer(418, { ...code, detail: 1 })],
+    ['answers 201, which is not documented', get, answer(201, { id: 7 })],
+    ['answers 500', get, answer(500, code)],
+    ['answers 503 without Retry-After', get, answer(503, code)],
+    ['answers 200 as "text/html", which is not documented', get, answer(200, '<p>', ['content-type', 'text/html'])],
+    ['answers 200 with what is no JSON', get, answer(200, '{')],
+    ['answers 204 with a body', { method: 'DELETE', target: '/things/7' }, answer(204, code)],
+    ['answers 200 at an unknown path or method', { method: 'POST', target: '/things/7' }, answer(200, code)],
+    ['answers 405 without Allow', { method: 'POST', target: '/things/7' }, answer(405, code)],
+    ['answers without X-Request-Id', get, { ...answer(200, { id: 7 }), headers: new Map([type]) }],
+    ['tells of a stack trace', get, answer(404, { code: 'at f (/x/a.ts:1:2)' })],
+    ['tells of SQL', get, answer(404, code, ['x-debug', 'SELECT a FROM b'])],
+    ['tells the password', get, answer(404, { code: 'canary' })],
+  ])('finds: %s', (problem, request, sent) => {
+    expect(judge(request, sent).join('\n')).toContain(problem)
+  })
+})

@@ -1,0 +1,114 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { findInternals, findSecrets } from './leaks.ts'
+import { type ApiDocument, findOperation, type Operation } from './openapi.ts'
+import type { Answer } from './send.ts'
+import type { WireRequest } from './wire.ts'
+
+export interface JudgeOptions {
+  readonly document: ApiDocument
+  /** Where the document's error bodies stand: an operation and a status whose schema all errors beside routes share. */
+  readonly errorsOf: { readonly operation: string; readonly status: string }
+  /** Paths that are there though the document does not name them: pages, documents. */
+  readonly pages: RegExp
+  /** The path of the document that a path stands for. */
+  readonly normalPath: (path: string) => string
+  /** What no answer may hold, by name. */
+  readonly secrets: () => ReadonlyMap<string, string>
+}
+
+/** Says what is wrong with an answer; nothing: it is as documented. */
+export type Judge = (request: Pick<WireRequest, 'method' | 'target'>, answer: Answer) => readonly string[]
+
+const DOCUMENT = 'document.json'
+const JSON_TYPE = 'application/json'
+/** A longer URL is refused before any route. */
+const URL_MAX = 8_192
+/** What a request may get at a path or with a method that is not documented. */
+const BESIDE_ROUTES = /^(204|400|401|404|405|413|414|415|429|431|501)$/
+
+export function createJudge({ document, errorsOf, pages, normalPath, secrets }: JudgeOptions): Judge {
+  const validate = createValidator(document)
+  const judgeBeside = (answer: Answer, method: string) => {
+    if (!BESIDE_ROUTES.test(String(answer.status))) return [`answers ${answer.status} at an unknown path or method`]
+    if (answer.status === 204) return method === 'OPTIONS' ? [] : ['answers 204 at an unknown path or method']
+    return method === 'HEAD'
+      ? []
+      : judgeBody(answer, [JSON_TYPE], (body) => validate({ ...errorsOf, type: JSON_TYPE }, body))
+  }
+  const judgeDocumented = (operation: Operation, answer: Answer, method: string) => {
+    const status = [String(answer.status), `${String(answer.status)[0]}XX`, 'default'].find(
+      (each) => operation.answers[each],
+    )
+    if (status === undefined) return [`answers ${answer.status}, which is not documented`]
+    const types = operation.answers[status] ?? []
+    if (method === 'HEAD') return answer.text === '' ? [] : ['answers HEAD with a body']
+    return judgeBody(answer, types, (body, type) => validate({ operation: operation.name, status, type }, body))
+  }
+  return ({ method, target }, answer) => {
+    const [path = ''] = target.split(/[?#]/, 1)
+    const operation = target.length > URL_MAX ? undefined : findOperation(document.operations, method, normalPath(path))
+    const isPage = operation === undefined && pages.test(path)
+    return [
+      ...judgeHead(answer),
+      ...(operation ? judgeDocumented(operation, answer, method) : isPage ? [] : judgeBeside(answer, method)),
+      ...findInternals(`${[...answer.headers].join('\n')}\n${answer.text}`),
+      ...findSecrets(`${[...answer.headers].join('\n')}\n${answer.text}`, secrets()),
+    ]
+  }
+}
+
+function judgeHead({ status, headers }: Answer): readonly string[] {
+  const isLater = status === 429 || status === 503
+  return [
+    // A method that nobody knows gets 501, as RFC 9110 has it.
+    ...(status >= 500 && status !== 501 && status !== 503 ? [`answers ${status}`] : []),
+    ...(isLater && !/^[1-9]\d*$/.test(headers.get('retry-after') ?? '')
+      ? [`answers ${status} without Retry-After`]
+      : []),
+    ...(status === 405 && !headers.has('allow') ? ['answers 405 without Allow'] : []),
+    ...(headers.has('x-request-id') ? [] : ['answers without X-Request-Id']),
+  ]
+}
+
+function judgeBody(
+  { text, headers, status }: Answer,
+  types: readonly string[],
+  validate: (body: unknown, type: string) => readonly string[],
+): readonly string[] {
+  if (types.length === 0 || status === 204 || status === 304)
+    return text === '' ? [] : [`answers ${status} with a body`]
+  const [type = ''] = (headers.get('content-type') ?? '').split(';', 1)
+  if (!types.includes(type)) return [`answers ${status} as "${type}", which is not documented`]
+  if (type !== JSON_TYPE) return []
+  try {
+    return validate(JSON.parse(text), type)
+  } catch (error) {
+    if (error instanceof SyntaxError) return [`answers ${status} with what is no JSON`]
+    throw error
+  }
+}
+
+interface Place {
+  readonly operation: string
+  readonly status: string
+  readonly type: string
+}
+
+/** Compiles the schemas of the document as they are asked for. */
+function createValidator({ whole }: ApiDocument): (place: Place, body: unknown) => readonly string[] {
+  const ajv = new Ajv2020({ strict: false, allErrors: false, validateFormats: true, validateSchema: false })
+  addFormats.default(ajv)
+  ajv.addSchema(whole, DOCUMENT)
+  const compiled = new Map<string, ValidateFunction>()
+  return ({ operation, status, type }, body) => {
+    const [method = '', path = ''] = operation.split(' ')
+    const steps = ['paths', path, method.toLowerCase(), 'responses', status, 'content', type, 'schema']
+    const pointer = steps.map((step) => encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')
+    const schema = compiled.get(pointer) ?? ajv.compile({ $ref: `${DOCUMENT}#/${pointer}` })
+    compiled.set(pointer, schema)
+    if (schema(body)) return []
+    const [error] = schema.errors ?? []
+    return [`answers ${status} against its schema: ${error?.instancePath.replaceAll(/\/\d+/g, '/*')} ${error?.message}`]
+  }
+}

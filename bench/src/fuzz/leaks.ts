@@ -1,0 +1,28 @@
+/** What no answer may say: how the service is made, and where it runs. What a schema says of a value is meant for clients. */
+const INTERNALS: readonly (readonly [what: string, pattern: RegExp])[] = [
+  ['a stack trace', /\bat [^\n"]{1,120}\.[cm]?[jt]s:\d+/],
+  ['a source file', /\b(services|packages|migrations|node_modules)\/[\w@./-]+|file:\/\/\/(?!etc\/passwd)/],
+  ['SQL', /\b(SELECT\b.{1,200}\bFROM|INSERT INTO|UPDATE\b.{1,80}\bSET|DELETE FROM)\b/],
+  [
+    'the database',
+    /violates|duplicate key|relation "|column "|syntax error at|invalid input syntax|pg_|plpgsql|SQLSTATE|invalid byte sequence/,
+  ],
+  [
+    'the runtime',
+    /Cannot read propert|is not a function|is not defined|is not iterable|Unexpected (token|end of|non-whitespace)|in JSON at position|\[object Object\]|Maximum call stack|ERR_[A-Z]{2,}|\bE(CONN[A-Z]+|PIPE|NOTFOUND|TIMEDOUT)\b/,
+  ],
+  ['a library', /ZodError|FST_|\bkysely\b|pg-boss|\bajv\b|fastify|PostgresError|DatabaseError/],
+]
+
+/** Names what an answer tells of the inside. @param texts body and headers, or lines of a log with `secrets` alone */
+export function findInternals(text: string): readonly string[] {
+  return INTERNALS.flatMap(([what, pattern]) => {
+    const found = pattern.exec(text)
+    return found === null ? [] : [`tells of ${what}: ${found[0].slice(0, 120)}`]
+  })
+}
+
+/** Names the secrets that a text holds. */
+export function findSecrets(text: string, secrets: ReadonlyMap<string, string>): readonly string[] {
+  return [...secrets].flatMap(([name, value]) => (value !== '' && text.includes(value) ? [`tells the ${name}`] : []))
+}

@@ -1,0 +1,86 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Command, InvalidArgumentError } from 'commander'
+import { openDatabaseServer } from '../database.ts'
+import { toCurl } from './finding.ts'
+import { type FuzzResult, fuzzService } from './fuzz-service.ts'
+import { authTarget } from './targets/auth.ts'
+import { inventoryTarget } from './targets/inventory.ts'
+import { paymentsTarget } from './targets/payments.ts'
+
+const SEED_MAX = 0x7fffffff
+const targets = [inventoryTarget, authTarget, paymentsTarget]
+
+const command = new Command('pnpm fuzz')
+  .description('Sends the services requests made from their API documents: valid, nearly valid and hostile ones.')
+  .argument('[services...]', `${targets.map(({ service }) => service).join(', ')}; all when none is named`)
+  .option(
+    '--seed <number>',
+    'the same seed sends the same requests',
+    positiveInteger,
+    Math.ceil(Math.random() * SEED_MAX),
+  )
+  .option('--requests <number>', 'requests to each service', positiveInteger, 20_000)
+  .action(run)
+
+async function run(names: readonly string[], { seed, requests }: { readonly seed: number; readonly requests: number }) {
+  const unknown = names.filter((name) => !targets.some(({ service }) => service === name))
+  if (unknown.length > 0) throw new Error(`there is no service ${unknown.join(', ')}`)
+  const folder = mkdtempSync(join(tmpdir(), 'trestle-fuzz-'))
+  // As root, PostgreSQL runs as another user, who must reach its data.
+  chmodSync(folder, 0o711)
+  try {
+    await using started = new AsyncDisposableStack()
+    const url = process.env.BENCH_DATABASE_URL
+    const database = await openDatabaseServer({ url, folder: join(folder, 'postgres'), cores: undefined })
+    started.defer(database.close)
+    const checkout = join(import.meta.dirname, '..', '..', '..')
+    for (const target of targets.filter(({ service }) => names.length === 0 || names.includes(service))) {
+      say(`${target.service}: seed ${seed}`)
+      const result = await fuzzService(target, { checkout, folder, database, seed, requests })
+      for (const line of reportLines(target.service, result)) say(line)
+      if (result.findings.length > 0) process.exitCode = 1
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function reportLines(
+  service: string,
+  { url, sent, findings, memory, counts, unreached }: FuzzResult,
+): readonly string[] {
+  const sums = new Map<string, number>()
+  for (const classes of counts.values()) {
+    for (const [digit, count] of classes) sums.set(digit, (sums.get(digit) ?? 0) + count)
+  }
+  const statuses = [...sums].sort().map(([digit, count]) => `${count} ${digit}xx`)
+  const [before, after] = memory.map((mib) => (mib === undefined ? '?' : mib.toFixed(0)))
+  return [
+    ...findings.flatMap(({ operation, problem, count, first, request, answer }) => [
+      `${operation} ${problem} (${count} times, first at request ${first})`,
+      ...(request.method === '' ? [] : [`  ${toCurl(url, request)}`]),
+      ...(answer === '' ? [] : [`  ${answer.replaceAll('\n', '\n  ')}`]),
+    ]),
+    ...(unreached.length === 0 ? [] : [`${service}: never got through: ${unreached.join(', ')}`]),
+    `${service}: ${sent} requests (${statuses.join(', ')}), memory ${before} to ${after} MiB, ${findings.length} findings`,
+  ]
+}
+
+function positiveInteger(text: string): number {
+  const value = Number(text)
+  if (Number.isInteger(value) && value > 0 && value <= SEED_MAX) return value
+  throw new InvalidArgumentError('Not a whole number above 0.')
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+try {
+  await command.parseAsync()
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+  process.exitCode = 1
+}

@@ -1,0 +1,84 @@
+/** Values that actors were told, by the name under which requests need them: ids, tokens, cursors. */
+export interface Memory {
+  /** Keeps what an answer tells: members by their name, `id` by what it is the id of. */
+  learn(actor: number, path: string, body: unknown): void
+  /** Keeps one value. */
+  keep(actor: number, pool: string, value: string | number): void
+  /**
+   * One of the values, mostly the actor's own and mostly a new one; the same choice picks the same.
+   *
+   * @returns undefined when nobody was told one
+   */
+  pick(actor: number, pool: string, choice: number): string | number | undefined
+  /** Everything that is known under a name. */
+  all(pool: string): readonly (string | number)[]
+}
+
+export interface MemoryOptions {
+  readonly actors: number
+  /** The names that are kept; answers say much that nobody asks for again. */
+  readonly pools: ReadonlySet<string>
+}
+
+const KEPT_MAX = 12
+const LENGTH_MAX = 4_096
+/** One choice in so many goes to a value of somebody else. */
+const STRANGER = 12
+
+export function createMemory({ actors, pools }: MemoryOptions): Memory {
+  const told = Array.from({ length: actors }, () => new Map<string, readonly (string | number)[]>())
+  const of = (actor: number, pool: string) => told[actor % actors]?.get(pool) ?? []
+  const keep = (actor: number, pool: string, value: string | number) => {
+    const others = of(actor, pool).filter((known) => known !== value)
+    told[actor % actors]?.set(pool, [value, ...others].slice(0, KEPT_MAX))
+  }
+  return {
+    keep,
+    learn: (actor, path, body) => {
+      for (const [pool, value] of namedValues(body, nounOf(path))) if (pools.has(pool)) keep(actor, pool, value)
+    },
+    pick: (actor, pool, choice) => {
+      const whose = choice % STRANGER === 0 ? actor + 1 : actor
+      const values = of(whose, pool).length > 0 ? of(whose, pool) : of(actor, pool)
+      return values[newest(choice, values.length)] ?? told.map((each) => each.get(pool)?.[0]).find(Boolean)
+    },
+    all: (pool) => told.flatMap((each) => each.get(pool) ?? []),
+  }
+}
+
+/** The first of `length` is twice as likely as the second, and so on. */
+function newest(choice: number, length: number): number {
+  return Math.min(Math.clz32(Math.imul(choice, 0x9e3779b1) | 1), Math.max(0, length - 1))
+}
+
+/** Every text and integer in an answer, with its name. */
+function namedValues(value: unknown, noun: string): readonly (readonly [pool: string, value: string | number])[] {
+  // Of a list of texts each has the name of the list, in the singular.
+  if (typeof value === 'string') return isKept(value) ? [[noun, value]] : []
+  if (Array.isArray(value)) return value.flatMap((each) => namedValues(each, noun))
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, member]) => {
+    const name = toCamelCase(key)
+    if (isKept(member)) return [[name === 'id' ? `${noun}Id` : name, member] as const]
+    // Envelopes say nothing of what they hold.
+    return namedValues(member, /^(data|items|error)$/.test(key) ? noun : singular(name))
+  })
+}
+
+function isKept(value: unknown): value is string | number {
+  return typeof value === 'string' ? value.length <= LENGTH_MAX : Number.isSafeInteger(value)
+}
+
+/** What the last named part of a path is about: `product` of `/products/7`. */
+export function nounOf(path: string): string {
+  const names = path.split('/').filter((part) => /^[a-z][a-z_-]*$/.test(part))
+  return singular(toCamelCase(names.at(-1) ?? ''))
+}
+
+function singular(noun: string): string {
+  return noun.replace(/ies$/, 'y').replace(/s$/, '')
+}
+
+function toCamelCase(name: string): string {
+  return name.replaceAll(/[-_]([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}

@@ -1,0 +1,32 @@
+import { isLiteral } from './hostile.ts'
+import { isFromMemory } from './valid-value.ts'
+
+/** The number of values inside a value, those inside them included. */
+export function countValues(value: unknown): number {
+  return membersOf(value).reduce((sum, [, member]) => sum + 1 + countValues(member), 0)
+}
+
+/** Changes one value inside a value, whichever `at` means; undefined takes it out. */
+export function replaceAt(value: unknown, at: number, change: (value: unknown) => unknown): unknown {
+  const count = countValues(value)
+  return count === 0 ? value : replaceNth(value, at % count, change)
+}
+
+function replaceNth(value: unknown, nth: number, change: (value: unknown) => unknown): unknown {
+  let rest = nth
+  const members = membersOf(value).map(([name, member]) => {
+    const inside = countValues(member)
+    const place = rest
+    rest -= 1 + inside
+    if (place < 0 || place > inside) return [name, member] as const
+    return [name, place === 0 ? change(member) : replaceNth(member, place - 1, change)] as const
+  })
+  const kept = members.filter(([, member]) => member !== undefined)
+  return Array.isArray(value) ? kept.map(([, member]) => member) : Object.fromEntries(kept)
+}
+
+function membersOf(value: unknown): readonly (readonly [string, unknown])[] {
+  return typeof value === 'object' && value !== null && !isFromMemory(value) && !isLiteral(value)
+    ? Object.entries(value)
+    : []
+}

@@ -1,0 +1,130 @@
+import fc from 'fast-check'
+import { damages } from './damage.ts'
+import { hostileName, hostileText, hostileValue } from './hostile.ts'
+import type { ApiDocument, Operation } from './openapi.ts'
+import type { Credential, Plan } from './plan.ts'
+import { type Lexicon, type ValueContext, validValue } from './valid-value.ts'
+
+/** What is to be known of a service beside its document. */
+export interface PlanSources {
+  readonly document: ApiDocument
+  readonly lexicon: Lexicon
+  /** Whole bodies that a use case takes, by the operation. */
+  readonly bodies: Readonly<Record<string, fc.Arbitrary<unknown>>>
+  /** Headers that mean something to the service. */
+  readonly headers: Lexicon
+  readonly actors: number
+  /** Operations that a privileged credential opens. */
+  readonly isPrivileged: (operation: Operation) => boolean
+}
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
+/** How often an operation is asked for: what makes something more often than what removes it. */
+const weights: Readonly<Record<string, number>> = { GET: 2, POST: 4, PUT: 3, PATCH: 3, DELETE: 1 }
+const CHUNK = 500
+
+/** Endless requests, in the same order for the same seed: valid ones, nearly valid ones, hostile ones. */
+export function* plans(sources: PlanSources, seed: number): Generator<Plan> {
+  const arbitrary = plan(sources)
+  for (let chunk = 0; ; chunk += 1) yield* fc.sample(arbitrary, { seed: seed + chunk * 0x10001, numRuns: CHUNK })
+}
+
+/** Any request to any operation. */
+function plan(sources: PlanSources): fc.Arbitrary<Plan> {
+  const operations = sources.document.operations.map((operation) => {
+    const valid = validPlan(operation, sources)
+    return {
+      weight: weights[operation.method] ?? 1,
+      arbitrary: fc.oneof(
+        { weight: 5, arbitrary: valid },
+        { weight: 4, arbitrary: damaged(valid) },
+        { weight: 2, arbitrary: hostilePlan(operation, sources) },
+      ),
+    }
+  })
+  return fc.oneof(...operations)
+}
+
+function validPlan(operation: Operation, sources: PlanSources): fc.Arbitrary<Plan> {
+  const context: ValueContext = { lexicon: sources.lexicon, resolve: sources.document.resolve }
+  const inPath = operation.parameters.filter((parameter) => parameter.in === 'path')
+  const inQuery = operation.parameters.filter((parameter) => parameter.in === 'query')
+  const members = (parameters: typeof inPath) =>
+    Object.fromEntries(parameters.map(({ name, schema }) => [name, validValue(schema, name, context)]))
+  const required = inQuery.filter((parameter) => parameter.required).map(({ name }) => name)
+  return fc.record({
+    method: fc.constant(operation.method),
+    path: fc.constant(operation.path),
+    params: fc.record<Record<string, unknown>>(members(inPath)),
+    ending: fc.constant(''),
+    query: fc
+      .record<Record<string, unknown>>(members(inQuery), { requiredKeys: required })
+      .map((query) => Object.entries(query).filter(([, value]) => value !== undefined)),
+    headers: headersOf(sources.headers),
+    body: bodyOf(operation, sources, context),
+    credential: fc.constant<Credential>(sources.isPrivileged(operation) ? 'privileged' : 'own'),
+    actor: fc.nat(sources.actors - 1),
+  })
+}
+
+function bodyOf({ name, bodies }: Operation, { bodies: known }: PlanSources, context: ValueContext) {
+  const [first, ...others] = Object.entries(bodies)
+  if (first === undefined) return fc.constant(undefined)
+  const whole = known[name]
+  return fc.oneof(
+    ...[first, ...others].map(([type, schema]) => {
+      const value = validValue(schema, '', context)
+      return fc.record({
+        type: fc.constant(type === '*/*' ? 'text/csv' : type),
+        value: whole ? fc.oneof({ weight: 2, arbitrary: whole }, { weight: 1, arbitrary: value }) : value,
+        spoil: fc.constant(unspoiled),
+      })
+    }),
+  )
+}
+
+/** One of them, or none. */
+function headersOf(headers: Lexicon): fc.Arbitrary<Plan['headers']> {
+  const one = Object.entries(headers).map(([name, values]) => values.map((value): Plan['headers'] => [[name, value]]))
+  return fc.oneof({ weight: 1 + 3 * one.length, arbitrary: fc.constant([]) }, ...one)
+}
+
+function damaged(valid: fc.Arbitrary<Plan>): fc.Arbitrary<Plan> {
+  return fc
+    .tuple(valid, fc.array(damages, { minLength: 1, maxLength: 2 }))
+    .map(([start, damage]) => damage.reduce((damagedSoFar, change) => change(damagedSoFar), start))
+}
+
+function hostilePlan(operation: Operation, { actors, isPrivileged }: PlanSources): fc.Arbitrary<Plan> {
+  const params = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, hostileText] as const)
+  const names = operation.parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name)
+  const types = Object.keys(operation.bodies)
+  return fc.record({
+    method: fc.oneof({ weight: 6, arbitrary: fc.constant(operation.method) }, fc.constantFrom(...METHODS)),
+    path: fc.constant(operation.path),
+    params: fc.record<Record<string, unknown>>(Object.fromEntries(params)),
+    ending: fc.constantFrom('', '', '', '/', '//', '%2f', '/x'),
+    query: fc.array(fc.tuple(fc.oneof(fc.constantFrom(...names, 'limit'), hostileName), hostileText), { maxLength: 4 }),
+    headers: fc.constant([]),
+    body: fc.option(
+      fc.record({
+        type: fc.constantFrom(
+          ...types,
+          ...types,
+          'application/json',
+          'application/x-www-form-urlencoded',
+          'text/plain',
+        ),
+        value: hostileValue,
+        spoil: fc.constant(unspoiled),
+      }),
+      { nil: undefined },
+    ),
+    credential: fc.constant<Credential>(isPrivileged(operation) ? 'privileged' : 'own'),
+    actor: fc.nat(actors - 1),
+  })
+}
+
+function unspoiled(bytes: Buffer): Buffer {
+  return bytes
+}

@@ -1,0 +1,83 @@
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import type { DatabaseServer } from '../database.ts'
+import { deploy } from '../deployment.ts'
+import { freePort } from '../processes/free-port.ts'
+import { collectGarbage } from './heap.ts'
+import { createJudge, type Judge } from './judge.ts'
+import { createMemory } from './memory.ts'
+import { type ApiDocument, readApiDocument } from './openapi.ts'
+import type { Plan } from './plan.ts'
+import { createSender, type Sender } from './send.ts'
+import { createSession, type Session } from './session.ts'
+import type { Ask, Ready, Target } from './target.ts'
+import { toWire } from './wire.ts'
+
+export interface RigOptions {
+  readonly checkout: string
+  readonly folder: string
+  readonly database: DatabaseServer
+}
+
+/** A service that runs as an image does, with people who have something in it, and what sends requests to it. */
+export interface Rig {
+  readonly url: string
+  readonly document: ApiDocument
+  readonly session: Session
+  readonly sender: Sender
+  readonly judge: Judge
+  readonly ready: Ready
+  readonly logFile: string
+  /** Sends the requests at once. */
+  send(wave: readonly Plan[]): Promise<void>
+  /** Memory without garbage, in MiB; undefined where the system does not say. */
+  settledMib(): Promise<number | undefined>
+}
+
+/** Starts all of it; it ends with the stack. */
+export async function startRig(target: Target, options: RigOptions, stack: AsyncDisposableStack): Promise<Rig> {
+  const { env, prepare } = await target.surround(stack)
+  const logFile = join(options.folder, `${target.service}.log`)
+  const inspectorPort = await freePort()
+  const deployment = await deploy(target.service, {
+    checkout: options.checkout,
+    folder: options.folder,
+    databaseUrl: await options.database.create(`trestle_bench_fuzz_${target.service}`),
+    env: {
+      ...env,
+      [`${target.service.toUpperCase()}_LOG_FILE`]: logFile,
+      NODE_OPTIONS: `--max-semi-space-size=16 --inspect=127.0.0.1:${inspectorPort}`,
+    },
+  })
+  const server = await deployment.start({ cores: undefined, coreCount: availableParallelism() })
+  stack.defer(server.stop)
+  const sender = createSender(server.url)
+  stack.defer(async () => sender.close())
+  const document = readApiDocument(options.checkout, target.service)
+  const memory = createMemory(target)
+  let ready: Ready | undefined
+  const judge = createJudge({ ...target, document, secrets: () => ready?.secrets ?? new Map() })
+  const session = createSession({ ...target, sender, judge, memory, operations: document.operations })
+  ready = await prepare({ deployment, memory, ask: askBy(session, (actor) => ready?.authorize('own', actor) ?? {}) })
+  const { authorize } = ready
+  return {
+    ...{ url: server.url, document, session, sender, judge, ready, logFile },
+    send: async (wave) => {
+      await session.exchange(wave.map((plan) => ({ actor: plan.actor, wire: toWire(plan, { memory, authorize }) })))
+    },
+    settledMib: async () => {
+      await collectGarbage(inspectorPort)
+      return server.residentMib()
+    },
+  }
+}
+
+function askBy(session: Session, headersOf: (actor: number) => Readonly<Record<string, string>>): Ask {
+  return async ({ actor, method, target, body, headers = {} }) => {
+    const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
+    const type = bytes === undefined ? {} : { 'content-type': 'application/json' }
+    const all = Object.entries({ ...type, ...headersOf(actor), ...headers })
+    const [answer] = await session.exchange([{ actor, wire: { method, target, headers: all, body: bytes } }])
+    return answer
+  }
+}

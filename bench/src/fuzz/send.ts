@@ -1,0 +1,46 @@
+import { Agent, request } from 'node:http'
+import type { WireRequest } from './wire.ts'
+
+export interface Answer {
+  readonly status: number
+  /** Names in lower case; what came more than once is joined by a comma. */
+  readonly headers: ReadonlyMap<string, string>
+  readonly text: string
+}
+
+/** Sends requests over a few connections that are kept. */
+export interface Sender {
+  /** @throws Error when no whole answer comes in time */
+  send(wire: WireRequest): Promise<Answer>
+  close(): void
+}
+
+const ANSWER_MS = 40_000
+
+export function createSender(url: string): Sender {
+  const agent = new Agent({ keepAlive: true, maxSockets: 32 })
+  const { hostname, port } = new URL(url)
+  const send = (wire: WireRequest): Promise<Answer> =>
+    new Promise((resolve, reject) => {
+      const outgoing = request({ agent, hostname, port, method: wire.method, path: wire.target, timeout: ANSWER_MS })
+      for (const [name, value] of wire.headers) outgoing.appendHeader(name, value)
+      outgoing.once('timeout', () => outgoing.destroy(new Error(`no answer within ${ANSWER_MS} ms`)))
+      // A kept connection may have been closed by the server just then.
+      outgoing.once('error', (error) => (outgoing.reusedSocket ? resolve(send(wire)) : reject(error)))
+      outgoing.once('response', (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.once('error', reject)
+        response.once('end', () => {
+          const headers = new Map<string, string>()
+          for (const [name, values] of Object.entries(response.headersDistinct)) {
+            headers.set(name, (values ?? []).join(', '))
+          }
+          resolve({ status: response.statusCode ?? 0, headers, text: Buffer.concat(chunks).toString() })
+        })
+      })
+      if (wire.body !== undefined) outgoing.setHeader('content-length', wire.body.length)
+      outgoing.end(wire.body)
+    })
+  return { send, close: () => agent.destroy() }
+}

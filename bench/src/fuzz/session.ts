@@ -1,0 +1,96 @@
+import type { Finding } from './finding.ts'
+import type { Judge } from './judge.ts'
+import type { Memory } from './memory.ts'
+import { findOperation, type Operation } from './openapi.ts'
+import type { Answer, Sender } from './send.ts'
+import type { WireRequest } from './wire.ts'
+
+/** Sends, judges, remembers and counts. */
+export interface Session {
+  /** Sends some requests at once; their answers are then taken in the order of the requests, so that a run repeats. */
+  exchange(requests: readonly Sent[]): Promise<readonly unknown[]>
+  /** Notes what is wrong apart from an answer. */
+  note(what: Omit<Finding, 'count' | 'first'>): void
+  readonly findings: () => readonly Finding[]
+  /** How often each operation was answered, by the first digit of the status. */
+  readonly counts: ReadonlyMap<string, ReadonlyMap<string, number>>
+  readonly sent: () => number
+}
+
+export interface Sent {
+  readonly actor: number
+  readonly wire: WireRequest
+}
+
+export interface SessionOptions {
+  readonly sender: Sender
+  readonly judge: Judge
+  readonly memory: Memory
+  readonly operations: readonly Operation[]
+  readonly normalPath: (path: string) => string
+}
+
+const ANSWER_MAX = 600
+
+export function createSession({ sender, judge, memory, operations, normalPath }: SessionOptions): Session {
+  const findings = new Map<string, Finding>()
+  const counts = new Map<string, Map<string, number>>()
+  let sent = 0
+  const note = (finding: Omit<Finding, 'count' | 'first'>) => {
+    const key = `${finding.operation} ${finding.problem}`
+    const known = findings.get(key) ?? { ...finding, count: 0, first: sent }
+    known.count += 1
+    findings.set(key, known)
+  }
+  const take = ({ actor, wire }: Sent, answer: Answer | Error): unknown => {
+    sent += 1
+    const [path = ''] = wire.target.split(/[?#]/, 1)
+    const operation = findOperation(operations, wire.method, normalPath(path))?.name ?? `${wire.method} (unknown)`
+    if (answer instanceof Error) {
+      note({ operation, problem: `does not answer: ${answer.message}`, request: wire, answer: '' })
+      return undefined
+    }
+    const told = `${answer.status} ${answer.headers.get('content-type') ?? ''}\n${answer.text.slice(0, ANSWER_MAX)}`
+    for (const problem of judge(wire, answer)) note({ operation, problem, request: wire, answer: told })
+    count(counts, operation, answer.status)
+    const body = parse(answer)
+    if (answer.status < 300) memory.learn(actor, path, { ...headersTold(answer), body })
+    return body
+  }
+  return {
+    note,
+    counts,
+    findings: () => [...findings.values()],
+    sent: () => sent,
+    exchange: async (requests) => {
+      const answers = await Promise.all(requests.map(({ wire }) => sender.send(wire).catch(toError)))
+      return requests.map((each, at) => take(each, answers[at] ?? new Error('nothing came')))
+    },
+  }
+}
+
+function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown))
+}
+
+function count(counts: Map<string, Map<string, number>>, operation: string, status: number): void {
+  const classes = counts.get(operation) ?? new Map<string, number>()
+  const digit = String(status)[0] ?? ''
+  classes.set(digit, (classes.get(digit) ?? 0) + 1)
+  counts.set(operation, classes)
+}
+
+/** What a header tells that a later request needs: a version, and where the next page begins. */
+function headersTold({ headers }: Answer) {
+  const cursor = /[?&]cursor=([^&>]+)/.exec(headers.get('link') ?? '')?.[1]
+  return { etag: headers.get('etag') ?? null, cursor: cursor === undefined ? null : decodeURIComponent(cursor) }
+}
+
+function parse({ headers, text }: Answer): unknown {
+  if (!headers.get('content-type')?.includes('json')) return text
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest'
+import { toCurl } from './finding.ts'
+import { shrink } from './shrink.ts'
+import type { WireRequest } from './wire.ts'
+
+const request: WireRequest = {
+  method: 'POST',
+  target: '/things?a=1&b=2&c=3',
+  headers: [
+    ['content-type', 'application/json'],
+    ['x-odd', ''],
+  ],
+  body: Buffer.from('{"name":"it\'s","more":[1,{"bad":true}],"rest":{"a":1}}'),
+}
+
+it('leaves out everything that the fault does not need', async () => {
+  const isFaulty = async ({ target, body }: WireRequest) => /b=2/.test(target) && /bad/.test(String(body))
+  expect(await shrink(request, isFaulty)).toEqual({
+    ...request,
+    target: '/things?b=2',
+    headers: [],
+    body: Buffer.from('{"more":[{"bad":true}]}'),
+  })
+  expect(await shrink(request, async () => false)).toEqual(request)
+})
+
+it('prints a command line that sends the same bytes', () => {
+  expect(toCurl('http://127.0.0.1:1', { ...request, body: Buffer.from("a'\0") })).toBe(
+    "curl -gi -X POST 'http://127.0.0.1:1/things?a=1&b=2&c=3' --path-as-is -H 'content-type: application/json' -H 'x-odd;' --data-binary $'a\\x27\\x00'",
+  )
+  expect(toCurl('http://127.0.0.1:1', { ...request, method: 'HEAD', headers: [], body: undefined })).toBe(
+    "curl -gi --head 'http://127.0.0.1:1/things?a=1&b=2&c=3' --path-as-is",
+  )
+})

@@ -1,0 +1,65 @@
+import type fc from 'fast-check'
+import type { Deployment } from '../deployment.ts'
+import type { Memory } from './memory.ts'
+import type { Operation } from './openapi.ts'
+import type { PlanSources } from './plans.ts'
+import type { Lexicon } from './valid-value.ts'
+import type { WireContext } from './wire.ts'
+
+/** A service as it is tried: what its document does not say. */
+export interface Target {
+  readonly service: string
+  readonly lexicon: Lexicon
+  readonly bodies: Readonly<Record<string, fc.Arbitrary<unknown>>>
+  readonly headers: Lexicon
+  readonly actors: number
+  readonly isPrivileged: (operation: Operation) => boolean
+  /** Names of what answers tell and requests need again. */
+  readonly pools: ReadonlySet<string>
+  /** An operation and a status whose schema all errors share that no route answers. */
+  readonly errorsOf: { readonly operation: string; readonly status: string }
+  readonly pages: RegExp
+  /** The path of the document that a path stands for, where a service takes more than one form of it. */
+  readonly normalPath: (path: string) => string
+  /** Paths for requests made of bytes. */
+  readonly raw: { readonly get: string; readonly post: string }
+  /** Starts what the service needs beside it, which ends with the stack. */
+  readonly surround: (stack: AsyncDisposableStack) => Promise<Surroundings>
+}
+
+export interface Surroundings {
+  readonly env: Readonly<Record<string, string>>
+  /** Makes each actor somebody who has enough for requests to go through. */
+  readonly prepare: (world: World) => Promise<Ready>
+}
+
+/** What preparations work with. Everything that is asked is judged like any other request, and its answers are kept. */
+export interface World {
+  readonly deployment: Deployment
+  readonly memory: Memory
+  readonly ask: Ask
+}
+
+export type Ask = (question: Question) => Promise<unknown>
+
+export interface Question {
+  readonly actor: number
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly target: string
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface Ready {
+  readonly authorize: WireContext['authorize']
+  /** Gives each actor something new, since requests use up and destroy what there is. */
+  readonly refresh: () => Promise<void>
+  /** What no answer may tell, by name. */
+  readonly secrets: ReadonlyMap<string, string>
+}
+
+/** What the generator reads of a target. */
+export function sourcesOf(target: Target, document: PlanSources['document']): PlanSources {
+  const { lexicon, bodies, headers, actors, isPrivileged } = target
+  return { document, lexicon, bodies, headers, actors, isPrivileged }
+}

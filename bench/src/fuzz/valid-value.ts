@@ -1,0 +1,123 @@
+import fc from 'fast-check'
+import type { Schema } from './openapi.ts'
+
+/** A place in a request that is filled from what answers have told. */
+export interface FromMemory {
+  readonly fromMemory: string
+  readonly choice: number
+  /** What is sent when nobody was told such a value. */
+  readonly otherwise: string | number
+}
+
+export function isFromMemory(value: unknown): value is FromMemory {
+  return typeof value === 'object' && value !== null && 'fromMemory' in value
+}
+
+/** A value that is known under this name. */
+export function known(pool: string, otherwise: string | number = '0'.repeat(24)): fc.Arbitrary<FromMemory> {
+  return fc.nat().map((choice) => ({ fromMemory: pool, choice, otherwise }))
+}
+
+/** What a schema does not say: which values of a member mean something to the service. By name, or by dotted path. */
+export type Lexicon = Readonly<Record<string, fc.Arbitrary<unknown>>>
+
+export interface ValueContext {
+  readonly lexicon: Lexicon
+  readonly resolve: (schema: Schema) => Schema
+}
+
+/** Of the values of a member that the lexicon knows, so many come from there; the others are what the schema allows. */
+const LEXICON_WEIGHT = 12
+const TEXT_MAX = 40
+const ITEMS_MAX = 3
+
+/** Values that a schema allows. @param path dotted names of the members that lead to the value */
+export function validValue(schema: Schema, path: string, context: ValueContext): fc.Arbitrary<unknown> {
+  const { lexicon } = context
+  const meaningful = lexicon[path] ?? lexicon[path.slice(path.lastIndexOf('.') + 1)]
+  const allowed = allowedValue(context.resolve(schema), path, context)
+  return meaningful === undefined
+    ? allowed
+    : fc.oneof({ weight: LEXICON_WEIGHT, arbitrary: meaningful }, { weight: 1, arbitrary: allowed })
+}
+
+function allowedValue(schema: Schema, path: string, context: ValueContext): fc.Arbitrary<unknown> {
+  if (schema.const !== undefined) return fc.constant(schema.const)
+  if (schema.enum) return fc.constantFrom(...schema.enum)
+  const alternatives = schema.anyOf ?? schema.oneOf
+  if (alternatives) return fc.oneof(...alternatives.map((each) => allowedValue(context.resolve(each), path, context)))
+  const types = typeof schema.type === 'string' ? [schema.type] : (schema.type ?? ['anything'])
+  return fc.oneof(...types.map((type) => valueOfType(type, schema, path, context)))
+}
+
+function valueOfType(type: string, schema: Schema, path: string, context: ValueContext): fc.Arbitrary<unknown> {
+  switch (type) {
+    case 'object':
+      return objectOf(schema, path, context)
+    case 'array':
+      return fc.array(validValue(schema.items ?? {}, path, context), {
+        minLength: schema.minItems ?? 0,
+        maxLength: Math.min(schema.maxItems ?? ITEMS_MAX, Math.max(ITEMS_MAX, schema.minItems ?? 0)),
+      })
+    case 'string':
+      return textOf(schema)
+    case 'integer':
+      return integerOf(schema)
+    case 'number':
+      return fc.double({ noNaN: true, noDefaultInfinity: true })
+    case 'boolean':
+      return fc.boolean()
+    case 'null':
+      return fc.constant(null)
+    default:
+      return fc.jsonValue({ maxDepth: 2 })
+  }
+}
+
+function objectOf({ properties = {}, required = [] }: Schema, path: string, context: ValueContext) {
+  const members = Object.entries(properties).map(([name, schema]) => [
+    name,
+    validValue(schema, path === '' ? name : `${path}.${name}`, context),
+  ])
+  if (members.length === 0)
+    return fc.dictionary(fc.string({ maxLength: 8 }), fc.jsonValue({ maxDepth: 1 }), { maxKeys: 3 })
+  return fc.record<Record<string, unknown>>(Object.fromEntries(members), {
+    requiredKeys: [...required],
+    noNullPrototype: true,
+  })
+}
+
+function textOf({ format, pattern, minLength = 0, maxLength = TEXT_MAX }: Schema): fc.Arbitrary<string> {
+  switch (format) {
+    case 'date-time':
+      return times.map((time) => time.toISOString())
+    case 'date':
+      return times.map((time) => time.toISOString().slice(0, 10))
+    case 'uuid':
+      return fc.uuid()
+    case 'uri':
+      return fc.webUrl()
+    default:
+  }
+  if (pattern !== undefined) return fc.stringMatching(new RegExp(pattern))
+  const longest = Math.max(minLength, Math.min(maxLength, TEXT_MAX))
+  const texts = fc.string({ unit: 'grapheme-ascii', minLength, maxLength: longest })
+  return maxLength > longest
+    ? fc.oneof({ weight: 15, arbitrary: texts }, fc.constantFrom('x'.repeat(maxLength)))
+    : texts
+}
+
+const times = fc.date({
+  min: new Date('2000-01-01T00:00:00Z'),
+  max: new Date('2099-12-31T23:59:59Z'),
+  noInvalidDate: true,
+})
+
+function integerOf({ minimum = Number.MIN_SAFE_INTEGER, maximum = Number.MAX_SAFE_INTEGER }: Schema) {
+  const least = Math.max(minimum, Math.min(0, maximum))
+  return fc.oneof(
+    { weight: 6, arbitrary: fc.integer({ min: least, max: Math.min(maximum, least + 100) }) },
+    { weight: 1, arbitrary: fc.integer({ min: minimum, max: maximum }) },
+    { weight: 1, arbitrary: fc.constantFrom(minimum, maximum) },
+  )
+}

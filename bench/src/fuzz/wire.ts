@@ -1,0 +1,101 @@
+import { isLiteral } from './hostile.ts'
+import type { Memory } from './memory.ts'
+import type { Credential, Plan } from './plan.ts'
+import { isFromMemory } from './valid-value.ts'
+
+/** A request as it is sent. */
+export interface WireRequest {
+  readonly method: string
+  /** With query, percent-encoded. */
+  readonly target: string
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly body: Buffer | undefined
+}
+
+export interface WireContext {
+  readonly memory: Memory
+  /** Headers that say who asks; none for somebody unknown. */
+  readonly authorize: (
+    credential: Exclude<Credential, 'none' | object>,
+    actor: number,
+  ) => Readonly<Record<string, string>>
+}
+
+/** Node refuses to send anything else. */
+const NOT_IN_A_HEADER = /[^\t\x20-\x7e\x80-\xff]/g
+
+/** Fills in what is known by now. */
+export function toWire(plan: Plan, { memory, authorize }: WireContext): WireRequest {
+  const fill = (value: unknown) => filled(value, (pool, choice) => memory.pick(plan.actor, pool, choice))
+  const path = plan.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encode(fill(plan.params[name])))
+  const query = plan.query.map(([name, value]) => `${encode(fill(name))}=${encode(fill(value))}`).join('&')
+  const type = plan.body?.type
+  const headers = [
+    ...Object.entries(headersOf(plan.credential, () => authorize(asRole(plan.credential), plan.actor))),
+    ...(type === undefined ? [] : [['content-type', type] as const]),
+    ...plan.headers.map(([name, value]) => [name, textOf(fill(value))] as const),
+  ]
+  return {
+    method: plan.method,
+    target: `${path}${plan.ending}${query === '' ? '' : `?${query}`}`,
+    headers: headers.map(([name, value]) => [name, value.replaceAll(NOT_IN_A_HEADER, '')]),
+    body: plan.body?.spoil(Buffer.from(bodyText(fill(plan.body.value), type))),
+  }
+}
+
+function headersOf(
+  credential: Credential,
+  known: () => Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  if (credential === 'none') return {}
+  return typeof credential === 'object' ? { authorization: credential.header } : known()
+}
+
+function asRole(credential: Credential): 'own' | 'privileged' {
+  return credential === 'privileged' ? 'privileged' : 'own'
+}
+
+function filled(value: unknown, pick: (pool: string, choice: number) => unknown): unknown {
+  if (isFromMemory(value)) return pick(value.fromMemory, value.choice) ?? value.otherwise
+  if (Array.isArray(value)) return value.map((each) => filled(each, pick))
+  if (typeof value !== 'object' || value === null || isLiteral(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, filled(member, pick)]))
+}
+
+/** What a text already says in percent signs stays as it is; a lone surrogate becomes the bytes that no UTF-8 has. */
+function encode(value: unknown): string {
+  const text = textOf(value)
+  if (text.startsWith('%')) return text
+  return text.isWellFormed() ? encodeURIComponent(text) : '%ED%A0%80'
+}
+
+function textOf(value: unknown): string {
+  if (isLiteral(value)) return value.literal
+  return typeof value === 'object' && value !== null ? toJson(value) : String(value ?? '')
+}
+
+function bodyText(value: unknown, type: string | undefined): string {
+  if (/urlencoded/.test(type ?? '')) return formPairs('', value).join('&')
+  return typeof value === 'string' && !/json/.test(type ?? '') ? value : toJson(value)
+}
+
+/** Brackets as `qs` and PHP write them. */
+function formPairs(prefix: string, value: unknown): readonly string[] {
+  if (typeof value !== 'object' || value === null || isLiteral(value))
+    return [`${encode(prefix)}=${encode(formText(value))}`]
+  return Object.entries(value).flatMap(([name, member]) =>
+    formPairs(prefix === '' ? name : `${prefix}[${name}]`, member),
+  )
+}
+
+function formText(value: unknown): unknown {
+  return typeof value === 'boolean' ? (value ? 'yes' : 'no') : value
+}
+
+/** JSON in which literals stand as they are, whatever a number can hold. */
+function toJson(value: unknown): string {
+  const text = JSON.stringify(value, (_, member: unknown) =>
+    isLiteral(member) ? `\u0001${member.literal}\u0001` : member,
+  )
+  return (text ?? '').replaceAll(/"\\u0001([^"\\]*)\\u0001"/g, '$1')
+}
