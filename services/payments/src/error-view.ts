@@ -29,11 +29,6 @@ export function errorResponses<const Status extends ErrorStatus>(...statuses: re
   return Object.fromEntries(views) as ErrorResponses<Status>
 }
 
-/** The refusals of the checkout: one object each, with more members where they help. */
-export const checkoutErrors = Object.fromEntries(
-  [400, 404, 409, 413, 429, 500, 503].map((status) => [status, ErrorView.describe(STATUS_CODES[status] ?? '')]),
-) as { readonly [Status in 400 | 404 | 409 | 413 | 429 | 500 | 503]: typeof ErrorView }
-
 /** The body of a 400 over a card payment that was refused. */
 const ProcessingErrorView = z.object({
   code: z.int(),
@@ -42,6 +37,19 @@ const ProcessingErrorView = z.object({
   client: z.boolean(),
   merchant: z.boolean(),
 })
+
+/** The body of an error of the checkout, with what helps a shop to go on. */
+const CheckoutErrorView = ErrorView.extend({
+  path: z.string().optional().meta({ description: 'Which member holds the token that is refused' }),
+  scheme: z.string().nullable().optional().meta({ description: 'The scheme of the card' }),
+  supported: z.array(z.string()).optional().meta({ description: 'The schemes that are taken' }),
+  error: ProcessingErrorView.optional(),
+})
+
+/** The refusals of the checkout: one object each, with more members where they help. */
+export const checkoutErrors = Object.fromEntries(
+  [400, 404, 409, 413, 429, 500, 503].map((status) => [status, CheckoutErrorView.describe(STATUS_CODES[status] ?? '')]),
+) as { readonly [Status in 400 | 404 | 409 | 413 | 429 | 500 | 503]: typeof CheckoutErrorView }
 
 /** The answers to 400 of a route that may also be refused by a card's issuer or the like. */
 export const chargeRefusal = { 400: z.union([FieldErrorsView, ProcessingErrorView]).describe('Bad Request') }

@@ -44,4 +44,10 @@ describe('buildOpenApi', () => {
     expect(removals.length).toBeGreaterThan(3)
     for (const { responses } of removals) expect(Object.keys(responses)).toEqual(expect.arrayContaining(['413', '415']))
   })
+
+  it('describes every member that an error of the checkout may have', async () => {
+    const { paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
+    const { properties } = paths['/payments'].post.responses[400].content['application/json'].schema
+    expect(Object.keys(properties)).toEqual(['code', 'message', 'path', 'scheme', 'supported', 'error'])
+  })
 })
