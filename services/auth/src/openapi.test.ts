@@ -11,6 +11,14 @@ describe('buildOpenApi', () => {
     expect(document.security).toEqual([{ bearer: [] }])
   })
 
+  it('says of every route how it refuses', async () => {
+    const { paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
+    const operations = Object.entries<Record<string, { responses: object }>>(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, { responses }]) => [`${method} ${path}`, Object.keys(responses)] as const),
+    )
+    expect(operations.filter(([, statuses]) => !statuses.some((status) => status.startsWith('4')))).toEqual([])
+  })
+
   it('describes both forms of an error, and that a link sends its browser on', async () => {
     const { components, paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
     expect(Object.keys(components.schemas)).toEqual(['Error'])

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { errorSchema } from '../error-envelope.ts'
 import { VERSION } from '../version.ts'
 
 const healthSchema = z.object({ version: z.string(), name: z.string(), description: z.string() })
@@ -8,7 +9,13 @@ const healthSchema = z.object({ version: z.string(), name: z.string(), descripti
 export const healthRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/health',
-    { schema: { summary: 'Whether the process answers', security: [], response: { 200: healthSchema } } },
+    {
+      schema: {
+        summary: 'Whether the process answers',
+        security: [],
+        response: { 200: healthSchema, '4xx': errorSchema, '5xx': errorSchema },
+      },
+    },
     async () => ({
       version: VERSION,
       name: 'Auth',

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { PROVIDERS } from '../config/external.ts'
+import { errorSchema } from '../error-envelope.ts'
 
 const settingsSchema = z.object({
   external: z.object(Object.fromEntries(PROVIDERS.map((provider) => [provider, z.boolean()]))),
@@ -34,7 +35,13 @@ export const settingsRoutes: FastifyPluginAsyncZod = async (app) => {
   }
   app.get(
     '/settings',
-    { schema: { summary: 'What a sign-in form should offer', security: [], response: { 200: settingsSchema } } },
+    {
+      schema: {
+        summary: 'What a sign-in form should offer',
+        security: [],
+        response: { 200: settingsSchema, '4xx': errorSchema, '5xx': errorSchema },
+      },
+    },
     async () => settings,
   )
 }

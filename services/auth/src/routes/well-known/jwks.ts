@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { errorSchema } from '../../error-envelope.ts'
 import { JWKS_MAX_AGE_SECONDS } from '../../sessions/key-set.ts'
 
 const jwksSchema = z.object({ keys: z.array(z.looseObject({ kid: z.string(), alg: z.string() })) })
@@ -8,7 +9,13 @@ const jwksSchema = z.object({ keys: z.array(z.looseObject({ kid: z.string(), alg
 export const jwksRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/.well-known/jwks.json',
-    { schema: { summary: 'The public keys that verify tokens', security: [], response: { 200: jwksSchema } } },
+    {
+      schema: {
+        summary: 'The public keys that verify tokens',
+        security: [],
+        response: { 200: jwksSchema, '4xx': errorSchema, '5xx': errorSchema },
+      },
+    },
     async (_request, reply) => {
       reply.header('cache-control', `public, max-age=${JWKS_MAX_AGE_SECONDS}`)
       return { keys: [...app.deps.signingKeys.publicJwks()] }
