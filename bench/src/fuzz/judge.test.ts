@@ -23,7 +23,7 @@ const judge = createJudge({
     document,
     pages: /^\/docs/,
     normalPath: (path: string) => path,
-    errorsOf: { operation: 'GET /things/{thingId}', status: '4XX' },
+    errorsOf: 'GET /things/{thingId}',
   },
   secrets: () => new Map([['password', 'canary']]),
 })

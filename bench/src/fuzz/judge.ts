@@ -7,8 +7,8 @@ import type { WireRequest } from './wire.ts'
 
 export interface JudgeOptions {
   readonly document: ApiDocument
-  /** Where the document's error bodies stand: an operation and a status whose schema all errors beside routes share. */
-  readonly errorsOf: { readonly operation: string; readonly status: string }
+  /** An operation whose errors look like those that no route answers. */
+  readonly errorsOf: string
   /** Paths that are there though the document does not name them: pages, documents. */
   readonly pages: RegExp
   /** The path of the document that a path stands for. */
@@ -29,17 +29,17 @@ const BESIDE_ROUTES = /^(204|400|401|404|405|413|414|415|429|431|501)$/
 
 export function createJudge({ document, errorsOf, pages, normalPath, secrets }: JudgeOptions): Judge {
   const validate = createValidator(document)
+  const errors = document.operations.find(({ name }) => name === errorsOf)
   const judgeBeside = (answer: Answer, method: string) => {
     if (!BESIDE_ROUTES.test(String(answer.status))) return [`answers ${answer.status} at an unknown path or method`]
     if (answer.status === 204) return method === 'OPTIONS' ? [] : ['answers 204 at an unknown path or method']
-    return method === 'HEAD'
-      ? []
-      : judgeBody(answer, [JSON_TYPE], (body) => validate({ ...errorsOf, type: JSON_TYPE }, body))
+    if (method === 'HEAD') return []
+    // One that it does not document looks like one that it does.
+    const status = (errors && (documented(errors, answer.status) ?? documented(errors, 401))) ?? ''
+    return judgeBody(answer, [JSON_TYPE], (body, type) => validate({ operation: errorsOf, status, type }, body))
   }
   const judgeDocumented = (operation: Operation, answer: Answer, method: string) => {
-    const status = [String(answer.status), `${String(answer.status)[0]}XX`, 'default'].find(
-      (each) => operation.answers[each],
-    )
+    const status = documented(operation, answer.status)
     if (status === undefined) return [`answers ${answer.status}, which is not documented`]
     const types = operation.answers[status] ?? []
     if (method === 'HEAD') return answer.text === '' ? [] : ['answers HEAD with a body']
@@ -56,6 +56,11 @@ export function createJudge({ document, errorsOf, pages, normalPath, secrets }: 
       ...findSecrets(`${[...answer.headers].join('\n')}\n${answer.text}`, secrets()),
     ]
   }
+}
+
+/** The status or the range of an operation's answers that a status falls under. */
+function documented({ answers }: Operation, status: number): string | undefined {
+  return [String(status), `${String(status)[0]}XX`, 'default'].find((each) => answers[each])
 }
 
 function judgeHead({ status, headers }: Answer): readonly string[] {

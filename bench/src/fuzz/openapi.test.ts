@@ -33,7 +33,7 @@ describe('findOperation', () => {
     ['DELETE', '/products/export', 'DELETE /products/{productId}'],
     ['POST', '/products/7', undefined],
     ['GET', '/products', undefined],
-    ['GET', '/products//', undefined],
+    ['GET', '/products//', 'GET /products/{productId}'],
     ['GET', '/Products/7', undefined],
   ])('%s %s reaches %s', (method, path, name) => {
     expect(findOperation(document.operations, method, path)?.name).toBe(name)

@@ -126,7 +126,8 @@ function schemasOf(content: z.output<typeof Content>): Readonly<Record<string, S
 }
 
 /**
- * The operation that a request reaches: literal segments before parameters, a slash at the end ignored, HEAD as GET.
+ * The operation that a request reaches: literal segments before parameters, which may be empty; a slash at the end ignored,
+ * HEAD as GET.
  *
  * @param path still percent-encoded, without query
  */
@@ -141,10 +142,7 @@ export function findOperation(operations: readonly Operation[], method: string, 
 
 function matches(template: string, segments: readonly string[]): boolean {
   const parts = template.replace(/\/$/, '').split('/')
-  return (
-    parts.length === segments.length &&
-    parts.every((part, at) => (part.startsWith('{') ? segments[at] !== '' : part === segments[at]))
-  )
+  return parts.length === segments.length && parts.every((part, at) => part.startsWith('{') || part === segments[at])
 }
 
 function parametersIn(path: string): number {

@@ -16,8 +16,8 @@ export interface Target {
   readonly isPrivileged: (operation: Operation) => boolean
   /** Names of what answers tell and requests need again. */
   readonly pools: ReadonlySet<string>
-  /** An operation and a status whose schema all errors share that no route answers. */
-  readonly errorsOf: { readonly operation: string; readonly status: string }
+  /** An operation whose errors look like those that no route answers. */
+  readonly errorsOf: string
   readonly pages: RegExp
   /** The path of the document that a path stands for, where a service takes more than one form of it. */
   readonly normalPath: (path: string) => string

@@ -30,10 +30,10 @@ describe('toWire', () => {
         ending: '//',
         query: [
           ['q', 'ü'],
-          ['\ud800', '%zz'],
+          ['\ud800', '%zz ü'],
         ],
       }),
-    ).toBe('/products/a%2Fb%20c//?q=%C3%BC&%ED%A0%80=%zz')
+    ).toBe('/products/a%2Fb%20c//?q=%C3%BC&%ED%A0%80=%zz%20%C3%BC')
   })
 
   it('says who asks', () => {

@@ -65,8 +65,8 @@ function filled(value: unknown, pick: (pool: string, choice: number) => unknown)
 /** What a text already says in percent signs stays as it is; a lone surrogate becomes the bytes that no UTF-8 has. */
 function encode(value: unknown): string {
   const text = textOf(value)
-  if (text.startsWith('%')) return text
-  return text.isWellFormed() ? encodeURIComponent(text) : '%ED%A0%80'
+  if (!text.isWellFormed()) return '%ED%A0%80'
+  return text.startsWith('%') ? text.replaceAll(/[^!-~]/gu, encodeURIComponent) : encodeURIComponent(text)
 }
 
 function textOf(value: unknown): string {

@@ -41,7 +41,7 @@ export const authTarget: Target = {
     referer: fc.constantFrom('http://localhost:3000/page', 'https://evil.example'),
   },
   isPrivileged: ({ path }) => path.startsWith('/admin/') || path === '/invite',
-  errorsOf: { operation: 'GET /user', status: '401' },
+  errorsOf: 'GET /user',
   pages: /^\/(ready|docs|openapi\.json|sso|oauth|admin\/sso)(\/|$)/,
   normalPath: (path) => path,
   raw: { get: '/user', post: '/signup' },

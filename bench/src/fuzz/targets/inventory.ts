@@ -97,7 +97,7 @@ export const inventoryTarget: Target = {
     origin: fc.constant('https://shop.example'),
   },
   isPrivileged: ({ path }) => path === '/locations',
-  errorsOf: { operation: 'GET /products', status: '404' },
+  errorsOf: 'GET /products',
   pages: /^\/(ready|docs|openapi\.json)(\/|$)/,
   normalPath: (path) => path.replaceAll(/\/{2,}/g, '/'),
   raw: { get: '/products', post: '/products' },

@@ -108,7 +108,7 @@ export const paymentsTarget: Target = {
     'x-request-id': fc.constantFrom('fuzz-1', 'a b', 'x'.repeat(65)),
   },
   isPrivileged: ({ path }) => /^\/(payments|vault)\b/.test(path),
-  errorsOf: { operation: 'GET /me', status: '401' },
+  errorsOf: 'POST /merchants',
   pages: /^\/($|ready|health|docs|openapi\.json|pos|acs|invitations)(\/|$)/,
   normalPath: (path) => path,
   raw: { get: '/me', post: '/merchants' },
