@@ -63,8 +63,17 @@ export async function fuzzService(target: Target, options: FuzzOptions): Promise
 
 async function run(rig: Rig, requests: Iterator<Plan>, count: number): Promise<void> {
   for (let done = 0; done < count; done += WAVE) {
-    if (done % REFRESH_EVERY === 0) await rig.ready.refresh()
+    if (done % REFRESH_EVERY === 0) await refresh(rig)
     await rig.send(take(requests, Math.min(WAVE, count - done)))
+  }
+}
+
+/** What stands in the way is a finding too; the requests go on with what there is. */
+async function refresh({ ready, session }: Rig): Promise<void> {
+  try {
+    await ready.refresh()
+  } catch (error) {
+    session.note(inGeneral('preparation', `fails: ${error instanceof Error ? error.message : String(error)}`))
   }
 }
 
