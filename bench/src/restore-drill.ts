@@ -49,11 +49,11 @@ try {
   const restoreMs = performance.now() - empty
   // Before a service works on them.
   await timed('compared', () => compareRows(found, prints))
-  const starting = performance.now()
   const after = await open(checkout, folder, found.url(DATABASE))
   started.defer(after.stop)
-  const startMs = performance.now() - starting
-  say(`every service is ready ${seconds(restoreMs + startMs)} after an empty server was there`)
+  say(
+    `recovery takes ${seconds(restoreMs + after.readyMs)}: the restore, and ${seconds(after.readyMs)} until all are ready`,
+  )
   await timed('proved', () => prove(after))
   for (const line of await askAll(after, belongings)) say(`answered: ${line}`)
   say(`the drill is passed, in ${seconds(performance.now())}`)

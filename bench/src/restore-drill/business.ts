@@ -14,6 +14,8 @@ export interface Business {
   readonly payments: Server
   readonly inventory: Server
   readonly deployments: Readonly<Record<Name, Deployment>>
+  /** From the start of the processes until the last was ready, in milliseconds. */
+  readonly readyMs: number
   stop(): Promise<void>
 }
 
@@ -62,6 +64,7 @@ export async function open(checkout: string, folder: string, databaseUrl: string
     payments: payments.server,
     inventory: inventory.server,
     deployments: { auth: auth.deployment, payments: payments.deployment, inventory: inventory.deployment },
+    readyMs: Math.max(...opened.flatMap(({ server }) => server.startMs)),
     stop: async () => {
       await Promise.all(opened.map(({ server }) => server.stop()))
     },
