@@ -1,5 +1,10 @@
 import { chapter } from './requirement.ts'
 
+/** Of 9.2.3, and 10.3.1 alike. */
+export const AUDIENCE = {
+  deviation: 'those of users; tokens of operators need no audience, as the service keys that exist have none',
+}
+
 const RIGHTS = { documented: 'services/auth/README.md#who-may-do-what' }
 
 export const authorization = chapter('V8 Authorization', [
@@ -18,6 +23,6 @@ export const tokens = chapter('V9 Self-contained tokens', [
   ['9.1.3', 1, 'Keys come from where they were configured, never from the token'],
   ['9.2.1', 1, 'Tokens hold from nbf to exp'],
   ['9.2.2', 2, 'Tokens are taken for what they are made for'],
-  ['9.2.3', 2, 'Only tokens for this service'],
+  ['9.2.3', 2, 'Only tokens for this service', AUDIENCE],
   ['9.2.4', 2, 'Tokens for several audiences say which one'],
 ])

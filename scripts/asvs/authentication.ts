@@ -147,7 +147,7 @@ export const authentication = chapter('V6 Authentication', [
   ['6.6.2', 2, 'A code is good only for what asked for it'],
   ['6.6.3', 2, 'Guesses of codes are limited'],
   ['6.8.1', 2, 'Nobody is taken for the user of another provider'],
-  ['6.8.2', 2, 'What a provider asserts is signed, and the signature verified'],
+  ['6.8.2', 2, 'Signatures of what providers assert are verified'],
   ['6.8.3', 2, 'SAML assertions are used once', { notApplicable: 'there is no SAML' }],
   ['6.8.4', 2, 'How strongly a provider has authenticated is verified, or counts as the least: `aal1`'],
 ])

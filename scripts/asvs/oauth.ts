@@ -1,3 +1,4 @@
+import { AUDIENCE } from './access.ts'
 import { chapter } from './requirement.ts'
 
 const NO_SERVER = {
@@ -34,7 +35,7 @@ export const oauth = chapter('V10 OAuth and OIDC', [
         '`state` names the provider, whose own token endpoint is asked; the parameter `iss` (RFC 9207) is not compared, since few of the 18 send it',
     },
   ],
-  ['10.3.1', 2, 'Access tokens are for this service'],
+  ['10.3.1', 2, 'Access tokens are for this service', AUDIENCE],
   [
     '10.3.2',
     2,

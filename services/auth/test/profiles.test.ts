@@ -18,6 +18,7 @@ const SETTINGS = {
   AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
   AUTH_SMTP_MAX_FREQUENCY: '0',
   AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true',
+  AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
   AUTH_PASSKEY_ENABLED: 'true',
   AUTH_WEBAUTHN_RP_ID: 'localhost',
   AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'Trestle',
@@ -220,6 +221,16 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     expect(
       await change(await signIn(test, { ...person, password: either(NEW_PASSWORD, person.password) }), { email }),
     ).toEqual([200, undefined])
+  })
+
+  it('the session of somebody anonymous, after the owner of the address that they gave has confirmed it', async () => {
+    const { access_token: token } = (await test.post('/signup', {})).json()
+    const stranger = { headers: { authorization: `Bearer ${token}` } }
+    expect(await change(stranger, { email, password: 'that of a stranger' })).toEqual([200, undefined])
+    const { code } = await test.readMail(email)
+    expect((await test.post('/verify', { type: 'email_change', email, token: code })).statusCode).toBe(200)
+    expect((await test.app.inject({ url: '/user', headers: stranger.headers })).statusCode).toBe(either(200, 403))
+    expect((await login('that of a stranger')).statusCode).toBe(either(200, 400))
   })
 
   // ASVS 6.4.1

@@ -39,7 +39,7 @@ describe('AUTH_PROFILE=strict', () => {
     expect(config.mail.isNotified('PASSWORD_CHANGED')).toBe(true)
     expect(config.signup).toMatchObject({
       pkce: 'required',
-      confirmerSetsPassword: true,
+      confirmerOwnsAccount: true,
       redirects: { allowsHost: false },
     })
     expect(config.security).toMatchObject({ currentPasswordForPassword: true, factorGuardsIdentities: true })

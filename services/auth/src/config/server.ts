@@ -133,8 +133,8 @@ export function toSignupConfig(values: Values & ProfileValues) {
     redirects: { siteUrl: values.SITE_URL, allowsHost: !isStrict, allowList: values.URI_ALLOW_LIST },
     /** Whether a browser may come back with a session in the fragment, or only with the code of a PKCE flow. */
     pkce: isStrict ? ('required' as const) : ('optional' as const),
-    /** Whether a password counts only when whoever confirms the address has given it: a stranger may have signed up. */
-    confirmerSetsPassword: isStrict,
+    /** Whether who confirms an account's first address has it alone: the password and sessions of before may be a stranger's. */
+    confirmerOwnsAccount: isStrict,
     /** Hosts that may stand in links in place of that of `externalUrl`, lower-case. */
     linkHosts: values.MAILER_EXTERNAL_HOSTS.map((host) => host.toLowerCase()),
   }

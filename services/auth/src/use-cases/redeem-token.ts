@@ -14,6 +14,7 @@ import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requirePassword } from '../passwords/require-password.ts'
 import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
+import { deleteSessionsOfUser } from '../sessions/session-rows.ts'
 import { isBanned, isStaged, type User } from '../users/user.ts'
 import { lockUserById, updateUser } from '../users/user-repository.ts'
 import { applyPhoneChange } from './apply-phone-change.ts'
@@ -60,6 +61,7 @@ export async function redeemToken(deps: AuthDeps, redemption: Redemption): Promi
     if ((await use(trx, deps, user, { ...redemption, passwordHash })) === 'other-address-left') {
       return { verdict: 'other-address-left' }
     }
+    if (confirmerOwns(deps, user)) await takeOver(trx, user, passwordHash)
     await deleteTokensOfUser(trx, user.id)
     if (isStaged(user)) await queueUserCreated(trx, deps, { userId: user.id, ip: redemption.context.ip })
     return finish(trx, deps, user, redemption)
@@ -105,18 +107,24 @@ async function hashWantedPassword(deps: AuthDeps, { type, user, password }: Rede
   if (password === 'not-asked') return undefined
   const isNeeded = type === 'signup' && user.passwordHash === null && !(await hasExternalIdentity(deps, user))
   if (!password && isNeeded) throw validationFailed({ message: 'Password is required' })
-  if (!password || !(isNeeded || type === 'invite' || replacesPassword(deps, user))) return undefined
+  if (!password || !(isNeeded || type === 'invite' || confirmerOwns(deps, user))) return undefined
   requirePassword(deps.config.passwords.policy, password)
   await refuseBreached(deps, password)
   return deps.passwords.hash(password)
 }
 
 /**
- * Whether the password of an account is that of whoever confirms it, or none: where nobody has confirmed it yet, the one that
- * it has may be a stranger's who signed up with the address of somebody else.
+ * Whether an account is all that of whoever confirms it: where nobody has confirmed it yet, its password and sessions may be a
+ * stranger's, who signed up with the address of somebody else.
  */
-function replacesPassword({ config }: Pick<AuthDeps, 'config'>, user: User): boolean {
-  return config.signup.confirmerSetsPassword && user.confirmedAt === null
+function confirmerOwns({ config }: Pick<AuthDeps, 'config'>, user: User): boolean {
+  return config.signup.confirmerOwnsAccount && user.confirmedAt === null
+}
+
+/** Takes what strangers may have left: other sessions go, and the password is that of whoever confirms, or none. */
+async function takeOver(trx: Transaction<AuthDatabase>, user: User, passwordHash: string | undefined): Promise<void> {
+  await deleteSessionsOfUser(trx, user.id)
+  await updateUser(trx, user.id, { encrypted_password: passwordHash ?? null })
 }
 
 async function hasExternalIdentity({ db }: Pick<AuthDeps, 'db'>, { id }: User): Promise<boolean> {
@@ -126,17 +134,16 @@ async function hasExternalIdentity({ db }: Pick<AuthDeps, 'db'>, { id }: User): 
 
 interface Confirmation {
   readonly kind: 'email' | 'phone'
-  /** Undefined leaves the password as it is, null takes it away. */
-  readonly passwordHash: string | null | undefined
+  readonly passwordHash: string | undefined
 }
 
 async function confirm(
   trx: Transaction<AuthDatabase>,
-  deps: Pick<AuthDeps, 'config' | 'now'>,
+  { now }: Pick<AuthDeps, 'now'>,
   user: User,
-  { kind, passwordHash = replacesPassword(deps, user) ? null : undefined }: Confirmation,
+  { kind, passwordHash }: Confirmation,
 ): Promise<void> {
-  const at = deps.now()
+  const at = now()
   const confirmedAt = kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt
   await updateUser(trx, user.id, {
     updated_at: at,
