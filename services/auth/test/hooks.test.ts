@@ -89,6 +89,18 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
     expect([answer.statusCode, answer.json().msg]).toEqual([500, 'Error running hook'])
   })
 
+  it('leaves no session behind of a sign-in that it refuses', async () => {
+    const { user, email, password } = await createSignedUp(test.deps)
+    answers(refuse('CUSTOM_ACCESS_TOKEN'))
+    const { statusCode, body } = await logIn({ email, password })
+    expect([statusCode, JSON.parse(body)]).toEqual([403, expect.objectContaining({ error_code: 'hook_rejected' })])
+    await test.post('/magiclink', { email })
+    const { token } = await test.readMail(email)
+    expect((await test.post('/verify', { type: 'magiclink', token_hash: token })).statusCode).toBe(403)
+    const sessions = test.deps.db.selectFrom('sessions').select('id').where('user_id', '=', user.id)
+    expect(await sessions.execute()).toEqual([])
+  })
+
   it('uses no refresh token up while the hook is away, however long', async () => {
     const { refreshToken } = await createSignedIn(test)
     answers(refuse('CUSTOM_ACCESS_TOKEN'))

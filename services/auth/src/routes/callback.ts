@@ -14,8 +14,8 @@ import {
 } from '../redirects/callback-redirect.ts'
 import { resolveRedirect } from '../redirects/redirect-allow-list.ts'
 import { codeRedirect } from '../redirects/verify-redirect.ts'
-import { signSessionView } from '../sessions/session-view.ts'
 import { finishAuthorization, takeAuthorization } from '../use-cases/finish-authorization.ts'
+import { signNewSession } from '../use-cases/sign-new-session.ts'
 
 const answerSchema = z.object({
   state: z.string().optional(),
@@ -97,7 +97,7 @@ async function finish(
   try {
     const finished = await finishAuthorization(deps, { flow, answer, context })
     if (finished.verdict === 'auth-code') return codeRedirect(target, finished.code)
-    const session = await signSessionView(deps, finished.session)
+    const session = await signNewSession(deps, finished.session)
     return externalSessionRedirect(target, { session, provider: flow.provider, tokens: finished.tokens })
   } catch (thrown) {
     return callbackFailureRedirect(target, note(request, thrown))

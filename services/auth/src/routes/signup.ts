@@ -15,10 +15,11 @@ import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requireSignupPassword } from '../passwords/require-password.ts'
 import { readContext } from '../plugins/request-context.ts'
 import type { IssuedSession } from '../sessions/session.ts'
-import { sessionViewSchema, signSessionView } from '../sessions/session-view.ts'
+import { sessionViewSchema } from '../sessions/session-view.ts'
 import type { SmsChannel } from '../sms/gateway-protocol.ts'
 import { requireChannel } from '../sms/require-channel.ts'
 import { signInAnonymously } from '../use-cases/sign-in-anonymously.ts'
+import { signNewSession } from '../use-cases/sign-new-session.ts'
 import { signUp } from '../use-cases/sign-up.ts'
 import { requireMetadata } from '../users/metadata.ts'
 import { requireIdentifier } from '../users/require-identifier.ts'
@@ -105,6 +106,6 @@ async function checkSignUp(deps: AuthDeps, body: SignUpBody): Promise<CheckedSig
 }
 
 async function toSignedIn(deps: AuthDeps, session: IssuedSession): Promise<z.output<typeof signedInSchema>> {
-  const view = await signSessionView(deps, session)
+  const view = await signNewSession(deps, session)
   return { ...view, ...view.user }
 }

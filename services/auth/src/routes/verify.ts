@@ -13,9 +13,10 @@ import { readContext } from '../plugins/request-context.ts'
 import { confirmationPage } from '../redirects/confirmation-page.ts'
 import { isPrefetch } from '../redirects/prefetch.ts'
 import { codeRedirect, failureRedirect, messageRedirect, sessionRedirect } from '../redirects/verify-redirect.ts'
-import { sessionViewSchema, signSessionView } from '../sessions/session-view.ts'
+import { sessionViewSchema } from '../sessions/session-view.ts'
 import type { Redeemed } from '../use-cases/redeem-token.ts'
 import type { RequestContext } from '../use-cases/request-context.ts'
+import { signNewSession } from '../use-cases/sign-new-session.ts'
 import { verifyCode, verifyLink } from '../use-cases/verify-token.ts'
 
 const verifyQuery = z.object({
@@ -87,7 +88,7 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
       if (verified.verdict === 'other-address-left') return { msg: OTHER_ADDRESS_LEFT, code: '200' }
       if (verified.verdict === 'auth-code') throw new Error('a flow without redirect ended in an auth code')
       const { session, type } = verified
-      return { ...(await signSessionView(deps, session)), ...(type === undefined ? {} : { type }) }
+      return { ...(await signNewSession(deps, session)), ...(type === undefined ? {} : { type }) }
     },
   )
 }
@@ -134,7 +135,7 @@ async function followLink(
     const used = await verifyLink(deps, { ...link, password: undefined, via: 'redirect', context })
     if (used.verdict === 'other-address-left') return go(messageRedirect(context.redirectTo, OTHER_ADDRESS_LEFT, flow))
     if (used.verdict === 'auth-code') return go(codeRedirect(context.redirectTo, used.code))
-    const session = await signSessionView(deps, used.session)
+    const session = await signNewSession(deps, used.session)
     return go(sessionRedirect(context.redirectTo, session, used.type ?? type))
   } catch (thrown) {
     const error = toHttpError(vocabulary, thrown, request)

@@ -39,6 +39,11 @@ export async function listProofs(db: Kysely<AuthDatabase>, sessionId: string): P
     .execute()
 }
 
+/** Ends a session, with its refresh tokens. */
+export async function deleteSession(db: Kysely<AuthDatabase>, sessionId: string): Promise<void> {
+  await db.deleteFrom('sessions').where('id', '=', sessionId).execute()
+}
+
 /** Ends the sessions of a user, with their refresh tokens; all but one where `keptId` names one. The user is locked. */
 export async function deleteSessionsOfUser(
   trx: Transaction<AuthDatabase>,

@@ -9,9 +9,10 @@ import { openSecret, type SealedSecret } from '../secrets/sealed-secret.ts'
 import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import type { SessionOrigin } from '../sessions/session-repository.ts'
-import { type SessionView, signSessionView } from '../sessions/session-view.ts'
+import type { SessionView } from '../sessions/session-view.ts'
 import { isBanned } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
+import { signNewSession } from './sign-new-session.ts'
 
 export interface AuthCodeGrant extends SessionOrigin {
   readonly authCode: string | undefined
@@ -40,7 +41,7 @@ export async function grantAuthCode(deps: AuthDeps, grant: AuthCodeGrant): Promi
   if (deps.now().getTime() >= Date.parse(flow.codeIssuedAt) + flowStateLifetimeMs) throw flowStateExpired()
   if (!matchesChallenge(flow.pkce, codeVerifier)) throw badCodeVerifier()
   const session = await deps.db.transaction().execute((trx) => openSession(trx, deps, { ...grant, flow }))
-  return { ...(await signSessionView(deps, session)), ...openTokens(deps, flow) }
+  return { ...(await signNewSession(deps, session)), ...openTokens(deps, flow) }
 }
 
 /** The tokens of an external provider, which are told this once. */

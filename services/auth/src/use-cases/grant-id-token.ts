@@ -11,7 +11,7 @@ import {
 } from '../oauth/id-token.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { createSession } from '../sessions/create-session.ts'
-import { type SessionView, signSessionView } from '../sessions/session-view.ts'
+import type { SessionView } from '../sessions/session-view.ts'
 import { askBeforeExternalUser } from './ask-before-external-user.ts'
 import { findCaller } from './find-caller.ts'
 import { findIdTokenProvider, type IdTokenProvider } from './find-id-token-provider.ts'
@@ -21,6 +21,7 @@ import type { RequestContext } from './request-context.ts'
 import { requireIdentityOwner } from './require-identity-owner.ts'
 import { settleRaces } from './settle-races.ts'
 import { signInExternally } from './sign-in-externally.ts'
+import { signNewSession } from './sign-new-session.ts'
 
 /** Empty members count as absent. */
 export interface IdTokenGrant {
@@ -59,7 +60,7 @@ export async function grantIdToken(deps: AuthDeps, grant: IdTokenGrant): Promise
     return refuseUnverified(deps, { provider, during: target ? 'link' : 'sign-in', ...mail })
   }
   await mailConfirmation(deps, mail)
-  return signSessionView(deps, outcome.session)
+  return signNewSession(deps, outcome.session)
 }
 
 async function findTarget(deps: AuthDeps, caller: Caller) {

@@ -13,12 +13,13 @@ import { checkPasswordPolicy, type WeakPasswordReason } from '../passwords/passw
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import { callFinishPasswordLogin, type SessionOrigin } from '../sessions/session-repository.ts'
-import { type SessionView, signSessionView } from '../sessions/session-view.ts'
+import type { SessionView } from '../sessions/session-view.ts'
 import { normaliseEmail } from '../users/email-address.ts'
 import { findLogin, type Login } from '../users/login-repository.ts'
 import { normalisePhone } from '../users/phone-number.ts'
 import type { UserIdentifier } from '../users/user-repository.ts'
 import { judgePasswordAttempt } from './judge-attempt.ts'
+import { signNewSession } from './sign-new-session.ts'
 
 export interface PasswordGrant extends SessionOrigin {
   readonly email: string | undefined
@@ -104,7 +105,7 @@ async function finish(
   })
   if (result.verdict !== 'done') throw REFUSALS[result.verdict]()
   auditToLog(deps, { action: 'login', actorId: login.id, ip })
-  const view = await signSessionView(deps, { ...result.session, refreshToken })
+  const view = await signNewSession(deps, { ...result.session, refreshToken })
   const policy = checkPasswordPolicy(deps.config.passwords.policy, password)
   if (policy.verdict !== 'weak') return view
   return { ...view, weak_password: { message: policy.message, reasons: policy.reasons } }

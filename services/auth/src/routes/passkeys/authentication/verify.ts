@@ -4,8 +4,9 @@ import { errorSchema } from '../../../error-envelope.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { readSessionOrigin } from '../../../plugins/session-origin.ts'
-import { sessionViewSchema, signSessionView } from '../../../sessions/session-view.ts'
+import { sessionViewSchema } from '../../../sessions/session-view.ts'
 import { signInWithPasskey } from '../../../use-cases/sign-in-with-passkey.ts'
+import { signNewSession } from '../../../use-cases/sign-new-session.ts'
 import { assertionSchema } from '../../../webauthn/credential.ts'
 
 const VerifyBody = z.object({ challenge_id: z.string(), credential: assertionSchema })
@@ -29,7 +30,7 @@ export const passkeyAuthenticationVerifyRoutes: FastifyPluginAsyncZod = async (a
     },
     async (request) => {
       const { challenge_id: challengeId, credential: response } = request.body
-      return signSessionView(
+      return signNewSession(
         deps,
         await signInWithPasskey(deps, { challengeId, response, ...readSessionOrigin(request) }),
       )
