@@ -87,6 +87,17 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     expect(await status(PKCE)).toBe(302)
   })
 
+  // ASVS 10.4.4
+  it('a sign-in at a provider that began before PKCE was required', async () => {
+    const begun = await landing(`/authorize?${new URLSearchParams({ provider: 'keycloak', ...PKCE })}`)
+    const state = new URL(begun).searchParams.get('state') ?? ''
+    const implicit = { code_challenge: null, code_challenge_method: null }
+    await test.deps.db.updateTable('flow_state').set(implicit).where('id', '=', state).execute()
+    const { fragment, query } = await comeBackAs(test, state, { sub: `1${people}`, email, verified: true })
+    expect(Object.hasOwn(fragment, 'access_token')).toBe(!isStrict)
+    expect(query.error_code).toBe(either(undefined, 'validation_failed'))
+  })
+
   // ASVS 10.1.1, 10.4.4
   it('a link of a mail that was asked for without PKCE', async () => {
     await createSignedUp(test.deps, { email })

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
+import { pkceRequired } from '../errors.ts'
 import {
   profileWithoutEmail,
   providerNotSupported,
@@ -35,7 +36,7 @@ import { type ExternalSignIn, signInExternally } from './sign-in-externally.ts'
 
 /**
  * Takes the flow of a `state`, once (contract 7.3.5).
- * @throws stateMissing, stateInvalid, stateUnknown, stateUsed, stateExpired
+ * @throws stateMissing, stateInvalid, stateUnknown, stateUsed, stateExpired, pkceRequired
  */
 export async function takeAuthorization(deps: AuthDeps, state: string | undefined): Promise<AuthorizationFlow> {
   if (!state) throw stateMissing()
@@ -46,6 +47,8 @@ export async function takeAuthorization(deps: AuthDeps, state: string | undefine
   if (taken.verdict !== 'claimed') throw taken.verdict === 'used' ? stateUsed() : stateUnknown()
   const { flow } = taken
   if (now.getTime() >= Date.parse(flow.startedAt) + deps.config.external.flowStateLifetimeMs) throw stateExpired()
+  // One from before the setting was changed.
+  if (deps.config.signup.pkce === 'required' && !flow.pkce) throw pkceRequired()
   return flow
 }
 
