@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { waitUntilReady } from '@trestle/stack/processes/readiness.ts'
 import { z } from 'zod'
 import { execute, openDatabaseServer } from './database.ts'
 import { type Deployment, deploy } from './deployment.ts'
@@ -14,14 +15,16 @@ import { type Writer, writers } from './high-availability/writers.ts'
 import { freePort } from './processes/free-port.ts'
 
 // Runs two replicas of each service behind HAProxy, as the profile `replicas` of compose does: `scripts/replicas [--restarts
-// 20] [--signals 50] [--rate 200]`. Restarts both, one after the other, again and again under so many requests a second;
-// then ends one or the other by SIGTERM while 32 clients ask without pause. No request may fail, no acknowledged write may be
-// missing or twice there. At last asks both replicas in turn until their common limit is reached. Exit status 1 when
-// something of that is not so.
+// 20] [--signals 50] [--rate 200] [service…]`. Restarts both, one after the other, again and again under so many requests a
+// second; then ends one or the other by SIGTERM while 32 clients ask without pause. No request may fail, no acknowledged write
+// may be missing or twice there. At last asks both replicas in turn until their common limit is reached. Exit status 1 when
+// something of that is not so. An idle machine: one that cannot keep up with the rate fails too.
 
 const CLIENTS = 32
+const START_MS = 10_000
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     restarts: { type: 'string', default: '20' },
     signals: { type: 'string', default: '50' },
@@ -44,7 +47,10 @@ const database = await openDatabaseServer({
   cores: undefined,
 })
 started.defer(database.close)
-for (const writer of writers) if (!(await tryService(writer))) process.exitCode = 1
+for (const writer of writers) {
+  const isWanted = positionals.length === 0 || positionals.includes(writer.service)
+  if (isWanted && !(await tryService(writer))) process.exitCode = 1
+}
 
 async function tryService(writer: Writer): Promise<boolean> {
   const { service, env } = writer
@@ -61,12 +67,14 @@ async function tryRestarts(writer: Writer, deployment: Deployment, databaseUrl: 
   const servers = replicas.ports.map((at, index) => ({ name: `${writer.service}-${index + 1}`, port: at }))
   await using place = await openWorkplace('balancer')
   await startHaproxy(place, [{ name: writer.service, port, mode: 'http', check: '/ready', servers }])
+  const url = `http://127.0.0.1:${port}`
+  await waitUntilReady(`${url}/ready`, AbortSignal.timeout(START_MS))
   const requests = await writer.prepare({
     url: replicas.urls[0] ?? '',
     secrets: deployment.secrets,
     execute: (statement) => execute(databaseUrl, statement),
   })
-  const mix = { writer, requests, url: `http://127.0.0.1:${port}` }
+  const mix = { writer, requests, url }
   const count = startCount()
   await sendAtRate(mix, count, rate, restartInTurn(replicas, 2 * restarts))
   report(`${writer.service}: ${restarts} rolling restarts at ${rate} requests a second`, count)

@@ -14,7 +14,7 @@ it('balances HTTP by readiness and leads to the one database that is primary', (
   option httpchk GET /ready
   http-check expect status 200
   option forwardfor
-  default-server inter 250ms fall 1 rise 1
+  default-server inter 250ms fall 3 rise 1
   server auth-1 127.0.0.1:11 check
 listen db
   bind 127.0.0.1:2
@@ -23,7 +23,7 @@ listen db
   timeout server 1h
   option httpchk GET /primary
   http-check expect status 200
-  default-server inter 250ms fall 1 rise 1 on-marked-down shutdown-sessions
+  default-server inter 250ms fall 3 rise 1 on-marked-down shutdown-sessions
   server node-1 127.0.0.1:21 check port 31
 `)
 })

@@ -20,9 +20,11 @@ const HTTP_TIMEOUT = '60s'
 /** Connections to a database may be idle for as long as they like. */
 const TCP_TIMEOUT = '1h'
 const CHECK_MS = 250
+/** One late answer of a busy server does not put it out of work. */
+const FALLS = 3
 
 /**
- * The configuration of an HAProxy on loopback. A server that does not answer its check is given nothing new at once; over
+ * The configuration of an HAProxy on loopback. A server that does not answer its checks is given nothing new; over
  * HTTP what it has begun ends in peace, over TCP, where it is a database that is no primary any more, it is cut off.
  */
 export function haproxyConfig(listeners: readonly Listener[]): string {
@@ -51,7 +53,7 @@ function listenSection({ name, port, mode, check, servers }: Listener): readonly
     `  option httpchk GET ${check}`,
     '  http-check expect status 200',
     ...(mode === 'http' ? ['  option forwardfor'] : []),
-    `  default-server inter ${CHECK_MS}ms fall 1 rise 1${whenDown}`,
+    `  default-server inter ${CHECK_MS}ms fall ${FALLS} rise 1${whenDown}`,
     ...servers.map(({ name: server, port: at, checkPort }) => {
       return `  server ${server} 127.0.0.1:${at} check${checkPort === undefined ? '' : ` port ${checkPort}`}`
     }),

@@ -14,8 +14,8 @@ export interface Replicas extends AsyncDisposable {
 }
 
 const COUNT = 2
-/** More than the interval of the balancer's checks. */
-const SHUTDOWN_DELAY = '1s'
+/** More than the balancer needs to notice. */
+const SHUTDOWN_DELAY = '2s'
 const NOTICE_MS = 600
 
 /** Starts them with settings of their own. */

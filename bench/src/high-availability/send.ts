@@ -20,6 +20,8 @@ export async function send(url: string, { method, path, headers, body }: ClientR
     })
     return { status: response.status, body: await response.text() }
   } catch (error) {
-    return error instanceof Error && error.name === 'TimeoutError' ? 'no answer' : 'connection lost'
+    if (error instanceof Error && error.name === 'TimeoutError') return 'no answer'
+    const cause = error instanceof Error ? error.cause : undefined
+    return `connection lost (${cause instanceof Error && 'code' in cause ? cause.code : error})`
   }
 }

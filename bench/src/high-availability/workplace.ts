@@ -33,7 +33,10 @@ export interface Workplace extends AsyncDisposable {
 /** What `postgres` and its kin lie behind on Debian 12. */
 export const POSTGRES_BIN = '/usr/lib/postgresql/15/bin'
 
-const SIGNALS = ['SIGINT', 'SIGTERM'] as const
+/** Workplaces that a signal closes. */
+const openOnes = new Set<AsyncDisposableStack>()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, closeAll)
+
 const END_STEPS = [
   { signal: 'SIGTERM', waitMs: 8_000, target: 'process' },
   { signal: 'SIGKILL', waitMs: 1_000, target: 'group' },
@@ -45,6 +48,11 @@ export function requirePrograms(programs: readonly SystemProgram[]): void {
   if (missing.length > 0) throw new Error(`there are programs missing: apt-get install ${missing.join(' ')}`)
 }
 
+async function closeAll(): Promise<void> {
+  await Promise.allSettled([...openOnes].map((one) => one.disposeAsync()))
+  process.exit(1)
+}
+
 /** Makes the folder. It is removed, and what was started is ended, when the workplace is disposed of. */
 export async function openWorkplace(name: string): Promise<Workplace> {
   // PostgreSQL does not run as root.
@@ -54,10 +62,9 @@ export async function openWorkplace(name: string): Promise<Workplace> {
   const started = new AsyncDisposableStack()
   started.defer(() => rmSync(folder, { recursive: true, force: true }))
   // Programs are in process groups of their own, which a Ctrl-C does not reach.
-  const end = () => void started.disposeAsync().finally(() => process.exit(1))
-  for (const signal of SIGNALS) process.once(signal, end)
+  openOnes.add(started)
   started.defer(() => {
-    for (const signal of SIGNALS) process.removeListener(signal, end)
+    openOnes.delete(started)
   })
   const makeFolder = (folderName: string) => {
     const path = join(folder, folderName)
