@@ -4,8 +4,9 @@ import { Command } from 'commander'
 /**
  * The command `warm-up` of a service: loads what serving loads besides the program itself. An image runs it once, so that
  * Node's compile cache holds all of it.
+ * @param loadOwn loads what the service itself imports late
  */
-export function warmUpCommand(): Command {
+export function warmUpCommand(loadOwn: () => Promise<unknown> = async () => {}): Command {
   return new Command('warm-up')
     .description('load everything that serving needs, for the compile cache of an image')
     .action(async () => {
@@ -19,5 +20,6 @@ export function warmUpCommand(): Command {
       await metrics.listen()
       await metrics.close()
       await import('pg-boss')
+      await loadOwn()
     })
 }

@@ -9,6 +9,7 @@ import { serve } from './commands/serve.ts'
 import { transferCommands } from './commands/transfer.ts'
 import { loadInventoryConfig } from './config.ts'
 import { migrateOptions } from './migrations.ts'
+import { buildOpenApi } from './openapi.ts'
 import { serviceVersion } from './version.ts'
 
 const loadConfig = () => loadInventoryConfig(process.env)
@@ -25,7 +26,8 @@ program
   .description('run the HTTP service (also without a command)')
   .action(() => serve(loadConfig(), process))
 program.addCommand(migrateCommand(() => migrateOptions(loadConfig()), print))
-program.addCommand(warmUpCommand())
+// Controllers are found when it starts; without this each start would strip their types.
+program.addCommand(warmUpCommand(buildOpenApi))
 program
   .command('doctor')
   .description('try settings, log file, database and migrations, and say what to do')
