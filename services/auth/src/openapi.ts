@@ -16,7 +16,7 @@ import { deriveServerKeys } from './secrets/server-key.ts'
 export async function buildOpenApi(): Promise<object> {
   const app = await buildApp(createDocumentDeps())
   await app.ready()
-  const document = app.swagger()
+  const document = await app.describeApi()
   await app.close()
   return document
 }

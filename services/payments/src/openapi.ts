@@ -8,7 +8,7 @@ import type { PaymentsDeps } from './deps.ts'
 export async function buildOpenApi(): Promise<object> {
   const app = await buildApp(documentDeps)
   await app.ready()
-  const document = app.swagger()
+  const document = await app.describeApi()
   await app.close()
   return document
 }

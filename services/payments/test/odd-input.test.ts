@@ -112,7 +112,7 @@ function pairs(prefix: string, member: unknown): string[] {
 const encode = (text: string) => (text.isWellFormed() ? encodeURIComponent(text) : '%ED%A0%80')
 
 async function send({ route, method, places, ending, key, body, type, query, idempotencyKey }: OddRequest) {
-  const paths = Object.entries(payments.app.swagger().paths ?? {})
+  const paths = Object.entries((await payments.app.describeApi()).paths ?? {})
   const [path = '', operations = {}] = paths[route % paths.length] ?? []
   const declared = Object.keys(operations)
   const rest = [...places]

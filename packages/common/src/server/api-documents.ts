@@ -1,6 +1,12 @@
-import swagger, { type FastifyDynamicSwaggerOptions, type SwaggerTransformObject } from '@fastify/swagger'
+import type { FastifyDynamicSwaggerOptions, SwaggerTransformObject } from '@fastify/swagger'
+import { fastify, type RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
-import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
+import {
+  jsonSchemaTransform,
+  jsonSchemaTransformObject,
+  serializerCompiler,
+  validatorCompiler,
+} from 'fastify-type-provider-zod'
 import { documentPages } from './document-pages.ts'
 
 export interface ApiDocumentsOptions {
@@ -11,23 +17,50 @@ export interface ApiDocumentsOptions {
   readonly securitySchemes?: SecuritySchemes
 }
 
+/** An OpenAPI document. */
+export type ApiDocument = Awaited<ReturnType<typeof describeRoutes>>
+
 type Documented = ReturnType<SwaggerTransformObject>
 type OpenApi = NonNullable<FastifyDynamicSwaggerOptions['openapi']>
 type SecuritySchemes = NonNullable<NonNullable<OpenApi['components']>['securitySchemes']>
 
-/** Collects the schemas of all routes that follow, for `/openapi.json` and `/docs`. Register before any route. */
+/**
+ * Collects all routes that follow, for `/openapi.json` and `/docs`. Register before any route. The library that makes the
+ * document of them is loaded, with its kin of 90 files, when somebody asks for it: a start would wait for it.
+ */
 export const apiDocuments = fp<ApiDocumentsOptions>(
   async (app, { securitySchemes = {}, ...info }) => {
     const security = Object.keys(securitySchemes).map((name) => ({ [name]: [] }))
-    await app.register(swagger, {
-      openapi: { openapi: '3.1.0', info, components: { securitySchemes }, security },
-      transform: jsonSchemaTransform,
-      transformObject: (document) => withoutUnused(jsonSchemaTransformObject(document)),
+    const openapi = { openapi: '3.1.0', info, components: { securitySchemes }, security }
+    const routes: RouteOptions[] = []
+    let document: Promise<ApiDocument> | undefined
+    app.addHook('onRoute', (route) => {
+      if (route.method !== 'HEAD') routes.push(route)
     })
-    await app.register(documentPages, { document: () => app.swagger() })
+    app.decorate('describeApi', () => {
+      document ??= describeRoutes(routes, openapi)
+      return document
+    })
+    await app.register(documentPages, { document: () => app.describeApi() })
   },
   { name: 'api-documents' },
 )
+
+/** Puts the routes, without what they do, into a server of their own, which the library describes. */
+async function describeRoutes(routes: readonly RouteOptions[], openapi: OpenApi) {
+  const { default: swagger } = await import('@fastify/swagger')
+  const app = fastify({ exposeHeadRoutes: false })
+  app.setValidatorCompiler(validatorCompiler)
+  app.setSerializerCompiler(serializerCompiler)
+  await app.register(swagger, {
+    openapi,
+    transform: jsonSchemaTransform,
+    transformObject: (document) => withoutUnused(jsonSchemaTransformObject(document)),
+  })
+  for (const { method, url, schema } of routes) app.route({ method, url, ...(schema && { schema }), handler: () => {} })
+  await app.ready()
+  return app.swagger()
+}
 
 /** Named schemas come twice, as they are sent and as they are read: what nothing refers to is taken out. */
 function withoutUnused(document: Documented): Documented {
@@ -37,4 +70,11 @@ function withoutUnused(document: Documented): Documented {
     if (!text.includes(`"#/components/schemas/${name}"`)) Reflect.deleteProperty(schemas, name)
   }
   return document
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** The OpenAPI document of all routes. */
+    describeApi(): Promise<ApiDocument>
+  }
 }

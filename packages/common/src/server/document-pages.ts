@@ -4,7 +4,7 @@ import fp from 'fastify-plugin'
 
 export interface DocumentPagesOptions {
   /** The OpenAPI document, asked for at each request. */
-  readonly document: () => object
+  readonly document: () => object | Promise<object>
 }
 
 /** `GET /openapi.json`, and a page over it at `GET /docs`. */
