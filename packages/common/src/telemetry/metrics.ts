@@ -1,6 +1,8 @@
 import type { Server } from 'node:http'
 import { createServer } from 'node:http'
 import { type Attributes, createNoopMeter, type Meter } from '@opentelemetry/api'
+import type { IMetricReader, MeterProvider } from '@opentelemetry/sdk-metrics'
+import { createDeferredMeter } from './deferred-meter.ts'
 import { createMetricExporter, type OtlpProtocol } from './otlp-exporters.ts'
 
 export interface MetricsConfig {
@@ -38,7 +40,7 @@ const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 /** What asks the database is left out of the answer after so long: Prometheus must learn of a database that is away. */
 const OBSERVE_MS = 4_000
 
-async function createProvider(config: MetricsConfig, reader: import('@opentelemetry/sdk-metrics').IMetricReader) {
+async function createProvider(config: MetricsConfig, reader: IMetricReader) {
   const { AggregationType, InstrumentType, MeterProvider } = await import('@opentelemetry/sdk-metrics')
   const { detectResources, envDetector, resourceFromAttributes } = await import('@opentelemetry/resources')
   return new MeterProvider({
@@ -67,18 +69,21 @@ async function createPush(config: MetricsConfig): Promise<Metrics> {
   }
 }
 
-async function createPrometheus(config: MetricsConfig): Promise<Metrics> {
-  const { PrometheusExporter, PrometheusSerializer } = await import('@opentelemetry/exporter-prometheus')
-  const exporter = new PrometheusExporter({ preventServerStart: true })
-  const provider = await createProvider(config, exporter)
-  const serializer = new PrometheusSerializer(undefined, false, undefined, true, true)
+/** The libraries are loaded by `listen`: nothing that serves requests waits for them. */
+function createPrometheus(config: MetricsConfig): Metrics {
+  const { meter, attach } = createDeferredMeter()
+  let provider: MeterProvider | undefined
   let server: Server | undefined
   return {
-    meter: provider.getMeter('trestle'),
+    meter,
     enabled: true,
     listen: async () => {
-      // Only here: nothing that serves requests waits for the library.
+      const { PrometheusExporter, PrometheusSerializer } = await import('@opentelemetry/exporter-prometheus')
       const { collectDefaultMetrics, Registry } = await import('prom-client')
+      const exporter = new PrometheusExporter({ preventServerStart: true })
+      const serializer = new PrometheusSerializer(undefined, false, undefined, true, true)
+      provider = await createProvider(config, exporter)
+      attach(provider.getMeter('trestle'))
       const processMetrics = new Registry()
       collectDefaultMetrics({ register: processMetrics })
       server = await listen(config, async () => {
@@ -91,7 +96,7 @@ async function createPrometheus(config: MetricsConfig): Promise<Metrics> {
     close: async () => {
       server?.closeAllConnections()
       await new Promise((resolve) => (server ? server.close(resolve) : resolve(undefined)))
-      await provider.shutdown()
+      await provider?.shutdown()
     },
   }
 }

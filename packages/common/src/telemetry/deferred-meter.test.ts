@@ -1,0 +1,93 @@
+import type {
+  BatchObservableCallback,
+  Counter,
+  Histogram,
+  Meter,
+  Observable,
+  ObservableCallback,
+} from '@opentelemetry/api'
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createDeferredMeter } from './deferred-meter.ts'
+
+const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
+const provider = new MeterProvider({ readers: [new PeriodicExportingMetricReader({ exporter })] })
+afterEach(() => exporter.reset())
+
+/** What a library has of the instruments that were made, with the values of their first points. */
+async function collect(): Promise<Record<string, unknown>> {
+  await provider.forceFlush()
+  const [{ scopeMetrics = [] } = {}] = exporter.getMetrics()
+  const metrics = scopeMetrics.flatMap((scope) => scope.metrics)
+  return Object.fromEntries(metrics.map(({ descriptor, dataPoints }) => [descriptor.name, dataPoints[0]?.value]))
+}
+
+interface Instruments {
+  readonly counter: Counter
+  readonly upDown: Counter
+  readonly histogram: Histogram
+  readonly gauge: Histogram
+  readonly observed: readonly Observable[]
+}
+
+function makeAll(meter: Meter): Instruments {
+  return {
+    counter: meter.createCounter('counter'),
+    upDown: meter.createUpDownCounter('up_down'),
+    histogram: meter.createHistogram('histogram'),
+    gauge: meter.createGauge('gauge'),
+    observed: [
+      meter.createObservableCounter('observed_counter'),
+      meter.createObservableGauge('observed_gauge'),
+      meter.createObservableUpDownCounter('observed_up_down'),
+    ],
+  }
+}
+
+function useAll({ counter, upDown, histogram, gauge }: Instruments): void {
+  counter.add(2)
+  upDown.add(3)
+  histogram.record(4)
+  gauge.record(5)
+}
+
+describe('createDeferredMeter', () => {
+  it('records before and after the meter is there, with every kind of instrument', async () => {
+    const { meter, attach } = createDeferredMeter()
+    const early = makeAll(meter)
+    const gone: ObservableCallback = (result) => result.observe(1_000)
+    for (const each of early.observed) {
+      each.addCallback(gone)
+      each.addCallback((result) => result.observe(7))
+      each.removeCallback(gone)
+    }
+    useAll(early)
+    attach(provider.getMeter('test'))
+    useAll(early)
+    const late = meter.createCounter('late')
+    late.add(11)
+    expect(await collect()).toEqual({
+      ...{ counter: 4, up_down: 6, gauge: 5, late: 11 },
+      histogram: expect.objectContaining({ count: 2, sum: 8 }),
+      ...{ observed_counter: 7, observed_gauge: 7, observed_up_down: 7 },
+    })
+  })
+
+  it('takes callbacks for many instruments, before and after', async () => {
+    const { meter, attach } = createDeferredMeter()
+    const one = meter.createObservableGauge('one')
+    const two = meter.createObservableGauge('two')
+    const gone: BatchObservableCallback = (result) => result.observe(one, 1_000)
+    meter.addBatchObservableCallback((result) => result.observe(one, 1, { a: 'b' }), [one])
+    meter.addBatchObservableCallback(gone, [one])
+    meter.removeBatchObservableCallback(gone, [one])
+    attach(provider.getMeter('batches'))
+    meter.addBatchObservableCallback((result) => result.observe(two, 2), [two])
+    expect(await collect()).toMatchObject({ one: 1, two: 2 })
+  })
+})

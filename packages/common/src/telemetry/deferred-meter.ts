@@ -1,0 +1,95 @@
+import type {
+  BatchObservableCallback,
+  Counter,
+  Gauge,
+  Histogram,
+  Meter,
+  Observable,
+  UpDownCounter,
+} from '@opentelemetry/api'
+
+/** A meter that is given out before there is one. */
+export interface DeferredMeter {
+  readonly meter: Meter
+  /** Makes on another meter what was made on this one, and records there what was recorded so far. Only once. */
+  attach(meter: Meter): void
+}
+
+type Act = (meter: Meter) => void
+
+/**
+ * Makes instruments before the library behind them is loaded, 300 files: a start would wait for it. What they record
+ * meanwhile waits, in its order.
+ */
+export function createDeferredMeter(): DeferredMeter {
+  let real: Meter | undefined
+  let waiting: Act[] = []
+  const soon = (act: Act): void => {
+    if (real) act(real)
+    else waiting.push(act)
+  }
+  /** An instrument, there when the meter is. */
+  const instrument = <Made>(make: (meter: Meter) => Made): { made?: Made } => {
+    const held: { made?: Made } = {}
+    soon((meter) => {
+      held.made = make(meter)
+    })
+    return held
+  }
+  const adding = (make: (meter: Meter) => Counter | UpDownCounter): Counter => {
+    const held = instrument(make)
+    const add: Counter['add'] = (value, attributes, context) => {
+      if (held.made) held.made.add(value, attributes, context)
+      else soon(() => add(value, attributes, context))
+    }
+    return { add }
+  }
+  const recording = (make: (meter: Meter) => Histogram | Gauge): Histogram & Gauge => {
+    const held = instrument(make)
+    const record: Histogram['record'] = (value, attributes, context) => {
+      if (held.made) held.made.record(value, attributes, context)
+      else soon(() => record(value, attributes, context))
+    }
+    return { record }
+  }
+  /** What was given out for what is observed, and what stands behind it. */
+  const behind = new WeakMap<Observable, { made?: Observable }>()
+  const realOf = <Given extends Observable>(given: Given): Given => (behind.get(given)?.made ?? given) as Given
+  const observing = (make: (meter: Meter) => Observable): Observable => {
+    const held = instrument(make)
+    const given: Observable = {
+      addCallback: (callback) => soon(() => held.made?.addCallback(callback)),
+      removeCallback: (callback) => soon(() => held.made?.removeCallback(callback)),
+    }
+    behind.set(given, held)
+    return given
+  }
+  const batches = new Map<BatchObservableCallback, BatchObservableCallback>()
+  return {
+    meter: {
+      createCounter: (...named) => adding((meter) => meter.createCounter(...named)),
+      createUpDownCounter: (...named) => adding((meter) => meter.createUpDownCounter(...named)),
+      createHistogram: (...named) => recording((meter) => meter.createHistogram(...named)),
+      createGauge: (...named) => recording((meter) => meter.createGauge(...named)),
+      createObservableCounter: (...named) => observing((meter) => meter.createObservableCounter(...named)),
+      createObservableGauge: (...named) => observing((meter) => meter.createObservableGauge(...named)),
+      createObservableUpDownCounter: (...named) => observing((meter) => meter.createObservableUpDownCounter(...named)),
+      addBatchObservableCallback: (callback, observables) => {
+        const translated: BatchObservableCallback = (result) =>
+          callback({ observe: (metric, ...sample) => result.observe(realOf(metric), ...sample) })
+        batches.set(callback, translated)
+        soon((meter) => meter.addBatchObservableCallback(translated, observables.map(realOf)))
+      },
+      removeBatchObservableCallback: (callback, observables) => {
+        const translated = batches.get(callback)
+        if (translated) soon((meter) => meter.removeBatchObservableCallback(translated, observables.map(realOf)))
+      },
+    },
+    attach: (meter) => {
+      const acts = waiting
+      waiting = []
+      real = meter
+      for (const act of acts) act(meter)
+    },
+  }
+}
