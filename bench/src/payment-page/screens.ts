@@ -48,11 +48,21 @@ const screens: readonly Screen[] = [
     },
   },
   {
+    name: 'return',
+    show: async (page, stage) => {
+      await page.route('**/assets/leave.js', (route) => route.fulfill({ contentType: 'text/javascript', body: '' }))
+      await page.goto(linkOf(stage, { ...ORDER, redirect: stage.shopUrl }))
+      await enterCard(page, { number: UNASKED })
+      await page.locator('#leave').waitFor()
+    },
+  },
+  {
     name: 'amount',
     show: async (page, stage) => {
       await page.goto(linkOf(stage, { ...ORDER, value: '0' }))
     },
   },
+  { name: 'trouble', show: async (page, stage) => void (await page.goto(`${stage.url}/pos/receipt?receipt=none`)) },
   { name: 'problem', show: async (page, stage) => void (await page.goto(linkOf(stage, { ...ORDER, test: '' }))) },
 ]
 
