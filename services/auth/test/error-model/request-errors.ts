@@ -22,7 +22,7 @@ export const requestErrors: ErrorCases = {
     refused(get(`/${'x'.repeat(8_192)}`), { text: 'Malformed request' }),
   ],
   badJson: [
-    refused(post('/signup', '{'), { text: new RegExp(`^${JSON_REASON}Expected property name`) }),
+    refused(post('/signup', '{'), { text: new RegExp(`^${JSON_REASON}the body is not JSON from character 2 on$`) }),
     refused(post('/signup', ''), { text: `${JSON_REASON}the body is empty` }),
     refused(post('/signup', '[]'), { text: `${JSON_REASON}the body is not an object` }),
     refused(post('/signup', { email: 5 }), { text: /^Could not parse request body as JSON: email: / }),
@@ -30,7 +30,7 @@ export const requestErrors: ErrorCases = {
       text: `${JSON_REASON}nesting deeper than 64 levels`,
     }),
     refused(post('/token?grant_type=password', '{'), {
-      text: new RegExp(`^${JSON_REASON}Expected property name`),
+      text: new RegExp(`^${JSON_REASON}the body is not JSON from character 2 on$`),
       oauth: 'invalid_request',
     }),
   ],
