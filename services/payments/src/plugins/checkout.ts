@@ -39,8 +39,8 @@ export const checkout = fp(
       await refuse(request.ip)
       judgeHeaders(request)
     })
-    app.addHook('preHandler', async ({ flaw }) => {
-      if (flaw) throw explain(flaw)
+    app.addHook('preHandler', async ({ flaw, method }) => {
+      if (flaw && method !== 'OPTIONS') throw explain(flaw)
     })
   },
   { name: 'checkout', dependencies: ['request-input'] },

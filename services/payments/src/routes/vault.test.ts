@@ -95,6 +95,9 @@ describe('POST /vault', () => {
       expect([response.statusCode, response.body]).toEqual([204, ''])
       expect(response.headers).toMatchObject(CORS)
     }
+    // A body that nobody asked for is none of its business.
+    const odd = await payments.app.inject({ method: 'OPTIONS', url: '/vault', payload: '"yes"' })
+    expect([odd.statusCode, odd.body]).toEqual([204, ''])
     const other = await preflight('/merchants')
     expect(other.statusCode).toBe(404)
     expect(other.headers).not.toHaveProperty('access-control-allow-origin')
