@@ -14,6 +14,8 @@ import type { WireRequest } from './wire.ts'
 export interface FuzzOptions extends RigOptions {
   readonly seed: number
   readonly requests: number
+  /** Ends the requests before their number is reached; what was found is answered all the same. */
+  readonly stop: AbortSignal
 }
 
 export interface FuzzResult {
@@ -42,10 +44,10 @@ export async function fuzzService(target: Target, options: FuzzOptions): Promise
   const rig = await startRig(target, options, started)
   const { session, document, ready } = rig
   const sources = sourcesOf(target, document)
-  await run(rig, plans(sources, ~options.seed), Math.min(WARM_UP, options.requests))
+  await run(rig, plans(sources, ~options.seed), { ...options, requests: Math.min(WARM_UP, options.requests) })
   await runBytes(rig, target)
   const before = await rig.settledMib()
-  await run(rig, plans(sources, options.seed), options.requests)
+  await run(rig, plans(sources, options.seed), options)
   await runBytes(rig, target)
   const after = await rig.settledMib()
   for (const problem of findSecrets(readFileSync(rig.logFile, 'utf8'), ready.secrets))
@@ -61,10 +63,10 @@ export async function fuzzService(target: Target, options: FuzzOptions): Promise
   }
 }
 
-async function run(rig: Rig, requests: Iterator<Plan>, count: number): Promise<void> {
-  for (let done = 0; done < count; done += WAVE) {
+async function run(rig: Rig, plan: Iterator<Plan>, { requests, stop }: FuzzOptions): Promise<void> {
+  for (let done = 0; done < requests && !stop.aborted; done += WAVE) {
     if (done % REFRESH_EVERY === 0) await refresh(rig)
-    await rig.send(take(requests, Math.min(WAVE, count - done)))
+    await rig.send(take(plan, Math.min(WAVE, requests - done)))
   }
 }
 
@@ -135,5 +137,5 @@ async function smallest({ sender, judge }: Rig, finding: Finding): Promise<Findi
 
 function hasSucceeded(counts: Session['counts'], operation: string): boolean {
   const classes = counts.get(operation)
-  return classes?.has('2') === true || classes?.has('3') === true
+  return classes?.has('2xx') === true || classes?.has('3xx') === true
 }

@@ -27,6 +27,8 @@ const command = new Command('pnpm fuzz')
 async function run(names: readonly string[], { seed, requests }: { readonly seed: number; readonly requests: number }) {
   const unknown = names.filter((name) => !targets.some(({ service }) => service === name))
   if (unknown.length > 0) throw new Error(`there is no service ${unknown.join(', ')}`)
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort())
   const folder = mkdtempSync(join(tmpdir(), 'trestle-fuzz-'))
   // As root, PostgreSQL runs as another user, who must reach its data.
   chmodSync(folder, 0o711)
@@ -38,7 +40,7 @@ async function run(names: readonly string[], { seed, requests }: { readonly seed
     const checkout = join(import.meta.dirname, '..', '..', '..')
     for (const target of targets.filter(({ service }) => names.length === 0 || names.includes(service))) {
       say(`${target.service}: seed ${seed}`)
-      const result = await fuzzService(target, { checkout, folder, database, seed, requests })
+      const result = await fuzzService(target, { checkout, folder, database, seed, requests, stop: stop.signal })
       for (const line of reportLines(target.service, result)) say(line)
       if (result.findings.length > 0) process.exitCode = 1
     }
@@ -53,9 +55,9 @@ function reportLines(
 ): readonly string[] {
   const sums = new Map<string, number>()
   for (const classes of counts.values()) {
-    for (const [digit, count] of classes) sums.set(digit, (sums.get(digit) ?? 0) + count)
+    for (const [kind, count] of classes) sums.set(kind, (sums.get(kind) ?? 0) + count)
   }
-  const statuses = [...sums].sort().map(([digit, count]) => `${count} ${digit}xx`)
+  const statuses = [...sums].sort().map(([kind, count]) => `${count} ${kind}`)
   const [before, after] = memory.map((mib) => (mib === undefined ? '?' : mib.toFixed(0)))
   return [
     ...findings.flatMap(({ operation, problem, count, first, request, answer }) => [

@@ -12,7 +12,7 @@ export interface Session {
   /** Notes what is wrong apart from an answer. */
   note(what: Omit<Finding, 'count' | 'first'>): void
   readonly findings: () => readonly Finding[]
-  /** How often each operation was answered, by the first digit of the status. */
+  /** How often each operation was answered, by `2xx` and so on; what is above 499 by its status. */
   readonly counts: ReadonlyMap<string, ReadonlyMap<string, number>>
   readonly sent: () => number
 }
@@ -75,8 +75,8 @@ function toError(thrown: unknown): Error {
 
 function count(counts: Map<string, Map<string, number>>, operation: string, status: number): void {
   const classes = counts.get(operation) ?? new Map<string, number>()
-  const digit = String(status)[0] ?? ''
-  classes.set(digit, (classes.get(digit) ?? 0) + 1)
+  const kind = status >= 500 ? String(status) : `${String(status)[0]}xx`
+  classes.set(kind, (classes.get(kind) ?? 0) + 1)
   counts.set(operation, classes)
 }
 

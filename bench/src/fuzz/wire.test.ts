@@ -36,6 +36,16 @@ describe('toWire', () => {
     ).toBe('/products/a%2Fb%20c//?q=%C3%BC&%ED%A0%80=%zz%20%C3%BC')
   })
 
+  it('writes lists and objects into a query', () => {
+    const query: Plan['query'] = [
+      ['include', ['meta', 'a,b']],
+      ['filter', { test: true, id: known }],
+    ]
+    expect(target({ params: { productId: 1 }, query })).toBe(
+      '/products/1?include=meta,a%2Cb&filter%5Btest%5D=true&filter%5Bid%5D=7',
+    )
+  })
+
   it('says who asks', () => {
     const headers = (credential: Plan['credential']) => toWire({ ...plan, credential }, context).headers
     expect([

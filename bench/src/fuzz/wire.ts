@@ -28,7 +28,7 @@ const NOT_IN_A_HEADER = /[^\t\x20-\x7e\x80-\xff]/g
 export function toWire(plan: Plan, { memory, authorize }: WireContext): WireRequest {
   const fill = (value: unknown) => filled(value, (pool, choice) => memory.pick(plan.actor, pool, choice))
   const path = plan.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encode(fill(plan.params[name])))
-  const query = plan.query.map(([name, value]) => `${encode(fill(name))}=${encode(fill(value))}`).join('&')
+  const query = plan.query.flatMap(([name, value]) => queryPairs(textOf(fill(name)), fill(value))).join('&')
   const type = plan.body?.type
   const headers = [
     ...Object.entries(headersOf(plan.credential, () => authorize(asRole(plan.credential), plan.actor))),
@@ -72,6 +72,13 @@ function encode(value: unknown): string {
 function textOf(value: unknown): string {
   if (isLiteral(value)) return value.literal
   return typeof value === 'object' && value !== null ? toJson(value) : String(value ?? '')
+}
+
+/** Lists with commas, objects with brackets. */
+function queryPairs(name: string, value: unknown): readonly string[] {
+  if (typeof value !== 'object' || value === null || isLiteral(value)) return [`${encode(name)}=${encode(value)}`]
+  if (Array.isArray(value)) return [`${encode(name)}=${value.map(encode).join(',')}`]
+  return Object.entries(value).flatMap(([member, each]) => queryPairs(`${name}[${member}]`, each))
 }
 
 function bodyText(value: unknown, type: string | undefined): string {
