@@ -52,7 +52,7 @@ export const errorHandler = fp<ErrorHandlerOptions>(
     }
     app.setErrorHandler((thrown, request, reply) => {
       // Fastify refuses QUERY without a media type before it says that no route takes it: none does.
-      const isUnknown = codeOf(thrown) === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE'
+      const isUnknown = notFound && codeOf(thrown) === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE'
       return sendError(
         vocabulary,
         isUnknown ? toUnknownRoute(request) : toHttpError(vocabulary, thrown, request),
