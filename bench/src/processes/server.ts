@@ -52,6 +52,10 @@ export async function startServer(command: ServerCommand): Promise<Server> {
   const [program = '', ...args] = pinned(command.cores, process.execPath, command.args)
   const start = performance.now()
   const child = spawn(program, args, { cwd: command.cwd, env: command.env, stdio: ['ignore', 'pipe', 'pipe'] })
+  // A signal that ends this process does not reach it.
+  const killLast = () => child.kill('SIGKILL')
+  process.once('exit', killLast)
+  child.once('exit', () => process.removeListener('exit', killLast))
   child.stdout.resume()
   let said = ''
   child.stderr.on('data', (data) => {
