@@ -33,7 +33,7 @@ export function describeCuts({ cuts = CUTS, optionsOf }: CutsOptions): void {
         await wire.close()
         // The answer to the last statement tells it nothing new.
         if (cutAt < statements) expect({ cutAt, status: killed.status }).toEqual({ cutAt, status: 'rejected' })
-        await expect.poll(() => countOthers(options), { timeout: PATIENCE_MS }).toBe(0)
+        await expect.poll(() => countBusy(options), { timeout: PATIENCE_MS }).toBe(0)
         const left = JSON.stringify([...(await readAll(options))])
         if (!mended.has(left)) {
           await migrateUp(options)
@@ -68,12 +68,12 @@ export function describeCuts({ cuts = CUTS, optionsOf }: CutsOptions): void {
   })
 }
 
-/** How many others are connected to the database: a server notices the end of a client a little later. */
-function countOthers(options: MigrateOptions): Promise<number> {
+/** How many others are at work in the database: a server notices the end of a client a little later. */
+function countBusy(options: MigrateOptions): Promise<number> {
   return withDatabase(options, async (db) => {
     const { rows } = await sql<{ count: number }>`
       SELECT count(*)::int AS count FROM pg_stat_activity
-      WHERE datname = current_database() AND pid <> pg_backend_pid()`.execute(db)
+      WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'`.execute(db)
     return rows[0]?.count ?? 0
   })
 }
