@@ -37,7 +37,7 @@ it('observeAcquiring: counts what waits for an operator, and jobs by state', asy
   expect(seen).toEqual({
     payments_attempts_unknown: [[2]],
     payments_acquirer_exceptions_open: [[1]],
-    payments_acquirer_tasks: [],
+    payments_acquirer_tasks: ['created', 'retry', 'active', 'dead'].map((state) => [0, { state }]),
   })
   await close()
 })

@@ -1,8 +1,9 @@
 import type { Meter } from '@opentelemetry/api'
+import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import type { Transporter } from 'nodemailer'
 import type { MailConfig, SmtpConfig } from '../config/mail.ts'
 import type { AuthDeps } from '../deps.ts'
-import type { MailKind } from './default-templates.ts'
+import { MAIL_KINDS, type MailKind } from './default-templates.ts'
 import { htmlToText } from './html-to-text.ts'
 import { renderHtml, renderSubject, type Template, type TemplateVariables } from './mail-template.ts'
 import type { TemplateLoader } from './template-loader.ts'
@@ -37,8 +38,15 @@ const IDLE_MS = 20_000
 
 export function createMailer({ config, templates, logger, meter }: MailerOptions): Mailer {
   const { smtp } = config
-  const sent = meter.createCounter('auth_email_send_operations_total', { description: 'Mails handed to the server' })
-  const failed = meter.createCounter('auth_email_send_errors_total', { description: 'Mails that it did not take' })
+  const kinds = MAIL_KINDS.map((type) => ({ type }))
+  const sent = startAtZero(
+    meter.createCounter('auth_email_send_operations_total', { description: 'Mails handed to the server' }),
+    kinds,
+  )
+  const failed = startAtZero(
+    meter.createCounter('auth_email_send_errors_total', { description: 'Mails that it did not take' }),
+    kinds,
+  )
   let opened: Promise<Transporter> | undefined
   return {
     send: async (mail, now) => {

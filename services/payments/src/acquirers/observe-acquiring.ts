@@ -29,14 +29,19 @@ export function observeAcquiring(meter: Meter, { db, schema }: Observed): void {
     description: 'Movements on their way to acquirers, by state of their job',
   })
   waiting.addCallback(async (result) => {
-    for (const { state, count } of await countAcquirerJobs({ db, schema })) result.observe(count, { state })
+    const counts = new Map((await countAcquirerJobs({ db, schema })).map(({ state, count }) => [state, count]))
+    for (const state of STATES) result.observe(counts.get(state) ?? 0, { state })
   })
 }
+
+/** `created`, and `retry` after a failure: waiting; `active`: under way; `dead`: failed for good. */
+const STATES = ['created', 'retry', 'active', 'dead'] as const
 
 async function countAcquirerJobs({ db, schema }: Observed): Promise<readonly { state: string; count: number }[]> {
   const { rows } = await sql<{ state: string; count: number }>`
     SELECT CASE name WHEN ${acquirerTask.name} THEN state::text ELSE 'dead' END AS state, count(*)::int AS count
-    FROM ${sql.id(schema, 'job')} WHERE name IN (${acquirerTask.name}, ${deadQueue(acquirerTask)})
+    FROM ${sql.id(schema, 'job')}
+    WHERE name IN (${acquirerTask.name}, ${deadQueue(acquirerTask)}) AND state IN ('created', 'retry', 'active')
     GROUP BY 1`.execute(db)
   return rows
 }

@@ -54,6 +54,7 @@ describe('createPanVault', () => {
       createCounter: (name: string) => ({ add: (...given: unknown[]) => counted.push([name, ...given]) }),
     })
     const vault = createPanVault([first], counting)
+    counted.length = 0
     vault.open(vault.seal(pan, place).sealed, place, 'authorization')
     expect(() => vault.open(Buffer.alloc(0), place, 'rotation')).toThrow(UnsealError)
     expect(counted).toEqual([

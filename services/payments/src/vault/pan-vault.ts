@@ -1,5 +1,6 @@
 import { createHmac, type KeyObject } from 'node:crypto'
 import type { Meter } from '@opentelemetry/api'
+import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import { deriveKey } from './derive-key.ts'
 import { type SealingKeys, seal, unseal } from './seal.ts'
 import type { VaultKey } from './vault-keys.ts'
@@ -35,7 +36,10 @@ export interface PanVault {
 
 /** Opens the vault. The first key seals; every opening is counted. @see contract 24, "Card data" */
 export function createPanVault(vaultKeys: readonly [VaultKey, ...VaultKey[]], meter: Meter): PanVault {
-  const opens = meter.createCounter('payments_vault_opens_total', { description: 'Card numbers opened by purpose' })
+  const opens = startAtZero(
+    meter.createCounter('payments_vault_opens_total', { description: 'Card numbers opened by purpose' }),
+    [{ purpose: 'authorization' }, { purpose: 'rotation' }],
+  )
   const [first] = vaultKeys
   const sealing: SealingKeys = {
     sealing: first.id,
