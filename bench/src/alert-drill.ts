@@ -8,7 +8,7 @@ import { findEmptyQueries, readDashboards } from './alert-drill/dashboards.ts'
 import type { Fault } from './alert-drill/fault.ts'
 import { faults } from './alert-drill/faults.ts'
 import { type Load, startLoad } from './alert-drill/load.ts'
-import { takeAlertsPicture, takePictures } from './alert-drill/pictures.ts'
+import { takePictures } from './alert-drill/pictures.ts'
 import { checkRules, type Prometheus, startPrometheus } from './alert-drill/prometheus.ts'
 import { ROOT, SERVICES, type Stage, setStage } from './alert-drill/stage.ts'
 
@@ -24,6 +24,9 @@ const CONFIG_FOLDER = join(ROOT, 'docker', 'prometheus')
 const FIRE_MS = 240_000
 const CLEAR_MS = 420_000
 const LOOK_MS = 500
+
+/** Which alerts fired when. */
+const ALERTS = { uid: 'alerts', panels: [{ targets: [{ expr: 'sum by (alertname) (ALERTS{alertstate="firing"})' }] }] }
 
 const problems: string[] = []
 
@@ -55,15 +58,18 @@ async function run({ minutes, rate, only, pictures }: Options): Promise<void> {
     const load = await startLoad(stage, started, Number(rate))
     started.defer(load.stop)
     await delay(Number(minutes) * 60_000)
+    const loaded = new Date()
     tellLoad(load)
     await lookAround(stage, prometheus, Number(minutes) * 60_000)
-    if (pictures) await takePictures(prometheus.url, readDashboards(), Math.ceil(Number(minutes)))
+    if (pictures)
+      await takePictures(prometheus.url, readDashboards(), { minutes: Math.ceil(Number(minutes)), end: loaded })
+    const endings: (() => Promise<void>)[] = []
     for (const fault of faults.filter(({ alert }) => new RegExp(only).test(alert))) {
-      const isPictured = pictures && fault.alert === 'ServiceNotReady'
-      await drill(fault, { stage, prometheus, pictures: isPictured }).catch((error: unknown) => {
-        problems.push(`${fault.alert}: ${error instanceof Error ? error.message : error}`)
-      })
+      endings.push(await drill(fault, stage, prometheus))
     }
+    for (const end of endings) await end()
+    const drilled = Math.ceil((Date.now() - loaded.getTime()) / 60_000)
+    if (pictures) await takePictures(prometheus.url, [ALERTS], { minutes: drilled, end: new Date() })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -96,25 +102,28 @@ async function lookAround(stage: Stage, prometheus: Prometheus, lastMs: number):
   if (firing.size > 0) problems.push(`fires without a fault: ${[...firing].join(', ')}`)
 }
 
-interface DrillContext {
-  readonly stage: Stage
-  readonly prometheus: Prometheus
-  readonly pictures: boolean
-}
-
-/** Plants a fault, waits for its alert, repairs it, and waits until the alert is over. */
-async function drill({ alert, what, plant }: Fault, { stage, prometheus, pictures }: DrillContext): Promise<void> {
+/** Plants a fault, waits for its alert and repairs it. What it answers waits until the alert is over, and tells. */
+async function drill(fault: Fault, stage: Stage, prometheus: Prometheus): Promise<() => Promise<void>> {
+  const { alert, job, what } = fault
   const until = (isFiring: boolean, patienceMs: number) =>
-    waitFor(async () => (await prometheus.firing()).has(alert) === isFiring, patienceMs)
-  if ((await until(false, CLEAR_MS)) === undefined) return void problems.push(`${alert} fires before its fault`)
-  const repair = await plant(stage)
-  const fired = await until(true, FIRE_MS)
-  if (pictures) await takeAlertsPicture(prometheus.url)
-  await repair()
-  const cleared = fired === undefined ? undefined : await until(false, CLEAR_MS)
-  if (fired === undefined) problems.push(`${alert} does not fire: ${what}`)
-  else if (cleared === undefined) problems.push(`${alert} is not over after its repair`)
-  say(`${alert.padEnd(20)} fired after ${seconds(fired)}, over ${seconds(cleared)} after the repair (${what})`)
+    waitFor(async () => (await prometheus.firing()).has(`${alert} ${job}`) === isFiring, patienceMs)
+  const fail = (message: string) => async () => void problems.push(`${alert} ${message}`)
+  // What the fault before has done may raise this one's alert too.
+  if ((await until(false, CLEAR_MS)) === undefined) return fail('fires before its fault')
+  try {
+    const repair = await fault.plant(stage)
+    const fired = await until(true, FIRE_MS)
+    await repair()
+    if (fired === undefined) return fail(`does not fire: ${what}`)
+    const over = until(false, CLEAR_MS)
+    return async () => {
+      const cleared = await over
+      if (cleared === undefined) problems.push(`${alert} is not over after its repair`)
+      say(`${alert.padEnd(20)} fired after ${seconds(fired)}, over ${seconds(cleared)} after the repair (${what})`)
+    }
+  } catch (error) {
+    return fail(error instanceof Error ? error.message : String(error))
+  }
 }
 
 /** @returns the milliseconds until it held, or undefined when it did not in time */

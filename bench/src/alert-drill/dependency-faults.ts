@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { refresh, signUp } from './auth-load.ts'
+import { z } from 'zod'
+import { refresh, signIn } from './auth-load.ts'
 import { execute, type Fault, type Repair, repeat } from './fault.ts'
 import { addProduct, reserve, ship } from './inventory-load.ts'
 import type { Stage } from './stage.ts'
@@ -26,7 +27,25 @@ async function lockAgainAndAgain(stage: Stage, table: string): Promise<Repair> {
 /** Faults of processes, of the database and of the mail server. */
 export const dependencyFaults: readonly Fault[] = [
   {
+    alert: 'RefreshTokenReuse',
+    job: 'auth',
+    what: 'eight refresh tokens of two rotations ago are used again',
+    plant: async (stage) => {
+      const { url } = stage.auth
+      const users = await execute(stage, 'SELECT email FROM auth.users ORDER BY created_at LIMIT 1')
+      const { email } = z.object({ email: z.string() }).parse(users?.rows[0])
+      for (let theft = 0; theft < THEFTS; theft += 1) {
+        const session = await signIn(url, email)
+        const child = await refresh(url, session.refresh_token)
+        await refresh(url, child?.refresh_token ?? '')
+        await refresh(url, session.refresh_token)
+      }
+      return async () => {}
+    },
+  },
+  {
     alert: 'ServiceDown',
+    job: 'auth',
     what: 'auth is killed',
     plant: async ({ auth }) => {
       await auth.kill()
@@ -35,6 +54,7 @@ export const dependencyFaults: readonly Fault[] = [
   },
   {
     alert: 'ServiceNotReady',
+    job: 'payments',
     what: 'the database refuses connections',
     plant: async ({ connect, databaseName }) => {
       const client = await connect('postgres')
@@ -48,6 +68,7 @@ export const dependencyFaults: readonly Fault[] = [
   },
   {
     alert: 'ServerErrors',
+    job: 'inventory',
     what: 'inventory loses a right on a table',
     plant: async (stage) => {
       await execute(stage, 'REVOKE SELECT ON inventory.users FROM inventory_service')
@@ -56,11 +77,13 @@ export const dependencyFaults: readonly Fault[] = [
   },
   {
     alert: 'SlowAnswers',
+    job: 'inventory',
     what: 'somebody locks a table of inventory for a second and a half, again and again',
     plant: (stage) => lockAgainAndAgain(stage, 'inventory.locations'),
   },
   {
     alert: 'PoolExhausted',
+    job: 'inventory',
     what: 'twelve clients move stock that somebody has locked, over a pool of four',
     plant: async (stage) => {
       const { url } = stage.inventory
@@ -75,6 +98,7 @@ export const dependencyFaults: readonly Fault[] = [
   },
   {
     alert: 'JobBacklog',
+    job: 'auth',
     what: 'the mail server says nothing, and mails have waited for six minutes',
     plant: async (stage) => {
       await stage.mails.silence()
@@ -93,6 +117,7 @@ export const dependencyFaults: readonly Fault[] = [
   },
   {
     alert: 'MailRefused',
+    job: 'auth',
     what: 'no mail server listens',
     plant: async ({ mails }) => {
       await mails.close()
@@ -101,6 +126,7 @@ export const dependencyFaults: readonly Fault[] = [
   },
   {
     alert: 'ReservationsOverdue',
+    job: 'inventory',
     what: 'a transaction holds a reservation that is over',
     plant: async (stage) => {
       const { url } = stage.inventory
@@ -112,19 +138,6 @@ export const dependencyFaults: readonly Fault[] = [
         await client.query('ROLLBACK')
         await client.end()
       }
-    },
-  },
-  {
-    alert: 'RefreshTokenReuse',
-    what: 'eight refresh tokens of two rotations ago are used again',
-    plant: async ({ auth: { url } }) => {
-      for (let theft = 0; theft < THEFTS; theft += 1) {
-        const { session } = await signUp(url)
-        const child = await refresh(url, session.refresh_token)
-        await refresh(url, child?.refresh_token ?? '')
-        await refresh(url, session.refresh_token)
-      }
-      return async () => {}
     },
   },
 ]

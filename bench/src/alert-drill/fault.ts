@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { Stage } from './stage.ts'
+import type { ServiceName, Stage } from './stage.ts'
 
 /** Takes a fault back. */
 export type Repair = () => Promise<void>
@@ -7,6 +7,8 @@ export type Repair = () => Promise<void>
 /** Something that goes wrong, and the alert that must say so. */
 export interface Fault {
   readonly alert: string
+  /** Whose alert it is. */
+  readonly job: ServiceName
   /** What is done. */
   readonly what: string
   plant(stage: Stage): Promise<Repair>

@@ -19,6 +19,7 @@ async function verifyLedger({ payments }: Stage): Promise<void> {
 export const moneyFaults: readonly Fault[] = [
   {
     alert: 'DeadJobs',
+    job: 'payments',
     what: 'no mail server listens, and an invitation has had its last attempt',
     plant: async (stage) => {
       await stage.mails.close()
@@ -40,6 +41,7 @@ export const moneyFaults: readonly Fault[] = [
   },
   {
     alert: 'LedgerImbalance',
+    job: 'payments',
     what: 'somebody alters an entry of the ledger by hand, and the ledger is verified',
     plant: async (stage) => {
       await execute(stage, DISARMED, `UPDATE payments.entries SET amount = amount + 1 WHERE ${ENTRY}`)
@@ -52,6 +54,7 @@ export const moneyFaults: readonly Fault[] = [
   },
   {
     alert: 'LedgerUnverified',
+    job: 'payments',
     what: 'no verification is written down',
     plant: async (stage) => {
       await execute(stage, DISARMED, `DELETE FROM payments.audit WHERE action = 'ledger.verified'`)
@@ -60,6 +63,7 @@ export const moneyFaults: readonly Fault[] = [
   },
   {
     alert: 'OutcomeUnknown',
+    job: 'payments',
     what: 'an attempt has no outcome',
     plant: async (stage) => {
       const { id } = await insertRow(stage, 'attempts (kind, request, status', `'charge', '{}', 'unknown'`)
@@ -68,6 +72,7 @@ export const moneyFaults: readonly Fault[] = [
   },
   {
     alert: 'AcquirerExceptions',
+    job: 'payments',
     what: 'an acquirer has refused something',
     plant: async (stage) => {
       const { merchant, id } = await insertRow(stage, 'acquirer_exceptions (payload', `'{"refused":"capture"}'`)

@@ -12,7 +12,7 @@ export interface Prometheus {
   readonly url: string
   /** How many series of the last minutes an expression has with a sample. */
   countSeries(expression: string, lastMs: number): Promise<number>
-  /** Names of the alerts that fire. */
+  /** The alerts that fire, as `name service`. */
   firing(): Promise<ReadonlySet<string>>
   close(): Promise<void>
 }
@@ -73,8 +73,8 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
     },
     firing: async () => {
       const { data } = Alerts.parse(await ask(`${url}/api/v1/alerts`))
-      const names = data.alerts.filter(({ state }) => state === 'firing').map(({ labels }) => labels.alertname)
-      return new Set(names)
+      const firing = data.alerts.filter(({ state }) => state === 'firing')
+      return new Set(firing.map(({ labels }) => `${labels.alertname} ${labels.job}`))
     },
     close: async () => {
       child.kill('SIGTERM')
@@ -101,7 +101,9 @@ const Matrix = z.object({
   data: z.object({ result: z.array(z.object({ values: z.array(z.tuple([z.number(), z.string()])) })) }),
 })
 const Alerts = z.object({
-  data: z.object({ alerts: z.array(z.object({ state: z.string(), labels: z.object({ alertname: z.string() }) })) }),
+  data: z.object({
+    alerts: z.array(z.object({ state: z.string(), labels: z.object({ alertname: z.string(), job: z.string() }) })),
+  }),
 })
 
 async function ask(url: string, parameters: Readonly<Record<string, string>> = {}): Promise<unknown> {
