@@ -89,8 +89,9 @@ export function noteError(error: HttpError, request: FastifyRequest): void {
 export function sendError(vocabulary: ErrorVocabulary, error: HttpError, reply: FastifyReply): FastifyReply {
   noteError(error, reply.request)
   const { request } = reply
-  // Where a service lays out answers itself, Fastify gives those at unknown paths no type.
-  reply.code(error.status).headers(error.headers).type('application/json; charset=utf-8')
+  reply.code(error.status).headers(error.headers)
+  // Where a service lays out answers itself, Fastify gives those at unknown paths no type. A page has one of its own.
+  if (!reply.hasHeader('content-type')) reply.type('application/json; charset=utf-8')
   return reply.send(vocabulary.envelope(error, request))
 }
 
