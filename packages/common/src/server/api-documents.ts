@@ -62,13 +62,19 @@ async function describeRoutes(routes: readonly RouteOptions[], openapi: OpenApi)
   return app.swagger()
 }
 
-/** Named schemas come twice, as they are sent and as they are read: what nothing refers to is taken out. */
+/** Named schemas come twice, as they are sent and as they are read: those that no route leads to are taken out. */
 function withoutUnused(document: Documented): Documented {
-  const text = JSON.stringify(document)
-  const schemas = ('components' in document ? document.components?.schemas : undefined) ?? {}
-  for (const name of Object.keys(schemas)) {
-    if (!text.includes(`"#/components/schemas/${name}"`)) Reflect.deleteProperty(schemas, name)
+  const schemas: Record<string, unknown> = ('components' in document && document.components?.schemas) || {}
+  const used = new Set<string>()
+  const follow = (part: unknown): void => {
+    for (const [, name = ''] of JSON.stringify(part ?? null).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      if (used.has(name)) continue
+      used.add(name)
+      follow(schemas[name])
+    }
   }
+  follow(document.paths)
+  for (const name of Object.keys(schemas)) if (!used.has(name)) Reflect.deleteProperty(schemas, name)
   return document
 }
 
