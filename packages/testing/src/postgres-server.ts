@@ -14,7 +14,7 @@ export interface TestPostgres {
 
 const IMAGE = 'postgres:17-bookworm'
 /** Nothing in a test database must survive a crash. Tests of durability start servers of their own. */
-const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: 300, jit: 'off' }
+const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: 600, jit: 'off' }
 const PASSWORD = 'postgres'
 
 /** A real PostgreSQL: TEST_DATABASE_URL when set, else a container when a Docker engine can run one, else an embedded server. */

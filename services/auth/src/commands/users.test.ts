@@ -134,7 +134,7 @@ describe('auth users import', () => {
       output: added(2, 0, 5),
       reports: [
         'line 3: email: Unable to validate email address: invalid format',
-        'line 4: Could not parse the line as JSON: Unexpected end of JSON input',
+        'line 4: Could not parse the line as JSON: the body is not JSON',
         'line 5: Could not parse the line as JSON: the body is not UTF-8',
         'line 6: is longer than a mebibyte',
         'line 7: the email belongs to another user',
