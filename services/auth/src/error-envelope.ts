@@ -34,7 +34,7 @@ const ErrorView = z
     }),
     z.looseObject({ code: z.string().meta({ description: 'the error code' }), message: z.string(), ...more }),
   ])
-  .meta({ id: 'Error' })
+  .meta({ id: 'AuthError' })
 
 /** An answer that tells an error, for the API document. */
 export const errorSchema = {

@@ -21,15 +21,15 @@ describe('buildOpenApi', () => {
 
   it('describes both forms of an error, and that a link sends its browser on', async () => {
     const { components, paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
-    expect(Object.keys(components.schemas)).toEqual(['Error'])
-    expect(components.schemas.Error.anyOf).toMatchObject([
+    expect(Object.keys(components.schemas)).toEqual(['AuthError'])
+    expect(components.schemas.AuthError.anyOf).toMatchObject([
       { required: ['code', 'error_code', 'msg'] },
       { required: ['code', 'message'] },
     ])
     expect(paths['/verify'].get.responses).toMatchObject({
       200: { content: { 'text/html': {} } },
       303: {},
-      '4XX': { content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } },
+      '4XX': { content: { 'application/json': { schema: { $ref: '#/components/schemas/AuthError' } } } },
     })
   })
 })
