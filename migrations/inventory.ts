@@ -15,6 +15,7 @@ import { guardStock } from './inventory/0019-guard-stock.ts'
 import { mendClaimKey } from './inventory/0020-mend-claim-key.ts'
 import { quickenMoves } from './inventory/0021-quicken-moves.ts'
 import { createRateLimits } from './inventory/0022-create-rate-limits.ts'
+import { sampleLowerSkus } from './inventory/0023-sample-lower-skus.ts'
 import type { MigrationSources } from './migration.ts'
 
 /** The migrations of the inventory service, in the order in which they run. */
@@ -36,4 +37,5 @@ export const inventoryMigrations: MigrationSources = {
   '0020-mend-claim-key': mendClaimKey,
   '0021-quicken-moves': quickenMoves,
   '0022-create-rate-limits': createRateLimits,
+  '0023-sample-lower-skus': sampleLowerSkus,
 }

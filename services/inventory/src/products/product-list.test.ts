@@ -67,3 +67,13 @@ it.each<[ProductSort, string[], string]>([
 ])('a page by %s begins where its index says', async (sort, after, index) => {
   expect(await indexesOf([], sort, after)).toEqual([index])
 })
+
+it('expects few products where few skus begin so, and many where many do', async () => {
+  const expected = async (text: string) => {
+    const rows = await inventory.query(`EXPLAIN SELECT FROM inventory.products
+      WHERE deleted_at IS NULL AND lower(sku COLLATE "default") LIKE '${text}%'`)
+    return Number(/rows=(\d+)/.exec(JSON.stringify(rows))?.[1])
+  }
+  expect(await expected('p-7777')).toBeLessThan(50)
+  expect(await expected('p-1')).toBeGreaterThan(5_000)
+})
