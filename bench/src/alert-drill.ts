@@ -1,5 +1,4 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { undocumentedSeries } from '@trestle/testing/metric-documents.ts'
@@ -11,6 +10,7 @@ import { type Load, startLoad } from './alert-drill/load.ts'
 import { takePictures } from './alert-drill/pictures.ts'
 import { checkRules, type Prometheus, startPrometheus } from './alert-drill/prometheus.ts'
 import { ROOT, SERVICES, type Stage, setStage } from './alert-drill/stage.ts'
+import { makeBenchFolder } from './bench-folder.ts'
 
 interface Options {
   readonly minutes: string
@@ -45,9 +45,7 @@ if (problems.length > 0) process.exitCode = 1
 
 async function run({ minutes, rate, only, pictures }: Options): Promise<void> {
   say((await checkRules(CONFIG_FOLDER)).trim())
-  const folder = mkdtempSync(join(tmpdir(), 'trestle-alerts-'))
-  // As root, PostgreSQL runs as another user, who must reach its data.
-  chmodSync(folder, 0o711)
+  const folder = makeBenchFolder()
   try {
     await using started = new AsyncDisposableStack()
     const stage = await setStage(folder, started)

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createMailStore, type MailStore } from '@trestle/stack/mail/mail-store.ts'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
+import { makeBenchFolder } from './bench-folder.ts'
 import { payByLink } from './canaries/link.ts'
 import { payOrder } from './canaries/orders.ts'
 import { startRecorder } from './canaries/recorder.ts'
@@ -28,9 +29,7 @@ const CUSTOMERS = 8
 const IDEMPOTENCY_KEY = `repeat-${randomUUID()}`
 const PATIENCE_MS = 30_000
 
-const folder = mkdtempSync(join(tmpdir(), 'trestle-canaries-'))
-// As root, PostgreSQL runs as another user, who must reach its data.
-chmodSync(folder, 0o711)
+const folder = makeBenchFolder()
 
 /** What must be found nowhere, by name. */
 const secrets = new Map<string, string>([
@@ -43,11 +42,7 @@ let invitationToken = ''
 
 try {
   await using started = new AsyncDisposableStack()
-  const database = await openDatabaseServer({
-    url: process.env.BENCH_DATABASE_URL,
-    folder: join(folder, 'postgres'),
-    cores: undefined,
-  })
+  const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
   started.defer(database.close)
   const databaseUrl = await database.create('trestle_bench_canaries')
   const mails = createMailStore(() => new Date())

@@ -1,10 +1,11 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createMailStore, type MailStore } from '@trestle/stack/mail/mail-store.ts'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
 import pg from 'pg'
+import { makeBenchFolder } from './bench-folder.ts'
 import { openDatabaseServer } from './database.ts'
 import { type Deployment, deploy } from './deployment.ts'
 import type { Server } from './processes/server.ts'
@@ -22,9 +23,7 @@ const MAILS_MAX = 100_000
 
 const kills = Number(process.argv[2] ?? 20)
 if (!Number.isInteger(kills) || kills < 1) throw new Error('the number of kills is a whole number above 0')
-const folder = mkdtempSync(join(tmpdir(), 'trestle-bench-'))
-// As root, PostgreSQL runs as another user, who must reach its data.
-chmodSync(folder, 0o711)
+const folder = makeBenchFolder()
 
 /** What the people know. `used` counts the verifications of one person that were answered by a session. */
 interface Load {
@@ -39,11 +38,7 @@ interface Load {
 
 try {
   await using started = new AsyncDisposableStack()
-  const database = await openDatabaseServer({
-    url: process.env.BENCH_DATABASE_URL,
-    folder: join(folder, 'postgres'),
-    cores: undefined,
-  })
+  const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
   started.defer(database.close)
   const mails = createMailStore(() => new Date(), { mailsMax: MAILS_MAX, bytesMax: Number.MAX_SAFE_INTEGER })
   const smtp = await startSmtpListener(mails, 0)

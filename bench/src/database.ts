@@ -23,7 +23,8 @@ export interface DatabaseOptions {
   readonly url: string | undefined
   /** For data and log; other users must be let into the folder above it. */
   readonly folder: string
-  readonly cores: string | undefined
+  /** Undefined: wherever the system puts it. */
+  readonly cores?: string | undefined
 }
 
 /** Opens the server. Its own one has PostgreSQL's defaults: every commit waits for the disk. */

@@ -1,6 +1,7 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { makeBenchFolder } from './bench-folder.ts'
 import { execute, openDatabaseServer } from './database.ts'
 import { deploy } from './deployment.ts'
 import { request } from './services/http-client.ts'
@@ -17,17 +18,11 @@ const FILTER_MS = 30
 
 const products = Number(process.argv[2] ?? 1_000_000)
 if (!Number.isInteger(products) || products < WALK_LIMIT * 4) throw new Error('too few products to tell anything')
-const folder = mkdtempSync(join(tmpdir(), 'trestle-bench-'))
-// As root, PostgreSQL runs as another user, who must reach its data.
-chmodSync(folder, 0o711)
+const folder = makeBenchFolder()
 
 try {
   await using started = new AsyncDisposableStack()
-  const database = await openDatabaseServer({
-    url: process.env.BENCH_DATABASE_URL,
-    folder: join(folder, 'postgres'),
-    cores: undefined,
-  })
+  const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
   started.defer(database.close)
   const databaseUrl = await database.create('trestle_bench_inventory_size')
   const checkout = join(import.meta.dirname, '..', '..')

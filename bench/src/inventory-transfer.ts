@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
-import { chmodSync, createReadStream, createWriteStream, mkdtempSync, rmSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { createReadStream, createWriteStream, rmSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import { makeBenchFolder } from './bench-folder.ts'
 import { openDatabaseServer } from './database.ts'
 import { type Deployment, deploy } from './deployment.ts'
 import type { Server } from './processes/server.ts'
@@ -21,9 +22,7 @@ const SAMPLE_MS = 50
 
 const products = Number(process.argv[2] ?? 100_000)
 const kills = Number(process.argv[3] ?? 20)
-const folder = mkdtempSync(join(tmpdir(), 'trestle-bench-'))
-// As root, PostgreSQL runs as another user, who must reach its data.
-chmodSync(folder, 0o711)
+const folder = makeBenchFolder()
 const deploymentOptions = { checkout: join(import.meta.dirname, '..', '..'), folder, env: {} } as const
 const FORMATS = [
   { format: 'csv', type: 'text/csv' },
@@ -34,11 +33,7 @@ const problems: string[] = []
 
 try {
   await using started = new AsyncDisposableStack()
-  const database = await openDatabaseServer({
-    url: process.env.BENCH_DATABASE_URL,
-    folder: join(folder, 'postgres'),
-    cores: undefined,
-  })
+  const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
   started.defer(database.close)
   const file = join(folder, 'products.ndjson')
   await pipeline(Readable.from(randomProducts(products)), createWriteStream(file))

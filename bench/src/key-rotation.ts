@@ -1,9 +1,9 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import { makeBenchFolder } from './bench-folder.ts'
 import { openDatabaseServer } from './database.ts'
 import { deploy } from './deployment.ts'
 import type { Server } from './processes/server.ts'
@@ -26,9 +26,7 @@ const NEW_KEY = 'new'
 
 const rate = Number(process.argv[2] ?? 200)
 if (!Number.isInteger(rate) || rate < 1) throw new Error('the rate is a whole number above 0')
-const folder = mkdtempSync(join(tmpdir(), 'trestle-bench-'))
-// As root, PostgreSQL runs as another user, who must reach its data.
-chmodSync(folder, 0o711)
+const folder = makeBenchFolder()
 
 interface Session {
   readonly accessToken: string

@@ -1,7 +1,8 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { makeBenchFolder } from './bench-folder.ts'
 import { type DatabaseServer, execute, openDatabaseServer } from './database.ts'
 import { deploy } from './deployment.ts'
 import { post, request } from './services/http-client.ts'
@@ -19,9 +20,7 @@ const PAGE = 100
 const sizes = (process.argv[2] ?? '1000,100000,1000000').split(',').map(Number)
 if (!sizes.every((size) => Number.isInteger(size) && size >= PAGE))
   throw new Error(`sizes are ${PAGE} or more, by commas`)
-const folder = mkdtempSync(join(tmpdir(), 'trestle-bench-'))
-// As root, PostgreSQL runs as another user, who must reach its data.
-chmodSync(folder, 0o711)
+const folder = makeBenchFolder()
 
 /** A service over a merchant with so many transactions and lines. */
 interface Grown {

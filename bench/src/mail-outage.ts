@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Listener, startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command, Option } from 'commander'
+import { positiveInteger, runCommand } from './command-line.ts'
 import { openDatabaseServer } from './database.ts'
 import { deploy } from './deployment.ts'
 import { freePort } from './processes/free-port.ts'
@@ -171,19 +172,8 @@ function report(phases: readonly Phase[], { accepted, arrivals, missing, backlog
   if (missing.length > 0 || twice > 0) throw new Error('mails were lost or sent twice')
 }
 
-function positiveInteger(text: string): number {
-  const value = Number(text)
-  if (Number.isInteger(value) && value > 0) return value
-  throw new InvalidArgumentError('Not a whole number above 0.')
-}
-
 function say(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-try {
-  await command.parseAsync()
-} catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
-  process.exitCode = 1
-}
+await runCommand(command)

@@ -1,8 +1,10 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
 import { measureService, type ServiceResult } from './bench.ts'
+import { makeBenchFolder } from './bench-folder.ts'
+import { positiveInteger, runCommand } from './command-line.ts'
 import { openDatabaseServer } from './database.ts'
 import { hasService } from './deployment.ts'
 import { createAutocannon } from './load/autocannon.ts'
@@ -44,9 +46,7 @@ async function run(names: readonly string[], options: Options): Promise<void> {
   const coreCount = availableParallelism()
   const cores = canPin() ? divideCores(coreCount) : undefined
   if (cores) moveToCores(process.pid, cores.load)
-  const folder = mkdtempSync(join(tmpdir(), 'trestle-bench-'))
-  // As root, PostgreSQL runs as another user, who must reach its data.
-  chmodSync(folder, 0o711)
+  const folder = makeBenchFolder()
   const createGenerator = hasWrk() ? createWrk : createAutocannon
   const generate = stoppable(createGenerator({ folder, cores: cores?.load }))
   const results: ServiceResult[] = []
@@ -106,19 +106,8 @@ function choose(names: readonly string[], checkout: string) {
   )
 }
 
-function positiveInteger(text: string): number {
-  const value = Number(text)
-  if (Number.isInteger(value) && value > 0) return value
-  throw new InvalidArgumentError('Not a whole number above 0.')
-}
-
 function say(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-try {
-  await command.parseAsync()
-} catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
-  process.exitCode = 1
-}
+await runCommand(command)

@@ -1,6 +1,7 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { makeBenchFolder } from './bench-folder.ts'
 import { openDatabaseServer } from './database.ts'
 import { deploy } from './deployment.ts'
 import { installPaylike } from './paylike/client.ts'
@@ -11,17 +12,11 @@ import { steps } from './paylike/steps.ts'
 // `node bench/src/paylike-client.ts`. The client is installed from the registry into a folder outside the project. Exit
 // status 1 when a step fails.
 
-const folder = mkdtempSync(join(tmpdir(), 'trestle-paylike-'))
-// As root, PostgreSQL runs as another user, who must reach its data.
-chmodSync(folder, 0o711)
+const folder = makeBenchFolder()
 
 try {
   await using started = new AsyncDisposableStack()
-  const database = await openDatabaseServer({
-    url: process.env.BENCH_DATABASE_URL,
-    folder: join(folder, 'postgres'),
-    cores: undefined,
-  })
+  const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
   started.defer(database.close)
   const deployment = await deploy('payments', {
     checkout: join(import.meta.dirname, '..', '..'),

@@ -1,8 +1,7 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type Browser, chromium } from 'playwright-core'
+import { makeBenchFolder } from './bench-folder.ts'
 import type { Journey } from './payment-page/journey.ts'
 import { journeys } from './payment-page/journeys.ts'
 import { takePictures } from './payment-page/screens.ts'
@@ -19,9 +18,7 @@ const JOURNEY_MS = 120_000
 const { values } = parseArgs({
   options: { only: { type: 'string', default: '' }, pictures: { type: 'boolean', default: false } },
 })
-const folder = mkdtempSync(join(tmpdir(), 'trestle-payment-page-'))
-// As root, PostgreSQL runs as another user, who must reach its data.
-chmodSync(folder, 0o711)
+const folder = makeBenchFolder()
 
 try {
   await using started = new AsyncDisposableStack()

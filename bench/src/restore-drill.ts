@@ -1,6 +1,6 @@
-import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeBenchFolder } from './bench-folder.ts'
 import { askAll, type Business, fill, goOn, open } from './restore-drill/business.ts'
 import { type Cluster, findPrograms, type Programs, startCluster } from './restore-drill/cluster.ts'
 import { compareFingerprints, type Fingerprints, openSnapshot } from './restore-drill/fingerprints.ts'
@@ -17,9 +17,7 @@ const JOBS = '2'
 const rows = Number(process.argv[2] ?? 20_000)
 if (!Number.isInteger(rows) || rows < 100) throw new Error('the number of rows is a whole number of at least 100')
 const checkout = join(import.meta.dirname, '..', '..')
-const folder = mkdtempSync(join(tmpdir(), 'trestle-drill-'))
-// As root, PostgreSQL runs as another user, who must reach its data.
-chmodSync(folder, 0o711)
+const folder = makeBenchFolder()
 const dumpFile = join(folder, 'trestle.dump')
 const rolesFile = join(folder, 'roles.sql')
 

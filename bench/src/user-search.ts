@@ -1,6 +1,7 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { makeBenchFolder } from './bench-folder.ts'
 import { execute, openDatabaseServer } from './database.ts'
 import { deploy } from './deployment.ts'
 import { signAdminToken } from './services/admin-token.ts'
@@ -34,16 +35,10 @@ const searches: readonly (readonly [filter: string, what: string])[] = [
 
 const users = Number(process.argv[2] ?? 1_000_000)
 if (!Number.isInteger(users) || users < 1) throw new Error('the number of users is a whole number above 0')
-const folder = mkdtempSync(join(tmpdir(), 'trestle-bench-'))
-// As root, PostgreSQL runs as another user, who must reach its data.
-chmodSync(folder, 0o711)
+const folder = makeBenchFolder()
 try {
   await using started = new AsyncDisposableStack()
-  const database = await openDatabaseServer({
-    url: process.env.BENCH_DATABASE_URL,
-    folder: join(folder, 'postgres'),
-    cores: undefined,
-  })
+  const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
   started.defer(database.close)
   const databaseUrl = await database.create('trestle_bench_user_search')
   const env = { AUTH_MAILER_AUTOCONFIRM: 'true' }

@@ -62,11 +62,7 @@ const PORTS: Readonly<Record<ServiceName, string>> = {
 
 /** Starts everything; what was started is ended by `started`. */
 export async function setStage(folder: string, started: AsyncDisposableStack): Promise<Stage> {
-  const database = await openDatabaseServer({
-    url: process.env.BENCH_DATABASE_URL,
-    folder: join(folder, 'postgres'),
-    cores: undefined,
-  })
+  const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
   started.defer(database.close)
   const databaseUrl = await database.create(DATABASE)
   const smtpPort = await freePort()

@@ -1,7 +1,8 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
+import { makeBenchFolder } from '../bench-folder.ts'
+import { positiveInteger, runCommand } from '../command-line.ts'
 import { openDatabaseServer } from '../database.ts'
 import { toCurl } from './finding.ts'
 import { type FuzzResult, fuzzService } from './fuzz-service.ts'
@@ -29,9 +30,7 @@ async function run(names: readonly string[], { seed, requests }: { readonly seed
   if (unknown.length > 0) throw new Error(`there is no service ${unknown.join(', ')}`)
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort())
-  const folder = mkdtempSync(join(tmpdir(), 'trestle-fuzz-'))
-  // As root, PostgreSQL runs as another user, who must reach its data.
-  chmodSync(folder, 0o711)
+  const folder = makeBenchFolder()
   try {
     await using started = new AsyncDisposableStack()
     const url = process.env.BENCH_DATABASE_URL
@@ -70,19 +69,8 @@ function reportLines(
   ]
 }
 
-function positiveInteger(text: string): number {
-  const value = Number(text)
-  if (Number.isInteger(value) && value > 0 && value <= SEED_MAX) return value
-  throw new InvalidArgumentError('Not a whole number above 0.')
-}
-
 function say(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-try {
-  await command.parseAsync()
-} catch (error) {
-  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
-  process.exitCode = 1
-}
+await runCommand(command)

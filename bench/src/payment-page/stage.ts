@@ -41,11 +41,7 @@ export const ROOT = join(import.meta.dirname, '..', '..', '..')
 
 /** Starts everything; what was started is ended by `started`. */
 export async function setStage(folder: string, started: AsyncDisposableStack): Promise<Stage> {
-  const database = await openDatabaseServer({
-    url: process.env.BENCH_DATABASE_URL,
-    folder: join(folder, 'postgres'),
-    cores: undefined,
-  })
+  const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
   started.defer(database.close)
   const databaseUrl = await database.create('trestle_bench_payment_page')
   const deployment = await deploy('payments', { checkout: ROOT, folder, databaseUrl, env: {} })

@@ -1,0 +1,10 @@
+import { chmodSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** Makes an empty folder. PostgreSQL, which runs as another user where this process is root, may reach what is below it. */
+export function makeBenchFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'trestle-bench-'))
+  chmodSync(folder, 0o711)
+  return folder
+}
