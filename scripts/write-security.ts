@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 import { authorization, tokens } from './asvs/access.ts'
 import { authentication } from './asvs/authentication.ts'
 import { oauth } from './asvs/oauth.ts'
-import { listProblems, writePage } from './asvs/security-page.ts'
+import { listDocuments, listProblems, writePage } from './asvs/security-page.ts'
 import { sessions } from './asvs/sessions.ts'
 import { listTaggedTests } from './asvs/test-tags.ts'
 import { readSourceTree } from './layout/source-tree.ts'
@@ -17,7 +17,12 @@ const chapters = [authentication, sessions, authorization, tokens, oauth]
 
 const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
 const tests = listTaggedTests(readSourceTree(root))
-const problems = [...listProblems(chapters, tests)]
+const problems = [
+  ...listProblems(chapters, tests),
+  ...listDocuments(chapters)
+    .filter(({ file, anchor }) => !headingsOf(file).includes(anchor))
+    .map(({ file, anchor }) => `${file} has no heading ${anchor}`),
+]
 const page = writePage(chapters, tests)
 if (!values.check) writeFileSync(path, page)
 else if (!existsSync(path) || readFileSync(path, 'utf8') !== page) {
@@ -25,3 +30,9 @@ else if (!existsSync(path) || readFileSync(path, 'utf8') !== page) {
 }
 for (const problem of problems) console.error(problem)
 process.exitCode = problems.length > 0 ? 1 : 0
+
+/** The headings of a page, as links name them. */
+function headingsOf(file: string): readonly string[] {
+  const headings = readFileSync(join(root, file), 'utf8').matchAll(/^#+ (.+)$/gm)
+  return [...headings].map(([, title = '']) => title.toLowerCase().replaceAll(' ', '-'))
+}

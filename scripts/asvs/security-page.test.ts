@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { chapter } from './requirement.ts'
-import { listProblems, writePage } from './security-page.ts'
+import { listDocuments, listProblems, writePage } from './security-page.ts'
 import { listTaggedTests } from './test-tags.ts'
 
 const some = chapter('V1 Some', [
@@ -21,6 +21,12 @@ describe('listProblems', () => {
       '1.3 has tests though it does not apply',
       'a.test.ts:3: there is no requirement 9.9 of level 1 or 2',
     ])
+  })
+})
+
+describe('listDocuments', () => {
+  it('names each page with its heading, once', () => {
+    expect(listDocuments([some, some])).toEqual([{ file: 'README.md', anchor: 'fourth' }])
   })
 })
 

@@ -38,6 +38,19 @@ function needsTest(standing: Standing | undefined): boolean {
   return standing === undefined || ('deviation' in standing && standing.strict !== undefined)
 }
 
+/** The pages that requirements are documented on, with their headings. */
+export function listDocuments(
+  chapters: readonly Chapter[],
+): readonly { readonly file: string; readonly anchor: string }[] {
+  const places = chapters.flatMap(({ requirements }) =>
+    requirements.flatMap(({ standing }) => (standing && 'documented' in standing ? [standing.documented] : [])),
+  )
+  return [...new Set(places)].map((place) => {
+    const [file = '', anchor = ''] = place.split('#')
+    return { file, anchor }
+  })
+}
+
 /** The page, from its tables and the tagged tests. */
 export function writePage(chapters: readonly Chapter[], tests: readonly TaggedTest[]): string {
   return [INTRODUCTION, toSummary(chapters), ...chapters.map((chapter) => toSection(chapter, tests))].join('\n')

@@ -3,18 +3,27 @@ import { openTestApp } from './auth-app.ts'
 import { expectFailure, type FailingRequest } from './expect-failure.ts'
 import { OPERATOR } from './forged-token.ts'
 
+const PASSKEYS = {
+  AUTH_PASSKEY_ENABLED: 'true',
+  AUTH_WEBAUTHN_RP_ID: 'localhost',
+  AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'Trestle',
+  AUTH_WEBAUTHN_RP_ORIGINS: 'http://localhost:3000',
+}
 const SETTINGS = {
+  ...PASSKEYS,
   AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
   AUTH_RATE_LIMIT_HEADER: 'X-Real-IP',
   AUTH_RATE_LIMIT_ANONYMOUS_USERS: '3',
 }
+const LIMITS = ['TOKEN_REFRESH', 'VERIFY', 'OTP', 'PASSKEY', 'ANONYMOUS_USERS'].map((name) => `RATE_LIMIT_${name}`)
 const OFF = Object.fromEntries(
-  ['TOKEN_REFRESH', 'VERIFY', 'OTP', 'ANONYMOUS_USERS'].map((name) => [`AUTH_RATE_LIMIT_${name}`, 'off']),
+  [...LIMITS, 'MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY'].map((name) => [`AUTH_${name}`, 'off']),
 )
 const limited = await openTestApp({ settings: SETTINGS })
 const unlimited = await openTestApp({ settings: { ...SETTINGS, ...OFF } })
 const guarded = await openTestApp({
   settings: {
+    ...PASSKEYS,
     AUTH_SECURITY_CAPTCHA_ENABLED: 'true',
     AUTH_SECURITY_CAPTCHA_SECRET: 'secret',
     AUTH_SECURITY_CAPTCHA_URL: 'http://127.0.0.1:1/',
@@ -47,9 +56,26 @@ const requests: readonly Guarded[] = [
   { method: 'POST', url: '/magiclink', payload: { email: 'x' }, bucket: ['magiclink', 30], captcha: true },
   { method: 'POST', url: '/otp', payload: {}, bucket: ['otp', 30], captcha: true },
   { method: 'PUT', url: '/user', payload: {}, bucket: ['user', 30], captcha: false },
+  { method: 'POST', url: '/factors/x/challenge', bucket: ['factor-challenge', 30], captcha: false },
+  { method: 'POST', url: '/factors/x/verify', bucket: ['factor-verify', 30], captcha: false },
+  { method: 'POST', url: '/factors/recovery-codes/verify', bucket: ['factor-verify', 30], captcha: false },
+  { method: 'POST', url: '/passkeys/authentication/options', captcha: true },
+  {
+    method: 'POST',
+    url: '/passkeys/authentication/verify',
+    payload: {},
+    bucket: ['passkey', 30],
+    captcha: false,
+  },
+  { method: 'POST', url: '/passkeys/registration/options', bucket: ['passkey', 30], captcha: false },
+  { method: 'POST', url: '/passkeys/registration/verify', payload: {}, bucket: ['passkey', 30], captcha: false },
   { method: 'POST', url: '/invite', payload: {}, captcha: false },
   { method: 'GET', url: '/settings', captcha: false },
 ]
+interface ApiPaths {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: object }>>>>
+}
+
 /** A bad body, or no bearer. */
 const isPastGuards = (status: number) => status === 400 || status === 401
 const byBucket = [...Map.groupBy(requests, ({ bucket }) => bucket?.[0])]
@@ -58,6 +84,38 @@ const ask = ({ app }: typeof limited, { method, url, payload }: FailingRequest, 
 
 // ASVS 6.3.1, 6.3.4
 describe('request buckets', () => {
+  it('stand before every answer that holds a session, of which there are no others', async () => {
+    const { paths }: ApiPaths = JSON.parse(JSON.stringify(await limited.app.describeApi()))
+    const operations = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, { responses }]) => ({
+        called: `${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, 'x')}`,
+        holdsSession: JSON.stringify(responses).includes('"access_token"'),
+        redirects: Object.keys(responses).some((status) => status.startsWith('30')),
+      })),
+    )
+    const ways = operations.filter(({ holdsSession }) => holdsSession).map(({ called }) => called)
+    expect(ways.sort()).toEqual([
+      'POST /factors/recovery-codes/verify',
+      'POST /factors/x/verify',
+      'POST /passkeys/authentication/verify',
+      'POST /signup',
+      'POST /token',
+      'POST /verify',
+    ])
+    const limitedOnes = requests.filter(({ bucket }) => bucket).map(({ method, url }) => `${method} ${url}`)
+    expect(ways.filter((way) => !limitedOnes.includes(way))).toEqual([])
+    // The rest comes back from a provider, where `state` is the guard, or from a mail.
+    const others = operations.filter(({ redirects }) => redirects).map(({ called }) => called)
+    expect(others.sort()).toEqual([
+      'GET /authorize',
+      'GET /callback',
+      'GET /user/identities/authorize',
+      'GET /verify',
+      'POST /callback',
+      'POST /verify',
+    ])
+  })
+
   it.each(byBucket.filter(([name]) => name !== undefined))(
     '429: more requests than the bucket %s has',
     async (_name, rows) => {

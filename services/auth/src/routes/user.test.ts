@@ -111,6 +111,15 @@ describe('GET /user', () => {
   })
 
   // ASVS 10.3.3
+  it('200: who they were at the sign-in, though their address is somebody else’s now', async () => {
+    const { token, user, email } = await signIn()
+    const moved = { email: `moved.${email}` }
+    await test.deps.db.updateTable('users').set(moved).where('id', '=', user.id).execute()
+    await createSignedUp(test.deps, { email })
+    expect((await getUser(`Bearer ${token}`)).body).toMatchObject({ id: user.id, ...moved })
+  })
+
+  // ASVS 10.3.3
   it('403 and 400: claims that name nobody', async () => {
     const { user } = await signIn()
     await expectFailure(forge({ role: 'service_role' }), [403, 'bad_jwt', 'invalid claim: missing sub claim'])

@@ -14,6 +14,20 @@ const token = fc
   .uint8Array({ minLength: FIRST_TOKEN_BYTES, maxLength: FIRST_TOKEN_BYTES })
   .map((bytes) => firstRefreshToken(Buffer.from(bytes)))
 
+describe('firstRefreshToken', () => {
+  // ASVS 7.2.3
+  it('is another for every other of its 192 bits', () => {
+    expect(FIRST_TOKEN_BYTES * 8).toBe(192)
+    const zeros = Buffer.alloc(FIRST_TOKEN_BYTES)
+    const flipped = Array.from({ length: 192 }, (_, bit) => {
+      const bytes = Buffer.from(zeros)
+      bytes[bit >> 3] = 1 << (bit & 7)
+      return firstRefreshToken(bytes)
+    })
+    expect(new Set([firstRefreshToken(zeros), ...flipped]).size).toBe(193)
+  })
+})
+
 describe('childOf', () => {
   // ASVS 7.2.3
   it('is 32 characters of base64url, the same for the same parent, another for another', () => {

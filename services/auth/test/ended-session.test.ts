@@ -1,0 +1,78 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { afterAll, expect, it } from 'vitest'
+import { openTestApp } from './auth-app.ts'
+import { createSignedIn } from './signed-in.ts'
+
+const test = await openTestApp({
+  settings: {
+    AUTH_PROFILE: 'strict',
+    AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
+    AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+    AUTH_CUSTOM_OAUTH_ENABLED: 'true',
+    AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true',
+    AUTH_MFA_RECOVERY_CODES_VERIFY_ENABLED: 'true',
+    AUTH_PASSKEY_ENABLED: 'true',
+    AUTH_WEBAUTHN_RP_ID: 'localhost',
+    AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'Trestle',
+    AUTH_WEBAUTHN_RP_ORIGINS: 'http://localhost:3000',
+  },
+})
+afterAll(() => test.close())
+
+/** The bodies that pass the checks of their shape. */
+const BODIES: Readonly<Record<string, object>> = {
+  'POST /factors': { factor_type: 'totp' },
+  'POST /factors/{factorId}/verify': { challenge_id: randomUUID(), code: '123456' },
+  'PATCH /passkeys/{passkeyId}': { friendly_name: 'mine' },
+  'POST /passkeys/registration/verify': {
+    challenge_id: randomUUID(),
+    credential: {
+      id: 'AAAA',
+      rawId: 'AAAA',
+      type: 'public-key',
+      response: { clientDataJSON: 'AAAA', attestationObject: 'AAAA' },
+      clientExtensionResults: {},
+    },
+  },
+}
+const QUERIES: Readonly<Record<string, object>> = {
+  'GET /user/identities/authorize': {
+    provider: 'keycloak',
+    code_challenge: createHash('sha256').update('verifier').digest('base64url'),
+    code_challenge_method: 's256',
+  },
+}
+
+interface Api {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly security?: readonly object[] }>>>>
+}
+const { paths }: Api = JSON.parse(JSON.stringify(await test.app.describeApi()))
+const guarded = Object.entries(paths).flatMap(([path, methods]) =>
+  Object.entries(methods)
+    .filter(([, { security }]) => security === undefined)
+    .map(([method]) => `${method.toUpperCase()} ${path}`),
+)
+
+// Somebody whose role opens the endpoints of admins too.
+const { headers } = await createSignedIn(test, { role: 'service_role' })
+const ask = (called: string) => {
+  const [method = '', path = ''] = called.split(' ')
+  const url = `${path.replaceAll(/\{\w+\}/g, randomUUID())}?${new URLSearchParams({ ...QUERIES[called] })}`
+  const payload = method === 'GET' ? {} : { payload: BODIES[called] ?? {} }
+  return test.app.inject({ method: method as 'GET', url, headers, ...payload })
+}
+it('is alive before', async () => {
+  expect((await ask('GET /user')).statusCode).toBe(200)
+  expect((await ask('GET /admin/users')).statusCode).toBe(200)
+  expect((await ask('POST /logout')).statusCode).toBe(204)
+})
+
+// ASVS 7.4.1
+it.each(guarded)('403: %s, by a token whose session has ended, in the strict profile', async (called) => {
+  const answer = await ask(called)
+  expect([answer.statusCode, answer.json().error_code]).toEqual([403, 'session_not_found'])
+})
+
+it('knows every endpoint that asks for a bearer', () => {
+  expect(guarded.length).toBeGreaterThan(35)
+})
