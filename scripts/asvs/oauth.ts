@@ -22,7 +22,7 @@ export const oauth = chapter('V10 OAuth and OIDC', [
     {
       deviation:
         '`state` is unguessable and good once, but bound to no cookie: in the implicit flow a link could sign somebody in as another',
-      strict: 'PKCE binds every flow to the client that began it',
+      strict: 'PKCE binds every flow to the client that began it, and what a user links is linked by the exchange',
     },
   ],
   ['10.2.1', 2, 'Requests are not forged across sites: `state` is checked, and used once'],

@@ -1,4 +1,5 @@
 import type { ColumnType, Generated } from 'kysely'
+import type { ExternalAccount } from './identities/external-account.ts'
 import type { SealedSecret } from './secrets/sealed-secret.ts'
 import type { StoredCredential } from './webauthn/credential.ts'
 
@@ -125,6 +126,8 @@ export interface FlowStateTable {
   claimed_at: Timestamp | null
   /** The session in which an identity is being linked; the flow ends with it. */
   linking_session_id: string | null
+  /** The account that is linked when the code is exchanged. */
+  linked_account: ExternalAccount | null
   created_at: GeneratedTimestamp
 }
 

@@ -169,7 +169,8 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     expect([low.statusCode, low.body === '' ? undefined : low.json().error_code]).toEqual(refused)
     expect(high.statusCode).toBe(302)
     const state = new URL(String(high.headers.location)).searchParams.get('state') ?? ''
-    await comeBackAs(test, state, { sub: `1${people}`, email, verified: true })
+    const { query } = await comeBackAs(test, state, { sub: `1${people}`, email, verified: true })
+    await test.post('/token?grant_type=pkce', { auth_code: query.code, code_verifier: VERIFIER })
     const { identities } = (await test.app.inject({ url: '/user', headers: raised })).json()
     const url = `/user/identities/${identities[1].identity_id}`
     const taken = await test.app.inject({ method: 'DELETE', url, headers: again.headers })
@@ -182,6 +183,27 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     const { password: current_password } = person
     expect(await change(person, { password: NEW_PASSWORD, current_password: 'not this one' })).toEqual(
       either([200, undefined], [400, 'current_password_invalid']),
+  // ASVS 10.1.2
+  it('the account at a provider of somebody who was led there by the link of somebody else', async () => {
+    const stranger = await createSignedIn(test)
+    const url = `/user/identities/authorize?${new URLSearchParams({ provider: 'keycloak', ...PKCE })}`
+    const begin = async () => {
+      const { location } = (await test.app.inject({ url, headers: stranger.headers })).headers
+      return new URL(String(location)).searchParams.get('state') ?? ''
+    }
+    const owner = { sub: `8${people}`, email, verified: true }
+    const landed = await comeBackAs(test, await begin(), owner)
+    const { identities } = (await test.app.inject({ url: '/user', headers: stranger.headers })).json()
+    expect(identities).toHaveLength(either(2, 1))
+    // The browser that came back has not begun the flow: it cannot end it.
+    const exchange = async (code: string | undefined, code_verifier = VERIFIER) =>
+      (await test.post('/token?grant_type=pkce', { auth_code: code, code_verifier })).json()
+    expect((await exchange(landed.query.code, 'a guess'.repeat(7))).error_code).toBe('bad_code_verifier')
+    expect((await exchange(landed.query.code)).user.identities).toHaveLength(2)
+    const again = (await comeBackAs(test, await begin(), owner)).query
+    expect(isStrict ? await exchange(again.code) : again).toMatchObject({ error_code: 'identity_already_exists' })
+  })
+
     )
     expect(await change(person, { password: 'another one of them' })).toEqual(
       either([200, undefined], [400, 'current_password_required']),

@@ -1,6 +1,7 @@
 import type { Kysely, Selectable, Transaction } from 'kysely'
 import { sql } from 'kysely'
 import type { AuthDatabase, FlowStateTable } from '../database.ts'
+import type { ExternalAccount } from '../identities/external-account.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
 import type { Timestamp } from '../users/timestamp.ts'
 import type { PkceChallenge } from './pkce.ts'
@@ -86,11 +87,20 @@ export async function claimAuthorizationFlow(db: Kysely<AuthDatabase>, id: strin
   return { verdict: (await used.executeTakeFirst()) ? 'used' : 'unknown' }
 }
 
+export interface FlowEnd {
+  readonly userId: string
+  readonly codeHash: Buffer
+  readonly tokens: SealedProviderTokens
+  /** What the exchange links to the account of the user; null: nothing. */
+  readonly linkedAccount: ExternalAccount | null
+  readonly at: Date
+}
+
 /** Binds the auth code in which a flow ends, with what its exchange gives. False when the flow has been cleaned up. */
 export async function finishAuthorizationFlow(
   trx: Transaction<AuthDatabase>,
   id: string,
-  end: { readonly userId: string; readonly codeHash: Buffer; readonly tokens: SealedProviderTokens; readonly at: Date },
+  end: FlowEnd,
 ): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('flow_state')
@@ -100,6 +110,7 @@ export async function finishAuthorizationFlow(
       auth_code_issued_at: end.at,
       provider_access_token: end.tokens.access,
       provider_refresh_token: end.tokens.refresh,
+      linked_account: end.linkedAccount,
       // They have done their work.
       provider_pkce_verifier: null,
       oauth1_secret: null,

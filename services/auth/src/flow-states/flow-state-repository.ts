@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Kysely, Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
+import type { ExternalAccount } from '../identities/external-account.ts'
 import type { Timestamp } from '../users/timestamp.ts'
-import type { SealedProviderTokens } from './authorization-flow-repository.ts'
+import type { LinkingTarget, SealedProviderTokens } from './authorization-flow-repository.ts'
 import type { PkceChallenge } from './pkce.ts'
 
 /** How the user will have signed in when the code is exchanged: the `amr` of the session (contract 5.1). */
@@ -55,6 +56,10 @@ export interface FinishedFlow {
   readonly pkce: PkceChallenge
   /** What the external provider gave, sealed for the flow's id. */
   readonly providerTokens: SealedProviderTokens
+  /** The account that the exchange links, and to whose; null: it signs in. */
+  readonly link: { readonly account: ExternalAccount; readonly target: LinkingTarget } | null
+  /** Where its browser went. */
+  readonly redirectTo: string
 }
 
 /** Finds the flow of an auth code, where it has a user. */
@@ -63,7 +68,8 @@ export async function findFlowByCode(db: Kysely<AuthDatabase>, code: string): Pr
     .selectFrom('flow_state')
     .select(['id', 'auth_code_hash as codeHash', 'auth_code_issued_at as codeIssuedAt', 'user_id as userId'])
     .select(['provider_type as provider', 'authentication_method', 'code_challenge', 'code_challenge_method'])
-    .select(['provider_access_token as access', 'provider_refresh_token as refresh'])
+    .select(['provider_access_token as access', 'provider_refresh_token as refresh', 'referrer'])
+    .select(['linked_account as account', 'linking_session_id as sessionId'])
     .where('auth_code_hash', '=', hashAuthCode(code))
     .executeTakeFirst()
   if (!row) return undefined
@@ -72,8 +78,13 @@ export async function findFlowByCode(db: Kysely<AuthDatabase>, code: string): Pr
   if (codeHash === null || codeIssuedAt === null || userId === null || challenge === null) return undefined
   // Both columns are written by this file alone; the table's check allows no other method of a challenge.
   const pkce = { challenge, method: challengeMethod as PkceChallenge['method'] }
-  const providerTokens = { access, refresh }
-  return { id, codeHash, codeIssuedAt, userId, provider, method: method as FlowMethod, pkce, providerTokens }
+  const link = row.account && { account: row.account, target: { userId, sessionId: row.sessionId } }
+  return {
+    ...{ id, codeHash, codeIssuedAt, userId, provider, pkce, link },
+    method: method as FlowMethod,
+    providerTokens: { access, refresh },
+    redirectTo: row.referrer ?? '',
+  }
 }
 
 /** Ends a flow. False when another request was first, or the flow has ended in a newer code. */

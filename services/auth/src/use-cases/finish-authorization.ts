@@ -27,6 +27,7 @@ import type { User } from '../users/user.ts'
 import { acceptInvitation } from './accept-invitation.ts'
 import { askBeforeExternalUser } from './ask-before-external-user.ts'
 import { askProvider, type ProviderAnswer, type ProviderSignIn } from './ask-provider.ts'
+import { lockLinkingUser } from './find-caller.ts'
 import { findProvider } from './find-provider.ts'
 import { linkExternalIdentity } from './link-external-identity.ts'
 import { mailConfirmation, refuseUnverified } from './refuse-unverified.ts'
@@ -76,7 +77,7 @@ export async function finishAuthorization(
   const outcome = await settleRaces(deps, async (trx) => {
     const signIn = await settle(trx, deps, { flow, account, context })
     if (signIn.verdict !== 'signed-in') return signIn
-    return { ...signIn, finished: await end(trx, deps, signIn.user, { flow, tokens, context }) }
+    return { ...signIn, finished: await end(trx, deps, signIn.user, { flow, account, tokens, context }) }
   })
   if (outcome.verdict === 'no-email') throw profileWithoutEmail()
   const mail = { mailTo: outcome.mailTo, context: { ...context, audience: outcome.user.aud } }
@@ -87,7 +88,15 @@ export async function finishAuthorization(
   return outcome.finished
 }
 
-function settle(
+/**
+ * Whether an identity is linked when the code is exchanged, by whoever has begun the flow. The browser that comes back may be
+ * somebody else's, who was led to the provider: their account must not become one of whoever led them.
+ */
+function linksAtExchange({ config }: Pick<AuthDeps, 'config'>): boolean {
+  return config.signup.pkce === 'required'
+}
+
+async function settle(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
   input: {
@@ -98,6 +107,7 @@ function settle(
 ): Promise<ExternalSignIn> {
   const { flow, account, context } = input
   const { linking: target, inviteTokenHash } = flow
+  if (target && linksAtExchange(deps)) return { verdict: 'signed-in', user: await lockLinkingUser(trx, deps, target) }
   if (target) return linkExternalIdentity(trx, deps, { account, target, ip: context.ip })
   if (inviteTokenHash) return acceptInvitation(trx, deps, { account, inviteTokenHash, ip: context.ip })
   return signInExternally(trx, deps, { account, context })
@@ -109,7 +119,7 @@ async function end(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
   user: User,
-  { flow, tokens, context }: Pick<FinishAuthorization, 'flow' | 'context'> & Pick<ProviderSignIn, 'tokens'>,
+  { flow, account, tokens, context }: Pick<FinishAuthorization, 'flow' | 'context'> & ProviderSignIn,
 ): Promise<FinishedAuthorization> {
   if (!flow.pkce) {
     return {
@@ -125,6 +135,7 @@ async function end(
     userId: user.id,
     codeHash: hashAuthCode(code),
     tokens: { access: seal(tokens.access), refresh: seal(tokens.refresh) },
+    linkedAccount: flow.linking && linksAtExchange(deps) ? account : null,
     at: deps.now(),
   })
   if (!isBound) throw stateUnknown()

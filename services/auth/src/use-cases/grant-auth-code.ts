@@ -12,6 +12,10 @@ import type { SessionOrigin } from '../sessions/session-repository.ts'
 import type { SessionView } from '../sessions/session-view.ts'
 import { isBanned } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
+import { linkExternalIdentity } from './link-external-identity.ts'
+import { refuseUnverified } from './refuse-unverified.ts'
+import { settleRaces } from './settle-races.ts'
+import type { ExternalOutcome } from './sign-in-externally.ts'
 import { signNewSession } from './sign-new-session.ts'
 
 export interface AuthCodeGrant extends SessionOrigin {
@@ -28,7 +32,7 @@ type AuthCodeSession = SessionView & ProviderTokens
 
 /**
  * Exchanges the code that a PKCE flow ended in for a session (contract 7.6). Once: of parallel requests one deletes the
- * flow. A wrong verifier leaves it as it was.
+ * flow. A wrong verifier leaves it as it was. Where links wait for this, it adds the identity that the flow was begun for.
  */
 export async function grantAuthCode(deps: AuthDeps, grant: AuthCodeGrant): Promise<AuthCodeSession> {
   const { authCode, codeVerifier } = grant
@@ -40,8 +44,16 @@ export async function grantAuthCode(deps: AuthDeps, grant: AuthCodeGrant): Promi
   const { flowStateLifetimeMs } = deps.config.external
   if (deps.now().getTime() >= Date.parse(flow.codeIssuedAt) + flowStateLifetimeMs) throw flowStateExpired()
   if (!matchesChallenge(flow.pkce, codeVerifier)) throw badCodeVerifier()
-  const session = await deps.db.transaction().execute((trx) => openSession(trx, deps, { ...grant, flow }))
-  return { ...(await signNewSession(deps, session)), ...openTokens(deps, flow) }
+  const outcome = await settleRaces(deps, (trx) => openSession(trx, deps, { ...grant, flow }))
+  if ('session' in outcome) return { ...(await signNewSession(deps, outcome.session)), ...openTokens(deps, flow) }
+  const { user, mailTo } = outcome
+  const context = {
+    audience: user.aud,
+    redirectTo: flow.redirectTo,
+    linkBase: deps.config.server.externalUrl,
+    ip: grant.ip,
+  }
+  return refuseUnverified(deps, { provider: flow.provider, during: 'link', mailTo, context })
 }
 
 /** The tokens of an external provider, which are told this once. */
@@ -58,11 +70,13 @@ async function openSession(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
   { flow, userAgent, ip }: SessionOrigin & { readonly flow: FinishedFlow },
-): Promise<IssuedSession> {
+): Promise<{ readonly session: IssuedSession } | Extract<ExternalOutcome, { verdict: 'unverified' }>> {
   const user = await lockUserById(trx, flow.userId)
   if (!user || user.deletedAt !== null) throw flowStateNotFound()
   if (isBanned(user, deps.now())) throw loginUserBanned()
   if (!(await deleteFlow(trx, flow))) throw flowStateNotFound()
+  const linked = flow.link && (await linkExternalIdentity(trx, deps, { ...flow.link, ip }))
+  if (linked?.verdict === 'unverified') return linked
   await recordAudit(trx, deps, { action: 'login', actor: user, ip, traits: { provider: flow.provider } })
-  return createSession(trx, deps, user, { userAgent, ip, method: flow.method })
+  return { session: await createSession(trx, deps, user, { userAgent, ip, method: flow.method }) }
 }
