@@ -105,8 +105,8 @@ export const oauth = chapter('V10 OAuth and OIDC', [
     'An id_token cannot be replayed',
     {
       deviation:
-        'by its nonce in the id_token grant, unless `AUTH_EXTERNAL_<PROVIDER>_SKIP_NONCE_CHECK` is set; one that comes with a code comes from the provider itself',
-      strict: 'the check cannot be skipped',
+        'in the id_token grant by its nonce, where it has one, but facebook’s, and unless `AUTH_EXTERNAL_<PROVIDER>_SKIP_NONCE_CHECK` is set; one that comes with a code comes from the provider itself',
+      strict: 'each needs a nonce, and the check cannot be skipped',
     },
   ],
   ['10.5.2', 2, 'Users of a provider are known by `sub`'],

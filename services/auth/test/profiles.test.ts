@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addApp } from './authenticator-app.ts'
-import { type AnybodyStub, comeBackAs, startAnybodyProvider } from './external/anybody-provider.ts'
+import { type AnybodyStub, begin, comeBackAs, startAnybodyProvider } from './external/anybody-provider.ts'
+import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
 import { createSignedUp } from './signed-up.ts'
@@ -17,6 +18,7 @@ const SETTINGS = {
   AUTH_URI_ALLOW_LIST: 'https://app.example.com/cb',
   AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
   AUTH_SMTP_MAX_FREQUENCY: '0',
+  AUTH_SMS_MAX_FREQUENCY: '0',
   AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true',
   AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
   AUTH_PASSKEY_ENABLED: 'true',
@@ -59,6 +61,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   it.each([
     ['short one', ['length']],
     ['PasswordPassword', ['pwned']],
+    ['12345678password', ['pwned']],
     // The service is known by the host of its addresses.
     ['localhost-localhost', ['pwned']],
   ])('the new password %j', async (password, reasons) => {
@@ -66,6 +69,9 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     expect(answer.statusCode).toBe(either(200, 422))
     expect(answer.json().weak_password).toEqual(either(undefined, { reasons }))
     expect((await test.post('/signup', { email: `x${email}`, password: NEW_PASSWORD })).statusCode).toBe(200)
+    // Nor may an admin give one to somebody new.
+    const made = await test.post('/admin/users', { email: `a${email}`, password }, OPERATOR)
+    expect([made.statusCode, made.json().weak_password]).toEqual(either([200, undefined], [422, { reasons }]))
   })
 
   // ASVS 10.4.1
@@ -177,12 +183,6 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     expect([taken.statusCode, taken.json().error_code]).toEqual(either([200, undefined], [403, 'insufficient_aal']))
   })
 
-  // ASVS 6.2.3, 7.5.1
-  it('a new password without the one that it replaces', async () => {
-    const person = await createSignedIn(test)
-    const { password: current_password } = person
-    expect(await change(person, { password: NEW_PASSWORD, current_password: 'not this one' })).toEqual(
-      either([200, undefined], [400, 'current_password_invalid']),
   // ASVS 10.1.2
   it('the account at a provider of somebody who was led there by the link of somebody else', async () => {
     const stranger = await createSignedIn(test)
@@ -204,6 +204,12 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     expect(isStrict ? await exchange(again.code) : again).toMatchObject({ error_code: 'identity_already_exists' })
   })
 
+  // ASVS 6.2.3, 7.5.1
+  it('a new password without the one that it replaces', async () => {
+    const person = await createSignedIn(test)
+    const { password: current_password } = person
+    expect(await change(person, { password: NEW_PASSWORD, current_password: 'not this one' })).toEqual(
+      either([200, undefined], [400, 'current_password_invalid']),
     )
     expect(await change(person, { password: 'another one of them' })).toEqual(
       either([200, undefined], [400, 'current_password_required']),
@@ -264,6 +270,31 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     expect((await test.post('/verify', { type: 'email_change', email, token: code })).statusCode).toBe(200)
     expect((await test.app.inject({ url: '/user', headers: stranger.headers })).statusCode).toBe(either(200, 403))
     expect((await login('that of a stranger')).statusCode).toBe(either(200, 400))
+  })
+
+  it('the account at a provider with which a stranger has claimed the address', async () => {
+    const stranger = { sub: `9${people}`, email, verified: false }
+    const signInAsStranger = async () => (await comeBackAs(test, await begin(test, 'keycloak', PKCE), stranger)).query
+    expect((await signInAsStranger()).error_code).toBe('provider_email_needs_verification')
+    const { code } = await test.readMail(email)
+    const { user } = (await test.post('/verify', { type: 'signup', email, token: code })).json()
+    expect(user.identities.map((identity: { provider: string }) => identity.provider)).toEqual(
+      either(['keycloak'], ['email']),
+    )
+    expect(user.app_metadata.providers).toEqual(either(['keycloak'], ['email']))
+    expect((await signInAsStranger()).error_code).toBe(either(undefined, 'provider_email_needs_verification'))
+  })
+
+  it('a change of phone that somebody anonymous has left waiting, sent again after the owner has confirmed', async () => {
+    const { access_token: token } = (await test.post('/signup', {})).json()
+    const phone = '14155550100'
+    expect(await change({ headers: { authorization: `Bearer ${token}` } }, { email, phone })).toEqual([200, undefined])
+    await test.sms.read(phone)
+    const { code } = await test.readMail(email)
+    expect((await test.post('/verify', { type: 'email_change', email, token: code })).statusCode).toBe(200)
+    expect((await test.post('/resend', { type: 'phone_change', email })).statusCode).toBe(200)
+    await test.idle()
+    expect(test.sms.messages.filter(({ to }) => to === phone)).toHaveLength(either(2, 1))
   })
 
   // ASVS 6.4.1

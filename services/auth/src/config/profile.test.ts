@@ -42,8 +42,13 @@ describe('AUTH_PROFILE=strict', () => {
       confirmerOwnsAccount: true,
       redirects: { allowsHost: false },
     })
-    expect(config.security).toMatchObject({ currentPasswordForPassword: true, factorGuardsIdentities: true })
-    const { policy } = config.passwords
+    expect(config.security).toMatchObject({
+      currentPasswordForPassword: true,
+      factorGuardsIdentities: true,
+      idTokenNonceRequired: true,
+    })
+    const { policy, policyBindsAdmins } = config.passwords
+    expect(policyBindsAdmins).toBe(true)
     expect([policy.lengthMin, policy.forbiddenWords]).toEqual([15, ['example', 'auth', 'acme', 'example']])
     expect(policy.common.size).toBeGreaterThanOrEqual(3_000)
     expect([...policy.common].every((password) => password === password.toLowerCase())).toBe(true)
@@ -65,7 +70,7 @@ describe('AUTH_PROFILE=strict', () => {
     ])
   })
 
-  // ASVS 6.2.5, 6.6.1, 10.5.1, 6.3.1
+  // ASVS 6.2.5, 6.3.1, 6.6.1, 6.6.3, 10.5.1
   it.each([
     ['AUTH_PASSWORD_MIN_LENGTH', '7', 'must be an integer between 8 and 72'],
     ['AUTH_PASSWORD_REQUIRED_CHARACTERS', 'abc:123', 'must not be set in the strict profile'],
@@ -77,7 +82,10 @@ describe('AUTH_PROFILE=strict', () => {
     ['AUTH_URI_ALLOW_LIST', 'example.com/cb', 'must be a list of whole addresses: the strict profile takes no globs'],
     ['AUTH_SECURITY_FAILED_ATTEMPTS', 'off', 'must not be off in the strict profile'],
     ['AUTH_SECURITY_FAILED_ATTEMPTS', '101', 'must be at most 100 in the strict profile'],
+    ['AUTH_SECURITY_OTP_MAX_ATTEMPTS', '11', 'must be an integer between 1 and 10'],
     ['AUTH_RATE_LIMIT_VERIFY', 'off', 'must not be off in the strict profile'],
+    ['AUTH_RATE_LIMIT_PASSKEY', 'off', 'must not be off in the strict profile'],
+    ['AUTH_RATE_LIMIT_ANONYMOUS_USERS', '0', 'must not be off in the strict profile'],
     ['AUTH_SECURITY_REFRESH_TOKEN_ROTATION_ENABLED', 'false', 'must be true in the strict profile'],
     ['AUTH_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL', '11s', 'must be at most 10s in the strict profile'],
     ['AUTH_SESSIONS_ENFORCE_ON_ACCESS_TOKEN', 'false', 'must be true in the strict profile'],

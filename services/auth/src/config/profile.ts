@@ -25,9 +25,12 @@ export const strictSettings = {
   SECURITY_FAILED_ATTEMPTS: limited(20).refine((count) => count <= GUESSES_MAX, {
     error: `must be at most ${GUESSES_MAX} in the strict profile`,
   }),
+  SECURITY_OTP_MAX_ATTEMPTS: integer(1, 10).default(10),
   RATE_LIMIT_TOKEN_REFRESH: limited(150),
   RATE_LIMIT_VERIFY: limited(30),
   RATE_LIMIT_OTP: limited(30),
+  RATE_LIMIT_PASSKEY: limited(30),
+  RATE_LIMIT_ANONYMOUS_USERS: limited(30),
   MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: limited(15),
   SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: always(true),
   SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: duration()

@@ -45,6 +45,8 @@ export function toSecurityConfig(values: Values & ProfileValues) {
     manualLinkingEnabled: values.SECURITY_MANUAL_LINKING_ENABLED,
     /** Whether who has a second factor must show it to change their identities, as for everything else. */
     factorGuardsIdentities: values.PROFILE === 'strict',
+    /** Whether the id_token grant takes no token without the nonce that it was asked for with: it could be replayed. */
+    idTokenNonceRequired: values.PROFILE === 'strict',
     captcha: toCaptchaConfig(values),
     forwardedForEnabled: values.SECURITY_FORWARDED_FOR_ENABLED,
     codeAttemptsMax: values.SECURITY_OTP_MAX_ATTEMPTS,

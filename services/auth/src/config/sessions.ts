@@ -50,6 +50,8 @@ export function toSessionConfig(values: SettingValues<typeof sessionSettings>) {
 
 export interface PasswordConfig {
   readonly policy: PasswordPolicy
+  /** Whether the passwords that admins give to new users must meet it too. */
+  readonly policyBindsAdmins: boolean
   /** How the list of breached passwords is asked; undefined: it is not. */
   readonly breaches: BreachConfig | undefined
 }
@@ -76,6 +78,7 @@ export function toPasswordConfig(values: PasswordValues): PasswordConfig {
       ),
       common: isStrict ? loadCommonPasswords() : NONE,
     },
+    policyBindsAdmins: isStrict,
     breaches: values.PASSWORD_HIBP_ENABLED
       ? { userAgent: values.PASSWORD_HIBP_USER_AGENT, failsClosed: values.PASSWORD_HIBP_FAIL_CLOSED }
       : undefined,

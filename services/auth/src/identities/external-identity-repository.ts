@@ -65,6 +65,17 @@ export async function deleteOtherIdentities(
   await trx.deleteFrom('identities').where('user_id', '=', userId).where('id', '<>', keptId).execute()
 }
 
+/** Removes the identities of a user at providers that have not verified an address. @returns whether there were any */
+export async function deleteUnverifiedIdentities(trx: Transaction<AuthDatabase>, userId: string): Promise<boolean> {
+  const { numDeletedRows } = await trx
+    .deleteFrom('identities')
+    .where('user_id', '=', userId)
+    .where('provider', 'not in', ['email', 'phone'])
+    .where(sql<boolean>`NOT identity_data @> '{"email_verified": true}'`)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
 /**
  * Lists the users to whom one of some trusted addresses belongs. Whose own address is unconfirmed, though a phone number is
  * not, is left out: they are known by the number, and the address proves nothing about them; nor does an address in an

@@ -3,7 +3,12 @@ import { checkPasswordPolicy, parseRequiredCharacters } from './password-policy.
 
 const plain = { lengthMin: 6, requiredCharacters: [], forbiddenWords: [], common: new Set<string>() }
 const strict = { ...plain, lengthMin: 8, requiredCharacters: ['abc', 'ABC', '012:'] }
-const guessed = { ...plain, lengthMin: 8, forbiddenWords: ['acme', 'anvil'], common: new Set(['password1']) }
+const guessed = {
+  ...plain,
+  lengthMin: 8,
+  forbiddenWords: ['acme', 'anvil'],
+  common: new Set(['password1', 'letmein22']),
+}
 const pwned = 'Password is known to be weak and easy to guess, please choose a different one.'
 const length = 'Password should be at least 8 characters.'
 const characters = 'Password should contain at least one character of each: abc, ABC, 012:.'
@@ -41,6 +46,12 @@ describe('checkPasswordPolicy, of what is easy to guess', () => {
     ['password1', refused],
     ['PassWord1', refused],
     ['password12', { verdict: 'accepted' }],
+    ['mypassword1', { verdict: 'accepted' }],
+    ['password1Password1', refused],
+    ['password1pass', refused],
+    ['password1 password1', { verdict: 'accepted' }],
+    ['letmein2letmein', { verdict: 'accepted' }],
+    ['letmein22password1letm', refused],
     ['acme2026!', refused],
     ['AcmeAnvil123', refused],
     ['some acme and anvil', { verdict: 'accepted' }],

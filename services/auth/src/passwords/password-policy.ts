@@ -73,9 +73,24 @@ function toWeakPassword(weaknesses: readonly Weakness[]): WeakPassword {
 
 function isEasyToGuess({ common, forbiddenWords, lengthMin }: PasswordPolicy, password: string): boolean {
   const lower = password.toLowerCase()
-  if (common.has(lower)) return true
+  if (isStrungTogether(common, lower)) return true
   const rest = forbiddenWords.reduce((text, word) => text.replaceAll(word, ''), lower)
   return rest !== lower && [...rest].length < lengthMin
+}
+
+/**
+ * Whether a text is a common password, or several of them, the last of which may be cut short: few long passwords are common
+ * by themselves, and these are what is guessed next.
+ */
+function isStrungTogether(common: ReadonlySet<string>, text: string): boolean {
+  const ends = new Set([0])
+  // The set grows meanwhile: what begins where another ends is looked at in its turn.
+  for (const start of ends) {
+    for (let end = start + 1; end <= text.length; end += 1) if (common.has(text.slice(start, end))) ends.add(end)
+  }
+  ends.delete(0)
+  const rests = [...ends].map((end) => text.slice(end))
+  return rests.some((rest) => [...common].some((word) => word.startsWith(rest)))
 }
 
 function lengthWeakness({ lengthMin }: PasswordPolicy, password: string): Weakness[] {

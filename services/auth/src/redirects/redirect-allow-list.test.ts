@@ -44,13 +44,18 @@ describe('refusedBy', () => {
     ['https://app.example.com/other', false],
     ['https://app.example.com:8443/cb', false],
     ['https://app.example.com/cb', true],
-    ['https://app.example.com/cb#part', true],
+    ['https://app.example.com/cb#part', false],
+    ['https://app.example.com/cb#', false],
+    ['https://app.example.com/#/cb', true],
+    ['https://app.example.com/', false],
     ['https://app.example.com/cb/', false],
     ['https://app.example.com/cb?x=1', false],
     ['https://APP.example.com/cb', false],
     ['com.example.app:/cb', true],
   ])('whole addresses alone: %s is %s', (target, expected) => {
-    const allowList = ['https://app.example.com/cb', 'com.example.app:/cb'].map(exactGlob)
+    const allowList = ['https://app.example.com/cb', 'https://app.example.com/#/cb', 'com.example.app:/cb'].map(
+      exactGlob,
+    )
     expect(isPermitted(target, { ...site, allowsHost: false, allowList })).toBe(expected)
   })
 

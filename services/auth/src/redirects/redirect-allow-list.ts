@@ -51,8 +51,9 @@ export function refusedBy(target: string, policy: RedirectPolicy): RedirectRule 
   if (policy.allowsHost && sharesHost(url, new URL(policy.siteUrl))) return undefined
   const rule = hostRefusedBy(url, authority)
   if (rule) return rule
-  const withoutFragment = target.split('#', 1)[0] ?? ''
-  return policy.allowList.some((glob) => glob.matches(withoutFragment)) ? undefined : 'not-listed'
+  // Where whole addresses are listed, nothing of one is left out (RFC 9700, 4.1.3).
+  const compared = policy.allowsHost ? (target.split('#', 1)[0] ?? '') : target
+  return policy.allowList.some((glob) => glob.matches(compared)) ? undefined : 'not-listed'
 }
 
 /** A target that a request asks for, and where in the request. */

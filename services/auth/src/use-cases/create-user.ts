@@ -9,7 +9,8 @@ import { ownIdentityData } from '../identities/identity.ts'
 import { insertIdentity } from '../identities/identity-repository.ts'
 import { requireAcceptedHash } from '../passwords/accepted-hash.ts'
 import { hashOfUnknownPassword } from '../passwords/argon2.ts'
-import { requireShortPassword } from '../passwords/require-password.ts'
+import { refuseBreached } from '../passwords/breached-passwords.ts'
+import { requirePassword, requireShortPassword } from '../passwords/require-password.ts'
 import type { Admin } from '../sessions/admin.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
 import { mergeMetadata } from '../users/metadata.ts'
@@ -44,14 +45,17 @@ export async function createUser(deps: AuthDeps, input: CreateUser): Promise<Pro
 }
 
 /** Without a password the user gets one that nobody knows. */
-async function hashWanted({ passwords, randomBytes }: AuthDeps, { password, passwordHash }: AdminUser) {
+async function hashWanted(deps: AuthDeps, { password, passwordHash }: AdminUser) {
   if (passwordHash !== undefined) {
     if (password) throw validationFailed({ message: 'Only a password or a password hash should be provided' })
     return requireAcceptedHash(passwordHash)
   }
-  if (password === undefined) return hashOfUnknownPassword(randomBytes)
-  requireShortPassword(password)
-  return passwords.hash(password)
+  if (password === undefined) return hashOfUnknownPassword(deps.randomBytes)
+  if (deps.config.passwords.policyBindsAdmins) {
+    requirePassword(deps.config.passwords.policy, password)
+    await refuseBreached(deps, password)
+  } else requireShortPassword(password)
+  return deps.passwords.hash(password)
 }
 
 async function create(

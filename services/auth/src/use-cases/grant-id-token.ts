@@ -76,7 +76,10 @@ async function readAccount(
 ): Promise<ExternalAccount> {
   const verified = await verifyIdToken(deps.keySets, idToken, { rules, audiences, now: deps.now() }).catch(refuseToken)
   const { claims, alg } = verified
-  if (configured.checksNonce && rules.nonce === 'checked') requireNonce(claims, nonce)
+  const { idTokenNonceRequired: isRequired } = deps.config.security
+  if (isRequired && !nonce)
+    throw refuse('Only id_tokens with a nonce are taken: send the one that it was asked for with')
+  if (isRequired || (configured.checksNonce && rules.nonce === 'checked')) requireNonce(claims, nonce)
   if (accessToken && claims.at_hash !== undefined && !matchesAccessToken(claims.at_hash, accessToken, alg)) {
     throw refuse('Bad ID token')
   }

@@ -14,7 +14,6 @@ import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requirePassword } from '../passwords/require-password.ts'
 import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
-import { deleteSessionsOfUser } from '../sessions/session-rows.ts'
 import { isBanned, isStaged, type User } from '../users/user.ts'
 import { lockUserById, updateUser } from '../users/user-repository.ts'
 import { applyPhoneChange } from './apply-phone-change.ts'
@@ -22,6 +21,7 @@ import { askBeforeUserCreated } from './ask-before-user-created.ts'
 import { TAKEN_FOR_USER, withUniqueIdentifiers } from './claim-identifier.ts'
 import { confirmEmailChange } from './confirm-email-change.ts'
 import type { RequestContext } from './request-context.ts'
+import { confirmerOwns, takeOverAccount } from './take-over-account.ts'
 
 /** A message whose secret was right, on its way to be used up. */
 export interface Redemption {
@@ -61,7 +61,7 @@ export async function redeemToken(deps: AuthDeps, redemption: Redemption): Promi
     if ((await use(trx, deps, user, { ...redemption, passwordHash })) === 'other-address-left') {
       return { verdict: 'other-address-left' }
     }
-    if (confirmerOwns(deps, user)) await takeOver(trx, user, passwordHash)
+    if (confirmerOwns(deps, user)) await takeOverAccount(trx, deps, user, passwordHash)
     await deleteTokensOfUser(trx, user.id)
     if (isStaged(user)) await queueUserCreated(trx, deps, { userId: user.id, ip: redemption.context.ip })
     return finish(trx, deps, user, redemption)
@@ -111,20 +111,6 @@ async function hashWantedPassword(deps: AuthDeps, { type, user, password }: Rede
   requirePassword(deps.config.passwords.policy, password)
   await refuseBreached(deps, password)
   return deps.passwords.hash(password)
-}
-
-/**
- * Whether an account is all that of whoever confirms it: where nobody has confirmed it yet, its password and sessions may be a
- * stranger's, who signed up with the address of somebody else.
- */
-function confirmerOwns({ config }: Pick<AuthDeps, 'config'>, user: User): boolean {
-  return config.signup.confirmerOwnsAccount && user.confirmedAt === null
-}
-
-/** Takes what strangers may have left: other sessions go, and the password is that of whoever confirms, or none. */
-async function takeOver(trx: Transaction<AuthDatabase>, user: User, passwordHash: string | undefined): Promise<void> {
-  await deleteSessionsOfUser(trx, user.id)
-  await updateUser(trx, user.id, { encrypted_password: passwordHash ?? null })
 }
 
 async function hasExternalIdentity({ db }: Pick<AuthDeps, 'db'>, { id }: User): Promise<boolean> {

@@ -101,18 +101,19 @@ export async function deleteUser(trx: Transaction<AuthDatabase>, id: string): Pr
   await trx.deleteFrom('users').where('id', '=', id).execute()
 }
 
-const BELONGINGS = [
-  'sessions',
-  'one_time_tokens',
-  'flow_state',
-  'mfa_factors',
-  'webauthn_credentials',
-  'webauthn_challenges',
-] as const
+const WAYS_IN = ['sessions', 'mfa_factors', 'webauthn_credentials', 'webauthn_challenges'] as const
 
-/** Ends all by which a user could sign in or stay signed in: sessions, messages, flows, second factors, passkeys. */
+/** Ends the sessions of a user, and takes their second factors and passkeys away. */
+export async function deleteWaysIn(trx: Transaction<AuthDatabase>, userId: string): Promise<void> {
+  for (const table of WAYS_IN) {
+    await trx.deleteFrom(table).where('user_id', '=', userId).execute()
+  }
+}
+
+/** Ends all by which a user could sign in or stay signed in: messages and flows too. */
 export async function deleteBelongings(trx: Transaction<AuthDatabase>, userId: string): Promise<void> {
-  for (const table of BELONGINGS) {
+  await deleteWaysIn(trx, userId)
+  for (const table of ['one_time_tokens', 'flow_state'] as const) {
     await trx.deleteFrom(table).where('user_id', '=', userId).execute()
   }
 }

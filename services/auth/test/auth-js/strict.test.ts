@@ -1,15 +1,51 @@
+import { createHash } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
-import { dataOf, newPerson, openClientService } from './client-service.ts'
+import { totpCode } from '../authenticator-app.ts'
+import { type OpenIdServer, startOpenIdServer } from '../external/openid-server.ts'
+import { type ClientService, dataOf, newPerson, openClientService } from './client-service.ts'
 
 const redirectTo = 'https://app.example.com/after'
-const service = await openClientService({
-  AUTH_PROFILE: 'strict',
-  AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
-  AUTH_URI_ALLOW_LIST: redirectTo,
-  // Its page is tried elsewhere: here the link is opened by no browser.
-  AUTH_MAILER_LINK_MODE: 'direct',
+const openId: OpenIdServer = await startOpenIdServer()
+const service: ClientService = await openClientService(
+  {
+    AUTH_PROFILE: 'strict',
+    AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
+    AUTH_URI_ALLOW_LIST: redirectTo,
+    // Its page is tried elsewhere: here the link is opened by no browser.
+    AUTH_MAILER_LINK_MODE: 'direct',
+    AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+    AUTH_EXTERNAL_KEYCLOAK_ENABLED: 'true',
+    AUTH_EXTERNAL_KEYCLOAK_CLIENT_ID: 'realm-client',
+    AUTH_EXTERNAL_KEYCLOAK_SECRET: 'secret',
+    AUTH_EXTERNAL_KEYCLOAK_REDIRECT_URI: 'http://localhost:8081/callback',
+    AUTH_EXTERNAL_KEYCLOAK_URL: openId.realm,
+  },
+  openId.replace,
+)
+afterAll(async () => {
+  await service.close()
+  await openId.stop()
 })
-afterAll(() => service.close())
+
+const codeIn = (address: URL): string => address.searchParams.get('code') ?? ''
+const newProfile = () => ({ sub: newPerson().email, email: newPerson().email, email_verified: true, name: 'Ada' })
+
+/** A device on which somebody has just signed in by password. */
+async function signIn() {
+  const person = { ...newPerson(), password: 'a staple of batteries' }
+  await service.admin.createUser({ email: person.email, password: person.password, email_confirm: true })
+  const client = service.newClient({ flowType: 'pkce' })
+  dataOf(await client.signInWithPassword({ email: person.email, password: person.password }))
+  return { ...person, client }
+}
+
+/** Follows the address of a sign-in as a browser does, to where it ends. */
+async function follow(url: string | null | undefined): Promise<URL> {
+  const authorize = url?.includes('/authorize?') ? await service.open(url) : new URL(url ?? '')
+  const landed = await service.open(await openId.agree(authorize))
+  expect([landed.origin + landed.pathname, landed.hash]).toEqual([redirectTo, ''])
+  return landed
+}
 
 describe('a client with PKCE, in the strict profile', () => {
   it('signs up by a code, sets a password, signs out and in again', async () => {
@@ -52,5 +88,116 @@ describe('a client with PKCE, in the strict profile', () => {
     expect(dataOf(await client.signInWithPassword({ email, password: 'a staple of batteries' })).user?.email).toBe(
       email,
     )
+  })
+})
+
+describe('its other flows, in the strict profile', () => {
+  it('signs in at a provider; without PKCE it does not', async () => {
+    openId.person = newProfile()
+    const client = service.newClient({ flowType: 'pkce' })
+    const { url } = dataOf(await client.signInWithOAuth({ provider: 'keycloak', options: { redirectTo } }))
+    const { user } = dataOf(await client.exchangeCodeForSession(codeIn(await follow(url))))
+    expect(user?.email).toBe(openId.person.email)
+    const implicit = dataOf(
+      await service.newClient().signInWithOAuth({ provider: 'keycloak', options: { redirectTo } }),
+    )
+    expect((await fetch(implicit.url, { redirect: 'manual' })).status).toBe(400)
+  })
+
+  it('links and unlinks an identity', async () => {
+    const { client, email } = await signIn()
+    openId.person = newProfile()
+    const { url } = dataOf(await client.linkIdentity({ provider: 'keycloak', options: { redirectTo } }))
+    const { user } = dataOf(await client.exchangeCodeForSession(codeIn(await follow(url))))
+    expect(user?.email).toBe(email)
+    const { identities } = dataOf(await client.getUserIdentities())
+    expect(identities.map(({ provider }) => provider)).toEqual(['email', 'keycloak'])
+    const linked = identities[1] ?? expect.fail('nothing was linked')
+    dataOf(await client.unlinkIdentity(linked))
+    expect(dataOf(await client.getUserIdentities()).identities).toHaveLength(1)
+  })
+
+  it('signs in by an id_token with a nonce; without one it does not', async () => {
+    const profile = { ...newProfile(), aud: 'realm-client' }
+    const nonce = 'a nonce of the app'
+    const token = await openId.sign({ ...profile, nonce: createHash('sha256').update(nonce).digest('hex') })
+    const client = service.newClient()
+    expect(dataOf(await client.signInWithIdToken({ provider: 'keycloak', token, nonce })).user?.email).toBe(
+      profile.email,
+    )
+    const without = await client.signInWithIdToken({ provider: 'keycloak', token: await openId.sign(profile) })
+    expect(without.error).toMatchObject({ status: 400, code: 'validation_failed' })
+  })
+
+  it('adds a second factor, shows it, and changes the password with it', async () => {
+    const { client, email, password } = await signIn()
+    const { id, totp } = dataOf(await client.mfa.enroll({ factorType: 'totp' }))
+    const code = (stepsFromNow: number) => totpCode(totp.secret, new Date(), stepsFromNow)
+    dataOf(await client.mfa.challengeAndVerify({ factorId: id, code: code(0) }))
+    const other = service.newClient({ flowType: 'pkce' })
+    dataOf(await other.signInWithPassword({ email, password }))
+    const change = { password: 'the staple of a battery', current_password: password }
+    expect((await other.updateUser(change)).error).toMatchObject({ code: 'insufficient_aal' })
+    dataOf(await other.mfa.challengeAndVerify({ factorId: id, code: code(1) }))
+    expect((await other.updateUser({ password: change.password })).error).toMatchObject({
+      code: 'current_password_required',
+    })
+    dataOf(await other.updateUser(change))
+    dataOf(await other.mfa.unenroll({ factorId: id }))
+    dataOf(await service.newClient().signInWithPassword({ email, password: change.password }))
+  })
+
+  it('changes the email by the links of both addresses', async () => {
+    const { client, email } = await signIn()
+    const { email: next } = newPerson()
+    dataOf(await client.updateUser({ email: next }, { emailRedirectTo: redirectTo }))
+    const first = await service.open((await service.readMail(email)).link)
+    expect(first.searchParams.get('message')).toMatch(/^Confirmation link accepted/)
+    const second = await service.open((await service.readMail(next)).link)
+    expect(second.hash).toBe('')
+    expect(dataOf(await client.exchangeCodeForSession(codeIn(second))).user?.email).toBe(next)
+  })
+
+  it('refreshes one after the other; a token that comes again ends the session', async () => {
+    const { client } = await signIn()
+    const refresh = (refresh_token: string) => service.newClient().refreshSession({ refresh_token })
+    const first = dataOf(await client.getSession()).session?.refresh_token ?? ''
+    const second = dataOf(await refresh(first)).session?.refresh_token ?? ''
+    const third = dataOf(await refresh(second)).session?.refresh_token ?? ''
+    expect((await refresh(first)).error).toMatchObject({ code: 'refresh_token_already_used' })
+    expect((await refresh(third)).error).toMatchObject({ code: 'refresh_token_already_used' })
+  })
+
+  it('makes somebody anonymous a user, by the code of a mail', async () => {
+    const client = service.newClient({ flowType: 'pkce' })
+    const { user } = dataOf(await client.signInAnonymously())
+    const { email } = newPerson()
+    dataOf(await client.updateUser({ email }))
+    const { code } = await service.readMail(email)
+    const verified = dataOf(await client.verifyOtp({ email, token: code, type: 'email_change' }))
+    expect(verified.user).toMatchObject({ id: user?.id, email, is_anonymous: false })
+    dataOf(await client.updateUser({ password: 'a staple of batteries' }))
+    dataOf(await service.newClient().signInWithPassword({ email, password: 'a staple of batteries' }))
+  })
+
+  it('accepts an invitation by its code, and signs in by SMS', async () => {
+    const { email, phone } = newPerson()
+    dataOf(await service.admin.inviteUserByEmail(email))
+    const client = service.newClient({ flowType: 'pkce' })
+    const { code } = await service.readMail(email)
+    expect(dataOf(await client.verifyOtp({ email, token: code, type: 'invite' })).user?.email).toBe(email)
+    dataOf(await client.updateUser({ password: 'a staple of batteries' }))
+    const other = service.newClient({ flowType: 'pkce' })
+    dataOf(await other.signInWithOtp({ phone }))
+    const sms = await service.sms.read(phone)
+    expect(dataOf(await other.verifyOtp({ phone, token: sms.code, type: 'sms' })).user?.phone).toBe(phone)
+  })
+
+  it('follows a link by its token hash, where a page of the own asks for it', async () => {
+    const { email } = newPerson()
+    const client = service.newClient({ flowType: 'pkce' })
+    dataOf(await client.signInWithOtp({ email, options: { emailRedirectTo: redirectTo } }))
+    const { token } = await service.readMail(email)
+    expect(dataOf(await client.verifyOtp({ token_hash: token, type: 'email' })).user?.email).toBe(email)
   })
 })

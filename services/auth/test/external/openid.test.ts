@@ -7,16 +7,18 @@ import { createSignedUp } from '../signed-up.ts'
 import { land } from './external-app.ts'
 import { type OpenIdServer, startOpenIdServer } from './openid-server.ts'
 
+/** The settings of a provider that is switched on. */
+const client = (name: string, id: string) => ({
+  [`AUTH_EXTERNAL_${name}_ENABLED`]: 'true',
+  [`AUTH_EXTERNAL_${name}_CLIENT_ID`]: id,
+  [`AUTH_EXTERNAL_${name}_SECRET`]: 'secret',
+  [`AUTH_EXTERNAL_${name}_REDIRECT_URI`]: 'http://localhost:8081/callback',
+})
+
 let openId: OpenIdServer
 let service: MailApp
 beforeAll(async () => {
   openId = await startOpenIdServer()
-  const client = (name: string, id: string) => ({
-    [`AUTH_EXTERNAL_${name}_ENABLED`]: 'true',
-    [`AUTH_EXTERNAL_${name}_CLIENT_ID`]: id,
-    [`AUTH_EXTERNAL_${name}_SECRET`]: 'secret',
-    [`AUTH_EXTERNAL_${name}_REDIRECT_URI`]: 'http://localhost:8081/callback',
-  })
   service = await openMailApp(
     {
       ...client('KEYCLOAK', 'realm-client'),
@@ -282,13 +284,33 @@ describe('POST /token, grant id_token', () => {
     expect(again.body.user.id).toBe(first.body.user.id)
   })
 
+  // ASVS 10.5.1
+  it('400: a token without a nonce, in the strict profile, whatever the provider', async () => {
+    const settings = { ...client('GOOGLE', 'web.apps.example'), ...client('FACEBOOK', 'facebook-client') }
+    const strict = await openMailApp(
+      { ...settings, AUTH_PROFILE: 'strict', AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip' },
+      { replace: openId.replace },
+    )
+    const facebook = { iss: 'https://www.facebook.com', aud: 'facebook-client', sub: `f-${people}`, email }
+    const nonce = 'a nonce of the app'
+    const claim = { nonce: createHash('sha256').update(nonce).digest('hex') }
+    for (const [provider, claims] of Object.entries({ google: google(), facebook })) {
+      const sign = (changes: object) => openId.sign({ ...claims, ...changes })
+      const post = async (payload: object) =>
+        (await strict.post('/token?grant_type=id_token', { provider, ...payload })).json()
+      const without = 'Only id_tokens with a nonce are taken: send the one that it was asked for with'
+      expect((await post({ id_token: await sign({}) })).msg).toBe(without)
+      expect((await post({ id_token: await sign(claim) })).msg).toBe(without)
+      expect((await post({ id_token: await sign({ nonce: 'another' }), nonce })).msg).toBe('Nonces mismatch')
+      expect((await post({ id_token: await sign(claim), nonce })).user).toMatchObject({ email })
+    }
+    await strict.close()
+  })
+
   it('503: while the keys of the provider are out of reach', async () => {
     const blind = await openMailApp(
       {
-        AUTH_EXTERNAL_KEYCLOAK_ENABLED: 'true',
-        AUTH_EXTERNAL_KEYCLOAK_CLIENT_ID: 'realm-client',
-        AUTH_EXTERNAL_KEYCLOAK_SECRET: 'secret',
-        AUTH_EXTERNAL_KEYCLOAK_REDIRECT_URI: 'http://localhost:8081/callback',
+        ...client('KEYCLOAK', 'realm-client'),
         AUTH_EXTERNAL_KEYCLOAK_URL: 'http://127.0.0.1:1',
       },
       { replace: () => ({ now: () => new Date() }) },

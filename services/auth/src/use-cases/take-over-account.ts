@@ -1,0 +1,46 @@
+import type { Transaction } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import { deleteUnverifiedIdentities } from '../identities/external-identity-repository.ts'
+import type { User } from '../users/user.ts'
+import { deleteWaysIn, updateUser } from '../users/user-repository.ts'
+import { setOwnIdentity } from './set-own-identity.ts'
+
+/**
+ * Whether an account is all that of whoever confirms it: where nobody has confirmed it yet, all by which it may be entered may
+ * be a stranger's, who has used the address of somebody else. Who has no address so far, and is known by a provider, is none.
+ */
+export function confirmerOwns(
+  { config }: Pick<AuthDeps, 'config'>,
+  { confirmedAt, email, phone, isAnonymous }: User,
+): boolean {
+  const isOpen = confirmedAt === null && (email !== null || phone !== null || isAnonymous)
+  return config.signup.confirmerOwnsAccount && isOpen
+}
+
+/**
+ * Takes what strangers may have left in an account that has just been confirmed: every way to sign in or stay signed in, and
+ * changes that wait. The password is that of whoever confirms, or none.
+ * @param user locked, as they were before
+ */
+export async function takeOverAccount(
+  trx: Transaction<AuthDatabase>,
+  { now }: Pick<AuthDeps, 'now'>,
+  { id }: User,
+  passwordHash: string | undefined,
+): Promise<void> {
+  await deleteWaysIn(trx, id)
+  const isClaimed = await deleteUnverifiedIdentities(trx, id)
+  const owner = await updateUser(trx, id, {
+    encrypted_password: passwordHash ?? null,
+    email_change: null,
+    email_change_confirm_status: 0,
+    phone_change: null,
+    // What the provider has told of somebody else.
+    ...(isClaimed ? { raw_user_meta_data: {} } : {}),
+  })
+  if (isClaimed && owner.email !== null && owner.emailConfirmedAt !== null) {
+    const identifier = { kind: 'email', value: owner.email } as const
+    await setOwnIdentity(trx, owner, { identifier, isVerified: true, at: now() })
+  }
+}
