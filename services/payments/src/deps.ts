@@ -43,7 +43,7 @@ import { scrub } from './telemetry/scrub.ts'
 import type { MoveQueue } from './transactions/move-queue.ts'
 import { createMoves } from './transactions/moves.ts'
 import { type CheckoutSeals, createCheckoutSeals } from './vault/checkout-seals.ts'
-import { deriveKey } from './vault/derive-key.ts'
+import { createJobKeys } from './vault/job-keys.ts'
 import { createPanVault, type PanVault } from './vault/pan-vault.ts'
 import { createWebhookSecrets, type WebhookSecrets } from './webhooks/webhook-secret.ts'
 
@@ -124,6 +124,7 @@ export interface OperatorDeps
     'pepper' | 'createKey' | 'jobs' | 'pricing' | 'vault' | 'acquirers' | 'moves' | 'payouts'
   > {
   readonly database: Database<PaymentsTables>
+  readonly webhookSecrets: WebhookSecrets
   /** Whether objects with ids and keys of somebody's choice may be inserted. */
   readonly seedAllowed: boolean
   close(): Promise<void>
@@ -186,7 +187,7 @@ export async function createDeps(
     }),
     webhooks: {
       outbound: createOutbound(config.webhooks.allowedHosts),
-      secrets: createWebhookSecrets(config.pepper),
+      secrets: createWebhookSecrets(config),
       allowHttp: config.webhooks.allowHttp,
     },
     persons: config.signIn && createPersons(database.lanes, createPersonTokenVerifier({ ...config.signIn, now })),
@@ -219,8 +220,7 @@ function connectJobs(config: PaymentsConfig, meter: Meter, onError: (error: Erro
     role: config.databaseRole,
     prepared: config.databasePrepared,
     applicationName: 'payments-jobs',
-    // Not of the vault's keys, which are replaced while sealed jobs wait.
-    sealKeys: [deriveKey({ key: config.pepper }, 'job/payload').export()],
+    sealKeys: createJobKeys(config),
     meter,
     onError,
   })
@@ -246,6 +246,7 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
       seedAllowed: config.seedAllowed,
     },
     vault: createPanVault(config.vaultKeys, meter),
+    webhookSecrets: createWebhookSecrets(config),
     moves: openMoves(config, { lanes: database.lanes, meter }),
     acquirers: openAcquirers(config, { lanes: database.lanes, meter, logger: pino({ enabled: false }) }),
     jobs: connectJobs(config, meter, () => {}),

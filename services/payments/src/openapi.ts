@@ -51,7 +51,7 @@ const documentDeps: PaymentsDeps = {
   outbox: { wake: unused, start: unused, stop: unused },
   webhooks: {
     outbound: { mayCall: unused, send: unused },
-    secrets: { seal: unused, open: unused },
+    secrets: { seal: unused, open: unused, isCurrent: unused },
     allowHttp: false,
   },
   persons: undefined,

@@ -166,7 +166,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     webhooks: {
       // Tests listen on loopback.
       outbound: createOutbound(options.webhookHosts ?? []),
-      secrets: createWebhookSecrets(Buffer.alloc(32, 7)),
+      secrets: createWebhookSecrets({ vaultKeys: TEST_VAULT_KEYS, pepper: testPepper.export() }),
       allowHttp: true,
     },
     persons: options.verifyPerson && createPersons(database.lanes, options.verifyPerson),
@@ -216,7 +216,7 @@ export async function secondProcess({ deps, url }: TestPayments, standby?: Stand
 
 /** What the commands of an operator work with; they leave the database open. */
 export function operatorDeps({ deps, database }: Pick<TestPayments, 'deps' | 'database'>): OperatorDeps {
-  return { ...deps, database, seedAllowed: true, close: async () => {} }
+  return { ...deps, database, webhookSecrets: deps.webhooks.secrets, seedAllowed: true, close: async () => {} }
 }
 
 const waitFor: PaymentsDeps['wait'] = (ms, signal) => setTimeout(ms, undefined, signal && { signal })

@@ -13,6 +13,7 @@ import {
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
 import { createPanVault } from '../vault/pan-vault.ts'
+import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 import { adjustCommand } from './adjust.ts'
 import { disputeCommand } from './dispute.ts'
 import { fraudCommand } from './fraud.ts'
@@ -125,21 +126,28 @@ describe('payments vault', () => {
     { id: 1, key: Buffer.alloc(32, 1) },
     { id: 2, key: Buffer.alloc(32, 2) },
   ]
-  const vaultOf = (...keys: [typeof old, ...(typeof old)[]]) => createPanVault(keys, createNoopMeter())
-  const withVault = (vault: ReturnType<typeof vaultOf>) =>
-    commandRunner(commands, () => ({ ...operatorDeps(payments), vault }))
+  const pepper = Buffer.alloc(32, 9)
+  type Keys = [typeof old, ...(typeof old)[]]
+  const vaultOf = (...keys: Keys) => createPanVault(keys, createNoopMeter())
+  const secretsOf = (...vaultKeys: Keys) => createWebhookSecrets({ vaultKeys, pepper })
+  const withVault = (...keys: Keys) =>
+    commandRunner(commands, () => ({
+      ...operatorDeps(payments),
+      vault: vaultOf(...keys),
+      webhookSecrets: secretsOf(...keys),
+    }))
 
   it('rotate: seals every number with the first key, once; the old key is no longer needed', async () => {
     const { id } = await createTestMerchant(payments, app, { test: true })
     const source = await customerPayment(payments, id, { number: '1000000000000000' })
     const all = await payments.database.db.selectFrom('instruments').select('id').execute()
-    const both = withVault(vaultOf(fresh, old))
-    await expect(withVault(vaultOf(fresh)).run('vault', 'rotate')).rejects.toThrow('key 1, which is not configured')
+    const both = withVault(fresh, old)
+    await expect(withVault(fresh).run('vault', 'rotate')).rejects.toThrow('key 1, which is not configured')
     const turns = await Promise.all([both.json('vault', 'rotate'), both.json('vault', 'rotate')])
     const rotated = turns.map((turn) => Object(turn).rotated)
     expect(rotated.reduce((a, b) => a + b)).toBe(all.length)
-    expect(await both.json('vault', 'rotate')).toEqual({ rotated: 0, keyId: 2 })
-    expect(await both.json('vault', 'keys')).toEqual([{ keyId: 2, count: all.length }])
+    expect(await both.json('vault', 'rotate')).toEqual({ rotated: 0, webhooks: 0, keyId: 2 })
+    expect(await both.json('vault', 'keys')).toEqual([{ keyId: 2, count: all.length, webhooks: 0 }])
     const row = await payments.database.db
       .selectFrom('transactions')
       .innerJoin('instruments', 'instruments.id', 'transactions.instrument_id')
@@ -150,5 +158,36 @@ describe('payments vault', () => {
     const place = { merchantId: id, instrumentId: row.id }
     expect(vault.open(row.pan_sealed, place, 'authorization')).toBe('1000000000000000')
     expect(vault.macs('1000000000000000')).toEqual([row.pan_mac])
+  })
+
+  it('rotate: seals the secrets of webhooks too, also those that the pepper sealed', async () => {
+    const { id } = await createTestMerchant(payments, app, { test: true })
+    const { db } = payments.database
+    const url = `/merchants/${id}/webhooks`
+    const request = { method: 'POST', headers: app.headers } as const
+    const made = await payments.app.inject({ ...request, url, payload: { url: 'https://shop.example/hooks' } })
+    const { webhook } = made.json<{ webhook: { id: string; secret: string } }>()
+    await payments.app.inject({ ...request, url: `${url}/${webhook.id}/secrets` })
+    const rowOf = () => db.selectFrom('webhooks').selectAll().where('id', '=', webhook.id).executeTakeFirstOrThrow()
+    // As a version did that sealed them with the pepper, under the id 0.
+    const peppered = secretsOf({ id: 0, key: pepper }).seal('of the pepper', id)
+    await db.updateTable('webhooks').set({ secret_sealed: peppered }).where('id', '=', webhook.id).execute()
+
+    // A key of the vault with the same id is another key.
+    const [zero, both] = [{ id: 0, key: Buffer.alloc(32, 3) }, [fresh, old] as const]
+    expect(secretsOf(zero, old).open(peppered, id)).toBe('of the pepper')
+    expect(secretsOf(zero, old).isCurrent(peppered, id)).toBe(false)
+    const counts = await withVault(...both).json<{ keyId: number; webhooks: number }[]>('vault', 'keys')
+    expect(counts.map(({ keyId, webhooks }) => [keyId, webhooks])).toEqual([
+      [0, 1],
+      [1, 1],
+      [2, 0],
+    ])
+    const turns = [withVault(...both).json('vault', 'rotate'), withVault(...both).json('vault', 'rotate')]
+    expect((await Promise.all(turns)).reduce<number>((sum, turn) => sum + Object(turn).webhooks, 0)).toBe(1)
+    const { secret_sealed, previous_sealed } = await rowOf()
+    expect(secretsOf(fresh).open(secret_sealed, id)).toBe('of the pepper')
+    expect(secretsOf(fresh).open(previous_sealed ?? Buffer.of(), id)).toBe(webhook.secret)
+    expect(await withVault(fresh).json('vault', 'rotate')).toMatchObject({ webhooks: 0 })
   })
 })

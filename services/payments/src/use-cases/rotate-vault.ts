@@ -1,20 +1,29 @@
 import type { OperatorDeps } from '../deps.ts'
 import { eachMerchant } from '../merchants/each-merchant.ts'
-import { lockOldSeals, updateSeal } from '../vault/rotation-repository.ts'
+import { lockOldSeals, lockWebhookSeals, updateSeal, updateWebhookSeals } from '../vault/rotation-repository.ts'
 
-type RotationDeps = Pick<OperatorDeps, 'database' | 'vault'>
+type RotationDeps = Pick<OperatorDeps, 'database' | 'vault' | 'webhookSecrets'>
+
+/** How much was sealed anew. */
+export interface Rotated {
+  /** Card numbers. */
+  readonly rotated: number
+  /** Webhooks of which a secret was. */
+  readonly webhooks: number
+}
 
 /**
- * Seals every card number with the first key, batch by batch: what is done stays done when it breaks off, and several may
- * run at once. Afterwards the other keys can be taken out of the settings.
- * @throws UnsealError for a number whose key is not among them
+ * Seals every card number and every secret of a webhook with the first key, batch by batch: what is done stays done when it
+ * breaks off, and several may run at once. Afterwards the other keys can be taken out of the settings.
+ * @throws UnsealError for what was sealed with a key that is not among them
  */
-export async function rotateVault(deps: RotationDeps): Promise<number> {
-  let rotated = 0
+export async function rotateVault(deps: RotationDeps): Promise<Rotated> {
+  let [rotated, webhooks] = [0, 0]
   for await (const merchantId of eachMerchant(deps.database.db)) {
     for (let batch = 1; batch > 0; rotated += batch) batch = await rotateBatch(deps, merchantId)
+    webhooks += await rotateWebhooks(deps, merchantId)
   }
-  return rotated
+  return { rotated, webhooks }
 }
 
 function rotateBatch({ database, vault }: RotationDeps, merchantId: string): Promise<number> {
@@ -25,5 +34,23 @@ function rotateBatch({ database, vault }: RotationDeps, merchantId: string): Pro
       await updateSeal(trx, merchantId, id, vault.seal(vault.open(sealed, place, 'rotation'), place))
     }
     return seals.length
+  })
+}
+
+function rotateWebhooks({ database, webhookSecrets }: RotationDeps, merchantId: string): Promise<number> {
+  const sealAnew = (sealed: Buffer) => webhookSecrets.seal(webhookSecrets.open(sealed, merchantId), merchantId)
+  return database.db.transaction().execute(async (trx) => {
+    const webhooks = await lockWebhookSeals(trx, merchantId)
+    const old = webhooks.filter(({ current, previous }) =>
+      [current, previous ?? current].some((sealed) => !webhookSecrets.isCurrent(sealed, merchantId)),
+    )
+    for (const { id, current, previous } of old) {
+      await updateWebhookSeals(trx, merchantId, {
+        id,
+        current: sealAnew(current),
+        previous: previous && sealAnew(previous),
+      })
+    }
+    return old.length
   })
 }

@@ -43,12 +43,59 @@ export async function updateSeal(
     .execute()
 }
 
-/** How many card numbers are sealed with each key. */
-export async function countSeals(db: Kysely<PaymentsTables>): Promise<readonly { keyId: number; count: number }[]> {
-  return db
-    .selectFrom('instruments')
-    .select(['key_id as keyId', sql<number>`count(*)::int`.as('count')])
-    .groupBy('key_id')
-    .orderBy('key_id')
+/** The secrets of a webhook. */
+export interface WebhookSeals {
+  readonly id: string
+  readonly current: Buffer
+  readonly previous: Buffer | null
+}
+
+/** The webhooks of a merchant, of which there are few, locked until the end of the transaction. */
+export async function lockWebhookSeals(
+  trx: Kysely<PaymentsTables>,
+  merchantId: string,
+): Promise<readonly WebhookSeals[]> {
+  return trx
+    .selectFrom('webhooks')
+    .select(['id', 'secret_sealed as current', 'previous_sealed as previous'])
+    .where('merchant_id', '=', merchantId)
+    .orderBy('id')
+    .forUpdate()
     .execute()
+}
+
+export async function updateWebhookSeals(
+  trx: Kysely<PaymentsTables>,
+  merchantId: string,
+  { id, current, previous }: WebhookSeals,
+): Promise<void> {
+  await trx
+    .updateTable('webhooks')
+    .set({ secret_sealed: current, previous_sealed: previous })
+    .where('merchant_id', '=', merchantId)
+    .where('id', '=', id)
+    .execute()
+}
+
+/** What a key has sealed. */
+export interface SealCount {
+  readonly keyId: number
+  /** Card numbers. */
+  readonly count: number
+  /** Secrets of webhooks. */
+  readonly webhooks: number
+}
+
+export async function countSeals(db: Kysely<PaymentsTables>): Promise<readonly SealCount[]> {
+  const { rows } = await sql<SealCount>`
+    SELECT id AS "keyId", count(*) FILTER (WHERE is_card)::int AS count,
+      count(*) FILTER (WHERE NOT is_card)::int AS webhooks
+    FROM (
+      SELECT key_id::int AS id, true AS is_card FROM ${sql.table('instruments')}
+      UNION ALL
+      SELECT get_byte(sealed, 0), false
+      FROM ${sql.table('webhooks')} w CROSS JOIN unnest(ARRAY[w.secret_sealed, w.previous_sealed]) sealed
+      WHERE sealed IS NOT NULL
+    ) seals GROUP BY id ORDER BY id`.execute(db)
+  return rows
 }

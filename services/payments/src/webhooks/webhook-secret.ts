@@ -1,22 +1,50 @@
 import { deriveKey } from '../vault/derive-key.ts'
-import { type SealingKeys, seal, unseal } from '../vault/seal.ts'
+import { type SealingKeys, seal, UnsealError, unseal } from '../vault/seal.ts'
+import type { VaultKey } from '../vault/vault-keys.ts'
 
 /** Seals the secrets that sign webhooks, each for its merchant. */
 export interface WebhookSecrets {
   seal(secret: string, merchantId: string): Buffer
-  /** @throws UnsealError when it was altered or belongs to another merchant */
+  /** @throws UnsealError when it was altered, belongs to another merchant, or its key is gone */
   open(sealed: Buffer, merchantId: string): string
+  /** Whether the key that seals now has sealed it. */
+  isCurrent(sealed: Buffer, merchantId: string): boolean
+}
+
+export interface WebhookSecretKeys {
+  /** The first seals, all of them open. */
+  readonly vaultKeys: readonly [VaultKey, ...VaultKey[]]
+  /** Opens secrets from before the keys of the vault sealed them. */
+  readonly pepper: Buffer
 }
 
 const SECRET_BYTES = 32
-const KEY_ID = 0
+/** The id in what the pepper has sealed; a key of the vault may have it too. */
+const PEPPER_ID = 0
 
-/** @param pepper not a key of the vault, which are replaced one day: what they sealed would have to be sealed anew */
-export function createWebhookSecrets(pepper: Buffer): WebhookSecrets {
-  const keys: SealingKeys = { sealing: KEY_ID, keys: new Map([[KEY_ID, deriveKey({ key: pepper }, 'webhook/secret')]]) }
+export function createWebhookSecrets({ vaultKeys, pepper }: WebhookSecretKeys): WebhookSecrets {
+  const [{ id: sealing }] = vaultKeys
+  const keys = new Map(vaultKeys.map((key) => [key.id, deriveKey(key, 'webhook/secret')]))
+  const former: SealingKeys = {
+    sealing: PEPPER_ID,
+    keys: new Map([[PEPPER_ID, deriveKey({ key: pepper }, 'webhook/secret')]]),
+  }
+  const open = (sealed: Buffer, merchantId: string): string =>
+    tryToOpen({ sealing, keys }, sealed, merchantId) ?? unseal(former, sealed, merchantId)
   return {
-    seal: (secret, merchantId) => seal(keys, secret, merchantId),
-    open: (sealed, merchantId) => unseal(keys, sealed, merchantId),
+    seal: (secret, merchantId) => seal({ sealing, keys }, secret, merchantId),
+    open,
+    isCurrent: (sealed, merchantId) =>
+      sealed[0] === sealing && tryToOpen({ sealing, keys }, sealed, merchantId) !== undefined,
+  }
+}
+
+function tryToOpen(keys: SealingKeys, sealed: Buffer, merchantId: string): string | undefined {
+  try {
+    return unseal(keys, sealed, merchantId)
+  } catch (error) {
+    if (error instanceof UnsealError) return undefined
+    throw error
   }
 }
 
