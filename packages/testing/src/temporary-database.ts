@@ -52,10 +52,18 @@ export async function createTemporaryDatabase(options: TemporaryDatabaseOptions)
 }
 
 /** An empty database, for tests of the migrations themselves. */
-export async function createEmptyDatabase(): Promise<TemporaryDatabase> {
-  const serverUrl = inject('postgresUrl')
+export function createEmptyDatabase(): Promise<TemporaryDatabase> {
+  return createFrom('template0')
+}
+
+/** A database like another, which nobody may be connected to meanwhile. */
+export function copyDatabase({ directUrl }: TemporaryDatabase): Promise<TemporaryDatabase> {
+  return createFrom(new URL(directUrl).pathname.slice(1))
+}
+
+async function createFrom(template: string): Promise<TemporaryDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  await withClient(serverUrl, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE template0`))
+  await withClient(inject('postgresUrl'), (client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`))
   return temporaryDatabase(name)
 }
 

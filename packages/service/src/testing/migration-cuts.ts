@@ -1,14 +1,14 @@
 import { readCatalogue } from '@trestle/database/catalogue.ts'
 import { compareCatalogues, findDrift } from '@trestle/database/drift.ts'
-import { type MigrateOptions, migrateUp } from '@trestle/database/migrate.ts'
+import { type MigrateOptions, migrateAtStart, migrateUp } from '@trestle/database/migrate.ts'
 import { withDatabase } from '@trestle/database/migration-connection.ts'
 import { openWire } from '@trestle/testing/cut-wire.ts'
-import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import { copyDatabase, createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 
 export interface CutsOptions {
-  /** At how many statements a run is cut; `all`: at every one. */
+  /** How many statements of a run are cut, and at how many migrations an upgrade is; `all`: every one. */
   readonly cuts: string | undefined
   /** Of the service, for a database. */
   readonly optionsOf: (url: string) => MigrateOptions
@@ -17,45 +17,49 @@ export interface CutsOptions {
 const CUTS = '3'
 const HOURS_MS = 3 * 3_600_000
 const PATIENCE_MS = 60_000
+/** Each waits for its server most of the time. */
+const AT_ONCE = 4
 
 /** What `migrate` leaves behind when it is killed is mended by the next run: the tests of a service's migrations for that. */
 export function describeCuts({ cuts = CUTS, optionsOf }: CutsOptions): void {
   describe('migrate', () => {
     it('makes the same when it was killed at a statement before', { timeout: HOURS_MS }, async () => {
-      const { statements, made } = await runUncut(optionsOf)
-      // Most statements leave what others have left, for the most part nothing: each such state is mended once.
-      const mended = new Set<string>()
-      for (const cutAt of choosePoints(statements, cuts)) {
-        const database = await createEmptyDatabase()
-        const options = optionsOf(database.url)
-        const wire = await openWire(database.url, cutAt)
-        const [killed] = await Promise.allSettled([migrateUp(optionsOf(wire.url))])
-        await wire.close()
-        // The answer to the last statement tells it nothing new.
-        if (cutAt < statements) expect({ cutAt, status: killed.status }).toEqual({ cutAt, status: 'rejected' })
-        await expect.poll(() => countBusy(options), { timeout: PATIENCE_MS }).toBe(0)
-        const left = JSON.stringify([...(await readAll(options))])
-        if (!mended.has(left)) {
-          await migrateUp(options)
-          const differences = compareCatalogues(made, await readAll(options))
-          expect({ cutAt, differences }).toEqual({ cutAt, differences: [] })
-          mended.add(left)
-        }
-        await database.drop()
-      }
+      await expectMended({ cuts, optionsOf, start: createEmptyDatabase })
     })
 
-    it('makes the same when three start at once, and one of them is killed', { timeout: PATIENCE_MS }, async () => {
-      const { statements, made } = await runUncut(optionsOf)
-      const database = await createEmptyDatabase()
-      const wire = await openWire(database.url, Math.floor(statements / 2))
-      const runs = [wire.url, database.url, database.url].map((url) => migrateUp(optionsOf(url)))
-      const [, second, third] = await Promise.allSettled(runs)
-      expect([second?.status, third?.status]).toEqual(['fulfilled', 'fulfilled'])
-      expect(compareCatalogues(made, await readAll(optionsOf(database.url)))).toEqual([])
-      await wire.close()
-      await database.drop()
+    it('makes the same when an upgrade was killed, at whatever migration', { timeout: HOURS_MS }, async () => {
+      const stage = await createEmptyDatabase()
+      for (const next of choosePoints(countMigrations(optionsOf(stage.url)) - 1, cuts)) {
+        await migrateUp(upTo(next, optionsOf)(stage.directUrl))
+        await expectMended({ cuts, optionsOf: upTo(next + 1, optionsOf), start: () => copyDatabase(stage) })
+      }
+      await stage.drop()
     })
+
+    it.each([
+      ['an empty database', 0],
+      ['an old one', 0.5],
+    ])(
+      'makes the same of %s when three start at once, and one of them is killed',
+      { timeout: PATIENCE_MS },
+      async (_name, share) => {
+        const start = async () => {
+          const database = await createEmptyDatabase()
+          const done = Math.floor(share * countMigrations(optionsOf(database.url)))
+          if (done > 0) await migrateUp(upTo(done, optionsOf)(database.directUrl))
+          return database
+        }
+        const { statements, made } = await runUncut(optionsOf, start)
+        const database = await start()
+        const wire = await openWire(database.url, Math.floor(statements / 2))
+        const runs = [wire.url, database.url, database.url].map((url) => migrateAtStart(optionsOf(url)))
+        const [, second, third] = await Promise.allSettled(runs)
+        expect([second?.status, third?.status]).toEqual(['fulfilled', 'fulfilled'])
+        expect(compareCatalogues(made, await readAll(optionsOf(database.url)))).toEqual([])
+        await wire.close()
+        await database.drop()
+      },
+    )
 
     it('leaves no drift', { timeout: PATIENCE_MS }, async () => {
       const database = await createEmptyDatabase()
@@ -66,6 +70,55 @@ export function describeCuts({ cuts = CUTS, optionsOf }: CutsOptions): void {
       await database.drop()
     })
   })
+}
+
+/** Runs that end after so many migrations, without what comes after all of them. */
+function upTo(count: number, optionsOf: CutsOptions['optionsOf']): CutsOptions['optionsOf'] {
+  return (url) => {
+    const { sources, ...options } = optionsOf(url)
+    const some = Object.fromEntries(Object.entries(sources).slice(0, count))
+    return { ...options, sources: some, afterwards: [], grants: undefined }
+  }
+}
+
+function countMigrations({ sources }: MigrateOptions): number {
+  return Object.keys(sources).length
+}
+
+interface KilledRuns extends CutsOptions {
+  readonly cuts: string
+  /** Makes the database that each run begins with. */
+  readonly start: () => Promise<TemporaryDatabase>
+}
+
+/** Kills runs at some of their statements, and finds what a run afterwards makes to be what one makes that nobody kills. */
+async function expectMended({ cuts, optionsOf, start }: KilledRuns): Promise<void> {
+  const { statements, made } = await runUncut(optionsOf, start)
+  // Most statements leave what others have left, for the most part nothing: each such state is mended once.
+  const mended = new Set<string>()
+  const killAt = async (cutAt: number): Promise<void> => {
+    const database = await start()
+    const options = optionsOf(database.url)
+    const wire = await openWire(database.url, cutAt)
+    const [killed] = await Promise.allSettled([migrateUp(optionsOf(wire.url))])
+    await wire.close()
+    // The answer to the last statement tells it nothing new.
+    if (cutAt < statements) expect({ cutAt, status: killed.status }).toEqual({ cutAt, status: 'rejected' })
+    await expect.poll(() => countBusy(options), { timeout: PATIENCE_MS }).toBe(0)
+    const left = JSON.stringify([...(await readAll(options))])
+    if (!mended.has(left)) {
+      await migrateUp(options)
+      const differences = compareCatalogues(made, await readAll(options))
+      expect({ cutAt, differences }).toEqual({ cutAt, differences: [] })
+      mended.add(left)
+    }
+    await database.drop()
+  }
+  const points = choosePoints(statements, cuts).values()
+  const killOnAndOn = async (): Promise<void> => {
+    for (const cutAt of points) await killAt(cutAt)
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, killOnAndOn))
 }
 
 /** How many others are at work in the database: a server notices the end of a client a little later. */
@@ -79,8 +132,8 @@ function countBusy(options: MigrateOptions): Promise<number> {
 }
 
 /** How many statements a whole run has, and what it makes. */
-async function runUncut(optionsOf: (url: string) => MigrateOptions) {
-  const database = await createEmptyDatabase()
+async function runUncut(optionsOf: CutsOptions['optionsOf'], start: () => Promise<TemporaryDatabase>) {
+  const database = await start()
   const wire = await openWire(database.url)
   await migrateUp(optionsOf(wire.url))
   const made = await readAll(optionsOf(database.url))
