@@ -88,7 +88,7 @@ function adaptConfig(text: string, ports: PrometheusOptions['ports']): string {
   return text
     .replace(/scrape_interval: \w+/, `scrape_interval: ${EVERY_SECONDS}s\n  evaluation_interval: ${EVERY_SECONDS}s`)
     .replace(
-      /dns_sd_configs:\s+- \{ names: \[(\w+)\][^}]*\}/g,
+      /dns_sd_configs:\s+- \{ names: \[(\w+)[^}]*\}/g,
       (_all, name: string) => `static_configs: [{ targets: ['127.0.0.1:${ports[name]}'] }]`,
     )
 }
