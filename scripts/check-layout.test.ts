@@ -58,6 +58,17 @@ it('leaves tests out of the rules for production code', async () => {
   expect(await problemsWith({ 'services/shop/src/items/item.test.ts': test })).toEqual([])
 })
 
+it.each([
+  [`actions/checkout@${'a'.repeat(40)} # v4.2.2`, true],
+  [`docker/build-push-action@${'a'.repeat(40)}`, false],
+  ['actions/checkout@v4', false],
+  ['./.github/actions/own', true],
+])('an action named %s: %s', async (action, isPinned) => {
+  const path = '.github/workflows/ci.yml'
+  const problems = isPinned ? [] : [`${path}:2 names ${action} by no commit with its version`]
+  expect(await problemsWith({ [path]: `steps:\n  - uses: ${action}\n` })).toEqual(problems)
+})
+
 describe('the framework', () => {
   const core = 'packages/endpoints/src/core.ts'
   const message = 'the core of the framework imports zod and acorn alone'

@@ -8,6 +8,7 @@ import { metricDocuments } from './layout/metric-documents.ts'
 import { metricQueries } from './layout/metric-queries.ts'
 import { migrationFiles } from './layout/migration-files.ts'
 import { pagePictures } from './layout/page-pictures.ts'
+import { pinnedActions } from './layout/pinned-actions.ts'
 import { portableCore } from './layout/portable-core.ts'
 import { settingsDocuments } from './layout/settings-documents.ts'
 import { type Problem, type Rule, readSourceTree } from './layout/source-tree.ts'
@@ -25,6 +26,7 @@ const rules: readonly Rule[] = [
   metricDocuments,
   metricQueries,
   pagePictures,
+  pinnedActions,
 ]
 
 /** Every broken rule in the tree under `root`. Throws when a source cannot be parsed or a `config.ts` not be loaded. */
