@@ -73,8 +73,11 @@ export const httpTelemetry = fp<HttpTelemetryOptions>(
   { name: 'http-telemetry' },
 )
 
-/** A client that leaves ends its side of the connection first, or resets it. */
-function statusOfCut({ raw: { errored }, request: { raw } }: FastifyReply): number {
+/**
+ * What stands for the status of a request whose answer was not sent whole. A client that leaves ends its side of the
+ * connection first, or resets it.
+ */
+export function statusOfCut({ raw: { errored }, request: { raw } }: FastifyReply): number {
   const hasClientLeft = errored === null && (raw.socket.readableEnded || raw.socket.errored !== null)
   return hasClientLeft ? CLIENT_LEFT : BROKEN_OFF
 }

@@ -1,12 +1,22 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { trace } from '@opentelemetry/api'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
+import { z } from 'zod'
 import { HttpError } from '../errors/define-error.ts'
 import type { ErrorVocabulary } from '../errors/error-handler.ts'
 import { createServer } from '../server/create-server.ts'
 import { braceRoute } from './path-of.ts'
 import { startTracing } from './tracing.ts'
+
+const Attribute = z.object({ key: z.string(), value: z.record(z.string(), z.unknown()) })
+const Sent = z.object({
+  resourceSpans: z.array(
+    z.object({ scopeSpans: z.array(z.object({ spans: z.array(z.object({ attributes: z.array(Attribute) })) })) }),
+  ),
+})
 
 const refuse = () => new HttpError(404, 'not_found', { message: 'Not found' })
 const vocabulary: ErrorVocabulary = {
@@ -29,6 +39,7 @@ it('sends one span a request, by route pattern, with the parameters and the vers
   const tracing = await startTracing({
     scrub: (text) => text.replace('4111', '9999'),
     enabled: true,
+    otlpProtocol: 'http/json',
     resource: { 'service.name': 'auth', 'auth.version': '9.8.7' },
   })
   const app = createServer({ logger: pino({ level: 'silent' }), vocabulary, bodyLimit: 10, handlerTimeoutMs: 1_000 })
@@ -51,6 +62,12 @@ it('sends one span a request, by route pattern, with the parameters and the vers
   app.get('/failing', async () => {
     throw new Error('quotes a password')
   })
+  const [begun, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  app.get('/abandoned', async ({ raw }) => {
+    begun.resolve()
+    await once(raw.socket, 'close')
+    left.resolve()
+  })
   await app.inject('/admin/users/4711?token=hush')
   await app.inject('/invitations/quiet')
   await app.inject('/nowhere/4111')
@@ -59,6 +76,11 @@ it('sends one span a request, by route pattern, with the parameters and the vers
   // A real connection: injected bodies never leave the span.
   const address = await app.listen({ port: 0, host: '127.0.0.1' })
   await fetch(`${address}/token`, { method: 'POST', headers: { 'content-type': 'text/plain' }, body: 'x' })
+  const client = connect(Number(new URL(address).port), '127.0.0.1')
+  client.write('GET /abandoned HTTP/1.1\r\nHost: a\r\n\r\n')
+  await begun.promise
+  client.destroy()
+  await left.promise
   await app.close()
   await tracing.close()
   await sink.close()
@@ -88,8 +110,23 @@ it('sends one span a request, by route pattern, with the parameters and the vers
   }
   for (const secret of ['hush', 'quiet', '4111', 'secretive', '/*']) expect(sent).not.toContain(secret)
   expect(sent).not.toContain('quotes a password')
+  expect(attributesOf(sent, '/abandoned')).toMatchObject({
+    'http.status_code': '499',
+    'http.response.status_code': '499',
+  })
   expect(sent.match(/child of [0-9a-f]{16}/g)).toHaveLength(2)
 })
+
+/** The attributes of the span of a route, as text. */
+function attributesOf(sent: string, route: string): Record<string, string> | undefined {
+  const { resourceSpans } = Sent.parse(JSON.parse(sent))
+  const spans = resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans))
+  return spans
+    .map(({ attributes }) =>
+      Object.fromEntries(attributes.map(({ key, value }) => [key, String(Object.values(value)[0])])),
+    )
+    .find((attributes) => attributes['http.route'] === route)
+}
 
 it('names routes as the specification does', () => {
   expect(['/a/:someId/b/:c', '/a/{someId}', '/', undefined].map(braceRoute)).toEqual([

@@ -1,5 +1,6 @@
 import { type Attributes, context, SpanStatusCode } from '@opentelemetry/api'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { statusOfCut } from './http-telemetry.ts'
 import { createSpanExporter, type OtlpProtocol } from './otlp-exporters.ts'
 import { braceRoute, routeOf, shownPath, snakeCase } from './path-of.ts'
 import { CENSOR, REDACTED_MEMBERS } from './redaction.ts'
@@ -56,6 +57,10 @@ export async function startTracing(config: TracingConfig): Promise<Tracing> {
         if (own === null) done()
         else context.with(own, done)
       }
+      app.addHook('onRequest', (request, reply, done) => {
+        reply.raw.once('close', () => endSpanOfCut(request, reply))
+        done()
+      })
       app.addHook('onRequest', enterSpan)
       app.addHook('preValidation', enterSpan)
       // The plugin ends the span with the answer, before any onResponse hook of ours.
@@ -70,6 +75,16 @@ export async function startTracing(config: TracingConfig): Promise<Tracing> {
     },
     close: () => sdk.shutdown().catch(() => {}),
   }
+}
+
+/** With its answer a span ends; it may never come to one whose client has left. The status is that of the log. */
+function endSpanOfCut(request: FastifyRequest, reply: FastifyReply): void {
+  const { span } = request.opentelemetry()
+  if (!span) return
+  const status = statusOfCut(reply)
+  span.setAttributes({ 'http.status_code': status, 'http.response.status_code': status })
+  span.setStatus({ code: SpanStatusCode.ERROR })
+  span.end()
 }
 
 /** The attributes that the specification names. Parameters are in braces and snake_case, as its example has them. */
