@@ -29,6 +29,7 @@ import { throttleMfaSms } from './auth/0058-throttle-mfa-sms.ts'
 import { createRecoveryCodes } from './auth/0059-create-recovery-codes.ts'
 import { createPasskeys } from './auth/0060-create-passkeys.ts'
 import { releaseEmail } from './auth/0065-release-email.ts'
+import { dateOutbox } from './auth/0066-date-outbox.ts'
 import { linkAtExchange } from './auth/0080-link-at-exchange.ts'
 import type { MigrationSources } from './migration.ts'
 
@@ -65,5 +66,6 @@ export const authMigrations: MigrationSources = {
   '0059-create-recovery-codes': createRecoveryCodes,
   '0060-create-passkeys': createPasskeys,
   '0065-release-email': releaseEmail,
+  '0066-date-outbox': dateOutbox,
   '0080-link-at-exchange': linkAtExchange,
 }

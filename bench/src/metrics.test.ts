@@ -22,6 +22,7 @@ const ALWAYS = {
     'jobs_queued{task="mail"} 0',
     'jobs_oldest_due_seconds{task="mail"} 0',
     'jobs_dead{task="mail"} 0',
+    'jobs_outbox_oldest_seconds 0',
     'jobs_total{task="mail",outcome="dead"} 0',
     'auth_refresh_token_reuse_total{outcome="revoked"} 0',
     'auth_running 1',
@@ -29,6 +30,7 @@ const ALWAYS = {
   payments: [
     'service_ready{check="migrations"} 1',
     'jobs_dead{task="invitation_mail"} 0',
+    'jobs_outbox_oldest_seconds 0',
     'payments_ledger_imbalance 0',
     'payments_ledger_verified_timestamp_seconds 0',
     'payments_attempts_unknown 0',

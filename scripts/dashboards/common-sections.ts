@@ -72,6 +72,31 @@ export function processesOf(job: string): Section {
   }
 }
 
+/** Of a service whose lists may come from a standby; empty where none is set. */
+export function standbyOf(job: string): Section {
+  return {
+    title: 'Standby',
+    panels: [
+      {
+        title: 'How far the standby is behind',
+        description: 'Beyond a limit that a setting names, lists are read from the primary.',
+        unit: 's',
+        queries: [{ expr: `max by (instance) (db_standby_lag_seconds{job="${job}"})`, legend: '{{instance}}' }],
+      },
+      {
+        title: 'Reads that may lag, by who has served them',
+        unit: 'ops',
+        queries: [
+          {
+            expr: `sum by (server) (rate(db_standby_reads_total{job="${job}"}[$__rate_interval]))`,
+            legend: '{{server}}',
+          },
+        ],
+      },
+    ],
+  }
+}
+
 /** What a service does behind its answers. */
 export function jobsOf(job: string): Section {
   return {
@@ -100,7 +125,10 @@ export function jobsOf(job: string): Section {
         title: 'Age of the oldest job that is due',
         description: 'More than some seconds: workers are too few, hang, or are away.',
         unit: 's',
-        queries: [{ expr: `max by (task) (jobs_oldest_due_seconds{job="${job}"})`, legend: '{{task}}' }],
+        queries: [
+          { expr: `max by (task) (jobs_oldest_due_seconds{job="${job}"})`, legend: '{{task}}' },
+          { expr: `max(jobs_outbox_oldest_seconds{job="${job}"})`, legend: 'on its way to the queue' },
+        ],
       },
     ],
   }

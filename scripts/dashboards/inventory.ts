@@ -1,4 +1,4 @@
-import { processesOf, requestsOf } from './common-sections.ts'
+import { processesOf, requestsOf, standbyOf } from './common-sections.ts'
 import type { Dashboard } from './dashboard.ts'
 
 export const inventory: Dashboard = {
@@ -52,5 +52,6 @@ export const inventory: Dashboard = {
       ],
     },
     processesOf('inventory'),
+    standbyOf('inventory'),
   ],
 }

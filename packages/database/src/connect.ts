@@ -41,6 +41,13 @@ export interface DatabaseConfig {
   readonly onConnectionError: (error: Error) => void
 }
 
+/** Connections of a pool by state, for the gauge `db_pool_connections`. */
+export interface Connections {
+  readonly idle: number
+  readonly used: number
+  readonly waiting: number
+}
+
 /** The open database of a service. */
 export interface Database<Tables> {
   /** For queries that are not hot, and for transactions. Plain table names; schema and prefix are added. */
@@ -50,10 +57,10 @@ export interface Database<Tables> {
   readonly names: Names
   /** Runs a read that may lag behind, on the standby where one keeps up. It may be run again on the primary. */
   readLagging<T>(read: (db: Kysely<Tables>) => Promise<T>): Promise<T>
-  /** What is known of the standby; undefined where none is set. */
-  standby(): StandbyState | undefined
-  /** Connections of the write pool by state, for the gauge `db_pool_connections`. */
-  connections(): { readonly idle: number; readonly used: number; readonly waiting: number }
+  /** What is known of the standby, with the connections of its pool; undefined where none is set. */
+  standby(): (StandbyState & { readonly connections: Connections }) | undefined
+  /** Connections of the write pool. */
+  connections(): Connections
   /** Resolves when a connection of each lane answers. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -96,12 +103,8 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
             () => read(db),
           )
         : read(db),
-    standby: () => choice?.state(),
-    connections: () => ({
-      idle: pool.idleCount,
-      used: pool.totalCount - pool.idleCount,
-      waiting: pool.waitingCount,
-    }),
+    standby: () => choice && standby && { ...choice.state(), connections: connectionsOf(standby.pool) },
+    connections: () => connectionsOf(pool),
     ping: async () => {
       await Promise.all([pool.query('SELECT 1'), readers.query({ name: '', text: 'SELECT 1', values: [] })])
     },
@@ -147,6 +150,10 @@ function openServer<Tables>(config: DatabaseConfig, url: string): Server<Tables>
     onConnectionError: config.onConnectionError,
   })
   return { db, pool, readers }
+}
+
+function connectionsOf({ idleCount, totalCount, waitingCount }: pg.Pool): Connections {
+  return { idle: idleCount, used: totalCount - idleCount, waiting: waitingCount }
 }
 
 async function closeServer<Tables>({ db, pool, readers }: Server<Tables>): Promise<void> {

@@ -1,4 +1,4 @@
-import { createNoopMeter } from '@opentelemetry/api'
+import { createNoopMeter, type Meter, type ObservableCallback } from '@opentelemetry/api'
 import { openDatabase } from '@trestle/database/connect.ts'
 import { migrateUp } from '@trestle/database/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
@@ -7,6 +7,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { installJobs } from './install.ts'
 import { createJobs, type Jobs } from './jobs.ts'
+import { observeOutbox } from './observe-outbox.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
 import { defineTask } from './task.ts'
 
@@ -28,7 +29,8 @@ const temporary = await createTemporaryDatabase({
         '0001-outbox': ({ id }) => ({
           up: (db) =>
             sql`CREATE TABLE ${id('outbox')} (
-              id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, task text NOT NULL, data jsonb NOT NULL)`
+              id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, task text NOT NULL, data jsonb NOT NULL,
+              written timestamptz NOT NULL DEFAULT now())`
               .execute(db)
               .then(() => {}),
         }),
@@ -141,5 +143,31 @@ describe('outbox', () => {
     outbox.wake()
     await expect.poll(() => greeted.at(-1), { timeout: 10_000 }).toBe('Edsger')
     expect(await countRows()).toBe(151)
+  })
+})
+
+describe('observeOutbox', () => {
+  it('tells for how long the oldest row has waited', async () => {
+    let look: ObservableCallback | undefined
+    const gauge = {
+      addCallback: (callback: ObservableCallback) => {
+        look = callback
+      },
+      removeCallback: () => {},
+    }
+    const meter: Meter = { ...createNoopMeter(), createObservableGauge: () => gauge }
+    observeOutbox(meter, { db: database.db, writtenAt: 'written' })
+    const observed = async () => {
+      const values: number[] = []
+      await look?.({ observe: (value) => values.push(value) })
+      return values
+    }
+    await outbox.stop()
+    await sql`TRUNCATE ${sql.table('outbox')}`.execute(database.db)
+    expect(await observed()).toEqual([0])
+    await writeUnknown(3)
+    await sql`UPDATE ${sql.table('outbox')} SET written = now() - interval '90 s'
+      WHERE id = (SELECT max(id) FROM ${sql.table('outbox')})`.execute(database.db)
+    expect(await observed()).toEqual([expect.closeTo(90, -1)])
   })
 })

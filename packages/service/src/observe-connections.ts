@@ -1,5 +1,5 @@
-import type { Meter } from '@opentelemetry/api'
-import type { Database } from '@trestle/database/connect.ts'
+import type { Attributes, Meter } from '@opentelemetry/api'
+import type { Connections, Database } from '@trestle/database/connect.ts'
 
 type Pool = Pick<Database<unknown>, 'connections'>
 
@@ -15,10 +15,13 @@ export function observeConnections(
 ): void {
   const gauge = meter.createObservableGauge('db_pool_connections', { description: 'Connections of the pool by state' })
   gauge.addCallback((result) => {
-    for (const [state, count] of Object.entries(database.connections())) result.observe(count, { state })
-    for (const [pool, other] of Object.entries(others)) {
-      for (const [state, count] of Object.entries(other.connections())) result.observe(count, { pool, state })
+    const observe = (connections: Connections, labels: Attributes) => {
+      for (const [state, count] of Object.entries(connections)) result.observe(count, { ...labels, state })
     }
+    observe(database.connections(), {})
+    for (const [pool, other] of Object.entries(others)) observe(other.connections(), { pool })
+    const standby = database.standby()
+    if (standby) observe(standby.connections, { pool: 'standby' })
   })
   if (database.standby() === undefined) return
   const lag = meter.createObservableGauge('db_standby_lag_seconds', { description: 'How far the standby is behind' })

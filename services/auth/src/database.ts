@@ -260,6 +260,7 @@ export interface OutboxTable {
   id: Generated<bigint>
   task: string
   data: JsonObject
+  created_at: Generated<string>
 }
 
 /** Every table of the auth service. Names are without the prefix of DB_NAMESPACE. */

@@ -10,6 +10,7 @@ import type { Database } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { createJobs, type Jobs } from '@trestle/jobs/jobs.ts'
 import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
+import { observeOutbox } from '@trestle/jobs/observe-outbox.ts'
 import { createOutbox, type Outbox, type TakeRows } from '@trestle/jobs/outbox.ts'
 import { openLimiterStore } from '@trestle/service/limiter-store.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
@@ -150,6 +151,7 @@ export async function createDeps(
   observeConnections(metrics.meter, database)
   observeAcquiring(metrics.meter, { db: database.db, schema: database.names.jobSchema })
   observeJobs(metrics.meter, { db: database.db, schema: database.names.jobSchema, tasks })
+  observeOutbox(metrics.meter, { db: database.db, writtenAt: 'created' })
   observeRates(metrics.meter, database.db)
   observeLedger(metrics.meter, database.db)
   const { rateLimitStore, redisUrl } = config

@@ -3,6 +3,7 @@ import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logg
 import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
 import { startTracing } from '@trestle/common/telemetry/tracing.ts'
 import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
+import { observeOutbox } from '@trestle/jobs/observe-outbox.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
 import { observeReadiness } from '@trestle/service/observe-readiness.ts'
 import { prepareDatabase } from '@trestle/service/prepare-database.ts'
@@ -100,6 +101,7 @@ function observe({ meter }: Metrics, { database, deps }: OpenDeps): void {
   observeConnections(meter, database)
   observeReadiness(meter, deps.readiness)
   observeJobs(meter, { db: deps.db, schema: deps.names.jobSchema, tasks })
+  observeOutbox(meter, { db: deps.db, writtenAt: 'created_at' })
   const running = meter.createObservableGauge('auth_running', { description: '1 while the process serves' })
   running.addCallback((result) => result.observe(1))
   const version = meter.createObservableGauge('auth_version_info', { description: 'The build version' })
