@@ -2,48 +2,51 @@ import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { undocumentedSeries } from '@trestle/testing/metric-documents.ts'
-import { Command } from 'commander'
+import { Argument, Command } from 'commander'
 import { findEmptyQueries, readDashboards } from './alert-drill/dashboards.ts'
-import type { Fault } from './alert-drill/fault.ts'
+import { drill, type Ending, type Rig } from './alert-drill/drill.ts'
 import { faults } from './alert-drill/faults.ts'
 import { type Load, startLoad } from './alert-drill/load.ts'
 import { takePictures } from './alert-drill/pictures.ts'
 import { checkRules, type Prometheus, startPrometheus } from './alert-drill/prometheus.ts'
 import { ROOT, SERVICES, type Stage, setStage } from './alert-drill/stage.ts'
 import { makeBenchFolder } from './bench-folder.ts'
+import { positiveInteger, runCommand } from './command-line.ts'
 
 interface Options {
-  readonly minutes: string
-  readonly rate: string
-  readonly only: string
+  readonly seconds: number
+  readonly rate: number
   readonly pictures: boolean
 }
 
 const CONFIG_FOLDER = join(ROOT, 'docker', 'prometheus')
-/** Rates are of two minutes, increases of five, and the limits are crossed some time after. */
-const FIRE_MS = 240_000
-const CLEAR_MS = 420_000
-const LOOK_MS = 500
-
 /** Which alerts fired when. */
 const ALERTS = { uid: 'alerts', panels: [{ targets: [{ expr: 'sum by (alertname) (ALERTS{alertstate="firing"})' }] }] }
 
 const problems: string[] = []
-
-await new Command('node bench/src/alert-drill.ts')
+const stop = new AbortController()
+// PostgreSQL is in a process group of its own, which no signal to this one reaches: everything is ended in order.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => stop.abort(new Error(`ended by ${signal}`)))
+}
+const command = new Command('node bench/src/alert-drill.ts')
   .description(
     'Loads the services under Prometheus, asks every query of the dashboards, and plants the fault of each alert.',
   )
-  .option('--minutes <number>', 'how long the load lasts before the first fault', '5')
-  .option('--rate <number>', 'actions a second on each service', '15')
-  .option('--only <pattern>', 'plant the faults of alerts that match', '')
+  .addArgument(
+    new Argument('[alerts...]', 'plant the faults of these alone, and leave the dashboards out').choices(
+      faults.map(({ alert }) => alert),
+    ),
+  )
+  .option('--seconds <number>', 'how long the load lasts before the first fault', positiveInteger, 300)
+  .option('--rate <number>', 'actions a second on each service', positiveInteger, 15)
   .option('--pictures', 'take the pictures of docs/observability anew', false)
   .action(run)
-  .parseAsync()
+await runCommand(command)
 for (const problem of problems) say(`FAIL  ${problem}`)
 if (problems.length > 0) process.exitCode = 1
 
-async function run({ minutes, rate, only, pictures }: Options): Promise<void> {
+async function run(alerts: readonly string[], { seconds, rate, pictures }: Options): Promise<void> {
   say((await checkRules(CONFIG_FOLDER)).trim())
   const folder = makeBenchFolder()
   try {
@@ -53,19 +56,15 @@ async function run({ minutes, rate, only, pictures }: Options): Promise<void> {
     const prometheus = await startPrometheus({ configFolder: CONFIG_FOLDER, folder: join(folder, 'prometheus'), ports })
     started.defer(prometheus.close)
     await stage.payments.command('ledger', 'verify')
-    const load = await startLoad(stage, started, Number(rate))
+    const load = await startLoad(stage, started, rate)
     started.defer(load.stop)
-    await delay(Number(minutes) * 60_000)
+    await delay(seconds * 1_000, undefined, { signal: stop.signal })
     const loaded = new Date()
     tellLoad(load)
-    await lookAround(stage, prometheus, Number(minutes) * 60_000)
+    if (alerts.length === 0) await lookAround(stage, prometheus, seconds)
     if (pictures)
-      await takePictures(prometheus.url, readDashboards(), { minutes: Math.ceil(Number(minutes)), end: loaded })
-    const endings: (() => Promise<void>)[] = []
-    for (const fault of faults.filter(({ alert }) => new RegExp(only).test(alert))) {
-      endings.push(await drill(fault, stage, prometheus))
-    }
-    for (const end of endings) await end()
+      await takePictures(prometheus.url, readDashboards(), { minutes: Math.ceil(seconds / 60), end: loaded })
+    await plantAll(alerts, { stage, prometheus, say, stop: stop.signal })
     const drilled = Math.ceil((Date.now() - loaded.getTime()) / 60_000)
     if (pictures) await takePictures(prometheus.url, [ALERTS], { minutes: drilled, end: new Date() })
   } finally {
@@ -84,9 +83,9 @@ function tellLoad(load: Load): void {
 }
 
 /** What is there after a plain load: every query has data, every series is documented, and no alert fires. */
-async function lookAround(stage: Stage, prometheus: Prometheus, lastMs: number): Promise<void> {
+async function lookAround(stage: Stage, prometheus: Prometheus, lastSeconds: number): Promise<void> {
   for (const dashboard of readDashboards()) {
-    const { count, empty } = await findEmptyQueries(dashboard, { prometheus, lastMs })
+    const { count, empty } = await findEmptyQueries(dashboard, { prometheus, lastSeconds })
     say(`${dashboard.title}: ${count - empty.length} of ${count} queries have data`)
     problems.push(...empty.map((query) => `no data: ${query}`))
   }
@@ -96,46 +95,31 @@ async function lookAround(stage: Stage, prometheus: Prometheus, lastMs: number):
     const strange = undocumentedSeries(printed, { document, service })
     problems.push(...strange.map((series) => `${service} prints ${series}, which docs/observability.md does not know`))
   }
-  const firing = await prometheus.firing()
-  if (firing.size > 0) problems.push(`fires without a fault: ${[...firing].join(', ')}`)
+  const firing = [...(await prometheus.alerts())].filter(([, state]) => state === 'firing')
+  problems.push(...firing.map(([alert]) => `fires without a fault: ${alert}`))
 }
 
-/** Plants a fault, waits for its alert and repairs it. What it answers waits until the alert is over, and tells. */
-async function drill(fault: Fault, stage: Stage, prometheus: Prometheus): Promise<() => Promise<void>> {
-  const { alert, job, what } = fault
-  const until = (isFiring: boolean, patienceMs: number) =>
-    waitFor(async () => (await prometheus.firing()).has(`${alert} ${job}`) === isFiring, patienceMs)
-  const fail = (message: string) => async () => void problems.push(`${alert} ${message}`)
-  // What the fault before has done may raise this one's alert too.
-  if ((await until(false, CLEAR_MS)) === undefined) return fail('fires before its fault')
+/** Plants one fault after the other; waits for the end of all alerts together. */
+async function plantAll(alerts: readonly string[], rig: Rig): Promise<void> {
+  const endings: { readonly alert: string; readonly end: Ending }[] = []
+  for (const fault of faults.filter(({ alert }) => alerts.length === 0 || alerts.includes(alert))) {
+    await note(fault.alert, async () => {
+      endings.push({ alert: fault.alert, end: await drill(fault, rig) })
+    })
+  }
+  for (const { alert, end } of endings) await note(alert, end)
+}
+
+/** What is wrong with one alert does not keep the others from being tried. */
+async function note(alert: string, attempt: () => Promise<void>): Promise<void> {
   try {
-    const repair = await fault.plant(stage)
-    const fired = await until(true, FIRE_MS)
-    await repair()
-    if (fired === undefined) return fail(`does not fire: ${what}`)
-    const over = until(false, CLEAR_MS)
-    return async () => {
-      const cleared = await over
-      if (cleared === undefined) problems.push(`${alert} is not over after its repair`)
-      say(`${alert.padEnd(20)} fired after ${seconds(fired)}, over ${seconds(cleared)} after the repair (${what})`)
-    }
+    await attempt()
   } catch (error) {
-    return fail(error instanceof Error ? error.message : String(error))
+    stop.signal.throwIfAborted()
+    const problem = `${alert} ${error instanceof Error ? error.message : error}`
+    say(problem)
+    problems.push(problem)
   }
-}
-
-/** @returns the milliseconds until it held, or undefined when it did not in time */
-async function waitFor(holds: () => Promise<boolean>, patienceMs: number): Promise<number | undefined> {
-  const begun = performance.now()
-  while (performance.now() - begun < patienceMs) {
-    if (await holds()) return performance.now() - begun
-    await delay(LOOK_MS)
-  }
-  return undefined
-}
-
-function seconds(milliseconds: number | undefined): string {
-  return milliseconds === undefined ? 'never' : `${Math.round(milliseconds / 1_000)} s`
 }
 
 function say(line: string): void {

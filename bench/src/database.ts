@@ -1,11 +1,14 @@
-import { chmodSync, mkdirSync } from 'node:fs'
+import { appendFileSync, chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClusterOnce, DATABASE_USER } from '@trestle/stack/postgres/cluster.ts'
 import { settleDatabase } from '@trestle/stack/postgres/embedded-database.ts'
+import type { PostgresHome } from '@trestle/stack/postgres/home.ts'
 import { serverEndSteps, startServer } from '@trestle/stack/postgres/server.ts'
+import type { Child } from '@trestle/stack/processes/child.ts'
 import pg from 'pg'
 import { moveToCores } from './processes/cores.ts'
 import { freePort } from './processes/free-port.ts'
+import { runProgram } from './processes/run-program.ts'
 
 /** A PostgreSQL whose commits are durable. */
 export interface DatabaseServer {
@@ -13,6 +16,11 @@ export interface DatabaseServer {
   create(name: string): Promise<string>
   /** SIGKILL, and a new start on the same data. @throws Error when the server is not the bench's own */
   crash(): Promise<void>
+  /**
+   * Starts a standby on a copy of the data, while nobody else is connected; answers its URL. It ends with the server.
+   * @throws Error when the server is not the bench's own
+   */
+  startStandby(): Promise<string>
   /** Drops what was created, and ends the server when it is the bench's own. */
   close(): Promise<void>
 }
@@ -44,6 +52,10 @@ export async function openDatabaseServer({ url, folder, cores }: DatabaseOptions
       if (!own) throw new Error('only a server of the bench is killed')
       await own.crash()
     },
+    startStandby: async () => {
+      if (!own) throw new Error('only a server of the bench is copied')
+      return own.startStandby()
+    },
     close: async () => {
       if (own) return own.end()
       for (const name of created) await execute(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`)
@@ -59,25 +71,46 @@ async function startOwn(folder: string, cores: string | undefined) {
   const home = await settleDatabase(data, join(folder, 'state'))
   await createClusterOnce(home, PASSWORD)
   const port = await freePort()
-  const logFile = join(folder, 'postgres.log')
-  const start = async () => {
-    const server = await startServer({ home, port, logFile, signal: new AbortController().signal })
+  const launch = async (at: PostgresHome, atPort: number, logFile: string) => {
+    const server = await startServer({ home: at, port: atPort, logFile, signal: new AbortController().signal })
     if (cores !== undefined) moveToCores(server.pid, cores)
     return server
   }
+  const start = () => launch(home, port, join(folder, 'postgres.log'))
   let server = await start()
+  let standby: Child | undefined
   return {
-    url: `postgres://${DATABASE_USER}:${PASSWORD}@127.0.0.1:${port}/postgres`,
+    url: urlOf(port),
     crash: async () => {
       process.kill(server.pid, 'SIGKILL')
       await server.ended
       server = await start()
     },
-    end: () => server.end(serverEndSteps),
+    startStandby: async () => {
+      // What has ended is copied whole, and needs no backup mode.
+      await server.end(serverEndSteps)
+      const copy = { ...home, data: `${home.data}-standby` }
+      await runProgram({ program: 'cp', args: ['-a', home.data, copy.data] })
+      server = await start()
+      appendFileSync(join(copy.data, 'standby.signal'), '')
+      const primary = `host=127.0.0.1 port=${port} user=${DATABASE_USER} password=${PASSWORD}`
+      appendFileSync(join(copy.data, 'postgresql.auto.conf'), `primary_conninfo = '${primary}'\n`)
+      const standbyPort = await freePort()
+      standby = await launch(copy, standbyPort, join(folder, 'standby.log'))
+      return urlOf(standbyPort)
+    },
+    end: async () => {
+      await standby?.end(serverEndSteps)
+      await server.end(serverEndSteps)
+    },
   }
 }
 
 const PASSWORD = 'bench'
+
+function urlOf(port: number): string {
+  return `postgres://${DATABASE_USER}:${PASSWORD}@127.0.0.1:${port}/postgres`
+}
 
 /** Runs one statement over a connection of its own, and answers its rows. */
 export async function execute(url: string, statement: string): Promise<readonly unknown[]> {

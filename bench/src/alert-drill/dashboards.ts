@@ -25,17 +25,17 @@ export function readDashboards(): readonly Dashboard[] {
     .map((text) => Dashboard.parse(JSON.parse(text)))
 }
 
-/** Asks every query of a dashboard for the last minutes; answers those that no sample came of, and how many there are. */
+/** Asks every query of a dashboard for the last seconds; answers those that no sample came of, and how many there are. */
 export async function findEmptyQueries(
   { title, panels }: Dashboard,
-  { prometheus, lastMs }: { readonly prometheus: Prometheus; readonly lastMs: number },
+  { prometheus, lastSeconds }: { readonly prometheus: Prometheus; readonly lastSeconds: number },
 ): Promise<{ readonly count: number; readonly empty: readonly string[] }> {
   const empty: string[] = []
   let count = 0
   for (const panel of panels) {
     for (const { expr } of panel.targets) {
       count += 1
-      if ((await prometheus.countSeries(expr, lastMs)) === 0) empty.push(`${title}, ${panel.title}: ${expr}`)
+      if ((await prometheus.countSeries(expr, lastSeconds)) === 0) empty.push(`${title}, ${panel.title}: ${expr}`)
     }
   }
   return { count, empty }

@@ -14,13 +14,15 @@ export interface Fault {
   plant(stage: Stage): Promise<Repair>
 }
 
-/** Does something again and again until it is repaired, however it ends. */
+/** Does something again and again until it is repaired, or fails; the repair fails as it did. */
 export function repeat(work: () => Promise<unknown>): Repair {
   let isOver = false
   const run = async () => {
-    while (!isOver) await work().catch(() => {})
+    while (!isOver) await work()
   }
   const running = run()
+  // Whoever repairs is told.
+  running.catch(() => {})
   return async () => {
     isOver = true
     await running

@@ -1,6 +1,7 @@
-import { dependencyFaults } from './dependency-faults.ts'
 import type { Fault } from './fault.ts'
-import { moneyFaults } from './money-faults.ts'
+import { moneyAndSessionFaults } from './money-and-session-faults.ts'
+import { serviceFaults } from './service-faults.ts'
+import { workFaults } from './work-faults.ts'
 
 /** One for every alert. */
-export const faults: readonly Fault[] = [...dependencyFaults, ...moneyFaults]
+export const faults: readonly Fault[] = [...moneyAndSessionFaults, ...workFaults, ...serviceFaults]

@@ -64,7 +64,12 @@ export async function prepareInventoryLoad({
   const one = get(() => `/products/${next()}`)
   return [
     ...[one, get(() => '/products?limit=20'), one, move({ type: 'receive', quantity: 5 }), get(() => '/users')],
-    ...[one, move({ type: 'ship', quantity: 1 }), get(() => '/locations'), move({ type: 'adjust', delta: 1 })],
+    ...[
+      one,
+      move({ type: 'ship', quantity: 1 }),
+      get(() => '/locations'),
+      move({ type: 'adjust', delta: 1, reason: 'found' }),
+    ],
     keep(600, (id) => send('POST', `${url}/reservations/commit/${id}`, { body: {} })),
     ...[one, get(() => `/stock/${next()}`), keep(600, (id) => send('DELETE', `${url}/reservations/${id}`))],
     ...[keep(1, async () => ({ status: 200 })), get(() => '/users/1'), importSome],

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
 
@@ -40,7 +41,9 @@ async function startSilence(port: number): Promise<() => Promise<void>> {
   })
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   return async () => {
+    const closed = once(server, 'close')
     server.close()
     for (const socket of sockets) socket.destroy()
+    await closed
   }
 }

@@ -10,12 +10,17 @@ import { runProgram } from '../processes/run-program.ts'
 /** A running Prometheus. */
 export interface Prometheus {
   readonly url: string
-  /** How many series of the last minutes an expression has with a sample. */
-  countSeries(expression: string, lastMs: number): Promise<number>
-  /** The alerts that fire, as `name service`. */
-  firing(): Promise<ReadonlySet<string>>
+  /** How many series of the last seconds an expression has with a sample. */
+  countSeries(expression: string, lastSeconds: number): Promise<number>
+  /** The alerts that fire or are about to, as `name service`. */
+  alerts(): Promise<ReadonlyMap<string, AlertState>>
   close(): Promise<void>
 }
+
+/** `pending`: its expression holds, and has not for long enough. */
+export type AlertState = z.infer<typeof AlertState>
+
+const AlertState = z.enum(['pending', 'firing'])
 
 export interface PrometheusOptions {
   /** Of the committed configuration and rules. */
@@ -28,8 +33,8 @@ export interface PrometheusOptions {
 
 const PROMETHEUS = process.env.PROMETHEUS ?? 'prometheus'
 const PROMTOOL = process.env.PROMTOOL ?? 'promtool'
-/** A look at a service whose database is away takes four seconds. */
-const EVERY_SECONDS = 5
+/** How often it looks, and reckons. A look at a service whose database is away takes four seconds. */
+export const EVERY_SECONDS = 5
 const START_MS = 30_000
 const STEP_SECONDS = 5
 
@@ -66,16 +71,20 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
   ])
   return {
     url,
-    countSeries: async (expression, lastMs) => {
+    countSeries: async (expression, lastSeconds) => {
       const end = Date.now() / 1_000
-      const range = { start: String(end - lastMs / 1_000), end: String(end), step: String(STEP_SECONDS) }
+      const range = { start: String(end - lastSeconds), end: String(end), step: String(STEP_SECONDS) }
       const { data } = Matrix.parse(await ask(`${url}/api/v1/query_range`, { query: expression, ...range }))
       return data.result.filter(({ values }) => values.some(([, value]) => value !== 'NaN')).length
     },
-    firing: async () => {
+    alerts: async () => {
       const { data } = Alerts.parse(await ask(`${url}/api/v1/alerts`))
-      const firing = data.alerts.filter(({ state }) => state === 'firing')
-      return new Set(firing.map(({ labels }) => `${labels.alertname} ${labels.job}`))
+      const states = new Map<string, AlertState>()
+      for (const { labels, state } of data.alerts) {
+        const name = `${labels.alertname} ${labels.job}`
+        if (states.get(name) !== 'firing') states.set(name, state)
+      }
+      return states
     },
     close: async () => {
       child.kill('SIGTERM')
@@ -103,7 +112,7 @@ const Matrix = z.object({
 })
 const Alerts = z.object({
   data: z.object({
-    alerts: z.array(z.object({ state: z.string(), labels: z.object({ alertname: z.string(), job: z.string() }) })),
+    alerts: z.array(z.object({ state: AlertState, labels: z.object({ alertname: z.string(), job: z.string() }) })),
   }),
 })
 

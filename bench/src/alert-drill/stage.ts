@@ -20,11 +20,11 @@ export interface StagedService {
   start(): Promise<void>
 }
 
-/** The services over one database, and what they lean on. */
+/** The services over one database with a standby, and what they lean on. */
 export interface Stage extends Readonly<Record<ServiceName, StagedService>> {
   readonly mails: MailServer
-  /** A connection of a superuser of its own, to a database of the server: the services' by default. */
-  connect(database?: string): Promise<pg.Client>
+  /** A connection of a superuser of its own, to the services' database unless another place is named. */
+  connect(place?: 'standby' | 'server'): Promise<pg.Client>
   readonly databaseName: string
 }
 
@@ -62,22 +62,26 @@ const PORTS: Readonly<Record<ServiceName, string>> = {
 
 /** Starts everything; what was started is ended by `started`. */
 export async function setStage(folder: string, started: AsyncDisposableStack): Promise<Stage> {
-  const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
+  // Always a server of the drill's own: what is done to it, nobody else's database should suffer.
+  const database = await openDatabaseServer({ url: undefined, folder: join(folder, 'postgres') })
   started.defer(database.close)
+  const standby = new URL(await database.startStandby())
   const databaseUrl = await database.create(DATABASE)
+  const readUrl = Object.assign(standby, { pathname: `/${DATABASE}` }).href
   const smtpPort = await freePort()
   const mails = await startMailServer(smtpPort)
   started.defer(mails.close)
-  const start = (name: ServiceName) => startService(name, { folder, databaseUrl, smtpPort, started })
+  const places = {
+    database: databaseUrl,
+    standby: readUrl,
+    server: Object.assign(new URL(databaseUrl), { pathname: '/postgres' }).href,
+  }
+  const start = (name: ServiceName) => startService(name, { folder, databaseUrl, readUrl, smtpPort, started })
+  const [auth, payments, inventory] = await Promise.all([start('auth'), start('payments'), start('inventory')])
   return {
-    auth: await start('auth'),
-    payments: await start('payments'),
-    inventory: await start('inventory'),
-    mails,
-    connect: async (name = DATABASE) => {
-      const client = new pg.Client({
-        connectionString: Object.assign(new URL(databaseUrl), { pathname: `/${name}` }).href,
-      })
+    ...{ auth, payments, inventory, mails },
+    connect: async (place) => {
+      const client = new pg.Client({ connectionString: places[place ?? 'database'] })
       // Some faults end every connection.
       client.on('error', () => {})
       await client.connect()
@@ -90,6 +94,8 @@ export async function setStage(folder: string, started: AsyncDisposableStack): P
 interface ServiceOptions {
   readonly folder: string
   readonly databaseUrl: string
+  /** Of the standby. */
+  readonly readUrl: string
   readonly smtpPort: number
   readonly started: AsyncDisposableStack
 }
@@ -97,6 +103,7 @@ interface ServiceOptions {
 async function startService(name: ServiceName, options: ServiceOptions): Promise<StagedService> {
   const [port, metricsPort] = [await freePort(), await freePort()]
   const prefix = name.toUpperCase()
+  const { smtpPort } = options
   const deployment: Deployment = await deploy(name, {
     checkout: ROOT,
     folder: options.folder,
@@ -104,8 +111,8 @@ async function startService(name: ServiceName, options: ServiceOptions): Promise
     env: {
       [PORTS[name]]: String(port),
       [`${prefix}_OTEL_EXPORTER_PROMETHEUS_PORT`]: String(metricsPort),
-      ...(name === 'auth' ? { AUTH_SMTP_PORT: String(options.smtpPort) } : {}),
-      ...(name === 'payments' ? { PAYMENTS_SMTP_URL: `smtp://127.0.0.1:${options.smtpPort}` } : {}),
+      ...(name === 'auth' ? { AUTH_SMTP_PORT: String(smtpPort) } : { [`${prefix}_DB_READ_URL`]: options.readUrl }),
+      ...(name === 'payments' ? { PAYMENTS_SMTP_URL: `smtp://127.0.0.1:${smtpPort}` } : {}),
       ...SETTINGS[name],
     },
   })

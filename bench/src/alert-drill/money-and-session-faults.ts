@@ -1,42 +1,36 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
-import { execute, type Fault, repeat } from './fault.ts'
-import { invite, openShop } from './payments-load.ts'
+import { refresh, signIn } from './auth-load.ts'
+import { execute, type Fault } from './fault.ts'
 import type { Stage } from './stage.ts'
 
 /** As a superuser can, who passes by triggers and foreign keys. */
 const DISARMED = 'SET session_replication_role = replica'
 const ENTRY =
   '(merchant_id, journal_id, seq) = (SELECT merchant_id, journal_id, seq FROM payments.entries ORDER BY 1, 2, 3 LIMIT 1)'
-const INVITATION_TASK = 'invitation_mail'
+const THEFTS = 8
 
 /** It fails when it finds something, which is what is wanted. */
 async function verifyLedger({ payments }: Stage): Promise<void> {
   await payments.command('ledger', 'verify').catch(() => {})
 }
 
-/** Faults of payments that an operator has to deal with. */
-export const moneyFaults: readonly Fault[] = [
+/** Faults of the ledger, of acquirers and of sessions. */
+export const moneyAndSessionFaults: readonly Fault[] = [
   {
-    alert: 'DeadJobs',
-    job: 'payments',
-    what: 'no mail server listens, and an invitation has had its last attempt',
+    alert: 'RefreshTokenReuse',
+    job: 'auth',
+    what: 'eight refresh tokens of two rotations ago are used again',
     plant: async (stage) => {
-      await stage.mails.close()
-      await invite(await openShop(stage.payments.url))
-      const hurry = repeat(async () => {
-        await delay(500)
-        await execute(
-          stage,
-          `UPDATE payments_jobs.job SET start_after = now(), retry_limit = retry_count + 1
-           WHERE name = '${INVITATION_TASK}' AND state = 'retry'`,
-        )
-      })
-      return async () => {
-        await hurry()
-        await stage.mails.open()
-        await stage.payments.command('tasks', 'retry', INVITATION_TASK)
+      const { url } = stage.auth
+      const users = await execute(stage, 'SELECT email FROM auth.users ORDER BY created_at LIMIT 1')
+      const { email } = z.object({ email: z.string() }).parse(users?.rows[0])
+      for (let theft = 0; theft < THEFTS; theft += 1) {
+        const session = await signIn(url, email)
+        const child = await refresh(url, session.refresh_token)
+        await refresh(url, child?.refresh_token ?? '')
+        await refresh(url, session.refresh_token)
       }
+      return async () => {}
     },
   },
   {

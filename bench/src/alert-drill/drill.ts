@@ -1,0 +1,69 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Fault } from './fault.ts'
+import { type AlertState, EVERY_SECONDS, type Prometheus } from './prometheus.ts'
+import type { Stage } from './stage.ts'
+
+/** Where faults are planted, and who tells what comes of it. */
+export interface Rig {
+  readonly stage: Stage
+  readonly prometheus: Prometheus
+  readonly say: (line: string) => void
+  /** Ends every wait; what is planted is repaired first. */
+  readonly stop: AbortSignal
+}
+
+/** Waits until the alert of a repaired fault is over. @throws Error when it is not in time */
+export type Ending = () => Promise<void>
+
+/** Rates are of two minutes, increases of five, and the limits are crossed some time after. */
+const FIRE_MS = 240_000
+const OVER_MS = 420_000
+/** What the fault before has done is known by then, and what it has not raised by then it does not raise. */
+const CALM_MS = 3 * EVERY_SECONDS * 1_000
+const LOOK_MS = 500
+
+/** Plants a fault, waits for its alert and repairs it. @throws Error when the alert fires before, or not at all */
+export async function drill(fault: Fault, rig: Rig): Promise<Ending> {
+  const { alert, job, what } = fault
+  const { stage, prometheus, say } = rig
+  const stateIs = (state: AlertState | undefined) => async () =>
+    (await prometheus.alerts()).get(`${alert} ${job}`) === state
+  await waitUntil(stateIs(undefined), { ...rig, patienceMs: OVER_MS, heldMs: CALM_MS, late: 'fires before its fault' })
+  const repair = await fault.plant(stage)
+  try {
+    const firedMs = await waitUntil(stateIs('firing'), { ...rig, patienceMs: FIRE_MS, late: `does not fire: ${what}` })
+    say(`${alert} fired after ${inSeconds(firedMs)}: ${what}`)
+  } finally {
+    await repair()
+  }
+  const over = waitUntil(stateIs(undefined), { ...rig, patienceMs: OVER_MS, late: 'is not over after its repair' })
+  // It may fail before somebody asks.
+  over.catch(() => {})
+  return async () => say(`${alert} was over ${inSeconds(await over)} after the repair`)
+}
+
+interface Wait {
+  readonly stop: AbortSignal
+  readonly patienceMs: number
+  /** How long it must have held at every look; at once by default. */
+  readonly heldMs?: number
+  /** What is wrong when it does not hold in time. */
+  readonly late: string
+}
+
+/** @returns the milliseconds until it held @throws Error when it did not in time */
+async function waitUntil(holds: () => Promise<boolean>, { stop, patienceMs, heldMs = 0, late }: Wait): Promise<number> {
+  const begun = performance.now()
+  let since: number | undefined
+  for (;;) {
+    const now = performance.now()
+    since = (await holds()) ? (since ?? now) : undefined
+    if (since !== undefined && now - since >= heldMs) return since - begun
+    if (now - begun >= patienceMs + heldMs) throw new Error(late)
+    await delay(LOOK_MS, undefined, { signal: stop })
+  }
+}
+
+function inSeconds(milliseconds: number): string {
+  return `${Math.round(milliseconds / 1_000)} s`
+}

@@ -1,0 +1,91 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { execute, type Fault, type Repair, repeat } from './fault.ts'
+import { addProduct, ship } from './inventory-load.ts'
+import type { Stage } from './stage.ts'
+
+/** Below what makes a statement give up its wait for a lock, so that requests are slow and do not fail. */
+const LOCK_MS = 1_500
+const SHIPPERS = 12
+
+/** A table that nobody can use, but for a moment every now and then. */
+async function lockAgainAndAgain(stage: Stage, table: string): Promise<Repair> {
+  const client = await stage.connect()
+  const unlock = repeat(async () => {
+    await client.query(`BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`)
+    await delay(LOCK_MS)
+    await client.query('COMMIT')
+  })
+  return async () => {
+    await unlock().finally(() => client.end())
+  }
+}
+
+/** Faults of processes and of the database. Those that harm more than one thing are the last. */
+export const serviceFaults: readonly Fault[] = [
+  {
+    alert: 'StandbyBehind',
+    job: 'payments',
+    what: 'the standby receives what the primary writes, and does not replay it',
+    plant: async ({ connect }) => {
+      const client = await connect('standby')
+      await client.query('SELECT pg_wal_replay_pause()')
+      return async () => {
+        await client.query('SELECT pg_wal_replay_resume()')
+        await client.end()
+      }
+    },
+  },
+  {
+    alert: 'ServerErrors',
+    job: 'inventory',
+    what: 'inventory loses a right on a table',
+    plant: async (stage) => {
+      await execute(stage, 'REVOKE SELECT ON inventory.users FROM inventory_service')
+      return async () => void (await execute(stage, 'GRANT SELECT ON inventory.users TO inventory_service'))
+    },
+  },
+  {
+    alert: 'SlowAnswers',
+    job: 'inventory',
+    what: 'somebody locks a table of inventory for a second and a half, again and again',
+    plant: (stage) => lockAgainAndAgain(stage, 'inventory.locations'),
+  },
+  {
+    alert: 'PoolExhausted',
+    job: 'inventory',
+    what: 'twelve clients move stock that somebody has locked, over a pool of four',
+    plant: async (stage) => {
+      const { url } = stage.inventory
+      const productId = await addProduct(url)
+      const unlock = await lockAgainAndAgain(stage, 'inventory.stock_levels')
+      const shippers = Array.from({ length: SHIPPERS }, () => repeat(() => ship(url, productId)))
+      return async () => {
+        await unlock()
+        for (const stop of shippers) await stop()
+      }
+    },
+  },
+  {
+    alert: 'ServiceDown',
+    job: 'auth',
+    what: 'auth is killed',
+    plant: async ({ auth }) => {
+      await auth.kill()
+      return auth.start
+    },
+  },
+  {
+    alert: 'ServiceNotReady',
+    job: 'payments',
+    what: 'the database refuses connections',
+    plant: async ({ connect, databaseName }) => {
+      const client = await connect('server')
+      await client.query(`ALTER DATABASE ${databaseName} ALLOW_CONNECTIONS false`)
+      await client.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [databaseName])
+      return async () => {
+        await client.query(`ALTER DATABASE ${databaseName} ALLOW_CONNECTIONS true`)
+        await client.end()
+      }
+    },
+  },
+]
