@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
+import {
+  createAuthenticator,
+  type Misbehaviour,
+  type SoftwareAuthenticator,
+} from '@trestle/testing/software-authenticator.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addApp, claimsOf } from '../../test/authenticator-app.ts'
 import { type FailingRequest, type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
 import { OPERATOR } from '../../test/forged-token.ts'
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn, signIn } from '../../test/signed-in.ts'
-import {
-  createAuthenticator,
-  type Misbehaviour,
-  type SoftwareAuthenticator,
-} from '../../test/software-authenticator.ts'
 
 let test: MailApp
 beforeAll(async () => {

@@ -1,5 +1,5 @@
+import { type AskedOptions, createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import { vi } from 'vitest'
-import { type AskedOptions, createAuthenticator } from '../software-authenticator.ts'
 
 /** Options as a browser has them: bytes in place of base64url. */
 interface BrowserOptions {

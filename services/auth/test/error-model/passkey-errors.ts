@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import type { MailApp } from '../mail-app.ts'
-import { createAuthenticator } from '../software-authenticator.ts'
 import { type ErrorCase, type ErrorCases, post } from './error-case.ts'
 import { ask, PASSKEYS } from './factor-errors.ts'
 import type { SignedIn } from './session-errors.ts'

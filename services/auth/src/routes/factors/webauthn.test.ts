@@ -1,9 +1,9 @@
+import { createAuthenticator, type Misbehaviour, map } from '@trestle/testing/software-authenticator.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { claimsOf } from '../../../test/authenticator-app.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
 import { createSignedIn, signIn } from '../../../test/signed-in.ts'
-import { createAuthenticator, type Misbehaviour, map } from '../../../test/software-authenticator.ts'
 
 let test: MailApp
 beforeAll(async () => {
