@@ -26,13 +26,13 @@ const more = {
 /** An error body of either version. */
 const ErrorView = z
   .union([
-    z.looseObject({
+    z.object({
       code: z.int().meta({ description: 'the status' }),
       error_code: z.string(),
       msg: z.string(),
       ...more,
     }),
-    z.looseObject({ code: z.string().meta({ description: 'the error code' }), message: z.string(), ...more }),
+    z.object({ code: z.string().meta({ description: 'the error code' }), message: z.string(), ...more }),
   ])
   .meta({ id: 'AuthError' })
 

@@ -1,18 +1,14 @@
 import { z } from 'zod'
+import { customProviderSettings } from './custom-provider.ts'
 import type { CustomProvider } from './custom-provider-repository.ts'
 
 const timestamp = z.string().meta({ format: 'date-time' })
 
+const stored = { id: z.guid(), identifier: z.string(), created_at: timestamp, updated_at: timestamp }
+const [oauth2, oidc] = customProviderSettings.options
+
 /** A custom provider as admins see it: all but its secret. */
-export const customProviderView = z.looseObject({
-  id: z.guid(),
-  provider_type: z.enum(['oauth2', 'oidc']),
-  identifier: z.string(),
-  name: z.string(),
-  client_id: z.string(),
-  created_at: timestamp,
-  updated_at: timestamp,
-})
+export const customProviderView = z.discriminatedUnion('provider_type', [oauth2.extend(stored), oidc.extend(stored)])
 
 export type CustomProviderView = z.output<typeof customProviderView>
 
