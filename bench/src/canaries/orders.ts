@@ -16,12 +16,14 @@ export interface Order {
   readonly test: object
 }
 
+export const ORDER_AMOUNT = { currency: 'EUR', exponent: 2, value: 1_000 }
+export const CARD_EXPIRY = { month: 12, year: 2066 }
 const VERSION = { 'accept-version': '1' }
 const STEPS_MAX = 12
 
 const Token = z.object({ token: z.string() })
 const Answer = z.object({
-  challenges: z.array(z.object({ type: z.string(), path: z.string() })).default([]),
+  challenges: z.array(z.object({ name: z.string(), path: z.string() })).default([]),
   authorizationId: z.string().optional(),
 })
 const Task = z.object({
@@ -30,23 +32,36 @@ const Task = z.object({
   fields: z.record(z.string(), z.string()).optional(),
 })
 
+/** Where an order stands: paid, or with a step before it that is offered. */
+export interface OrderState {
+  readonly isPaid: boolean
+  readonly number: string
+  readonly code: string
+  readonly hints: readonly string[]
+}
+
 /** Tokenises, orders, and takes every challenge by the first way that is offered. True when the order was paid. */
-export async function payOrder(visitor: Pick<Visitor, 'ask'>, { key, card, test }: Order): Promise<boolean> {
+export async function payOrder(visitor: Pick<Visitor, 'ask'>, order: Order): Promise<boolean> {
+  return (await advanceOrder(visitor, order)).isPaid
+}
+
+/** The same, until the step `until` is offered: it is not taken. */
+export async function advanceOrder(
+  visitor: Pick<Visitor, 'ask'>,
+  { key, card, test }: Order,
+  until?: string,
+): Promise<OrderState> {
   const post = async (path: string, body: object) => JSON.parse(String(await visitor.ask('POST', path, body, VERSION)))
   const tokenize = async (type: string, value: string) => Token.parse(await post('/vault', { type, value }))
-  const order = {
-    ...{ integration: { key }, test, amount: { currency: 'EUR', exponent: 2, value: 1_000 } },
-    card: {
-      number: await tokenize('pcn', card.number),
-      code: await tokenize('pcsc', card.code),
-      expiry: { month: 12, year: 2066 },
-    },
-  }
+  const [number, code] = [await tokenize('pcn', card.number), await tokenize('pcsc', card.code)]
+  const order = { integration: { key }, test, amount: ORDER_AMOUNT, card: { number, code, expiry: CARD_EXPIRY } }
   const hints: string[] = []
   for (let step = 0; step < STEPS_MAX; step++) {
     const { challenges, authorizationId } = Answer.parse(await post('/payments', { ...order, hints }))
     const [challenge] = challenges
-    if (!challenge) return authorizationId !== undefined
+    if (!challenge || challenge.name === until) {
+      return { isPaid: authorizationId !== undefined, number: number.token, code: code.token, hints }
+    }
     const task = Task.parse(await post(challenge.path, { ...order, hints }))
     hints.push(...task.hints, ...(await showPage(visitor, task)))
   }

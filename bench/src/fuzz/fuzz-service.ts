@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Finding } from './finding.ts'
-import { findSecrets } from './leaks.ts'
+import { findLogProblems } from './log-problems.ts'
 import type { Plan } from './plan.ts'
 import { plans } from './plans.ts'
 import { exchangeBytes, holdOpen, judgeRaw } from './raw-connection.ts'
@@ -50,8 +50,10 @@ export async function fuzzService(target: Target, options: FuzzOptions): Promise
   await run(rig, plans(sources, options.seed), options)
   await runBytes(rig, target)
   const after = await rig.settledMib()
-  for (const problem of findSecrets(readFileSync(rig.logFile, 'utf8'), ready.secrets))
+  const secrets = new Map([...ready.secrets, ...tokensOf(target, rig)])
+  for (const problem of findLogProblems(readFileSync(rig.logFile, 'utf8'), secrets)) {
     session.note(inGeneral('log', problem))
+  }
   if (before !== undefined && after !== undefined && after > before + GROWTH_MAX_MIB) {
     session.note(inGeneral('memory', `grew from ${before.toFixed(0)} to ${after.toFixed(0)} MiB`))
   }
@@ -61,6 +63,11 @@ export async function fuzzService(target: Target, options: FuzzOptions): Promise
     ...{ url: rig.url, sent: session.sent(), findings, memory: [before, after], counts: session.counts },
     unreached: document.operations.map(({ name }) => name).filter((name) => !hasSucceeded(session.counts, name)),
   }
+}
+
+/** By their pool and number. */
+function tokensOf({ tokens }: Target, { memory }: Rig): readonly (readonly [name: string, value: string])[] {
+  return tokens.flatMap((pool) => memory.all(pool).map((value, at) => [`${pool} ${at}`, String(value)] as const))
 }
 
 async function run(rig: Rig, plan: Iterator<Plan>, { requests, stop }: FuzzOptions): Promise<void> {

@@ -11,6 +11,7 @@ const error = json({
 })
 const document = parseApiDocument({
   paths: {
+    '/things': { get: { responses: { '200': { content: { 'application/x-ndjson': { schema: {} } } } } } },
     '/things/{thingId}': {
       get: { responses: { '200': json({ $ref: '#/components/schemas/Thing' }), '4XX': error, '503': error } },
       delete: { responses: { '204': {}, '404': error } },
@@ -34,6 +35,8 @@ const answer = (status: number, body: unknown, ...headers: readonly (readonly [s
   text: typeof body === 'string' ? body : JSON.stringify(body),
 })
 const get = { method: 'GET', target: '/things/7?x=1' }
+const list = { method: 'GET', target: '/things' }
+const lines = ['content-type', 'application/x-ndjson'] as const
 const code = { code: 'NOT_FOUND' }
 
 describe('createJudge', () => {
@@ -44,6 +47,7 @@ describe('createJudge', () => {
     ['a HEAD', { method: 'HEAD', target: '/things/7' }, answer(200, '', type)],
     ['a busy service', get, answer(503, code, ['retry-after', '1'])],
     ['an unknown path', { method: 'GET', target: '/other' }, answer(404, code)],
+    ['lines of JSON', list, answer(200, '{"id":7}\n[]\n', lines)],
     ['a page', { method: 'GET', target: '/docs/x' }, answer(200, '<p>')],
     ['a preflight', { method: 'OPTIONS', target: '/things/7' }, answer(204, '')],
   ])('finds nothing in %s', (_, request, sent) => {
@@ -59,10 +63,12 @@ describe('createJudge', () => {
     ['answers 503 without Retry-After', get, answer(503, code)],
     ['answers 200 as "text/html", which is not documented', get, answer(200, '<p>', ['content-type', 'text/html'])],
     ['answers 200 with what is no JSON', get, answer(200, '{')],
+    ['answers 200 with what is no JSON', list, answer(200, '{"id":7}\n[\n', lines)],
     ['answers 204 with a body', { method: 'DELETE', target: '/things/7' }, answer(204, code)],
     ['answers 200 at an unknown path or method', { method: 'POST', target: '/things/7' }, answer(200, code)],
     ['answers 405 without Allow', { method: 'POST', target: '/things/7' }, answer(405, code)],
     ['answers without X-Request-Id', get, { ...answer(200, { id: 7 }), headers: new Map([type]) }],
+    ['has a header that a request has put in', get, answer(200, { id: 7 }, ['x-injected', '1'])],
     ['tells of a stack trace', get, answer(404, { code: 'at f (/x/a.ts:1:2)' })],
     ['tells of SQL', get, answer(404, code, ['x-debug', 'SELECT a FROM b'])],
     ['tells the password', get, answer(404, { code: 'canary' })],

@@ -22,6 +22,7 @@ export type Judge = (request: Pick<WireRequest, 'method' | 'target'>, answer: An
 
 const DOCUMENT = 'document.json'
 const JSON_TYPE = 'application/json'
+const LINES_TYPE = 'application/x-ndjson'
 /** A longer URL is refused before any route. */
 const URL_MAX = 8_192
 /** What a request may get at a path or with a method that is not documented. */
@@ -73,6 +74,8 @@ function judgeHead({ status, headers }: Answer): readonly string[] {
       : []),
     ...(status === 405 && !headers.has('allow') ? ['answers 405 without Allow'] : []),
     ...(headers.has('x-request-id') ? [] : ['answers without X-Request-Id']),
+    // What a hostile text ends a line and begins a header with.
+    ...(headers.has('x-injected') ? ['has a header that a request has put in'] : []),
   ]
 }
 
@@ -85,9 +88,11 @@ function judgeBody(
     return text === '' ? [] : [`answers ${status} with a body`]
   const [type = ''] = (headers.get('content-type') ?? '').split(';', 1)
   if (!types.includes(type)) return [`answers ${status} as "${type}", which is not documented`]
-  if (type !== JSON_TYPE) return []
+  if (type !== JSON_TYPE && type !== LINES_TYPE) return []
   try {
-    return validate(JSON.parse(text), type)
+    if (type === JSON_TYPE) return validate(JSON.parse(text), type)
+    for (const line of text.split('\n').filter((each) => each !== '')) JSON.parse(line)
+    return []
   } catch (error) {
     if (error instanceof SyntaxError) return [`answers ${status} with what is no JSON`]
     throw error

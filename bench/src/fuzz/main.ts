@@ -41,7 +41,7 @@ async function run(names: readonly string[], { seed, requests }: { readonly seed
       say(`${target.service}: seed ${seed}`)
       const result = await fuzzService(target, { checkout, folder, database, seed, requests, stop: stop.signal })
       for (const line of reportLines(target.service, result)) say(line)
-      if (result.findings.length > 0) process.exitCode = 1
+      if (result.findings.length + result.unreached.length > 0) process.exitCode = 1
     }
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -64,8 +64,13 @@ function reportLines(
       ...(request.method === '' ? [] : [`  ${toCurl(url, request)}`]),
       ...(answer === '' ? [] : [`  ${answer.replaceAll('\n', '\n  ')}`]),
     ]),
-    ...(unreached.length === 0 ? [] : [`${service}: never got through: ${unreached.join(', ')}`]),
-    `${service}: ${sent} requests (${statuses.join(', ')}), memory ${before} to ${after} MiB, ${findings.length} findings`,
+    ...unreached.map((operation) => `${operation} was never got through to: its use case was not tried`),
+    [
+      `${service}: ${sent} requests (${statuses.join(', ')})`,
+      `memory ${before} to ${after} MiB`,
+      `${unreached.length} operations unreached`,
+      `${findings.length} findings`,
+    ].join(', '),
   ]
 }
 

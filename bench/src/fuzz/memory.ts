@@ -1,17 +1,20 @@
+/** What requests need again: a text or number, or several that belong together, by name. */
+export type Kept = string | number | Readonly<Record<string, unknown>>
+
 /** Values that actors were told, by the name under which requests need them: ids, tokens, cursors. */
 export interface Memory {
   /** Keeps what an answer tells: members by their name, `id` by what it is the id of. */
   learn(actor: number, path: string, body: unknown): void
   /** Keeps one value. */
-  keep(actor: number, pool: string, value: string | number): void
+  keep(actor: number, pool: string, value: Kept): void
   /**
    * One of the values, mostly the actor's own and mostly a new one; the same choice picks the same.
    *
    * @returns undefined when nobody was told one
    */
-  pick(actor: number, pool: string, choice: number): string | number | undefined
+  pick(actor: number, pool: string, choice: number): Kept | undefined
   /** Everything that is known under a name. */
-  all(pool: string): readonly (string | number)[]
+  all(pool: string): readonly Kept[]
 }
 
 export interface MemoryOptions {
@@ -26,9 +29,9 @@ const LENGTH_MAX = 4_096
 const STRANGER = 12
 
 export function createMemory({ actors, pools }: MemoryOptions): Memory {
-  const told = Array.from({ length: actors }, () => new Map<string, readonly (string | number)[]>())
+  const told = Array.from({ length: actors }, () => new Map<string, readonly Kept[]>())
   const of = (actor: number, pool: string) => told[actor % actors]?.get(pool) ?? []
-  const keep = (actor: number, pool: string, value: string | number) => {
+  const keep = (actor: number, pool: string, value: Kept) => {
     const others = of(actor, pool).filter((known) => known !== value)
     told[actor % actors]?.set(pool, [value, ...others].slice(0, KEPT_MAX))
   }

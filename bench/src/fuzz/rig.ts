@@ -5,7 +5,7 @@ import { deploy } from '../deployment.ts'
 import { freePort } from '../processes/free-port.ts'
 import { collectGarbage } from './heap.ts'
 import { createJudge, type Judge } from './judge.ts'
-import { createMemory } from './memory.ts'
+import { createMemory, type Memory } from './memory.ts'
 import { type ApiDocument, readApiDocument } from './openapi.ts'
 import type { Plan } from './plan.ts'
 import { createSender, type Sender } from './send.ts'
@@ -24,6 +24,7 @@ export interface Rig {
   readonly url: string
   readonly document: ApiDocument
   readonly session: Session
+  readonly memory: Memory
   readonly sender: Sender
   readonly judge: Judge
   readonly ready: Ready
@@ -61,9 +62,11 @@ export async function startRig(target: Target, options: RigOptions, stack: Async
   ready = await prepare({ deployment, memory, ask: askBy(session, (actor) => ready?.authorize('own', actor) ?? {}) })
   const { authorize } = ready
   return {
-    ...{ url: server.url, document, session, sender, judge, ready, logFile },
+    ...{ url: server.url, document, session, memory, sender, judge, ready, logFile },
     send: async (wave) => {
-      await session.exchange(wave.map((plan) => ({ actor: plan.actor, wire: toWire(plan, { memory, authorize }) })))
+      await session.exchange(
+        wave.map((plan) => ({ actor: plan.actor, wire: toWire(plan, { memory, authorize }), isGenerated: true })),
+      )
     },
     settledMib: async () => {
       await collectGarbage(inspectorPort)
@@ -77,7 +80,9 @@ function askBy(session: Session, headersOf: (actor: number) => Readonly<Record<s
     const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
     const type = bytes === undefined ? {} : { 'content-type': 'application/json' }
     const all = Object.entries({ ...type, ...headersOf(actor), ...headers })
-    const [answer] = await session.exchange([{ actor, wire: { method, target, headers: all, body: bytes } }])
+    const [answer] = await session.exchange([
+      { actor, wire: { method, target, headers: all, body: bytes }, isGenerated: false },
+    ])
     return answer
   }
 }

@@ -1,4 +1,4 @@
-import { Agent, request } from 'node:http'
+import { Agent, type ClientRequest, request } from 'node:http'
 import type { WireRequest } from './wire.ts'
 
 export interface Answer {
@@ -25,8 +25,7 @@ export function createSender(url: string): Sender {
       const outgoing = request({ agent, hostname, port, method: wire.method, path: wire.target, timeout: ANSWER_MS })
       for (const [name, value] of wire.headers) outgoing.appendHeader(name, value)
       outgoing.once('timeout', () => outgoing.destroy(new Error(`no answer within ${ANSWER_MS} ms`)))
-      // A kept connection may have been closed by the server just then.
-      outgoing.once('error', (error) => (outgoing.reusedSocket ? resolve(send(wire)) : reject(error)))
+      outgoing.once('error', (error) => (isClosedMeanwhile(outgoing, error) ? resolve(send(wire)) : reject(error)))
       outgoing.once('response', (response) => {
         const chunks: Buffer[] = []
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -43,4 +42,9 @@ export function createSender(url: string): Sender {
       outgoing.end(wire.body)
     })
   return { send, close: () => agent.destroy() }
+}
+
+/** A kept connection may have been closed by the server just then. Whoever waits in vain has been sent what was asked. */
+function isClosedMeanwhile({ reusedSocket }: ClientRequest, error: Error): boolean {
+  return reusedSocket && 'code' in error && /^(ECONNRESET|EPIPE)$/.test(String(error.code))
 }

@@ -12,7 +12,7 @@ export interface Session {
   /** Notes what is wrong apart from an answer. */
   note(what: Omit<Finding, 'count' | 'first'>): void
   readonly findings: () => readonly Finding[]
-  /** How often each operation was answered, by `2xx` and so on; what is above 499 by its status. */
+  /** How often generated requests to each operation were answered, by `2xx` and so on; above 499 by the status. */
   readonly counts: ReadonlyMap<string, ReadonlyMap<string, number>>
   readonly sent: () => number
 }
@@ -20,6 +20,8 @@ export interface Session {
 export interface Sent {
   readonly actor: number
   readonly wire: WireRequest
+  /** False for preparations: where they get through says nothing of the requests that are made up. */
+  readonly isGenerated: boolean
 }
 
 export interface SessionOptions {
@@ -42,7 +44,7 @@ export function createSession({ sender, judge, memory, operations, normalPath }:
     known.count += 1
     findings.set(key, known)
   }
-  const take = ({ actor, wire }: Sent, answer: Answer | Error): unknown => {
+  const take = ({ actor, wire, isGenerated }: Sent, answer: Answer | Error): unknown => {
     sent += 1
     const [path = ''] = wire.target.split(/[?#]/, 1)
     const operation = findOperation(operations, wire.method, normalPath(path))?.name ?? `${wire.method} (unknown)`
@@ -52,9 +54,12 @@ export function createSession({ sender, judge, memory, operations, normalPath }:
     }
     const told = `${answer.status} ${answer.headers.get('content-type') ?? ''}\n${answer.text.slice(0, ANSWER_MAX)}`
     for (const problem of judge(wire, answer)) note({ operation, problem, request: wire, answer: told })
-    count(counts, operation, answer.status)
+    if (isGenerated) count(counts, operation, answer.status)
     const body = parse(answer)
-    if (answer.status < 300) memory.learn(actor, path, { ...headersTold(answer), body })
+    if (answer.status < 400) {
+      memory.learn(actor, path, headersTold(answer))
+      memory.learn(actor, path, body)
+    }
     return body
   }
   return {
@@ -80,10 +85,16 @@ function count(counts: Map<string, Map<string, number>>, operation: string, stat
   counts.set(operation, classes)
 }
 
-/** What a header tells that a later request needs: a version, and where the next page begins. */
-function headersTold({ headers }: Answer) {
+/** What headers tell that later requests need: a version, where the next page begins, and all that a redirect carries. */
+function headersTold({ headers }: Answer): Readonly<Record<string, unknown>> {
   const cursor = /[?&]cursor=([^&>]+)/.exec(headers.get('link') ?? '')?.[1]
-  return { etag: headers.get('etag') ?? null, cursor: cursor === undefined ? null : decodeURIComponent(cursor) }
+  const { code: authCode, ...carried } = redirectParameters(headers.get('location') ?? '')
+  return { ...carried, authCode, etag: headers.get('etag'), cursor: cursor && decodeURIComponent(cursor) }
+}
+
+function redirectParameters(location: string): Readonly<Record<string, string>> {
+  const url = URL.parse(location)
+  return url ? Object.fromEntries([...url.searchParams, ...new URLSearchParams(url.hash.slice(1))]) : {}
 }
 
 function parse({ headers, text }: Answer): unknown {

@@ -16,6 +16,8 @@ export interface Target {
   readonly isPrivileged: (operation: Operation) => boolean
   /** Names of what answers tell and requests need again. */
   readonly pools: ReadonlySet<string>
+  /** Those of them that no log may hold. */
+  readonly tokens: readonly string[]
   /** An operation whose errors look like those that no route answers. */
   readonly errorsOf: string
   readonly pages: RegExp

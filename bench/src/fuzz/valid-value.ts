@@ -5,6 +5,8 @@ import type { Schema } from './openapi.ts'
 export interface FromMemory {
   readonly fromMemory: string
   readonly choice: number
+  /** Which of several that belong together. */
+  readonly member?: string
   /** What is sent when nobody was told such a value. */
   readonly otherwise: string | number
 }
@@ -16,6 +18,14 @@ export function isFromMemory(value: unknown): value is FromMemory {
 /** A value that is known under this name. */
 export function known(pool: string, otherwise: string | number = '0'.repeat(24)): fc.Arbitrary<FromMemory> {
   return fc.nat().map((choice) => ({ fromMemory: pool, choice, otherwise }))
+}
+
+/** Values that are known together: each is called for by its name, and all are of the same. */
+export function knownTogether<Shape>(
+  pool: string,
+  shape: (part: (member: string, otherwise?: string | number) => FromMemory) => Shape,
+): fc.Arbitrary<Shape> {
+  return fc.nat().map((choice) => shape((member, otherwise = 'x') => ({ fromMemory: pool, choice, member, otherwise })))
 }
 
 /** What a schema does not say: which values of a member mean something to the service. By name, or by dotted path. */

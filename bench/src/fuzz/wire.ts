@@ -1,5 +1,5 @@
 import { isLiteral } from './hostile.ts'
-import type { Memory } from './memory.ts'
+import type { Kept, Memory } from './memory.ts'
 import type { Credential, Plan } from './plan.ts'
 import { isFromMemory } from './valid-value.ts'
 
@@ -55,11 +55,15 @@ function asRole(credential: Credential): 'own' | 'privileged' {
   return credential === 'privileged' ? 'privileged' : 'own'
 }
 
-function filled(value: unknown, pick: (pool: string, choice: number) => unknown): unknown {
-  if (isFromMemory(value)) return pick(value.fromMemory, value.choice) ?? value.otherwise
+function filled(value: unknown, pick: (pool: string, choice: number) => Kept | undefined): unknown {
+  if (isFromMemory(value)) return told(pick(value.fromMemory, value.choice), value.member) ?? value.otherwise
   if (Array.isArray(value)) return value.map((each) => filled(each, pick))
   if (typeof value !== 'object' || value === null || isLiteral(value)) return value
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, filled(member, pick)]))
+}
+
+function told(kept: Kept | undefined, member: string | undefined): unknown {
+  return member === undefined ? kept : typeof kept === 'object' ? kept[member] : undefined
 }
 
 /** What a text already says in percent signs stays as it is; a lone surrogate becomes the bytes that no UTF-8 has. */

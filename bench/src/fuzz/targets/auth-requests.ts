@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
-import { known, type Lexicon } from '../valid-value.ts'
+import { known, knownTogether, type Lexicon } from '../valid-value.ts'
 
 /** Every account has it; no answer may ever say it. */
 export const PASSWORD = 'canary-Horse-7-battery'
@@ -38,13 +38,15 @@ export const lexicon: Lexicon = {
   auth_code: known('authCode', NOBODY),
   token: known('emailOtp', TEST_CODE),
   token_hash: known('hashedToken', 'f'.repeat(56)),
+  // One that an app shows, or one that a provider has given: there any will do.
   code: known('totpCode', TEST_CODE),
+  state: known('state', NOBODY),
   nonce: known('emailOtp', TEST_CODE),
   type: fc.constantFrom(...mailTypes, ...linkTypes),
   factor_type: fc.constantFrom('totp', 'totp', 'phone', 'webauthn'),
   friendly_name: fc.nat(100).map((number) => `factor ${number}`),
   channel: fc.constantFrom('sms', 'sms', 'whatsapp'),
-  provider: fc.constantFrom('github', 'google', 'custom:fuzz'),
+  provider: fc.constantFrom('keycloak', 'keycloak', 'google', 'custom:fuzz'),
   scopes: fc.constantFrom('email', 'email profile'),
   redirect_to: fc.constantFrom('http://localhost:3000/x', 'https://evil.example'),
   ban_duration: fc.constantFrom('none', 'none', '1h'),
@@ -110,6 +112,34 @@ export const bodies: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     fc.record({ password }),
     fc.record({ email: fresh }),
     fc.record({ phone }),
+  ),
+  'POST /callback': fc.record({
+    state: known('state', NOBODY),
+    code: fc.nat(200).map((number) => `person-${number}`),
+  }),
+  'POST /passkeys/registration/verify': knownTogether('registration', (part) => ({
+    challenge_id: part('challenge_id', NOBODY),
+    credential: {
+      ...{ id: part('id'), rawId: part('id'), type: 'public-key' },
+      response: { clientDataJSON: part('clientDataJSON'), attestationObject: part('attestationObject') },
+    },
+  })),
+  'POST /passkeys/authentication/verify': knownTogether('assertion', (part) => ({
+    challenge_id: part('challenge_id', NOBODY),
+    credential: {
+      ...{ id: part('id'), rawId: part('id'), type: 'public-key' },
+      response: {
+        ...{ clientDataJSON: part('clientDataJSON'), authenticatorData: part('authenticatorData') },
+        ...{ signature: part('signature'), userHandle: part('userHandle') },
+      },
+    },
+  })),
+  'PUT /admin/custom-providers/{identifier}': fc.record(
+    {
+      ...{ name: fc.constantFrom('Fuzz', 'Søren & co'), scopes: fc.constant(['email']), enabled: fc.boolean() },
+      ...{ client_secret: fc.constant('canary-client-secret'), attribute_mapping: fc.constant({ email: 'mail' }) },
+    },
+    { requiredKeys: [] },
   ),
   'POST /admin/custom-providers': fc.oneof(
     fc.record({

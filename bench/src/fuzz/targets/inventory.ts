@@ -28,6 +28,7 @@ export const inventoryTarget: Target = {
   service: 'inventory',
   actors: ACTORS,
   pools: new Set(['productId', 'locationId', 'movementId', 'reservationId', 'userId', 'sku', 'cursor', 'etag', 'code']),
+  tokens: [],
   lexicon: {
     productId: id('productId'),
     locationId: id('locationId'),

@@ -2,14 +2,16 @@ import { createMailStore } from '@trestle/stack/mail/mail-store.ts'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
 import fc from 'fast-check'
 import { z } from 'zod'
-import { payOrder } from '../../canaries/orders.ts'
+import { advanceOrder, CARD_EXPIRY, ORDER_AMOUNT, payOrder } from '../../canaries/orders.ts'
 import type { Visitor } from '../../canaries/visitor.ts'
+import type { Memory } from '../memory.ts'
 import type { Ask, Target } from '../target.ts'
-import { known } from '../valid-value.ts'
+import { known, knownTogether } from '../valid-value.ts'
 
 const ACTORS = 3
 const PAN = '1000000000000000'
 const CODE = '271'
+const STEPS = ['card-lookup', 'device-fingerprint', 'tds-fingerprint', 'tds-challenge']
 const VERSION = { 'accept-version': '1' }
 
 const currency = fc.constantFrom('EUR', 'DKK', 'JPY', 'KWD')
@@ -29,7 +31,7 @@ const merchant = fc.record(
   },
   { requiredKeys: ['currency', 'descriptor', 'email', 'website', 'company', 'test'] },
 )
-const order = fc.record(
+const newOrder = fc.record(
   {
     integration: known('publicKey').map((key) => ({ key })),
     test: fc.constantFrom<unknown>({}, true, { tds: { challenge: false } }, { card: { status: 'lost' } }),
@@ -46,6 +48,13 @@ const order = fc.record(
   },
   { requiredKeys: ['integration', 'test', 'amount', 'card'] },
 )
+/** An order that stands at a step: its hints are good for it alone. */
+const begunOrder = knownTogether('order', (part) => ({
+  ...{ integration: { key: part('key') }, test: {}, amount: ORDER_AMOUNT, returnUrl: 'https://shop.example/thanks' },
+  card: { number: part('number'), code: part('code'), expiry: CARD_EXPIRY },
+  hints: part('hints'),
+}))
+const order = fc.oneof({ weight: 1, arbitrary: newOrder }, { weight: 2, arbitrary: begunOrder })
 const pooled = [
   'merchantId',
   'transactionId',
@@ -68,7 +77,8 @@ const NewToken = z.object({ token: z.string() })
 export const paymentsTarget: Target = {
   service: 'payments',
   actors: ACTORS,
-  pools: new Set([...pooled, 'hint', 'publicKey', 'pcn', 'pcsc']),
+  pools: new Set([...pooled, 'hint', 'publicKey', 'pcn', 'pcsc', 'order']),
+  tokens: ['hint', 'pcn', 'pcsc'],
   lexicon: {
     ...Object.fromEntries(pooled.map((pool) => [pool, known(pool)])),
     ...{ identityId: known('appId'), authorizationId: known('transactionId') },
@@ -82,13 +92,20 @@ export const paymentsTarget: Target = {
       from: fc.constantFrom('2026-01-01', '2026-11-01T00:00:00Z'),
       to: fc.constantFrom('2027-01-01', '2026-12-01T00:00:00Z'),
     },
-    step: fc.constantFrom('card-lookup', 'device-fingerprint', 'tds-fingerprint', 'tds-challenge'),
+    step: fc.oneof(
+      knownTogether('order', (part) => part('step')),
+      fc.constantFrom(...STEPS),
+    ),
     way: fc.constantFrom('iframe', 'redirect', 'poll'),
     custom: fc.jsonValue({ maxDepth: 2 }),
     returnUrl: fc.constant('https://shop.example/thanks'),
   },
   bodies: {
     'POST /merchants': merchant,
+    'PUT /merchants/{merchantId}': fc.record(
+      { name: fc.constantFrom('Shop', null), email: fc.constant('new@shop.example'), descriptor },
+      { requiredKeys: [] },
+    ),
     'POST /payments': order,
     'POST /payments/challenges/{step}': order,
     'POST /payments/challenges/{step}/{way}': order,
@@ -134,19 +151,15 @@ export const paymentsTarget: Target = {
         const keys: string[] = []
         const authorize = (role: string, actor: number) =>
           role === 'privileged' ? VERSION : basic(keys[actor % ACTORS])
+        let round = 0
         const refresh = async () => {
+          round += 1
           for (let actor = 0; actor < ACTORS; actor += 1) {
             const { key, publicKey } = await settle(ask, actor)
             keys[actor] = key
-            secrets.set(`key of app ${actor}`, key)
+            secrets.set(`key of app ${actor} in round ${round}`, key)
             memory.keep(actor, 'publicKey', publicKey)
-            for (const [pool, value] of CARD)
-              memory.keep(actor, pool, await tokenize(ask, actor, { type: pool, value }))
-            await payOrder(visitorOf(ask, actor), {
-              key: publicKey,
-              card: { number: PAN, code: CODE },
-              test: FRICTIONLESS,
-            })
+            await shop({ ask, memory, actor, publicKey, step: STEPS[(round + actor) % STEPS.length] ?? '' })
           }
         }
         return { authorize, refresh, secrets }
@@ -177,6 +190,30 @@ async function settle(ask: Ask, actor: number): Promise<{ readonly key: string; 
     await ask({ actor, method: 'POST', target: '/merchants', body: SHOP, headers }),
   )
   return { key: app.key, publicKey: merchant.key }
+}
+
+interface Shopping {
+  readonly ask: Ask
+  readonly memory: Memory
+  readonly actor: number
+  readonly publicKey: string
+  /** That an order is to stand at. */
+  readonly step: string
+}
+
+/** Leaves a merchant with a payment that is captured and disputed, and a customer with an order that is begun. */
+async function shop({ ask, memory, actor, publicKey: key, step }: Shopping): Promise<void> {
+  const post = (target: string, body: object) => ask({ actor, method: 'POST', target, body })
+  for (const [pool, value] of CARD) memory.keep(actor, pool, await tokenize(ask, actor, { type: pool, value }))
+  const visitor = visitorOf(ask, actor)
+  const order = { key, card: { number: PAN, code: CODE }, test: {} }
+  await payOrder(visitor, { ...order, test: FRICTIONLESS })
+  const transactionId = memory.pick(actor, 'transactionId', 1)
+  await post(`/transactions/${transactionId}/captures`, { amount: 700 })
+  await post(`/test/transactions/${transactionId}/disputes`, { amount: 100 })
+  await post(`/test/transactions/${transactionId}/frauds`, {})
+  const { number, code, hints } = await advanceOrder(visitor, order, step)
+  memory.keep(actor, 'order', { key, number, code, hints, step })
 }
 
 async function tokenize(ask: Ask, actor: number, body: object): Promise<string> {

@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest'
+import { findLogProblems } from './log-problems.ts'
+
+const line = (entry: object) => `${JSON.stringify({ time: '2026-11-20T10:00:00.000Z', msg: 'request', ...entry })}\n`
+const find = (...entries: readonly object[]) =>
+  findLogProblems(entries.map(line).join(''), new Map([['password', 'canary']]))
+
+describe('findLogProblems', () => {
+  it('finds nothing in what is usual', () => {
+    expect(
+      find({ level: 'info', status: 400 }, { level: 'error', status: 503 }, { level: 'warn', msg: 'slow' }),
+    ).toEqual([])
+    expect(findLogProblems('{"level":"error","ms\n\nnot a line\n', new Map())).toEqual([])
+  })
+
+  it('finds errors, also those that no answer tells, and secrets', () => {
+    expect(
+      find(
+        { level: 'error', msg: 'cannot', err: { type: 'Error', message: 'x is not iterable', stack: '…' } },
+        { level: 'fatal', msg: 'the end' },
+        { level: 'info', path: '/verify?password=canary' },
+      ),
+    ).toEqual(['tells the password', 'has an error: cannot x is not iterable', 'has an error: the end'])
+  })
+})

@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest'
+import { createMemory } from './memory.ts'
+import { parseApiDocument } from './openapi.ts'
+import { createSession } from './session.ts'
+import type { WireRequest } from './wire.ts'
+
+const document = parseApiDocument({
+  paths: { '/products': { post: { responses: { '201': {} } }, get: { responses: { '200': {} } } } },
+  components: {},
+})
+const pools = new Set(['productId', 'cursor', 'etag', 'state', 'authCode', 'refreshToken'])
+const wire = (method: string): WireRequest => ({ method, target: '/products?x=1', headers: [], body: undefined })
+
+function openSession(answer: { readonly status: number; readonly headers: object; readonly body: unknown }) {
+  const memory = createMemory({ actors: 1, pools })
+  const headers = new Map(Object.entries({ 'content-type': 'application/json', ...answer.headers }))
+  const session = createSession({
+    ...{ memory, operations: document.operations, normalPath: (path: string) => path },
+    sender: { send: async () => ({ ...answer, headers, text: JSON.stringify(answer.body) }), close: () => undefined },
+    judge: () => (answer.status >= 500 ? ['answers 500'] : []),
+  })
+  return { memory, session }
+}
+
+describe('createSession', () => {
+  it('keeps what answers tell, by the names under which requests need it', async () => {
+    const { memory, session } = openSession({
+      ...{ status: 201, body: { statusCode: 201, data: { id: 7 } } },
+      headers: { etag: '"1"', link: '</products?limit=1&cursor=a%3D>; rel="next"' },
+    })
+    await session.exchange([{ actor: 0, wire: wire('POST'), isGenerated: true }])
+    expect(['productId', 'etag', 'cursor'].map((pool) => memory.all(pool))).toEqual([[7], ['"1"'], ['a=']])
+  })
+
+  it('keeps what redirects carry', async () => {
+    const location = 'https://app.example/?code=c&state=s#refresh_token=r'
+    const { memory, session } = openSession({ status: 303, headers: { location }, body: '' })
+    await session.exchange([{ actor: 0, wire: wire('GET'), isGenerated: true }])
+    expect(['authCode', 'state', 'refreshToken'].map((pool) => memory.all(pool))).toEqual([['c'], ['s'], ['r']])
+  })
+
+  it('keeps nothing of a refusal, and notes what is wrong once, with its number', async () => {
+    const { memory, session } = openSession({ status: 500, headers: {}, body: { id: 7 } })
+    for (const method of ['GET', 'POST', 'POST'])
+      await session.exchange([{ actor: 0, wire: wire(method), isGenerated: true }])
+    expect(memory.all('productId')).toEqual([])
+    expect(session.findings().map(({ operation, count, first }) => [operation, count, first])).toEqual([
+      ['GET /products', 1, 1],
+      ['POST /products', 2, 2],
+    ])
+    expect(session.counts.get('POST /products')).toEqual(new Map([['500', 2]]))
+  })
+
+  it('counts generated requests alone', async () => {
+    const { session } = openSession({ status: 200, headers: {}, body: {} })
+    await session.exchange([{ actor: 0, wire: wire('GET'), isGenerated: false }])
+    expect([session.sent(), session.counts.size]).toEqual([1, 0])
+  })
+})

@@ -1,0 +1,91 @@
+import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
+import { z } from 'zod'
+import type { Memory } from '../memory.ts'
+import type { Ask } from '../target.ts'
+import { PASSWORD } from './auth-requests.ts'
+import { totpCode } from './totp-code.ts'
+
+export const WEB_ORIGIN = 'http://localhost:3000'
+
+const Session = z.object({
+  access_token: z.string(),
+  user: z.object({ identities: z.array(z.object({ identity_id: z.string() })) }),
+})
+const Factor = z.object({ id: z.string(), totp: z.object({ secret: z.string() }) })
+const Id = z.object({ id: z.string() })
+const Registration = z.object({
+  challenge_id: z.string(),
+  options: z.object({ challenge: z.string(), rp: Id, user: Id }),
+})
+const SignIn = z.object({ challenge_id: z.string(), options: z.object({ challenge: z.string(), rpId: z.string() }) })
+
+export interface Opening {
+  readonly ask: Ask
+  readonly memory: Memory
+  readonly actor: number
+  /** Headers of an operator. */
+  readonly admin: Readonly<Record<string, string>>
+  /** Of the account, as no other has it. */
+  readonly name: string
+  readonly phone: string
+}
+
+/**
+ * Makes a new account, since the last one may be banned, deleted or signed out: with two ways to sign in, an outstanding
+ * link, factors, recovery codes, and a passkey; another factor and another passkey are about to be added.
+ *
+ * @returns the token of its session, of the second level
+ */
+export async function openAccount({ ask, memory, actor, admin, name, phone }: Opening): Promise<string> {
+  const email = `${name}@fuzz.example`
+  const post = (target: string, body: object, headers = {}) => ask({ actor, method: 'POST', target, body, headers })
+  await post('/admin/users', { email, phone, password: PASSWORD, email_confirm: true, phone_confirm: true }, admin)
+  const session = Session.parse(await post('/token?grant_type=password', { email, password: PASSWORD }))
+  await post('/admin/generate_link', { type: 'magiclink', email }, admin)
+  await ask({ actor, method: 'GET', target: '/admin/users?cursor=&per_page=5', headers: admin })
+  const owner = { ask, actor, headers: bearer(session.access_token) }
+  const first = await enroll(owner, 'first')
+  const raised = Session.parse(await post(first.target, first.body, owner.headers))
+  const raisedOwner = { ask, actor, headers: bearer(raised.access_token) }
+  await post('/factors/recovery-codes', {}, raisedOwner.headers)
+  memory.keep(actor, 'totpCode', (await enroll(raisedOwner, 'second')).body.code)
+  await addPasskeys(raisedOwner, memory)
+  for (const identity of session.user.identities) memory.keep(actor, 'identityId', identity.identity_id)
+  return raised.access_token
+}
+
+export function bearer(token: string): { readonly authorization: string } {
+  return { authorization: `Bearer ${token}` }
+}
+
+interface Owner {
+  readonly ask: Ask
+  readonly actor: number
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Adds an authenticator app and asks for its code. @returns what has to be sent to show it */
+async function enroll({ ask, actor, headers }: Owner, name: string) {
+  const post = (target: string, body: object) => ask({ actor, method: 'POST', target, body, headers })
+  const { id, totp } = Factor.parse(await post('/factors', { factor_type: 'totp', friendly_name: name }))
+  const challenge = Id.parse(await post(`/factors/${id}/challenge`, {}))
+  const code = totpCode(totp.secret, new Date())
+  return { target: `/factors/${id}/verify`, body: { challenge_id: challenge.id, code } }
+}
+
+/** Adds a passkey, and keeps what would add another and what would sign in by the first. */
+async function addPasskeys({ ask, actor, headers }: Owner, memory: Memory): Promise<void> {
+  const post = (step: string, body?: object) =>
+    ask({ actor, method: 'POST', target: `/passkeys/${step}`, headers, ...(body && { body }) })
+  const authenticator = createAuthenticator(WEB_ORIGIN)
+  const begin = async () => Registration.parse(await post('registration/options'))
+  const { challenge_id, options } = await begin()
+  const added = await post('registration/verify', { challenge_id, credential: authenticator.create(options) })
+  memory.keep(actor, 'passkeyId', Id.parse(added).id)
+  const other = await begin()
+  const { id, response } = createAuthenticator(WEB_ORIGIN).create(other.options)
+  memory.keep(actor, 'registration', { challenge_id: other.challenge_id, id, ...response })
+  const signIn = SignIn.parse(await post('authentication/options'))
+  const shown = authenticator.get(signIn.options)
+  memory.keep(actor, 'assertion', { challenge_id: signIn.challenge_id, id: shown.id, ...shown.response })
+}
