@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { addressKey } from '@trestle/common/server/address-key.ts'
 import type { AuthDeps } from '../deps.ts'
 import type { FactorType } from '../factors/factor.ts'
 
@@ -43,7 +44,9 @@ export function factorFailuresOf(deps: Deps, attempt: AttemptKey, factorType: Fa
   }
 }
 
-/** A keyed hash: the limiter's store must not list who signs in from where. */
+/** A keyed hash: the limiter's store must not list who signs in from where. Of IPv6 the network counts, as for requests. */
 function toKey({ serverKeys }: Deps, { identifier, address }: AttemptKey): string {
-  return createHmac('sha256', serverKeys.hmac).update(`${identifier}\0${address}`).digest('base64url')
+  return createHmac('sha256', serverKeys.hmac)
+    .update(`${identifier}\0${addressKey(address)}`)
+    .digest('base64url')
 }
