@@ -118,6 +118,21 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     expect(typed.statusCode).toBe(either(403, 200))
   })
 
+  // ASVS 7.6.2, 10.4.6
+  it('a link of a mail that was asked for with PKCE', async () => {
+    await createSignedUp(test.deps, { email })
+    await test.post('/magiclink', { email, ...PKCE })
+    const { link } = await test.readMail(email)
+    const opened = await test.app.inject(link.pathname + link.search)
+    expect(opened.statusCode).toBe(either(303, 200))
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    const pressed = isStrict ? await test.post('/verify', link.searchParams.toString(), form) : opened
+    const { hash, searchParams } = new URL(String(pressed.headers.location))
+    expect(hash).toBe('')
+    const exchange = { auth_code: searchParams.get('code'), code_verifier: VERIFIER }
+    expect((await test.post('/token?grant_type=pkce', exchange)).json().user.email).toBe(email)
+  })
+
   // ASVS 7.4.1
   it('an access token whose session has ended', async () => {
     const { headers } = await createSignedIn(test)

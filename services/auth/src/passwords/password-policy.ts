@@ -78,6 +78,9 @@ function isEasyToGuess({ common, forbiddenWords, lengthMin }: PasswordPolicy, pa
   return rest !== lower && [...rest].length < lengthMin
 }
 
+/** A rest of so many characters may be the beginning of another common password. */
+const REST_LENGTH_MAX = 7
+
 /**
  * Whether a text is a common password, or several of them, the last of which may be cut short: few long passwords are common
  * by themselves, and these are what is guessed next.
@@ -88,9 +91,10 @@ function isStrungTogether(common: ReadonlySet<string>, text: string): boolean {
   for (const start of ends) {
     for (let end = start + 1; end <= text.length; end += 1) if (common.has(text.slice(start, end))) ends.add(end)
   }
-  ends.delete(0)
-  const rests = [...ends].map((end) => text.slice(end))
-  return rests.some((rest) => [...common].some((word) => word.startsWith(rest)))
+  if (ends.has(text.length)) return text !== ''
+  const rests = [...ends].filter((end) => end > 0).map((end) => text.slice(end))
+  const short = rests.filter((rest) => rest.length <= REST_LENGTH_MAX)
+  return short.some((rest) => [...common].some((word) => word.startsWith(rest)))
 }
 
 function lengthWeakness({ lengthMin }: PasswordPolicy, password: string): Weakness[] {

@@ -1,6 +1,7 @@
 import type { Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
+import { deleteFinishedFlows } from '../flow-states/flow-state-repository.ts'
 import { deleteUnverifiedIdentities } from '../identities/external-identity-repository.ts'
 import type { User } from '../users/user.ts'
 import { deleteWaysIn, updateUser } from '../users/user-repository.ts'
@@ -30,6 +31,7 @@ export async function takeOverAccount(
   passwordHash: string | undefined,
 ): Promise<void> {
   await deleteWaysIn(trx, id)
+  await deleteFinishedFlows(trx, id)
   const isClaimed = await deleteUnverifiedIdentities(trx, id)
   const owner = await updateUser(trx, id, {
     encrypted_password: passwordHash ?? null,
