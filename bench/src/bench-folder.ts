@@ -1,10 +1,12 @@
-import { chmodSync, mkdtempSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { closeAtSignal } from './processes/close-at-signal.ts'
 
 /** Makes an empty folder. PostgreSQL, which runs as another user where this process is root, may reach what is below it. */
 export function makeBenchFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'trestle-bench-'))
   chmodSync(folder, 0o711)
+  closeAtSignal(async () => rmSync(folder, { recursive: true, force: true }))
   return folder
 }

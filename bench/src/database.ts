@@ -6,6 +6,7 @@ import type { PostgresHome } from '@trestle/stack/postgres/home.ts'
 import { serverEndSteps, startServer } from '@trestle/stack/postgres/server.ts'
 import type { Child } from '@trestle/stack/processes/child.ts'
 import pg from 'pg'
+import { closeAtSignal } from './processes/close-at-signal.ts'
 import { moveToCores } from './processes/cores.ts'
 import { freePort } from './processes/free-port.ts'
 import { runProgram } from './processes/run-program.ts'
@@ -79,6 +80,11 @@ async function startOwn(folder: string, cores: string | undefined) {
   const start = () => launch(home, port, join(folder, 'postgres.log'))
   let server = await start()
   let standby: Child | undefined
+  const end = async () => {
+    await standby?.end(serverEndSteps)
+    await server.end(serverEndSteps)
+  }
+  const forget = closeAtSignal(end)
   return {
     url: urlOf(port),
     crash: async () => {
@@ -100,8 +106,8 @@ async function startOwn(folder: string, cores: string | undefined) {
       return urlOf(standbyPort)
     },
     end: async () => {
-      await standby?.end(serverEndSteps)
-      await server.end(serverEndSteps)
+      await end()
+      forget()
     },
   }
 }

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { startEmbeddedPostgres } from '@trestle/testing/postgres-server.ts'
 import { DEBIAN_POSTGRES, SUPERUSER, startDebianPostgres } from './high-availability/debian-postgres.ts'
 import { PGBOUNCER, startPgBouncer } from './high-availability/pgbouncer.ts'
 import { openWorkplace, requirePrograms, type Workplace } from './high-availability/workplace.ts'
@@ -13,7 +14,11 @@ import { openWorkplace, requirePrograms, type Workplace } from './high-availabil
 type Environment = Readonly<Record<string, string>>
 
 const places: Readonly<Record<string, (workplace: Workplace) => Promise<Environment>>> = {
-  'postgres-18': async () => ({}),
+  'postgres-18': async (workplace) => {
+    const server = await startEmbeddedPostgres()
+    workplace.defer(server.stop)
+    return { TEST_DATABASE_URL: server.url }
+  },
   'postgres-15': async (workplace) => ({ TEST_DATABASE_URL: urlOf(await startDebianPostgres(workplace)) }),
   pgbouncer: async (workplace) => {
     const port = await startDebianPostgres(workplace)
@@ -45,7 +50,11 @@ async function runOn(name: string): Promise<number> {
     env: { ...env, ...(await place(workplace)) },
     stdio: 'inherit',
   })
-  const [status] = await once(child, 'exit')
+  const ended = once(child, 'exit')
+  workplace.defer(async () => {
+    if (child.kill('SIGTERM')) await ended
+  })
+  const [status] = await ended
   return typeof status === 'number' ? status : 1
 }
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Account, settleAccount } from '@trestle/stack/postgres/account.ts'
 import { type Child, startChild } from '@trestle/stack/processes/child.ts'
+import { closeAtSignal } from '../processes/close-at-signal.ts'
 
 /** A program of the system, and the package of Debian that brings it. */
 export interface SystemProgram {
@@ -28,14 +29,12 @@ export interface Workplace extends AsyncDisposable {
   makeFolder(name: string): string
   /** Starts a program; it is ended with the workplace, the last one first. */
   start(program: ProgramStart): Promise<Child>
+  /** Does something when the workplace is disposed of, before what was begun earlier is ended. */
+  defer(act: () => Promise<void>): void
 }
 
 /** What `postgres` and its kin lie behind on Debian 12. */
 export const POSTGRES_BIN = '/usr/lib/postgresql/15/bin'
-
-/** Workplaces that a signal closes. */
-const openOnes = new Set<AsyncDisposableStack>()
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, closeAll)
 
 const END_STEPS = [
   { signal: 'SIGTERM', waitMs: 8_000, target: 'process' },
@@ -48,11 +47,6 @@ export function requirePrograms(programs: readonly SystemProgram[]): void {
   if (missing.length > 0) throw new Error(`there are programs missing: apt-get install ${missing.join(' ')}`)
 }
 
-async function closeAll(): Promise<void> {
-  await Promise.allSettled([...openOnes].map((one) => one.disposeAsync()))
-  process.exit(1)
-}
-
 /** Makes the folder. It is removed, and what was started is ended, when the workplace is disposed of. */
 export async function openWorkplace(name: string): Promise<Workplace> {
   // PostgreSQL does not run as root.
@@ -61,11 +55,13 @@ export async function openWorkplace(name: string): Promise<Workplace> {
   chmodSync(folder, 0o711)
   const started = new AsyncDisposableStack()
   started.defer(() => rmSync(folder, { recursive: true, force: true }))
-  // Programs are in process groups of their own, which a Ctrl-C does not reach.
-  openOnes.add(started)
-  started.defer(() => {
-    openOnes.delete(started)
-  })
+  let disposal: Promise<void> | undefined
+  const dispose = () => {
+    // Of the stack itself a second call does not wait for the first.
+    disposal ??= started.disposeAsync()
+    return disposal
+  }
+  started.defer(closeAtSignal(dispose))
   const makeFolder = (folderName: string) => {
     const path = join(folder, folderName)
     mkdirSync(path, { mode: 0o700 })
@@ -93,6 +89,7 @@ export async function openWorkplace(name: string): Promise<Workplace> {
       started.defer(() => child.end(END_STEPS))
       return child
     },
-    [Symbol.asyncDispose]: () => started.disposeAsync(),
+    defer: (act) => started.defer(act),
+    [Symbol.asyncDispose]: dispose,
   }
 }

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Account, settleAccount } from '@trestle/stack/postgres/account.ts'
 import { serverEndSteps, startServer } from '@trestle/stack/postgres/server.ts'
+import { closeAtSignal } from '../processes/close-at-signal.ts'
 import { freePort } from '../processes/free-port.ts'
 
 /** The programs of a PostgreSQL: server, `pg_dump`, `pg_restore` and `psql` of one version. */
@@ -56,10 +57,13 @@ export async function startCluster({ directory }: Programs, folder: string): Pro
   const home = { binaries: directory, data, ...(account && { account }), isOutside: true }
   const logFile = join(folder, 'postgres.log')
   const server = await startServer({ home, port, logFile, signal: new AbortController().signal })
+  const end = () => server.end(serverEndSteps)
+  const forget = closeAtSignal(end)
   return {
     url: (database) => `postgres://${USER}@127.0.0.1:${port}/${database}`,
     end: async () => {
-      await server.end(serverEndSteps)
+      await end()
+      forget()
     },
   }
 }

@@ -20,7 +20,7 @@ const PASSWORD = 'postgres'
 /** A real PostgreSQL: TEST_DATABASE_URL when set, else a container when a Docker engine can run one, else an embedded server. */
 export async function startTestPostgres(env: NodeJS.ProcessEnv): Promise<TestPostgres> {
   if (env.TEST_DATABASE_URL) return { url: env.TEST_DATABASE_URL, stop: async () => {} }
-  return (await startContainer(env)) ?? startEmbedded()
+  return (await startContainer(env)) ?? startEmbeddedPostgres()
 }
 
 async function startContainer(env: NodeJS.ProcessEnv): Promise<TestPostgres | undefined> {
@@ -46,7 +46,8 @@ async function startContainer(env: NodeJS.ProcessEnv): Promise<TestPostgres | un
   }
 }
 
-async function startEmbedded(): Promise<TestPostgres> {
+/** The PostgreSQL that npm brings along. */
+export async function startEmbeddedPostgres(): Promise<TestPostgres> {
   const directory = await mkdtemp(join(tmpdir(), 'trestle-test-'))
   // The server's own user must get in, where that is not the one who runs the tests.
   await chmod(directory, 0o711)
