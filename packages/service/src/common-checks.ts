@@ -1,5 +1,6 @@
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { type MigrateOptions, migrationStatus } from '@trestle/database/migrate.ts'
+import { keepsSettings } from '@trestle/database/session-check.ts'
 import { waitForDatabase } from '@trestle/database/wait-for-database.ts'
 import type { Check } from './run-checks.ts'
 
@@ -13,6 +14,8 @@ export interface CommonNeeds {
     readonly url: string
     /** Name of the setting, for example `AUTH_DATABASE_URL`. */
     readonly setting: string
+    /** False where a pooler in transaction mode is known to stand between. */
+    readonly prepared: boolean
   }
   /** Where it has one. */
   readonly standby?: { readonly url: string | undefined; readonly setting: string }
@@ -41,7 +44,11 @@ export function commonChecks({
     {
       name: 'database',
       advice: `start PostgreSQL, or correct ${database.setting}`,
-      run: () => answers(database.url),
+      run: async () => {
+        const answer = await answers(database.url)
+        if (!database.prepared || (await keepsSettings(database.url))) return answer
+        throw new Error(`it is behind a pooler that keeps no settings of a session: set ${prefix}DB_PREPARED=false`)
+      },
     },
     {
       name: 'migration database',

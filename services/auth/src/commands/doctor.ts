@@ -104,7 +104,7 @@ export async function doctor(load: () => LoadedConfig, print: (line: string) => 
   const common = commonChecks({
     program: 'auth',
     logFile: config.server.logFile,
-    database: { url: config.database.url, setting: 'AUTH_DB_DATABASE_URL' },
+    database: { url: config.database.url, setting: 'AUTH_DB_DATABASE_URL', prepared: config.database.prepared },
     migrations: migrateOptions(config),
   })
   const isHealthy = await runChecks([...common, ...checks], open, print)

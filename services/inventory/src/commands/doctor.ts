@@ -59,7 +59,7 @@ export async function doctor(loadConfig: () => InventoryConfig, print: (line: st
   const checks = commonChecks({
     program: 'inventory',
     logFile: config.logFile,
-    database: { url: config.databaseUrl, setting: 'INVENTORY_DATABASE_URL' },
+    database: { url: config.databaseUrl, setting: 'INVENTORY_DATABASE_URL', prepared: config.databasePrepared },
     standby: { url: config.standby.url, setting: 'INVENTORY_DB_READ_URL' },
     migrations: migrateOptions(config),
   })

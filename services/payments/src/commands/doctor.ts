@@ -86,7 +86,7 @@ export async function doctor(
   const common = commonChecks({
     program: 'payments',
     logFile: config.logFile,
-    database: { url: config.databaseUrl, setting: 'PAYMENTS_DATABASE_URL' },
+    database: { url: config.databaseUrl, setting: 'PAYMENTS_DATABASE_URL', prepared: config.databasePrepared },
     standby: { url: config.standby.url, setting: 'PAYMENTS_DB_READ_URL' },
     migrations: migrateOptions(config),
   })
