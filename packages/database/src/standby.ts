@@ -50,10 +50,16 @@ export function watchStandby(config: StandbyConfig, askPrimary: Ask, askStandby:
     wasAsked = isNow
     config.onChange(isNow, lag.lagMs(performance.now()))
   }
-  let checking = check()
-  const timer = setInterval(() => {
-    checking = checking.then(check)
-  }, CHECK_MS).unref()
+  let isChecking = false
+  const checkAlone = async () => {
+    // A server that does not answer would let looks at it gather.
+    if (isChecking) return
+    isChecking = true
+    await check()
+    isChecking = false
+  }
+  void checkAlone()
+  const timer = setInterval(checkAlone, CHECK_MS).unref()
   return {
     choose: async (onStandby, onPrimary) => {
       if (isAsked()) {
