@@ -13,7 +13,7 @@ it('balances HTTP by readiness and leads to the one database that is primary', (
   timeout server 60s
   option httpchk GET /ready
   http-check expect status 200
-  option forwardfor
+  http-request set-header X-Forwarded-For %[src]
   default-server inter 250ms fall 3 rise 1
   server auth-1 127.0.0.1:11 check
 listen db

@@ -52,7 +52,7 @@ function listenSection({ name, port, mode, check, servers }: Listener): readonly
     `  timeout server ${timeout}`,
     `  option httpchk GET ${check}`,
     '  http-check expect status 200',
-    ...(mode === 'http' ? ['  option forwardfor'] : []),
+    ...(mode === 'http' ? ['  http-request set-header X-Forwarded-For %[src]'] : []),
     `  default-server inter ${CHECK_MS}ms fall ${FALLS} rise 1${whenDown}`,
     ...servers.map(({ name: server, port: at, checkPort }) => {
       return `  server ${server} 127.0.0.1:${at} check${checkPort === undefined ? '' : ` port ${checkPort}`}`
