@@ -1,7 +1,7 @@
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { type MigrateOptions, migrationStatus } from '@trestle/database/migrate.ts'
-import { keepsSettings } from '@trestle/database/session-check.ts'
 import { waitForDatabase } from '@trestle/database/wait-for-database.ts'
+import { requireSession } from './require-session.ts'
 import type { Check } from './run-checks.ts'
 
 /** What every service needs. */
@@ -46,8 +46,8 @@ export function commonChecks({
       advice: `start PostgreSQL, or correct ${database.setting}`,
       run: async () => {
         const answer = await answers(database.url)
-        if (!database.prepared || (await keepsSettings(database.url))) return answer
-        throw new Error(`it is behind a pooler that keeps no settings of a session: set ${prefix}DB_PREPARED=false`)
+        await requireSession({ program, ...database })
+        return answer
       },
     },
     {

@@ -52,7 +52,9 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
     startTracing({ enabled: server.tracingEnabled, otlpProtocol: server.otlpProtocol, resource }),
     prepareDatabase({
       program: 'auth',
-      url: config.database.migrationUrl,
+      url: config.database.url,
+      prepared: config.database.prepared,
+      migrationUrl: config.database.migrationUrl,
       connectTimeoutMs: config.database.connectTimeoutMs,
       migrate: () => migrateToLatest(config),
       log,

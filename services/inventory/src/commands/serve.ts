@@ -26,7 +26,9 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
   }
   await prepareDatabase({
     program: 'inventory',
-    url: config.migrate ? config.migrationDatabaseUrl : config.databaseUrl,
+    url: config.databaseUrl,
+    prepared: config.databasePrepared,
+    migrationUrl: config.migrationDatabaseUrl,
     connectTimeoutMs: config.databaseConnectTimeoutMs,
     migrate: config.migrate ? () => migrateToLatest(config) : undefined,
     log,

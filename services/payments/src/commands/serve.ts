@@ -40,7 +40,9 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
     openTelemetry(config),
     prepareDatabase({
       program: 'payments',
-      url: config.migrationDatabaseUrl,
+      url: config.databaseUrl,
+      prepared: config.databasePrepared,
+      migrationUrl: config.migrationDatabaseUrl,
       connectTimeoutMs: config.databaseConnectTimeoutMs,
       migrate: () => migrateToLatest(config),
       log,

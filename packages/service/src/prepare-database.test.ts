@@ -1,0 +1,36 @@
+import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import { openStartupPooler } from '@trestle/testing/startup-pooler.ts'
+import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { type PrepareDatabaseOptions, prepareDatabase } from './prepare-database.ts'
+
+const temporary = await createEmptyDatabase()
+afterAll(() => temporary.drop())
+
+const AWAY = 'postgres://nobody@127.0.0.1:1/none'
+
+function prepare(changes: Partial<PrepareDatabaseOptions>) {
+  return prepareDatabase({
+    ...{ program: 'auth', url: temporary.directUrl, migrationUrl: temporary.directUrl, prepared: true },
+    ...{ connectTimeoutMs: 0, migrate: async () => [], log: createLogger({ level: 'fatal', stdout: false }) },
+    process,
+    ...changes,
+  })
+}
+
+describe('prepareDatabase', () => {
+  it('lets a service start on a database that it has sessions of its own with', async () => {
+    await expect(prepare({})).resolves.toBeUndefined()
+  })
+
+  it.each(['drop', 'refuse'] as const)('lets none start behind a pooler that it is not told of: %s', async (does) => {
+    const pooler = await openStartupPooler(temporary.directUrl, does)
+    onTestFinished(pooler.close)
+    await expect(prepare({ url: pooler.url })).rejects.toThrow('set AUTH_DB_PREPARED=false')
+    await expect(prepare({ url: pooler.url, prepared: false })).resolves.toBeUndefined()
+  })
+
+  it.each(['url', 'migrationUrl'])('needs the database of %s', async (name) => {
+    await expect(prepare({ [name]: AWAY })).rejects.toThrow('ECONNREFUSED')
+  })
+})

@@ -1,0 +1,52 @@
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+
+/** What stands between a client and a server, and does not let the client's settings through. */
+export interface StartupPooler {
+  /** The URL of the server, by this way. */
+  readonly url: string
+  close(): void
+}
+
+/**
+ * Takes connections as PgBouncer does that are opened with settings: it refuses those, or drops them where
+ * `ignore_startup_parameters` tells it to.
+ */
+export async function openStartupPooler(serverUrl: string, does: 'drop' | 'refuse'): Promise<StartupPooler> {
+  const begin = { drop: passWithoutOptions, refuse }[does]
+  const listener = createServer((client) => {
+    client.on('error', () => {})
+    client.once('data', (startup: Buffer) => begin(client, startup, new URL(serverUrl)))
+  })
+  listener.listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  const address = listener.address()
+  if (typeof address !== 'object' || address === null) throw new Error('no port')
+  return {
+    url: Object.assign(new URL(serverUrl), { hostname: '127.0.0.1', port: String(address.port) }).href,
+    close: () => listener.close(),
+  }
+}
+
+/** @see PostgreSQL, "Message Formats", StartupMessage: length, version, names and values */
+function passWithoutOptions(client: Socket, startup: Buffer, { hostname, port }: URL): void {
+  const parameters = Buffer.from(startup.toString('latin1', 8).replace(/options\0[^\0]*\0/, ''), 'latin1')
+  const head = Buffer.from(startup.subarray(0, 8))
+  head.writeInt32BE(head.length + parameters.length)
+  const server = connect(Number(port || 5432), hostname)
+  server.on('error', () => client.destroy())
+  server.write(Buffer.concat([head, parameters]))
+  client.pipe(server).pipe(client)
+}
+
+/** @see PostgreSQL, "Message Formats", ErrorResponse */
+function refuse(client: Socket, startup: Buffer, server: URL): void {
+  if (!startup.includes('options\0')) {
+    passWithoutOptions(client, startup, server)
+    return
+  }
+  const fields = Buffer.from('SFATAL\0C08P01\0Munsupported startup parameter: options\0\0')
+  const head = Buffer.from('E\0\0\0\0')
+  head.writeInt32BE(4 + fields.length, 1)
+  client.end(Buffer.concat([head, fields]))
+}
