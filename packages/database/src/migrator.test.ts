@@ -98,4 +98,30 @@ describe('migrateUp', () => {
     await client.query('COMMIT')
     expect(await migrating).toEqual(['0003-widen'])
   })
+
+  it('tries again when it was chosen to give way in a deadlock', async () => {
+    const tags = { ...notes, '0003-tags': createTable('tags') }
+    await ranBy(tags)
+    const widenBoth: MigrationSource = ({ id }) => ({
+      up: async (db) => {
+        for (const table of ['notes', 'tags']) await sql`ALTER TABLE ${id(table)} ADD COLUMN more int`.execute(db)
+      },
+    })
+    // The migration looks for a deadlock after a second, the client later.
+    await client.query("SET deadlock_timeout = '30s'")
+    await client.query('BEGIN')
+    await client.query('SELECT FROM example.tags')
+    const migrating = ranBy({ ...tags, '0004-widen': widenBoth })
+    const locks = async () => {
+      const { rows } = await client.query<{ table: string; granted: boolean }>(
+        `SELECT relation::regclass::text AS "table", granted FROM pg_locks
+         WHERE mode = 'AccessExclusiveLock' AND relation::regclass::text LIKE 'example.%' ORDER BY 1`,
+      )
+      return rows
+    }
+    await expect.poll(locks, { timeout: 10_000 }).toContainEqual({ table: 'example.tags', granted: false })
+    await client.query('SELECT FROM example.notes')
+    await client.query('COMMIT')
+    expect(await migrating).toEqual(['0004-widen'])
+  })
 })

@@ -23,7 +23,8 @@ export interface ExecutedMigration {
 const LOCK_WAIT = '3s'
 const LOCK_TRIES = 20
 const LOCK_PAUSE_MS = 1_000
-const LOCK_NOT_AVAILABLE = '55P03'
+/** lock_not_available; deadlock_detected: PostgreSQL has chosen the migration to give way. */
+const GAVE_WAY: ReadonlySet<string | undefined> = new Set(['55P03', '40P01'])
 
 /** What has run in this database, in the order of its run. */
 export async function listExecuted(db: Kysely<unknown>, names: Names): Promise<readonly ExecutedMigration[]> {
@@ -102,7 +103,7 @@ async function run(db: Kysely<unknown>, migrations: Migrations, step: Step): Pro
     try {
       return await inTurn(db, migrations.names, async (trx) => settle(await step(createMigrator(trx, migrations))))
     } catch (error) {
-      if (!(error instanceof Error && isLockTimeout(error.cause)) || tries === LOCK_TRIES) throw error
+      if (!(error instanceof Error && hasGivenWay(error.cause)) || tries === LOCK_TRIES) throw error
       await pause(LOCK_PAUSE_MS)
     }
   }
@@ -116,8 +117,8 @@ function settle({ error, results = [] }: MigrationResultSet): readonly string[] 
   return results.filter(({ status }) => status === 'Success').map(({ migrationName }) => migrationName)
 }
 
-function isLockTimeout(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && error.code === LOCK_NOT_AVAILABLE
+function hasGivenWay(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && GAVE_WAY.has(error.code)
 }
 
 function describe(error: unknown): string {
