@@ -19,6 +19,7 @@ export const jwtSettings = {
 type Values = SettingValues<typeof jwtSettings>
 
 const SECRET_BYTES_MIN = 32
+const DEFAULT_ROLE = 'authenticated'
 
 export type JwtConfig = ReturnType<typeof toJwtConfig>
 
@@ -32,7 +33,7 @@ export function toJwtConfig(values: Values & { readonly API_EXTERNAL_URL: string
     /** Values of the `role` claim that make an admin; the first is the service's role. */
     adminRoles: values.JWT_ADMIN_ROLES,
     /** Role of new users. */
-    defaultRole: values.JWT_DEFAULT_GROUP_NAME ?? 'authenticated',
+    defaultRole: values.JWT_DEFAULT_GROUP_NAME ?? DEFAULT_ROLE,
     issuer: values.JWT_ISSUER ?? values.API_EXTERNAL_URL,
     /** `kid` of tokens that JWT_SECRET signs. */
     secretKeyId: values.JWT_KEY_ID,
@@ -46,6 +47,7 @@ export function toJwtConfig(values: Values & { readonly API_EXTERNAL_URL: string
 export function jwtWarnings(values: Values): string[] {
   const isShort = Buffer.byteLength(values.JWT_SECRET) < SECRET_BYTES_MIN
   return [
+    ...roleProblems(values),
     ...(values.JWT_DEFAULT_GROUP_NAME === undefined
       ? []
       : ['AUTH_JWT_DEFAULT_GROUP_NAME is a deprecated name: it sets the role of new users, tokens have no groups']),
@@ -53,6 +55,16 @@ export function jwtWarnings(values: Values): string[] {
       ? [`AUTH_JWT_SECRET is shorter than ${SECRET_BYTES_MIN} bytes: tokens that it signs can be forged by guessing it`]
       : []),
   ]
+}
+
+/** Where whoever signs up would be an admin: told in the compatible profile, refused in the strict one. */
+export function roleProblems({
+  JWT_ADMIN_ROLES: admins,
+  JWT_DEFAULT_GROUP_NAME: role = DEFAULT_ROLE,
+}: Pick<Values, 'JWT_ADMIN_ROLES' | 'JWT_DEFAULT_GROUP_NAME'>): string[] {
+  return admins.includes(role)
+    ? [`AUTH_JWT_ADMIN_ROLES has ${role}, the role of new users: whoever signs up is an admin`]
+    : []
 }
 
 /** Problems of several settings at once. */

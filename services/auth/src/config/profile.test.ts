@@ -70,7 +70,7 @@ describe('AUTH_PROFILE=strict', () => {
     ])
   })
 
-  // ASVS 6.2.5, 6.3.1, 6.6.1, 6.6.3, 10.5.1
+  // ASVS 6.2.5, 6.3.1, 6.5.5, 6.6.1, 6.6.3, 10.5.1
   it.each([
     ['AUTH_PASSWORD_MIN_LENGTH', '7', 'must be an integer between 8 and 72'],
     ['AUTH_PASSWORD_REQUIRED_CHARACTERS', 'abc:123', 'must not be set in the strict profile'],
@@ -95,6 +95,7 @@ describe('AUTH_PROFILE=strict', () => {
     ['AUTH_MAILER_AUTOCONFIRM', 'true', 'must be false in the strict profile'],
     ['AUTH_MAILER_OTP_EXP', '601', 'must be an integer between 1 and 600'],
     ['AUTH_MFA_TOTP_ENROLL_ENABLED', 'false', 'must be true in the strict profile'],
+    ['AUTH_MFA_CHALLENGE_EXPIRY_DURATION', '601', 'must be an integer between 0 and 600'],
     ['AUTH_EXTERNAL_GOOGLE_SKIP_NONCE_CHECK', 'true', 'must be false in the strict profile'],
     ['AUTH_PROFILE', 'stricter', 'must be one of compatible, strict'],
   ])('refuses what the strict profile does not allow: %s=%s', (name, value, message) => {
@@ -104,6 +105,16 @@ describe('AUTH_PROFILE=strict', () => {
   })
 
   it('refuses a short secret and fixed codes without showing them, and limits that no address reaches', () => {
+  // ASVS 8.2.1
+  it.each([
+    { AUTH_JWT_ADMIN_ROLES: 'service_role,authenticated' },
+    { AUTH_JWT_DEFAULT_GROUP_NAME: 'staff', AUTH_JWT_ADMIN_ROLES: 'staff' },
+  ])('refuses to make everybody an admin, of which the compatible profile warns: %o', (roles) => {
+    const message = expect.stringMatching(/^AUTH_JWT_ADMIN_ROLES has \w+, the role of new users: whoever signs up/)
+    expect(problems({ ...STRICT, ...roles })).toEqual([message])
+    expect(loadAuthConfig({ ...REQUIRED, ...roles }).warnings).toContainEqual(message)
+  })
+
     expect(problems({ ...STRICT, AUTH_JWT_SECRET: 'short' })).toEqual([
       'AUTH_JWT_SECRET must have at least 32 bytes in the strict profile',
     ])

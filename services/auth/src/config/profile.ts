@@ -2,6 +2,7 @@ import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { duration, flag, integer, oneOf, type Setting, secret, text } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
 import { PROVIDERS } from './external.ts'
+import { roleProblems } from './jwt.ts'
 import { NOTIFICATIONS } from './mail.ts'
 import { addressList, limit, sameSetting } from './rules.ts'
 
@@ -56,6 +57,7 @@ export const strictSettings = {
   SMTP_MAX_FREQUENCY: duration().default(MINUTE_MS),
   SMS_AUTOCONFIRM: always(false),
   SMS_OTP_EXP: integer(1, 600).default(60),
+  MFA_CHALLENGE_EXPIRY_DURATION: integer(0, 600).default(300),
   SMS_TEST_OTP: unset(secret(), new Map<string, string>()),
   MFA_TOTP_ENROLL_ENABLED: always(true),
   MFA_TOTP_VERIFY_ENABLED: always(true),
@@ -75,11 +77,18 @@ interface AddressValues {
   readonly SECURITY_FORWARDED_FOR_ENABLED: boolean
 }
 
+type JudgedValues = ProfileValues & AddressValues & Parameters<typeof roleProblems>[0]
+
 /** Limits by address are none where no header tells the address. */
-export function profileProblems(values: ProfileValues & AddressValues): string[] {
+export function profileProblems(values: JudgedValues): string[] {
+  if (values.PROFILE === 'compatible') return []
   const isKnown = values.RATE_LIMIT_HEADER !== undefined || values.SECURITY_FORWARDED_FOR_ENABLED
-  if (values.PROFILE === 'compatible' || isKnown) return []
-  return ['AUTH_RATE_LIMIT_HEADER or AUTH_SECURITY_FORWARDED_FOR_ENABLED is required when AUTH_PROFILE is strict']
+  return [
+    ...(isKnown
+      ? []
+      : ['AUTH_RATE_LIMIT_HEADER or AUTH_SECURITY_FORWARDED_FOR_ENABLED is required when AUTH_PROFILE is strict']),
+    ...roleProblems(values),
+  ]
 }
 
 function always(value: boolean) {
