@@ -152,7 +152,16 @@ export const authentication = chapter('V6 Authentication', [
   ],
   ['6.6.2', 2, 'A code is good only for what asked for it'],
   ['6.6.3', 2, 'Guesses of codes are limited'],
-  ['6.8.1', 2, 'Nobody is taken for the user of another provider'],
+  [
+    '6.8.1',
+    2,
+    'Nobody is taken for the user of another provider',
+    {
+      deviation:
+        'the provider and its `sub` together are who somebody is; one whom nobody knows is matched by an address that the provider has verified, and azure’s counts as verified where it does not say (`xms_edov`), as in GoTrue',
+      strict: 'azure has to say it',
+    },
+  ],
   ['6.8.2', 2, 'Signatures of what providers assert are verified'],
   ['6.8.3', 2, 'SAML assertions are used once', { notApplicable: 'there is no SAML' }],
   ['6.8.4', 2, 'How strongly a provider has authenticated is verified, or counts as the least: `aal1`'],

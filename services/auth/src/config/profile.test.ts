@@ -46,6 +46,7 @@ describe('AUTH_PROFILE=strict', () => {
       currentPasswordForPassword: true,
       factorGuardsIdentities: true,
       idTokenNonceRequired: true,
+      assumesVerified: false,
     })
     const { policy, policyBindsAdmins } = config.passwords
     expect(policyBindsAdmins).toBe(true)
@@ -94,8 +95,8 @@ describe('AUTH_PROFILE=strict', () => {
     ['AUTH_JWT_EXP', '3601', 'must be an integer between 1 and 3600'],
     ['AUTH_MAILER_AUTOCONFIRM', 'true', 'must be false in the strict profile'],
     ['AUTH_MAILER_OTP_EXP', '601', 'must be an integer between 1 and 600'],
-    ['AUTH_MFA_TOTP_ENROLL_ENABLED', 'false', 'must be true in the strict profile'],
     ['AUTH_MFA_CHALLENGE_EXPIRY_DURATION', '601', 'must be an integer between 0 and 600'],
+    ['AUTH_MFA_TOTP_ENROLL_ENABLED', 'false', 'must be true in the strict profile'],
     ['AUTH_EXTERNAL_GOOGLE_SKIP_NONCE_CHECK', 'true', 'must be false in the strict profile'],
     ['AUTH_PROFILE', 'stricter', 'must be one of compatible, strict'],
   ])('refuses what the strict profile does not allow: %s=%s', (name, value, message) => {
@@ -104,7 +105,6 @@ describe('AUTH_PROFILE=strict', () => {
     if (!inBothProfiles) expect(problems({ ...REQUIRED, [name]: value })).toEqual([])
   })
 
-  it('refuses a short secret and fixed codes without showing them, and limits that no address reaches', () => {
   // ASVS 8.2.1
   it.each([
     { AUTH_JWT_ADMIN_ROLES: 'service_role,authenticated' },
@@ -115,6 +115,7 @@ describe('AUTH_PROFILE=strict', () => {
     expect(loadAuthConfig({ ...REQUIRED, ...roles }).warnings).toContainEqual(message)
   })
 
+  it('refuses a short secret and fixed codes without showing them, and limits that no address reaches', () => {
     expect(problems({ ...STRICT, AUTH_JWT_SECRET: 'short' })).toEqual([
       'AUTH_JWT_SECRET must have at least 32 bytes in the strict profile',
     ])

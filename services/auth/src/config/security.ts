@@ -47,6 +47,8 @@ export function toSecurityConfig(values: Values & ProfileValues) {
     factorGuardsIdentities: values.PROFILE === 'strict',
     /** Whether the id_token grant takes no token without the nonce that it was asked for with: it could be replayed. */
     idTokenNonceRequired: values.PROFILE === 'strict',
+    /** Whether an address at a provider counts as verified where the provider could say so, and does not. */
+    assumesVerified: values.PROFILE === 'compatible',
     captcha: toCaptchaConfig(values),
     forwardedForEnabled: values.SECURITY_FORWARDED_FOR_ENABLED,
     codeAttemptsMax: values.SECURITY_OTP_MAX_ATTEMPTS,

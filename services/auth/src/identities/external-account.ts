@@ -25,19 +25,24 @@ const SUBJECT_LENGTH_MAX = 512
 
 /**
  * The account that a provider describes. An address that this service would take from no form counts as none: case folding
- * beyond ASCII would make some of them look like those of other people.
+ * beyond ASCII would make some of them look like those of other people. One of which the provider does not say what it could
+ * say counts as verified only where that is assumed.
  * @throws Error without a subject
  */
 export function toExternalAccount(
   { name, provider, emailOptional }: Pick<AnyConfiguredProvider, 'name' | 'provider' | 'emailOptional'>,
   profile: ExternalProfile,
+  { assumesVerified }: { readonly assumesVerified: boolean },
 ): ExternalAccount {
   const { subject } = profile
   if (subject === '' || subject.length > SUBJECT_LENGTH_MAX || subject !== clean(subject)) {
     throw new Error('the provider does not say who has signed in')
   }
   const listed = profile.emails.filter(isUsable)
-  const emails = listed.map(({ email, isVerified }) => ({ email: normaliseEmail(email), isVerified }))
+  const emails = listed.map(({ email, isVerified, isAssumed = false }) => ({
+    email: normaliseEmail(email),
+    isVerified: isVerified && (assumesVerified || !isAssumed),
+  }))
   const primary = listed.findIndex(({ isPrimary }) => isPrimary)
   const email = emails.at(primary)
   const data = toData({ ...profile, issuer: profile.issuer || provider.issuer }, email)

@@ -14,6 +14,8 @@ export interface ClientAccount {
 export interface ListedEmail {
   readonly email: string | null | undefined
   readonly isVerified: boolean
+  /** The provider does not say so, though it could. */
+  readonly isAssumed?: boolean
   readonly isPrimary?: boolean
 }
 

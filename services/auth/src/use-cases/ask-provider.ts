@@ -47,7 +47,7 @@ export async function askProvider(
     ? await askOAuth1(deps, configured, flow, answer)
     : await askOAuth2(deps, configured, flow, answer)
   try {
-    return { account: toExternalAccount(configured, profile), tokens }
+    return { account: toExternalAccount(configured, profile, deps.config.security), tokens }
   } catch (error) {
     throw profileFailed({ cause: describeFailure(error) })
   }

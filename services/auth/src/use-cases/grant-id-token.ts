@@ -84,7 +84,7 @@ async function readAccount(
     throw refuse('Bad ID token')
   }
   try {
-    return toExternalAccount(configured, rules.readProfile(claims))
+    return toExternalAccount(configured, rules.readProfile(claims), deps.config.security)
   } catch (cause) {
     throw validationFailed({ message: 'Bad ID token', cause })
   }

@@ -284,13 +284,34 @@ describe('POST /token, grant id_token', () => {
     expect(again.body.user.id).toBe(first.body.user.id)
   })
 
-  // ASVS 10.5.1
-  it('400: a token without a nonce, in the strict profile, whatever the provider', async () => {
-    const settings = { ...client('GOOGLE', 'web.apps.example'), ...client('FACEBOOK', 'facebook-client') }
-    const strict = await openMailApp(
+  const openStrict = (settings: Readonly<Record<string, string>>) =>
+    openMailApp(
       { ...settings, AUTH_PROFILE: 'strict', AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip' },
       { replace: openId.replace },
     )
+
+  // ASVS 6.8.1
+  it('422: an address of azure, which any tenant may write, unless azure says whose it is, in the strict profile', async () => {
+    const strict = await openStrict(client('AZURE', 'azure-client'))
+    const { user } = await createSignedUp(strict.deps, { email })
+    const nonce = 'a nonce of the app'
+    const claims = { sub: `a-${people}`, iss: `https://login.microsoftonline.com/${TENANT}/v2.0`, aud: 'azure-client' }
+    const post = async (changes: object) => {
+      const claim = createHash('sha256').update(nonce).digest('hex')
+      const id_token = await openId.sign({ ...claims, email, nonce: claim, ...changes })
+      return (await strict.post('/token?grant_type=id_token', { provider: 'azure', id_token, nonce })).json()
+    }
+    expect((await post({})).error_code).toBe('provider_email_needs_verification')
+    expect((await post({ sub: `b-${people}`, xms_edov: true })).user.id).toBe(user.id)
+    await strict.close()
+  })
+
+  // ASVS 10.5.1
+  it('400: a token without a nonce, in the strict profile, whatever the provider', async () => {
+    const strict = await openStrict({
+      ...client('GOOGLE', 'web.apps.example'),
+      ...client('FACEBOOK', 'facebook-client'),
+    })
     const facebook = { iss: 'https://www.facebook.com', aud: 'facebook-client', sub: `f-${people}`, email }
     const nonce = 'a nonce of the app'
     const claim = { nonce: createHash('sha256').update(nonce).digest('hex') }

@@ -44,11 +44,12 @@ export const azure: DefineProvider = () => ({
 /** Any administrator of a tenant may write any address: `xms_edov`, where it is there, says whether its domain is theirs. */
 function readProfile(token: unknown): ExternalProfile {
   const claims = claimsSchema.parse(token)
-  const isOwn = claims.xms_edov === undefined || ['true', '1'].includes(String(claims.xms_edov))
+  const isAssumed = claims.xms_edov === undefined
+  const isOwn = isAssumed || ['true', '1'].includes(String(claims.xms_edov))
   return {
     subject: claims.sub,
     issuer: claims.iss,
-    emails: [{ email: claims.email, isVerified: isOwn }],
+    emails: [{ email: claims.email, isVerified: isOwn, isAssumed }],
     fullName: claims.name,
     preferredUsername: claims.preferred_username,
     customClaims: omitClaims(claims, OMITTED),
