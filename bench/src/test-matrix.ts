@@ -7,9 +7,10 @@ import { DEBIAN_POSTGRES, SUPERUSER, startDebianPostgres } from './high-availabi
 import { PGBOUNCER, startPgBouncer } from './high-availability/pgbouncer.ts'
 import { openWorkplace, requirePrograms, type Workplace } from './high-availability/workplace.ts'
 
-// Runs the tests against other databases than the one they bring along: `scripts/test-matrix [--on NAME]… [file…]`. By default
-// on each: postgres-18, which is the one of the lock file; postgres-15, the oldest that is supported, from Debian's package;
-// pgbouncer, Debian's 1.18 in transaction mode before that. Exit status 1 when a test fails on one of them.
+// Runs the tests against other databases than the one they bring along: `scripts/test-matrix [--on NAME]… [file…]`; options of
+// vitest go behind `--`, for example `-- --testTimeout=60000` on a busy machine. By default on each: postgres-18, which is the
+// one of the lock file; postgres-15, the oldest that is supported, from Debian's package; pgbouncer, Debian's 1.18 in
+// transaction mode before that. Exit status 1 when a test fails on one of them.
 
 type Environment = Readonly<Record<string, string>>
 

@@ -1,5 +1,5 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { prepared } from '@trestle/testing/temporary-database.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildApp } from '../src/app.ts'
 import { loadInventoryConfig } from '../src/config.ts'
@@ -54,6 +54,7 @@ beforeAll(async () => {
   url.port = String(door.port)
   const config = loadInventoryConfig({
     INVENTORY_DATABASE_URL: url.href,
+    INVENTORY_DB_PREPARED: String(prepared),
     INVENTORY_LOG_FILE: '/dev/null',
     INVENTORY_LOG_STDOUT: 'false',
     INVENTORY_METRICS_ENABLED: 'false',
@@ -92,7 +93,7 @@ describe('a database that goes away under load', () => {
       }
     }
     const busy = Promise.all(Array.from({ length: 8 }, () => load(30)))
-    while (confirmed.length < 50) await read()
+    await expect.poll(() => confirmed.length, { timeout: 10_000, interval: 5 }).toBeGreaterThan(50)
     await door.shut()
     await busy
     await load(3)
@@ -100,8 +101,8 @@ describe('a database that goes away under load', () => {
     expect((await app.inject({ url: '/ready' })).json()).toMatchObject({ error: { type: 'SERVICE_UNAVAILABLE' } })
     expect((await app.inject({ url: '/health' })).statusCode).toBe(200)
     await door.open()
-    // An injected request that fails at once never lets the event loop turn by itself.
-    while ((await read()).statusCode !== 200 || (await write()).statusCode !== 201) await nextTurn()
+    const both = async () => [(await read()).statusCode, (await write()).statusCode]
+    await expect.poll(both, { timeout: 15_000 }).toEqual([200, 201])
     expect((await app.inject({ url: '/ready' })).statusCode).toBe(200)
     expect([...statuses].sort()).toEqual([200, 201, 503])
     const rows = await direct.query('SELECT id::int FROM inventory.products')
