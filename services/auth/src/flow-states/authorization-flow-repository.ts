@@ -38,11 +38,11 @@ export interface SealedProviderTokens {
   readonly refresh: SealedSecret | null
 }
 
+/** A flow that begins now. */
+export type NewAuthorizationFlow = AuthorizationFlow & { readonly at: Date }
+
 /** Remembers a flow while its browser is away. */
-export async function insertAuthorizationFlow(
-  db: Kysely<AuthDatabase>,
-  flow: AuthorizationFlow & { readonly at: Date },
-): Promise<void> {
+export async function insertAuthorizationFlow(db: Kysely<AuthDatabase>, flow: NewAuthorizationFlow): Promise<void> {
   await db
     .insertInto('flow_state')
     .values({

@@ -5,6 +5,7 @@ import {
   type SoftwareAuthenticator,
 } from '@trestle/testing/software-authenticator.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { answerBehind } from '../../test/answer-behind.ts'
 import { addApp, claimsOf } from '../../test/authenticator-app.ts'
 import { type FailingRequest, type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
 import { OPERATOR } from '../../test/forged-token.ts'
@@ -151,6 +152,16 @@ describe('POST /passkeys/registration', () => {
     )
     expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 200, 200, 422, 422, 422])
     await fail({ method: 'POST', url: START, headers, payload: {} }, TOO_MANY)
+  })
+
+  it('403: whose account is deleted at the moment is asked nothing', async () => {
+    const { headers, user } = await createSignedIn(test)
+    const answer = await answerBehind(
+      test.deps.db,
+      (trx) => trx.deleteFrom('users').where('id', '=', user.id).execute(),
+      () => test.post(START, {}, headers),
+    )
+    expect([answer.statusCode, answer.json().error_code]).toEqual([403, 'user_not_found'])
   })
 
   it('401 and 403: nobody, nobody with a name, a session below aal2', async () => {

@@ -11,21 +11,26 @@ import { findCaller, lockCaller } from './find-caller.ts'
 import { requirePasskeyOwner } from './passkey-owner.ts'
 import { requirePasskeyChallenge } from './require-passkey-challenge.ts'
 
-/** Asks the caller's authenticator for a passkey (contract 4.12). @throws tooManyPasskeys, and what requirePasskeyOwner throws */
+/**
+ * Asks the caller's authenticator for a passkey (contract 4.12). Under the user's lock: an account that is deleted meanwhile
+ * can be asked nothing. @throws tooManyPasskeys, and what requirePasskeyOwner throws
+ */
 export async function askForPasskey(deps: AuthDeps, caller: Caller): Promise<PasskeyQuestion> {
   const { challengeLifetimeMs: timeoutMs, passkeysMax } = deps.config.webauthn
-  const { user } = await requirePasskeyOwner(deps.db, deps, await findCaller(deps, caller))
-  const passkeys = await listPasskeys(deps.db, user.id)
-  if (passkeys.length >= passkeysMax) throw tooManyPasskeys()
-  const request = await askForCreation(deps, {
-    userId: user.id,
-    account: user.email ?? user.phone ?? user.id,
-    known: passkeys.map(({ credential }) => credential),
-    residentKey: 'required',
-    timeoutMs,
+  return deps.db.transaction().execute(async (trx) => {
+    const { user } = await requirePasskeyOwner(trx, deps, await lockCaller(trx, deps, caller))
+    const passkeys = await listPasskeys(trx, user.id)
+    if (passkeys.length >= passkeysMax) throw tooManyPasskeys()
+    const request = await askForCreation(deps, {
+      userId: user.id,
+      account: user.email ?? user.phone ?? user.id,
+      known: passkeys.map(({ credential }) => credential),
+      residentKey: 'required',
+      timeoutMs,
+    })
+    const expiresAt = new Date(deps.now().getTime() + timeoutMs)
+    return insertPasskeyChallenge(trx, user.id, { ...request, expiresAt })
   })
-  const expiresAt = new Date(deps.now().getTime() + timeoutMs)
-  return insertPasskeyChallenge(deps.db, user.id, { ...request, expiresAt })
 }
 
 export interface RegisterPasskey {

@@ -2,7 +2,11 @@ import { randomUUID } from 'node:crypto'
 import type { AuthDeps } from '../deps.ts'
 import { validationFailed } from '../errors.ts'
 import { exchangeFailed, inviteUnknown } from '../external-errors.ts'
-import { insertAuthorizationFlow, type LinkingTarget } from '../flow-states/authorization-flow-repository.ts'
+import {
+  insertAuthorizationFlow,
+  type LinkingTarget,
+  type NewAuthorizationFlow,
+} from '../flow-states/authorization-flow-repository.ts'
 import type { PkceChallenge } from '../flow-states/pkce.ts'
 import { authorizationUrl } from '../oauth/authorization-url.ts'
 import { type AnyConfiguredProvider, type ConfiguredProvider, isOAuth1 } from '../oauth/configured-provider.ts'
@@ -12,6 +16,7 @@ import type { OAuth1Provider } from '../oauth/provider.ts'
 import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import { findTokenByLink } from '../one-time-tokens/one-time-token-repository.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
+import { lockLinkingUser } from './find-caller.ts'
 import { findProvider } from './find-provider.ts'
 
 /** A wish to sign in at a provider. */
@@ -46,12 +51,22 @@ export async function startAuthorization(deps: AuthDeps, wish: StartAuthorizatio
   const begun = await begin(deps, configured, { ...wish, id })
   const seal = (secret: string | undefined) =>
     secret === undefined ? null : sealSecret(deps.encryptionKeys, id, secret, deps.randomBytes(NONCE_BYTES))
-  await insertAuthorizationFlow(deps.db, {
+  await remember(deps, {
     ...{ id, provider: name, redirectTo, pkce, linking, inviteTokenHash, at: deps.now() },
     codeVerifier: seal(begun.codeVerifier),
     requestToken: seal(begun.requestToken),
   })
   return begun.url
+}
+
+/** One that links is of a session, which may have ended meanwhile. @throws what lockLinkingUser throws */
+async function remember(deps: AuthDeps, flow: NewAuthorizationFlow): Promise<void> {
+  const { linking } = flow
+  if (linking === null) return insertAuthorizationFlow(deps.db, flow)
+  await deps.db.transaction().execute(async (trx) => {
+    await lockLinkingUser(trx, deps, linking)
+    await insertAuthorizationFlow(trx, flow)
+  })
 }
 
 /** Where the browser goes, and what has to be known when it comes back. */

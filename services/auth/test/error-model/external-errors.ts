@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
-import { sql, type Transaction } from 'kysely'
-import { expect } from 'vitest'
-import type { AuthDatabase } from '../../src/database.ts'
+import { answerBehind } from '../answer-behind.ts'
 import {
   type Anybody,
   type AnybodyStub,
@@ -271,20 +269,14 @@ export const externalErrors: ErrorCases = {
         await service.app.inject(post('/admin/custom-providers', { ...OAUTH2, identifier }, OPERATOR))
         const { db } = service.deps
         // Somebody changes it while the request waits for the row.
-        return db
-          .transaction()
-          .execute(async (trx) => {
-            const changed = { updated_at: new Date('2100-01-01') }
-            await trx.updateTable('custom_oauth_providers').set(changed).where('identifier', '=', identifier).execute()
-            const url = `/admin/custom-providers/${identifier}`
-            // Asked now, not when somebody waits for the answer.
-            const answer = Promise.resolve(
-              send(service, { method: 'PUT', url, payload: { name: 'x' }, headers: OPERATOR }),
-            )
-            await expect.poll(() => isAwaited(trx), { timeout: 10_000 }).toBe(true)
-            return { answer }
-          })
-          .then(({ answer }) => answer)
+        const changed = { updated_at: new Date('2100-01-01') }
+        const url = `/admin/custom-providers/${identifier}`
+        return answerBehind(
+          db,
+          (trx) =>
+            trx.updateTable('custom_oauth_providers').set(changed).where('identifier', '=', identifier).execute(),
+          () => send(service, { method: 'PUT', url, payload: { name: 'x' }, headers: OPERATOR }),
+        )
       },
     },
   ],
@@ -331,11 +323,4 @@ function custom(happen: (deps: MailApp['deps']) => Promise<void>): ErrorCase {
       return send(service, create)
     },
   }
-}
-
-/** Whether somebody waits for what a transaction holds. */
-async function isAwaited(trx: Transaction<AuthDatabase>): Promise<boolean> {
-  const { rows } =
-    await sql`SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))`.execute(trx)
-  return rows.length > 0
 }

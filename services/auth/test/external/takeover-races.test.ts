@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { answerBehind } from '../answer-behind.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 import { createSignedIn } from '../signed-in.ts'
 import {
@@ -108,5 +109,20 @@ describe.each(ROUNDS)('at the same moment, round %i', () => {
     const states = await Promise.all([first, second].map(({ headers }) => beginLinking(service, 'keycloak', headers)))
     await Promise.all([...states.map((state) => comeBackAs(service, state, own)), signInAs(service, 'keycloak', own)])
     expect(await identitiesOf(own.sub)).toHaveLength(1)
+  })
+
+  it('a session ends that begins to link: it links nothing', async () => {
+    const { headers, user, sessionId } = await createSignedIn(service)
+    const { db } = service.deps
+    const answer = await answerBehind(
+      db,
+      async (trx) => {
+        // As everything does that ends sessions.
+        await trx.selectFrom('users').select('id').where('id', '=', user.id).forUpdate().execute()
+        await trx.deleteFrom('sessions').where('id', '=', sessionId).execute()
+      },
+      () => service.app.inject({ url: '/user/identities/authorize?provider=keycloak', headers }),
+    )
+    expect([answer.statusCode, answer.json().error_code]).toEqual([403, 'session_not_found'])
   })
 })
