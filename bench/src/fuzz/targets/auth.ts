@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { hash } from '@node-rs/argon2'
 import { createMailStore } from '@trestle/stack/mail/mail-store.ts'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
@@ -57,6 +58,7 @@ export const authTarget: Target = {
       env: { ...settings(await startPeers(stack)), AUTH_SMTP_PORT: String(smtp.port) },
       prepare: async ({ ask, memory, deployment }) => {
         const admin = bearer(signAdminToken(deployment.secrets.AUTH_JWT_SECRET))
+        const passwordHash = await hash(PASSWORD)
         const prepared: string[] = []
         let turn = 0
         // Every third time whatever session was begun last, perhaps that of an account which has nothing yet.
@@ -71,7 +73,7 @@ export const authTarget: Target = {
           for (let actor = 0; actor < ACTORS; actor += 1) {
             const name = `actor${actor}-${round}`
             const phone = `453${String(round * ACTORS + actor).padStart(7, '0')}`
-            prepared[actor] = await openAccount({ ask, memory, actor, admin, name, phone })
+            prepared[actor] = await openAccount({ ask, memory, actor, admin, name, phone, passwordHash })
           }
         }
         const secrets = new Map([
@@ -139,13 +141,11 @@ function settings(peersUrl: string): Readonly<Record<string, string>> {
 async function startPeers(stack: AsyncDisposableStack): Promise<string> {
   const peer = await startStubProvider(({ url, headers, body }) => {
     if (url.endsWith('/token')) {
-      return { body: { access_token: new URLSearchParams(body).get('code'), token_type: 'bearer' } }
+      const code = new URLSearchParams(body).get('code') ?? ''
+      return { body: { access_token: createHash('sha256').update(code).digest('hex'), token_type: 'bearer' } }
     }
     if (!url.endsWith('/userinfo')) return { status: 201, body: { sid: 'SM1', status: 'queued' } }
-    const sub = createHash('sha256')
-      .update(headers.authorization ?? '')
-      .digest('hex')
-      .slice(0, 8)
+    const sub = headers.authorization?.slice(-8)
     return { body: { sub, email: `${sub}@provider.example`, email_verified: true, name: 'Ada' } }
   })
   stack.defer(peer.close)
