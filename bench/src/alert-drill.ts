@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { undocumentedSeries } from '@trestle/testing/metric-documents.ts'
 import { Argument, Command } from 'commander'
-import { findEmptyQueries, readDashboards } from './alert-drill/dashboards.ts'
+import { findEmptyQueries, livelyPart, readDashboards } from './alert-drill/dashboards.ts'
 import { drill, type Ending, type Rig } from './alert-drill/drill.ts'
 import { faults } from './alert-drill/faults.ts'
 import { type Load, startLoad } from './alert-drill/load.ts'
@@ -20,8 +20,13 @@ interface Options {
 }
 
 const CONFIG_FOLDER = join(ROOT, 'docker', 'prometheus')
-/** Which alerts fired when. */
-const ALERTS = { uid: 'alerts', panels: [{ targets: [{ expr: 'sum by (alertname) (ALERTS{alertstate="firing"})' }] }] }
+/** Which alerts have fired within a minute: a line of its own for each, the first at the top. */
+const ALERTS = {
+  uid: 'alerts',
+  panels: [
+    { targets: [{ expr: faults.map(({ alert, job }, i) => lineOf(alert, job, faults.length - i)).join(' or ') }] },
+  ],
+}
 
 const problems: string[] = []
 const stop = new AbortController()
@@ -62,14 +67,21 @@ async function run(alerts: readonly string[], { seconds, rate, pictures }: Optio
     const loaded = new Date()
     tellLoad(load)
     if (alerts.length === 0) await lookAround(stage, prometheus, seconds)
-    if (pictures)
-      await takePictures(prometheus.url, readDashboards(), { minutes: Math.ceil(seconds / 60), end: loaded })
+    if (pictures) {
+      const span = { minutes: Math.ceil(seconds / 60), end: loaded }
+      await takePictures(prometheus.url, readDashboards().map(livelyPart), span)
+    }
     await plantAll(alerts, { stage, prometheus, say, stop: stop.signal })
     const drilled = Math.ceil((Date.now() - loaded.getTime()) / 60_000)
     if (pictures) await takePictures(prometheus.url, [ALERTS], { minutes: drilled, end: new Date() })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+function lineOf(alert: string, job: string, height: number): string {
+  const series = `ALERTS{alertname="${alert}",job="${job}",alertstate="firing"}`
+  return `max by (alertname) (max_over_time(${series}[1m])) * ${height}`
 }
 
 /** No answer of a plain load is a fault. */

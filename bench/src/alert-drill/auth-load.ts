@@ -13,13 +13,15 @@ type Session = z.infer<typeof Session>
 interface User {
   readonly email: string
   session: Session
+  /** A client waits for the answer before it spends the next token. */
+  isRefreshing: boolean
 }
 
 /** Makes a user who is signed in. */
 async function signUp(url: string): Promise<User> {
   const email = `${randomUUID()}@example.com`
   const session = Session.parse(await sendOrThrow('POST', `${url}/signup`, { body: { email, password: PASSWORD } }))
-  return { email, session }
+  return { email, session, isRefreshing: false }
 }
 
 /** Signs a user in once more. */
@@ -39,10 +41,11 @@ export async function refresh(url: string, token: string): Promise<Session | und
 export async function prepareAuthLoad({ auth: { url } }: Pick<Stage, 'auth'>): Promise<readonly Action[]> {
   const users: User[] = []
   while (users.length < USERS) users.push(await signUp(url))
-  let turn = 0
   const next = (): User => {
-    turn += 1
-    return users[turn % USERS] ?? { email: '', session: { access_token: '', refresh_token: '' } }
+    const [user, ...others] = users.splice(0, USERS)
+    if (!user) throw new Error('nobody is signed up')
+    users.push(...others, user)
+    return user
   }
   const post = (path: string, body: object) => send('POST', url + path, { body })
   const look: Action = async () => {
@@ -52,11 +55,16 @@ export async function prepareAuthLoad({ auth: { url } }: Pick<Stage, 'auth'>): P
   const rotate = (times: number): Action => {
     return async () => {
       const user = next()
+      if (user.isRefreshing) return []
+      user.isRefreshing = true
       const body = { refresh_token: user.session.refresh_token }
       const replies = await Promise.all(
         Array.from({ length: times }, () => post('/token?grant_type=refresh_token', body)),
       )
-      for (const reply of replies) user.session = Session.safeParse(reply.body).data ?? user.session
+      const sessions = replies.flatMap((reply) => Session.safeParse(reply.body).data ?? [])
+      // Faults cost answers, and so sessions.
+      user.session = sessions.at(-1) ?? (await signIn(url, user.email).catch(() => user.session))
+      user.isRefreshing = false
       return replies.map(({ status }) => status)
     }
   }

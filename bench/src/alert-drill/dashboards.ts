@@ -7,7 +7,13 @@ import { ROOT } from './stage.ts'
 const Dashboard = z.object({
   uid: z.string(),
   title: z.string(),
-  panels: z.array(z.object({ title: z.string(), targets: z.array(z.object({ expr: z.string() })).default([]) })),
+  panels: z.array(
+    z.object({
+      title: z.string(),
+      targets: z.array(z.object({ expr: z.string() })).default([]),
+      fieldConfig: z.object({ defaults: z.object({ unit: z.string() }) }).optional(),
+    }),
+  ),
 })
 
 /** A committed dashboard with expressions that Prometheus itself understands. */
@@ -24,6 +30,13 @@ export function readDashboards(): readonly Dashboard[] {
     .map((file) => readFileSync(join(folder, file), 'utf8').replaceAll('$__rate_interval', RATE_INTERVAL))
     .map((text) => Dashboard.parse(JSON.parse(text)))
 }
+
+/** Its graphs that have a shape where all is well: of requests, and of how long something took. */
+export function livelyPart({ uid, panels }: Dashboard): Pick<Dashboard, 'uid' | 'panels'> {
+  return { uid, panels: panels.filter(({ fieldConfig }) => LIVELY_UNITS.includes(fieldConfig?.defaults.unit ?? '')) }
+}
+
+const LIVELY_UNITS: readonly string[] = ['reqps', 's']
 
 /** Asks every query of a dashboard for the last seconds; answers those that no sample came of, and how many there are. */
 export async function findEmptyQueries(

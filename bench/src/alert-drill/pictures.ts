@@ -6,11 +6,18 @@ import { ROOT } from './stage.ts'
 const FOLDER = join(ROOT, 'docs', 'observability')
 const WIDTH = 700
 const GRAPHS_MAX = 3
-/** What is below adds bytes rather than news. */
+/** Graphs that reach below this add bytes rather than news. */
 const HEIGHT_MAX = 2_100
-const CLIP = { x: 0, y: 0, width: WIDTH, height: HEIGHT_MAX }
-/** Of every page: what would lie over the graphs, or takes room without telling anything. */
-const QUIET = 'nav, .query_stats, .remove_graph, #add_graph { display: none !important }'
+/** Of every page what tells something: expressions, whole, with their graphs and legends. */
+const STYLE = `
+  nav, .query-history, .form-inline, .eval_stats, .text-right, .nav-tabs, .prometheus_input_group, #add_graph {
+    display: none !important
+  }
+  body { padding-top: 8px !important }
+  .col-lg-10 { max-width: none !important; flex: none !important }
+  .expression_input {
+    field-sizing: content; height: auto !important; border: 0; box-shadow: none !important; resize: none; font: 13px monospace
+  }`
 const PATIENCE_MS = 30_000
 
 /** Queries to be drawn, and the name of the picture. */
@@ -37,18 +44,24 @@ export async function takePictures(url: string, dashboards: readonly Pictured[],
         [`g${i}.range_input`]: `${span.minutes}m`,
         [`g${i}.end_input`]: end,
       }))
-      await page.goto(`${url}/graph?${new URLSearchParams(Object.assign({}, ...graphs))}`)
-      await page
-        .locator('svg')
-        .nth(expressions.length - 1)
-        .waitFor({ timeout: PATIENCE_MS })
-      await page.addStyleTag({ content: QUIET })
-      await page.screenshot({ path: join(FOLDER, `${uid}.png`), fullPage: true, clip: CLIP, animations: 'disabled' })
+      const address = `${url}/graph?${new URLSearchParams(Object.assign({}, ...graphs))}`
+      await page.goto(address, { waitUntil: 'networkidle', timeout: PATIENCE_MS })
+      await page.addStyleTag({ content: STYLE })
+      const clip = { x: 0, y: 0, width: WIDTH, height: await heightOf(page) }
+      await page.screenshot({ path: join(FOLDER, `${uid}.png`), fullPage: true, clip, animations: 'disabled' })
     }
   })
 }
 
 type Page = Awaited<ReturnType<Awaited<ReturnType<typeof chromium.launch>>['newPage']>>
+
+/** To the end of the last graph that fits. */
+async function heightOf(page: Page): Promise<number> {
+  const top = (await page.locator('body').boundingBox())?.y ?? 0
+  const boxes = await Promise.all((await page.locator('.graph_wrapper').all()).map((graph) => graph.boundingBox()))
+  const ends = boxes.map((box) => (box ? Math.ceil(box.y + box.height - top) : 0))
+  return Math.max(...ends.filter((end) => end <= HEIGHT_MAX))
+}
 
 async function withPage(use: (page: Page) => Promise<void>): Promise<void> {
   mkdirSync(FOLDER, { recursive: true })
