@@ -53,6 +53,7 @@ if (problems.length > 0) process.exitCode = 1
 
 async function run(alerts: readonly string[], { seconds, rate, pictures }: Options): Promise<void> {
   say((await checkRules(CONFIG_FOLDER)).trim())
+  problems.push(...findUntriedAlerts().map((alert) => `no fault is known for ${alert}`))
   const folder = makeBenchFolder()
   try {
     await using started = new AsyncDisposableStack()
@@ -109,6 +110,13 @@ async function lookAround(stage: Stage, prometheus: Prometheus, lastSeconds: num
   }
   const firing = [...(await prometheus.alerts())].filter(([, state]) => state === 'firing')
   problems.push(...firing.map(([alert]) => `fires without a fault: ${alert}`))
+}
+
+/** A rule that nobody has thought of a fault for. */
+function findUntriedAlerts(): readonly string[] {
+  const rules = readFileSync(join(CONFIG_FOLDER, 'rules.yml'), 'utf8')
+  const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, alert = '']) => alert)
+  return alerts.filter((name) => !faults.some(({ alert }) => alert === name))
 }
 
 /** Plants one fault after the other; waits for the end of all alerts together. */
