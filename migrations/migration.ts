@@ -18,5 +18,14 @@ export interface Names {
 /** A migration file exports one of these. It imports Kysely alone and is never edited after merge. */
 export type MigrationSource = (names: Names) => Migration
 
-/** The files of one service by name, in order: `{ '0001-create-users': createUsers, … }`. */
-export type MigrationSources = Readonly<Record<string, MigrationSource>>
+/** The migrations of one service by name, in order: `{ '0001-create-users': inFile(() => import(…)), … }`. */
+export type MigrationSources = Readonly<Record<string, (names: Names) => Migration | Promise<Migration>>>
+
+/** The migration that a file exports, alone. The file is loaded to run: most starts have only to know its name. */
+export function inFile(load: () => Promise<Readonly<Record<string, MigrationSource>>>): MigrationSources[string] {
+  return async (names) => {
+    const [source, ...others] = Object.values(await load())
+    if (source === undefined || others.length > 0) throw new Error('the file of a migration exports one function')
+    return source(names)
+  }
+}

@@ -126,11 +126,10 @@ function describe(error: unknown): string {
 }
 
 function createMigrator(db: Kysely<unknown>, { names, sources }: Migrations): Migrator {
-  const migrations: Record<string, Migration> = {}
-  for (const [name, source] of Object.entries(sources)) migrations[name] = impatient(source(names))
+  const load = async ([name, source]: [string, MigrationSources[string]]) => [name, impatient(await source(names))]
   return new Migrator({
     db,
-    provider: { getMigrations: async () => migrations },
+    provider: { getMigrations: async () => Object.fromEntries(await Promise.all(Object.entries(sources).map(load))) },
     migrationTableSchema: names.schema,
     migrationTableName: migrationTable(names),
     migrationLockTableName: `${migrationTable(names)}_lock`,

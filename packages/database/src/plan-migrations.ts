@@ -1,4 +1,4 @@
-import type { MigrationSource, MigrationSources, Names } from '@trestle/migrations/migration.ts'
+import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
 import {
   type Kysely,
   type KyselyPlugin,
@@ -73,7 +73,11 @@ interface WatchedStatement {
 }
 
 /** Runs a migration, and looks at the locks after each statement. */
-async function watch(trx: Kysely<unknown>, stage: Names, source: MigrationSource): Promise<WatchedStatement[]> {
+async function watch(
+  trx: Kysely<unknown>,
+  stage: Names,
+  source: MigrationSources[string],
+): Promise<WatchedStatement[]> {
   const statements: WatchedStatement[] = []
   const known = new Set<string>()
   const look = async (text: string): Promise<void> => {
@@ -82,7 +86,8 @@ async function watch(trx: Kysely<unknown>, stage: Names, source: MigrationSource
     for (const { relation, mode } of locks) known.add(`${relation} ${mode}`)
     statements.push({ sql: text, locks })
   }
-  await source(stage).up(trx.withPlugin(new StatementWatch(look)))
+  const { up } = await source(stage)
+  await up(trx.withPlugin(new StatementWatch(look)))
   return statements
 }
 

@@ -23,7 +23,8 @@ export async function buildStage(
   for (const { name } of await listExecuted(trx, names)) {
     const source = sources[name]
     if (!source) throw new Error(`the database has the migration ${name} of another version: use that version`)
-    await source(stage).up(trx)
+    const { up } = await source(stage)
+    await up(trx)
   }
 }
 
