@@ -38,8 +38,8 @@ export type Handler<Payload> = (
 
 /** The service's background work. */
 export interface Jobs {
-  /** Connects. What is asked of the others meanwhile waits; before it, they reject. */
-  open(): Promise<void>
+  /** Connects, once `after` has resolved. What is asked of the others meanwhile waits; before it, they reject. */
+  open(after?: Promise<void>): Promise<void>
   /** Adds a job in the transaction of its cause; it runs after the commit, or never. Resolves to the job's id. */
   send<Payload extends object>(
     // biome-ignore lint/suspicious/noExplicitAny: a transaction over the tables of any service
@@ -99,8 +99,8 @@ export function createJobs(config: JobsConfig): Jobs {
   const toData = async <Payload extends object>(task: Task<Payload>, payload: Payload): Promise<object> =>
     task.sealed ? sealPayload(config.sealKeys, payload) : payload
   return {
-    open: async () => {
-      opening ??= openQueue(config)
+    open: async (after = Promise.resolve()) => {
+      opening ??= after.then(() => openQueue(config))
       await opening
       running = true
     },
@@ -156,14 +156,19 @@ export function createJobs(config: JobsConfig): Jobs {
   }
 }
 
+/** Of the queue and of the seals, 80 files. Nothing that serves requests at start waits for them. */
+function loadLibraries() {
+  return Promise.all([import('pg-boss'), import('jose')])
+}
+
 interface Queue {
   readonly boss: PgBoss
   readonly fromKysely: typeof import('pg-boss').fromKysely
 }
 
-/** Loads the library too: nothing that serves requests at start waits for it. */
+/** Loads the libraries too, that of the seals before anybody waits for it. */
 async function openQueue(config: JobsConfig): Promise<Queue> {
-  const { PgBoss, fromKysely } = await import('pg-boss')
+  const [{ PgBoss, fromKysely }] = await loadLibraries()
   const boss = new PgBoss({
     connectionString: config.url,
     schema: config.schema,

@@ -8,7 +8,7 @@ export type SealKeys = readonly [Uint8Array, ...Uint8Array[]]
 
 /** Encrypts a payload: JWE, direct encryption with A256GCM (RFC 7516, RFC 7518 section 5.3). */
 export async function sealPayload([key]: SealKeys, payload: object): Promise<SealedPayload> {
-  const { CompactEncrypt } = await loadJose()
+  const { CompactEncrypt } = await import('jose')
   const sealed = await new CompactEncrypt(new TextEncoder().encode(JSON.stringify(payload)))
     .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
     .encrypt(key)
@@ -17,7 +17,7 @@ export async function sealPayload([key]: SealKeys, payload: object): Promise<Sea
 
 /** Decrypts a payload. @throws when none of the keys sealed it, or the text was altered */
 export async function openPayload(keys: SealKeys, { sealed }: SealedPayload): Promise<unknown> {
-  const { compactDecrypt } = await loadJose()
+  const { compactDecrypt } = await import('jose')
   const opened = await Promise.any(
     keys.map((key) =>
       compactDecrypt(sealed, key, { keyManagementAlgorithms: ['dir'], contentEncryptionAlgorithms: ['A256GCM'] }),
@@ -26,9 +26,4 @@ export async function openPayload(keys: SealKeys, { sealed }: SealedPayload): Pr
     throw error.errors[0]
   })
   return JSON.parse(new TextDecoder().decode(opened.plaintext))
-}
-
-/** With the first sealed payload: no start waits for its 46 files. */
-function loadJose() {
-  return import('jose')
 }

@@ -16,6 +16,7 @@ class StubProcess extends EventEmitter {
 }
 
 const slow = Promise.withResolvers<void>()
+const LIMITS = { unaskedMs: 100, drainMs: 5_000, shutdownMs: 15_000 }
 
 function prepare(given: Partial<RunOptions> = {}) {
   const events: string[] = []
@@ -34,7 +35,7 @@ function prepare(given: Partial<RunOptions> = {}) {
     stop: async () => void events.push('stop'),
     shutdownDelayMs: 0,
     process,
-    limits: { drainMs: 5_000, shutdownMs: 15_000 },
+    limits: LIMITS,
     ...given,
   } as unknown as RunOptions
   onTestFinished(() => app.close())
@@ -93,7 +94,7 @@ it('takes requests for a while after the signal, and is not ready', async () => 
 
 it('answers what runs, and cuts off at the end of its time what does not end, so that the rest is stopped too', async () => {
   const { app, events, options, process } = prepare({
-    limits: { drainMs: 500, shutdownMs: 10_000 },
+    limits: { ...LIMITS, drainMs: 500, shutdownMs: 10_000 },
     stop: async (remainingMs) => void events.push(remainingMs > 5_000 ? 'stop in time' : 'stop too late'),
   })
   await runServer(options)
@@ -115,6 +116,25 @@ it('logs what nobody caught, and ends with status 1', async () => {
   process.emit('uncaughtException', new Error('unexpected'), 'uncaughtException')
   expect(await process.exited.promise).toBe(1)
   expect(events).toEqual(['listening', 'crashed', 'flush'])
+})
+
+it('gives the first answer before it loads what takes long', async () => {
+  const order: string[] = []
+  const { app, options } = prepare({
+    start: (answered) => answered.then(() => void order.push('loads')),
+    limits: { ...LIMITS, unaskedMs: 60_000 },
+  })
+  app.addHook('onResponse', async () => void order.push('answered'))
+  const run = runServer(options)
+  await expect.poll(() => app.server.listening).toBe(true)
+  const first = await open(app)
+  first.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  await run
+  expect(order).toEqual(['answered', 'loads'])
+})
+
+it('does not wait for long for somebody to ask', async () => {
+  await runServer(prepare({ start: (answered) => answered, limits: { ...LIMITS, unaskedMs: 1 } }).options)
 })
 
 it('fails when the port is taken', async () => {

@@ -1,3 +1,4 @@
+import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
@@ -11,8 +12,11 @@ export interface RunOptions {
   readonly port: number
   readonly log: ServiceLogger
   readonly readiness: Readiness
-  /** Work that begins once requests are taken: the job worker, the metrics listener. */
-  readonly start: () => Promise<void>
+  /**
+   * Work that begins once requests are taken: the job worker, the metrics listener. Libraries may be loaded once `answered`
+   * has resolved, with the first answer: meanwhile the process gives none.
+   */
+  readonly start: (answered: Promise<void>) => Promise<void>
   /** Ends what `start` began, then closes the database, within so many milliseconds. */
   readonly stop: (remainingMs: number) => Promise<void>
   /** How long requests are still taken after the signal, for balancers to notice that the process is not ready any more. */
@@ -20,25 +24,27 @@ export interface RunOptions {
   /** The process: signals come in and the exit code goes out here. */
   readonly process: Pick<NodeJS.Process, 'on' | 'removeAllListeners' | 'exit'>
   /** Milliseconds; for tests. */
-  readonly limits?: ShutdownLimits
+  readonly limits?: Limits
 }
 
-interface ShutdownLimits {
+interface Limits {
+  /** For somebody to ask a new process. */
+  readonly unaskedMs: number
   /** For requests to be answered. What is left over then is cut off. */
   readonly drainMs: number
   /** For everything. */
   readonly shutdownMs: number
 }
 
-const LIMITS: ShutdownLimits = { drainMs: 20_000, shutdownMs: 30_000 }
+const LIMITS: Limits = { unaskedMs: 100, drainMs: 20_000, shutdownMs: 30_000 }
 
 /**
  * Listens until SIGTERM or SIGINT, is not ready for a while, then finishes what runs (30 s at most) and exits 0; a signal that comes while `start`
  * still runs waits for it. SIGHUP opens the log file again. What nobody caught is logged and ends the process.
  */
 export async function runServer(options: RunOptions): Promise<void> {
-  const { app, log, readiness, stop } = options
-  const { drainMs, shutdownMs } = options.limits ?? LIMITS
+  const { app, log, readiness, stop, limits = LIMITS } = options
+  const { drainMs, shutdownMs } = limits
   const sockets = watchSockets(app)
   const begun = begin(options)
   // Whoever awaits it learns of a failure; until then it must not count as unhandled.
@@ -83,12 +89,20 @@ export async function runServer(options: RunOptions): Promise<void> {
   }
 }
 
-async function begin({ app, host, port, log, readiness, start }: RunOptions): Promise<void> {
+async function begin({ app, host, port, log, readiness, start, limits = LIMITS }: RunOptions): Promise<void> {
   const address = await app.listen({ host, port })
   log.logger.info({ address }, 'listening')
-  await start()
+  await start(firstAnswer(app.server, limits.unaskedMs))
   releaseMemory()
   readiness.markReady()
+}
+
+/** Resolves when the first request has been answered, or is not answered in so many milliseconds. */
+function firstAnswer(server: Server, withinMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    server.once('request', (_request, response) => response.once('close', resolve))
+    setTimeout(resolve, withinMs)
+  })
 }
 
 /** The open connections. */

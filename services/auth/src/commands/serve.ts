@@ -71,10 +71,10 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
     port: server.port,
     log,
     readiness: deps.readiness,
-    start: async () => {
+    start: async (answered) => {
       lowerHashThreads()
       // Before the first request has been read: what it sends waits for the queue.
-      await deps.jobs.open()
+      await deps.jobs.open(answered)
       const port = await metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
       deps.signingKeys.startPolling((error) => log.logger.warn({ err: error }, 'signing keys could not be read'))

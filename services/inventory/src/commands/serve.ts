@@ -42,7 +42,8 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
     port: config.port,
     log,
     readiness: deps.readiness,
-    start: async () => {
+    start: async (answered) => {
+      await answered
       const port = await deps.metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
       deps.upkeep.start()

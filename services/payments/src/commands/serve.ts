@@ -58,9 +58,9 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
     port: config.port,
     log,
     readiness: deps.readiness,
-    start: async () => {
+    start: async (answered) => {
       // Before the first request has been read: what it sends waits for the queue.
-      await deps.jobs.open()
+      await deps.jobs.open(answered)
       const port = await deps.metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
       await startWork(deps)
