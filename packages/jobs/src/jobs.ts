@@ -157,7 +157,7 @@ export function createJobs(config: JobsConfig): Jobs {
 }
 
 /** Of the queue and of the seals, 80 files. Nothing that serves requests at start waits for them. */
-function loadLibraries() {
+export function loadLibraries() {
   return Promise.all([import('pg-boss'), import('jose')])
 }
 

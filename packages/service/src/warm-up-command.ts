@@ -2,11 +2,11 @@ import { createMetrics } from '@trestle/common/telemetry/metrics.ts'
 import { Command } from 'commander'
 
 /**
- * The command `warm-up` of a service: loads what serving loads besides the program itself. An image runs it once, so that
- * Node's compile cache holds all of it.
- * @param loadOwn loads what the service itself imports late
+ * The command `warm-up` of a service: loads what serving loads. An image runs it once, so that Node's compile cache holds
+ * all of it.
+ * @param loadService loads the service itself, and what only it loads late
  */
-export function warmUpCommand(loadOwn: () => Promise<unknown> = async () => {}): Command {
+export function warmUpCommand(loadService: () => Promise<unknown>): Command {
   return new Command('warm-up')
     .description('load everything that serving needs, for the compile cache of an image')
     .action(async () => {
@@ -19,7 +19,6 @@ export function warmUpCommand(loadOwn: () => Promise<unknown> = async () => {}):
       })
       await metrics.listen()
       await metrics.close()
-      await import('pg-boss')
-      await loadOwn()
+      await loadService()
     })
 }
