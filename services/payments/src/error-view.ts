@@ -1,6 +1,6 @@
-import { STATUS_CODES } from 'node:http'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { ErrorVocabulary } from '@trestle/common/errors/error-handler.ts'
+import { STATUS_CODES } from '@trestle/common/server/node-http.ts'
 import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavailable.ts'
 import { z } from 'zod'
 import type { FieldError } from './bodies/field-error.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
@@ -7,6 +7,7 @@ import { HttpError } from '../errors/define-error.ts'
 import { decorateErrors, type ErrorVocabulary, errorHandler, sendError, toHttpError } from '../errors/error-handler.ts'
 import { RequestLog } from '../telemetry/request-log.ts'
 import { handlerDeadline } from './handler-deadline.ts'
+import { STATUS_CODES } from './node-http.ts'
 
 export interface ServerOptions {
   readonly logger: FastifyBaseLogger

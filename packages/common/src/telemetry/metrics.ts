@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
-import { createServer } from 'node:http'
-import { type Attributes, createNoopMeter, type Meter } from '@opentelemetry/api'
+import type { Attributes, Meter } from '@opentelemetry/api'
 import type { IMetricReader, MeterProvider } from '@opentelemetry/sdk-metrics'
+import { createServer } from '../server/node-http.ts'
 import { createDeferredMeter } from './deferred-meter.ts'
 import { createMetricExporter, type OtlpProtocol } from './otlp-exporters.ts'
 
@@ -26,9 +26,10 @@ export interface Metrics {
   close(): Promise<void>
 }
 
-/** Makes the process's meter. Without metrics it is one that does nothing, and no library is loaded. */
+/** Makes the process's meter. Without metrics it is one that does nothing. */
 export async function createMetrics(config: MetricsConfig): Promise<Metrics> {
   if (!config.enabled) {
+    const { createNoopMeter } = await import('@opentelemetry/api')
     return { meter: createNoopMeter(), enabled: false, listen: async () => undefined, close: async () => {} }
   }
   return config.exporter === 'prometheus' ? createPrometheus(config) : createPush(config)
