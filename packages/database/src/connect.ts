@@ -1,11 +1,11 @@
 import type { Names } from '@trestle/migrations/migration.ts'
-import { Kysely, type LogEvent, PostgresDialect } from 'kysely'
+import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { createLanes, type Lanes } from './lanes.ts'
 import type { Statement } from './named-query.ts'
 import { type PipelinedClients, startPipelinedClients } from './pipelined-clients.ts'
+import type { QuerySpans } from './query-spans.ts'
 import { type SettingsOptions, underSettings } from './session-settings.ts'
-import { recordQuerySpan } from './spans.ts'
 import { type StandbyConfig, type StandbyState, watchStandby } from './standby.ts'
 import { TablePrefixPlugin } from './table-prefix.ts'
 import { toRfc3339 } from './timestamps.ts'
@@ -37,6 +37,8 @@ export interface DatabaseConfig {
   readonly timestamps?: 'date' | 'rfc3339'
   /** A copy of the database for reads that may lag behind; undefined: they are the primary's too. */
   readonly standby?: StandbyConfig | undefined
+  /** Undefined where nothing is traced. */
+  readonly spans?: QuerySpans | undefined
   /** Told of every lost or refused connection; requests get their own error. */
   readonly onConnectionError: (error: Error) => void
 }
@@ -94,7 +96,10 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
       ))
   return {
     db,
-    lanes: createLanes({ ...primary, laggingQuery, prepared: config.prepared, parserOf: parserOf(config) }),
+    lanes: createLanes({
+      ...{ ...primary, laggingQuery },
+      ...{ prepared: config.prepared, spans: config.spans, parserOf: parserOf(config) },
+    }),
     names: config.names,
     readLagging: (read) =>
       choice && standby
@@ -123,7 +128,7 @@ interface Server<Tables> {
 }
 
 function openServer<Tables>(config: DatabaseConfig, url: string): Server<Tables> {
-  const { statementTimeoutMs, writeTimeoutMs = statementTimeoutMs } = config
+  const { statementTimeoutMs, writeTimeoutMs = statementTimeoutMs, spans } = config
   const pool = new pg.Pool({
     ...connectionOptions({ ...config, url, statementTimeoutMs: writeTimeoutMs }),
     max: config.poolSize,
@@ -141,7 +146,7 @@ function openServer<Tables>(config: DatabaseConfig, url: string): Server<Tables>
   const db = new Kysely<Tables>({
     dialect: new PostgresDialect({ pool }),
     plugins: [new TablePrefixPlugin(config.names)],
-    log: recordSpan,
+    ...(spans && { log: (event) => spans.record('query', event.queryDurationMillis, event.level === 'error') }),
   })
   const readers = startPipelinedClients(connectionOptions({ ...config, url }, KEEP_PLANS), {
     count: config.readConnections ?? 2,
@@ -196,8 +201,4 @@ function typeParsers(timestampsAsText: boolean): pg.CustomTypesConfig['getTypePa
     if (oid === TIMESTAMPTZ && format !== 'binary' && timestampsAsText) return toRfc3339
     return pg.types.getTypeParser(oid, format)
   }
-}
-
-function recordSpan(event: LogEvent): void {
-  recordQuerySpan('query', event.queryDurationMillis, event.level === 'error')
 }

@@ -4,7 +4,7 @@ import { againWhenLost } from './again-when-lost.ts'
 import { type ParserOf, type Rows, runStatement, type Statement } from './named-query.ts'
 import type { PipelinedClients } from './pipelined-clients.ts'
 import { type CompiledPreparedQuery, compilePrepared, type PreparedQuery } from './prepare.ts'
-import { withQuerySpan } from './spans.ts'
+import type { QuerySpans } from './query-spans.ts'
 
 /** One way to the database for prepared queries. */
 export interface Lane {
@@ -31,11 +31,12 @@ interface LanesOptions {
   /** How a read that may lag behind is run; undefined: as any other. */
   readonly laggingQuery: ((statement: Statement) => Promise<Rows>) | undefined
   readonly prepared: boolean
+  readonly spans: QuerySpans | undefined
   readonly parserOf: ParserOf
 }
 
 /** Makes both lanes over open connections. Each query is compiled at its first use. */
-export function createLanes({ db, pool, readers, laggingQuery, prepared, parserOf }: LanesOptions): Lanes {
+export function createLanes({ db, pool, readers, laggingQuery, prepared, spans, parserOf }: LanesOptions): Lanes {
   // biome-ignore lint/suspicious/noExplicitAny: each entry has the input type of its key
   const compiled = new Map<object, CompiledPreparedQuery<any>>()
   const compile = <Input extends object, Row>(query: PreparedQuery<Input, Row>): CompiledPreparedQuery<Input> => {
@@ -51,7 +52,8 @@ export function createLanes({ db, pool, readers, laggingQuery, prepared, parserO
       const { name, text, values } = compile(query)
       const statement = { name: prepared ? name : '', text, values: values(input) }
       // The row type is the query's own claim about its text.
-      return withQuerySpan(name, () => run(statement) as Promise<Row[]>)
+      const ask = () => run(statement) as Promise<Row[]>
+      return spans ? spans.within(name, ask) : ask()
     }
     return {
       all: execute,

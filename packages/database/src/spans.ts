@@ -1,13 +1,21 @@
 import { type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import type { QuerySpans } from './query-spans.ts'
 
 const tracer = trace.getTracer('@trestle/database')
 
-/**
- * Runs a query inside a client span that carries its name, never its values. Outside a traced request, and so wherever
- * tracing is off, there is no span and no cost.
- */
-export function withQuerySpan<T>(name: string, run: () => Promise<T>): Promise<T> {
-  return trace.getActiveSpan() === undefined ? run() : runInSpan(name, run)
+const ATTRIBUTES = { 'db.system.name': 'postgresql' }
+
+/** Spans of OpenTelemetry. */
+export const querySpans: QuerySpans = {
+  within: (name, run) => (trace.getActiveSpan() === undefined ? run() : runInSpan(name, run)),
+  record: (name, durationMs, failed) => {
+    // OpenTelemetry places times of this clock on its own: exact to microseconds, and not moved when the wall clock is.
+    const end = performance.now()
+    const startTime = end - durationMs
+    const span = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes: ATTRIBUTES, startTime })
+    if (failed) span.setStatus({ code: SpanStatusCode.ERROR })
+    span.end(end)
+  },
 }
 
 function runInSpan<T>(name: string, run: () => Promise<T>): Promise<T> {
@@ -22,18 +30,3 @@ function runInSpan<T>(name: string, run: () => Promise<T>): Promise<T> {
     }
   })
 }
-
-/** Records a query that has ended, `durationMs` ago begun. */
-export function recordQuerySpan(name: string, durationMs: number, failed: boolean): void {
-  // OpenTelemetry places times of this clock on its own: exact to microseconds, and not moved when the wall clock is.
-  const end = performance.now()
-  const span = tracer.startSpan(name, {
-    kind: SpanKind.CLIENT,
-    attributes: ATTRIBUTES,
-    startTime: end - durationMs,
-  })
-  if (failed) span.setStatus({ code: SpanStatusCode.ERROR })
-  span.end(end)
-}
-
-const ATTRIBUTES = { 'db.system.name': 'postgresql' }

@@ -2,13 +2,8 @@ import { once } from 'node:events'
 import type { Database } from '@trestle/database/connect.ts'
 import type { Redis } from 'ioredis'
 import { CompiledQuery } from 'kysely'
-import {
-  RateLimiterMemory,
-  RateLimiterPostgres,
-  RateLimiterRedis,
-  RateLimiterRes,
-  type RateLimiterStoreAbstract,
-} from 'rate-limiter-flexible'
+import type { RateLimiterAbstract } from 'rate-limiter-flexible'
+import { RateLimiterMemory, RateLimiterRes } from './memory-limiter.ts'
 
 /** A fixed window of a limiter. */
 export interface Window {
@@ -61,9 +56,11 @@ export async function openLimiterStore<Tables>(
   database: Pick<Database<Tables>, 'db' | 'names'>,
   onError: (error: Error) => void,
 ): Promise<OpenLimiterStore> {
-  if (store === 'postgres') return { store: postgresStore(database, onError), check: async () => {}, close: () => {} }
+  if (store === 'postgres') {
+    return { store: await postgresStore(database, onError), check: async () => {}, close: () => {} }
+  }
   if (store === 'redis' && redisUrl !== undefined) {
-    const ioredis = await import('ioredis')
+    const [ioredis, { RateLimiterRedis }] = await Promise.all([import('ioredis'), import('rate-limiter-flexible')])
     // Without a queue, retries and patience a command fails soon, and the process's own memory counts instead.
     const client = new ioredis.Redis(redisUrl, {
       enableOfflineQueue: false,
@@ -106,10 +103,11 @@ export function memoryStore(): LimiterStore {
   return (name, window) => toLimiter(new RateLimiterMemory(options(name, fitTimer(window))))
 }
 
-function postgresStore<Tables>(
+async function postgresStore<Tables>(
   { db, names }: Pick<Database<Tables>, 'db' | 'names'>,
   onError: (error: Error) => void,
-): LimiterStore {
+): Promise<LimiterStore> {
+  const { RateLimiterPostgres } = await import('rate-limiter-flexible')
   const client = {
     query: async ({ text, values }: { readonly text: string; readonly values: unknown[] }) => {
       try {
@@ -159,7 +157,7 @@ function shared(name: string, window: Window) {
   }
 }
 
-function toLimiter(limiter: RateLimiterMemory | RateLimiterStoreAbstract): Limiter {
+function toLimiter(limiter: RateLimiterAbstract): Limiter {
   return {
     consume: async (key) => {
       try {

@@ -9,6 +9,7 @@ import type { Tracing } from '@trestle/common/telemetry/tracing.ts'
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { isMigrated } from '@trestle/database/migrate.ts'
+import { loadQuerySpans, type QuerySpans } from '@trestle/database/query-spans.ts'
 import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
 import { createOutbox, type Outbox } from '@trestle/jobs/outbox.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
@@ -89,7 +90,7 @@ export interface Telemetry {
 export async function createDeps(config: AuthConfig, telemetry: Telemetry): Promise<OpenDeps> {
   const { logger, meter } = telemetry
   const onError = (error: Error) => logger.warn({ err: error }, 'connection lost')
-  const database = openAuthDatabase(config, onError)
+  const database = openAuthDatabase(config, onError, await loadQuerySpans(config.server.tracingEnabled))
   const { names } = database
   const encryptionKeys = encryptionKeysOf(config)
   const serverKeys = deriveServerKeys(encryptionKeys)
@@ -163,7 +164,11 @@ export async function withCommandDeps<Result>(
   }
 }
 
-function openAuthDatabase(config: AuthConfig, onError: (error: Error) => void): Database<AuthDatabase> {
+function openAuthDatabase(
+  config: AuthConfig,
+  onError: (error: Error) => void,
+  spans?: QuerySpans,
+): Database<AuthDatabase> {
   return openDatabase<AuthDatabase>({
     ...config.database,
     names: authNames(config),
@@ -171,6 +176,7 @@ function openAuthDatabase(config: AuthConfig, onError: (error: Error) => void): 
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     lockTimeoutMs: LOCK_TIMEOUT_MS,
     timestamps: 'rfc3339',
+    spans,
     onConnectionError: onError,
   })
 }

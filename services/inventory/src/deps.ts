@@ -6,13 +6,14 @@ import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { isMigrated } from '@trestle/database/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
+import { loadQuerySpans } from '@trestle/database/query-spans.ts'
 import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
 import { observeReadiness } from '@trestle/service/observe-readiness.ts'
 import { standbyOf } from '@trestle/service/standby.ts'
 import type { Kysely } from 'kysely'
-import { createTokenVerifier, type TokenVerifier } from './access/token-verifier.ts'
+import type { TokenVerifier } from './access/token-verifier.ts'
 import type { InventoryConfig } from './config.ts'
 import type { InventoryTables } from './database.ts'
 import { Slots } from './http/slots.ts'
@@ -82,7 +83,7 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
     createMetrics({ ...config.metrics, otlpProtocol: config.otlpProtocol, resource }),
     startTracing({ enabled: config.tracingEnabled, otlpProtocol: config.otlpProtocol, resource }),
   ])
-  const { database, transferDatabase } = openDatabases(config, names, log)
+  const { database, transferDatabase } = await openDatabases(config, names, log)
   observeConnections(metrics.meter, database, { transfers: transferDatabase })
   const stockMetrics = createStockMetrics(metrics.meter)
   const { lanes } = database
@@ -104,7 +105,7 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
     transfers: new Slots(TRANSFERS_MAX),
     transferDatabase,
     countImport: importCounter(metrics.meter),
-    tokens: openTokens(config, log),
+    tokens: await openTokens(config, log),
     clientLimit,
     now: () => new Date(),
     lanes,
@@ -117,10 +118,11 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
   }
 }
 
-function openDatabases(config: InventoryConfig, names: Names, { logger }: ServiceLogger) {
+async function openDatabases(config: InventoryConfig, names: Names, { logger }: ServiceLogger) {
   const { databaseStatementTimeoutMs: statementTimeoutMs } = config
   const shared = {
     ...{ url: config.databaseUrl, names, role: config.databaseRole, prepared: config.databasePrepared },
+    spans: await loadQuerySpans(config.tracingEnabled),
     onConnectionError: (error: Error) => logger.warn({ err: error }, 'database connection lost'),
   }
   const database = openDatabase<InventoryTables>({
@@ -143,8 +145,9 @@ function openDatabases(config: InventoryConfig, names: Names, { logger }: Servic
 }
 
 /** Says at once when every token will be refused; keys that do not come now are asked for again by the first token. */
-function openTokens({ access }: InventoryConfig, { logger }: ServiceLogger): TokenVerifier | undefined {
+async function openTokens({ access }: InventoryConfig, { logger }: ServiceLogger): Promise<TokenVerifier | undefined> {
   if (access === undefined) return undefined
+  const { createTokenVerifier } = await import('./access/token-verifier.ts')
   const tokens = createTokenVerifier(access)
   tokens.countKeys().then(
     (count) => {

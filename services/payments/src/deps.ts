@@ -1,6 +1,6 @@
 import { createSecretKey, type KeyObject, randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
-import { createNoopMeter, type Meter } from '@opentelemetry/api'
+import type { Meter } from '@opentelemetry/api'
 import { createOutbound, type Outbound } from '@trestle/common/outbound/outbound.ts'
 import { createReadiness, type Readiness } from '@trestle/common/server/readiness.ts'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
@@ -8,6 +8,7 @@ import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import type { Tracing } from '@trestle/common/telemetry/tracing.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
+import { loadQuerySpans } from '@trestle/database/query-spans.ts'
 import { createJobs, type Jobs } from '@trestle/jobs/jobs.ts'
 import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
 import { observeOutbox } from '@trestle/jobs/observe-outbox.ts'
@@ -34,8 +35,7 @@ import { findExchanged } from './money/exchange-repository.ts'
 import { observeRates } from './money/observe-rates.ts'
 import { countWaiting, takeRows } from './outbox/take-rows.ts'
 import { expectMigrations, OPERATION_TIMEOUT_MS, openPaymentsDatabase } from './payments-database.ts'
-import { createPersonTokenVerifier } from './persons/person-token.ts'
-import { createPersons, type Persons } from './persons/persons.ts'
+import { openPersons, type Persons } from './persons/persons.ts'
 import { type CardTesting, createCardTesting } from './rate-limits/card-testing.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/limits.ts'
 import { tasks } from './tasks.ts'
@@ -147,7 +147,10 @@ export async function createDeps(
   { metrics, tracing }: Telemetry,
 ): Promise<ProcessDeps> {
   const onError = (error: Error) => logger.warn({ err: error }, 'database connection lost')
-  const database = openPaymentsDatabase(config, onError, { standby: standbyOf(config.standby, logger) })
+  const database = openPaymentsDatabase(config, onError, {
+    standby: standbyOf(config.standby, logger),
+    spans: await loadQuerySpans(config.tracingEnabled),
+  })
   observeConnections(metrics.meter, database)
   observeAcquiring(metrics.meter, { db: database.db, schema: database.names.jobSchema })
   observeJobs(metrics.meter, { db: database.db, schema: database.names.jobSchema, tasks })
@@ -192,7 +195,7 @@ export async function createDeps(
       secrets: createWebhookSecrets(config),
       allowHttp: config.webhooks.allowHttp,
     },
-    persons: config.signIn && createPersons(database.lanes, createPersonTokenVerifier({ ...config.signIn, now })),
+    persons: config.signIn && (await openPersons(database.lanes, { ...config.signIn, now })),
     baseUrl: config.baseUrl,
     trustedProxies: config.trustedProxies,
     ...{ logger, meter: metrics.meter, metrics, tracing },
@@ -237,6 +240,7 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
     await database.close()
     throw error
   }
+  const { createNoopMeter } = await import('@opentelemetry/api')
   const meter = createNoopMeter()
   return {
     database,

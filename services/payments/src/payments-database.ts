@@ -16,7 +16,10 @@ export const OPERATION_TIMEOUT_MS = 3_600_000
 export function openPaymentsDatabase(
   config: PaymentsConfig,
   onConnectionError: (error: Error) => void,
-  { writeTimeoutMs = WRITE_TIMEOUT_MS, standby }: Partial<Pick<DatabaseConfig, 'writeTimeoutMs' | 'standby'>> = {},
+  {
+    writeTimeoutMs = WRITE_TIMEOUT_MS,
+    ...rest
+  }: Partial<Pick<DatabaseConfig, 'writeTimeoutMs' | 'standby' | 'spans'>> = {},
 ) {
   return openDatabase<PaymentsTables>({
     url: config.databaseUrl,
@@ -28,7 +31,7 @@ export function openPaymentsDatabase(
     writeTimeoutMs,
     lockTimeoutMs: LOCK_TIMEOUT_MS,
     prepared: config.databasePrepared,
-    standby,
+    ...rest,
     onConnectionError,
   })
 }

@@ -1,5 +1,4 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import { decodeJwt, errors, jwtVerify } from 'jose'
 import type { KeySets, KeySource } from './key-sets.ts'
 import type { ExternalProfile } from './provider.ts'
 
@@ -55,24 +54,24 @@ export async function verifyIdToken(
   idToken: string,
   { rules, audiences, now }: Expected,
 ): Promise<VerifiedIdToken> {
-  const { iss: issuer } = decodeJwt(idToken)
+  const jose = await import('jose')
+  const { iss: issuer } = jose.decodeJwt(idToken)
   const source = issuer === undefined ? undefined : rules.keysOf(issuer)
   if (issuer === undefined || !source) throw new Error('the id_token is of another issuer')
   const options = { issuer, audience: [...audiences], algorithms: ALGORITHMS, currentDate: now }
   const required = { requiredClaims: ['sub', 'exp', 'iat'], clockTolerance: LEEWAY_SECONDS }
-  const verify = async () => jwtVerify(idToken, await keySets.find(source), { ...options, ...required })
+  const verify = async () => jose.jwtVerify(idToken, await keySets.find(source), { ...options, ...required })
   const { payload, protectedHeader } = await verify().catch((error) => {
-    throw classify(error)
+    throw classify(jose, error)
   })
   if (OTHER_KINDS.test(protectedHeader.typ ?? '')) throw new Error('the token is none of OpenID Connect')
   return { claims: payload, alg: protectedHeader.alg }
 }
 
-/** Failures of asking for the keys; all others are about the token. */
-const OUTAGES: ReadonlySet<string> = new Set([errors.JOSEError.code, errors.JWKSTimeout.code, errors.JWKSInvalid.code])
-
-function classify(error: unknown): Error {
-  if (!(error instanceof errors.JOSEError) || OUTAGES.has(error.code)) {
+function classify({ errors }: typeof import('jose'), error: unknown): Error {
+  // Failures of asking for the keys; all others are about the token.
+  const outages: readonly string[] = [errors.JOSEError.code, errors.JWKSTimeout.code, errors.JWKSInvalid.code]
+  if (!(error instanceof errors.JOSEError) || outages.includes(error.code)) {
     return new KeysUnavailable(error instanceof Error ? error.message : 'no keys')
   }
   const isForeign = error instanceof errors.JWTClaimValidationFailed && error.claim === 'aud'

@@ -1,5 +1,5 @@
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
-import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from 'jose'
+import type { JWTVerifyGetKey } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { discoverMetadata } from './discovery.ts'
 import { outboundFetch } from './outbound-fetch.ts'
@@ -23,7 +23,8 @@ const SETS_MAX = 500
 export function createKeySets(outbound: Outbound): KeySets {
   const sets = new LRUCache<string, JWTVerifyGetKey>({ max: SETS_MAX })
   const addresses = new LRUCache<string, string>({ max: SETS_MAX, ttl: LIFETIME_MS })
-  const open = (jwksUrl: string, origin: 'operator' | 'data'): JWTVerifyGetKey => {
+  const open = async (jwksUrl: string, origin: 'operator' | 'data'): Promise<JWTVerifyGetKey> => {
+    const { createRemoteJWKSet, customFetch } = await import('jose')
     const known = sets.get(`${origin} ${jwksUrl}`)
     if (known) return known
     const keys = createRemoteJWKSet(new URL(jwksUrl), {

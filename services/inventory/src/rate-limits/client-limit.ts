@@ -1,5 +1,5 @@
 import type { Database } from '@trestle/database/connect.ts'
-import { type LimiterStoreSettings, openLimiterStore } from '@trestle/service/limiter-store.ts'
+import type { LimiterStoreSettings } from '@trestle/service/limiter-store.ts'
 import type { InventoryTables } from '../database.ts'
 
 /** How many requests a client may send, in windows of a minute. */
@@ -25,6 +25,7 @@ export async function openClientLimit(
   onError: (error: Error) => void,
 ): Promise<ClientLimit | undefined> {
   if (settings.requestsPerMinute === 0) return undefined
+  const { openLimiterStore } = await import('@trestle/service/limiter-store.ts')
   const { store, check, close } = await openLimiterStore(settings, database, onError)
   const limiter = store('client', { points: settings.requestsPerMinute, durationSeconds: MINUTE_SECONDS })
   return {

@@ -1,0 +1,33 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, it } from 'vitest'
+
+/** Prints everything that the module named on the command line leads to, libraries of Node.js too. */
+const LIST = `
+  import { registerHooks } from 'node:module'
+  const urls = []
+  registerHooks({ load: (url, context, next) => (urls.push(url), next(url, context)) })
+  await import(process.argv[1])
+  process.stdout.write([...urls, ...process.moduleLoadList].join('\\n'), () => process.exit())`
+
+/** What a start would wait for, though its first requests need none of it. */
+const LATE = [
+  /\/migrations\/\w+\/\d{4}-/,
+  /\/commands\/(?!serve\.ts)/,
+  /\/node_modules\/(@opentelemetry|@scalar|@simplewebauthn|ioredis|jose|nodemailer|pg-boss\/dist|prom-client|undici)\//,
+  /\/node_modules\/@fastify\/(otel|swagger)\//,
+  // The WebSocket client, with every import of node:http.
+  /internal\/deps\/undici/,
+]
+
+it.each(['auth', 'payments', 'inventory'])('%s serves without waiting for what may come later', async (service) => {
+  const serve = new URL(`../../../services/${service}/src/commands/serve.ts`, import.meta.url)
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ['--input-type=module', '--eval', LIST, '--', serve.href],
+    { maxBuffer: 1_048_576 },
+  )
+  const loaded = stdout.split('\n')
+  expect(loaded).toContain(serve.href)
+  expect(loaded.filter((url) => LATE.some((late) => late.test(url)))).toEqual([])
+})
