@@ -49,10 +49,14 @@ export function migrateUp(options: MigrateOptions): Promise<MigrateResult> {
   })
 }
 
-/** As `migrateUp`, but one statement and no lock where a complete run of the same migrations and settings was the last. */
+/** Whether a complete run of the same migrations and settings was the last: one statement, and no lock. */
+export function isUpToDate(options: MigrateOptions): Promise<boolean> {
+  return withDatabase(options, (db) => isMarkedComplete(db, options))
+}
+
+/** As `migrateUp`, unless the database is up to date. */
 export async function migrateAtStart(options: MigrateOptions): Promise<MigrateResult> {
-  const complete = await withDatabase(options, (db) => isMarkedComplete(db, options))
-  return complete ? { migrations: [] } : migrateUp(options)
+  return (await isUpToDate(options)) ? { migrations: [] } : migrateUp(options)
 }
 
 /** Takes the last migration back. */

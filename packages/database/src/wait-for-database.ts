@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 
 export interface WaitOptions {
-  readonly url: string
   /** How long to go on trying, in milliseconds. */
   readonly timeoutMs: number
   /** Told at the first failure, with its cause, so that a human sees at once what is missing. */
@@ -10,19 +9,15 @@ export interface WaitOptions {
 }
 
 const RETRY_MS = 500
-/** Wrong credentials or a missing database do not mend themselves (classes 28 and 3D). */
-const FINAL = /^(28|3D)/
+/** Wrong credentials, a missing database or missing rights do not mend themselves (classes 28, 3D and 42). */
+const FINAL = /^(28|3D|42)/
 
-/** Resolves once the server takes connections. Throws the last error when the time is over or waiting cannot help. */
-export async function waitForDatabase({ url, timeoutMs, onWaiting }: WaitOptions): Promise<void> {
+/** Asks until the server answers. Throws the last error when the time is over or waiting cannot help. */
+export async function waitForDatabase<T>(ask: () => Promise<T>, { timeoutMs, onWaiting }: WaitOptions): Promise<T> {
   const deadline = performance.now() + timeoutMs
   for (let attempt = 0; ; attempt++) {
-    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
-    client.on('error', () => {})
     try {
-      await client.connect()
-      await client.end()
-      return
+      return await ask()
     } catch (cause) {
       const error = cause instanceof Error ? cause : new Error(String(cause))
       const final = error instanceof pg.DatabaseError && FINAL.test(error.code ?? '')
@@ -31,4 +26,12 @@ export async function waitForDatabase({ url, timeoutMs, onWaiting }: WaitOptions
     }
     await delay(RETRY_MS)
   }
+}
+
+/** Asks for a connection, and nothing else. */
+export async function connectOnce(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
+  client.on('error', () => {})
+  await client.connect()
+  await client.end()
 }

@@ -1,7 +1,7 @@
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { type MigrateOptions, migrationStatus } from '@trestle/database/migrate.ts'
-import { waitForDatabase } from '@trestle/database/wait-for-database.ts'
-import { requireSession } from './require-session.ts'
+import { connectOnce } from '@trestle/database/wait-for-database.ts'
+import { findPooler } from './find-pooler.ts'
 import type { Check } from './run-checks.ts'
 
 /** What every service needs. */
@@ -45,9 +45,9 @@ export function commonChecks({
       name: 'database',
       advice: `start PostgreSQL, or correct ${database.setting}`,
       run: async () => {
-        const answer = await answers(database.url)
-        await requireSession({ program, ...database })
-        return answer
+        const pooler = await findPooler({ program, ...database })
+        if (pooler) throw pooler
+        return 'answers'
       },
     },
     {
@@ -78,6 +78,6 @@ function standbyCheck(url: string, setting: string): Check<unknown> {
 }
 
 async function answers(url: string): Promise<string> {
-  await waitForDatabase({ url, timeoutMs: 0, onWaiting: () => {} })
+  await connectOnce(url)
   return 'answers'
 }

@@ -1,4 +1,5 @@
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import { createNames } from '@trestle/database/names.ts'
 import { openStartupPooler } from '@trestle/testing/startup-pooler.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -9,10 +10,12 @@ afterAll(() => temporary.drop())
 
 const AWAY = 'postgres://nobody@127.0.0.1:1/none'
 
+const migrations = (url: string) => ({ url, names: createNames('things'), sources: {} })
+
 function prepare(changes: Partial<PrepareDatabaseOptions>) {
   return prepareDatabase({
-    ...{ program: 'auth', url: temporary.directUrl, migrationUrl: temporary.directUrl, prepared: true },
-    ...{ connectTimeoutMs: 0, migrate: async () => [], log: createLogger({ level: 'fatal', stdout: false }) },
+    ...{ program: 'auth', url: temporary.directUrl, prepared: true, migrations: migrations(temporary.directUrl) },
+    ...{ connectTimeoutMs: 0, log: createLogger({ level: 'fatal', stdout: false }) },
     process,
     ...changes,
   })
@@ -30,7 +33,10 @@ describe('prepareDatabase', () => {
     await expect(prepare({ url: pooler.url, prepared: false })).resolves.toBeUndefined()
   })
 
-  it.each(['url', 'migrationUrl'])('needs the database of %s', async (name) => {
-    await expect(prepare({ [name]: AWAY })).rejects.toThrow('ECONNREFUSED')
+  it.each([
+    ['of the service', { url: AWAY }],
+    ['that it migrates', { migrations: migrations(AWAY) }],
+  ])('needs the database %s', async (_which, changes) => {
+    await expect(prepare(changes)).rejects.toThrow('ECONNREFUSED')
   })
 })

@@ -1,4 +1,4 @@
-import { type MigrateOptions, migrateAtStart } from '@trestle/database/migrate.ts'
+import type { MigrateOptions } from '@trestle/database/migrate.ts'
 import { loginOf } from '@trestle/database/roles.ts'
 import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import type { InventoryConfig } from './config.ts'
@@ -20,9 +20,4 @@ export function migrateOptions(
     settings: { serviceVersion, role, login: serviceUrl && loginOf(serviceUrl) },
     grants: role === undefined ? undefined : { role, serviceUrl, appendOnly: appendOnlyTables },
   }
-}
-
-/** Brings the database up to date, unless it is. Processes that start together wait for each other. */
-export async function migrateToLatest(config: InventoryConfig): Promise<readonly string[]> {
-  return (await migrateAtStart(migrateOptions(config))).migrations
 }

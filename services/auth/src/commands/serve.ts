@@ -11,7 +11,7 @@ import { buildApp } from '../app.ts'
 import { CLEAN_UP_CRON, cleanUpTask, createCleanUp, createCleanUpCounter } from '../clean-up/clean-up.ts'
 import type { AuthConfig, LoadedConfig } from '../config.ts'
 import { type AuthDeps, createDeps, type OpenDeps } from '../deps.ts'
-import { migrateToLatest, tasks } from '../migrations.ts'
+import { migrateOptions, tasks } from '../migrations.ts'
 import { lowerHashThreads } from '../passwords/hash-threads.ts'
 import { VERSION } from '../version.ts'
 import { startWorkers } from '../workers.ts'
@@ -54,9 +54,8 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
       program: 'auth',
       url: config.database.url,
       prepared: config.database.prepared,
-      migrationUrl: config.database.migrationUrl,
       connectTimeoutMs: config.database.connectTimeoutMs,
-      migrate: () => migrateToLatest(config),
+      migrations: migrateOptions(config),
       log,
       process,
     }),

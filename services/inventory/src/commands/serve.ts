@@ -4,7 +4,7 @@ import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
 import type { InventoryConfig } from '../config.ts'
 import { createDeps, createInventoryLog } from '../deps.ts'
-import { migrateToLatest } from '../migrations.ts'
+import { migrateOptions } from '../migrations.ts'
 
 const LARGE_POOL = 32
 
@@ -28,9 +28,8 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
     program: 'inventory',
     url: config.databaseUrl,
     prepared: config.databasePrepared,
-    migrationUrl: config.migrationDatabaseUrl,
     connectTimeoutMs: config.databaseConnectTimeoutMs,
-    migrate: config.migrate ? () => migrateToLatest(config) : undefined,
+    migrations: config.migrate ? migrateOptions(config) : undefined,
     log,
     process,
   })

@@ -5,7 +5,7 @@ import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
 import type { PaymentsConfig } from '../config.ts'
 import { createDeps, createPaymentsLog } from '../deps.ts'
-import { migrateToLatest } from '../migrations.ts'
+import { migrateOptions } from '../migrations.ts'
 import { openTelemetry } from '../telemetry/open-telemetry.ts'
 import { startWork, stopWork } from '../work.ts'
 
@@ -42,9 +42,8 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
       program: 'payments',
       url: config.databaseUrl,
       prepared: config.databasePrepared,
-      migrationUrl: config.migrationDatabaseUrl,
       connectTimeoutMs: config.databaseConnectTimeoutMs,
-      migrate: () => migrateToLatest(config),
+      migrations: migrateOptions(config),
       log,
       process,
     }),
