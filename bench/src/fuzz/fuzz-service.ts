@@ -72,7 +72,10 @@ function tokensOf({ tokens }: Target, { memory }: Rig): readonly (readonly [name
 
 async function run(rig: Rig, plan: Iterator<Plan>, { requests, stop }: FuzzOptions): Promise<void> {
   for (let done = 0; done < requests && !stop.aborted; done += WAVE) {
-    if (done % REFRESH_EVERY === 0) await refresh(rig)
+    if (done % REFRESH_EVERY === 0) {
+      if (!(await rig.isAlive())) return rig.session.note(inGeneral('process', 'no longer answers'))
+      await refresh(rig)
+    }
     await rig.send(take(plan, Math.min(WAVE, requests - done)))
   }
 }
@@ -96,14 +99,14 @@ function take(requests: Iterator<Plan>, count: number): readonly Plan[] {
 
 /** Sends everything that is made of bytes, one after the other, and looks whether the service still answers. */
 async function runBytes(rig: Rig, { raw }: Target): Promise<void> {
+  if (!(await rig.isAlive())) return
   const { session, ready, url } = rig
   const headers = Object.entries(ready.authorize('own', 0))
   const credential = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
-  const isAlive = async () => (await fetch(`${url}/health`)).status === 200
   for (const request of rawRequests({ ...raw, credential })) {
     for (const problem of await judgeBytes(rig, request)) session.note(inBytes(request, problem))
   }
-  for (const problem of await holdOpen(url, isAlive)) session.note(inGeneral('connections', problem))
+  for (const problem of await holdOpen(url, rig.isAlive)) session.note(inGeneral('connections', problem))
 }
 
 async function judgeBytes({ url, ready }: Rig, request: RawRequest): Promise<readonly string[]> {

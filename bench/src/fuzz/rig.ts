@@ -31,7 +31,9 @@ export interface Rig {
   readonly logFile: string
   /** Sends the requests at once. */
   send(wave: readonly Plan[]): Promise<void>
-  /** Memory without garbage, in MiB; undefined where the system does not say. */
+  /** Whether the service still answers. */
+  isAlive(): Promise<boolean>
+  /** Memory without garbage, in MiB; undefined where the system does not say, and of a service that is gone. */
   settledMib(): Promise<number | undefined>
 }
 
@@ -61,6 +63,7 @@ export async function startRig(target: Target, options: RigOptions, stack: Async
   const session = createSession({ ...target, sender, judge, memory, operations: document.operations })
   ready = await prepare({ deployment, memory, ask: askBy(session, (actor) => ready?.authorize('own', actor) ?? {}) })
   const { authorize } = ready
+  const isAlive = async () => (await fetch(`${server.url}/health`).catch(() => undefined))?.status === 200
   return {
     ...{ url: server.url, document, session, memory, sender, judge, ready, logFile },
     send: async (wave) => {
@@ -68,7 +71,9 @@ export async function startRig(target: Target, options: RigOptions, stack: Async
         wave.map((plan) => ({ actor: plan.actor, wire: toWire(plan, { memory, authorize }), isGenerated: true })),
       )
     },
+    isAlive,
     settledMib: async () => {
+      if (!(await isAlive())) return undefined
       await collectGarbage(inspectorPort)
       return server.residentMib()
     },
