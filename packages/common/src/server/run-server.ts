@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { ServiceLogger } from '../telemetry/logger.ts'
+import { keepTickShape } from './keep-tick-shape.ts'
 import type { Readiness } from './readiness.ts'
 import { releaseMemory } from './release-memory.ts'
 
@@ -90,6 +91,7 @@ export async function runServer(options: RunOptions): Promise<void> {
 }
 
 async function begin({ app, host, port, log, readiness, start, limits = LIMITS }: RunOptions): Promise<void> {
+  keepTickShape()
   const address = await app.listen({ host, port })
   log.logger.info({ address }, 'listening')
   await start(firstAnswer(app.server, limits.unaskedMs))

@@ -60,7 +60,7 @@ export const httpTelemetry = fp<HttpTelemetryOptions>(
     }
     app.addHook('onRequest', (request, reply, done) => {
       // Fastify knows no end of a request whose answer was not sent whole.
-      reply.raw.once('close', () => {
+      reply.raw.on('close', () => {
         if (!request.isRecorded) record(request, statusOfCut(reply), reply.elapsedTime)
       })
       done()
