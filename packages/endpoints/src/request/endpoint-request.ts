@@ -8,6 +8,7 @@ import type { Target } from '../routing/target.ts'
 import { preferredRange, preferredType } from './accept.ts'
 import { type Credentials, parseCredentials } from './credentials.ts'
 import type { Incoming, RawRequest } from './incoming.ts'
+import { newRequestId } from './new-request-id.ts'
 import { RequestUrl } from './request-url.ts'
 import { RouteInfo } from './route-info.ts'
 
@@ -171,5 +172,5 @@ const goodId = /^[A-Za-z0-9._-]{1,64}$/
 
 function requestId(incoming: Incoming, headerName: string): string {
   const given = incoming.header(headerName)
-  return given !== undefined && goodId.test(given) ? given : (incoming.id ?? crypto.randomUUID())
+  return given !== undefined && goodId.test(given) ? given : (incoming.id ?? newRequestId())
 }
