@@ -29,7 +29,7 @@ export const MerchantView = z.object({
   tds: z.object({ mode: z.enum(['attempt', 'full']) }),
 })
 
-/** Fills the view. Optional members are left out where there is nothing to say. */
+/** Fills the view. Members that are undefined are left out of the JSON. */
 export function viewMerchant(merchant: Merchant): z.infer<typeof MerchantView> {
   const { id, key, name, currency, test, email, website, descriptor, country, companyNumber, iban } = merchant
   const { canChargeCard, canSaveCard, canTransferToCard, canCapture, canRefund, canVoid } = merchant.claim
@@ -37,14 +37,14 @@ export function viewMerchant(merchant: Merchant): z.infer<typeof MerchantView> {
   return {
     id,
     key,
-    ...(name === null ? {} : { name }),
+    name: name ?? undefined,
     currency,
     test,
     email,
     website,
     descriptor,
-    company: { country, ...(companyNumber === null ? {} : { number: companyNumber }) },
-    ...(iban === null ? {} : { bank: { iban } }),
+    company: { country, number: companyNumber ?? undefined },
+    bank: iban === null ? undefined : { iban },
     created: merchant.created.toISOString(),
     // A balance is bounded far below 2^53 by the bounds of amounts; the wire carries JSON numbers.
     balance: Number(merchant.balance),

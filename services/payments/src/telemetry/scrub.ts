@@ -1,5 +1,6 @@
 import { CENSOR } from '@trestle/common/telemetry/redaction.ts'
 import { hasCheckDigit } from '../cards/check-digit.ts'
+import { hasLongNumber } from './long-number.ts'
 
 /**
  * The last look at what leaves for a log or a trace: masks card numbers, what follows the word of their field, bank accounts
@@ -8,33 +9,37 @@ import { hasCheckDigit } from '../cards/check-digit.ts'
 export function scrub(text: string): string {
   let clean = text
   for (const { worthLooking, pattern, mask } of rules) {
-    if (worthLooking.test(clean)) clean = clean.replace(pattern, mask)
+    if (worthLooking(clean)) clean = clean.replace(pattern, mask)
   }
   return clean
 }
 
 interface Rule {
   /** A cheap look: most lines hold nothing of the kind. */
-  readonly worthLooking: RegExp
+  readonly worthLooking: (text: string) => boolean
   readonly pattern: RegExp
   readonly mask: (match: string, ...rest: readonly (string | number)[]) => string
 }
 
 const rules: readonly Rule[] = [
-  { worthLooking: /pcn/i, pattern: /(pcn\D{0,16})\d[\d -]*/gi, mask: (_match, word) => `${word}${CENSOR}` },
   {
-    worthLooking: /[A-Z]{2}\d{2}[A-Z0-9]{11}/,
+    worthLooking: (text) => /pcn/i.test(text),
+    pattern: /(pcn\D{0,16})\d[\d -]*/gi,
+    mask: (_match, word) => `${word}${CENSOR}`,
+  },
+  {
+    worthLooking: (text) => /[A-Z]{2}\d{2}[A-Z0-9]{11}/.test(text),
     pattern: /\b[A-Z]{2}\d{2}[A-Z0-9]{7,26}([A-Z0-9]{4})\b/g,
     mask: (_match, last4) => `${CENSOR}${last4}`,
   },
   {
     // Digits in one run, or in groups of four. An id of this service is 24 hexadecimal digits and may hold a run of digits.
-    worthLooking: /\d{12}|\d{4}[ -]\d{4}[ -]\d{4}/,
+    worthLooking: hasLongNumber,
     pattern: /\b[0-9a-f]{24,}\b|\d{12,}|\b\d{4}(?:[ -]\d{4}){2,3}(?:[ -]\d{1,3})?\b/gi,
     mask: (match) => (isCardNumber(match) ? maskDigits(match) : match),
   },
   {
-    worthLooking: /@/,
+    worthLooking: (text) => text.includes('@'),
     pattern: /([\w.!#$%&'*+/=?^`{|}~-])[\w.!#$%&'*+/=?^`{|}~-]{0,63}@([\w-]+(?:\.[\w-]+)+)/g,
     mask: (_match, first, domain) => `${first}***@${domain}`,
   },

@@ -1,0 +1,63 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { hasLongNumber } from './long-number.ts'
+
+/** The numbers themselves, beside ids, which are longer than any of them. */
+const NUMBERS = /\b[0-9a-f]{24,}\b|\d{12,}|\b\d{4}(?:[ -]\d{4}){2,3}/gi
+
+const pieces = fc.array(
+  fc.oneof(
+    fc.constantFrom(
+      '4111111111111111',
+      '4111 1111 1111 1111',
+      '6a0f3c121230001234567abc',
+      '/',
+      '"',
+      'x',
+      '_',
+      'é',
+      ' ',
+      '-',
+    ),
+    fc.stringMatching(/^\d{1,13}$/),
+    fc.stringMatching(/^[0-9a-f]{1,13}$/),
+  ),
+  { maxLength: 12 },
+)
+
+describe('hasLongNumber', () => {
+  it.each([
+    ['/transactions/4111111111111111'],
+    ['4111 1111 1111'],
+    ['4111-1111-1111'],
+    ['"n":411111111111,"id":"6a0f3c121230001234567abc"'],
+    ['6a0f3c121230001234567abc 411111111111'],
+    ['6a0f3c121230001234567abcx'],
+    ['_6a0f3c121230001234567abc'],
+    ['123456789012345678901234a'],
+  ])('is true of %s', (text) => {
+    expect(hasLongNumber(text)).toBe(true)
+  })
+
+  it.each([
+    [''],
+    ['41111111111'],
+    ['"/merchants/6a0f3c121230001234567abc"'],
+    ['123456789012345678901234'],
+    ['"time":"2026-11-20T16:46:44.123Z","request_id":"0b6a5c1e-7d53-4a4b-9d39-1c2d3e4f5a6b"'],
+  ])('is false of %s', (text) => {
+    expect(hasLongNumber(text)).toBe(false)
+  })
+
+  it('misses no number, wherever it stands', () => {
+    fc.assert(
+      fc.property(pieces, (parts) => {
+        const text = parts.join('')
+        const isId = (match: string) => /^[0-9a-f]{24,}$/i.test(match)
+        const hasNumber = [...text.matchAll(NUMBERS)].some(([match]) => !isId(match))
+        expect(hasNumber && !hasLongNumber(text)).toBe(false)
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+})
