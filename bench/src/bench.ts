@@ -3,7 +3,7 @@ import { type Comparison, compare, type Rounds } from './compare.ts'
 import { type DatabaseServer, execute } from './database.ts'
 import { type Deployment, deploy, threadsFor } from './deployment.ts'
 import type { LoadGenerator } from './load/load.ts'
-import { measurePasswords, type NeighbourResult, type PasswordResult } from './passwords.ts'
+import { type HealthResult, measurePasswords, type NeighbourResult, type PasswordResult } from './passwords.ts'
 import type { Cores } from './processes/cores.ts'
 import { freePort } from './processes/free-port.ts'
 import { type Server, startServer } from './processes/server.ts'
@@ -15,7 +15,9 @@ export interface ServiceResult {
   readonly service: string
   readonly comparisons: readonly Comparison[]
   /** Of the service that works on passwords. */
-  readonly passwords: { readonly work: readonly PasswordResult[]; readonly neighbour: NeighbourResult } | undefined
+  readonly passwords:
+    | { readonly work: readonly PasswordResult[]; readonly neighbour: NeighbourResult; readonly health: HealthResult }
+    | undefined
   readonly startUp: StartUpResult
   /** Memory after the loads, in MiB; undefined where the system does not say. */
   readonly loadedMib: number | undefined

@@ -27,6 +27,14 @@ export interface NeighbourResult {
   readonly ratio: Distribution
 }
 
+/** How long a health check waits meanwhile: who balances takes a slow one for a dead service. */
+export interface HealthResult {
+  readonly name: string
+  /** Largest p99, in milliseconds. */
+  readonly goalMs: number
+  readonly meanwhile: SideResult
+}
+
 /** What the measurement works with. */
 export interface PasswordOptions {
   /** Both on all cores: password work needs them. */
@@ -42,15 +50,18 @@ const CONNECTIONS = 16
 const ACCOUNTS = 8
 const HASH_RATE = join(import.meta.dirname, 'hash-rate.ts')
 
-/** Log-ins and sign-ups beside the reference and the raw hash rate of the same round, and GET /user alone and during log-ins. */
+/**
+ * Log-ins and sign-ups beside the reference and the raw hash rate of the same round; GET /user alone and during log-ins, and
+ * health checks during log-ins.
+ */
 export async function measurePasswords(options: PasswordOptions) {
   const { servers, generate, rounds } = options
   const { ours, reference } = servers
-  const { logIns, signUps, users } = await createLoads(ours.url)
+  const { logIns, signUps, users, checks } = await createLoads(ours.url)
   for (const load of [logIns, signUps]) {
     for (const { url } of [ours, reference]) await tryLoad(url, load)
   }
-  await tryLoad(ours.url, users)
+  for (const load of [users, checks]) await tryLoad(ours.url, load)
   const samples = emptySamples()
   // The first round only warms up: a server of a second ago still compiles what it runs.
   for (let round = 0; round <= rounds.count; round++) {
@@ -65,6 +76,7 @@ export async function measurePasswords(options: PasswordOptions) {
     }
     target.alone.push(await sample(ours, users, generate, rounds.seconds))
     target.meanwhile.push(await duringLogIns(options, logIns, users))
+    target.checked.push(await duringLogIns(options, logIns, checks))
   }
   return toResults(samples)
 }
@@ -95,7 +107,8 @@ async function createLoads(url: string) {
     connections: 16,
     pauseMs: 20,
   }
-  return { logIns, signUps, users }
+  const checks: Load = { method: 'GET', path: '/health', connections: users.connections, pauseMs: 20 }
+  return { logIns, signUps, users, checks }
 }
 
 interface Pairs {
@@ -109,11 +122,12 @@ interface Samples {
   readonly signUps: Pairs
   readonly alone: SideResult[]
   readonly meanwhile: SideResult[]
+  readonly checked: SideResult[]
 }
 
 function emptySamples(): Samples {
   const none = (): Pairs => ({ ours: [], reference: [] })
-  return { hashes: [], logIns: none(), signUps: none(), alone: [], meanwhile: [] }
+  return { hashes: [], logIns: none(), signUps: none(), alone: [], meanwhile: [], checked: [] }
 }
 
 async function hashRate({ rounds, coreCount, cores }: PasswordOptions): Promise<number> {
@@ -136,7 +150,7 @@ async function duringLogIns({ servers, generate, rounds }: PasswordOptions, logI
   return { ...result, errors: result.errors + errors }
 }
 
-function toResults({ hashes, logIns, signUps, alone, meanwhile }: Samples) {
+function toResults({ hashes, logIns, signUps, alone, meanwhile, checked }: Samples) {
   const against = (name: string, { ours, reference }: Pairs): PasswordResult => {
     const ofHashes = (side: readonly SideResult[]) => distributionOf(pairedRatios(side.map(rateOf), hashes))
     return {
@@ -156,5 +170,6 @@ function toResults({ hashes, logIns, signUps, alone, meanwhile }: Samples) {
     meanwhile: summarize(meanwhile),
     ratio: distributionOf(meanwhile.map(({ p99Ms }, round) => p99Ms / (alone[round]?.p99Ms ?? 0))),
   }
-  return { work: [against('POST /token password', logIns), against('POST /signup', signUps)], neighbour }
+  const health: HealthResult = { name: 'GET /health during log-ins', goalMs: 20, meanwhile: summarize(checked) }
+  return { work: [against('POST /token password', logIns), against('POST /signup', signUps)], neighbour, health }
 }

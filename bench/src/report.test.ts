@@ -37,6 +37,7 @@ const result: ServiceResult = {
       meanwhile: side,
       ratio: { median: 1.2, smallest: 1, largest: 1.4 },
     },
+    health: { name: 'GET /health during log-ins', goalMs: 20, meanwhile: { ...side, errors: 4 } },
   },
   startUp: { healthMs: 501, readyMs: 550, idleMib: undefined },
   loadedMib: 299,
@@ -53,6 +54,7 @@ describe('reportLines', () => {
       ['POST /token password', '>= 0.95 met'],
       ['of 100.0 hashes', '>= 0.95 NOT MET'],
       ['GET /user during log-ins', '<= 1.5 met'],
+      ['GET /health during log-ins', '<= 20 ms met'],
       ['start to first answer', '<= 500 NOT MET'],
       ['memory, loaded', '<= 300 met'],
     ])
@@ -61,6 +63,6 @@ describe('reportLines', () => {
 
 describe('countErrors', () => {
   it('counts those of every server', () => {
-    expect(countErrors(result)).toBe(3)
+    expect(countErrors(result)).toBe(7)
   })
 })

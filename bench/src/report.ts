@@ -1,6 +1,6 @@
 import type { ServiceResult } from './bench.ts'
 import type { Comparison, SideResult } from './compare.ts'
-import type { NeighbourResult, PasswordResult } from './passwords.ts'
+import type { HealthResult, NeighbourResult, PasswordResult } from './passwords.ts'
 import type { Distribution } from './statistics.ts'
 
 /** Goals of the start and of memory. */
@@ -14,7 +14,7 @@ export function reportLines(result: ServiceResult): readonly string[] {
   return [
     ...comparisonLines(service, comparisons),
     ...(passwords?.work ?? []).flatMap(passwordRows),
-    ...(passwords ? [neighbourRow(passwords.neighbour)] : []),
+    ...(passwords ? [neighbourRow(passwords.neighbour), healthRow(passwords.health)] : []),
     ...boundRow('start to first answer', startUp.healthMs, 'ms', { atMost: GOALS.healthMs }),
     ...boundRow('start to ready', startUp.readyMs, 'ms'),
     ...boundRow('memory, idle', startUp.idleMib, 'MiB', { atMost: GOALS.idleMib }),
@@ -34,7 +34,7 @@ export function countErrors({ comparisons, passwords }: ServiceResult): number {
   const sides = [
     ...comparisons.flatMap(({ ours, reference }) => [ours, reference]),
     ...(passwords?.work ?? []).flatMap(({ ours, reference }) => [ours, reference]),
-    ...(passwords ? [passwords.neighbour.alone, passwords.neighbour.meanwhile] : []),
+    ...(passwords ? [passwords.neighbour.alone, passwords.neighbour.meanwhile, passwords.health.meanwhile] : []),
   ]
   return sides.reduce((sum, { errors }) => sum + errors, 0)
 }
@@ -74,6 +74,11 @@ function neighbourRow({ name, goal, alone, meanwhile, ratio }: NeighbourResult):
 export interface Bound {
   readonly atMost?: number
   readonly atLeast?: number
+}
+
+function healthRow({ name, goalMs, meanwhile: { requestsPerSecond, p50Ms, p99Ms } }: HealthResult): string {
+  const own = [rate(requestsPerSecond), milliseconds(p50Ms), milliseconds(p99Ms)]
+  return row(`  ${name}`, ...own, '', '', '', '', '', verdict(p99Ms <= goalMs, `<= ${goalMs} ms`))
 }
 
 /** The line of one figure; none where it is not known. */
