@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { METRICS_DOCUMENT, readMetricsDocument, undocumentedSeries } from '@trestle/testing/metric-documents.ts'
-import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { deploy } from './deployment.ts'
 import { freePort } from './processes/free-port.ts'
@@ -50,7 +50,11 @@ describe.each(['auth', 'payments', 'inventory'] as const)('the metrics of %s', (
   it('are there from the start, and are those of the document', async () => {
     const database = await createEmptyDatabase()
     const port = await freePort()
-    const env = { [`${service.toUpperCase()}_OTEL_EXPORTER_PROMETHEUS_PORT`]: String(port) }
+    const prefix = service.toUpperCase()
+    const env = {
+      [`${prefix}_OTEL_EXPORTER_PROMETHEUS_PORT`]: String(port),
+      [`${prefix}_DB_PREPARED`]: String(prepared),
+    }
     const deployment = await deploy(service, { checkout, folder, databaseUrl: database.url, env })
     const server = await deployment.start({ cores: undefined, coreCount: 1 })
     await fetch(`${server.url}/nothing`)

@@ -59,8 +59,9 @@ describe('POST /factors/recovery-codes', () => {
     expect(await readStatus(headers)).toEqual({ id, type: 'recovery_code', total: 10, remaining: 10 })
     const { factors } = (await test.app.inject({ url: '/user', headers })).json()
     expect(factors).toContainEqual(expect.objectContaining({ id, factor_type: 'recovery_code', status: 'verified' }))
-    await test.readMail(email)
-    expect((await test.readMail(email)).mail.text).toContain('(recovery_code)')
+    // That of the app may arrive before or after.
+    const texts = [await test.readMail(email), await test.readMail(email)].map(({ mail }) => mail.text)
+    expect(texts).toContainEqual(expect.stringContaining('(recovery_code)'))
   })
 
   it('200: under a name, without a body too', async () => {
