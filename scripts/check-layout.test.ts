@@ -69,6 +69,13 @@ it.each([
   expect(await problemsWith({ [path]: `steps:\n  - uses: ${action}\n` })).toEqual(problems)
 })
 
+it.each([
+  ['*\n!services\nservices/*/test\n**/*.test.ts\n', []],
+  ['**/routes\n', ['.dockerignore **/routes leaves services/shop/src/routes/items.ts out of the images']],
+])('images without %j', async (ignored, problems) => {
+  expect(await problemsWith({ '.dockerignore': ignored })).toEqual(problems)
+})
+
 describe('the framework', () => {
   const core = 'packages/endpoints/src/core.ts'
   const message = 'the core of the framework imports zod and acorn alone'

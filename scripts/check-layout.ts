@@ -4,6 +4,7 @@ import { arrows } from './layout/arrows.ts'
 import { clockAndEnvironment } from './layout/clock-and-environment.ts'
 import { documentLinks } from './layout/document-links.ts'
 import { forbiddenNames } from './layout/forbidden-names.ts'
+import { imageFiles } from './layout/image-files.ts'
 import { metricDocuments } from './layout/metric-documents.ts'
 import { metricQueries } from './layout/metric-queries.ts'
 import { migrationFiles } from './layout/migration-files.ts'
@@ -27,6 +28,7 @@ const rules: readonly Rule[] = [
   metricQueries,
   pagePictures,
   pinnedActions,
+  imageFiles,
 ]
 
 /** Every broken rule in the tree under `root`. Throws when a source cannot be parsed or a `config.ts` not be loaded. */

@@ -1,0 +1,28 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join, matchesGlob, posix } from 'node:path'
+import type { Problem, Rule } from './source-tree.ts'
+
+/** Sources that images run; the packages left out serve development alone. */
+const RUNS_IN_IMAGES =
+  /^(services\/[^/]+\/src|packages\/(?!stack\/|testing\/)[^/]+\/src|migrations)\/.*(?<!\.test)\.ts$/
+
+/** `.dockerignore` leaves nothing out that an image runs. */
+export const imageFiles: Rule = ({ root, files }) => {
+  const path = '.dockerignore'
+  if (!existsSync(join(root, path))) return []
+  const patterns = readFileSync(join(root, path), 'utf8')
+    .split('\n')
+    .filter((line) => /^[^#!]/.test(line) && line !== '*')
+  return files
+    .filter((file) => RUNS_IN_IMAGES.test(file.path))
+    .flatMap((file): Problem[] => {
+      const pattern = patterns.find((glob) => ancestry(file.path).some((part) => matchesGlob(part, glob)))
+      return pattern === undefined ? [] : [{ path, message: `${pattern} leaves ${file.path} out of the images` }]
+    })
+}
+
+/** A path and the folders that it is in. */
+function ancestry(path: string): readonly string[] {
+  const folder = posix.dirname(path)
+  return folder === '.' ? [path] : [path, ...ancestry(folder)]
+}
