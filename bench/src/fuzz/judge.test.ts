@@ -48,6 +48,7 @@ describe('createJudge', () => {
     ['a busy service', get, answer(503, code, ['retry-after', '1'])],
     ['an unknown path', { method: 'GET', target: '/other' }, answer(404, code)],
     ['lines of JSON', list, answer(200, '{"id":7}\n[]\n', lines)],
+    ['a token with letters like a name of ours', get, answer(404, { code: 'm2pg_LlWU-FST_aERR_AB' })],
     ['a page', { method: 'GET', target: '/docs/x' }, answer(200, '<p>')],
     ['a preflight', { method: 'OPTIONS', target: '/things/7' }, answer(204, '')],
   ])('finds nothing in %s', (_, request, sent) => {
@@ -71,6 +72,8 @@ describe('createJudge', () => {
     ['has a header that a request has put in', get, answer(200, { id: 7 }, ['x-injected', '1'])],
     ['tells of a stack trace', get, answer(404, { code: 'at f (/x/a.ts:1:2)' })],
     ['tells of SQL', get, answer(404, code, ['x-debug', 'SELECT a FROM b'])],
+    ['tells of the database: pg_cat', get, answer(404, { code: 'no pg_catalog' })],
+    ['tells of a library: FST_ERR', get, answer(404, { code: 'FST_ERR_VALIDATION' })],
     ['tells the password', get, answer(404, { code: 'canary' })],
   ])('finds: %s', (problem, request, sent) => {
     expect(judge(request, sent).join('\n')).toContain(problem)

@@ -1,17 +1,20 @@
-/** What no answer may say: how the service is made, and where it runs. What a schema says of a value is meant for clients. */
+/**
+ * What no answer may say: how the service is made, and where it runs. What a schema says of a value is meant for clients.
+ * Short names begin a word: tokens and challenges hold every run of a few letters some day.
+ */
 const INTERNALS: readonly (readonly [what: string, pattern: RegExp])[] = [
   ['a stack trace', /\bat [^\n"]{1,120}\.[cm]?[jt]s:\d+/],
   ['a source file', /\b(services|packages|migrations|node_modules)\/[\w@./-]+|file:\/\/\/(?!etc\/passwd)/],
   ['SQL', /\b(SELECT\b.{1,200}\bFROM|INSERT INTO|UPDATE\b.{1,80}\bSET|DELETE FROM)\b/],
   [
     'the database',
-    /violates|duplicate key|relation "|column "|syntax error at|invalid input syntax|pg_|plpgsql|SQLSTATE|invalid byte sequence/,
+    /violates|duplicate key|relation "|column "|syntax error at|invalid input syntax|(?<![\w.-])pg_[a-z]{3}|plpgsql|SQLSTATE|invalid byte sequence/,
   ],
   [
     'the runtime',
-    /Cannot read propert|is not a function|is not defined|is not iterable|Unexpected (token|end of|non-whitespace)|in JSON at position|\[object Object\]|Maximum call stack|ERR_[A-Z]{2,}|\bE(CONN[A-Z]+|PIPE|NOTFOUND|TIMEDOUT)\b/,
+    /Cannot read propert|is not a function|is not defined|is not iterable|Unexpected (token|end of|non-whitespace)|in JSON at position|\[object Object\]|Maximum call stack|\bERR_[A-Z]{2,}|\bE(CONN[A-Z]+|PIPE|NOTFOUND|TIMEDOUT)\b/,
   ],
-  ['a library', /ZodError|FST_|\bkysely\b|pg-boss|\bajv\b|fastify|PostgresError|DatabaseError/],
+  ['a library', /ZodError|\bFST_ERR|\bkysely\b|pg-boss|\bajv\b|fastify|PostgresError|DatabaseError/],
 ]
 
 /** Names what an answer tells of the inside. @param texts body and headers, or lines of a log with `secrets` alone */

@@ -54,7 +54,9 @@ export async function openAccount({ ask, memory, actor, admin, ...account }: Ope
   const raised = Session.parse(await post(first.target, first.body, owner.headers))
   const raisedOwner = { ask, actor, headers: bearer(raised.access_token) }
   await post('/factors/recovery-codes', {}, raisedOwner.headers)
-  memory.keep(actor, 'totpCode', (await enroll(raisedOwner, 'second')).body.code)
+  const { factorId, body } = await enroll(raisedOwner, 'second')
+  memory.keep(actor, 'totpCode', body.code)
+  memory.keep(actor, 'proof', { factorId, ...body })
   await addPasskeys(raisedOwner, memory)
   for (const identity of session.user.identities) memory.keep(actor, 'identityId', identity.identity_id)
   return raised.access_token
@@ -76,7 +78,7 @@ async function enroll({ ask, actor, headers }: Owner, name: string) {
   const { id, totp } = Factor.parse(await post('/factors', { factor_type: 'totp', friendly_name: name }))
   const challenge = Id.parse(await post(`/factors/${id}/challenge`, {}))
   const code = totpCode(totp.secret, new Date())
-  return { target: `/factors/${id}/verify`, body: { challenge_id: challenge.id, code } }
+  return { factorId: id, target: `/factors/${id}/verify`, body: { challenge_id: challenge.id, code } }
 }
 
 /** Adds a passkey, and keeps what would add another and what would sign in by the first. */

@@ -23,7 +23,10 @@ const linkTypes = ['signup', 'invite', 'magiclink', 'recovery', 'email_change_cu
 /** Which values of a member mean something. */
 export const lexicon: Lexicon = {
   userId: fc.oneof({ weight: 6, arbitrary: known('userId', NOBODY) }, fc.uuid()),
-  factorId: known('factorId', NOBODY),
+  factorId: fc.oneof(
+    known('factorId', NOBODY),
+    knownTogether('proof', (part) => part('factorId', NOBODY)),
+  ),
   challenge_id: known('challengeId', NOBODY),
   identityId: known('identityId', NOBODY),
   passkeyId: known('passkeyId', NOBODY),
@@ -102,10 +105,10 @@ export const bodies: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     fc.record({ factor_type: fc.constant('phone'), friendly_name: fc.uuid(), phone }),
     fc.record({ factor_type: fc.constant('webauthn'), friendly_name: fc.uuid() }),
   ),
-  'POST /factors/{factorId}/verify': fc.record({
-    challenge_id: known('challengeId', NOBODY),
-    code: known('totpCode', TEST_CODE),
-  }),
+  'POST /factors/{factorId}/verify': knownTogether('proof', (part) => ({
+    challenge_id: part('challenge_id', NOBODY),
+    code: part('code', TEST_CODE),
+  })),
   'POST /factors/recovery-codes/verify': fc.record({ code: known('code', 'aaaabbbbccccdddd') }),
   'PUT /user': fc.oneof(
     fc.record({ data }),

@@ -32,6 +32,7 @@ export const authTarget: Target = {
       'state',
       'registration',
       'assertion',
+      'proof',
     ],
     ...['emailOtp', ...TOKENS],
   ]),
