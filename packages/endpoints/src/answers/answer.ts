@@ -1,5 +1,5 @@
 import { type ByteStream, toWebStream } from './byte-stream.ts'
-import type { Body, Encoded } from './encode.ts'
+import { type Body, type Encoded, JSON_TYPE } from './encode.ts'
 import type { ResponseState } from './response-state.ts'
 
 /** An answer, ready for the wire. */
@@ -44,7 +44,7 @@ function composeHeaders(head: AnswerHead, { type, body }: Encoded, { setHeaders 
   if (!Number.isInteger(status) || status < 200 || status > 599) throw new RangeError(`${status} is no status`)
   const headers: string[] = []
   if (type !== undefined && !isBare(status) && !setHeaders?.has('content-type')) {
-    headers.push('content-type', sendable(type))
+    headers.push('content-type', type === JSON_TYPE ? type : sendable(type))
   }
   const length = isBare(status) ? undefined : bodyLength(body)
   if (length !== undefined) headers.push('content-length', String(length))

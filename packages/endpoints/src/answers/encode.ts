@@ -19,7 +19,8 @@ export interface EncodeOptions {
   readonly stringify: (value: unknown) => string | undefined
 }
 
-const JSON_TYPE = 'application/json; charset=utf-8'
+/** Of whatever is not said to be something else. */
+export const JSON_TYPE = 'application/json; charset=utf-8'
 const BYTES_TYPE = 'application/octet-stream'
 
 /**

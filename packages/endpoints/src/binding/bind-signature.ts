@@ -1,11 +1,12 @@
 import { type Issue, ValidationError } from '../errors.ts'
 import { type Arguments, type Binding, issuePath, REQUIRED, UNKNOWN } from './binding.ts'
-import type { Keywords } from './keywords.ts'
+import { type Keywords, noKeywords } from './keywords.ts'
 import type { KeywordPattern, Signature } from './signature.ts'
 
 /** Binds by the shape of the parameter list; values stay what they are. */
 export function bindSignature({ min, max, names, keywords: pattern }: Signature): Binding {
   const bind = (positionals: Arguments, keywords: Keywords): Arguments => {
+    if (pattern === undefined && keywords === noKeywords) return positionals
     checkNames(keywords, pattern)
     if (pattern === undefined) return positionals
     const { index } = pattern

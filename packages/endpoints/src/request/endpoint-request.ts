@@ -24,7 +24,6 @@ export class EndpointRequest {
   readonly path: string
   /** Id of the request: the client's where it gave a good one. */
   readonly id: string
-  readonly raw: RawRequest
   /** Who asks: what the check of `authBasic` or `authBearer` returned. */
   identity: unknown
   readonly #incoming: Incoming
@@ -40,12 +39,16 @@ export class EndpointRequest {
     this.method = incoming.method
     this.path = target.path
     this.id = requestId(incoming, core.settings.requestIdHeader)
-    this.raw = incoming.raw
     this.#core = core
     this.#incoming = incoming
     this.#response = response
     this.#queryText = target.query
     this.#resolution = resolution
+  }
+
+  /** What stands behind it: of Node.js, of the web, or of Fastify. */
+  get raw(): RawRequest {
+    return this.#incoming.raw
   }
 
   get application(): Application {

@@ -56,11 +56,14 @@ function choose(endpoint: Endpoint, verb: Verb, positionals: readonly string[]):
 
 /** The route of a verb, when it takes this many positionals. HEAD falls back to GET, and all but OPTIONS to ANY. */
 export function routeFor(endpoint: Endpoint, verb: Verb, count: number): Route | undefined {
-  const any = verb === 'OPTIONS' || verb === 'HEAD' ? undefined : endpoint.routes.get('ANY')
-  for (const route of endpoint.routes.get(verb) ?? any ?? []) {
+  for (const route of endpoint.routes.get(verb) ?? anyOf(endpoint, verb)) {
     if (count >= route.binding.min && count <= route.binding.max) return route
   }
   return verb === 'HEAD' ? routeFor(endpoint, 'GET', count) : undefined
+}
+
+function anyOf({ routes }: Endpoint, verb: Verb): readonly Route[] {
+  return (verb === 'OPTIONS' || verb === 'HEAD' ? undefined : routes.get('ANY')) ?? []
 }
 
 /** The verbs that take this many positionals, in the order of `Allow`; empty where the URL does not exist. */
