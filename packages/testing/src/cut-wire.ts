@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
+import { urlThrough } from './url-through.ts'
 
 /** A way to a PostgreSQL on which connections can be lost. */
 export interface Wire {
@@ -50,12 +51,9 @@ export async function openWire(serverUrl: string, cutAt?: number): Promise<Wire>
       })
     }
   })
-  listener.listen(0, '127.0.0.1')
-  await once(listener, 'listening')
-  const address = listener.address()
-  if (typeof address !== 'object' || address === null) throw new Error('no port')
+  const url = await urlThrough(listener, serverUrl)
   return {
-    url: Object.assign(new URL(serverUrl), { hostname: '127.0.0.1', port: String(address.port) }).href,
+    url,
     statements: () => statements,
     close: async () => {
       for (const socket of sockets) socket.destroy()

@@ -1,5 +1,5 @@
-import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
+import { urlThrough } from './url-through.ts'
 
 /** What stands between a client and a server, and does not let the client's settings through. */
 export interface StartupPooler {
@@ -18,14 +18,7 @@ export async function openStartupPooler(serverUrl: string, does: 'drop' | 'refus
     client.on('error', () => {})
     client.once('data', (startup: Buffer) => begin(client, startup, new URL(serverUrl)))
   })
-  listener.listen(0, '127.0.0.1')
-  await once(listener, 'listening')
-  const address = listener.address()
-  if (typeof address !== 'object' || address === null) throw new Error('no port')
-  return {
-    url: Object.assign(new URL(serverUrl), { hostname: '127.0.0.1', port: String(address.port) }).href,
-    close: () => listener.close(),
-  }
+  return { url: await urlThrough(listener, serverUrl), close: () => listener.close() }
 }
 
 /** @see PostgreSQL, "Message Formats", StartupMessage: length, version, names and values */

@@ -1,0 +1,11 @@
+import { once } from 'node:events'
+import type { Server } from 'node:net'
+
+/** Opens a listener on loopback that stands before a server; resolves to the server's URL by this way. */
+export async function urlThrough(listener: Server, serverUrl: string): Promise<string> {
+  listener.listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  const address = listener.address()
+  if (typeof address !== 'object' || address === null) throw new Error('no port')
+  return Object.assign(new URL(serverUrl), { hostname: '127.0.0.1', port: String(address.port) }).href
+}
