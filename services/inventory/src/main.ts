@@ -10,16 +10,14 @@ const program = new Command('inventory')
   .description('Products with free-form attributes, over HTTP. Settings come from INVENTORY_… variables and .env.')
   .version(serviceVersion)
 
-program
-  .command('serve', { isDefault: true })
-  .description('run the HTTP service (also without a command)')
-  .action(async () => {
+await runCommandLine(program, process, {
+  serve: async () => {
     const config = load()
     const { serve } = await import('./commands/serve.ts')
     await serve(config, process)
-  })
-
-await runCommandLine(program, process, async () => {
-  const { otherCommands } = await import('./commands/other-commands.ts')
-  return otherCommands(load, process)
+  },
+  loadOthers: async () => {
+    const { otherCommands } = await import('./commands/other-commands.ts')
+    return otherCommands(load, process)
+  },
 })

@@ -10,16 +10,14 @@ const program = new Command('payments')
   .description('Card payments over HTTP. Settings come from PAYMENTS_… variables and .env.')
   .version(serviceVersion)
 
-program
-  .command('serve', { isDefault: true })
-  .description('run the HTTP service (also without a command)')
-  .action(async () => {
+await runCommandLine(program, process, {
+  serve: async () => {
     const config = load()
     const { serve } = await import('./commands/serve.ts')
     await serve(config, process)
-  })
-
-await runCommandLine(program, process, async () => {
-  const { otherCommands } = await import('./commands/other-commands.ts')
-  return otherCommands({ load, now: () => new Date(), process })
+  },
+  loadOthers: async () => {
+    const { otherCommands } = await import('./commands/other-commands.ts')
+    return otherCommands({ load, now: () => new Date(), process })
+  },
 })

@@ -16,8 +16,7 @@ it.each([
   ['SIGINT', 130],
 ] as const)('%s ends a command that runs, also as the first process of a container', (signal, status) => {
   const { exits, process } = startedWith()
-  const program = new Command().action(() => new Promise(() => {}))
-  void runCommandLine(program, process, async () => [])
+  void runCommandLine(new Command(), process, { serve: () => new Promise(() => {}), loadOthers: async () => [] })
   process.emit(signal)
   expect(exits).toEqual([status])
 })
@@ -32,11 +31,12 @@ it.each([
   ],
 ])('loads other commands for them alone: %j', async (words, expected) => {
   const calls: string[] = []
-  const program = new Command().option('-c <file>')
-  program.command('serve', { isDefault: true }).action(() => void calls.push('serve'))
-  await runCommandLine(program, startedWith(...words).process, async () => {
-    calls.push('load')
-    return [new Command('doctor').action(() => void calls.push('doctor'))]
+  await runCommandLine(new Command().option('-c <file>'), startedWith(...words).process, {
+    serve: async () => void calls.push('serve'),
+    loadOthers: async () => {
+      calls.push('load')
+      return [new Command('doctor').action(() => void calls.push('doctor'))]
+    },
   })
   expect(calls).toEqual(expected)
 })

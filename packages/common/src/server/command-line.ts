@@ -6,21 +6,25 @@ const USAGE = 2
 /** What a shell reports of a program that a signal has ended: 128 and the signal's number. */
 const SIGNALLED = { SIGINT: 130, SIGTERM: 143 } as const
 
-/** What most processes are started for, and what a program does without a word. */
 const SERVE = 'serve'
 
-/**
- * Runs a service's commands: errors go to stderr in one line each; exit code 1 for a failure, 2 for wrong usage.
- * @param program its actions may be asynchronous
- * @param loadOthers makes the commands besides `serve`: a start of the service waits for none of their files
- */
+/** What a service's program does. */
+export interface Commands {
+  /** Runs the service: what most processes are started for, and a program does without a word. */
+  readonly serve: () => Promise<void>
+  /** Makes the other commands: a start of the service waits for none of their files. */
+  readonly loadOthers: () => Promise<readonly Command[]>
+}
+
+/** Runs a service's commands: errors go to stderr in one line each; exit code 1 for a failure, 2 for wrong usage. */
 export async function runCommandLine(
   program: Command,
   process: NodeJS.Process,
-  loadOthers: () => Promise<readonly Command[]>,
+  { serve, loadOthers }: Commands,
 ): Promise<void> {
   // Without a listener the first process of a container would not hear them. A server puts its own in their place.
   for (const [signal, status] of Object.entries(SIGNALLED)) process.once(signal, () => process.exit(status))
+  program.command(SERVE, { isDefault: true }).description('run the HTTP service (also without a command)').action(serve)
   const [word = SERVE] = process.argv.slice(2)
   if (word !== SERVE) for (const command of await loadOthers()) program.addCommand(command)
   program.exitOverride()

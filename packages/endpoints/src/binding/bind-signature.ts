@@ -6,6 +6,7 @@ import type { KeywordPattern, Signature } from './signature.ts'
 /** Binds by the shape of the parameter list; values stay what they are. */
 export function bindSignature({ min, max, names, keywords: pattern }: Signature): Binding {
   const bind = (positionals: Arguments, keywords: Keywords): Arguments => {
+    // Most requests have none, and most handlers take none.
     if (pattern === undefined && keywords === noKeywords) return positionals
     checkNames(keywords, pattern)
     if (pattern === undefined) return positionals
