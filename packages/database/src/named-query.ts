@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { type Column, type ParserOf, type ReadRow, type Row, rowReader } from './row-reader.ts'
 
 /** A statement with its values. */
 export interface Statement {
@@ -8,24 +9,8 @@ export interface Statement {
   readonly values: unknown[]
 }
 
-/** How text of a column of a type, by the type's OID, becomes a value. */
-export type ParserOf = (oid: number) => (text: string) => unknown
-
-/** A member for each column. */
-export type Rows = Record<string, unknown>[]
+export type Rows = Row[]
 type Done = (error: Error | null, rows: Rows) => void
-
-/** What rows of a statement look like. */
-interface Shape {
-  readonly columns: readonly { readonly name: string; readonly parse: (text: string) => unknown }[]
-  /** A copy of it has all members already: adding thirty of them one by one took half the time of a request. */
-  readonly empty: Readonly<Record<string, null>>
-}
-
-/** What the server says of the rows that will follow. */
-interface RowDescription {
-  readonly fields: readonly { readonly name: string; readonly dataTypeID: number }[]
-}
 
 /** What pg's query does, which its types leave out: see pg/lib/query.js. */
 interface PgQuery extends pg.Submittable {
@@ -38,18 +23,16 @@ const Query = pg.Query as unknown as new (text: string, values: unknown[]) => Pg
 
 /** What is known of a connection: rows of the statements that it has run, and itself without questions about them. */
 interface Known {
-  readonly shapes: Map<string, Shape>
+  readonly rowReaders: Map<string, ReadRow>
   readonly undescribed: pg.Connection
 }
-
-const NO_SHAPE: Shape = { columns: [], empty: {} }
 
 const connections = new WeakMap<pg.Connection, Known>()
 
 function knownOf(connection: pg.Connection): Known {
   const known = connections.get(connection)
   if (known) return known
-  const fresh = { shapes: new Map(), undescribed: Object.create(connection, { describe: { value: () => {} } }) }
+  const fresh = { rowReaders: new Map(), undescribed: Object.create(connection, { describe: { value: () => {} } }) }
   connections.set(connection, fresh)
   return fresh
 }
@@ -69,7 +52,7 @@ export function runStatement(client: pg.ClientBase, statement: Statement, parser
 class StatementQuery extends Query {
   readonly #parserOf: ParserOf
   #known: Known | undefined
-  #shape: Shape | undefined
+  #readRow: ReadRow | undefined
   #rows: Rows = []
   #failure: Error | undefined
 
@@ -82,30 +65,25 @@ class StatementQuery extends Query {
 
   override prepare(connection: pg.Connection): void {
     this.#known = this.name === '' ? undefined : knownOf(connection)
-    this.#shape = this.#known?.shapes.get(this.name)
-    super.prepare((this.#shape && this.#known?.undescribed) ?? connection)
+    this.#readRow = this.#known?.rowReaders.get(this.name)
+    super.prepare((this.#readRow && this.#known?.undescribed) ?? connection)
   }
 
-  handleRowDescription({ fields }: RowDescription): void {
-    this.#shape = {
-      columns: fields.map(({ name, dataTypeID }) => ({ name, parse: this.#parserOf(dataTypeID) })),
-      empty: Object.fromEntries(fields.map(({ name }) => [name, null])),
+  handleRowDescription({ fields }: { readonly fields: readonly Column[] }): void {
+    try {
+      this.#readRow = rowReader(fields, this.#parserOf)
+      this.#known?.rowReaders.set(this.name, this.#readRow)
+    } catch (error) {
+      this.#fail(error)
     }
-    this.#known?.shapes.set(this.name, this.#shape)
   }
 
   handleDataRow({ fields: texts }: { readonly fields: readonly (string | null)[] }): void {
-    const { columns, empty } = this.#shape ?? NO_SHAPE
-    const row: Record<string, unknown> = { ...empty }
     try {
-      for (let index = 0; index < columns.length; index++) {
-        const column = columns[index]
-        const text = texts[index]
-        if (column && typeof text === 'string') row[column.name] = column.parse(text)
-      }
-      this.#rows.push(row)
+      if (!this.#readRow) throw new Error('rows have come before their columns')
+      this.#rows.push(this.#readRow(texts))
     } catch (error) {
-      this.#failure ??= error instanceof Error ? error : new Error(String(error))
+      this.#fail(error)
     }
   }
 
@@ -119,5 +97,9 @@ class StatementQuery extends Query {
 
   handleReadyForQuery(): void {
     this.callback(this.#failure ?? null, this.#rows)
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= error instanceof Error ? error : new Error(String(error))
   }
 }

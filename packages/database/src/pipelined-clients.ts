@@ -1,6 +1,7 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
-import { type ParserOf, type Rows, runStatement, type Statement } from './named-query.ts'
+import { type Rows, runStatement, type Statement } from './named-query.ts'
+import type { ParserOf } from './row-reader.ts'
 import type { SettingsOptions } from './session-settings.ts'
 import { NoConnectionError } from './unavailable.ts'
 
