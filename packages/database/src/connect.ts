@@ -8,7 +8,7 @@ import type { QuerySpans } from './query-spans.ts'
 import { type SettingsOptions, underSettings } from './session-settings.ts'
 import { type StandbyConfig, type StandbyState, watchStandby } from './standby.ts'
 import { TablePrefixPlugin } from './table-prefix.ts'
-import { toRfc3339 } from './timestamps.ts'
+import { toDate, toRfc3339 } from './timestamps.ts'
 
 export interface DatabaseConfig {
   /** `postgres://…` */
@@ -187,8 +187,7 @@ function connectionOptions(
   }
 }
 
-const INT8 = 20
-const TIMESTAMPTZ = 1184
+const { INT8, TIMESTAMPTZ } = pg.types.builtins
 
 function parserOf({ timestamps }: Pick<DatabaseConfig, 'timestamps'>) {
   return typeParsers(timestamps === 'rfc3339')
@@ -198,7 +197,7 @@ function parserOf({ timestamps }: Pick<DatabaseConfig, 'timestamps'>) {
 function typeParsers(timestampsAsText: boolean): pg.CustomTypesConfig['getTypeParser'] {
   return (oid, format) => {
     if (oid === INT8 && format !== 'binary') return BigInt
-    if (oid === TIMESTAMPTZ && format !== 'binary' && timestampsAsText) return toRfc3339
+    if (oid === TIMESTAMPTZ && format !== 'binary') return timestampsAsText ? toRfc3339 : toDate
     return pg.types.getTypeParser(oid, format)
   }
 }

@@ -1,5 +1,7 @@
+import fc from 'fast-check'
+import pg from 'pg'
 import { describe, expect, it } from 'vitest'
-import { toRfc3339 } from './timestamps.ts'
+import { toDate, toRfc3339 } from './timestamps.ts'
 
 describe('toRfc3339', () => {
   it.each([
@@ -11,5 +13,39 @@ describe('toRfc3339', () => {
     ['2026-01-02T03:04:05+00:00', '2026-01-02T03:04:05.000000+00:00'],
   ])('%s → %s', (text, expected) => {
     expect(toRfc3339(text)).toBe(expected)
+  })
+})
+
+describe('toDate', () => {
+  const pgsOwn = pg.types.getTypeParser(pg.types.builtins.TIMESTAMPTZ)
+
+  it.each([
+    ['2026-01-02 03:04:05.123456+00', '2026-01-02T03:04:05.123Z'],
+    ['2026-01-02 03:04:05.1+00', '2026-01-02T03:04:05.100Z'],
+    ['2026-01-02 03:04:05+00', '2026-01-02T03:04:05.000Z'],
+    ['2026-01-02 05:04:05+02', '2026-01-02T03:04:05.000Z'],
+    ['2026-01-02 03:04:05.123456+05:30', '2026-01-01T21:34:05.123Z'],
+    ['12026-01-02 03:04:05+00', '+012026-01-02T03:04:05.000Z'],
+    ['0044-03-15 12:00:00+00 BC', '-000043-03-15T12:00:00.000Z'],
+  ])('%s → %s', (text, expected) => {
+    expect(toDate(text).toISOString()).toBe(expected)
+  })
+
+  it('keeps what has no end', () => {
+    expect([toDate('infinity'), toDate('-infinity')]).toEqual([Infinity, -Infinity])
+  })
+
+  it("gives what pg's own parser gives", () => {
+    const instant = fc.date({
+      min: new Date('0001-01-01T00:00:00Z'),
+      max: new Date('9999-12-31T00:00:00Z'),
+      noInvalidDate: true,
+    })
+    fc.assert(
+      fc.property(instant, fc.stringMatching(/^(\.\d{1,6})?$/), (date, fraction) => {
+        const text = `${date.toISOString().slice(0, 19).replace('T', ' ')}${fraction}+00`
+        expect(toDate(text)).toEqual(pgsOwn(text))
+      }),
+    )
   })
 })

@@ -1,3 +1,5 @@
+import pg from 'pg'
+
 /**
  * PostgreSQL's text of a timestamptz in UTC, plain (`2026-01-02 03:04:05.1+00`) or from its JSON functions
  * (`2026-01-02T03:04:05.1+00:00`), as RFC 3339 with six fractional digits: `2026-01-02T03:04:05.100000+00:00`. A Date would
@@ -6,4 +8,15 @@
 export function toRfc3339(text: string): string {
   const offsetStart = text.length - (text.charAt(10) === 'T' ? 6 : 3)
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, offsetStart).padEnd(6, '0')}+00:00`
+}
+
+const parseDate = pg.types.getTypeParser(pg.types.builtins.TIMESTAMPTZ)
+
+/**
+ * A timestamptz as a session in UTC writes it; as pg does, a number for `infinity`. The engine's own parser takes a third of
+ * the time of pg's.
+ */
+export function toDate(text: string): Date {
+  const hasUsualForm = text.charAt(4) === '-' && text.endsWith('+00')
+  return hasUsualForm ? new Date(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`) : parseDate(text)
 }
