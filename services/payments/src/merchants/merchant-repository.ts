@@ -168,6 +168,23 @@ function toJudgedMerchant(row: JudgedRow): JudgedMerchant {
 
 function toMerchant(row: JudgedRow): Merchant | undefined {
   if (row.id === null) return undefined
-  const { verdict, identity_id, company_number, tds_mode, ...same } = row
-  return { ...same, companyNumber: company_number, tdsMode: tds_mode }
+  // Each by its name: a rest of the row costs more than all of them.
+  return {
+    id: row.id,
+    key: row.key,
+    name: row.name,
+    currency: row.currency,
+    test: row.test,
+    email: row.email,
+    website: row.website,
+    descriptor: row.descriptor,
+    country: row.country,
+    companyNumber: row.company_number,
+    iban: row.iban,
+    claim: row.claim,
+    pricing: row.pricing,
+    tdsMode: row.tds_mode,
+    balance: row.balance,
+    created: row.created,
+  }
 }
