@@ -179,6 +179,25 @@ describe('lanes', () => {
     expect(await database.lanes.read.one(countNotes, {})).toEqual({ count: 2n })
   })
 
+  it('runs the form of a query that is for the input', async () => {
+    const few = prepare(
+      'title_of_few',
+      (p: { size: number }) => sql<{ text: string }>`SELECT 'few ' || ${p.size}::int AS text`,
+    )
+    const many = prepare(
+      'title_of_many',
+      (p: { size: number }) => sql<{ text: string }>`SELECT 'many ' || ${p.size}::int AS text`,
+    )
+    const query = { ...many, choose: ({ size }: { size: number }) => (size < 3 ? few : undefined) }
+    const { read, write } = database.lanes
+    const rows = await Promise.all([
+      read.one(query, { size: 2 }),
+      read.one(query, { size: 3 }),
+      write.one(query, { size: 1 }),
+    ])
+    expect(rows.map(({ text }) => text)).toEqual(['few 2', 'many 3', 'few 1'])
+  })
+
   it('ends its connections, also where the write lane alone has used the pool', async () => {
     const used = openDatabase<Tables>({
       ...{ url: empty.url, names, applicationName: 'test', poolSize: 1, role: undefined },

@@ -50,7 +50,7 @@ export function createLanes({ db, pool, readers, laggingQuery, prepared, spans, 
   const lane = (run: (statement: Statement) => Promise<Rows>): Lane => {
     // No await on the way down: each would cost every hot request a turn of the microtask queue.
     const execute = <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]> => {
-      const { name, text, values } = compile(query)
+      const { name, text, values } = compile(query.choose?.(input) ?? query)
       const statement = { name: prepared ? name : '', text, values: values(input) }
       // The row type is the query's own claim about its text.
       const ask = () => run(statement) as Promise<Row[]>

@@ -6,6 +6,8 @@ export interface PreparedQuery<Input, Row> {
   readonly name: string
   // biome-ignore lint/suspicious/noExplicitAny: the tables differ from service to service; the builder states its own
   readonly build: (input: Input, db: Kysely<any>) => Compilable<Row> | RawBuilder<Row>
+  /** Another form of it for some inputs, under a name of its own; undefined: itself. */
+  readonly choose?: (input: Input) => PreparedQuery<Input, Row> | undefined
 }
 
 /** The text of a prepared query and the way from an input to its values. */
@@ -17,7 +19,7 @@ export interface CompiledPreparedQuery<Input> {
 
 /**
  * Declares a query that is hot. `build` runs once, with a stand-in for each member of the input: use the members only as
- * values (`where('id', '=', p.id)`, `${p.amount}`), never in conditions.
+ * values (`where('id', '=', p.id)`, `${p.amount}`), never in conditions: `choose` is for those.
  */
 export function prepare<Input extends object, Row, Tables = unknown>(
   name: string,

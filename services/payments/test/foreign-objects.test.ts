@@ -6,10 +6,12 @@ import { createTestApp, createTestMerchant, startPayments, type TestApp, type Te
 let payments: TestPayments
 let owner: TestApp
 let stranger: TestApp
+/** A person, whose token is the address. */
+const person = { authorization: 'Bearer ada' }
 /** An object of the owner for each parameter that a path can have. */
 let ids: Record<string, string>
 beforeAll(async () => {
-  payments = await startPayments()
+  payments = await startPayments({ verifyPerson: async (token) => `${token}@example.com` })
   owner = await createTestApp(payments)
   stranger = await createTestApp(payments)
   await createTestMerchant(payments, stranger, { test: true })
@@ -64,44 +66,49 @@ async function callsOnObjects(): Promise<{ method: 'GET'; url: string }[]> {
   return calls
 }
 
-describe('an app that is no member of a merchant', () => {
-  it('403: neither sees nor moves anything below it, by any route, with any body', async () => {
-    const rows = () =>
-      Promise.all(
-        (['transactions', 'lines', 'events', 'merchant_apps', 'merchant_users', 'webhooks', 'audit'] as const).map(
-          (table) => payments.database.db.selectFrom(table).selectAll().execute(),
-        ),
-      )
-    const before = await rows()
-    const calls = await callsOnObjects()
-    expect(calls.length).toBeGreaterThan(35)
-    for (const { method, url } of calls) {
-      const bodies =
-        method === 'GET' ? [undefined] : [undefined, { amount: 1, currency: 'EUR', outcome: 'won', advance: 1 }]
-      for (const payload of bodies) {
-        const answer = await payments.app.inject({
-          method,
-          url,
-          headers: stranger.headers,
-          ...(payload && { payload }),
-        })
-        const isOfCaller = url.startsWith('/me/')
-        const message = isOfCaller ? 'There is no such resource' : 'The API key has no access to this resource'
-        expect([method, url, answer.statusCode, answer.json().message]).toEqual([
-          ...[method, url, isOfCaller ? 404 : 403, message],
-        ])
-      }
+type Headers = TestApp['headers'] | typeof person
+
+/** Each call is refused, and changes nothing. */
+async function expectShutOut(headers: Headers): Promise<void> {
+  const rows = () =>
+    Promise.all(
+      (['transactions', 'lines', 'events', 'merchant_apps', 'merchant_users', 'webhooks', 'audit'] as const).map(
+        (table) => payments.database.db.selectFrom(table).selectAll().execute(),
+      ),
+    )
+  const before = await rows()
+  const calls = await callsOnObjects()
+  expect(calls.length).toBeGreaterThan(35)
+  for (const { method, url } of calls) {
+    const bodies =
+      method === 'GET' ? [undefined] : [undefined, { amount: 1, currency: 'EUR', outcome: 'won', advance: 1 }]
+    for (const payload of bodies) {
+      const answer = await payments.app.inject({ method, url, headers, ...(payload && { payload }) })
+      const isOfCaller = url.startsWith('/me/') && headers !== person
+      const message = isOfCaller ? 'There is no such resource' : 'The API key has no access to this resource'
+      expect([method, url, answer.statusCode, answer.json().message]).toEqual([
+        ...[method, url, isOfCaller ? 404 : 403, message],
+      ])
     }
-    expect(await rows()).toEqual(before)
-  })
+  }
+  expect(await rows()).toEqual(before)
+}
+
+/** What a member of the merchant may read, whoever it is. */
+async function readsOfMembers() {
+  const calls = await callsOnObjects()
+  return calls.filter(({ method, url }) => method === 'GET' && !url.startsWith('/identities'))
+}
+
+describe('an app that is no member of a merchant', () => {
+  it('403: neither sees nor moves anything below it, by any route, with any body', () =>
+    expectShutOut(stranger.headers))
 
   it('200: is let in by the same calls once it is one, and shut out by the next request once it is revoked', async () => {
     const url = `/merchants/${ids.merchantId}/apps`
     const request = { headers: owner.headers, payload: { appId: stranger.id } }
     await payments.app.inject({ method: 'POST', url, ...request })
-    const reads = (await callsOnObjects()).filter(
-      ({ method, url: each }) => method === 'GET' && !each.startsWith('/identities'),
-    )
+    const reads = await readsOfMembers()
     const statuses = async () => {
       const answers = await Promise.all(
         reads.map((read) => payments.app.inject({ ...read, headers: stranger.headers })),
@@ -109,7 +116,34 @@ describe('an app that is no member of a merchant', () => {
       return new Set(answers.map(({ statusCode }) => statusCode))
     }
     expect(await statuses()).toEqual(new Set([200]))
+    const membership = payments.database.db.updateTable('merchant_apps').where('app_id', '=', stranger.id)
+    await membership.set({ pending: true }).execute()
+    await expectShutOut(stranger.headers)
+    await membership.set({ pending: false }).execute()
+    expect(await statuses()).toEqual(new Set([200]))
     await payments.app.inject({ method: 'DELETE', url: `${url}/${stranger.id}`, headers: owner.headers })
     expect(await statuses()).toEqual(new Set([403]))
+  })
+})
+
+describe('a person', () => {
+  it('403: neither sees nor moves anything below a merchant of others', async () => {
+    await payments.app.inject({ url: '/me', headers: person })
+    await expectShutOut(person)
+  })
+
+  it('200: is told what an app is told, in either order, as a member', async () => {
+    const me = await payments.app.inject({ url: '/me', headers: person })
+    const member = { merchant_id: ids.merchantId ?? '', user_id: me.json().identity.id, created: new Date() }
+    await payments.database.db.insertInto('merchant_users').values(member).execute()
+    for (const read of await readsOfMembers()) {
+      for (const order of ['', `&after=${'0'.repeat(24)}`]) {
+        const url = `${read.url}${order}`
+        const [toApp, toPerson] = await Promise.all(
+          [owner.headers, person].map((headers) => payments.app.inject({ url, headers })),
+        )
+        expect([url, toPerson?.statusCode, toPerson?.body]).toEqual([url, 200, toApp?.body])
+      }
+    }
   })
 })

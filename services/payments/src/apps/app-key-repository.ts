@@ -1,6 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
+import { fromApp } from '../access/access-query.ts'
 import type { Judged, Verdict } from '../access/admit.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import type { AppKey } from './app-key.ts'
@@ -68,8 +69,7 @@ function listQuery(name: string, order: ReturnType<typeof sql>) {
     (p: ListKeysInput) => sql<KeyRow>`
     SELECT CASE WHEN c.identity_id IS NULL THEN 'unauthorized' ELSE 'done' END AS verdict, c.identity_id,
       k.id, k.hint, k.scopes, k.expires, k.last_used, k.created
-    FROM (SELECT 1) one
-    LEFT JOIN ${sql.table('caller_identity')}(${p.keyMac}) c ON true
+    ${fromApp(p.keyMac)}
     LEFT JOIN LATERAL (
       SELECT * FROM ${sql.table('app_keys')}
       WHERE app_id = c.identity_id AND id > ${p.above} AND id < ${p.below}

@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
-import { fromCaller } from '../access/access-query.ts'
+import { prepareForCaller } from '../access/access-query.ts'
 import type { Judged, Verdict } from '../access/admit.ts'
 import type { Credentials } from '../access/caller.ts'
 import type { Identity } from './app.ts'
@@ -32,12 +32,12 @@ interface IdentityRow {
   created: Date | null
 }
 
-const identityQuery = prepare(
+const identityQuery = prepareForCaller(
   'read_identity',
-  (p: Credentials) => sql<IdentityRow>`
+  ({ fromCaller }) => sql<IdentityRow>`
     SELECT CASE WHEN c.identity_id IS NULL THEN 'unauthorized' ELSE 'done' END AS verdict, c.identity_id AS id,
       coalesce(a.name, u.name) AS name, u.email, coalesce(a.created, u.created) AS created
-    ${fromCaller(p)}
+    ${fromCaller}
     LEFT JOIN ${sql.table('apps')} a ON a.id = c.identity_id
     LEFT JOIN ${sql.table('users')} u ON u.id = c.identity_id`,
 )

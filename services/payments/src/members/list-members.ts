@@ -1,6 +1,6 @@
-import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
+import type { PreparedQuery } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
-import { fromCaller, joinMembership, judged } from '../access/access-query.ts'
+import { judged, prepareForCaller } from '../access/access-query.ts'
 import type { Verdict } from '../access/admit.ts'
 import type { Credentials } from '../access/caller.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
@@ -30,11 +30,11 @@ export type MemberList<Columns> = Readonly<
 export function listMembers<Columns>(noun: 'app' | 'user', columns: RawBuilder<unknown>): MemberList<Columns> {
   const memberId = sql.ref(`${noun}_id`)
   const query = (name: string, order: RawBuilder<unknown>) =>
-    prepare(
+    prepareForCaller(
       name,
-      (p: ListMembersInput) => sql<MemberRow<Columns>>`
+      ({ fromCaller, joinMembership }, p: ListMembersInput) => sql<MemberRow<Columns>>`
     SELECT ${judged(sql`m.id`)}, ${columns}
-    ${fromCaller(p)}
+    ${fromCaller}
     LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
     ${joinMembership(sql`m.id`)}
     LEFT JOIN LATERAL (

@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
-import { fromCaller, joinMembership, judged } from '../access/access-query.ts'
+import { judged, prepareForCaller } from '../access/access-query.ts'
 import type { Judged, Verdict } from '../access/admit.ts'
 import { type Caller, type CallerColumns, type Credentials, callerColumns, callerRow } from '../access/caller.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
@@ -59,11 +59,11 @@ export async function callCreateMerchant(lanes: Lanes, { caller, merchant }: Cre
   return toJudgedMerchant(await lanes.write.one(createQuery, { ...callerColumns(caller), merchant: values }))
 }
 
-const readQuery = prepare(
+const readQuery = prepareForCaller(
   'read_merchant',
-  (p: Credentials & { merchantId: string }) => sql<JudgedRow>`
+  ({ fromCaller, joinMembership }, p: Credentials & { merchantId: string }) => sql<JudgedRow>`
     SELECT ${judged(sql`m.id`)}, ${columns}
-    ${fromCaller(p)}
+    ${fromCaller}
     LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
     ${joinMembership(sql`m.id`)}
     LEFT JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = m.id`,
@@ -118,9 +118,9 @@ const listQueries = {
 }
 
 function listQuery(name: string, order: ReturnType<typeof sql>) {
-  return prepare(
+  return prepareForCaller(
     name,
-    (p: ListInput) => sql<JudgedRow>`
+    ({ fromCaller }, p: ListInput) => sql<JudgedRow>`
     SELECT CASE
         WHEN c.identity_id IS NULL THEN 'unauthorized'
         WHEN c.identity_id = ${p.identityId} THEN 'done'
@@ -128,7 +128,7 @@ function listQuery(name: string, order: ReturnType<typeof sql>) {
           OR EXISTS (SELECT FROM ${sql.table('users')} WHERE id = ${p.identityId}) THEN 'forbidden'
         ELSE 'not-found'
       END AS verdict, c.identity_id, ${columns}
-    ${fromCaller(p)}
+    ${fromCaller}
     LEFT JOIN LATERAL (
       SELECT * FROM (${ofMember('app', order, p)} UNION ALL ${ofMember('user', order, p)}) listed
       ORDER BY listed.id ${order} LIMIT ${p.limit}

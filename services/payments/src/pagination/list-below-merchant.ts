@@ -1,7 +1,7 @@
 import type { Lane, Lanes } from '@trestle/database/lanes.ts'
-import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
+import type { PreparedQuery } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
-import { fromCaller, joinMembership, judged } from '../access/access-query.ts'
+import { judged, prepareForCaller } from '../access/access-query.ts'
 import type { Judged, Verdict } from '../access/admit.ts'
 import type { Credentials } from '../access/caller.ts'
 import type { PageBounds } from './cursor.ts'
@@ -47,9 +47,9 @@ export function listBelowMerchant<Input extends BelowListInput, Columns extends 
   condition: (p: Input) => RawBuilder<unknown> = () => sql`true`,
 ): BelowList<Input, Columns> {
   const query = (suffix: string, order: RawBuilder<unknown>) =>
-    prepare(
+    prepareForCaller(
       `${name}${suffix}`,
-      (p: Input) => sql<JudgedRow<Columns>>`
+      ({ fromCaller, joinMembership }, p: Input) => sql<JudgedRow<Columns>>`
     SELECT CASE
         WHEN c.identity_id IS NULL THEN 'unauthorized'
         WHEN ${p.merchantId}::text IS NULL THEN 'done'
@@ -57,7 +57,7 @@ export function listBelowMerchant<Input extends BelowListInput, Columns extends 
         WHEN a.merchant_id IS NULL THEN 'forbidden'
         ELSE 'done'
       END AS verdict, c.identity_id, ${columns}
-    ${fromCaller(p)}
+    ${fromCaller}
     LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
     ${joinMembership(sql`m.id`)}
     LEFT JOIN LATERAL (
@@ -77,11 +77,11 @@ export function findBelowMerchant<Columns extends BelowColumns>(
   name: string,
   { table, columns, join = sql`` }: BelowSource,
 ): PreparedQuery<Credentials & { readonly id: string }, JudgedRow<Columns>> {
-  return prepare(
+  return prepareForCaller(
     name,
-    (p) => sql<JudgedRow<Columns>>`
+    ({ fromCaller, joinMembership }, p) => sql<JudgedRow<Columns>>`
     SELECT ${judged(sql`r.id`)}, ${columns}
-    ${fromCaller(p)}
+    ${fromCaller}
     LEFT JOIN LATERAL (
       SELECT f.* FROM ${sql.table('owners')}(${p.id}) o
       JOIN ${sql.table(table)} f ON f.merchant_id = o.merchant_id AND f.id = ${p.id}

@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
-import { fromCaller, joinMembership, judged } from '../access/access-query.ts'
+import { judged, prepareForCaller } from '../access/access-query.ts'
 import type { Judged, Verdict } from '../access/admit.ts'
 import type { Credentials, Repeat } from '../access/caller.ts'
 import type { Operation } from './amounts.ts'
@@ -97,11 +97,11 @@ export interface MoveAccess extends Credentials {
   readonly operation: Operation
 }
 
-const judgeQuery = prepare(
+const judgeQuery = prepareForCaller(
   'judge_move',
-  (p: MoveAccess) => sql<{ verdict: Verdict; identity_id: string | null }>`
+  ({ fromCaller, joinMembership }, p: MoveAccess) => sql<{ verdict: Verdict; identity_id: string | null }>`
     SELECT ${judged(sql`t.merchant_id`)}
-    ${fromCaller(p)}
+    ${fromCaller}
     LEFT JOIN LATERAL (
       SELECT t.merchant_id FROM ${sql.table('owners')}(${p.transactionId}) o
       JOIN ${sql.table('transactions')} t ON t.merchant_id = o.merchant_id AND t.id = ${p.transactionId}
