@@ -17,7 +17,10 @@ const source = {
   columns: transactionColumns({ transaction: 'r', amounts: 'r', instrument: 'n' }),
   join: sql`
     LEFT JOIN ${sql.table('instruments')} n ON n.merchant_id = r.merchant_id AND n.id = r.instrument_id
-    LEFT JOIN LATERAL ${sql.table('trail_until')}(r.merchant_id, r.id, r.trail_length) e ON true`,
+    LEFT JOIN LATERAL (
+      SELECT CASE WHEN r.trail_length > 0
+        THEN (SELECT t.trail FROM ${sql.table('trail_until')}(r.merchant_id, r.id, r.trail_length) t) END AS trail
+    ) e ON true`,
 }
 
 const readQuery = findBelowMerchant<TransactionColumns>('read_transaction', source)
