@@ -45,7 +45,7 @@ export function createLogger(config: LoggerConfig): ServiceLogger {
     {
       level: config.level === 'panic' ? 'fatal' : config.level,
       base: config.base ?? {},
-      timestamp: timeMember,
+      timestamp: timeMember(),
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: [...REDACTED_PATHS, ...(config.redact ?? [])], censor: CENSOR },
     },
@@ -60,17 +60,18 @@ export function createLogger(config: LoggerConfig): ServiceLogger {
   }
 }
 
-let madeAt = -Infinity
-let made = ''
-
 /** pino's own time, made once a millisecond and up to one late: a busy server logs twenty lines in one. */
-function timeMember(): string {
-  const at = performance.now()
-  if (at - madeAt >= 1) {
-    madeAt = at
-    made = pino.stdTimeFunctions.isoTime()
+function timeMember(): () => string {
+  let madeAt = -Infinity
+  let made = ''
+  return () => {
+    const at = performance.now()
+    if (at - madeAt >= 1) {
+      madeAt = at
+      made = pino.stdTimeFunctions.isoTime()
+    }
+    return made
   }
-  return made
 }
 
 const STDOUT = 1
