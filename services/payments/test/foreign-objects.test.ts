@@ -136,7 +136,9 @@ describe('a person', () => {
     const me = await payments.app.inject({ url: '/me', headers: person })
     const member = { merchant_id: ids.merchantId ?? '', user_id: me.json().identity.id, created: new Date() }
     await payments.database.db.insertInto('merchant_users').values(member).execute()
-    for (const read of await readsOfMembers()) {
+    const reads = await readsOfMembers()
+    expect(reads.length).toBeGreaterThan(10)
+    for (const read of reads) {
       for (const order of ['', `&after=${'0'.repeat(24)}`]) {
         const url = `${read.url}${order}`
         const [toApp, toPerson] = await Promise.all(
