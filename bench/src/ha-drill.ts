@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { execute } from './database.ts'
 import { deploy } from './deployment.ts'
 import { compareReferences, silenceAfter } from './high-availability/acknowledgements.ts'
-import { untilWritable } from './high-availability/debian-postgres.ts'
+import { untilDone } from './high-availability/debian-postgres.ts'
 import { HAPROXY, startHaproxy } from './high-availability/haproxy.ts'
 import { type DatabaseCluster, PATRONI_PROGRAMS, startCluster } from './high-availability/patroni.ts'
 import { openWorkplace, requirePrograms, type Workplace } from './high-availability/workplace.ts'
@@ -62,8 +62,8 @@ async function startBalancer(place: Workplace, { nodes, superuser }: DatabaseClu
   const servers = nodes.map(({ name, postgresPort, restPort }) => ({ name, port: postgresPort, checkPort: restPort }))
   await startHaproxy(place, [{ name: 'primary', port, mode: 'tcp', check: '/primary', servers }])
   const url = (name: string) => `postgres://${superuser.name}:${superuser.password}@127.0.0.1:${port}/${name}`
-  await untilWritable(url('postgres'), RECOVERY_MS)
-  await execute(url('postgres'), `CREATE DATABASE ${DATABASE}`)
+  // Until its first check HAProxy takes the standbys for primaries too, one connection after the other.
+  await untilDone(url('postgres'), `CREATE DATABASE ${DATABASE}`, RECOVERY_MS)
   return url(DATABASE)
 }
 

@@ -35,11 +35,16 @@ export async function startDebianPostgres(workplace: Workplace): Promise<number>
 }
 
 /** Waits for a database that takes writes. @throws Error with the last failure when the time is over */
-export async function untilWritable(url: string, withinMs: number): Promise<void> {
+export function untilWritable(url: string, withinMs: number): Promise<void> {
+  return untilDone(url, 'BEGIN READ WRITE; COMMIT', withinMs)
+}
+
+/** Sends a statement again until it is carried out. @throws Error with the last failure when the time is over */
+export async function untilDone(url: string, statement: string, withinMs: number): Promise<void> {
   const deadline = performance.now() + withinMs
   for (;;) {
     try {
-      await execute(url, 'BEGIN READ WRITE; COMMIT')
+      await execute(url, statement)
       return
     } catch (error) {
       if (performance.now() > deadline) throw error
