@@ -10,12 +10,15 @@ const database = await createEmptyDatabase()
 let proxy: Server
 let clients: PipelinedClients
 let isSilent = false
+/** Connections that have asked something. */
+const asked = new Set<Socket>()
 const errors: Error[] = []
 
 beforeAll(async () => {
   const { hostname, port } = new URL(database.url)
   proxy = createServer((near) => {
     const far = connect(Number(port), hostname)
+    near.on('data', () => asked.add(near))
     for (const [from, to] of [
       [near, far],
       [far, near],
@@ -58,6 +61,15 @@ it('gives each of many statements in flight its own answer, failures between the
     ),
   )
   expect(answers).toEqual(answers.map((_, n) => (n % 10 === 0 ? 'division by zero' : 2 * n)))
+})
+
+it('asks one connection as long as it owes nothing, and another meanwhile', async () => {
+  await Promise.all([double(0), double(1)])
+  asked.clear()
+  for (const n of [2, 3, 4]) await double(n)
+  expect(asked.size).toBe(1)
+  await Promise.all([double(5), double(6)])
+  expect(asked.size).toBe(2)
 })
 
 it('drops connections that owe answers and have fallen silent, refuses meanwhile, and comes back', async () => {

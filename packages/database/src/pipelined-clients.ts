@@ -28,17 +28,17 @@ const BATCH = 4
 
 /**
  * Opens pipelined connections and keeps them open: a lost one is replaced as soon as the server takes it.
- * `query` takes them in turn and rejects at once with NoConnectionError while none is open.
+ * `query` takes the one that owes the fewest answers, and rejects at once with NoConnectionError while none is open. Of two
+ * that owe as many it is always the first: its process at the server has what it needs in the caches of the processor.
  */
 export function startPipelinedClients(client: ClientOptions, options: PipelineOptions): PipelinedClients {
   const slots = Array.from({ length: options.count }, () => new Slot(client, options))
-  let turn = 0
   const query = (statement: Statement): Promise<Rows> => {
-    for (let tried = 0; tried < slots.length; tried++) {
-      turn = (turn + 1) % slots.length
-      const slot = slots[turn]
-      if (slot?.isOpen) return slot.query(statement)
+    let idlest: Slot | undefined
+    for (const slot of slots) {
+      if (slot.isOpen && (idlest === undefined || slot.owed < idlest.owed)) idlest = slot
     }
+    if (idlest) return idlest.query(statement)
     const opening = slots.find((slot) => slot.isOpening)
     if (opening) return opening.opened.then(() => query(statement))
     return Promise.reject(new NoConnectionError('no connection of the read lane is open'))
@@ -82,6 +82,11 @@ class Slot {
 
   get isOpen(): boolean {
     return this.#client !== undefined
+  }
+
+  /** Statements sent and not answered. */
+  get owed(): number {
+    return this.#owed
   }
 
   /** Only while open. One timer watches all statements: one each would cost more than sending them. */
