@@ -35,4 +35,5 @@ export const authMigrations: MigrationSources = {
   '0065-release-email': inFile(() => import('./auth/0065-release-email.ts')),
   '0066-date-outbox': inFile(() => import('./auth/0066-date-outbox.ts')),
   '0080-link-at-exchange': inFile(() => import('./auth/0080-link-at-exchange.ts')),
+  '0081-quicken-sign-ins': inFile(() => import('./auth/0081-quicken-sign-ins.ts')),
 }

@@ -1,7 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Names } from '../migration.ts'
 
-// Frozen with 0015 to 0017, which answer sessions: a column that comes later is added by functions of a later migration.
+// Frozen with 0015 to 0017 and 0081, which answer sessions: a column that comes later is added by functions of a later
+// migration.
 const USER_COLUMNS = [
   'id',
   'aud',
@@ -32,13 +33,23 @@ const USER_COLUMNS = [
   'updated_at',
 ]
 
+/** The user of row `u` as one JSON value without the password. */
+function userOf(): RawBuilder<unknown> {
+  const members = USER_COLUMNS.map((column) => sql`${sql.lit(column)}, u.${sql.ref(column)}`)
+  return sql`json_build_object(${sql.join(members)})`
+}
+
+/** As `profileOf`, of a user whom the same statement makes, with one identity, a row of `identity`. */
+export function profileOfNew(): RawBuilder<unknown> {
+  return sql`json_build_object('user', ${userOf()}, 'identities', (SELECT json_agg(i) FROM identity i), 'factors', NULL)`
+}
+
 /**
  * What a session's body shows of the user of row `u`, as one JSON value without the password. An expression over the row
  * where it is written, so that no whole row is taken to the caller and apart there.
  */
 export function profileOf(names: Names): RawBuilder<unknown> {
-  const members = USER_COLUMNS.map((column) => sql`${sql.lit(column)}, u.${sql.ref(column)}`)
-  return sql`json_build_object('user', json_build_object(${sql.join(members)}),
+  return sql`json_build_object('user', ${userOf()},
     'identities', (SELECT json_agg(i ORDER BY i.created_at, i.id) FROM ${names.id('identities')} i
       WHERE i.user_id = u.id),
     'factors', (SELECT json_agg(json_build_object('id', f.id, 'friendly_name', f.friendly_name,

@@ -53,14 +53,26 @@ interface SignUpRow extends SessionRow {
   readonly actor_id: string
 }
 
-const signUp: PreparedQuery<ReturnType<typeof toParameters>, SignUpRow> = prepare(
-  'sign_up',
-  (p) => sql`SELECT ${sessionColumns}, r.actor_id FROM ${sql.table('sign_up')}(
+type Parameters = ReturnType<typeof toParameters>
+
+const signUpAtOnce: PreparedQuery<Parameters, SignUpRow> = prepare(
+  'sign_up_at_once',
+  (p) => sql`SELECT ${sessionColumns}, r.actor_id FROM ${sql.table('sign_up_at_once')}(
+    ${p.userId}, ${p.identityId}, ${p.email}, ${p.phone}, ${p.aud}, ${p.role}, ${p.passwordHash}, ${p.data},
+    ${p.identityData}, ${p.now}, ${p.tokenHash}, ${p.userAgent}, ${p.ip}, ${p.audit}) AS r`,
+)
+
+const signUp: PreparedQuery<Parameters, SignUpRow> = {
+  ...prepare(
+    'sign_up',
+    (p: Parameters) => sql`SELECT ${sessionColumns}, r.actor_id FROM ${sql.table('sign_up')}(
     ${p.userId}, ${p.identityId}, ${p.email}, ${p.phone}, ${p.aud}, ${p.role}, ${p.passwordHash}, ${p.data},
     ${p.identityData}, ${p.now}, ${p.confirmed}, ${p.intervalKey}, ${p.intervalKind}, ${p.dueBefore}, ${p.tokenKind},
     ${p.linkHash}, ${p.codeHash}, ${p.codeSalt}, ${p.expiresAt}, ${p.challenge}, ${p.challengeMethod}, ${p.message},
     ${p.messageAgain}, ${p.tokenHash}, ${p.userAgent}, ${p.ip}, ${p.audit}) AS r`,
-)
+  ),
+  choose: ({ confirmed, email, phone }) => (confirmed && (email ?? phone) !== null ? signUpAtOnce : undefined),
+}
 
 /** Signs a user up, or finds that somebody has the identifier. @returns also who that is, for the audit trail alone */
 export async function callSignUp(lanes: Lanes, input: SignUp): Promise<SignUpOutcome> {
