@@ -30,6 +30,7 @@ import { createEncryptionKeys, deriveEncryptionKey, type EncryptionKeys } from '
 import { deriveServerKeys, type ServerKeys } from './secrets/server-key.ts'
 import { createKeyRing, type KeyRing } from './sessions/key-ring.ts'
 import { deriveRefreshTokenKey } from './sessions/refresh-token.ts'
+import { createRefresher, type Refresher, refreshRulesOf } from './sessions/refresher.ts'
 import { createSmsGateway, type SmsGateway } from './sms/sms-gateway.ts'
 import { countHashing, createTokenReuseCounter } from './telemetry/session-metrics.ts'
 
@@ -51,6 +52,7 @@ export interface AuthDeps {
   readonly signingKeys: KeyRing
   readonly encryptionKeys: EncryptionKeys
   readonly serverKeys: ServerKeys
+  readonly refresher: Refresher
   /** Makes a refresh token's child from the token (contract 5.4). */
   readonly refreshTokenKey: KeyObject
   /** Counts refresh tokens that came again. */
@@ -122,6 +124,7 @@ export async function createDeps(config: AuthConfig, telemetry: Telemetry): Prom
     signingKeys: createKeyRing({ db: database.db, jwt: config.jwt, encryptionKeys, randomBytes }),
     encryptionKeys,
     serverKeys,
+    refresher: createRefresher(database.lanes, refreshRulesOf(config)),
     refreshTokenKey: deriveRefreshTokenKey(config.jwt.secret),
     tokenReuse: createTokenReuseCounter(meter),
     rateLimits: createRateLimits(config.rateLimits, limiters.store),

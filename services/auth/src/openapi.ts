@@ -55,6 +55,7 @@ function createDocumentDeps(): AuthDeps {
     },
     encryptionKeys: createEncryptionKeys(KEY, []),
     serverKeys: deriveServerKeys(createEncryptionKeys(KEY, [])),
+    refresher: { refresh: unused },
     refreshTokenKey: createSecretKey(KEY),
     tokenReuse: { add: unused },
     rateLimits: createRateLimits(config.rateLimits, memoryStore()),

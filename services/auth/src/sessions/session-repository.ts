@@ -109,10 +109,13 @@ export interface RefreshRules {
   readonly audit: boolean
 }
 
-export interface Refresh extends SessionOrigin, RefreshRules {
+/** A token that comes to be exchanged. */
+export interface RefreshRequest extends SessionOrigin {
   readonly tokenHash: Buffer
   readonly childHash: Buffer
 }
+
+export interface Refresh extends RefreshRequest, RefreshRules {}
 
 const REFRESH_REFUSALS = [
   'token-not-found',
@@ -145,16 +148,65 @@ const refreshSession: PreparedQuery<Refresh, RefreshRow> = prepare(
 /** Exchanges a refresh token for its child. `busy`: somebody held the session's lock for too long; nothing is written. */
 export async function callRefreshSession(lanes: Lanes, input: Refresh): Promise<RefreshResult> {
   try {
-    const row = await lanes.write.one(refreshSession, input)
-    if (row.verdict === 'rotated' || row.verdict === 'reused') {
-      return { verdict: row.verdict, session: toStoredSession(row) }
-    }
-    const verdict = toVerdict(row.verdict, REFRESH_REFUSALS)
-    return verdict === 'stolen' ? { verdict, userId: row.user_id } : { verdict }
+    return toRefreshResult(await lanes.write.one(refreshSession, input))
   } catch (error) {
     if (isLockTimeout(error)) return { verdict: 'busy' }
     throw error
   }
+}
+
+interface RefreshMany extends RefreshRules {
+  readonly tokenHashes: readonly Buffer[]
+  readonly childHashes: readonly Buffer[]
+  readonly userAgents: readonly (string | null)[]
+  readonly ips: readonly string[]
+}
+
+interface ManyRefreshRow extends RefreshRow {
+  /** Place of the request, from 1. */
+  readonly item: number
+}
+
+const refreshSessions: PreparedQuery<RefreshMany, ManyRefreshRow> = prepare(
+  'refresh_sessions',
+  (p) => sql`SELECT r.item, ${sessionColumns}, r.user_id FROM ${sql.table('refresh_sessions')}(${p.tokenHashes},
+    ${p.childHashes}, ${p.userAgents}, ${p.ips}, ${p.revokeFamily}, ${p.reuseSeconds}, ${p.timeboxSeconds},
+    ${p.inactivitySeconds}, ${p.lowAalSeconds}, ${p.singlePerUser}, ${p.audit}) AS r`,
+)
+
+/**
+ * Exchanges refresh tokens for their children in one transaction, one after the other, all or none when the call fails.
+ * @returns a result for each, in their order; undefined where somebody else held the user or the session; `busy` for all when
+ *   a lock that is not of theirs was not had (of a table, say)
+ */
+export async function callRefreshSessions(
+  lanes: Lanes,
+  requests: readonly RefreshRequest[],
+  rules: RefreshRules,
+): Promise<readonly (RefreshResult | undefined)[]> {
+  const many = {
+    ...rules,
+    tokenHashes: requests.map(({ tokenHash }) => tokenHash),
+    childHashes: requests.map(({ childHash }) => childHash),
+    userAgents: requests.map(({ userAgent }) => userAgent),
+    ips: requests.map(({ ip }) => ip),
+  }
+  try {
+    const results: (RefreshResult | undefined)[] = requests.map(() => undefined)
+    for (const row of await lanes.write.all(refreshSessions, many)) results[row.item - 1] = toRefreshResult(row)
+    return results
+  } catch (error) {
+    if (isLockTimeout(error)) return requests.map(() => ({ verdict: 'busy' }))
+    throw error
+  }
+}
+
+function toRefreshResult(row: RefreshRow): RefreshResult {
+  if (row.verdict === 'rotated' || row.verdict === 'reused') {
+    return { verdict: row.verdict, session: toStoredSession(row) }
+  }
+  const verdict = toVerdict(row.verdict, REFRESH_REFUSALS)
+  return verdict === 'stolen' ? { verdict, userId: row.user_id } : { verdict }
 }
 
 export type LogOutScope = 'global' | 'local' | 'others'

@@ -9,13 +9,7 @@ import {
   validationFailed,
 } from '../errors.ts'
 import { childOf, hashRefreshToken, REFRESH_TOKEN_PATTERN } from '../sessions/refresh-token.ts'
-import {
-  callRefreshSession,
-  type RefreshRefusal,
-  type RefreshResult,
-  type RefreshRules,
-  type SessionOrigin,
-} from '../sessions/session-repository.ts'
+import type { RefreshRefusal, RefreshResult, SessionOrigin } from '../sessions/session-repository.ts'
 import { makeClaims, type SessionClaims, type SessionView, signSessionView } from '../sessions/session-view.ts'
 import { findSessionOfToken } from '../sessions/stored-session-repository.ts'
 
@@ -26,7 +20,7 @@ export interface RefreshTokenGrant extends SessionOrigin {
 /** What this use case works with. */
 export type RefreshTokenDeps = Pick<
   AuthDeps,
-  'lanes' | 'config' | 'hooks' | 'logger' | 'now' | 'signingKeys' | 'refreshTokenKey' | 'tokenReuse'
+  'lanes' | 'config' | 'hooks' | 'logger' | 'now' | 'signingKeys' | 'refresher' | 'refreshTokenKey' | 'tokenReuse'
 >
 
 const EXPIRED = 'Invalid Refresh Token: Session Expired'
@@ -48,8 +42,7 @@ export async function grantRefreshToken(deps: RefreshTokenDeps, grant: RefreshTo
   const child = childOf(deps.refreshTokenKey, parent)
   const tokenHash = hashRefreshToken(parent)
   const claims = await prepareClaims(deps, tokenHash)
-  const result = await callRefreshSession(deps.lanes, {
-    ...rulesOf(deps),
+  const result = await deps.refresher.refresh({
     userAgent: grant.userAgent,
     ip: grant.ip,
     tokenHash,
@@ -73,22 +66,6 @@ async function prepareClaims(deps: RefreshTokenDeps, tokenHash: Buffer): Promise
   if (!deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')) return undefined
   const session = await findSessionOfToken(deps.lanes, tokenHash)
   return session && makeClaims(deps, session, METHOD)
-}
-
-function rulesOf({ config: { sessions, database } }: RefreshTokenDeps): RefreshRules {
-  return {
-    revokeFamily: sessions.revokeFamilyOnReuse,
-    reuseSeconds: sessions.reuseIntervalMs / 1_000,
-    timeboxSeconds: toSeconds(sessions.timeboxMs),
-    inactivitySeconds: toSeconds(sessions.inactivityTimeoutMs),
-    lowAalSeconds: toSeconds(sessions.lowAalMs),
-    singlePerUser: sessions.singlePerUser,
-    audit: database.auditInPostgres,
-  }
-}
-
-function toSeconds(ms: number | undefined): number | null {
-  return ms === undefined ? null : ms / 1_000
 }
 
 /** The same events that the function records in the database. */

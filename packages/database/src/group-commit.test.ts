@@ -1,0 +1,276 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createGroupCommit, type GroupCommitOptions } from './group-commit.ts'
+
+/** What is carried out: of one key, with a number to tell it from others of that key. */
+interface Item {
+  readonly key: string
+  readonly number: number
+}
+
+const item = (key: number | string, number = 0): Item => ({ key: String(key), number })
+
+interface Changes extends Partial<GroupCommitOptions<Item, Item>> {
+  readonly hasKeys?: boolean
+}
+
+/** One whose batches the test ends; those that began are in `begun`. The result of an item is the item. */
+function controlled({ hasKeys = true, ...changes }: Changes = {}) {
+  const begun: { keys: string[]; done: (results?: readonly Item[]) => void; fail: (error: Error) => void }[] = []
+  const { add } = createGroupCommit<Item, Item>({
+    carryOut: (items) =>
+      new Promise((resolve, reject) => {
+        const done = (results = items) => resolve(results)
+        begun.push({ keys: items.map(({ key }) => key), done, fail: reject })
+      }),
+    ...(hasKeys ? { keyOf: ({ key }: Item) => key } : {}),
+    isWorthRepeating: () => false,
+    sizeMax: 100,
+    tooMany: () => new Error('too many'),
+    ...changes,
+  })
+  return { begun, add, keys: () => begun.map(({ keys }) => keys) }
+}
+
+/** For items that nobody waits for any more when their test ends. */
+const abandon = (answer: Promise<unknown>) => void answer.catch(() => {})
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+// A machine that pauses must not make a batch slow. `setImmediate` stays: it is the turn of the loop.
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+describe('createGroupCommit', () => {
+  it('sends one alone at once, and with it those of the same turn', async () => {
+    const { begun, add, keys } = controlled()
+    const answers = [1, 2, 3].map((key) => add(item(key)))
+    await turn()
+    expect(keys()).toEqual([['1', '2', '3']])
+    begun[0]?.done()
+    expect(await Promise.all(answers)).toEqual([item(1), item(2), item(3)])
+  })
+
+  it('gathers what arrives while two batches are under way, the second as large as the first', async () => {
+    const { begun, add, keys } = controlled()
+    const answers: Promise<Item>[] = []
+    const arrive = async (...arriving: readonly number[]) => {
+      answers.push(...arriving.map((key) => add(item(key))))
+      await turn()
+    }
+    await arrive(1, 2)
+    await arrive(3)
+    expect(keys()).toEqual([['1', '2']])
+    await arrive(4)
+    expect(begun[1]?.keys).toEqual(['3', '4'])
+    await arrive(5, 6, 7)
+    expect(begun).toHaveLength(2)
+    begun[1]?.done()
+    await turn()
+    expect(begun[2]?.keys).toEqual(['5', '6', '7'])
+    for (const { done } of begun) done()
+    expect(await Promise.all(answers)).toHaveLength(7)
+  })
+
+  it('sends a small rest when nothing else is under way', async () => {
+    const { begun, add } = controlled()
+    const first = [1, 2, 3].map((key) => add(item(key)))
+    await turn()
+    const rest = add(item(4))
+    await turn()
+    expect(begun).toHaveLength(1)
+    begun[0]?.done()
+    await turn()
+    begun[1]?.done()
+    expect(await Promise.all([...first, rest])).toHaveLength(4)
+  })
+
+  it('has a key once at a time, in the order of arrival, and lets others pass', async () => {
+    const { begun, add, keys } = controlled()
+    const order: number[] = []
+    for (const number of [1, 2, 3]) abandon(add(item(7, number)).then((result) => order.push(result.number)))
+    const other = add(item(8))
+    await turn()
+    expect(keys()).toEqual([['7', '8']])
+    const late = add(item(9))
+    await turn()
+    expect(begun[1]?.keys).toEqual(['9'])
+    for (let index = 0; index < 5; index++) {
+      for (const { done } of begun) done()
+      await turn()
+    }
+    await Promise.all([other, late])
+    expect(order).toEqual([1, 2, 3])
+    expect(keys().slice(2)).toEqual([['7'], ['7']])
+  })
+
+  it('takes so many at a time at most, and those alone that fit the first', async () => {
+    const { begun, add } = controlled()
+    for (let key = 0; key < 250; key++) abandon(add(item(key)))
+    await turn()
+    expect(begun.map(({ keys }) => keys.length)).toEqual([100, 100])
+    for (const { done } of begun) done()
+    await turn()
+    expect(begun[2]?.keys).toHaveLength(50)
+
+    const even = controlled({ fits: (one, first) => one.number % 2 === first.number % 2 })
+    for (const number of [1, 2, 3, 4]) abandon(even.add(item(number, number)))
+    await turn()
+    expect(even.keys()).toEqual([
+      ['1', '3'],
+      ['2', '4'],
+    ])
+  })
+
+  it('refuses what comes while 4,096 wait', async () => {
+    const { begun, add } = controlled()
+    abandon(add(item(0)))
+    abandon(add(item(0)))
+    await turn()
+    for (let number = 0; number < 4_095; number++) abandon(add(item(0)))
+    await expect(add(item(0))).rejects.toThrow('too many')
+    begun[0]?.done()
+    await turn()
+    expect(begun[1]?.keys).toEqual(['0'])
+  })
+
+  it('repeats a refused batch one by one, and lets one fail alone', async () => {
+    const { begun, add, keys } = controlled({ isWorthRepeating: () => true })
+    const answers = [1, 2, 3].map((key) => add(item(key)).catch(({ message }: Error) => message))
+    await turn()
+    begun[0]?.fail(new Error('batch'))
+    await turn()
+    expect(keys().slice(1)).toEqual([['1'], ['2'], ['3']])
+    begun[1]?.done()
+    begun[2]?.fail(new Error('second'))
+    begun[3]?.done()
+    expect(await Promise.all(answers)).toEqual([item(1), 'second', item(3)])
+  })
+
+  it('lets the next of a key go as soon as the repeat of the first has ended', async () => {
+    const { begun, add, keys } = controlled({ isWorthRepeating: () => true })
+    for (const key of [1, 2]) abandon(add(item(key)))
+    await turn()
+    const next = add(item(1, 2))
+    begun[0]?.fail(new Error('batch'))
+    await turn()
+    begun[1]?.done()
+    await turn()
+    expect(keys()).toEqual([['1', '2'], ['1'], ['2'], ['1']])
+    begun[3]?.done()
+    expect(await next).toEqual(item(1, 2))
+  })
+
+  it('repeats nothing of a batch whose outcome nobody knows', async () => {
+    const { begun, add } = controlled()
+    const answers = [1, 2].map((key) => add(item(key)).catch((error: Error) => error.message))
+    await turn()
+    begun[0]?.fail(new Error('connection lost'))
+    expect(await Promise.all(answers)).toEqual(['connection lost', 'connection lost'])
+    expect(begun).toHaveLength(1)
+  })
+
+  it('leaves those alone without an answer that got none', async () => {
+    const { begun, add } = controlled()
+    const answers = [1, 2].map((key) => add(item(key)).catch((error: Error) => error.message))
+    await turn()
+    begun[0]?.done([item(1)])
+    expect(await Promise.all(answers)).toEqual([item(1), 'an item was left without a result'])
+  })
+
+  it('sends the same together where there are no keys', async () => {
+    const { add, keys } = controlled({ hasKeys: false })
+    for (let times = 0; times < 3; times++) abandon(add(item(1)))
+    await turn()
+    expect(keys()).toEqual([['1', '1', '1']])
+  })
+
+  it('carries each batch out as part of what its first item is part of', async () => {
+    const requests = new AsyncLocalStorage<string>()
+    const seen: (string | undefined)[] = []
+    const { add } = createGroupCommit<Item, Item>({
+      carryOut: async (items) => {
+        seen.push(requests.getStore())
+        return items
+      },
+      keyOf: ({ key }) => key,
+      isWorthRepeating: () => false,
+      sizeMax: 1,
+      tooMany: () => new Error('too many'),
+    })
+    await Promise.all([1, 2, 3, 4].map((key) => requests.run(`request ${key}`, () => add(item(key)))))
+    expect(seen).toEqual(['request 1', 'request 2', 'request 3', 'request 4'])
+  })
+})
+
+describe('createGroupCommit, when the database is slow', () => {
+  it('makes nobody wait for a slow batch but those who want the same', async () => {
+    const { begun, add, keys } = controlled()
+    for (const key of [1, 2, 3]) abandon(add(item(key)))
+    await turn()
+    const late = [add(item(4)), add(item(1))]
+    await turn()
+    await vi.advanceTimersByTimeAsync(99)
+    expect(keys()).toEqual([['1', '2', '3']])
+    await vi.advanceTimersByTimeAsync(1)
+    expect(keys()).toEqual([['1', '2', '3'], ['4']])
+    for (const { done } of begun) done()
+    await turn()
+    begun[2]?.done()
+    expect(keys()).toEqual([['1', '2', '3'], ['4'], ['1']])
+    expect(await Promise.all(late)).toEqual([item(4), item(1)])
+  })
+
+  it('refuses what has waited for 5 s, and never sends it', async () => {
+    const { begun, add, keys } = controlled()
+    abandon(add(item(1, 1)))
+    await turn()
+    const refused = vi.fn()
+    add(item(1, 2)).catch(refused)
+    await vi.advanceTimersByTimeAsync(3_000)
+    const patient = add(item(1, 3))
+    await vi.advanceTimersByTimeAsync(1_999)
+    expect(refused).not.toHaveBeenCalled()
+    await vi.advanceTimersByTimeAsync(1)
+    expect(refused).toHaveBeenCalledWith(new Error('too many'))
+    begun[0]?.done()
+    await turn()
+    begun[1]?.done()
+    expect(await patient).toEqual(item(1, 3))
+    expect(keys()).toEqual([['1'], ['1']])
+  })
+
+  it('refuses each after its own 5 s', async () => {
+    const { begun, add, keys } = controlled()
+    abandon(add(item(1, 1)))
+    await turn()
+    abandon(add(item(1, 2)))
+    await vi.advanceTimersByTimeAsync(3_000)
+    const refused = vi.fn()
+    add(item(1, 3)).catch(refused)
+    await vi.advanceTimersByTimeAsync(4_999)
+    expect(refused).not.toHaveBeenCalled()
+    await vi.advanceTimersByTimeAsync(1)
+    expect(refused).toHaveBeenCalledTimes(1)
+    begun[0]?.done()
+    await turn()
+    expect(keys()).toEqual([['1']])
+  })
+
+  it('has eight batches under way at most', async () => {
+    const { begun, add } = controlled()
+    for (let key = 0; key < 12; key++) {
+      abandon(add(item(key)))
+      await turn()
+      await vi.advanceTimersByTimeAsync(100)
+    }
+    expect(begun.map(({ keys }) => keys)).toEqual(Array.from({ length: 8 }, (_, key) => [String(key)]))
+    begun[0]?.done()
+    await turn()
+    expect(begun[8]?.keys).toEqual(['8', '9', '10', '11'])
+  })
+})

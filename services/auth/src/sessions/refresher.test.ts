@@ -1,0 +1,222 @@
+import { randomBytes } from 'node:crypto'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import fc from 'fast-check'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
+import { insertUser } from '../users/user-repository.ts'
+import { createSession } from './create-session.ts'
+import { childOf, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
+import { createRefresher, type Refresher } from './refresher.ts'
+import type { RefreshResult, RefreshRules } from './session-repository.ts'
+
+const key = deriveRefreshTokenKey('a secret')
+const rules: RefreshRules = {
+  revokeFamily: true,
+  reuseSeconds: 1_000,
+  timeboxSeconds: null,
+  inactivitySeconds: null,
+  lowAalSeconds: null,
+  singlePerUser: false,
+  audit: true,
+}
+let database: TestDatabase
+let refresher: Refresher
+/** How many tokens each call of the database was about; 'alone' for one that waits for its own lock. */
+const batches: (number | 'alone')[] = []
+let count = 0
+
+// With a namespace, so that the functions are tried under their longest names.
+beforeAll(async () => {
+  database = await openTestDatabase('app')
+  refresher = createRefresher(counting(database.lanes), rules)
+})
+afterAll(() => database.drop())
+beforeEach(() => {
+  batches.length = 0
+})
+
+function counting(lanes: Lanes): Lanes {
+  const { write } = lanes
+  return {
+    ...lanes,
+    write: {
+      ...write,
+      all: (query, input) => {
+        batches.push('tokenHashes' in input && Array.isArray(input.tokenHashes) ? input.tokenHashes.length : 0)
+        return write.all(query, input)
+      },
+      one: (query, input) => {
+        batches.push('alone')
+        return write.one(query, input)
+      },
+    },
+  }
+}
+
+async function signIn() {
+  const { id } = await insertUser(database.db, {
+    aud: 'authenticated',
+    role: 'authenticated',
+    email: `user${++count}@example.com`,
+  })
+  const method = { userAgent: 'before', ip: '192.0.2.1', method: 'password' } as const
+  const { sessionId, refreshToken } = await createSession(database.db, { randomBytes }, { id }, method)
+  return { userId: id, sessionId, token: refreshToken }
+}
+
+const signInMany = (many: number) => Promise.all(Array.from({ length: many }, signIn))
+const refresh = (token: string, userAgent: string | null = 'test', ip = '192.0.2.2') =>
+  refresher.refresh({
+    userAgent,
+    ip,
+    tokenHash: hashRefreshToken(token),
+    childHash: hashRefreshToken(childOf(key, token)),
+  })
+const verdicts = (results: readonly RefreshResult[]) => results.map(({ verdict }) => verdict)
+const tokensOf = (sessionId: string) =>
+  database.db
+    .selectFrom('refresh_tokens')
+    .select(['token_hash', 'counter', 'revoked'])
+    .where('session_id', '=', sessionId)
+    .orderBy('counter')
+    .execute()
+
+describe('createRefresher', () => {
+  it('exchanges tokens that come together in few calls, each for its own session', async () => {
+    const people = await signInMany(50)
+    const agents = people.map((_, index) => (index === 7 ? null : `agent, "${index}" \\ {}`))
+    const results = await Promise.all(
+      people.map(({ token }, index) => refresh(token, agents[index], `10.0.0.${index}`)),
+    )
+    expect(batches).toEqual([50])
+    expect(results.map((result) => 'session' in result && [result.session.user.id, result.session.sessionId])).toEqual(
+      people.map(({ userId, sessionId }) => [userId, sessionId]),
+    )
+    const sessions = await database.db.selectFrom('sessions').select(['id', 'user_agent', 'last_ip']).execute()
+    const byId = new Map(sessions.map((session) => [session.id, session]))
+    expect(people.map(({ sessionId }) => byId.get(sessionId))).toEqual(
+      people.map(({ sessionId: id }, index) => ({ id, user_agent: agents[index], last_ip: `10.0.0.${index}` })),
+    )
+  })
+
+  it('sends one alone at once, in one call', async () => {
+    const { token } = await signIn()
+    expect((await refresh(token)).verdict).toBe('rotated')
+    expect(batches).toEqual([1])
+  })
+
+  it('gives one token that comes many times one child', async () => {
+    const [one, other] = [await signIn(), await signIn()]
+    const tokens = [...Array<string>(40).fill(one.token), other.token]
+    const results = await Promise.all(tokens.map((token) => refresh(token)))
+    expect(batches).toEqual([41])
+    expect(verdicts(results).sort()).toEqual([...Array(39).fill('reused'), 'rotated', 'rotated'])
+    expect(await tokensOf(one.sessionId)).toEqual([
+      { token_hash: hashRefreshToken(one.token), counter: 0n, revoked: true },
+      { token_hash: hashRefreshToken(childOf(key, one.token)), counter: 1n, revoked: false },
+    ])
+  })
+
+  it('judges each by itself: a refusal refuses nobody else', async () => {
+    const [honest, banned, robbed, last] = await signInMany(4)
+    if (!honest || !banned || !robbed || !last) throw new Error('nobody')
+    const ban = { banned_until: new Date('2999-01-01') }
+    await database.db.updateTable('users').set(ban).where('id', '=', banned.userId).execute()
+    const child = childOf(key, robbed.token)
+    for (const token of [robbed.token, child]) await refresh(token)
+    batches.length = 0
+    const tokens = [honest.token, 'unknown_token', banned.token, robbed.token, last.token]
+    const results = await Promise.all(tokens.map((token) => refresh(token)))
+    expect(batches).toEqual([5])
+    expect(verdicts(results)).toEqual(['rotated', 'token-not-found', 'user-banned', 'stolen', 'rotated'])
+    expect(results[3]).toEqual({ verdict: 'stolen', userId: robbed.userId })
+    expect((await tokensOf(robbed.sessionId)).map(({ revoked }) => revoked)).toEqual([true, true, true])
+    expect((await refresh(childOf(key, child))).verdict).toBe('stolen')
+  })
+
+  it.each(['users', 'sessions'] as const)('makes nobody wait for a row of %s that a stranger holds', async (table) => {
+    const [held, ...others] = await signInMany(4)
+    if (!held) throw new Error('nobody')
+    const id = table === 'users' ? held.userId : held.sessionId
+    batches.length = 0
+    const { waiting } = await database.db.transaction().execute(async (trx) => {
+      await sql`SELECT FROM ${sql.table(table)} WHERE id = ${id} FOR UPDATE`.execute(trx)
+      let isDone = false
+      const late = refresh(held.token).then((result) => {
+        isDone = true
+        return result
+      })
+      expect(verdicts(await Promise.all(others.map(({ token }) => refresh(token))))).toEqual(Array(3).fill('rotated'))
+      expect(verdicts(await Promise.all(others.map(({ token }) => refresh(token))))).toEqual(Array(3).fill('reused'))
+      expect(isDone).toBe(false)
+      return { waiting: late }
+    })
+    expect((await waiting).verdict).toBe('rotated')
+    expect(batches).toEqual([4, 'alone', 3])
+  })
+
+  it('is busy for all when a lock is not had that is none of theirs, without another try', async () => {
+    const people = await signInMany(2)
+    const all = vi.fn(async () => {
+      await sql`DO $$ BEGIN RAISE EXCEPTION 'not had' USING ERRCODE = '55P03'; END $$`.execute(database.db)
+      return []
+    })
+    const { write } = database.lanes
+    const locked = createRefresher({ ...database.lanes, write: { ...write, all } }, rules)
+    const results = people.map(({ token }) => {
+      const childHash = hashRefreshToken(childOf(key, token))
+      return locked.refresh({ userAgent: null, ip: '', tokenHash: hashRefreshToken(token), childHash })
+    })
+    expect(await Promise.all(results)).toEqual([{ verdict: 'busy' }, { verdict: 'busy' }])
+    expect(all).toHaveBeenCalledTimes(1)
+  })
+
+  it('keeps every family one chain, whatever comes together', async () => {
+    const strict = createRefresher(database.lanes, { ...rules, reuseSeconds: 0 })
+    // A session, and how far back in its chain the token stands.
+    const request = fc.record({ session: fc.nat(3), back: fc.constantFrom(0, 0, 0, 0, 1, 2) })
+    const together = fc.array(request, { minLength: 1, maxLength: 10 })
+    await fc.assert(
+      fc.asyncProperty(fc.array(together, { minLength: 1, maxLength: 5 }), async (rounds) => {
+        const families = (await signInMany(4)).map((person) => ({ ...person, chain: [person.token], isDead: false }))
+        for (const requests of rounds) {
+          const asked = requests.map(({ session, back }) => {
+            const family = families[session]
+            if (!family) throw new Error('nobody')
+            return { family, token: family.chain.at(-1 - back) ?? family.token }
+          })
+          const results = await Promise.all(
+            asked.map(({ token }) =>
+              strict.refresh({
+                userAgent: null,
+                ip: '',
+                tokenHash: hashRefreshToken(token),
+                childHash: hashRefreshToken(childOf(key, token)),
+              }),
+            ),
+          )
+          for (const family of families) {
+            const own = results.filter((_, index) => asked[index]?.family === family).map(({ verdict }) => verdict)
+            const rotations = own.filter((verdict) => verdict === 'rotated').length
+            expect(own.every((verdict) => verdict === 'rotated' || verdict === 'stolen')).toBe(true)
+            // At most one of those that hold the newest token is the first; of a dead family nobody is.
+            expect(rotations).toBeLessThanOrEqual(family.isDead ? 0 : 1)
+            if (rotations === 1) family.chain.push(childOf(key, family.chain.at(-1) ?? ''))
+            if (own.includes('stolen')) family.isDead = true
+          }
+        }
+        for (const { sessionId, chain, isDead } of families) {
+          expect(await tokensOf(sessionId)).toEqual(
+            chain.map((token, counter) => ({
+              token_hash: hashRefreshToken(token),
+              counter: BigInt(counter),
+              revoked: isDead || counter < chain.length - 1,
+            })),
+          )
+        }
+      }),
+      { numRuns: 25 },
+    )
+  })
+})
