@@ -4,22 +4,14 @@ import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
+import { lenientRules } from '../../test/refresh-rules.ts'
 import { insertUser } from '../users/user-repository.ts'
 import { createSession } from './create-session.ts'
 import { childOf, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
 import { createRefresher, type Refresher } from './refresher.ts'
-import type { RefreshResult, RefreshRules } from './session-repository.ts'
+import type { RefreshResult } from './session-repository.ts'
 
 const key = deriveRefreshTokenKey('a secret')
-const rules: RefreshRules = {
-  revokeFamily: true,
-  reuseSeconds: 1_000,
-  timeboxSeconds: null,
-  inactivitySeconds: null,
-  lowAalSeconds: null,
-  singlePerUser: false,
-  audit: true,
-}
 let database: TestDatabase
 let refresher: Refresher
 /** How many tokens each call of the database was about; 'alone' for one that waits for its own lock. */
@@ -29,7 +21,7 @@ let count = 0
 // With a namespace, so that the functions are tried under their longest names.
 beforeAll(async () => {
   database = await openTestDatabase('app')
-  refresher = createRefresher(counting(database.lanes), rules)
+  refresher = createRefresher(counting(database.lanes), lenientRules)
 })
 afterAll(() => database.drop())
 beforeEach(() => {
@@ -163,7 +155,7 @@ describe('createRefresher', () => {
       return []
     })
     const { write } = database.lanes
-    const locked = createRefresher({ ...database.lanes, write: { ...write, all } }, rules)
+    const locked = createRefresher({ ...database.lanes, write: { ...write, all } }, lenientRules)
     const results = people.map(({ token }) => {
       const childHash = hashRefreshToken(childOf(key, token))
       return locked.refresh({ userAgent: null, ip: '', tokenHash: hashRefreshToken(token), childHash })
@@ -173,7 +165,7 @@ describe('createRefresher', () => {
   })
 
   it('keeps every family one chain, whatever comes together', async () => {
-    const strict = createRefresher(database.lanes, { ...rules, reuseSeconds: 0 })
+    const strict = createRefresher(database.lanes, { ...lenientRules, reuseSeconds: 0 })
     // A session, and how far back in its chain the token stands.
     const request = fc.record({ session: fc.nat(3), back: fc.constantFrom(0, 0, 0, 0, 1, 2) })
     const together = fc.array(request, { minLength: 1, maxLength: 10 })

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
+import { lenientRules } from '../../test/refresh-rules.ts'
 import type { User } from '../users/user.ts'
 import { insertUser } from '../users/user-repository.ts'
 import { createSession } from './create-session.ts'
@@ -21,15 +22,7 @@ const key = deriveRefreshTokenKey('a secret')
 const origin = { userAgent: 'test', ip: '192.0.2.1' }
 const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$/)
 const uuid = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
-const noLimits: RefreshRules = {
-  revokeFamily: true,
-  reuseSeconds: 10,
-  timeboxSeconds: null,
-  inactivitySeconds: null,
-  lowAalSeconds: null,
-  singlePerUser: false,
-  audit: true,
-}
+const noLimits: RefreshRules = { ...lenientRules, reuseSeconds: 10 }
 
 function createUser(changes: Partial<Parameters<typeof insertUser>[1]> = {}): Promise<User> {
   const email = `user${++count}@example.com`

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
+import { lenientRules } from '../../test/refresh-rules.ts'
 import { insertUser } from '../users/user-repository.ts'
 import { createSession } from './create-session.ts'
 import { childOf, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
@@ -41,7 +42,7 @@ describe('refresh_session and its model', () => {
         fc.constantFrom(true, true, true, false),
         fc.constantFrom(1_000, 1_000, 1_000, 0),
         async (steps, revokeFamily, reuseSeconds) => {
-          const rules: RefreshRules = { ...noLimits, revokeFamily, reuseSeconds }
+          const rules: RefreshRules = { ...lenientRules, revokeFamily, reuseSeconds }
           const first = await createSession(
             database.db,
             { randomBytes },
@@ -79,16 +80,6 @@ describe('refresh_session and its model', () => {
     )
   }, 60_000)
 })
-
-const noLimits: RefreshRules = {
-  revokeFamily: true,
-  reuseSeconds: 1_000,
-  timeboxSeconds: null,
-  inactivitySeconds: null,
-  lowAalSeconds: null,
-  singlePerUser: false,
-  audit: true,
-}
 
 function refresh(token: string, child: string, rules: RefreshRules) {
   return callRefreshSession(database.lanes, {

@@ -1,0 +1,12 @@
+import type { RefreshRules } from '../src/sessions/session-repository.ts'
+
+/** No session ends by itself, and a spent token may come again for as long as a test runs. */
+export const lenientRules: RefreshRules = {
+  revokeFamily: true,
+  reuseSeconds: 1_000,
+  timeboxSeconds: null,
+  inactivitySeconds: null,
+  lowAalSeconds: null,
+  singlePerUser: false,
+  audit: true,
+}
