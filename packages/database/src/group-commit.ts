@@ -5,7 +5,7 @@ export interface GroupCommitOptions<Item, Result> {
   readonly carryOut: (items: readonly Item[]) => Promise<readonly Result[]>
   /** What only one item under way may have: a second one would only wait for its lock. Undefined: nothing. */
   readonly keyOf?: (item: Item) => string
-  /** Whether an item may go with the first of a batch; undefined: each may. */
+  /** Whether an item may go with the first of a batch. Undefined: each may. */
   readonly fits?: (item: Item, first: Item) => boolean
   /** Whether an error says that nothing was done and that the same items, one by one, may fare better. */
   readonly isWorthRepeating: (error: unknown) => boolean

@@ -22,7 +22,7 @@ const BATCH_MAX = 64
 
 /**
  * Refreshes that arrive while others are under way go to the database together. One that arrives alone goes at once, in one
- * round trip; so does one whose user or session somebody else holds, and waits for its lock alone.
+ * round trip. One whose user or session somebody else holds is sent once more, alone, and waits for its lock.
  */
 export function createRefresher(lanes: Lanes, rules: RefreshRules): Refresher {
   const group = createGroupCommit<RefreshRequest, RefreshResult | undefined>({

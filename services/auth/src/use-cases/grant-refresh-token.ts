@@ -35,7 +35,7 @@ const REFUSALS: Readonly<Record<RefreshRefusal, () => Error>> = {
   busy: tooManyRefreshes,
 }
 
-/** Exchanges a refresh token for its child and a fresh access token (contract 5.4), in one round trip. */
+/** Exchanges a refresh token for its child and a fresh access token (contract 5.4). */
 export async function grantRefreshToken(deps: RefreshTokenDeps, grant: RefreshTokenGrant): Promise<SessionView> {
   const parent = grant.refreshToken ?? ''
   if (!REFRESH_TOKEN_PATTERN.test(parent)) throw validationFailed({ message: 'Refresh token is not valid' })
