@@ -12,6 +12,8 @@ export default defineConfig({
     globalSetup: ['packages/testing/src/postgres-setup.ts'],
     testTimeout: 20_000,
     hookTimeout: 60_000,
+    // Jobs and outboxes are looked for once a second; a machine may be slow besides.
+    expect: { poll: { timeout: 15_000 } },
     // One more than the cores of the smallest machine: many tests wait for a retry, a lock or a process.
     maxWorkers: 3,
     // Every test is isolated by its own database; a fresh module graph for each file would only cost time, more than half.

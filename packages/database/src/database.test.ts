@@ -273,7 +273,7 @@ describe('lanes', () => {
             errors.push(error)
             return undefined
           }),
-        { timeout: 5_000, interval: 20 },
+        { interval: 20 },
       )
       .toEqual({ count: 2n })
     expect(errors.every(isDatabaseUnavailable)).toBe(true)

@@ -91,7 +91,7 @@ describe('migrateUp', () => {
       const { rows } = await client.query("SELECT mode FROM pg_locks WHERE NOT granted AND locktype = 'relation'")
       return rows
     }
-    await expect.poll(waiting, { timeout: 10_000 }).toEqual([{ mode: 'AccessExclusiveLock' }])
+    await expect.poll(waiting).toEqual([{ mode: 'AccessExclusiveLock' }])
     const behind = await connect()
     await behind.query('SELECT FROM example.notes')
     await behind.end()
@@ -119,7 +119,7 @@ describe('migrateUp', () => {
       )
       return rows
     }
-    await expect.poll(locks, { timeout: 10_000 }).toContainEqual({ table: 'example.tags', granted: false })
+    await expect.poll(locks).toContainEqual({ table: 'example.tags', granted: false })
     await client.query('SELECT FROM example.notes')
     await client.query('COMMIT')
     expect(await migrating).toEqual(['0004-widen'])

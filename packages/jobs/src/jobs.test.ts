@@ -96,7 +96,7 @@ describe('jobs', () => {
       })
       .catch(() => {})
     await database.db.transaction().execute((trx) => jobs.send(trx, greet, { to: 'Ada' }))
-    await expect.poll(() => greeted, { timeout: 10_000 }).toEqual([{ payload: { to: 'Ada' }, attempt: 1 }])
+    await expect.poll(() => greeted).toEqual([{ payload: { to: 'Ada' }, attempt: 1 }])
   })
 
   it('works off a backlog faster than it polls', async () => {
@@ -105,7 +105,7 @@ describe('jobs', () => {
     await database.db.transaction().execute(async (trx) => {
       for (let i = 0; i < 40; i += 1) await jobs.send(trx, greet, { to: `guest ${i}` })
     })
-    await expect.poll(() => greeted.length - before, { timeout: 10_000 }).toBe(40)
+    await expect.poll(() => greeted.length - before).toBe(40)
     expect(performance.now() - start).toBeLessThan(5_000)
   })
 
@@ -122,9 +122,9 @@ describe('jobs', () => {
     await database.db.transaction().execute(async (trx) => {
       for (const to of guests) await jobs.send(trx, slow, { to })
     })
-    await expect.poll(() => done.length, { timeout: 10_000 }).toBe(12)
+    await expect.poll(() => done.length).toBe(12)
     release.resolve()
-    await expect.poll(() => done.at(-1), { timeout: 10_000 }).toBe('nobody')
+    await expect.poll(() => done.at(-1)).toBe('nobody')
   })
 
   it('keeps the payload of a sealed task out of the database', async () => {
@@ -138,7 +138,7 @@ describe('jobs', () => {
   it('tries again after a failure', async () => {
     refusals = 1
     await jobs.send(database.db, greet, { to: 'Grace' })
-    await expect.poll(() => greeted.at(-1), { timeout: 15_000 }).toEqual({ payload: { to: 'Grace' }, attempt: 2 })
+    await expect.poll(() => greeted.at(-1)).toEqual({ payload: { to: 'Grace' }, attempt: 2 })
   })
 
   it('does a job in this process, and leaves what fails to the queue', async () => {
@@ -147,7 +147,7 @@ describe('jobs', () => {
     expect(await jobs.run(greet, own, async () => 'done')).toBe('done')
     await expect(jobs.run(greet, failed, () => Promise.reject(new Error('not now')))).rejects.toThrow('not now')
     await sql`UPDATE example_jobs.job SET start_after = now() WHERE name = 'greet'`.execute(database.db)
-    await expect.poll(() => greeted.at(-1), { timeout: 10_000 }).toEqual({ payload: { to: 'Sophie' }, attempt: 1 })
+    await expect.poll(() => greeted.at(-1)).toEqual({ payload: { to: 'Sophie' }, attempt: 1 })
     expect(greeted.map(({ payload }) => payload.to)).not.toContain('Radia')
   })
 
@@ -161,7 +161,7 @@ describe('jobs', () => {
       attempts.push(`${to} ${attempt}`)
       return to === 'Edsger' && attempt === 1 ? new Promise(() => {}) : 'done'
     })
-    await expect.poll(() => attempts, { timeout: 15_000 }).toContain('Edsger 2')
+    await expect.poll(() => attempts).toContain('Edsger 2')
     expect(attempts.toSorted()).toEqual(['Barbara 1', 'Edsger 1', 'Edsger 2'])
   })
 
@@ -177,14 +177,10 @@ describe('jobs', () => {
   it('keeps what has failed for good where an operator finds it', async () => {
     await jobs.send(database.db, fail, { to: 'Alan' })
     const list = () => listDeadJobs({ db: database.db, schema: names.jobSchema, tasks })
-    await expect
-      .poll(list, { timeout: 10_000 })
-      .toEqual([{ task: 'fail', reason: 'never', count: 1, lastAt: expect.any(Date) }])
+    await expect.poll(list).toEqual([{ task: 'fail', reason: 'never', count: 1, lastAt: expect.any(Date) }])
     expect(await jobs.retryDead(fail)).toBe(1)
     expect(await jobs.retryDead(fail)).toBe(0)
-    await expect
-      .poll(list, { timeout: 10_000 })
-      .toEqual([{ task: 'fail', reason: 'never', count: 1, lastAt: expect.any(Date) }])
+    await expect.poll(list).toEqual([{ task: 'fail', reason: 'never', count: 1, lastAt: expect.any(Date) }])
   })
 
   it('counts what waits, by task and state', async () => {

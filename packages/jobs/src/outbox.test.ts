@@ -109,7 +109,7 @@ describe('outbox', () => {
     outbox.wake()
     expect(await countRows()).toBe(1)
     outbox.start()
-    await expect.poll(() => greeted, { timeout: 10_000 }).toEqual(['Ada'])
+    await expect.poll(() => greeted).toEqual(['Ada'])
     expect(await countRows()).toBe(0)
   })
 
@@ -119,7 +119,7 @@ describe('outbox', () => {
     await write(guests)
     for (const one of [outbox, ...others]) one.start()
     for (const one of [outbox, ...others]) one.wake()
-    await expect.poll(countRows, { timeout: 10_000 }).toBe(0)
+    await expect.poll(countRows).toBe(0)
     await Promise.all(others.map((other) => other.stop()))
     await expect.poll(() => greeted.length, { timeout: 20_000 }).toBe(251)
     expect(new Set(greeted).size).toBe(251)
@@ -127,13 +127,13 @@ describe('outbox', () => {
 
   it('finds at its next poll what nobody has woken it for', async () => {
     await write(['Grace'])
-    await expect.poll(() => greeted.at(-1), { timeout: 10_000 }).toBe('Grace')
+    await expect.poll(() => greeted.at(-1)).toBe('Grace')
   })
 
   it('keeps what the queue does not take, and says so', async () => {
     await writeUnknown(1)
     outbox.wake()
-    await expect.poll(() => troubles.join(), { timeout: 10_000 }).toContain('unheard-of')
+    await expect.poll(() => troubles.join()).toContain('unheard-of')
     expect(await countRows()).toBe(1)
   })
 
@@ -141,7 +141,7 @@ describe('outbox', () => {
     await writeUnknown(150)
     await write(['Edsger'])
     outbox.wake()
-    await expect.poll(() => greeted.at(-1), { timeout: 10_000 }).toBe('Edsger')
+    await expect.poll(() => greeted.at(-1)).toBe('Edsger')
     expect(await countRows()).toBe(151)
   })
 })

@@ -126,7 +126,7 @@ describe('openLimiterStore in a shared store', () => {
       await limiter.consume('other')
       return commands
     }
-    await expect.poll(takeOther, { timeout: 10_000 }).toBeGreaterThan(0)
+    await expect.poll(takeOther).toBeGreaterThan(0)
     expect(await take(limiter, 3)).toEqual([undefined, undefined, WAIT])
     close()
     silent.close()

@@ -15,7 +15,7 @@ export async function answerBehind<Answer>(
     await happen(trx)
     // Asked now, not when somebody waits for the answer.
     const asked = Promise.resolve(ask())
-    await expect.poll(() => isAwaited(trx), { timeout: 10_000 }).toBe(true)
+    await expect.poll(() => isAwaited(trx)).toBe(true)
     return { answer: asked }
   })
   return answer

@@ -47,7 +47,7 @@ export async function openMailApp(
     ...testApp,
     sms,
     readMail: async (to) => readMail(await sink.take((mail) => recipient(mail) === to)),
-    idle: () => expect.poll(() => countJobs(testApp), { timeout: 10_000 }).toBe(0),
+    idle: () => expect.poll(() => countJobs(testApp)).toBe(0),
     refuseMails: (refuse) => {
       sink.refuse = refuse
     },

@@ -104,7 +104,7 @@ describe('SEND_EMAIL', () => {
       await makeDue()
       return stub.callsOf('SEND_EMAIL').filter(({ payload }) => member(payload, 'email_data', 'to') === email).length
     }
-    await expect.poll(callAgain, { timeout: 15_000 }).toBe(2)
+    await expect.poll(callAgain).toBe(2)
   })
 })
 

@@ -165,11 +165,7 @@ describe('what has stock', () => {
 
   /** Somebody waits for a lock. */
   const expectWaiting = () =>
-    expect
-      .poll(() => stock.query(`SELECT FROM pg_locks WHERE NOT granted AND pid <> pg_backend_pid()`), {
-        timeout: 10_000,
-      })
-      .toHaveLength(1)
+    expect.poll(() => stock.query(`SELECT FROM pg_locks WHERE NOT granted AND pid <> pg_backend_pid()`)).toHaveLength(1)
   const receive = (db: Kysely<InventoryTables>) =>
     sql<{ verdict: string }>`
       SELECT verdict FROM inventory.move_stock(NULL, ${JSON.stringify([

@@ -24,7 +24,7 @@ it('a test card that is disputed has a dispute over all of its first capture, on
   await capture(payments, app, other, 300)
   await capture(payments, app, id, 100)
   const disputes = () => db.selectFrom('disputes').selectAll().where('merchant_id', '=', merchantId).execute()
-  await expect.poll(disputes, { timeout: 15_000 }).toHaveLength(1)
+  await expect.poll(disputes).toHaveLength(1)
   expect(await disputes()).toMatchObject([
     { transaction_id: id, amount: 100n, status: 'open', reason_code: 4853, acquirer_ref: simulatedRef(id) },
   ])

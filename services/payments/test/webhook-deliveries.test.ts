@@ -49,7 +49,7 @@ async function listen(path: string, events: readonly string[] = []) {
   return { id, webhook, update: (name: string) => send('PUT', `/merchants/${id}`, { name }) }
 }
 const at = (path: string) => sink.requests.filter(({ url }) => url === path)
-const expectAt = (path: string) => expect.poll(() => at(path), { timeout: 15_000 })
+const expectAt = (path: string) => expect.poll(() => at(path))
 const namesAt = (path: string) =>
   at(path)
     .map(({ body }) => JSON.parse(body).data.merchant?.name)
@@ -148,7 +148,7 @@ describe('deliveries', () => {
     await update('Coffee')
     await expectAt(path).toHaveLength(1)
     const retrying = async () => (await jobsOf(webhook.id)).map(({ state, retry_count }) => ({ state, retry_count }))
-    await expect.poll(retrying, { timeout: 10_000 }).toEqual([{ state: 'retry', retry_count: 0 }])
+    await expect.poll(retrying).toEqual([{ state: 'retry', retry_count: 0 }])
     const [job] = await jobsOf(webhook.id)
     expect(job?.delay).toBeGreaterThan(45)
     expect(job?.delay).toBeLessThanOrEqual(120)
@@ -165,7 +165,7 @@ describe('deliveries', () => {
     answer = () => ({ body: 'x'.repeat(200_000) })
     await update('Coffee')
     await expectAt('/long').toHaveLength(1)
-    await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state, { timeout: 10_000 }).toBe('completed')
+    await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state).toBe('completed')
   })
 
   it('waits 5 s for an answer, and holds up nobody meanwhile', async () => {
@@ -175,7 +175,7 @@ describe('deliveries', () => {
     await update('Coffee')
     await other.update('Tea')
     await expectAt('/lively').toHaveLength(1)
-    await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state, { timeout: 10_000 }).toBe('retry')
+    await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state).toBe('retry')
   })
 
   it('leaves a target alone that was silent three times in a row, and tries again later', async () => {
@@ -183,10 +183,10 @@ describe('deliveries', () => {
     answer = ({ url }) => (url === '/mute' ? undefined : {})
     for (const name of ['One', 'Two', 'Three']) await update(name)
     const retrying = async () => (await jobsOf(webhook.id)).filter(({ state }) => state === 'retry').length
-    await expect.poll(retrying, { timeout: 15_000 }).toBe(3)
+    await expect.poll(retrying).toBe(3)
     answer = () => ({})
     await update('Four')
-    await expect.poll(retrying, { timeout: 10_000 }).toBe(4)
+    await expect.poll(retrying).toBe(4)
     expect(namesAt('/mute')).toEqual(['One', 'Three', 'Two'])
   }, 40_000)
 
@@ -195,7 +195,7 @@ describe('deliveries', () => {
     await send('POST', `/merchants/${id}/webhooks`, { url: `${sink.url}/informed`, events: ['webhook.disabled'] })
     answer = ({ url }) => ({ status: url === '/given-up' ? 410 : 200 })
     await update('Coffee')
-    await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state, { timeout: 10_000 }).toBe('retry')
+    await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state).toBe('retry')
     await letTimePass(webhook.id, 11)
     await expectAt('/informed').toHaveLength(1)
     const [listed] = (await send('GET', `/merchants/${id}/webhooks?limit=9`)).filter(
@@ -206,7 +206,7 @@ describe('deliveries', () => {
     const told = JSON.parse(at('/informed')[0]?.body ?? '')
     const { secret: _, ...shown } = webhook
     expect(told).toMatchObject({ type: 'webhook.disabled', data: { webhook: { ...shown, disabled } } })
-    await expect.poll(() => jobsOf(webhook.id, 'webhook_delivery_dead'), { timeout: 10_000 }).toHaveLength(1)
+    await expect.poll(() => jobsOf(webhook.id, 'webhook_delivery_dead')).toHaveLength(1)
     await update('Unheard')
     await send('GET', `/merchants/${id}/events?limit=1`)
     await expect.poll(async () => payments.database.db.selectFrom('outbox').select('id').execute()).toEqual([])
@@ -236,10 +236,10 @@ describe('deliveries', () => {
     const { id, webhook, update } = await listen('/deleted')
     answer = () => ({ status: 503 })
     await update('Coffee')
-    await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state, { timeout: 10_000 }).toBe('retry')
+    await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state).toBe('retry')
     await send('DELETE', `/merchants/${id}/webhooks/${webhook.id}`)
     await letTimePass(webhook.id)
-    await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state, { timeout: 10_000 }).toBe('completed')
+    await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state).toBe('completed')
     expect(at('/deleted')).toHaveLength(1)
   })
 
@@ -260,7 +260,7 @@ describe('deliveries', () => {
           SELECT state::text AS state, output FROM ${JOB} WHERE name = 'webhook_delivery'`.execute(strict.database.db)
       ).rows
     await expect
-      .poll(states, { timeout: 10_000 })
+      .poll(states)
       .toEqual([{ state: 'retry', output: expect.objectContaining({ message: expect.stringContaining('may call') }) }])
     expect(at('/inside')).toEqual([])
     await strict.close()

@@ -52,7 +52,7 @@ child.once('spawn', () => console.log(child.pid))
 ${forever}`
     const child = await run('stubborn', stubborn)
     const log = join(folder, 'stubborn.log')
-    await expect.poll(() => readFileSync(log, 'utf8'), { timeout: 5_000 }).toMatch(/^\d+\n/)
+    await expect.poll(() => readFileSync(log, 'utf8')).toMatch(/^\d+\n/)
     await child.end([
       { signal: 'SIGTERM', waitMs: 100, target: 'process' },
       { signal: 'SIGKILL', waitMs: 5_000, target: 'process' },
@@ -78,7 +78,7 @@ describe('supervise', () => {
       restartDelayMs: 1,
     })
     process.kill(started[0]?.pid ?? 0, 'SIGKILL')
-    await expect.poll(() => started.length, { timeout: 5_000 }).toBe(2)
+    await expect.poll(() => started.length).toBe(2)
     await supervised.end()
     expect(ends).toEqual(['phoenix SIGKILL'])
     expect(started.map(({ pid }) => isAlive(pid))).toEqual([false, false])

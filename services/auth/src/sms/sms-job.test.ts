@@ -74,10 +74,10 @@ describe('queueSms', () => {
     sms.answer = { status: 503, body: '' }
     const phone = nextPhone()
     await queue(phone)
-    await expect.poll(lastState, { timeout: 10_000 }).toBe('retry')
+    await expect.poll(lastState).toBe('retry')
     sms.answer = SMS_TAKEN
     await makeDue()
-    await expect.poll(lastState, { timeout: 10_000 }).toBe('completed')
+    await expect.poll(lastState).toBe('completed')
     expect(sentTo(phone)).toHaveLength(2)
   })
 
@@ -86,7 +86,7 @@ describe('queueSms', () => {
     await issue(phone, async (trx, job) => {
       if (job) await queueSms(trx, deps, { ...job, expiresAt: clock.now().toISOString() })
     })
-    await expect.poll(lastState, { timeout: 10_000 }).toBe('completed')
+    await expect.poll(lastState).toBe('completed')
     expect(sentTo(phone)).toEqual([])
   })
 })
@@ -119,7 +119,7 @@ describe('sendHeldSms', () => {
     expect(await lastState()).toBe('created')
     sms.answer = SMS_TAKEN
     await makeDue()
-    await expect.poll(lastState, { timeout: 10_000 }).toBe('completed')
+    await expect.poll(lastState).toBe('completed')
     expect(sentTo(phone)).toHaveLength(2)
   })
 
