@@ -7,6 +7,7 @@ import { HttpError } from '../errors/define-error.ts'
 import { decorateErrors, type ErrorVocabulary, errorHandler, sendError, toHttpError } from '../errors/error-handler.ts'
 import { RequestLog } from '../telemetry/request-log.ts'
 import { handlerDeadline } from './handler-deadline.ts'
+import { hearOut } from './hear-out.ts'
 import { STATUS_CODES } from './node-http.ts'
 
 export interface ServerOptions {
@@ -102,6 +103,7 @@ export function createServer(options: ServerOptions) {
     return done((isTooLong ? vocabulary.uriTooLong?.(cause) : undefined) ?? vocabulary.malformed(cause))
   })
   app.register(handlerDeadline, { timeoutMs: options.handlerTimeoutMs, timedOut: vocabulary.timedOut })
+  app.register(hearOut)
   app.register(errorHandler, { vocabulary, notFound: options.notFound ?? true })
   return app
 }

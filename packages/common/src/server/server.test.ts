@@ -1,10 +1,11 @@
-import { once } from 'node:events'
 import { mkdtempSync, readFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { promisify } from 'node:util'
 import { createNoopMeter } from '@opentelemetry/api'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { defineError } from '../errors/define-error.ts'
 import type { ErrorVocabulary } from '../errors/error-handler.ts'
@@ -135,15 +136,61 @@ describe('errors', () => {
   })
 })
 
-/** Sends bytes as they are, and answers what comes until the server closes. */
-async function exchange(bytes: string): Promise<string> {
-  const socket = connect(Number(new URL(app.listeningOrigin).port), '127.0.0.1')
-  socket.write(bytes)
-  const chunks: Buffer[] = []
-  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
-  await once(socket, 'close')
-  return Buffer.concat(chunks).toString()
+function connectToApp(): Socket {
+  return connect(Number(new URL(app.listeningOrigin).port), '127.0.0.1')
 }
+
+/** Sends bytes as they are, and answers what comes until the server closes. */
+function exchange(bytes: string): Promise<string> {
+  const socket = connectToApp()
+  socket.write(bytes)
+  return text(socket)
+}
+
+describe('a body that is refused', () => {
+  const MIB = 1024 * 1024
+  const headOf = (length: string, type = 'application/json') =>
+    `POST /things HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: ${type}\r\n${length}\r\n\r\n`
+  const whole = (bytes: number) => [`Content-Length: ${bytes}`, ' '.repeat(bytes)] as const
+  const chunks = (bytes: number) =>
+    ['Transfer-Encoding: chunked', `${bytes.toString(16)}\r\n${' '.repeat(bytes)}\r\n0\r\n\r\n`] as const
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  it.each([
+    [413, 'one too large', 'application/json', whole(8 * MIB)],
+    [413, 'too large in chunks', 'application/json', chunks(8 * MIB)],
+    [415, 'of another type', 'text/csv', whole(8 * MIB)],
+  ])('is heard to its end, so that who sends all of it before it reads gets the answer: %i, %s', async (...row) => {
+    const [status, , type, [length, body]] = row
+    const socket = connectToApp()
+    await promisify<string, void>(socket.write.bind(socket))(headOf(length, type) + body)
+    expect(await text(socket)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} .*\\r\\n\\r\\n{"status":${status},.*}$`, 's'))
+  })
+
+  it('is waited for so long and no longer', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const [length] = whole(8 * MIB)
+    const answer = exchange(headOf(length))
+    await expect.poll(() => vi.getTimerCount()).toBe(1)
+    vi.advanceTimersByTime(5_000)
+    expect(await answer).toMatch(/^HTTP\/1\.1 413 /)
+  })
+
+  it('is not waited for when it says that it is larger than is borne', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const [length] = whole(17 * MIB)
+    expect(await exchange(headOf(length))).toMatch(/^HTTP\/1\.1 413 /)
+  })
+
+  it('is waited for no longer when more has come than is borne', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const [length, body] = chunks(17 * MIB)
+    const closed = exchange(headOf(length) + body.slice(0, -7)).catch(({ code }) => code)
+    expect(await closed).toMatch(/^(HTTP\/1\.1 413 |ECONNRESET$|EPIPE$)/)
+  })
+})
 
 describe('the address of a client', () => {
   it.each([
@@ -197,7 +244,7 @@ describe('telemetry', () => {
 
   it('prints metrics by route pattern together with those of the process', async () => {
     const port = await metrics.listen()
-    await app.inject({ url: '/things/4711' })
+    await app.inject({ url: '/things/the-one' })
     for (const path of ['/', '/metrics']) {
       const text = await (await fetch(`http://127.0.0.1:${port}${path}`)).text()
       expect(text).toContain(
@@ -205,7 +252,7 @@ describe('telemetry', () => {
       )
       expect(text).toContain('http_route="noroute"')
       expect(text).toMatch(/^nodejs_eventloop_lag_seconds /m)
-      expect(text).not.toContain('4711')
+      expect(text).not.toContain('the-one')
     }
     expect((await fetch(`http://127.0.0.1:${port}/other`)).status).toBe(404)
   })
