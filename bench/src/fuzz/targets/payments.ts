@@ -11,6 +11,7 @@ import { known, knownTogether } from '../valid-value.ts'
 const ACTORS = 3
 const PAN = '1000000000000000'
 const CODE = '271'
+const INVITED = 'ada@shop.example'
 const STEPS = ['card-lookup', 'device-fingerprint', 'tds-fingerprint', 'tds-challenge']
 const VERSION = { 'accept-version': '1' }
 
@@ -70,7 +71,7 @@ const pooled = [
 ]
 
 const NewApp = z.object({ app: z.object({ key: z.string() }) })
-const NewMerchant = z.object({ merchant: z.object({ key: z.string() }) })
+const NewMerchant = z.object({ merchant: z.object({ id: z.string(), key: z.string() }) })
 const NewToken = z.object({ token: z.string() })
 
 /** Merchants with payments of all fates, asked for by the apps that own them, by strangers and by customers. */
@@ -84,7 +85,7 @@ export const paymentsTarget: Target = {
     ...{ identityId: known('appId'), authorizationId: known('transactionId') },
     ...{ before: known('lineId'), after: known('transactionId'), limit: fc.integer({ min: 1, max: 20 }) },
     ...{ amount, currency, descriptor, reference, iban: fc.constant('DK5000400440116243'), country: fc.constant('DK') },
-    ...{ email: fc.constantFrom('ada@shop.example', 'bob@shop.example'), website: fc.constant('https://shop.example') },
+    ...{ email: fc.constantFrom(INVITED, 'bob@shop.example'), website: fc.constant('https://shop.example') },
     url: fc.nat(20).map((number) => `https://hooks.example/${number}`),
     events: fc.subarray(['transaction.captured', 'transaction.refunded', 'dispute.opened', 'user.invited']),
     advance: fc.nat(3_600),
@@ -182,13 +183,16 @@ function basic(key: string | undefined): { readonly authorization: string } {
   return { authorization: `Basic ${Buffer.from(`:${key}`).toString('base64')}` }
 }
 
-/** A new app with a merchant: the last one may have lost its keys or its merchant meanwhile. */
+/** A new app with a merchant and its user: the last one may have lost its keys or its merchant meanwhile. */
 async function settle(ask: Ask, actor: number): Promise<{ readonly key: string; readonly publicKey: string }> {
   const { app } = NewApp.parse(await ask({ actor, method: 'POST', target: '/apps', body: { name: `Actor ${actor}` } }))
   const headers = basic(app.key)
   const { merchant } = NewMerchant.parse(
     await ask({ actor, method: 'POST', target: '/merchants', body: SHOP, headers }),
   )
+  const users = `/merchants/${merchant.id}/users`
+  await ask({ actor, method: 'POST', target: users, body: { email: INVITED }, headers })
+  await ask({ actor, method: 'GET', target: users, headers })
   return { key: app.key, publicKey: merchant.key }
 }
 
