@@ -48,4 +48,5 @@ export const paymentsMigrations: MigrationSources = {
   '0081-create-payments': inFile(() => import('./payments/0081-create-payments.ts')),
   '0106-keep-plans': inFile(() => import('./payments/0106-keep-plans.ts')),
   '0107-check-sums-once': inFile(() => import('./payments/0107-check-sums-once.ts')),
+  '0108-count-only-the-younger': inFile(() => import('./payments/0108-count-only-the-younger.ts')),
 }

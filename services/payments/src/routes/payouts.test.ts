@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
@@ -49,7 +50,10 @@ interface Shown {
   readonly amount: number
   readonly lineId: string
 }
-const payoutOf = (response: { json<T>(): T }) => response.json<{ payout: Shown }>().payout
+const payoutOf = (response: Awaited<ReturnType<typeof payOut>>) => {
+  expect(response.statusCode, response.body).toBe(201)
+  return response.json<{ payout: Shown }>().payout
+}
 const skip = (message: string) => [{ field: 'balance', message, code: 'LIMIT_EXCEEDED' }]
 
 describe('POST /test/merchants/:merchantId/payouts', () => {
@@ -99,6 +103,16 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
       .orderBy('id')
       .execute()
     expect(events).toEqual([{ type: 'payout.created' }, { type: 'payout.settled' }])
+  })
+
+  it('holds nothing back that is exactly as old as it has to be', async () => {
+    const id = await merchant()
+    await captured(id, 10_000)
+    const { rows } = await sql<{ old: bigint; young: bigint }>`
+      SELECT ${sql.table('not_yet_due')}(merchant_id, created) AS old,
+        ${sql.table('not_yet_due')}(merchant_id, created - interval '1 millisecond') AS young
+      FROM ${sql.table('lines')} WHERE merchant_id = ${id}`.execute(payments.database.db)
+    expect(rows).toEqual([{ old: 0n, young: 9_840n }])
   })
 
   it('201: once a day of the merchant’s clock', async () => {
