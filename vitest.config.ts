@@ -10,7 +10,7 @@ export default defineConfig({
   test: {
     include: ['{migrations,packages,services,scripts,bench}/**/*.test.ts'],
     globalSetup: ['packages/testing/src/postgres-setup.ts'],
-    testTimeout: 20_000,
+    testTimeout: 30_000,
     hookTimeout: 60_000,
     // Jobs and outboxes are looked for once a second; a machine may be slow besides.
     expect: { poll: { timeout: 15_000 } },

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -149,43 +150,65 @@ function exchange(bytes: string): Promise<string> {
 
 describe('a body that is refused', () => {
   const MIB = 1024 * 1024
-  const headOf = (length: string, type = 'application/json') =>
-    `POST /things HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: ${type}\r\n${length}\r\n\r\n`
+  const CLOSE = 'Connection: close\r\n'
+  const JSON_TYPE = 'Content-Type: application/json\r\n'
+  const headOf = (length: string, more = CLOSE + JSON_TYPE, route = 'POST /things') =>
+    `${route} HTTP/1.1\r\nHost: a\r\n${more}${length}\r\n\r\n`
   const whole = (bytes: number) => [`Content-Length: ${bytes}`, ' '.repeat(bytes)] as const
   const chunks = (bytes: number) =>
     ['Transfer-Encoding: chunked', `${bytes.toString(16)}\r\n${' '.repeat(bytes)}\r\n0\r\n\r\n`] as const
+  const freezeTime = () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   afterEach(() => {
     vi.useRealTimers()
   })
 
   it.each([
-    [413, 'one too large', 'application/json', whole(8 * MIB)],
-    [413, 'too large in chunks', 'application/json', chunks(8 * MIB)],
-    [415, 'of another type', 'text/csv', whole(8 * MIB)],
+    [413, 'one too large', 'POST /things', JSON_TYPE, whole(16 * MIB)],
+    [413, 'too large in chunks', 'POST /things', JSON_TYPE, chunks(8 * MIB)],
+    [415, 'of another type', 'POST /things', 'Content-Type: text/csv\r\n', whole(8 * MIB)],
+    [503, 'for something away', 'GET /gone', '', whole(8 * MIB)],
   ])('is heard to its end, so that who sends all of it before it reads gets the answer: %i, %s', async (...row) => {
-    const [status, , type, [length, body]] = row
+    const [status, , route, type, [length, body]] = row
     const socket = connectToApp()
-    await promisify<string, void>(socket.write.bind(socket))(headOf(length, type) + body)
+    await promisify<string, void>(socket.write.bind(socket))(headOf(length, CLOSE + type, route) + body)
     expect(await text(socket)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} .*\\r\\n\\r\\n{"status":${status},.*}$`, 's'))
   })
 
-  it('is waited for so long and no longer', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    const [length] = whole(8 * MIB)
-    const answer = exchange(headOf(length))
+  it('is waited for so long and no longer, without an answer that it takes too long', async () => {
+    freezeTime()
+    const answer = exchange(headOf(whole(8 * MIB)[0]))
     await expect.poll(() => vi.getTimerCount()).toBe(1)
-    vi.advanceTimersByTime(5_000)
+    expect((await app.inject('/slow')).statusCode).toBe(504)
+    vi.advanceTimersByTime(3_000)
+    expect(vi.getTimerCount()).toBe(1)
+    vi.advanceTimersByTime(2_000)
     expect(await answer).toMatch(/^HTTP\/1\.1 413 /)
   })
 
+  it('is not waited for when the client has left', async () => {
+    freezeTime()
+    const socket = connectToApp()
+    socket.write(headOf(whole(8 * MIB)[0]))
+    await expect.poll(() => vi.getTimerCount()).toBe(1)
+    socket.destroy()
+    await expect.poll(() => vi.getTimerCount(), { timeout: 3_000 }).toBe(0)
+  })
+
+  it('is not waited for when the connection stays open', async () => {
+    freezeTime()
+    const socket = connectToApp()
+    socket.write(headOf(whole(8 * MIB)[0], 'Content-Type: text/csv\r\n'))
+    expect(String(await once(socket, 'data'))).toMatch(/^HTTP\/1\.1 415 /)
+    socket.destroy()
+  })
+
   it('is not waited for when it says that it is larger than is borne', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    const [length] = whole(17 * MIB)
-    expect(await exchange(headOf(length))).toMatch(/^HTTP\/1\.1 413 /)
+    freezeTime()
+    expect(await exchange(headOf(whole(17 * MIB)[0]))).toMatch(/^HTTP\/1\.1 413 /)
   })
 
   it('is waited for no longer when more has come than is borne', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    freezeTime()
     const [length, body] = chunks(17 * MIB)
     const closed = exchange(headOf(length) + body.slice(0, -7)).catch(({ code }) => code)
     expect(await closed).toMatch(/^(HTTP\/1\.1 413 |ECONNRESET$|EPIPE$)/)
