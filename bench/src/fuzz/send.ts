@@ -1,4 +1,5 @@
 import { Agent, type ClientRequest, request } from 'node:http'
+import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
 import type { WireRequest } from './wire.ts'
 
 export interface Answer {
@@ -10,7 +11,7 @@ export interface Answer {
 
 /** Sends requests over a few connections that are kept. */
 export interface Sender {
-  /** @throws Error when no whole answer comes in time */
+  /** @throws Error when no whole answer comes in time, or one that cannot be read */
   send(wire: WireRequest): Promise<Answer>
   close(): void
 }
@@ -35,13 +36,30 @@ export function createSender(url: string): Sender {
           for (const [name, values] of Object.entries(response.headersDistinct)) {
             headers.set(name, (values ?? []).join(', '))
           }
-          resolve({ status: response.statusCode ?? 0, headers, text: Buffer.concat(chunks).toString() })
+          try {
+            const text = unpack(Buffer.concat(chunks), headers.get('content-encoding'))
+            resolve({ status: response.statusCode ?? 0, headers, text })
+          } catch (error) {
+            reject(error)
+          }
         })
       })
       if (wire.body !== undefined) outgoing.setHeader('content-length', wire.body.length)
       outgoing.end(wire.body)
     })
   return { send, close: () => agent.destroy() }
+}
+
+const unpackers = new Map([
+  ['gzip', gunzipSync],
+  ['deflate', inflateSync],
+  ['br', brotliDecompressSync],
+])
+
+/** The text of a body that a request may have asked to be compressed. @throws Error when it is not what it says */
+function unpack(bytes: Buffer, coding = ''): string {
+  const unpacker = bytes.length > 0 ? unpackers.get(coding) : undefined
+  return (unpacker ? unpacker(bytes) : bytes).toString()
 }
 
 /** A kept connection may have been closed by the server just then. Whoever waits in vain has been sent what was asked. */
