@@ -163,7 +163,7 @@ describe('secrets', () => {
 
   it('are in no line of the log, and addresses neither', async () => {
     await service.idle()
-    log.flush()
+    await log.flush()
     const lines = readFileSync(join(folder, 'log'), 'utf8')
     expect(lines.includes('"route":"/verify"')).toBe(true)
     const found = [...secrets].filter(([, secret]) => spellings(secret).some((text) => lines.includes(text)))

@@ -21,8 +21,8 @@ beforeAll(async () => {
     INVENTORY_DB_READ_URL: standby.databaseUrl,
     INVENTORY_DB_READ_LAG_MAX: '60s',
   })
-  const messages = () => replica.logLines().map(({ msg }) => msg)
-  await vi.waitFor(() => expect(messages()).toContain('the standby serves lists'), { timeout: 10_000 })
+  const messages = async () => (await replica.logLines()).map(({ msg }) => msg)
+  await vi.waitFor(async () => expect(await messages()).toContain('the standby serves lists'), { timeout: 10_000 })
 })
 afterAll(async () => {
   await replica.close()

@@ -15,7 +15,7 @@ export interface TestReplica {
   readonly app: Server
   readonly db: InventoryDeps['db']
   /** The lines of the log file so far. */
-  readonly logLines: () => Record<string, unknown>[]
+  readonly logLines: () => Promise<Record<string, unknown>[]>
   readonly close: () => Promise<void>
 }
 
@@ -75,8 +75,8 @@ export async function startReplica(
   return {
     app,
     db: deps.db,
-    logLines: () => {
-      log.flush()
+    logLines: async () => {
+      await log.flush()
       const text = readFileSync(config.logFile, 'utf8')
       return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
     },

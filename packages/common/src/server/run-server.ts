@@ -56,10 +56,10 @@ export async function runServer(options: RunOptions): Promise<void> {
     options.process.removeAllListeners(signal)
     options.process.on(signal, () => void shutDown(signal))
   }
-  options.process.on('SIGHUP', log.reopen)
+  options.process.on('SIGHUP', () => void log.reopen())
   options.process.on('uncaughtException', (error, origin) => {
     log.logger.fatal({ err: error, origin }, 'crashed')
-    log.flush()
+    // The log writes what it holds as the process exits.
     options.process.exit(1)
   })
   await begun
@@ -71,7 +71,7 @@ export async function runServer(options: RunOptions): Promise<void> {
     log.logger.info({ signal }, 'shutting down')
     const limitMs = options.shutdownDelayMs + shutdownMs
     const deadline = performance.now() + limitMs
-    const late = setTimeout(() => finish('gave up waiting for what still ran'), limitMs)
+    const late = setTimeout(() => void finish('gave up waiting for what still ran'), limitMs)
     try {
       await Promise.all([begun.catch(() => {}), delay(options.shutdownDelayMs)])
       await drain(app, sockets, drainMs)
@@ -80,12 +80,12 @@ export async function runServer(options: RunOptions): Promise<void> {
       log.logger.error({ err: error }, 'shutdown did not go as it should')
     }
     clearTimeout(late)
-    finish('stopped')
+    await finish('stopped')
   }
 
-  function finish(message: string): void {
+  async function finish(message: string): Promise<void> {
     log.logger.info(message)
-    log.flush()
+    await log.flush()
     options.process.exit(0)
   }
 }

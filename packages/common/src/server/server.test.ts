@@ -234,7 +234,7 @@ describe('telemetry', () => {
   it('logs one line a request, with its id, its route pattern and no secret', async () => {
     await app.inject({ url: '/things/42?token=t', headers: { 'x-request-id': 'mine' } })
     await app.inject({ url: '/broken', headers: { 'x-request-id': 'theirs' } })
-    log.flush()
+    await log.flush()
     const lines = readFileSync(file, 'utf8')
       .trim()
       .split('\n')

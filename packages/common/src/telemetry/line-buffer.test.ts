@@ -5,9 +5,8 @@ import { createLineBuffer } from './line-buffer.ts'
 
 function createSink() {
   const texts: string[] = []
-  let flushes = 0
-  const sink = { write: (bytes: Buffer) => texts.push(bytes.toString()), flushSync: () => flushes++ }
-  return { texts, sink, flushes: () => flushes }
+  const flush = vi.fn(async () => {})
+  return { texts, flush, sink: { write: (bytes: Buffer) => texts.push(bytes.toString()), flush, flushSync: () => {} } }
 }
 
 describe('createLineBuffer', () => {
@@ -56,12 +55,13 @@ describe('createLineBuffer', () => {
     expect(texts).toEqual(['a\n', long, 'b\n'])
   })
 
-  it('flushes what it holds, then its sinks', () => {
-    const { texts, sink, flushes } = createSink()
+  it('flushes what it holds, then its sinks', async () => {
+    const { texts, sink, flush } = createSink()
     const buffer = createLineBuffer([sink])
     buffer.write('a\n')
-    buffer.flush()
-    expect({ texts, flushes: flushes() }).toEqual({ texts: ['a\n'], flushes: 1 })
+    flush.mockImplementation(async () => expect(texts).toEqual(['a\n']))
+    await buffer.flush()
+    expect(flush).toHaveBeenCalledOnce()
   })
 })
 

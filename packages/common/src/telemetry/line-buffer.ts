@@ -2,15 +2,17 @@
 export interface ByteSink {
   /** The bytes are its own from then on. */
   write(bytes: Buffer): unknown
-  /** Writes what it still holds before it returns. */
+  /** Resolves when all it was given is written, or will not be. */
+  flush(): Promise<void>
+  /** Writes what it still holds before it returns: what it has begun to write may come after. For the end of the process. */
   flushSync(): void
 }
 
 /** Takes lines, and hands them on many at a time. */
 export interface LineBuffer {
   write(line: string): void
-  /** Hands on what is there and has it written. */
-  flush(): void
+  /** Hands on what is there, and resolves when it is written. */
+  flush(): Promise<void>
 }
 
 const SIZE = 65_536
@@ -51,9 +53,9 @@ export function createLineBuffer(
       add(scrub(line))
       if (length > 0) timer ??= setTimeout(handOn, WAIT_MS).unref()
     },
-    flush: () => {
+    flush: async () => {
       handOn()
-      for (const sink of sinks) sink.flushSync()
+      await Promise.all(sinks.map((sink) => sink.flush()))
     },
   }
   if (buffers.size === 0) {
@@ -61,13 +63,16 @@ export function createLineBuffer(
     process.prependListener('beforeExit', flushAll)
     process.prependListener('exit', flushAll)
   }
-  buffers.add(buffer)
+  buffers.add(() => {
+    handOn()
+    for (const sink of sinks) sink.flushSync()
+  })
   return buffer
 }
 
 /** All of the process, which ends once for all of them. */
-const buffers = new Set<LineBuffer>()
+const buffers = new Set<() => void>()
 
 function flushAll(): void {
-  for (const buffer of buffers) buffer.flush()
+  for (const flush of buffers) flush()
 }

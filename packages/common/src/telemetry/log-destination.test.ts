@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, openSync, readFileSync, renameSync } from 'node:fs'
+import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, renameSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { createLogDestination } from './log-destination.ts'
 
@@ -23,13 +24,44 @@ it('writes by itself, in order, whatever the size', async () => {
   expect(errors).toEqual([])
 })
 
-it('goes on in a new file after the old one was moved', () => {
+it('has written all it was given when it is flushed, in order, also what it was writing', async () => {
+  const { file, log } = openLog('flushed.log')
+  const line = (i: number) => `line ${i} ${'x'.repeat(1_000_000)}\n`
+  for (let i = 0; i < 20; i++) {
+    log.write(Buffer.from(line(i)))
+    // Now it is being written.
+    await setImmediate()
+    log.write(Buffer.from(line(i + 0.5)))
+    await log.flush()
+    expect(readFileSync(file, 'utf8').endsWith(line(i) + line(i + 0.5))).toBe(true)
+  }
+})
+
+it('loses nothing of what a full pipe did not take in time', async () => {
+  const fifo = join(folder, 'fifo')
+  execFileSync('mkfifo', [fifo])
+  const pipe = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK)
+  const read = () => {
+    const bytes = Buffer.alloc(200_000)
+    return bytes.subarray(0, readSync(pipe, bytes))
+  }
+  const log = createLogDestination({ descriptor: pipe, onError: () => expect.unreachable() })
+  const text = Array.from({ length: 9_000 }, (_, i) => `line ${i}\n`).join('')
+  log.write(Buffer.from(text))
+  await log.flush()
+  const first = read()
+  log.flushSync()
+  expect(Buffer.concat([first, read()]).toString()).toBe(text)
+  closeSync(pipe)
+})
+
+it('goes on in a new file after the old one was moved', async () => {
   const { file, log } = openLog('moved.log')
   log.write(Buffer.from('old\n'))
   renameSync(file, `${file}.1`)
-  log.reopen()
+  await log.reopen()
   log.write(Buffer.from('new\n'))
-  log.flushSync()
+  await log.flush()
   expect([readFileSync(`${file}.1`, 'utf8'), readFileSync(file, 'utf8')]).toEqual(['old\n', 'new\n'])
 })
 
@@ -38,11 +70,12 @@ it('drops what a full disk does not take, says so once, and ends its flush', asy
   const onError = (error: Error) => void errors.push(error.message)
   const log = createLogDestination({ descriptor: openSync('/dev/full', 'a'), onError })
   log.write(Buffer.from('lost\n'))
-  log.flushSync()
+  await log.flush()
   log.write(Buffer.from('lost too\n'))
   log.flushSync()
   log.write(Buffer.from('lost as well\n'))
-  await expect.poll(() => errors).toEqual([expect.stringContaining('ENOSPC')])
+  await log.flush()
+  expect(errors).toEqual([expect.stringContaining('ENOSPC')])
 })
 
 it('lets a process end whose standard output is a full disk', async () => {

@@ -13,14 +13,14 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-it('writes the time of each line, to the millisecond', () => {
+it('writes the time of each line, to the millisecond', async () => {
   const file = join(folder, 'log')
   const log = createLogger({ level: 'info', file, stdout: false })
   for (const milliseconds of [0, 0, 1, 2, 60_000]) {
     vi.advanceTimersByTime(milliseconds)
     log.logger.info('a line')
   }
-  log.flush()
+  await log.flush()
   const lines = readFileSync(file, 'utf8').trim().split('\n')
   const time = (clock: string) => ({ level: 'info', time: `2026-11-20T${clock}Z`, msg: 'a line' })
   expect(lines.map((line) => JSON.parse(line))).toEqual([

@@ -24,13 +24,14 @@ export interface LoggerConfig {
 export interface ServiceLogger {
   readonly logger: Logger
   /** Opens the file again, after somebody moved it. */
-  reopen(): void
-  /** Writes what is buffered. Call before the process ends. */
-  flush(): void
+  reopen(): Promise<void>
+  /** Resolves when all lines so far are written. */
+  flush(): Promise<void>
 }
 
 /**
- * A logger of JSON lines with time, level and msg, buffered: whoever ends the process flushes it.
+ * A logger of JSON lines with time, level and msg, buffered. What it holds when the process ends is still written; whoever
+ * ends the process in order awaits `flush`, and has them in order.
  * @throws Error naming the file when it cannot be written
  */
 export function createLogger(config: LoggerConfig): ServiceLogger {
@@ -53,8 +54,8 @@ export function createLogger(config: LoggerConfig): ServiceLogger {
   )
   return {
     logger,
-    reopen: () => {
-      for (const destination of destinations) destination.reopen()
+    reopen: async () => {
+      await Promise.all(destinations.map((destination) => destination.reopen()))
     },
     flush: buffer.flush,
   }

@@ -31,7 +31,7 @@ export async function serve({ config, warnings }: LoadedConfig, process: NodeJS.
     await start(config, log, process)
   } catch (error) {
     log.logger.fatal({ err: error }, 'start failed')
-    log.flush()
+    await log.flush()
     throw error
   }
 }

@@ -63,7 +63,7 @@ it('are in no row and no line in the clear, while a flow waits and when it has e
   const exchange = { auth_code: query.code, code_verifier: PLAIN_VERIFIER }
   const session = (await service.post('/token?grant_type=pkce', exchange)).json()
   expect(session.provider_token).toBe(TOKENS.access_token)
-  log.flush()
+  await log.flush()
   const lines = readFileSync(join(folder, 'log'), 'utf8')
   expect(lines).toContain('"route":"/callback"')
   expect(lines).toContain('the provider answered 400 x')

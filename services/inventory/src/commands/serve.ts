@@ -15,7 +15,7 @@ export async function serve(config: InventoryConfig, process: NodeJS.Process): P
     await start(config, log, process)
   } catch (error) {
     log.logger.fatal({ err: error }, 'start failed')
-    log.flush()
+    await log.flush()
     throw error
   }
 }

@@ -20,7 +20,7 @@ export async function serve(config: PaymentsConfig, process: NodeJS.Process): Pr
     await start(config, log, process)
   } catch (error) {
     log.logger.fatal({ err: error }, 'start failed')
-    log.flush()
+    await log.flush()
     throw error
   }
 }

@@ -86,7 +86,7 @@ describe('GET /products/export', () => {
   it('200: the log line tells how much was sent', async () => {
     const { body } = await get('', { 'x-request-id': 'sized' })
     await expect
-      .poll(() => inventory.logLines().filter(({ request_id }) => request_id === 'sized'))
+      .poll(async () => (await inventory.logLines()).filter(({ request_id }) => request_id === 'sized'))
       .toMatchObject([{ bytes: Buffer.byteLength(body) }])
   })
 

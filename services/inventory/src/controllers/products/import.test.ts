@@ -290,7 +290,7 @@ describe('many rows', () => {
     const last = await lastLineOf(rows(500), breakDown, { 'x-request-id': 'broken-down' })
     await inventory.query('ALTER TABLE inventory.products RENAME COLUMN renamed TO sku')
     expect(last).toEqual({ type: 'fatal', error: { type: 'SERVER_ERROR', description: expect.any(String) } })
-    const lines = inventory.logLines().filter(({ request_id }) => request_id === 'broken-down')
+    const lines = (await inventory.logLines()).filter(({ request_id }) => request_id === 'broken-down')
     expect(lines[0]).toMatchObject({ level: 'error', err: { stack: expect.any(String) }, error_code: 'SERVER_ERROR' })
   })
 
@@ -394,7 +394,7 @@ describe('limits', () => {
 
 it('leaves a line in the log, with what became of the rows', async () => {
   await post('sku,attributes\nA,{}\nA,{}\n', '', { 'x-request-id': 'imported' })
-  expect(inventory.logLines().filter((line) => line.request_id === 'imported')).toMatchObject([
+  expect((await inventory.logLines()).filter((line) => line.request_id === 'imported')).toMatchObject([
     { event: 'import.finished', verdict: 'stored', received: 2, created: 1, failed: 1 },
   ])
 })
