@@ -1,5 +1,6 @@
 import { EventEmitter, once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import { type FastifyInstance, fastify } from 'fastify'
 import { expect, it, onTestFinished } from 'vitest'
 import { createReadiness } from './readiness.ts'
@@ -8,8 +9,10 @@ import { type RunOptions, runServer } from './run-server.ts'
 /** A process that notes its exit instead of ending. */
 class StubProcess extends EventEmitter {
   readonly exited = Promise.withResolvers<number>()
+  readonly events: string[] = []
 
   exit(code: number): never {
+    this.events.push(`exit ${code}`)
     this.exited.resolve(code)
     return undefined as never
   }
@@ -19,8 +22,8 @@ const slow = Promise.withResolvers<void>()
 const LIMITS = { unaskedMs: 100, drainMs: 5_000, shutdownMs: 15_000 }
 
 function prepare(given: Partial<RunOptions> = {}) {
-  const events: string[] = []
   const process = new StubProcess()
+  const { events } = process
   const note = (_members: unknown, message?: string) => void events.push(message ?? String(_members))
   const app: FastifyInstance = fastify({ forceCloseConnections: 'idle' })
   app.get('/', async () => 'ok')
@@ -32,7 +35,10 @@ function prepare(given: Partial<RunOptions> = {}) {
     log: {
       logger: { info: note, error: note, fatal: note },
       reopen: async () => {},
-      flush: async () => events.push('flush'),
+      flush: async () => {
+        await setImmediate()
+        events.push('flush')
+      },
     },
     readiness: createReadiness({}),
     start: async () => {},
@@ -64,7 +70,7 @@ it('waits for the start when a signal comes during it, then stops all of it', as
   started.resolve()
   await run
   expect(await process.exited.promise).toBe(0)
-  expect(events).toEqual(['listening', 'shutting down', 'stop', 'stopped', 'flush'])
+  expect(events).toEqual(['listening', 'shutting down', 'stop', 'stopped', 'flush', 'exit 0'])
 })
 
 it('does not wait for connections that ask nothing', async () => {
@@ -78,7 +84,7 @@ it('does not wait for connections that ask nothing', async () => {
   process.emit('SIGTERM')
   expect(await process.exited.promise).toBe(0)
   expect(performance.now() - start).toBeLessThan(2_000)
-  expect(events).toEqual(['listening', 'shutting down', 'stop', 'stopped', 'flush'])
+  expect(events).toEqual(['listening', 'shutting down', 'stop', 'stopped', 'flush', 'exit 0'])
   silent.destroy()
 })
 
@@ -93,7 +99,7 @@ it('takes requests for a while after the signal, and is not ready', async () => 
   expect(String((await once(late, 'data'))[0])).toMatch(/^HTTP\/1.1 200 /)
   expect(events).toEqual(['listening', 'shutting down'])
   expect(await process.exited.promise).toBe(0)
-  expect(events).toEqual(['listening', 'shutting down', 'stop', 'stopped', 'flush'])
+  expect(events).toEqual(['listening', 'shutting down', 'stop', 'stopped', 'flush', 'exit 0'])
 })
 
 it('answers what runs, and cuts off at the end of its time what does not end, so that the rest is stopped too', async () => {
@@ -111,7 +117,31 @@ it('answers what runs, and cuts off at the end of its time what does not end, so
   await asked
   process.emit('SIGTERM')
   expect(await process.exited.promise).toBe(0)
-  expect(events).toEqual(['listening', 'shutting down', 'stop in time', 'stopped', 'flush'])
+  expect(events).toEqual(['listening', 'shutting down', 'stop in time', 'stopped', 'flush', 'exit 0'])
+})
+
+it('ends once, also when what still ran ends while the log is written', async () => {
+  const flushed = Promise.withResolvers<void>()
+  const { events, options, process } = prepare({
+    limits: { ...LIMITS, shutdownMs: 100 },
+    stop: async () => {
+      await expect.poll(() => events).toContain('gave up waiting for what still ran')
+      setTimeout(flushed.resolve, 50)
+    },
+  })
+  options.log.flush = () => flushed.promise
+  await runServer(options)
+  process.emit('SIGTERM')
+  expect(await process.exited.promise).toBe(0)
+  expect(events).toEqual(['listening', 'shutting down', 'gave up waiting for what still ran', 'exit 0'])
+})
+
+it('ends at once when it crashes a second time', async () => {
+  const { events, options, process } = prepare()
+  options.log.flush = () => new Promise(() => {})
+  await runServer(options)
+  for (const _ of [1, 2]) process.emit('uncaughtException', new Error('unexpected'), 'uncaughtException')
+  expect(events).toEqual(['listening', 'crashed', 'crashed', 'exit 1'])
 })
 
 it('logs what nobody caught, and ends with status 1', async () => {
@@ -119,7 +149,7 @@ it('logs what nobody caught, and ends with status 1', async () => {
   await runServer(options)
   process.emit('uncaughtException', new Error('unexpected'), 'uncaughtException')
   expect(await process.exited.promise).toBe(1)
-  expect(events).toEqual(['listening', 'crashed'])
+  expect(events).toEqual(['listening', 'crashed', 'flush', 'exit 1'])
 })
 
 it('gives the first answer before it loads what takes long', async () => {

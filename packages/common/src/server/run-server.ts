@@ -51,6 +51,8 @@ export async function runServer(options: RunOptions): Promise<void> {
   // Whoever awaits it learns of a failure; until then it must not count as unhandled.
   begun.catch(() => {})
   let isStopping = false
+  let isFinishing = false
+  let hasCrashed = false
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     // From here on a signal ends more than the process alone (see runCommandLine).
     options.process.removeAllListeners(signal)
@@ -59,8 +61,9 @@ export async function runServer(options: RunOptions): Promise<void> {
   options.process.on('SIGHUP', () => void log.reopen())
   options.process.on('uncaughtException', (error, origin) => {
     log.logger.fatal({ err: error, origin }, 'crashed')
-    // The log writes what it holds as the process exits.
-    options.process.exit(1)
+    if (hasCrashed) options.process.exit(1)
+    hasCrashed = true
+    void log.flush().then(() => options.process.exit(1))
   })
   await begun
 
@@ -84,6 +87,8 @@ export async function runServer(options: RunOptions): Promise<void> {
   }
 
   async function finish(message: string): Promise<void> {
+    if (isFinishing) return
+    isFinishing = true
     log.logger.info(message)
     await log.flush()
     options.process.exit(0)

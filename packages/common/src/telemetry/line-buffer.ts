@@ -58,21 +58,17 @@ export function createLineBuffer(
       await Promise.all(sinks.map((sink) => sink.flush()))
     },
   }
-  if (buffers.size === 0) {
-    // Before the listeners of the sinks, which take no more text after them.
-    process.prependListener('beforeExit', flushAll)
-    process.prependListener('exit', flushAll)
-  }
-  buffers.add(() => {
+  if (flushes.size === 0) process.on('exit', flushAll)
+  flushes.add(() => {
     handOn()
     for (const sink of sinks) sink.flushSync()
   })
   return buffer
 }
 
-/** All of the process, which ends once for all of them. */
-const buffers = new Set<() => void>()
+/** Of all buffers of the process, which ends once for all of them. */
+const flushes = new Set<() => void>()
 
 function flushAll(): void {
-  for (const flush of buffers) flush()
+  for (const flush of flushes) flush()
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
@@ -27,4 +27,14 @@ it('writes the time of each line, to the millisecond', async () => {
     ...[time('10:00:00.000'), time('10:00:00.000'), time('10:00:00.001'), time('10:00:00.003')],
     time('10:01:00.003'),
   ])
+})
+
+it('goes on in a new file after somebody moved the old one', async () => {
+  const file = join(folder, 'log')
+  const log = createLogger({ level: 'info', file, stdout: false })
+  renameSync(file, `${file}.1`)
+  await log.reopen()
+  log.logger.info('a line')
+  await log.flush()
+  expect(readFileSync(file, 'utf8')).toContain('a line')
 })

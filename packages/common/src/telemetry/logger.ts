@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, openSync, writeSync } from 'node:fs'
+import { existsSync, mkdirSync, writeSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { type Logger, pino } from 'pino'
 import { createLineBuffer } from './line-buffer.ts'
@@ -36,9 +36,7 @@ export interface ServiceLogger {
  */
 export function createLogger(config: LoggerConfig): ServiceLogger {
   const destinations = [
-    ...(config.stdout === false
-      ? []
-      : [createLogDestination({ descriptor: STDOUT, onError: tell('standard output') })]),
+    ...(config.stdout === false ? [] : [createLogDestination({ descriptor: STDOUT }, tell('standard output'))]),
     ...(config.file === undefined ? [] : [openFile(config.file)]),
   ]
   const buffer = createLineBuffer(destinations, config.scrub)
@@ -81,7 +79,7 @@ const STDERR = 2
 function openFile(file: string): LogDestination {
   try {
     makeFolder(dirname(resolve(file)))
-    return createLogDestination({ descriptor: openSync(file, 'a'), file, onError: tell(`log file ${file}`) })
+    return createLogDestination({ file }, tell(`log file ${file}`))
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new Error(`log file ${file} cannot be written (${reason})`, { cause })

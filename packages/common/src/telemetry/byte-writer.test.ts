@@ -1,0 +1,166 @@
+import { execFileSync } from 'node:child_process'
+import { closeSync, constants, fstatSync, mkdtempSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createByteWriter } from './byte-writer.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'bytes-'))
+
+function openFile(name: string) {
+  const file = join(folder, name)
+  return { file, descriptor: openSync(file, 'a') }
+}
+
+function writeTo(descriptor: number) {
+  const errors: string[] = []
+  return { errors, writer: createByteWriter(descriptor, ({ message }) => void errors.push(message)) }
+}
+
+/** A pipe whose writes never wait, and that nobody reads but `read`. */
+function openPipe(name: string) {
+  const file = join(folder, name)
+  execFileSync('mkfifo', [file])
+  const descriptor = openSync(file, constants.O_RDWR | constants.O_NONBLOCK)
+  onTestFinished(() => closeSync(descriptor))
+  const bytes = Buffer.alloc(1_000_000)
+  const read = (): string => {
+    try {
+      return bytes.toString('latin1', 0, readSync(descriptor, bytes))
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'EAGAIN' })
+      return ''
+    }
+  }
+  return { descriptor, read }
+}
+
+const lines = (name: string, count: number) => Array.from({ length: count }, (_, i) => `${name} ${i}\n`).join('')
+
+describe('a file', () => {
+  it('gets all in order, by itself, whatever the size', async () => {
+    const { file, descriptor } = openFile('by-itself')
+    const { writer, errors } = writeTo(descriptor)
+    const pieces = Array.from({ length: 5_000 }, (_, i) => `line ${i} ü ${'x'.repeat(i % 50)}\n`)
+    for (const piece of pieces) writer.write(Buffer.from(piece))
+    await expect.poll(() => readFileSync(file, 'utf8')).toBe(pieces.join(''))
+    expect(errors).toEqual([])
+  })
+
+  it('has all when it is flushed, also what was being written', async () => {
+    const { file, descriptor } = openFile('flushed')
+    const { writer } = writeTo(descriptor)
+    const piece = (i: number) => `${i}${'x'.repeat(1_000_000)}\n`
+    for (let i = 0; i < 20; i++) {
+      writer.write(Buffer.from(piece(i)))
+      // Now it is being written.
+      await setImmediate()
+      writer.write(Buffer.from(piece(i + 0.5)))
+      await writer.flush()
+      expect(readFileSync(file, 'utf8').endsWith(piece(i) + piece(i + 0.5))).toBe(true)
+    }
+  })
+
+  it('that is left behind gets what is being written to it, and is closed then', async () => {
+    const [old, next] = [openFile('old'), openFile('next')]
+    const isOpen = () => {
+      try {
+        return fstatSync(old.descriptor).ino === statSync(old.file).ino
+      } catch {
+        return false
+      }
+    }
+    const { writer } = writeTo(old.descriptor)
+    const text = 'x'.repeat(10_000_000)
+    writer.write(Buffer.from(text))
+    await setImmediate()
+    writer.moveTo(next.descriptor)
+    expect(isOpen()).toBe(true)
+    writer.write(Buffer.from('new\n'))
+    await writer.flush()
+    expect(isOpen()).toBe(false)
+    expect([readFileSync(old.file, 'utf8') === text, readFileSync(next.file, 'utf8')]).toEqual([true, 'new\n'])
+  })
+
+  it('that is left behind is closed at once when nothing is being written', () => {
+    const [old, next] = [openFile('idle'), openFile('busy')]
+    const { writer } = writeTo(old.descriptor)
+    writer.moveTo(next.descriptor)
+    expect(() => fstatSync(old.descriptor)).toThrow('EBADF')
+    writer.write(Buffer.from('new\n'))
+    writer.flushSync()
+    expect(readFileSync(next.file, 'utf8')).toBe('new\n')
+  })
+})
+
+describe('a full disk', () => {
+  it('loses what it does not take; the first failure after a success is told', async () => {
+    const { errors, writer } = writeTo(openSync('/dev/full', 'a'))
+    const give = () => writer.write(Buffer.from('lost\n'))
+    give()
+    await writer.flush()
+    give()
+    writer.flushSync()
+    give()
+    await writer.flush()
+    expect(errors).toEqual([expect.stringContaining('ENOSPC')])
+    writer.moveTo(openFile('room').descriptor)
+    give()
+    await writer.flush()
+    writer.moveTo(openSync('/dev/full', 'a'))
+    give()
+    await writer.flush()
+    expect(errors).toHaveLength(2)
+  })
+})
+
+describe('a full pipe', () => {
+  it('gets all in order when it is read again', async () => {
+    const { descriptor, read } = openPipe('read-again')
+    const { writer, errors } = writeTo(descriptor)
+    writer.write(Buffer.from(lines('early', 20_000)))
+    await setImmediate()
+    for (let i = 0; i < 100; i++) writer.write(Buffer.from(lines(`late ${i}`, 100)))
+    const flushed = writer.flush()
+    let text = ''
+    await expect.poll(() => (text += read()), { interval: 1 }).toContain('late 99 99\n')
+    await flushed
+    const late = Array.from({ length: 100 }, (_, i) => lines(`late ${i}`, 100))
+    expect(text === lines('early', 20_000) + late.join('')).toBe(true)
+    expect(errors).toEqual([])
+  })
+
+  it('is waited for at the end of the process, for a second', () => {
+    const { descriptor, read } = openPipe('end')
+    const { writer, errors } = writeTo(descriptor)
+    const text = lines('line', 9_000)
+    writer.write(Buffer.from(text))
+    writer.flushSync()
+    expect(errors).toEqual([expect.stringContaining('EAGAIN')])
+    expect(read()).toBe(text.slice(0, 65_536))
+  })
+
+  it('keeps no more than 16 MiB waiting', async () => {
+    const { descriptor, read } = openPipe('stuck')
+    const { writer } = writeTo(descriptor)
+    const piece = Buffer.alloc(1024 * 1024, 'x')
+    for (let i = 0; i < 30; i++) {
+      writer.write(piece)
+      await setImmediate()
+    }
+    let length = 0
+    let isFlushed = false
+    void writer.flush().then(() => {
+      isFlushed = true
+    })
+    const readOn = () => {
+      length += read().length
+      return isFlushed
+    }
+    await expect.poll(readOn, { interval: 1 }).toBe(true)
+    readOn()
+    expect(length / piece.length).toBeGreaterThanOrEqual(16)
+    expect(length / piece.length).toBeLessThan(18)
+  })
+})
