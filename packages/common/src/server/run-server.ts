@@ -40,8 +40,9 @@ interface Limits {
 const LIMITS: Limits = { unaskedMs: 100, drainMs: 20_000, shutdownMs: 30_000 }
 
 /**
- * Listens until SIGTERM or SIGINT, is not ready for a while, then finishes what runs (30 s at most) and exits 0; a signal that comes while `start`
- * still runs waits for it. SIGHUP opens the log file again. What nobody caught is logged and ends the process.
+ * Listens until SIGTERM or SIGINT, is not ready for a while, then finishes what runs (30 s at most), gives the reader of its
+ * log up to 6 s, and exits 0; a signal that comes while `start` still runs waits for it. SIGHUP opens the log file again. What
+ * nobody caught is logged and ends the process.
  */
 export async function runServer(options: RunOptions): Promise<void> {
   const { app, log, readiness, stop, limits = LIMITS } = options

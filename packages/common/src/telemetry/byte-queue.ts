@@ -1,7 +1,7 @@
 /** Bytes in the order in which they are to be written, piece by piece. A piece stays until all of it is written. */
 export interface ByteQueue {
-  /** Adds a piece; drops it when there is no room. */
-  add(bytes: Buffer): void
+  /** Adds a piece. False: there is no room, the piece is dropped. */
+  add(bytes: Buffer): boolean
   /** The piece to be written next. */
   first(): Buffer | undefined
   /** So many bytes of the first piece are written, or given up. */
@@ -34,9 +34,10 @@ export function createByteQueue(bytesMax: number): ByteQueue {
   }
   return {
     add: (bytes) => {
-      if (length >= bytesMax) return
+      if (length >= bytesMax) return false
       items.push(bytes)
       length += bytes.length
+      return true
     },
     first: () => (typeof items[0] === 'function' ? undefined : items[0]),
     drop: (count) => {

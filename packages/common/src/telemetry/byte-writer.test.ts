@@ -3,8 +3,8 @@ import { closeSync, constants, fstatSync, mkdtempSync, openSync, readFileSync, r
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { createByteWriter } from './byte-writer.ts'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { createByteWriter, writeNow } from './byte-writer.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'bytes-'))
 
@@ -60,6 +60,18 @@ describe('a file', () => {
       await writer.flush()
       expect(readFileSync(file, 'utf8').endsWith(piece(i) + piece(i + 0.5))).toBe(true)
     }
+  })
+
+  it('has all once at the end of the process, also what was being written', async () => {
+    const { file, descriptor } = openFile('ended')
+    const { writer } = writeTo(descriptor)
+    writer.write(Buffer.from('x'.repeat(10_000_000)))
+    await setImmediate()
+    writer.write(Buffer.from('rest'))
+    writer.flushSync()
+    await writer.flush()
+    const text = readFileSync(file, 'latin1')
+    expect([text.length, text.replaceAll('x', '')]).toEqual([10_000_004, 'rest'])
   })
 
   it('that is left behind gets what is being written to it, and is closed then', async () => {
@@ -131,19 +143,47 @@ describe('a full pipe', () => {
     expect(errors).toEqual([])
   })
 
+  it('is waited for by a flush, for five seconds', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { writer } = writeTo(openPipe('dead').descriptor)
+    writer.write(Buffer.from(lines('line', 9_000)))
+    let isOver = false
+    void writer.flush().then(() => {
+      isOver = true
+    })
+    await vi.advanceTimersByTimeAsync(4_999)
+    expect(isOver).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(isOver).toBe(true)
+  })
+
+  it('gets what it has not taken before at the end of the process', async () => {
+    const { descriptor, read } = openPipe('rest')
+    const writer = createByteWriter(descriptor, () => expect.unreachable(), writeNow)
+    const text = lines('line', 9_000)
+    writer.write(Buffer.from(text))
+    await setImmediate()
+    const first = read()
+    writer.flushSync()
+    expect([first.length, first + read() === text]).toEqual([65_536, true])
+  })
+
   it('is waited for at the end of the process, for a second', () => {
     const { descriptor, read } = openPipe('end')
     const { writer, errors } = writeTo(descriptor)
     const text = lines('line', 9_000)
     writer.write(Buffer.from(text))
+    const start = performance.now()
     writer.flushSync()
+    expect(performance.now() - start).toBeGreaterThan(1_000)
     expect(errors).toEqual([expect.stringContaining('EAGAIN')])
     expect(read()).toBe(text.slice(0, 65_536))
   })
 
-  it('keeps no more than 16 MiB waiting', async () => {
+  it('keeps no more than 16 MiB waiting, and tells that it drops something', async () => {
     const { descriptor, read } = openPipe('stuck')
-    const { writer } = writeTo(descriptor)
+    const { writer, errors } = writeTo(descriptor)
     const piece = Buffer.alloc(1024 * 1024, 'x')
     for (let i = 0; i < 30; i++) {
       writer.write(piece)
@@ -162,5 +202,9 @@ describe('a full pipe', () => {
     readOn()
     expect(length / piece.length).toBeGreaterThanOrEqual(16)
     expect(length / piece.length).toBeLessThan(18)
+    const dropped = '16 MiB wait to be written; lines are lost'
+    expect(errors).toEqual([dropped])
+    for (let i = 0; i < 30; i++) writer.write(piece)
+    expect(errors).toEqual([dropped, dropped])
   })
 })

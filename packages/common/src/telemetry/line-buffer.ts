@@ -2,16 +2,16 @@
 export interface ByteSink {
   /** The bytes are its own from then on. */
   write(bytes: Buffer): unknown
-  /** Resolves when all it was given is written, or will not be. */
+  /** Resolves when all it was given is written or dropped, or after 5 s. */
   flush(): Promise<void>
-  /** Writes what it still holds before it returns: what it has begun to write may come after. For the end of the process. */
+  /** Writes what it still holds before it returns; what is being written to a file may come after. For the end of the process. */
   flushSync(): void
 }
 
 /** Takes lines, and hands them on many at a time. */
 export interface LineBuffer {
   write(line: string): void
-  /** Hands on what is there, and resolves when it is written. */
+  /** Hands on what is there, and has the sinks flush it. */
   flush(): Promise<void>
 }
 
@@ -31,15 +31,15 @@ export function createLineBuffer(
   sinks: readonly ByteSink[],
   scrub: (text: string) => string = (text) => text,
 ): LineBuffer {
-  let held = Buffer.allocUnsafeSlow(SIZE)
+  const held = Buffer.allocUnsafeSlow(SIZE)
   let length = 0
   let timer: NodeJS.Timeout | undefined
   const handOn = () => {
     clearTimeout(timer)
     timer = undefined
     if (length === 0) return
-    const bytes = held.subarray(0, length)
-    held = Buffer.allocUnsafeSlow(SIZE)
+    // A copy: a slow sink would keep all of `held` for each short line.
+    const bytes = Buffer.from(held.subarray(0, length))
     length = 0
     for (const sink of sinks) sink.write(bytes)
   }

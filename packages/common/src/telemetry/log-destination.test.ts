@@ -1,22 +1,32 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, constants, createReadStream, mkdtempSync, openSync, readFileSync, renameSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  createReadStream,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { createLogDestination } from './log-destination.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'log-'))
 
 it('goes on in a new file after the old one was moved', async () => {
   const file = join(folder, 'moved.log')
+  writeFileSync(file, 'oldest\n')
   const log = createLogDestination({ file }, () => expect.unreachable())
   log.write(Buffer.from('old\n'))
   renameSync(file, `${file}.1`)
   await log.reopen()
   log.write(Buffer.from('new\n'))
   await log.flush()
-  expect([readFileSync(`${file}.1`, 'utf8'), readFileSync(file, 'utf8')]).toEqual(['old\n', 'new\n'])
+  expect([readFileSync(`${file}.1`, 'utf8'), readFileSync(file, 'utf8')]).toEqual(['oldest\nold\n', 'new\n'])
 })
 
 it('goes on in the old file when there is no place for a new one', async () => {
@@ -42,7 +52,8 @@ ${program}`
   const child = spawn(process.execPath, args, { stdio: ['ignore', stdout, 'pipe'] })
   const chunks: Buffer[] = []
   child.stderr?.on('data', (chunk: Buffer) => chunks.push(chunk))
-  return { child, stderr: () => Buffer.concat(chunks).toString(), closed: once(child, 'close') }
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return { stderr: () => Buffer.concat(chunks).toString(), closed: once(child, 'close') }
 }
 
 it('lets a process end whose standard output is a full disk', async () => {
@@ -59,6 +70,17 @@ function openPipe(name: string) {
   return { writer, reader: openSync(file, 'r') }
 }
 
+it('takes a pipe for a file, and does not wait for its reader', async () => {
+  const { writer, reader } = openPipe('as-file')
+  const errors: string[] = []
+  const log = createLogDestination({ file: join(folder, 'as-file') }, ({ message }) => void errors.push(message))
+  log.write(Buffer.alloc(100_000, 'x'))
+  log.flushSync()
+  expect(errors).toEqual([expect.stringContaining('EAGAIN')])
+  for (const descriptor of [writer, reader]) closeSync(descriptor)
+  expect(() => createLogDestination({ file: join(folder, 'as-file') }, () => {})).toThrow('ENXIO')
+})
+
 it('lets a process end whose standard output nobody reads', async () => {
   const { writer, reader } = openPipe('unread')
   const logging = startLogging(writer, 3_000, 'process.exit(7)')
@@ -67,13 +89,26 @@ it('lets a process end whose standard output nobody reads', async () => {
   for (const descriptor of [writer, reader]) closeSync(descriptor)
 })
 
-it('loses no line of a process that ends before its reader begins', async () => {
+async function readLines(reader: number): Promise<readonly number[]> {
+  const chunks = await createReadStream('', { fd: reader }).toArray()
+  const lines = Buffer.concat(chunks).toString().trim().split('\n')
+  return lines.map((line) => JSON.parse(line).i)
+}
+
+it('loses no line of a process that ends in order before its reader begins', async () => {
   const { writer, reader } = openPipe('late')
   const logging = startLogging(writer, 40_000, 'await log.flush(); process.exit(0)')
   closeSync(writer)
   await expect.poll(logging.stderr).toBe('logged\n')
-  const chunks = await createReadStream('', { fd: reader }).toArray()
-  const lines = Buffer.concat(chunks).toString().trim().split('\n')
-  expect(lines.map((line) => JSON.parse(line).i)).toEqual(Array.from({ length: 40_000 }, (_, i) => i))
+  expect(await readLines(reader)).toEqual(Array.from({ length: 40_000 }, (_, i) => i))
+  expect([await logging.closed, logging.stderr()]).toEqual([[0, null], 'logged\n'])
+})
+
+it('loses no line of a process that ends while it writes', async () => {
+  const { writer, reader } = openPipe('early')
+  const lines = readLines(reader)
+  const logging = startLogging(writer, 1_500, 'setImmediate(() => setImmediate(() => process.exit(0)))')
+  closeSync(writer)
+  expect(await lines).toEqual(Array.from({ length: 1_500 }, (_, i) => i))
   expect([await logging.closed, logging.stderr()]).toEqual([[0, null], 'logged\n'])
 })

@@ -1,31 +1,31 @@
 import { constants, fstatSync, openSync } from 'node:fs'
-import { createByteWriter } from './byte-writer.ts'
+import { type ByteWriter, createByteWriter, writeNow } from './byte-writer.ts'
 import type { ByteSink } from './line-buffer.ts'
 
-/** Never throws, and always ends: what cannot be written is dropped. */
+/** Never throws. What cannot be written is dropped. */
 export interface LogDestination extends ByteSink {
-  /** Opens the file again, after somebody moved it. What it was given before goes to the moved one. */
+  /** Opens the file again, after somebody moved it. What it was given before goes to the moved one, unless that takes 5 s. */
   reopen(): Promise<void>
 }
 
 /** What to write to: an open descriptor, or a file's name. */
 export type LogTarget = { readonly descriptor: number } | { readonly file: string }
 
+type OnError = (error: Error) => void
+
 /**
- * Told of the first failure after a success.
+ * `onError` is told when lines begin to be lost, and when a file cannot be opened again.
  * @throws Error from the system when the file cannot be opened
  */
-export function createLogDestination(target: LogTarget, onError: (error: Error) => void): LogDestination {
-  if ('descriptor' in target) {
-    return { ...createByteWriter(withoutBlocking(target.descriptor), onError), reopen: async () => {} }
-  }
-  const { moveTo, ...writer } = createByteWriter(openSync(target.file, 'a'), onError)
+export function createLogDestination(target: LogTarget, onError: OnError): LogDestination {
+  if ('descriptor' in target) return { ...writerOf(target.descriptor, onError), reopen: async () => {} }
+  const { moveTo, ...writer } = openWriter(target.file, onError)
   return {
     ...writer,
     reopen: async () => {
       await writer.flush()
       try {
-        moveTo(openSync(target.file, 'a'))
+        moveTo(open(target.file))
       } catch (error) {
         onError(error instanceof Error ? error : new Error(String(error)))
       }
@@ -33,16 +33,22 @@ export function createLogDestination(target: LogTarget, onError: (error: Error) 
   }
 }
 
-/**
- * The same pipe, opened anew for writes that never wait: one that waits for a reader who takes nothing keeps the process
- * from ending. Whoever shares the pipe keeps writes that wait. A socket cannot be opened anew.
- */
-function withoutBlocking(descriptor: number): number {
+/** A pipe is opened anew; whoever shares it keeps writes that wait. A socket cannot be. */
+function writerOf(descriptor: number, onError: OnError): ByteWriter {
   try {
-    if (!fstatSync(descriptor).isFIFO()) return descriptor
-    return openSync(`/proc/self/fd/${descriptor}`, constants.O_WRONLY | constants.O_NONBLOCK)
+    if (fstatSync(descriptor).isFIFO()) return openWriter(`/proc/self/fd/${descriptor}`, onError)
   } catch {
     // Only Linux has these names, and there the pipe may be somebody else's.
-    return descriptor
   }
+  return createByteWriter(descriptor, onError)
+}
+
+function openWriter(file: string, onError: OnError): ByteWriter {
+  const descriptor = open(file)
+  return createByteWriter(descriptor, onError, fstatSync(descriptor).isFIFO() ? writeNow : undefined)
+}
+
+/** Writes to a pipe do not wait then: a reader who takes nothing would keep the process from ending. A file is as ever. */
+function open(file: string): number {
+  return openSync(file, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NONBLOCK)
 }

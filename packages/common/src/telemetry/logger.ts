@@ -25,7 +25,7 @@ export interface ServiceLogger {
   readonly logger: Logger
   /** Opens the file again, after somebody moved it. */
   reopen(): Promise<void>
-  /** Resolves when all lines so far are written. */
+  /** Resolves when all lines so far are written, or after 5 s. */
   flush(): Promise<void>
 }
 
@@ -90,7 +90,7 @@ function openFile(file: string): LogDestination {
 function tell(what: string): (error: Error) => void {
   return (error) => {
     try {
-      writeSync(STDERR, `${what}: ${error.message}; lines are lost\n`)
+      writeSync(STDERR, `${what}: ${error.message}\n`)
     } catch {
       // Nobody is left to tell.
     }
