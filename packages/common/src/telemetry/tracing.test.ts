@@ -37,7 +37,7 @@ it('sends one span a request, by route pattern, with the parameters and the vers
   process.env.OTEL_EXPORTER_OTLP_ENDPOINT = sink.url
   process.env.OTEL_RESOURCE_ATTRIBUTES = 'deployment.environment.name=test'
   const tracing = await startTracing({
-    scrub: (text) => text.replace('4111', '9999'),
+    scrub: (text) => text.replace('card-4111', 'card-9999'),
     enabled: true,
     otlpProtocol: 'http/json',
     resource: { 'service.name': 'auth', 'auth.version': '9.8.7' },
@@ -70,7 +70,7 @@ it('sends one span a request, by route pattern, with the parameters and the vers
   })
   await app.inject('/admin/users/4711?token=hush')
   await app.inject('/invitations/quiet')
-  await app.inject('/nowhere/4111')
+  await app.inject('/nowhere/card-4111')
   await app.inject('/mapped/4712/secretive')
   await app.inject('/failing')
   // A real connection: injected bodies never leave the span.
@@ -108,7 +108,7 @@ it('sends one span a request, by route pattern, with the parameters and the vers
   ]) {
     expect(sent).toContain(text)
   }
-  for (const secret of ['hush', 'quiet', '4111', 'secretive', '/*']) expect(sent).not.toContain(secret)
+  for (const secret of ['hush', 'quiet', 'card-4111', 'secretive', '/*']) expect(sent).not.toContain(secret)
   expect(sent).not.toContain('quotes a password')
   expect(attributesOf(sent, '/abandoned')).toMatchObject({
     'http.status_code': '499',
