@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { closeSync, constants, fstatSync, mkdtempSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
+import { constants, fstatSync, mkdtempSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
@@ -18,12 +18,11 @@ function writeTo(descriptor: number) {
   return { errors, writer: createByteWriter(descriptor, ({ message }) => void errors.push(message)) }
 }
 
-/** A pipe whose writes never wait, and that nobody reads but `read`. */
+/** A pipe whose writes never wait, and that nobody reads but `read`. It stays open: what is left over is tried again. */
 function openPipe(name: string) {
   const file = join(folder, name)
   execFileSync('mkfifo', [file])
   const descriptor = openSync(file, constants.O_RDWR | constants.O_NONBLOCK)
-  onTestFinished(() => closeSync(descriptor))
   const bytes = Buffer.alloc(1_000_000)
   const read = (): string => {
     try {
