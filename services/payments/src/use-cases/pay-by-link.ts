@@ -1,4 +1,5 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
+import { challengeUnavailable } from '../errors.ts'
 import { fingerprintOf } from '../idempotency/fingerprint.ts'
 import type { TokenisedCard } from '../payment-links/card-form.ts'
 import type { PayableLink } from '../payment-links/link.ts'
@@ -56,11 +57,17 @@ async function walk(
     const step = answer.challenges[0]?.name
     if (step !== 'card-lookup' && step !== 'tds-challenge') continue
     const way = step === 'tds-challenge' ? 'redirect' : 'iframe'
-    const task = await takeChallenge(deps, { ...request, step, way, origin: undefined })
+    const task = await takeChallenge(deps, { ...request, step, way, origin: undefined }).catch(passUnavailable)
+    // The same form came twice, and the other has gone on meanwhile. What has become of the order is told next.
+    if (!task) continue
     hints.push(...task.hints)
     if (task.url !== undefined) return { bankUrl: task.url, hints }
   }
-  throw new Error('the challenges of a payment do not end')
+  throw challengeUnavailable()
+}
+
+function passUnavailable(error: unknown): undefined {
+  if (!(error instanceof HttpError && error.code === challengeUnavailable.code)) throw error
 }
 
 function toReceipt(
