@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { ConfigError, loadConfig } from './load-config.ts'
 import {
   commaList,
@@ -33,6 +33,12 @@ const settings = {
 const load = (env: NodeJS.ProcessEnv, file?: string) =>
   loadConfig(settings, { prefix: 'X_', env, file, aliases: { PORT: ['X_API_PORT', 'PORT'] } })
 
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'trestle-config-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+
 function problemsOf(env: NodeJS.ProcessEnv): readonly string[] {
   try {
     load(env)
@@ -57,7 +63,7 @@ describe('loadConfig', () => {
   })
 
   it('says so when there is a .env that cannot be read, and nothing when there is none', () => {
-    const cwd = mkdtempSync(join(tmpdir(), 'config-'))
+    const cwd = newFolder()
     const program = `import { loadConfig } from ${JSON.stringify(import.meta.resolve('./load-config.ts'))}
 loadConfig({}, { prefix: 'X_', env: {} })`
     const run = () => spawnSync(process.execPath, ['--input-type=module', '--eval', program], { cwd, encoding: 'utf8' })
@@ -67,7 +73,7 @@ loadConfig({}, { prefix: 'X_', env: {} })`
   })
 
   it('puts the environment above the file', () => {
-    const file = join(mkdtempSync(join(tmpdir(), 'config-')), 'settings.env')
+    const file = join(newFolder(), 'settings.env')
     writeFileSync(file, `# comment\nexport X_SITE_URL='https://file'\nX_EXP=60\nX_PASSWORD="a\\nb"\n`)
     expect(load({ X_EXP: '61', X_SITE_URL: '' }, file)).toMatchObject({
       SITE_URL: 'https://file',

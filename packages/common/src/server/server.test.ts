@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -41,7 +41,8 @@ const vocabulary: ErrorVocabulary = {
   isUnavailable: (error) => error instanceof Error && error.message === 'gone',
 }
 
-const file = join(mkdtempSync(join(tmpdir(), 'log-')), 'deep', 'app.log')
+const folder = mkdtempSync(join(tmpdir(), 'trestle-server-'))
+const file = join(folder, 'deep', 'app.log')
 let log: ServiceLogger
 let app: Server
 let metrics: Metrics
@@ -84,6 +85,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await app.close()
   await metrics.close()
+  await log.flush()
+  rmSync(folder, { recursive: true })
 })
 
 describe('errors', () => {

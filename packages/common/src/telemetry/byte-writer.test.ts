@@ -1,12 +1,13 @@
 import { execFileSync } from 'node:child_process'
-import { constants, fstatSync, mkdtempSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
+import { constants, fstatSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createByteWriter, writeNow } from './byte-writer.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'bytes-'))
+const folder = mkdtempSync(join(tmpdir(), 'trestle-bytes-'))
+afterAll(() => rmSync(folder, { recursive: true }))
 
 function openFile(name: string) {
   const file = join(folder, name)

@@ -8,14 +8,16 @@ import {
   openSync,
   readFileSync,
   renameSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, it, onTestFinished } from 'vitest'
+import { afterAll, expect, it, onTestFinished } from 'vitest'
 import { createLogDestination } from './log-destination.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'log-'))
+const folder = mkdtempSync(join(tmpdir(), 'trestle-log-'))
+afterAll(() => rmSync(folder, { recursive: true }))
 
 it('goes on in a new file after the old one was moved', async () => {
   const file = join(folder, 'moved.log')
