@@ -172,6 +172,8 @@ export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
   },
   fc.constantFrom(19, 31, 63, 64, 65, 200, 1_000).map(nested),
   fc.constantFrom(101, 1_001, 10_000).map((length) => Array.from({ length }, () => 0)),
+  // What compares a length, or makes a text of one, must know first that it is a number.
+  fc.constantFrom('length', 'size').map((name) => ({ [name]: { toString: 0, valueOf: 0 } })),
 )
 
 /** Own members, even `__proto__`. */

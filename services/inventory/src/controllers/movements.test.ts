@@ -252,6 +252,7 @@ describe('POST /movements', () => {
     ],
     [{ type: 'ship', productId: 1, locationId: 1, quantity: 1, id: 7 }, 'id', 'is not known here'],
     [{ lines: [] }, 'lines', 'must have 1 to 100 lines'],
+    [{ lines: { length: { toString: 0 } } }, 'lines', 'must be a list'],
     [
       { lines: Array.from({ length: 101 }, () => ({ type: 'count', productId: 1, locationId: 1, quantity: 0 })) },
       'lines',

@@ -1,5 +1,8 @@
+import { fastify } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { createTestApp, merchantBody, startPayments, type TestApp, type TestPayments } from '../../test/payments-app.ts'
+import { requestInput } from './request-input.ts'
 
 let payments: TestPayments
 let app: TestApp
@@ -85,5 +88,18 @@ describe('requestInput', () => {
   it('400: a form that gives a field twice, before anything is judged by the schema', async () => {
     const response = await post('currency=DKK&currency=EUR', type('application/x-www-form-urlencoded'))
     expect(response.json()).toEqual([{ field: 'currency', message: 'is given more than once', code: 'DUPLICATE' }])
+  })
+
+  it('500: shows no handler what its schema has thrown at', async () => {
+    const broken = fastify()
+    await broken.register(requestInput)
+    const Body = z.object({
+      name: z.string().refine(() => {
+        throw new Error('no opinion')
+      }),
+    })
+    broken.post('/', { schema: { body: Body } }, async () => expect.unreachable())
+    const response = await broken.inject({ method: 'POST', url: '/', payload: { name: 'x' } })
+    expect(response.json()).toMatchObject({ statusCode: 500, message: 'no opinion' })
   })
 })

@@ -41,12 +41,13 @@ export const requestInput = fp(
       done()
     })
     app.addHook('preHandler', (request, _reply, done) => {
-      const error: unknown = request.validationError
-      if (error instanceof InvalidInput) {
-        const { fields, input } = error
-        request.flaw ??= { stage: 'validation', error: invalidFields(fields), fields, input }
-      }
-      done()
+      const error = request.validationError
+      if (error === undefined) return done()
+      // A schema that throws has validated nothing: no handler may see the values.
+      if (!(error instanceof InvalidInput)) return done(error)
+      const { fields, input } = error
+      request.flaw ??= { stage: 'validation', error: invalidFields(fields), fields, input }
+      return done()
     })
   },
   { name: 'request-input' },

@@ -118,6 +118,7 @@ describe('POST /admin/custom-providers', () => {
     [{ identifier: 'company' }, /^identifier: must be custom:/],
     [{ identifier: 'custom:Big' }, /^identifier: /],
     [{ client_secret: '' }, /^client_secret: /],
+    [{ name: { length: { toString: 0 } } }, /^name: /],
     [{ issuer: 'http://idp.example.com' }, /^issuer: must be an https URL/],
     [{ issuer: 'https://user@idp.example.com' }, /^issuer: may have neither/],
     [{ issuer: undefined }, /^issuer is required/],
