@@ -81,3 +81,12 @@ it.each([
 it('takes lists of 1,000 items', () => {
   expect(p.list(p.int()).parse(Array(1_000).fill('1'))).toHaveLength(1_000)
 })
+
+it('asks nothing but a list for its length', () => {
+  const asked = {
+    get length(): never {
+      throw new Error('asked')
+    },
+  }
+  expect(p.list(p.int()).safeParse(asked).error?.issues).toMatchObject([{ code: 'invalid_type', expected: 'array' }])
+})

@@ -43,6 +43,8 @@ function bool() {
  */
 function list<T extends ZodType>(item: T, { split = true }: { readonly split?: boolean } = {}) {
   const read = (value: unknown): unknown => {
+    // No list either way. Zod would ask it for its length, and throws where that is an object again.
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return {}
     if (typeof value !== 'string' && !Array.isArray(value)) return value
     const values: readonly unknown[] = Array.isArray(value) ? value : [value]
     return split

@@ -1,5 +1,5 @@
 import { fastify } from 'fastify'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { createTestApp, merchantBody, startPayments, type TestApp, type TestPayments } from '../../test/payments-app.ts'
 import { requestInput } from './request-input.ts'
@@ -92,6 +92,7 @@ describe('requestInput', () => {
 
   it('500: shows no handler what its schema has thrown at', async () => {
     const broken = fastify()
+    onTestFinished(() => broken.close())
     await broken.register(requestInput)
     const Body = z.object({
       name: z.string().refine(() => {

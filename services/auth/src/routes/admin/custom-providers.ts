@@ -85,7 +85,8 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
 /** Most members are texts with rules of their own, so that what is wrong is named. @throws validationFailed */
 function requireValid({ validationError }: FastifyRequest): void {
   if (!validationError) return
-  const [issue] = validationError.validation ?? []
+  if (!validationError.validation) throw validationError
+  const [issue] = validationError.validation
   const place = issue?.instancePath.slice(1).replaceAll('/', '.')
   throw validationFailed({ message: `${place ? `${place}: ` : ''}${issue?.message ?? 'The body is not valid'}` })
 }
