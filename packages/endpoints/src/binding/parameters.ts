@@ -43,9 +43,10 @@ function bool() {
  */
 function list<T extends ZodType>(item: T, { split = true }: { readonly split?: boolean } = {}) {
   const read = (value: unknown): unknown => {
-    // No list either way. Zod would ask it for its length, and throws where that is an object again.
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return {}
-    if (typeof value !== 'string' && !Array.isArray(value)) return value
+    if (typeof value !== 'string' && !Array.isArray(value)) {
+      // Zod would ask an object for its length, and throws where that is an object again. An empty one is refused alike.
+      return typeof value === 'object' && value !== null ? {} : value
+    }
     const values: readonly unknown[] = Array.isArray(value) ? value : [value]
     return split
       ? values.flatMap((each) => (typeof each === 'string' ? each.split(',', LIST_ITEMS_MAX + 1) : [each]))

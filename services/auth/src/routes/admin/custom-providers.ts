@@ -82,7 +82,7 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** Most members are texts with rules of their own, so that what is wrong is named. @throws validationFailed */
+/** Most members are texts with rules of their own, so that what is wrong is named. @throws validationFailed, or what a schema threw */
 function requireValid({ validationError }: FastifyRequest): void {
   if (!validationError) return
   if (!validationError.validation) throw validationError
