@@ -1,3 +1,6 @@
+/** Digits in one run, or in groups of four; and ids of this service whole, so that no run of digits within one is taken out. */
+export const LONG_NUMBERS = /\b[0-9a-f]{24,}\b|\d{12,}|\b\d{4}(?:[ -]\d{4}){2,3}(?:[ -]\d{1,3})?\b/gi
+
 /** No card number is shorter. */
 const NUMBER_LENGTH = 12
 const ID_LENGTH = 24
@@ -15,9 +18,9 @@ for (const code of Buffer.from('0123456789')) kinds[code] = DIGIT
 for (const code of Buffer.from(' -')) kinds[code] = SEPARATOR
 
 /**
- * Whether twelve digits, blanks or hyphens in a row stand anywhere but in an id of this service, which is 24 hexadecimal
- * digits and often has as many decimal ones in a row. It looks at one character in twelve: every log line is looked at, and
- * regular expressions take many times as long.
+ * Whether there may be a long number: whether twelve digits, blanks or hyphens in a row stand anywhere but in an id of this
+ * service, which is 24 hexadecimal digits and often has as many decimal ones in a row. It looks at one character in twelve:
+ * every log line is looked at, and regular expressions take many times as long.
  */
 export function hasLongNumber(text: string): boolean {
   for (let at = NUMBER_LENGTH - 1; at < text.length; at += NUMBER_LENGTH) {

@@ -1,6 +1,6 @@
 import { CENSOR } from '@trestle/common/telemetry/redaction.ts'
 import { hasCheckDigit } from '../cards/check-digit.ts'
-import { hasLongNumber } from './long-number.ts'
+import { hasLongNumber, LONG_NUMBERS } from './long-number.ts'
 
 /**
  * The last look at what leaves for a log or a trace: masks card numbers, what follows the word of their field, bank accounts
@@ -33,9 +33,8 @@ const rules: readonly Rule[] = [
     mask: (_match, last4) => `${CENSOR}${last4}`,
   },
   {
-    // Digits in one run, or in groups of four. An id of this service is 24 hexadecimal digits and may hold a run of digits.
     worthLooking: hasLongNumber,
-    pattern: /\b[0-9a-f]{24,}\b|\d{12,}|\b\d{4}(?:[ -]\d{4}){2,3}(?:[ -]\d{1,3})?\b/gi,
+    pattern: LONG_NUMBERS,
     mask: (match) => (isCardNumber(match) ? maskDigits(match) : match),
   },
   {
