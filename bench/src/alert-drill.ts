@@ -7,7 +7,7 @@ import { findEmptyQueries, livelyPart, readDashboards } from './alert-drill/dash
 import { drill, type Ending, type Rig } from './alert-drill/drill.ts'
 import { faults } from './alert-drill/faults.ts'
 import { type Load, startLoad } from './alert-drill/load.ts'
-import { takePictures } from './alert-drill/pictures.ts'
+import { checkBrowser, takePictures } from './alert-drill/pictures.ts'
 import { checkRules, type Prometheus, startPrometheus } from './alert-drill/prometheus.ts'
 import { ROOT, SERVICES, type Stage, setStage } from './alert-drill/stage.ts'
 import { makeBenchFolder } from './bench-folder.ts'
@@ -54,6 +54,7 @@ if (problems.length > 0) process.exitCode = 1
 async function run(alerts: readonly string[], { seconds, rate, pictures }: Options): Promise<void> {
   say((await checkRules(CONFIG_FOLDER)).trim())
   problems.push(...findUntriedAlerts().map((alert) => `no fault is known for ${alert}`))
+  if (pictures) await checkBrowser()
   const folder = makeBenchFolder()
   try {
     await using started = new AsyncDisposableStack()

@@ -32,6 +32,11 @@ interface Span {
   readonly end: Date
 }
 
+/** @throws Error when there is no browser to take pictures with, before anybody has waited for them */
+export async function checkBrowser(): Promise<void> {
+  await withPage(async () => {})
+}
+
 /** Takes a picture of the first graphs of each dashboard as Prometheus itself draws them. */
 export async function takePictures(url: string, dashboards: readonly Pictured[], span: Span): Promise<void> {
   const end = span.end.toISOString().slice(0, 19).replace('T', ' ')
