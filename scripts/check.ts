@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, '..')
 const tool = (name: string): string => join(root, 'node_modules', '.bin', name)
 
 function staticSteps(): readonly Step[] {
-  const projects = globSync('{.,migrations,bench,examples/*,packages/*,services/*}/tsconfig.json', { cwd: root })
+  const projects = globSync('{.,examples/*,packages/*,services/*}/tsconfig.json', { cwd: root })
   return [
     { name: 'unused files, exports, dependencies', command: tool('knip'), args: ['--no-progress'] },
     { name: 'format and lint', command: tool('biome'), args: ['check', '--error-on-warnings', '.'] },

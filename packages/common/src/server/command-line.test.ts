@@ -6,9 +6,16 @@ import { runCommandLine } from './command-line.ts'
 /** A process that was started with some words; it notes its exits instead of ending. */
 function startedWith(...words: readonly string[]) {
   const exits: number[] = []
-  const exit = (code: number) => void exits.push(code)
-  const process = Object.assign(new EventEmitter(), { argv: ['node', 'main.ts', ...words], exit })
-  return { exits, process: process as unknown as NodeJS.Process }
+  const reports: string[] = []
+  const exit = (code: number): never => {
+    exits.push(code)
+    // As after the real one, nothing more is done.
+    throw new Error('exited')
+  }
+  const stdout = new EventEmitter()
+  const stderr = { write: (text: string) => void reports.push(text) }
+  const process = Object.assign(new EventEmitter(), { argv: ['node', 'main.ts', ...words], exit, stdout, stderr })
+  return { exits, reports, stdout, process: process as unknown as NodeJS.Process }
 }
 
 it.each([
@@ -17,7 +24,7 @@ it.each([
 ] as const)('%s ends a command that runs, also as the first process of a container', (signal, status) => {
   const { exits, process } = startedWith()
   void runCommandLine(new Command(), process, { serve: () => new Promise(() => {}), loadOthers: async () => [] })
-  process.emit(signal)
+  expect(() => process.emit(signal)).toThrow('exited')
   expect(exits).toEqual([status])
 })
 
@@ -39,4 +46,17 @@ it.each([
     },
   })
   expect(calls).toEqual(expected)
+})
+
+it.each([
+  ['EPIPE', { exits: [141], reports: [] }],
+  ['ENOSPC', { exits: [1], reports: ['write ENOSPC\n'] }],
+])('ends a command when its answers cannot be written: %s', async (code, expected) => {
+  const { exits, reports, stdout, process } = startedWith('doctor')
+  const fail = () => stdout.emit('error', Object.assign(new Error(`write ${code}`), { code }))
+  await runCommandLine(new Command(), process, {
+    serve: async () => {},
+    loadOthers: async () => [new Command('doctor').action(() => expect(fail).toThrow('exited'))],
+  })
+  expect({ exits, reports }).toEqual(expected)
 })

@@ -5,6 +5,8 @@ const FAILURE = 1
 const USAGE = 2
 /** What a shell reports of a program that a signal has ended: 128 and the signal's number. */
 const SIGNALLED = { SIGINT: 130, SIGTERM: 143 } as const
+/** The same of SIGPIPE, which Node.js turns into an error of the stream. */
+const READER_GONE = 141
 
 const SERVE = 'serve'
 
@@ -16,7 +18,7 @@ export interface Commands {
   readonly loadOthers: () => Promise<readonly Command[]>
 }
 
-/** Runs a service's commands: errors go to stderr in one line each; exit code 1 for a failure, 2 for wrong usage. */
+/** Runs a service's commands: errors go to stderr in one line each; exit code 1 for a failure, 2 for wrong usage, 141 when nobody reads on. */
 export async function runCommandLine(
   program: Command,
   process: NodeJS.Process,
@@ -26,7 +28,10 @@ export async function runCommandLine(
   for (const [signal, status] of Object.entries(SIGNALLED)) process.once(signal, () => process.exit(status))
   program.command(SERVE, { isDefault: true }).description('run the HTTP service (also without a command)').action(serve)
   const [word = SERVE] = process.argv.slice(2)
-  if (word !== SERVE) for (const command of await loadOthers()) program.addCommand(command)
+  if (word !== SERVE) {
+    process.stdout.on('error', (error: Error) => exitUnheard(process, error))
+    for (const command of await loadOthers()) program.addCommand(command)
+  }
   program.exitOverride()
   for (const command of program.commands) command.exitOverride()
   try {
@@ -36,6 +41,13 @@ export async function runCommandLine(
     process.stderr.write(`${describeFailure(error)}\n`)
     process.exit(FAILURE)
   }
+}
+
+/** Ends a command whose answers nobody takes any more: `head` has its lines, or the disk is full. */
+function exitUnheard(process: NodeJS.Process, error: Error): void {
+  if ('code' in error && error.code === 'EPIPE') process.exit(READER_GONE)
+  process.stderr.write(`${describeFailure(error)}\n`)
+  process.exit(FAILURE)
 }
 
 /** One line a problem, without a stack: a person reads it at start. */
