@@ -22,7 +22,7 @@ function staticSteps(): readonly Step[] {
       .map((project) => project.replace(/\/?tsconfig\.json$/, ''))
       .sort()
       .map((folder) => ({
-        name: `types of ${folder || 'packages, migrations, bench, scripts'}`,
+        name: `types of ${folder || 'everything else'}`,
         command: tool('tsc'),
         args: ['-p', folder || '.'],
       })),
