@@ -88,6 +88,36 @@ it('does not wait for connections that ask nothing', async () => {
   silent.destroy()
 })
 
+it('answers who has connected and asked before the signal, though nobody has listened to him yet', async () => {
+  const { app, options, process } = prepare()
+  await runServer(options)
+  const clients = await Promise.all(Array.from({ length: 50 }, () => open(app)))
+  const answers = clients.map((client) => once(client, 'data'))
+  const taken = new Promise<number>((resolve) => {
+    process.once('SIGTERM', () => app.server.getConnections((_error, count) => resolve(count)))
+  })
+  for (const client of clients) client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  process.emit('SIGTERM')
+  // Otherwise this would try nothing.
+  expect(await taken).toBeLessThan(clients.length)
+  for (const [answer] of await Promise.all(answers)) expect(String(answer)).toMatch(/^HTTP\/1.1 200 /)
+  expect(await process.exited.promise).toBe(0)
+})
+
+it('takes requests for longer while a balancer has not noticed, and leads its connections elsewhere', async () => {
+  const { app, options, process } = prepare({ shutdownDelayMs: 50 })
+  await runServer(options)
+  process.emit('SIGTERM')
+  const endMs = performance.now() + 600
+  while (performance.now() < endMs) {
+    const client = await open(app)
+    client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    const [answer] = await once(client, 'data')
+    expect(String(answer)).toMatch(/^HTTP\/1.1 200 .*connection: close/is)
+  }
+  expect(await process.exited.promise).toBe(0)
+})
+
 it('takes requests for a while after the signal, and is not ready', async () => {
   const readiness = createReadiness({})
   const { app, events, options, process } = prepare({ readiness, shutdownDelayMs: 300 })

@@ -1,8 +1,8 @@
 import type { Server } from 'node:http'
-import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { ServiceLogger } from '../telemetry/logger.ts'
+import { createDrain } from './drain.ts'
 import { keepTickShape } from './keep-tick-shape.ts'
 import type { Readiness } from './readiness.ts'
 import { releaseMemory } from './release-memory.ts'
@@ -20,7 +20,10 @@ export interface RunOptions {
   readonly start: (answered: Promise<void>) => Promise<void>
   /** Ends what `start` began, then closes the database, within so many milliseconds. */
   readonly stop: (remainingMs: number) => Promise<void>
-  /** How long requests are still taken after the signal, for balancers to notice that the process is not ready any more. */
+  /**
+   * How long requests are still taken after the signal, for balancers to notice that the process is not ready any more; if not
+   * 0, longer while requests still come.
+   */
   readonly shutdownDelayMs: number
   /** The process: signals come in and the exit code goes out here. */
   readonly process: Pick<NodeJS.Process, 'on' | 'removeAllListeners' | 'exit'>
@@ -45,9 +48,9 @@ const LIMITS: Limits = { unaskedMs: 100, drainMs: 20_000, shutdownMs: 30_000 }
  * nobody caught is logged and ends the process.
  */
 export async function runServer(options: RunOptions): Promise<void> {
-  const { app, log, readiness, stop, limits = LIMITS } = options
+  const { app, log, readiness, stop, shutdownDelayMs, limits = LIMITS } = options
   const { drainMs, shutdownMs } = limits
-  const sockets = watchSockets(app)
+  const drain = createDrain(app)
   const begun = begin(options)
   // Whoever awaits it learns of a failure; until then it must not count as unhandled.
   begun.catch(() => {})
@@ -72,13 +75,16 @@ export async function runServer(options: RunOptions): Promise<void> {
     if (isStopping) return
     isStopping = true
     readiness.drain()
+    drain.begin()
     log.logger.info({ signal }, 'shutting down')
-    const limitMs = options.shutdownDelayMs + shutdownMs
+    const limitMs = shutdownDelayMs + shutdownMs
     const deadline = performance.now() + limitMs
     const late = setTimeout(() => void finish('gave up waiting for what still ran'), limitMs)
     try {
-      await Promise.all([begun.catch(() => {}), delay(options.shutdownDelayMs)])
-      await drain(app, sockets, drainMs)
+      await Promise.all([begun.catch(() => {}), delay(shutdownDelayMs)])
+      const drained = performance.now() + drainMs
+      await drain.quiet(shutdownDelayMs > 0 ? drainMs / 2 : 0)
+      await drain.close(drained - performance.now())
       await stop(deadline - performance.now())
     } catch (error) {
       log.logger.error({ err: error }, 'shutdown did not go as it should')
@@ -111,27 +117,4 @@ function firstAnswer(server: Server, withinMs: number): Promise<void> {
     server.once('request', (_request, response) => response.once('close', resolve))
     setTimeout(resolve, withinMs)
   })
-}
-
-/** The open connections. */
-function watchSockets(app: FastifyInstance): ReadonlySet<Socket> {
-  const sockets = new Set<Socket>()
-  app.server.on('connection', (socket) => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
-  })
-  return sockets
-}
-
-/** Takes no more connections, and waits for the answers to what has been asked. */
-async function drain(app: FastifyInstance, sockets: ReadonlySet<Socket>, drainMs: number): Promise<void> {
-  const closed = app.close()
-  // Node closes the connections that are idle after a request, but waits for those that have not asked anything yet.
-  for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
-  const late = setTimeout(() => app.server.closeAllConnections(), drainMs)
-  try {
-    await closed
-  } finally {
-    clearTimeout(late)
-  }
 }
