@@ -57,10 +57,12 @@ async function answers(check: () => Promise<void>): Promise<boolean> {
   }
 }
 
+export const READY_PATH = '/ready'
+
 /** `GET /ready`: 200 `{"status":"ready"}`, else the service's own 503. */
 export const readyRoute = fp<{ readonly readiness: Readiness; readonly unavailable: (message: string) => HttpError }>(
   async (app: FastifyInstance, { readiness, unavailable }) => {
-    app.get('/ready', { schema: { hide: true } }, async () => {
+    app.get(READY_PATH, { schema: { hide: true } }, async () => {
       const missing = await readiness.missing()
       if (missing !== undefined) throw unavailable(missing)
       return { status: 'ready' }

@@ -19,7 +19,9 @@ class StubProcess extends EventEmitter {
 }
 
 const slow = Promise.withResolvers<void>()
-const LIMITS = { unaskedMs: 100, drainMs: 5_000, shutdownMs: 15_000 }
+const LIMITS = { unaskedMs: 100, noticeMs: 2_500, drainMs: 5_000, shutdownMs: 15_000 }
+const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+const BIG_BYTES = 30_000_000
 
 function prepare(given: Partial<RunOptions> = {}) {
   const process = new StubProcess()
@@ -28,6 +30,7 @@ function prepare(given: Partial<RunOptions> = {}) {
   const app: FastifyInstance = fastify({ forceCloseConnections: 'idle' })
   app.get('/', async () => 'ok')
   app.get('/slow', async () => slow.promise)
+  app.get('/big', async () => Buffer.alloc(BIG_BYTES))
   const options = {
     app,
     host: '127.0.0.1',
@@ -52,12 +55,29 @@ function prepare(given: Partial<RunOptions> = {}) {
   return { app, events, options, process }
 }
 
+function portOf(app: FastifyInstance): number {
+  return Number(new URL(app.listeningOrigin).port)
+}
+
 async function open(app: FastifyInstance): Promise<Socket> {
-  const socket = connect(Number(new URL(app.listeningOrigin).port), '127.0.0.1')
+  const socket = connect(portOf(app), '127.0.0.1')
   socket.on('error', () => {})
   socket.resume()
   await once(socket, 'connect')
   return socket
+}
+
+/** @returns the answer on a connection of its own; empty: there is none */
+async function ask(port: number, request: string): Promise<string> {
+  const client = connect(port, '127.0.0.1')
+  let answer = ''
+  client.on('data', (chunk) => {
+    answer += chunk
+  })
+  client.on('error', () => {})
+  client.write(request)
+  await new Promise((resolve) => client.once('close', resolve))
+  return answer
 }
 
 it('waits for the start when a signal comes during it, then stops all of it', async () => {
@@ -78,7 +98,7 @@ it('does not wait for connections that ask nothing', async () => {
   await runServer(options)
   const silent = await open(app)
   const idle = await open(app)
-  idle.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  idle.write(GET)
   await once(idle, 'data')
   const start = performance.now()
   process.emit('SIGTERM')
@@ -91,12 +111,12 @@ it('does not wait for connections that ask nothing', async () => {
 it('answers who has connected and asked before the signal, though nobody has listened to him yet', async () => {
   const { app, options, process } = prepare()
   await runServer(options)
-  const clients = await Promise.all(Array.from({ length: 50 }, () => open(app)))
+  const clients = await Promise.all(Array.from({ length: 200 }, () => open(app)))
   const answers = clients.map((client) => once(client, 'data'))
   const taken = new Promise<number>((resolve) => {
     process.once('SIGTERM', () => app.server.getConnections((_error, count) => resolve(count)))
   })
-  for (const client of clients) client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  for (const client of clients) client.write(GET)
   process.emit('SIGTERM')
   // Otherwise this would try nothing.
   expect(await taken).toBeLessThan(clients.length)
@@ -108,14 +128,69 @@ it('takes requests for longer while a balancer has not noticed, and leads its co
   const { app, options, process } = prepare({ shutdownDelayMs: 50 })
   await runServer(options)
   process.emit('SIGTERM')
+  const port = portOf(app)
   const endMs = performance.now() + 600
-  while (performance.now() < endMs) {
-    const client = await open(app)
-    client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
-    const [answer] = await once(client, 'data')
-    expect(String(answer)).toMatch(/^HTTP\/1.1 200 .*connection: close/is)
-  }
+  while (performance.now() < endMs) expect(await ask(port, GET)).toMatch(/^HTTP\/1.1 200 .*connection: close/is)
   expect(await process.exited.promise).toBe(0)
+})
+
+it.each([
+  { who: 'asks for readiness', request: 'GET /ready HTTP/1.1\r\nHost: a\r\n\r\n', noticeMs: 60_000 },
+  { who: 'never notices', request: GET, noticeMs: 300 },
+])('does not wait for who $who', async ({ request, noticeMs }) => {
+  const { app, options, process } = prepare({
+    shutdownDelayMs: 50,
+    limits: { unaskedMs: 100, noticeMs, drainMs: 60_000, shutdownMs: 60_000 },
+  })
+  await runServer(options)
+  let hasExited = false
+  const exited = process.exited.promise.finally(() => {
+    hasExited = true
+  })
+  const port = portOf(app)
+  process.emit('SIGTERM')
+  const start = performance.now()
+  while (!hasExited) await ask(port, request)
+  expect(performance.now() - start).toBeLessThan(10_000)
+  expect(await exited).toBe(0)
+})
+
+it('ends connections whose answer was on its way when the signal came', async () => {
+  const answer = Promise.withResolvers<string>()
+  const { app, options, process } = prepare({ limits: { ...LIMITS, drainMs: 60_000, shutdownMs: 60_000 } })
+  app.get('/held', async () => answer.promise)
+  await runServer(options)
+  const client = await open(app)
+  const asked = once(app.server, 'request')
+  client.write('GET /held HTTP/1.1\r\nHost: a\r\n\r\n')
+  await asked
+  const start = performance.now()
+  process.emit('SIGTERM')
+  await expect.poll(() => app.server.listening).toBe(false)
+  answer.resolve('late')
+  expect(await process.exited.promise).toBe(0)
+  expect(performance.now() - start).toBeLessThan(10_000)
+})
+
+it('sends an answer to its end to who reads slowly', async () => {
+  const { app, options, process } = prepare()
+  await runServer(options)
+  const client = await open(app)
+  client.pause()
+  let bytes = 0
+  client.on('data', (chunk) => {
+    bytes += chunk.length
+  })
+  const handed = new Promise<void>((resolve) => {
+    app.server.once('request', (_request, response) => response.once('prefinish', resolve))
+  })
+  client.write('GET /big HTTP/1.1\r\nHost: a\r\n\r\n')
+  await handed
+  process.emit('SIGTERM')
+  client.resume()
+  expect(await process.exited.promise).toBe(0)
+  await once(client, 'close')
+  expect(bytes).toBeGreaterThan(BIG_BYTES)
 })
 
 it('takes requests for a while after the signal, and is not ready', async () => {
@@ -125,7 +200,7 @@ it('takes requests for a while after the signal, and is not ready', async () => 
   process.emit('SIGTERM')
   expect(await readiness.missing()).toBe('the process is draining')
   const late = await open(app)
-  late.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  late.write(GET)
   expect(String((await once(late, 'data'))[0])).toMatch(/^HTTP\/1.1 200 /)
   expect(events).toEqual(['listening', 'shutting down'])
   expect(await process.exited.promise).toBe(0)
@@ -192,7 +267,7 @@ it('gives the first answer before it loads what takes long', async () => {
   const run = runServer(options)
   await expect.poll(() => app.server.listening).toBe(true)
   const first = await open(app)
-  first.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  first.write(GET)
   await run
   expect(order).toEqual(['answered', 'loads'])
 })
@@ -204,6 +279,6 @@ it('does not wait for long for somebody to ask', async () => {
 it('fails when the port is taken', async () => {
   const first = prepare()
   await runServer(first.options)
-  const port = Number(new URL(first.app.listeningOrigin).port)
+  const port = portOf(first.app)
   await expect(runServer(prepare({ port }).options)).rejects.toThrow('EADDRINUSE')
 })

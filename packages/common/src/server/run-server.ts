@@ -34,13 +34,15 @@ export interface RunOptions {
 interface Limits {
   /** For somebody to ask a new process. */
   readonly unaskedMs: number
+  /** For balancers that are late, beyond `shutdownDelayMs`; `drainMs` goes on meanwhile. */
+  readonly noticeMs: number
   /** For requests to be answered. What is left over then is cut off. */
   readonly drainMs: number
   /** For everything. */
   readonly shutdownMs: number
 }
 
-const LIMITS: Limits = { unaskedMs: 100, drainMs: 20_000, shutdownMs: 30_000 }
+const LIMITS: Limits = { unaskedMs: 100, noticeMs: 10_000, drainMs: 20_000, shutdownMs: 30_000 }
 
 /**
  * Listens until SIGTERM or SIGINT, is not ready for a while, then finishes what runs (30 s at most), gives the reader of its
@@ -49,7 +51,7 @@ const LIMITS: Limits = { unaskedMs: 100, drainMs: 20_000, shutdownMs: 30_000 }
  */
 export async function runServer(options: RunOptions): Promise<void> {
   const { app, log, readiness, stop, shutdownDelayMs, limits = LIMITS } = options
-  const { drainMs, shutdownMs } = limits
+  const { noticeMs, drainMs, shutdownMs } = limits
   const drain = createDrain(app)
   const begun = begin(options)
   // Whoever awaits it learns of a failure; until then it must not count as unhandled.
@@ -83,7 +85,7 @@ export async function runServer(options: RunOptions): Promise<void> {
     try {
       await Promise.all([begun.catch(() => {}), delay(shutdownDelayMs)])
       const drained = performance.now() + drainMs
-      await drain.quiet(shutdownDelayMs > 0 ? drainMs / 2 : 0)
+      if (shutdownDelayMs > 0) await drain.quiet(noticeMs)
       await drain.close(drained - performance.now())
       await stop(deadline - performance.now())
     } catch (error) {
