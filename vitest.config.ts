@@ -14,8 +14,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Jobs and outboxes are looked for once a second; a machine may be slow besides.
     expect: { poll: { timeout: 15_000 } },
-    // One more than the cores of the smallest machine: many tests wait for a retry, a lock or a process.
-    maxWorkers: 3,
+    // Two more than the cores of the smallest machine: many tests wait for a retry, a lock or a process.
+    maxWorkers: 4,
     // Every test is isolated by its own database; a fresh module graph for each file would only cost time, more than half.
     pool: 'threads',
     isolate: false,

@@ -41,7 +41,6 @@ async function runAll(steps: readonly Step[]): Promise<readonly StepResult[]> {
     }
   }
   await Promise.all(Array.from({ length: availableParallelism() }, work))
-  for (const { passed, name, output } of results) if (!passed) console.log(`\n--- ${name}\n${output.trimEnd()}`)
   return results
 }
 
@@ -62,11 +61,10 @@ async function runTests(): Promise<{ readonly result: StepResult; readonly summa
 }
 
 const { values } = parseArgs({ options: { 'with-tests': { type: 'boolean', default: false } } })
-const results = [...(await runAll(staticSteps()))]
-const tests = values['with-tests'] ? await runTests() : undefined
-if (tests !== undefined) results.push(tests.result)
-
-const failed = results.filter(({ passed }) => !passed).map(({ name }) => name)
-console.log(failed.length === 0 ? '\nEvery check passed' : `\nFailed: ${failed.join('; ')}`)
+// The tests wait for locks, retries and processes: meanwhile the rest is looked at.
+const [tests, results] = await Promise.all([values['with-tests'] ? runTests() : undefined, runAll(staticSteps())])
+const failed = [...results, ...(tests ? [tests.result] : [])].filter(({ passed }) => !passed)
+for (const { name, output } of failed) if (output !== '') console.log(`\n--- ${name}\n${output.trimEnd()}`)
+console.log(failed.length === 0 ? '\nEvery check passed' : `\nFailed: ${failed.map(({ name }) => name).join('; ')}`)
 if (tests !== undefined) console.log(tests.summary)
 process.exitCode = failed.length === 0 ? 0 : 1

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { constants, setPriority } from 'node:os'
 
 /** One program of the check. */
 export interface Step {
@@ -16,13 +17,18 @@ export interface StepResult {
   readonly output: string
 }
 
-/** Runs a program to its end. Never throws: a program that cannot be started has failed, with the reason as output. */
+/**
+ * Runs a program to its end; one whose output is collected gives way to those that speak at once: tests have time limits. Never
+ * throws: a program that cannot be started has failed, with the reason as output.
+ */
 export function runStep(step: Step, cwd: string, output: 'collect' | 'inherit' = 'collect'): Promise<StepResult> {
   const { name, command, args } = step
   const started = performance.now()
   const out = output === 'inherit' ? 'inherit' : 'pipe'
   return new Promise((resolve) => {
     const child = spawn(command, args, { cwd, stdio: ['ignore', out, out] })
+    if (output === 'collect' && child.pid !== undefined)
+      setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
     const chunks: Buffer[] = []
     const keep = (chunk: Buffer): void => void chunks.push(chunk)
     child.stdout?.on('data', keep)

@@ -13,8 +13,17 @@ export interface TestPostgres {
 }
 
 const IMAGE = 'postgres:17-bookworm'
-/** Nothing in a test database must survive a crash. Tests of durability start servers of their own. */
-const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: 600, jit: 'off' }
+/** Nothing in a test database must survive a crash, or live long enough to be vacuumed. Tests of durability start servers of their own. */
+const FAST = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  autovacuum: 'off',
+  wal_level: 'minimal',
+  max_wal_senders: 0,
+  max_connections: 600,
+  jit: 'off',
+}
 const PASSWORD = 'postgres'
 const MEMORY = '/dev/shm'
 /** Bytes: a run of all tests keeps at most 0.6 GiB there, and its processes want memory too. */

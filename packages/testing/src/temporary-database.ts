@@ -63,7 +63,9 @@ export function copyDatabase({ directUrl }: TemporaryDatabase): Promise<Temporar
 
 async function createFrom(template: string): Promise<TemporaryDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  await withClient(inject('postgresUrl'), (client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`))
+  await withClient(inject('postgresUrl'), (client) =>
+    client.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`),
+  )
   return temporaryDatabase(name)
 }
 
