@@ -29,9 +29,23 @@ export async function waitForDatabase<T>(ask: () => Promise<T>, { timeoutMs, onW
 }
 
 /** Asks for a connection, and nothing else. */
-export async function connectOnce(url: string): Promise<void> {
+export function connectOnce(url: string): Promise<void> {
+  return tryOnce(url, async () => {})
+}
+
+/** Takes a role on, and does nothing with it. Throws when the user of the connection may not. */
+export function takeRoleOnce(url: string, role: string): Promise<void> {
+  // In a transaction, so that a pooler hands nobody a connection that has the role.
+  return tryOnce(url, (client) => client.query(`BEGIN; SET LOCAL ROLE ${client.escapeIdentifier(role)}; ROLLBACK`))
+}
+
+async function tryOnce(url: string, use: (client: pg.Client) => Promise<unknown>): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
   client.on('error', () => {})
   await client.connect()
-  await client.end()
+  try {
+    await use(client)
+  } finally {
+    await client.end()
+  }
 }

@@ -1,6 +1,6 @@
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { type MigrateOptions, migrationStatus } from '@trestle/database/migrate.ts'
-import { connectOnce } from '@trestle/database/wait-for-database.ts'
+import { connectOnce, takeRoleOnce } from '@trestle/database/wait-for-database.ts'
 import { findPooler } from './find-pooler.ts'
 import type { Check } from './run-checks.ts'
 
@@ -64,6 +64,7 @@ export function commonChecks({
         const status = await migrationStatus(migrations)
         const pending = status.filter(({ executedAt }) => !executedAt)
         if (pending.length > 0) throw new Error(`pending: ${pending.map(({ name }) => name).join(', ')}`)
+        if (migrations.grants) await takeRoleOnce(database.url, migrations.grants.role)
         return `${status.length} applied`
       },
     },

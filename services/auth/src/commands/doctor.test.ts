@@ -105,6 +105,11 @@ describe('auth migrate and auth doctor', () => {
     })
   })
 
+  it('say that the rights of the role are missing', async () => {
+    const { lines } = await examine({ AUTH_DB_ROLE: 'auth_nobody' })
+    expect(lines).toContain('wrong migrations: role "auth_nobody" does not exist; run: auth migrate')
+  })
+
   it('take the last migration back', async () => {
     const [last] = (await migrate('status')).slice(-1)
     expect(await migrate('down')).toEqual([`taken back ${last?.split(' ').at(-1)}`])
