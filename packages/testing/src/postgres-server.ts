@@ -13,7 +13,10 @@ export interface TestPostgres {
 }
 
 const IMAGE = 'postgres:17-bookworm'
-/** Nothing in a test database must survive a crash, or live long enough to be vacuumed. Tests of durability start servers of their own. */
+/**
+ * Nothing in a test database must survive a crash, or lives long enough to be vacuumed. Tests of durability start servers of
+ * their own.
+ */
 const FAST = {
   fsync: 'off',
   synchronous_commit: 'off',
