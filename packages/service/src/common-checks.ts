@@ -22,7 +22,7 @@ export interface CommonNeeds {
   readonly migrations: MigrateOptions
 }
 
-/** The checks that `doctor` begins with in every service: log file, both connections, migrations. */
+/** The checks that `doctor` begins with in every service: log file, both connections, migrations and the role. */
 export function commonChecks({
   program,
   logFile,

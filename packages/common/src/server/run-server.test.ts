@@ -184,12 +184,13 @@ it('sends an answer to its end to who reads slowly', async () => {
   const handed = new Promise<void>((resolve) => {
     app.server.once('request', (_request, response) => response.once('prefinish', resolve))
   })
+  const closed = once(client, 'close')
   client.write('GET /big HTTP/1.1\r\nHost: a\r\n\r\n')
   await handed
   process.emit('SIGTERM')
   client.resume()
   expect(await process.exited.promise).toBe(0)
-  await once(client, 'close')
+  await closed
   expect(bytes).toBeGreaterThan(BIG_BYTES)
 })
 
