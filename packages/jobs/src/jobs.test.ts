@@ -131,8 +131,9 @@ describe('jobs', () => {
     const { rows } = await sql<{ data: string }>`SELECT data::text FROM example_jobs.job WHERE name = 'greet'`.execute(
       database.db,
     )
-    expect(rows.length).toBeGreaterThan(0)
-    expect(rows.map(({ data }) => data).join()).not.toContain('Ada')
+    expect(rows.length).toBeGreaterThan(40)
+    // No ciphertext says this by chance: base64url has no space.
+    expect(rows.map(({ data }) => data).join()).not.toContain('guest 7')
   })
 
   it('tries again after a failure', async () => {
