@@ -3,7 +3,7 @@ import type { PasswordForm } from './password-form.ts'
 /** The work of one password hash: memory in KiB, passes, lanes (OWASP's first choice for argon2id). */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
 
-/** The two functions that this service needs of an argon2 library. Both run on threads of their own. */
+/** The two functions that this service needs of an argon2 library. They may keep the thread that calls them. */
 export interface Argon2 {
   /** An argon2id hash in PHC form, with a random salt of 16 bytes. */
   hash(password: string): Promise<string>
@@ -22,8 +22,11 @@ export async function loadArgon2(): Promise<Argon2> {
 
 /** `@node-rs/argon2`: prebuilt for the common platforms. */
 export async function loadRustArgon2(): Promise<Argon2> {
-  const { hash, verify } = await import('@node-rs/argon2')
-  return { hash: (password) => hash(password, COST), verify: (known, password) => verify(known, password) }
+  const { hashSync, verifySync } = await import('@node-rs/argon2')
+  return {
+    hash: async (password) => hashSync(password, COST),
+    verify: async (known, password) => verifySync(known, password),
+  }
 }
 
 /** `argon2`: compiled where it is installed. */

@@ -1,70 +1,121 @@
 import { describe, expect, it } from 'vitest'
 import { createHashQueue } from './hash-queue.ts'
 
-/** Work that ends when told. */
-function createWork() {
-  const { promise, resolve } = Promise.withResolvers<string>()
-  let started = false
-  const start = () => {
-    started = true
-    return promise
+const HOUR = 3_600_000
+
+/** A queue whose batches end when told. */
+function createTestQueue(concurrency: number, waitMsMax = HOUR) {
+  let now = 0
+  const batches: { readonly tasks: readonly string[]; readonly end: PromiseWithResolvers<readonly string[]> }[] = []
+  const queue = createHashQueue<string, string>({
+    runBatch: (tasks) => {
+      const end = Promise.withResolvers<readonly string[]>()
+      batches.push({ tasks, end })
+      return end.promise
+    },
+    concurrency,
+    waitMsMax,
+    clock: () => now,
+  })
+  return {
+    run: (...tasks: readonly string[]) => tasks.map((task) => queue.run(task)),
+    /** What every batch so far was given. */
+    given: () => batches.map(({ tasks }) => tasks),
+    /** Ends a batch, each of whose tasks took so long. */
+    finish: (index: number, eachMs = 0) => {
+      const { tasks, end } = batches[index] ?? expect.fail(`there is no batch ${index}`)
+      now += eachMs * tasks.length
+      end.resolve(tasks.map((task) => `${task} is done`))
+    },
+    fail: (index: number, error: Error) => batches[index]?.end.reject(error),
   }
-  return { start, finish: resolve, isStarted: () => started }
 }
 
+const done = (...tasks: readonly string[]) => tasks.map((task) => ({ verdict: 'done', outcome: `${task} is done` }))
 /** Lets everything that is ready run. */
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('createHashQueue', () => {
-  it('runs as much at once as there are cores, and the rest in order', async () => {
-    const queue = createHashQueue({ concurrency: 2, waitMsMax: 2_000, clock: () => 0 })
-    const works = [createWork(), createWork(), createWork(), createWork()]
-    const answers = works.map((work) => queue.run(work.start))
+  it('gives each core a task of its own while there are enough of them', async () => {
+    const { run, given, finish } = createTestQueue(2)
+    const first = run('a', 'b')
     await settle()
-    expect(works.map((work) => work.isStarted())).toEqual([true, true, false, false])
-    works[1]?.finish('second')
+    expect(given()).toEqual([['a'], ['b']])
+    const second = run('c', 'd')
     await settle()
-    expect(works.map((work) => work.isStarted())).toEqual([true, true, true, false])
-    works[0]?.finish('first')
-    works[2]?.finish('third')
-    works[3]?.finish('fourth')
-    expect(await Promise.all(answers)).toEqual([
-      { verdict: 'done', result: 'first' },
-      { verdict: 'done', result: 'second' },
-      { verdict: 'done', result: 'third' },
-      { verdict: 'done', result: 'fourth' },
-    ])
+    expect(given()).toHaveLength(2)
+    finish(1)
+    await settle()
+    expect(given()).toEqual([['a'], ['b'], ['c']])
+    finish(0)
+    await settle()
+    finish(2)
+    finish(3)
+    expect(await Promise.all([...first, ...second])).toEqual(done('a', 'b', 'c', 'd'))
+  })
+
+  it('shares out what waits between the cores, at most four to each, in order', async () => {
+    const { run, given, finish } = createTestQueue(2)
+    const answers = run(...'abcdefghijklm')
+    await settle()
+    expect(given()).toEqual([[...'abcd'], [...'efgh']])
+    finish(0)
+    expect(await Promise.all(answers.slice(0, 4))).toEqual(done(...'abcd'))
+    expect(given().slice(2)).toEqual([[...'ijk']])
+    finish(1)
+    await settle()
+    expect(given().slice(3)).toEqual([['l']])
+    finish(2)
+    await settle()
+    finish(3)
+    finish(4)
+    expect(await Promise.all(answers)).toEqual(done(...'abcdefghijklm'))
   })
 
   it('refuses what would wait longer than the limit, and takes it again when there is room', async () => {
     // 50 ms each, one at a time, 100 ms of waiting: one runs, two wait.
-    const queue = createHashQueue({ concurrency: 1, waitMsMax: 100, clock: () => 0 })
-    const works = [createWork(), createWork(), createWork()]
-    const answers = works.map((work) => queue.run(work.start))
-    expect(await queue.run(async () => 'too much')).toEqual({ verdict: 'busy', retryAfterSeconds: 1 })
-    for (const work of works) work.finish('done')
-    await Promise.all(answers)
-    expect(await queue.run(async () => 'room')).toEqual({ verdict: 'done', result: 'room' })
+    const { run, finish } = createTestQueue(1, 100)
+    const answers = run('a', 'b', 'c', 'd')
+    expect(await answers.pop()).toEqual({ verdict: 'busy', retryAfterSeconds: 1 })
+    await settle()
+    finish(0)
+    expect(await Promise.all(answers)).toEqual(done('a', 'b', 'c'))
+    const [again] = run('e')
+    await settle()
+    finish(1)
+    expect(await again).toEqual({ verdict: 'done', outcome: 'e is done' })
   })
 
   it('learns from the clock how long a hash takes', async () => {
-    let now = 0
-    const queue = createHashQueue({ concurrency: 1, waitMsMax: 2_000, clock: () => now })
-    for (let i = 0; i < 100; i++) {
-      await queue.run(async () => {
-        now += 3_000
-      })
+    const { run, finish } = createTestQueue(1, 2_000)
+    for (let batch = 0; batch < 100; batch += 1) {
+      const answers = run('a', 'b')
+      await settle()
+      finish(batch, 3_000)
+      await Promise.all(answers)
     }
-    const blocker = createWork()
-    const blocked = queue.run(blocker.start)
-    expect(await queue.run(async () => 'nobody waits 3 s')).toEqual({ verdict: 'busy', retryAfterSeconds: 3 })
-    blocker.finish('done')
-    expect(await blocked).toEqual({ verdict: 'done', result: 'done' })
+    const blocked = run('c', 'd')
+    expect(await blocked.pop()).toEqual({ verdict: 'busy', retryAfterSeconds: 3 })
+    await settle()
+    finish(100)
+    expect(await Promise.all(blocked)).toEqual(done('c'))
   })
 
-  it('frees its place when the work fails', async () => {
-    const queue = createHashQueue({ concurrency: 1, waitMsMax: 0, clock: () => 0 })
-    await expect(queue.run(() => Promise.reject(new Error('no memory')))).rejects.toThrow('no memory')
-    expect(await queue.run(async () => 'next')).toEqual({ verdict: 'done', result: 'next' })
+  it('frees its place when a batch fails', async () => {
+    const { run, finish, fail } = createTestQueue(1)
+    const answers = run('a', 'b')
+    await settle()
+    fail(0, new Error('no memory'))
+    const refused = { status: 'rejected', reason: expect.objectContaining({ message: 'no memory' }) }
+    expect(await Promise.allSettled(answers)).toEqual([refused, refused])
+    const [next] = run('c')
+    await settle()
+    finish(1)
+    expect(await next).toEqual({ verdict: 'done', outcome: 'c is done' })
+  })
+
+  it('leaves nobody waiting of whom a thread says nothing', async () => {
+    const queue = createHashQueue({ runBatch: async () => [], concurrency: 1, waitMsMax: HOUR, clock: () => 0 })
+    await expect(queue.run('a')).rejects.toThrow('a task was left out')
   })
 })

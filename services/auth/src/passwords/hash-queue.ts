@@ -1,5 +1,7 @@
-export interface HashQueueOptions {
-  /** How many hashes run at once: one a core. */
+export interface HashQueueOptions<Task, Outcome> {
+  /** Does tasks one after the other on one thread. @returns what became of each, in their order */
+  readonly runBatch: (tasks: readonly Task[]) => Promise<readonly Outcome[]>
+  /** How many batches run at once: one a core. */
   readonly concurrency: number
   /** How much work may wait, in milliseconds that a newcomer would have to wait. */
   readonly waitMsMax: number
@@ -8,15 +10,25 @@ export interface HashQueueOptions {
 }
 
 /** Runs work a few at a time; what does not fit into the queue is refused at once. */
-export interface HashQueue {
-  /** Resolves with the result of `work`, or with `busy` and how long the queue is when there is no room. */
-  run<Result>(work: () => Promise<Result>): Promise<HashQueueAnswer<Result>>
+export interface HashQueue<Task, Outcome> {
+  /** Resolves with what became of the task, or with `busy` and how long the queue is when there is no room. */
+  run(task: Task): Promise<HashQueueAnswer<Outcome>>
 }
 
-export type HashQueueAnswer<Result> =
-  | { readonly verdict: 'done'; readonly result: Result }
+export type HashQueueAnswer<Outcome> =
+  | { readonly verdict: 'done'; readonly outcome: Outcome }
   | { readonly verdict: 'busy'; readonly retryAfterSeconds: number }
 
+interface Waiting<Task, Outcome> {
+  readonly task: Task
+  readonly listener: PromiseWithResolvers<Outcome>
+}
+
+/**
+ * How many a thread takes at most. A hash empties the caches: what comes between two of them runs several times as slow, and
+ * what follows four of them at once is paid once. The first one waits for the others, some 30 ms where all would wait longer.
+ */
+const BATCH_MAX = 4
 /** What a hash takes until the first ones have been measured. */
 const FIRST_GUESS_MS = 50
 /** The share of the newest measurement in the running average. */
@@ -24,40 +36,68 @@ const WEIGHT = 0.1
 
 /**
  * A bounded queue before the hash threads: a flood of logins neither exhausts memory nor makes everybody wait for ever.
- * Its length follows from the measured time of a hash.
+ * Its length follows from the measured time of a hash. While no more wait than there are threads, each goes by itself.
  */
-export function createHashQueue({ concurrency, waitMsMax, clock }: HashQueueOptions): HashQueue {
-  const waiting: Array<() => void> = []
+export function createHashQueue<Task, Outcome>(options: HashQueueOptions<Task, Outcome>): HashQueue<Task, Outcome> {
+  const { runBatch, concurrency, waitMsMax, clock } = options
+  const waiting: Waiting<Task, Outcome>[] = []
   let running = 0
+  /** Those that wait and those on a thread. */
+  let unfinished = 0
   let averageMs = FIRST_GUESS_MS
+  let isScheduled = false
 
-  const waitMs = () => ((waiting.length + 1) * averageMs) / concurrency
-  const enter = (): Promise<void> | undefined => {
-    if (running < concurrency) {
-      running++
-      return undefined
-    }
-    return new Promise((resolve) => waiting.push(resolve))
+  const runNext = async (): Promise<void> => {
+    const size = Math.min(BATCH_MAX, Math.ceil(waiting.length / concurrency))
+    const batch = waiting.splice(0, size)
+    running += 1
+    const startedMs = clock()
+    await settle(batch, runBatch)
+    averageMs += WEIGHT * ((clock() - startedMs) / size - averageMs)
+    running -= 1
+    unfinished -= size
+    start()
   }
-  const leave = (startedMs: number): void => {
-    averageMs += WEIGHT * (clock() - startedMs - averageMs)
-    const next = waiting.shift()
-    if (next) next()
-    else running--
+  const start = (): void => {
+    while (running < concurrency && waiting.length > 0) void runNext()
+  }
+  /** What arrives in one turn of the event loop is shared out together. */
+  const schedule = (): void => {
+    if (isScheduled || running === concurrency) return
+    isScheduled = true
+    setImmediate(() => {
+      isScheduled = false
+      start()
+    })
   }
 
   return {
-    run: async (work) => {
-      if (running >= concurrency && waitMs() > waitMsMax) {
-        return { verdict: 'busy', retryAfterSeconds: Math.max(1, Math.ceil(waitMs() / 1000)) }
+    run: async (task) => {
+      const waitMs = ((unfinished + 1 - concurrency) * averageMs) / concurrency
+      if (waitMs > waitMsMax) {
+        return { verdict: 'busy', retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) }
       }
-      await enter()
-      const startedMs = clock()
-      try {
-        return { verdict: 'done', result: await work() }
-      } finally {
-        leave(startedMs)
-      }
+      const listener = Promise.withResolvers<Outcome>()
+      waiting.push({ task, listener })
+      unfinished += 1
+      schedule()
+      return { verdict: 'done', outcome: await listener.promise }
     },
+  }
+}
+
+/** Has a batch done, and tells all that wait for it. */
+async function settle<Task, Outcome>(
+  batch: readonly Waiting<Task, Outcome>[],
+  runBatch: (tasks: readonly Task[]) => Promise<readonly Outcome[]>,
+): Promise<void> {
+  try {
+    const outcomes = await runBatch(batch.map(({ task }) => task))
+    outcomes.forEach((outcome, index) => {
+      batch[index]?.listener.resolve(outcome)
+    })
+    for (const { listener } of batch.slice(outcomes.length)) listener.reject(new Error('a task was left out'))
+  } catch (error) {
+    for (const { listener } of batch) listener.reject(error)
   }
 }

@@ -1,30 +1,24 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { getPriority, setPriority } from 'node:os'
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import type { HashOutcome, HashTask } from './hash-task.ts'
 
-const THREADS = '/proc/self/task'
-/** The name of the threads on which libuv runs what would block, hashes above all. */
-const WORKER = 'libuv-worker'
-/** Steps below the priority of the process: enough to wait for everybody else, without starving on a busy machine. */
-const BELOW = 10
-const LOWEST = 19
+const PROGRAM = new URL('./hash-thread.ts', import.meta.url)
+/** Threads of this process that have nothing to do. */
+const idle: Worker[] = []
 
 /**
- * Lets the threads that hash step back behind the one that answers requests. A flood of log-ins keeps all cores busy; that
- * made one request in a hundred wait three times as long for its turn. To be called when the threads are there, after the
- * first asynchronous file access; where there is no /proc, it does nothing.
+ * Does tasks one after the other on a hash thread of this process: one that is idle, else a new one. Nobody hears of the first
+ * before the last is done. An idle thread keeps no process from ending.
  */
-export function lowerHashThreads(): void {
-  const priority = Math.min(getPriority() + BELOW, LOWEST)
-  for (const thread of listWorkers()) setPriority(thread, priority)
-}
-
-/** Ids of the worker threads of this process. */
-export function listWorkers(): number[] {
+export async function runOnHashThread(tasks: readonly HashTask[]): Promise<readonly HashOutcome[]> {
+  const thread = idle.pop() ?? new Worker(PROGRAM, { execArgv: [] })
+  thread.ref()
+  thread.postMessage(tasks)
   try {
-    return readdirSync(THREADS)
-      .filter((thread) => readFileSync(`${THREADS}/${thread}/comm`, 'utf8').trim() === WORKER)
-      .map(Number)
-  } catch {
-    return []
+    const [outcomes]: readonly HashOutcome[][] = await once(thread, 'message')
+    idle.push(thread)
+    return outcomes ?? []
+  } finally {
+    thread.unref()
   }
 }

@@ -1,27 +1,26 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { argon2i, hash as hashByReference } from 'argon2'
 import { describe, expect, it } from 'vitest'
-import { type Argon2, loadArgon2 } from './argon2.ts'
 import { toStoredFirebaseHash } from './firebase-scrypt.ts'
+import type { HashTask } from './hash-task.ts'
+import { runOnHashThread } from './hash-threads.ts'
 import { createPasswordHasher, type HashWork } from './password-hash.ts'
 
-const real = await loadArgon2()
-
-function createHasher(argon2: Argon2 = real) {
-  return createPasswordHasher({ argon2, concurrency: 2, clock: () => 0 })
+function createHasher(runBatch = runOnHashThread) {
+  return createPasswordHasher({ runBatch, concurrency: 2, clock: () => 0 })
 }
 
-/** Counts the work that is asked of the library. */
+/** Notes the work that is asked of the threads. */
 function countWork() {
-  const verified: string[] = []
-  const argon2: Argon2 = {
-    hash: real.hash,
-    verify: (hash, password) => {
-      verified.push(hash.slice(0, hash.lastIndexOf('$', hash.lastIndexOf('$') - 1)))
-      return real.verify(hash, password)
-    },
+  const compared: string[] = []
+  const runBatch = (tasks: readonly HashTask[]) => {
+    for (const task of tasks) {
+      if (task.kind === 'compare')
+        compared.push(task.hash.slice(0, task.hash.lastIndexOf('$', task.hash.lastIndexOf('$') - 1)))
+    }
+    return runOnHashThread(tasks)
   }
-  return { argon2, verified }
+  return { runBatch, compared }
 }
 
 // Published examples of each form, and one of argon2's own reference.
@@ -55,7 +54,7 @@ describe('verify', () => {
   it.each(OLDER)('knows %s, and tells that it should be made anew', async (alg, password, hash) => {
     const algorithms: string[] = []
     const hasher = createPasswordHasher({
-      argon2: real,
+      runBatch: runOnHashThread,
       concurrency: 2,
       clock: () => 0,
       onWork: (work, stage) => algorithms.push(`${work.kind} ${work.alg} ${stage}`),
@@ -89,20 +88,23 @@ describe('verify', () => {
     ['a damaged hash', '$argon2id$v=19$m=19456,t=2,p=1$zzz'],
     ['no hash at all', ''],
   ])('does the same work for %s as for a user, and always refuses', async (_case, hash) => {
-    const { argon2, verified } = countWork()
-    const hasher = createHasher(argon2)
+    const { runBatch, compared } = countWork()
+    const hasher = createHasher(runBatch)
     expect(await hasher.verify(hash, 'secret')).toEqual({ matches: false, outdated: false })
     await hasher.verify(await hasher.hash('secret'), 'wrong')
-    expect(verified).toEqual(['$argon2id$v=19$m=19456,t=2,p=1', '$argon2id$v=19$m=19456,t=2,p=1'])
+    expect(compared).toEqual(['$argon2id$v=19$m=19456,t=2,p=1', '$argon2id$v=19$m=19456,t=2,p=1'])
   })
 })
 
 describe('a flood', () => {
   it('503: refuses with Retry-After what would wait more than 2 s, and counts what ran', async () => {
-    const { promise, resolve } = Promise.withResolvers<string>()
+    const { promise, resolve } = Promise.withResolvers<void>()
     const events: string[] = []
     const hasher = createPasswordHasher({
-      argon2: { hash: () => promise, verify: () => Promise.resolve(true) },
+      runBatch: async (tasks) => {
+        await promise
+        return tasks.map(() => ({ verdict: 'hashed', hash: 'hash' }))
+      },
       concurrency: 2,
       clock: () => 0,
       onWork: ({ kind }, stage) => events.push(`${kind} ${stage}`),
@@ -112,14 +114,14 @@ describe('a flood', () => {
     const refused = await hasher.hash('x').catch((error: unknown) => error)
     expect(refused).toBeInstanceOf(HttpError)
     expect(refused).toMatchObject({ status: 503, code: 'server_busy', headers: { 'retry-after': '3' } })
-    resolve('hash')
-    expect(await Promise.all(taken)).toHaveLength(82)
+    resolve()
+    expect(await Promise.all(taken)).toEqual(Array(82).fill('hash'))
     expect(events.filter((event) => event === 'hash submitted')).toHaveLength(83)
     expect(events.filter((event) => event === 'hash completed')).toHaveLength(82)
   })
 
   it('503: refuses imported forms by the same queue', async () => {
-    const hasher = createPasswordHasher({ argon2: real, concurrency: 1, clock: () => 0 })
+    const hasher = createPasswordHasher({ runBatch: runOnHashThread, concurrency: 1, clock: () => 0 })
     const bcrypt = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
     const answers = await Promise.allSettled(Array.from({ length: 50 }, () => hasher.verify(bcrypt, 'U*U')))
     // 50 ms each and one at a time: one runs and 40 wait.

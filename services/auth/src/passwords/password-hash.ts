@@ -1,8 +1,8 @@
 import { serverBusy } from '../errors.ts'
-import { type Argon2, isOutdated } from './argon2.ts'
+import { isOutdated } from './argon2.ts'
 import { createHashQueue } from './hash-queue.ts'
+import type { HashOutcome, HashTask } from './hash-task.ts'
 import { type PasswordForm, parsePasswordHash } from './password-form.ts'
-import { verifyPassword } from './verify-password.ts'
 
 /** Makes and compares password hashes, a few at a time. Both throw `server_busy` (503) when too many wait. */
 export interface PasswordHasher {
@@ -28,7 +28,8 @@ export interface HashWork {
 }
 
 export interface PasswordHasherOptions {
-  readonly argon2: Argon2
+  /** Does tasks one after the other, off the event loop. */
+  readonly runBatch: (tasks: readonly HashTask[]) => Promise<readonly HashOutcome[]>
   /** Cores of the machine. */
   readonly concurrency: number
   /** A clock that only goes forward, in milliseconds. */
@@ -41,31 +42,33 @@ export interface PasswordHasherOptions {
 const WAIT_MS_MAX = 2_000
 const WRONG: PasswordComparison = { matches: false, outdated: false }
 /** The hash of a random password that nobody knows, of the same costs as all others. */
-const DUMMY: PasswordForm = {
-  alg: 'argon2id',
-  hash: '$argon2id$v=19$m=19456,t=2,p=1$GJKc8fEj4AoR/PTojbIYew$4FW369TfP4mverPz47iy55cXe0b7kDmsq3By5PqRzWk',
-  cost: { m: 19_456, t: 2, p: 1 },
-}
+const DUMMY_HASH = '$argon2id$v=19$m=19456,t=2,p=1$GJKc8fEj4AoR/PTojbIYew$4FW369TfP4mverPz47iy55cXe0b7kDmsq3By5PqRzWk'
 
 /** The hasher of a process. Hashes run on other threads: requests that need none are not slowed. */
-export function createPasswordHasher(options: PasswordHasherOptions): PasswordHasher {
-  const { argon2, concurrency, clock, onWork } = options
-  const queue = createHashQueue({ concurrency, waitMsMax: WAIT_MS_MAX, clock })
-  const run = async <Result>(work: HashWork, task: () => Promise<Result>): Promise<Result> => {
+export function createPasswordHasher({ onWork, ...options }: PasswordHasherOptions): PasswordHasher {
+  const queue = createHashQueue({ ...options, waitMsMax: WAIT_MS_MAX })
+  const run = async (task: HashTask, alg: HashWork['alg']): Promise<HashOutcome> => {
+    const work: HashWork = { kind: task.kind, alg }
     onWork?.(work, 'submitted')
     const answer = await queue.run(task)
     if (answer.verdict === 'busy') {
       throw serverBusy({ headers: { 'retry-after': String(answer.retryAfterSeconds) } })
     }
+    if (answer.outcome.verdict === 'failed') throw answer.outcome.error
     onWork?.(work, 'completed')
-    return answer.result
+    return answer.outcome
   }
   return {
-    hash: (password) => run({ kind: 'hash', alg: 'argon2id' }, () => argon2.hash(password)),
+    hash: async (password) => {
+      const outcome = await run({ kind: 'hash', password }, 'argon2id')
+      if (outcome.verdict !== 'hashed') throw new Error('a hash thread compared instead of hashing')
+      return outcome.hash
+    },
     verify: async (hash, password) => {
       const form = hash === null ? undefined : parsePasswordHash(hash)
-      const { alg } = form ?? DUMMY
-      const matches = await run({ kind: 'compare', alg }, () => verifyPassword(argon2, form ?? DUMMY, password))
+      const known = hash === null || form === undefined ? DUMMY_HASH : hash
+      const outcome = await run({ kind: 'compare', hash: known, password }, form?.alg ?? 'argon2id')
+      const matches = outcome.verdict === 'compared' && outcome.matches
       return form && matches ? { matches, outdated: isOutdated(form) } : WRONG
     },
   }

@@ -1,21 +1,10 @@
-import { createCipheriv, pbkdf2, scrypt, timingSafeEqual } from 'node:crypto'
-import { promisify } from 'node:util'
+import { createCipheriv, pbkdf2Sync, scryptSync, timingSafeEqual } from 'node:crypto'
 import type { Argon2 } from './argon2.ts'
 import type { PasswordForm, ScryptForm } from './password-form.ts'
 
-const deriveByPbkdf2 = promisify(pbkdf2)
-const deriveByScrypt = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt)
-
-interface ScryptOptions {
-  readonly cost: number
-  readonly blockSize: number
-  readonly parallelization: number
-  readonly maxmem: number
-}
-
 const FIREBASE_KEY_BYTES = 32
 
-/** Whether a password is that of a stored hash. Every form is computed on other threads than the event loop's. */
+/** Whether a password is that of a stored hash. Keeps the thread for as long as it takes: it is for a hash thread. */
 export async function verifyPassword(argon2: Argon2, form: PasswordForm, password: string): Promise<boolean> {
   switch (form.alg) {
     case 'argon2id':
@@ -23,18 +12,15 @@ export async function verifyPassword(argon2: Argon2, form: PasswordForm, passwor
       return argon2.verify(form.hash, password)
     case 'bcrypt': {
       // Loaded when the first imported user signs in: most services never need it.
-      const { verify } = await import('@node-rs/bcrypt')
-      return verify(password, form.hash)
+      const { verifySync } = await import('@node-rs/bcrypt')
+      return verifySync(password, form.hash)
     }
     case 'pbkdf2':
-      return timingSafeEqual(
-        await deriveByPbkdf2(password, form.salt, form.iterations, form.key.length, form.digest),
-        form.key,
-      )
+      return timingSafeEqual(pbkdf2Sync(password, form.salt, form.iterations, form.key.length, form.digest), form.key)
     case 'scrypt':
-      return timingSafeEqual(await scryptKey(form, password, form.key.length), form.key)
+      return timingSafeEqual(scryptKey(form, password, form.key.length), form.key)
     case 'firebase-scrypt':
-      return timingSafeEqual(keyStream(await scryptKey(form, password, FIREBASE_KEY_BYTES), form.key.length), form.key)
+      return timingSafeEqual(keyStream(scryptKey(form, password, FIREBASE_KEY_BYTES), form.key.length), form.key)
   }
 }
 
@@ -43,9 +29,9 @@ function keyStream(key: Buffer, length: number): Buffer {
   return createCipheriv('aes-256-ctr', key, Buffer.alloc(16)).update(Buffer.alloc(length))
 }
 
-function scryptKey(form: ScryptForm, password: string, length: number): Promise<Buffer> {
+function scryptKey(form: ScryptForm, password: string, length: number): Buffer {
   const { cost, blockSize, parallelization } = form
   // Node refuses what may need more than 32 MiB unless it is told otherwise; the form has been bounded when it was read.
   const maxmem = 128 * blockSize * (cost + parallelization + 2)
-  return deriveByScrypt(password, form.salt, length, { cost, blockSize, parallelization, maxmem })
+  return scryptSync(password, form.salt, length, { cost, blockSize, parallelization, maxmem })
 }

@@ -103,11 +103,7 @@ export const requestErrors: ErrorCases = {
     {
       oauth: 'server_error',
       raise: async (world, send) => {
-        const passwords = createPasswordHasher({
-          argon2: { hash: never, verify: never },
-          concurrency: 1,
-          clock: () => 0,
-        })
+        const passwords = createPasswordHasher({ runBatch: never, concurrency: 1, clock: () => 0 })
         const service = await world.broken({ replace: () => ({ passwords }) })
         for (let i = 0; i < 50; i += 1) passwords.hash('x').catch(() => {})
         return send(service, post('/token?grant_type=password', { email: 'a@example.com', password: 'x' }))
