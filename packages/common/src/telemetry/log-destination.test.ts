@@ -72,6 +72,15 @@ function openPipe(name: string) {
   return { writer, reader: openSync(file, 'r') }
 }
 
+/** The code of the error that something throws; undefined: none. */
+function codeOf(run: () => void): unknown {
+  try {
+    run()
+  } catch (error) {
+    return error instanceof Error && 'code' in error ? error.code : error
+  }
+}
+
 it('takes a pipe for a file, and does not wait for its reader', async () => {
   const { writer, reader } = openPipe('as-file')
   const errors: string[] = []
@@ -80,6 +89,9 @@ it('takes a pipe for a file, and does not wait for its reader', async () => {
   log.flushSync()
   expect(errors).toEqual([expect.stringContaining('EAGAIN')])
   for (const descriptor of [writer, reader]) closeSync(descriptor)
+  // A program that another test starts at this moment has them too, until it runs.
+  const open = () => closeSync(openSync(join(folder, 'as-file'), constants.O_WRONLY | constants.O_NONBLOCK))
+  await expect.poll(() => codeOf(open)).toBe('ENXIO')
   expect(() => createLogDestination({ file: join(folder, 'as-file') }, () => {})).toThrow('ENXIO')
 })
 
