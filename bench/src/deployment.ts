@@ -38,7 +38,7 @@ export interface StartOptions {
 
 const EXTRA_THREADS = 4
 
-/** How many threads a process has for hashes and files, as its launching command sets it. */
+/** How many threads Node's pool has, as the launching command sets it. References hash there. */
 export function threadsFor(coreCount: number): string {
   return String(coreCount + EXTRA_THREADS)
 }

@@ -23,7 +23,7 @@ import { createMailer, type Mailer } from './mail/mailer.ts'
 import { createTemplateLoader } from './mail/template-loader.ts'
 import { authNames } from './migrations.ts'
 import { createKeySets, type KeySets } from './oauth/key-sets.ts'
-import { runOnHashThread } from './passwords/hash-threads.ts'
+import { hashThreads } from './passwords/hash-threads.ts'
 import { createPasswordHasher, type PasswordHasher } from './passwords/password-hash.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
 import { createEncryptionKeys, deriveEncryptionKey, type EncryptionKeys } from './secrets/sealed-secret.ts'
@@ -116,7 +116,7 @@ export async function createDeps(config: AuthConfig, telemetry: Telemetry): Prom
     now: () => new Date(),
     randomBytes,
     passwords: createPasswordHasher({
-      runBatch: runOnHashThread,
+      runBatch: hashThreads.run,
       concurrency: availableParallelism(),
       clock: () => performance.now(),
       onWork: countHashing(meter),

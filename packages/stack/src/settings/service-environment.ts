@@ -3,7 +3,7 @@ import { type Environment, portFrom } from './environment.ts'
 import type { Secrets } from './secrets-file.ts'
 import { type ServiceDefinition, services } from './services.ts'
 
-/** Threads beyond the cores: hashing keeps every core busy, and files and names must still be read meanwhile. */
+/** Threads of Node's pool beyond the cores: those that wait for files and names need none. */
 const EXTRA_THREADS = 4
 /** Node would let the young heap grow to 128 MiB. With this bound a loaded service is a third smaller, and as fast. */
 const NODE_OPTIONS = '--max-semi-space-size=16'

@@ -13,6 +13,7 @@ function createTestQueue(concurrency: number, waitMsMax = HOUR) {
       batches.push({ tasks, end })
       return end.promise
     },
+    isLong: (task) => task === task.toUpperCase(),
     concurrency,
     waitMsMax,
     clock: () => now,
@@ -72,6 +73,17 @@ describe('createHashQueue', () => {
     expect(await Promise.all(answers)).toEqual(done(...'abcdefghijklm'))
   })
 
+  it('gives a long task a batch of its own, in its turn', async () => {
+    const { run, given, finish } = createTestQueue(1)
+    const answers = run('A', 'b', 'c', 'D', 'E', 'f', 'g')
+    for (let batch = 0; batch < 5; batch += 1) {
+      await settle()
+      finish(batch)
+    }
+    expect(await Promise.all(answers)).toEqual(done('A', 'b', 'c', 'D', 'E', 'f', 'g'))
+    expect(given()).toEqual([['A'], ['b', 'c'], ['D'], ['E'], ['f', 'g']])
+  })
+
   it('refuses what would wait longer than the limit, and takes it again when there is room', async () => {
     // 50 ms each, one at a time, 100 ms of waiting: one runs, two wait.
     const { run, finish } = createTestQueue(1, 100)
@@ -115,7 +127,13 @@ describe('createHashQueue', () => {
   })
 
   it('leaves nobody waiting of whom a thread says nothing', async () => {
-    const queue = createHashQueue({ runBatch: async () => [], concurrency: 1, waitMsMax: HOUR, clock: () => 0 })
+    const queue = createHashQueue({
+      runBatch: async () => [],
+      isLong: () => false,
+      concurrency: 1,
+      waitMsMax: HOUR,
+      clock: () => 0,
+    })
     await expect(queue.run('a')).rejects.toThrow('a task was left out')
   })
 })

@@ -1,6 +1,8 @@
 export interface HashQueueOptions<Task, Outcome> {
-  /** Does tasks one after the other on one thread. @returns what became of each, in their order */
+  /** Does tasks one after the other on one thread. @returns what became of each, in their order, when all are done */
   readonly runBatch: (tasks: readonly Task[]) => Promise<readonly Outcome[]>
+  /** Whether a task takes longer than most: nobody shares its batch. */
+  readonly isLong: (task: Task) => boolean
   /** How many batches run at once: one a core. */
   readonly concurrency: number
   /** How much work may wait, in milliseconds that a newcomer would have to wait. */
@@ -21,12 +23,12 @@ export type HashQueueAnswer<Outcome> =
 
 interface Waiting<Task, Outcome> {
   readonly task: Task
-  readonly listener: PromiseWithResolvers<Outcome>
+  readonly outcome: PromiseWithResolvers<Outcome>
 }
 
 /**
  * How many a thread takes at most. A hash empties the caches: what comes between two of them runs several times as slow, and
- * what follows four of them at once is paid once. The first one waits for the others, some 30 ms where all would wait longer.
+ * what follows four of them at once is paid once. The first waits for the other three, some 30 ms; alone, all would wait longer.
  */
 const BATCH_MAX = 4
 /** What a hash takes until the first ones have been measured. */
@@ -39,7 +41,7 @@ const WEIGHT = 0.1
  * Its length follows from the measured time of a hash. While no more wait than there are threads, each goes by itself.
  */
 export function createHashQueue<Task, Outcome>(options: HashQueueOptions<Task, Outcome>): HashQueue<Task, Outcome> {
-  const { runBatch, concurrency, waitMsMax, clock } = options
+  const { runBatch, isLong, concurrency, waitMsMax, clock } = options
   const waiting: Waiting<Task, Outcome>[] = []
   let running = 0
   /** Those that wait and those on a thread. */
@@ -48,15 +50,16 @@ export function createHashQueue<Task, Outcome>(options: HashQueueOptions<Task, O
   let isScheduled = false
 
   const runNext = async (): Promise<void> => {
-    const size = Math.min(BATCH_MAX, Math.ceil(waiting.length / concurrency))
-    const batch = waiting.splice(0, size)
+    const batch = takeBatch(waiting, Math.min(BATCH_MAX, Math.ceil(waiting.length / concurrency)), isLong)
     running += 1
     const startedMs = clock()
-    await settle(batch, runBatch)
-    averageMs += WEIGHT * ((clock() - startedMs) / size - averageMs)
+    const [result] = await Promise.allSettled([runBatch(batch.map(({ task }) => task))])
+    averageMs += WEIGHT * ((clock() - startedMs) / batch.length - averageMs)
     running -= 1
-    unfinished -= size
+    unfinished -= batch.length
+    // First: while those who asked go on, the thread would stand idle.
     start()
+    tell(batch, result)
   }
   const start = (): void => {
     while (running < concurrency && waiting.length > 0) void runNext()
@@ -77,27 +80,36 @@ export function createHashQueue<Task, Outcome>(options: HashQueueOptions<Task, O
       if (waitMs > waitMsMax) {
         return { verdict: 'busy', retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) }
       }
-      const listener = Promise.withResolvers<Outcome>()
-      waiting.push({ task, listener })
+      const outcome = Promise.withResolvers<Outcome>()
+      waiting.push({ task, outcome })
       unfinished += 1
       schedule()
-      return { verdict: 'done', outcome: await listener.promise }
+      return { verdict: 'done', outcome: await outcome.promise }
     },
   }
 }
 
-/** Has a batch done, and tells all that wait for it. */
-async function settle<Task, Outcome>(
+/** Takes the first that wait, in their order: a long one by itself, others up to the next long one. */
+function takeBatch<Task, Outcome>(
+  waiting: Waiting<Task, Outcome>[],
+  sizeMax: number,
+  isLong: (task: Task) => boolean,
+): readonly Waiting<Task, Outcome>[] {
+  const long = waiting.findIndex(({ task }) => isLong(task))
+  return waiting.splice(0, long === -1 ? sizeMax : Math.min(sizeMax, Math.max(long, 1)))
+}
+
+/** Tells all of a batch what became of it. */
+function tell<Task, Outcome>(
   batch: readonly Waiting<Task, Outcome>[],
-  runBatch: (tasks: readonly Task[]) => Promise<readonly Outcome[]>,
-): Promise<void> {
-  try {
-    const outcomes = await runBatch(batch.map(({ task }) => task))
-    outcomes.forEach((outcome, index) => {
-      batch[index]?.listener.resolve(outcome)
-    })
-    for (const { listener } of batch.slice(outcomes.length)) listener.reject(new Error('a task was left out'))
-  } catch (error) {
-    for (const { listener } of batch) listener.reject(error)
+  result: PromiseSettledResult<readonly Outcome[]>,
+): void {
+  if (result.status === 'rejected') {
+    for (const { outcome } of batch) outcome.reject(result.reason)
+    return
   }
+  result.value.forEach((outcome, index) => {
+    batch[index]?.outcome.resolve(outcome)
+  })
+  for (const { outcome } of batch.slice(result.value.length)) outcome.reject(new Error('a task was left out'))
 }

@@ -10,6 +10,8 @@ export type HashTask =
       readonly password: string
       /** A form that `parsePasswordHash` reads. */
       readonly hash: string
+      /** Whether it is made as this service makes its own, and costs what they do. */
+      readonly isUsual: boolean
     }
 
 /** What became of one, as it comes back. */

@@ -1,24 +1,53 @@
-import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { HashOutcome, HashTask } from './hash-task.ts'
 
-const PROGRAM = new URL('./hash-thread.ts', import.meta.url)
-/** Threads of this process that have nothing to do. */
-const idle: Worker[] = []
+/** Threads that do password work. They start as they are needed; an idle one keeps no process from ending. */
+export interface HashThreads {
+  /**
+   * Does tasks one after the other on a thread that is idle, else on a new one. Nobody hears of the first before the last is
+   * done. Throws when the thread cannot start or ends.
+   */
+  run(tasks: readonly HashTask[]): Promise<readonly HashOutcome[]>
+}
 
-/**
- * Does tasks one after the other on a hash thread of this process: one that is idle, else a new one. Nobody hears of the first
- * before the last is done. An idle thread keeps no process from ending.
- */
-export async function runOnHashThread(tasks: readonly HashTask[]): Promise<readonly HashOutcome[]> {
-  const thread = idle.pop() ?? new Worker(PROGRAM, { execArgv: [] })
-  thread.ref()
-  thread.postMessage(tasks)
-  try {
-    const [outcomes]: readonly HashOutcome[][] = await once(thread, 'message')
-    idle.push(thread)
-    return outcomes ?? []
-  } finally {
-    thread.unref()
+interface HashThread {
+  readonly worker: Worker
+  /** Of the batch that it was given last. */
+  answer: PromiseWithResolvers<readonly HashOutcome[]>
+}
+
+/** @param program of each thread: answers every batch by one message */
+export function createHashThreads(program: URL): HashThreads {
+  const idle: HashThread[] = []
+  const start = (): HashThread => {
+    // What this process was started with (a profile, a program given as text) is not for its threads.
+    const worker = new Worker(program, { execArgv: [] })
+    const thread = { worker, answer: Promise.withResolvers<readonly HashOutcome[]>() }
+    worker.on('message', (outcomes: readonly HashOutcome[]) => {
+      worker.unref()
+      idle.push(thread)
+      thread.answer.resolve(outcomes)
+    })
+    const leave = (error: Error) => {
+      const place = idle.indexOf(thread)
+      if (place >= 0) idle.splice(place, 1)
+      // Of an idle thread nobody hears that it has ended: the next batch gets another.
+      thread.answer.reject(error)
+    }
+    worker.on('error', leave)
+    worker.on('exit', () => leave(new Error('a hash thread has ended')))
+    return thread
+  }
+  return {
+    run: (tasks) => {
+      const thread = idle.pop() ?? start()
+      thread.answer = Promise.withResolvers()
+      thread.worker.ref()
+      thread.worker.postMessage(tasks)
+      return thread.answer.promise
+    },
   }
 }
+
+/** Those of this process, whatever number of services it holds: as many as there are cores are enough. */
+export const hashThreads = createHashThreads(new URL('./hash-thread.ts', import.meta.url))
