@@ -37,4 +37,5 @@ export const authMigrations: MigrationSources = {
   '0080-link-at-exchange': inFile(() => import('./auth/0080-link-at-exchange.ts')),
   '0081-quicken-sign-ins': inFile(() => import('./auth/0081-quicken-sign-ins.ts')),
   '0082-refresh-many': inFile(() => import('./auth/0082-refresh-many.ts')),
+  '0083-sign-in-many': inFile(() => import('./auth/0083-sign-in-many.ts')),
 }

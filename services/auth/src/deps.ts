@@ -29,10 +29,12 @@ import { createRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
 import { createEncryptionKeys, deriveEncryptionKey, type EncryptionKeys } from './secrets/sealed-secret.ts'
 import { deriveServerKeys, type ServerKeys } from './secrets/server-key.ts'
 import { createKeyRing, type KeyRing } from './sessions/key-ring.ts'
+import { createPasswordLogins, type PasswordLogins } from './sessions/password-logins.ts'
 import { deriveRefreshTokenKey } from './sessions/refresh-token.ts'
 import { createRefresher, type Refresher, refreshRulesOf } from './sessions/refresher.ts'
 import { createSmsGateway, type SmsGateway } from './sms/sms-gateway.ts'
 import { countHashing, createTokenReuseCounter } from './telemetry/session-metrics.ts'
+import { createSignUps, type SignUps } from './users/sign-ups.ts'
 
 /** Everything that the service works with. Built once in main.ts; a test builds its own, or replaces members. */
 export interface AuthDeps {
@@ -53,6 +55,8 @@ export interface AuthDeps {
   readonly encryptionKeys: EncryptionKeys
   readonly serverKeys: ServerKeys
   readonly refresher: Refresher
+  readonly passwordLogins: PasswordLogins
+  readonly signUps: SignUps
   /** Makes a refresh token's child from the token (contract 5.4). */
   readonly refreshTokenKey: KeyObject
   /** Counts refresh tokens that came again. */
@@ -124,6 +128,8 @@ export async function createDeps(config: AuthConfig, telemetry: Telemetry): Prom
     signingKeys: createKeyRing({ db: database.db, jwt: config.jwt, encryptionKeys, randomBytes }),
     encryptionKeys,
     serverKeys,
+    passwordLogins: createPasswordLogins(database.lanes, { audit: config.database.auditInPostgres }),
+    signUps: createSignUps(database.lanes),
     refresher: createRefresher(database.lanes, refreshRulesOf(config)),
     refreshTokenKey: deriveRefreshTokenKey(config.jwt.secret),
     tokenReuse: createTokenReuseCounter(meter),

@@ -56,6 +56,8 @@ function createDocumentDeps(): AuthDeps {
     encryptionKeys: createEncryptionKeys(KEY, []),
     serverKeys: deriveServerKeys(createEncryptionKeys(KEY, [])),
     refresher: { refresh: unused },
+    passwordLogins: { finish: unused },
+    signUps: { signUp: unused },
     refreshTokenKey: createSecretKey(KEY),
     tokenReuse: { add: unused },
     rateLimits: createRateLimits(config.rateLimits, memoryStore()),

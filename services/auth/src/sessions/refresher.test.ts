@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import type { Lanes } from '@trestle/database/lanes.ts'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
+import { type CountedLanes, countLanes } from '../../test/counted-lanes.ts'
 import { lenientRules } from '../../test/refresh-rules.ts'
 import { insertUser } from '../users/user-repository.ts'
 import { createSession } from './create-session.ts'
@@ -14,37 +14,20 @@ import type { RefreshResult } from './session-repository.ts'
 const key = deriveRefreshTokenKey('a secret')
 let database: TestDatabase
 let refresher: Refresher
-/** How many tokens each call of the database was about; 'alone' for one that waits for its own lock. */
-const batches: (number | 'alone')[] = []
+let batches: CountedLanes['batches']
 let count = 0
 
 // With a namespace, so that the functions are tried under their longest names.
 beforeAll(async () => {
   database = await openTestDatabase('app')
-  refresher = createRefresher(counting(database.lanes), lenientRules)
+  const counted = countLanes(database.lanes)
+  batches = counted.batches
+  refresher = createRefresher(counted.lanes, lenientRules)
 })
 afterAll(() => database.drop())
 beforeEach(() => {
   batches.length = 0
 })
-
-function counting(lanes: Lanes): Lanes {
-  const { write } = lanes
-  return {
-    ...lanes,
-    write: {
-      ...write,
-      all: (query, input) => {
-        batches.push('tokenHashes' in input && Array.isArray(input.tokenHashes) ? input.tokenHashes.length : 0)
-        return write.all(query, input)
-      },
-      one: (query, input) => {
-        batches.push('alone')
-        return write.one(query, input)
-      },
-    },
-  }
-}
 
 async function signIn() {
   const { id } = await insertUser(database.db, {

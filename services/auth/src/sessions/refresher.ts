@@ -1,8 +1,6 @@
-import { createGroupCommit } from '@trestle/database/group-commit.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { isRefusedStatement } from '@trestle/database/unavailable.ts'
 import type { AuthConfig } from '../config.ts'
-import { serverBusy } from '../errors.ts'
+import { goTogether } from '../go-together.ts'
 import {
   callRefreshSession,
   callRefreshSessions,
@@ -17,22 +15,13 @@ export interface Refresher {
   refresh(request: RefreshRequest): Promise<RefreshResult>
 }
 
-/** How many share a transaction at most. */
-const BATCH_MAX = 64
-
-/**
- * Refreshes that arrive while others are under way go to the database together. One that arrives alone goes at once, in one
- * round trip. One whose user or session somebody else holds is sent once more, alone, and waits for its lock.
- */
+/** Refreshes go together: see `goTogether`. */
 export function createRefresher(lanes: Lanes, rules: RefreshRules): Refresher {
-  const group = createGroupCommit<RefreshRequest, RefreshResult | undefined>({
-    carryOut: (requests) => callRefreshSessions(lanes, requests, rules),
-    isWorthRepeating: isRefusedStatement,
-    sizeMax: BATCH_MAX,
-    tooMany: serverBusy,
-  })
   return {
-    refresh: async (request) => (await group.add(request)) ?? callRefreshSession(lanes, { ...rules, ...request }),
+    refresh: goTogether<RefreshRequest, RefreshResult>({
+      many: (requests) => callRefreshSessions(lanes, requests, rules),
+      alone: (request) => callRefreshSession(lanes, { ...rules, ...request }),
+    }),
   }
 }
 

@@ -338,16 +338,19 @@ async function untilSomebodyWaits(): Promise<void> {
 
 describe('callFinishPasswordLogin', () => {
   const login = (user: User, changes: { verifiedHash?: string; newHash?: string; provider?: 'email' | 'phone' } = {}) =>
-    callFinishPasswordLogin(database.lanes, {
-      ...origin,
-      userId: user.id,
-      verifiedHash: 'hash',
-      newHash: null,
-      provider: 'email',
-      tokenHash: hashRefreshToken(randomBytes(8).toString('hex')),
-      audit: true,
-      ...changes,
-    })
+    callFinishPasswordLogin(
+      database.lanes,
+      {
+        ...origin,
+        userId: user.id,
+        verifiedHash: 'hash',
+        newHash: null,
+        provider: 'email',
+        tokenHash: hashRefreshToken(randomBytes(8).toString('hex')),
+        ...changes,
+      },
+      { audit: true },
+    )
 
   it('opens a session and notes the login', async () => {
     const user = await createUser({ encrypted_password: 'hash' })

@@ -76,6 +76,10 @@ export interface PasswordLogin extends SessionOrigin {
   readonly newHash: string | null
   readonly provider: 'email' | 'phone'
   readonly tokenHash: Buffer
+}
+
+/** What holds for every log-in of a service. */
+export interface PasswordLoginRules {
   readonly audit: boolean
 }
 
@@ -83,15 +87,69 @@ export type PasswordLoginResult =
   | { readonly verdict: 'done'; readonly session: StoredSession }
   | { readonly verdict: 'password-changed' | 'user-banned' | 'email-not-confirmed' | 'phone-not-confirmed' }
 
-const finishPasswordLogin: PreparedQuery<PasswordLogin, SessionRow> = prepare(
+const finishPasswordLogin: PreparedQuery<PasswordLogin & PasswordLoginRules, SessionRow> = prepare(
   'finish_password_login',
   (p) => sql`SELECT ${sessionColumns} FROM ${sql.table('finish_password_login')}(${p.userId}, ${p.verifiedHash},
     ${p.newHash}, ${p.provider}, ${p.tokenHash}, ${p.userAgent}, ${p.ip}, ${p.audit}) AS r`,
 )
 
 /** Opens a session for a user whose password was right, if nothing has changed since it was compared. */
-export async function callFinishPasswordLogin(lanes: Lanes, input: PasswordLogin): Promise<PasswordLoginResult> {
-  const row = await lanes.write.one(finishPasswordLogin, input)
+export async function callFinishPasswordLogin(
+  lanes: Lanes,
+  login: PasswordLogin,
+  rules: PasswordLoginRules,
+): Promise<PasswordLoginResult> {
+  return toPasswordLoginResult(await lanes.write.one(finishPasswordLogin, { ...login, ...rules }))
+}
+
+interface ManyPasswordLogins extends PasswordLoginRules {
+  readonly userIds: readonly string[]
+  readonly verifiedHashes: readonly string[]
+  readonly newHashes: readonly (string | null)[]
+  readonly providers: readonly string[]
+  readonly tokenHashes: readonly Buffer[]
+  readonly userAgents: readonly (string | null)[]
+  readonly ips: readonly string[]
+}
+
+/** One of many answers. */
+export interface ItemRow {
+  /** Place of the request, from 1. */
+  readonly item: number
+}
+
+const finishPasswordLogins: PreparedQuery<ManyPasswordLogins, SessionRow & ItemRow> = prepare(
+  'finish_password_logins',
+  (p) => sql`SELECT r.item, ${sessionColumns} FROM ${sql.table('finish_password_logins')}(${p.userIds},
+    ${p.verifiedHashes}, ${p.newHashes}, ${p.providers}, ${p.tokenHashes}, ${p.userAgents}, ${p.ips}, ${p.audit}) AS r`,
+)
+
+/**
+ * Opens sessions in one transaction, one after the other, all or none when the call fails.
+ * @returns a result for each, in their order; undefined where the user is gone or held by somebody else
+ */
+export async function callFinishPasswordLogins(
+  lanes: Lanes,
+  logins: readonly PasswordLogin[],
+  rules: PasswordLoginRules,
+): Promise<readonly (PasswordLoginResult | undefined)[]> {
+  const many = {
+    ...rules,
+    userIds: logins.map(({ userId }) => userId),
+    verifiedHashes: logins.map(({ verifiedHash }) => verifiedHash),
+    newHashes: logins.map(({ newHash }) => newHash),
+    providers: logins.map(({ provider }) => provider),
+    tokenHashes: logins.map(({ tokenHash }) => tokenHash),
+    userAgents: logins.map(({ userAgent }) => userAgent),
+    ips: logins.map(({ ip }) => ip),
+  }
+  const results: (PasswordLoginResult | undefined)[] = logins.map(() => undefined)
+  for (const row of await lanes.write.all(finishPasswordLogins, many))
+    results[row.item - 1] = toPasswordLoginResult(row)
+  return results
+}
+
+function toPasswordLoginResult(row: SessionRow): PasswordLoginResult {
   if (row.verdict === 'done') return { verdict: 'done', session: toStoredSession(row) }
   return {
     verdict: toVerdict(row.verdict, ['password-changed', 'user-banned', 'email-not-confirmed', 'phone-not-confirmed']),
@@ -162,12 +220,7 @@ interface RefreshMany extends RefreshRules {
   readonly ips: readonly string[]
 }
 
-interface ManyRefreshRow extends RefreshRow {
-  /** Place of the request, from 1. */
-  readonly item: number
-}
-
-const refreshSessions: PreparedQuery<RefreshMany, ManyRefreshRow> = prepare(
+const refreshSessions: PreparedQuery<RefreshMany, RefreshRow & ItemRow> = prepare(
   'refresh_sessions',
   (p) => sql`SELECT r.item, ${sessionColumns}, r.user_id FROM ${sql.table('refresh_sessions')}(${p.tokenHashes},
     ${p.childHashes}, ${p.userAgents}, ${p.ips}, ${p.revokeFamily}, ${p.reuseSeconds}, ${p.timeboxSeconds},

@@ -12,7 +12,7 @@ import {
 import { checkPasswordPolicy, type WeakPasswordReason } from '../passwords/password-policy.ts'
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
-import { callFinishPasswordLogin, type SessionOrigin } from '../sessions/session-repository.ts'
+import type { SessionOrigin } from '../sessions/session-repository.ts'
 import type { SessionView } from '../sessions/session-view.ts'
 import { normaliseEmail } from '../users/email-address.ts'
 import { findLogin, type Login } from '../users/login-repository.ts'
@@ -46,6 +46,7 @@ export type PasswordGrantDeps = Pick<
   | 'now'
   | 'randomBytes'
   | 'passwords'
+  | 'passwordLogins'
   | 'signingKeys'
   | 'rateLimits'
   | 'serverKeys'
@@ -93,7 +94,7 @@ async function finish(
   { login, verifiedHash, newHash, provider }: VerifiedLogin,
 ): Promise<PasswordSessionView> {
   const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))
-  const result = await callFinishPasswordLogin(deps.lanes, {
+  const result = await deps.passwordLogins.finish({
     userId: login.id,
     verifiedHash,
     newHash,
@@ -101,7 +102,6 @@ async function finish(
     tokenHash: hashRefreshToken(refreshToken),
     userAgent,
     ip,
-    audit: deps.config.database.auditInPostgres,
   })
   if (result.verdict !== 'done') throw REFUSALS[result.verdict]()
   auditToLog(deps, { action: 'login', actorId: login.id, ip })

@@ -17,7 +17,7 @@ import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessi
 import type { IssuedSession } from '../sessions/session.ts'
 import type { SmsChannel } from '../sms/gateway-protocol.ts'
 import { smsTask } from '../sms/sms-job.ts'
-import { callSignUp, type SignUpConfirmation } from '../users/sign-up-repository.ts'
+import type { SignUpConfirmation } from '../users/sign-up-repository.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 import type { UserIdentifier } from '../users/user-repository.ts'
 import { askBeforeUserCreated } from './ask-before-user-created.ts'
@@ -71,7 +71,7 @@ export async function signUp(deps: AuthDeps, input: SignUpInput): Promise<SignUp
     const passwordHash = await deps.passwords.hash(input.password)
     await holdUserCreated(deps, { userId: fresh.userId, ip: context.ip })
     const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))
-    const outcome = await callSignUp(deps.lanes, {
+    const outcome = await deps.signUps.signUp({
       ...fresh,
       email: identifier.kind === 'email' ? identifier.value : null,
       phone: identifier.kind === 'phone' ? identifier.value : null,

@@ -6,6 +6,7 @@ import type { PkceChallenge } from '../flow-states/pkce.ts'
 import type { MessageSecrets } from '../one-time-tokens/one-time-token-repository.ts'
 import type { ThrottleKind } from '../rate-limits/send-throttle.ts'
 import {
+  type ItemRow,
   type SessionOrigin,
   type SessionRow,
   type StoredSession,
@@ -76,7 +77,65 @@ const signUp: PreparedQuery<Parameters, SignUpRow> = {
 
 /** Signs a user up, or finds that somebody has the identifier. @returns also who that is, for the audit trail alone */
 export async function callSignUp(lanes: Lanes, input: SignUp): Promise<SignUpOutcome> {
-  const row = await lanes.write.one(signUp, toParameters(input))
+  return toSignUpOutcome(await lanes.write.one(signUp, toParameters(input)))
+}
+
+interface ManySignUps {
+  readonly userIds: readonly string[]
+  readonly identityIds: readonly string[]
+  readonly emails: readonly (string | null)[]
+  readonly phones: readonly (string | null)[]
+  readonly auds: readonly string[]
+  readonly roles: readonly string[]
+  readonly passwordHashes: readonly (string | null)[]
+  /** As JSON. */
+  readonly data: readonly string[]
+  /** As JSON. */
+  readonly identityData: readonly string[]
+  readonly moments: readonly Date[]
+  readonly tokenHashes: readonly Buffer[]
+  readonly userAgents: readonly (string | null)[]
+  readonly ips: readonly string[]
+  readonly audits: readonly boolean[]
+}
+
+const signUpsAtOnce: PreparedQuery<ManySignUps, SignUpRow & ItemRow> = prepare(
+  'sign_ups_at_once',
+  (p) => sql`SELECT r.item, ${sessionColumns}, r.actor_id FROM ${sql.table('sign_ups_at_once')}(${p.userIds},
+    ${p.identityIds}, ${p.emails}, ${p.phones}, ${p.auds}, ${p.roles}, ${p.passwordHashes}, ${p.data}, ${p.identityData},
+    ${p.moments}, ${p.tokenHashes}, ${p.userAgents}, ${p.ips}, ${p.audits}) AS r`,
+)
+
+/**
+ * Signs up users who have an email or a phone and are confirmed at once, in one transaction, all or none when the call fails.
+ * @returns what became of each, in their order; undefined where somebody has the identifier, whom a stranger may hold
+ */
+export async function callSignUpsAtOnce(
+  lanes: Lanes,
+  inputs: readonly SignUp[],
+): Promise<readonly (SignUpOutcome | undefined)[]> {
+  const many = {
+    userIds: inputs.map(({ userId }) => userId),
+    identityIds: inputs.map(({ identityId }) => identityId),
+    emails: inputs.map(({ email }) => email),
+    phones: inputs.map(({ phone }) => phone),
+    auds: inputs.map(({ aud }) => aud),
+    roles: inputs.map(({ role }) => role),
+    passwordHashes: inputs.map(({ passwordHash }) => passwordHash),
+    data: inputs.map(({ data }) => JSON.stringify(data)),
+    identityData: inputs.map(({ identityData }) => JSON.stringify(identityData)),
+    moments: inputs.map(({ now }) => now),
+    tokenHashes: inputs.map(({ tokenHash }) => tokenHash),
+    userAgents: inputs.map(({ userAgent }) => userAgent),
+    ips: inputs.map(({ ip }) => ip),
+    audits: inputs.map(({ audit }) => audit),
+  }
+  const outcomes: (SignUpOutcome | undefined)[] = inputs.map(() => undefined)
+  for (const row of await lanes.write.all(signUpsAtOnce, many)) outcomes[row.item - 1] = toSignUpOutcome(row)
+  return outcomes
+}
+
+function toSignUpOutcome(row: SignUpRow): SignUpOutcome {
   const verdict = toVerdict(row.verdict, SIGN_UP_VERDICTS)
   if (verdict !== 'signed-in') return { verdict, actorId: row.actor_id }
   return { verdict, actorId: row.actor_id, session: toStoredSession(row) }

@@ -1,0 +1,165 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
+import { type CountedLanes, countLanes } from '../../test/counted-lanes.ts'
+import type { SignUp, SignUpOutcome } from './sign-up-repository.ts'
+import { createSignUps, type SignUps } from './sign-ups.ts'
+
+let database: TestDatabase
+let signUps: SignUps
+let batches: CountedLanes['batches']
+let count = 0
+
+// With a namespace, so that the function is tried under its longest name.
+beforeAll(async () => {
+  database = await openTestDatabase('app')
+  const counted = countLanes(database.lanes)
+  batches = counted.batches
+  signUps = createSignUps(counted.lanes)
+})
+afterAll(() => database.drop())
+beforeEach(() => {
+  batches.length = 0
+})
+
+function newSignUp(changes: Partial<SignUp> = {}): SignUp {
+  count += 1
+  const userId = randomUUID()
+  return {
+    userId,
+    identityId: randomUUID(),
+    email: `user${count}@example.com`,
+    phone: null,
+    aud: 'authenticated',
+    role: 'authenticated',
+    passwordHash: `hash ${count}`,
+    data: {},
+    identityData: { sub: userId },
+    now: new Date(Date.UTC(2026, 0, 1) + count),
+    confirmation: undefined,
+    tokenHash: randomBytes(32),
+    userAgent: 'test',
+    ip: '192.0.2.1',
+    audit: true,
+    ...changes,
+  }
+}
+const newSignUps = (many: number) => Array.from({ length: many }, () => newSignUp())
+const signUp = (inputs: readonly SignUp[]) => Promise.all(inputs.map((input) => signUps.signUp(input)))
+const verdicts = (outcomes: readonly SignUpOutcome[]) => outcomes.map(({ verdict }) => verdict)
+
+describe('createSignUps', () => {
+  it('signs users up who come together in one call, each with what is theirs', async () => {
+    const inputs = Array.from({ length: 20 }, (_, index) =>
+      newSignUp({
+        ...(index % 3 ? {} : { email: null, phone: `1415555${1000 + index}` }),
+        data: { full_name: `A "Person" \\ {${index}}`, nothing: null },
+        userAgent: index === 7 ? null : `agent, "${index}" \\ {}`,
+        ip: index === 8 ? '' : `10.0.0.${index}`,
+        audit: index !== 9,
+      }),
+    )
+    const outcomes = await signUp(inputs)
+    expect(batches).toEqual([20])
+    const { rows } = await sql<{ id: string }>`
+      SELECT u.id, u.email, u.phone, u.encrypted_password, u.raw_user_meta_data, u.created_at, i.id AS identity_id,
+        i.identity_data, s.id AS session_id, s.user_agent, s.ip, t.token_hash, a.action, a.ip_address
+      FROM ${sql.table('users')} u
+      JOIN ${sql.table('identities')} i ON i.user_id = u.id
+      JOIN ${sql.table('sessions')} s ON s.user_id = u.id
+      JOIN ${sql.table('refresh_tokens')} t ON t.session_id = s.id
+      LEFT JOIN ${sql.table('audit_log_entries')} a ON a.actor_id = u.id`.execute(database.db)
+    const stored = new Map(rows.map((row) => [row.id, row]))
+    expect(inputs.map(({ userId }) => stored.get(userId))).toEqual(
+      inputs.map((input, index) => {
+        const outcome = outcomes[index]
+        return {
+          id: input.userId,
+          email: input.email,
+          phone: input.phone,
+          encrypted_password: input.passwordHash,
+          raw_user_meta_data: input.data,
+          created_at: input.now.toISOString().replace('Z', '000+00:00'),
+          identity_id: input.identityId,
+          identity_data: input.identityData,
+          session_id: outcome?.verdict === 'signed-in' ? outcome.session.sessionId : expect.fail(outcome?.verdict),
+          user_agent: input.userAgent,
+          ip: input.ip || null,
+          token_hash: input.tokenHash,
+          action: input.audit ? 'user_signedup' : null,
+          ip_address: input.audit ? input.ip : null,
+        }
+      }),
+    )
+  })
+
+  it('sends one that comes alone at once, and one that needs no identifier or a confirmation by itself', async () => {
+    expect(verdicts(await signUp([newSignUp()]))).toEqual(['signed-in'])
+    expect(batches).toEqual([1])
+    expect(verdicts(await signUp([newSignUp({ email: null })]))).toEqual(['signed-in'])
+    expect(batches).toEqual([1, 'alone'])
+  })
+
+  it('gives an identifier to one of those who want it together', async () => {
+    const email = 'wanted@example.com'
+    const outcomes = await signUp([newSignUp({ email }), newSignUp(), newSignUp({ email }), newSignUp({ email })])
+    expect(batches).toEqual([4])
+    expect(verdicts(outcomes).sort()).toEqual(['signed-in', 'signed-in', 'taken', 'taken'])
+    const [first] = await database.db.selectFrom('users').select('id').where('email', '=', email).execute()
+    expect(outcomes.filter(({ verdict }) => verdict === 'taken').map(({ actorId }) => actorId)).toEqual([
+      first?.id,
+      first?.id,
+    ])
+  })
+
+  it('judges one alone whose identifier somebody has, and lets nobody wait for that', async () => {
+    const holders = [newSignUp(), newSignUp({ email: null, phone: '14155550199' })]
+    const [holder] = holders
+    await signUp(holders)
+    batches.length = 0
+    const { waiting } = await database.db.transaction().execute(async (trx) => {
+      await sql`SELECT FROM ${sql.table('users')} WHERE id = ${holder?.userId} FOR UPDATE`.execute(trx)
+      const late = signUp(holders.map(({ email, phone }) => newSignUp({ email, phone })))
+      expect(verdicts(await signUp(newSignUps(3)))).toEqual(Array(3).fill('signed-in'))
+      return { waiting: late }
+    })
+    expect(verdicts(await waiting)).toEqual(['taken', 'taken'])
+    expect(batches).toEqual([5, 'alone', 'alone'])
+  })
+
+  it('repeats each by itself when the statement is refused for one of them', async () => {
+    const tokenHash = randomBytes(32)
+    const outcomes = await Promise.allSettled(
+      [newSignUp({ tokenHash }), newSignUp({ tokenHash }), newSignUp()].map((input) => signUps.signUp(input)),
+    )
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'fulfilled', 'rejected'])
+    expect(batches).toEqual([3, 1, 1, 1])
+  })
+
+  it('gives each identifier to one of two batches, in whatever order they want them', async () => {
+    const inputs = newSignUps(9)
+    const others = inputs.map(({ email }) => newSignUp({ email })).reverse()
+    const second = createSignUps(database.lanes)
+    const middle = { aud: 'authenticated', role: 'authenticated', email: inputs[4]?.email ?? null }
+    const done = Promise.withResolvers<readonly SignUpOutcome[]>()
+    const rollback = database.db.transaction().execute(async (trx) => {
+      await trx.insertInto('users').values(middle).execute()
+      done.resolve(Promise.all([...inputs.map(signUps.signUp), ...others.map(second.signUp)]))
+      await untilBothWait()
+      throw new Error('roll back')
+    })
+    await expect(rollback).rejects.toThrow('roll back')
+    expect(verdicts(await done.promise).sort()).toEqual([...Array(9).fill('signed-in'), ...Array(9).fill('taken')])
+  })
+})
+
+async function untilBothWait(): Promise<void> {
+  const waiting = async () => {
+    const { rows } = await sql<{ count: bigint }>`
+      SELECT count(DISTINCT l.pid) AS count FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+      WHERE NOT l.granted AND a.datname = current_database()`.execute(database.db)
+    return rows[0]?.count
+  }
+  await expect.poll(waiting).toBe(2n)
+}
