@@ -45,7 +45,10 @@ async function createFinishPasswordLogins(db: Kysely<unknown>, names: Names): Pr
       END $$`.execute(db)
 }
 
-/** In the order of the identifiers: of two batches that want the same ones, none waits for one that waits for it. */
+/**
+ * In the order of the identifiers: of two batches that want the same ones, none waits for one that waits for it. Not long for
+ * one that somebody else is taking: who wants it can wait alone.
+ */
 async function createSignUpsAtOnce(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
       CREATE FUNCTION ${names.id('sign_ups_at_once')}(
@@ -54,7 +57,7 @@ async function createSignUpsAtOnce(db: Kysely<unknown>, names: Names): Promise<v
         p_user_agents text[], p_ips text[], p_audits boolean[]
       ) RETURNS TABLE (
         item int, verdict text, session_id uuid, aal text, started_at timestamptz, amr json, profile json, actor_id uuid
-      ) LANGUAGE plpgsql ${PLANS} AS $$
+      ) LANGUAGE plpgsql SET lock_timeout = '500ms' ${PLANS} AS $$
       BEGIN
         RETURN QUERY
           SELECT i.item::int, r.verdict, r.session_id, r.aal, r.started_at, r.amr, r.profile, r.actor_id

@@ -21,8 +21,11 @@ export const userCreatedTask = defineTask<UserCreated>('user-created', {
   sealed: false,
 })
 
-/** Longer than a statement may take: by then the user is there, or never will be. */
-const HELD_SECONDS = 15
+/**
+ * Longer than a signup may be on its way: 5 s until its batch goes, then 5 for a connection and 10 for the statement, both a
+ * second time where it goes alone after that. By then the user is there, or never will be.
+ */
+const HELD_SECONDS = 40
 
 /** Tells the hook AFTER_USER_CREATED, once the transaction that makes the user is committed. */
 export async function queueUserCreated(

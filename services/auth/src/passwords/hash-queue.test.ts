@@ -126,6 +126,23 @@ describe('createHashQueue', () => {
     expect(await next).toEqual({ verdict: 'done', outcome: 'c is done' })
   })
 
+  it('frees its place when a batch cannot begin', async () => {
+    let isRefused = true
+    const queue = createHashQueue<string, string>({
+      runBatch: (tasks) => {
+        if (isRefused) throw new Error('no more threads')
+        return Promise.resolve(tasks)
+      },
+      isLong: () => false,
+      concurrency: 1,
+      waitMsMax: HOUR,
+      clock: () => 0,
+    })
+    await expect(queue.run('a')).rejects.toThrow('no more threads')
+    isRefused = false
+    expect(await queue.run('b')).toEqual({ verdict: 'done', outcome: 'b' })
+  })
+
   it('leaves nobody waiting of whom a thread says nothing', async () => {
     const queue = createHashQueue({
       runBatch: async () => [],

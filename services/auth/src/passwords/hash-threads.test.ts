@@ -76,6 +76,11 @@ describe('createHashThreads', () => {
   const threads = createHashThreads(new URL(`data:text/javascript,${encodeURIComponent(program)}`))
   const ask = (password: string) => threads.run([{ kind: 'hash', password }])
 
+  it('rejects where no thread can start', async () => {
+    const nowhere = createHashThreads(new URL('https://example.com/'))
+    await expect(nowhere.run([])).rejects.toThrow('scheme')
+  })
+
   it.each([
     ['end', 'a hash thread has ended'],
     ['throw', 'broken'],

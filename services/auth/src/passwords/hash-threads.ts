@@ -39,7 +39,7 @@ export function createHashThreads(program: URL): HashThreads {
     return thread
   }
   return {
-    run: (tasks) => {
+    run: async (tasks) => {
       const thread = idle.pop() ?? start()
       thread.answer = Promise.withResolvers()
       thread.worker.ref()
@@ -49,5 +49,5 @@ export function createHashThreads(program: URL): HashThreads {
   }
 }
 
-/** Those of this process, whatever number of services it holds: as many as there are cores are enough. */
+/** Those of this process. They are as many as batches were ever under way at once: one a core for each hasher. */
 export const hashThreads = createHashThreads(new URL('./hash-thread.ts', import.meta.url))

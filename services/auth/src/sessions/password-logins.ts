@@ -12,7 +12,7 @@ import {
 export interface PasswordLogins {
   /**
    * Opens a session for a user whose password was right, if nothing has changed since it was compared.
-   * @throws 503, before anything is done, when it would wait for too long
+   * @throws 503 where it would wait for too long
    */
   finish(login: PasswordLogin): Promise<PasswordLoginResult>
 }

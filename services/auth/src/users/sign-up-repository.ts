@@ -1,5 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
+import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import type { OutboxEntry } from '@trestle/jobs/outbox.ts'
 import { sql } from 'kysely'
 import type { PkceChallenge } from '../flow-states/pkce.ts'
@@ -72,7 +73,12 @@ const signUp: PreparedQuery<Parameters, SignUpRow> = {
     ${p.linkHash}, ${p.codeHash}, ${p.codeSalt}, ${p.expiresAt}, ${p.challenge}, ${p.challengeMethod}, ${p.message},
     ${p.messageAgain}, ${p.tokenHash}, ${p.userAgent}, ${p.ip}, ${p.audit}) AS r`,
   ),
-  choose: ({ confirmed, email, phone }) => (confirmed && (email ?? phone) !== null ? signUpAtOnce : undefined),
+  choose: (input) => (isAtOnce(input) ? signUpAtOnce : undefined),
+}
+
+/** Whether a signup is one statement: of an identifier that counts as confirmed. */
+export function isAtOnce(input: Pick<SignUp, 'confirmation' | 'email' | 'phone'>): boolean {
+  return input.confirmation === undefined && (input.email ?? input.phone) !== null
 }
 
 /** Signs a user up, or finds that somebody has the identifier. @returns also who that is, for the audit trail alone */
@@ -108,7 +114,8 @@ const signUpsAtOnce: PreparedQuery<ManySignUps, SignUpRow & ItemRow> = prepare(
 
 /**
  * Signs up users who have an email or a phone and are confirmed at once, in one transaction, all or none when the call fails.
- * @returns what became of each, in their order; undefined where somebody has the identifier, whom a stranger may hold
+ * @returns what became of each, in their order; undefined where somebody has the identifier, whom a
+ *   stranger may hold; for all when one of theirs was being taken by somebody else for too long
  */
 export async function callSignUpsAtOnce(
   lanes: Lanes,
@@ -131,7 +138,11 @@ export async function callSignUpsAtOnce(
     audits: inputs.map(({ audit }) => audit),
   }
   const outcomes: (SignUpOutcome | undefined)[] = inputs.map(() => undefined)
-  for (const row of await lanes.write.all(signUpsAtOnce, many)) outcomes[row.item - 1] = toSignUpOutcome(row)
+  try {
+    for (const row of await lanes.write.all(signUpsAtOnce, many)) outcomes[row.item - 1] = toSignUpOutcome(row)
+  } catch (error) {
+    if (!isLockTimeout(error)) throw error
+  }
   return outcomes
 }
 
@@ -144,6 +155,7 @@ function toSignUpOutcome(row: SignUpRow): SignUpOutcome {
 function toParameters({ confirmation, ...input }: SignUp) {
   return {
     ...input,
+    confirmation,
     confirmed: confirmation === undefined,
     intervalKey: confirmation?.interval.key,
     intervalKind: confirmation?.interval.kind,

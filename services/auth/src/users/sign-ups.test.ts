@@ -1,9 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { sql } from 'kysely'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { compilePrepared } from '@trestle/database/prepare.ts'
+import { CompiledQuery, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
 import { type CountedLanes, countLanes } from '../../test/counted-lanes.ts'
-import type { SignUp, SignUpOutcome } from './sign-up-repository.ts'
+import { callSignUpsAtOnce, type SignUp, type SignUpOutcome } from './sign-up-repository.ts'
 import { createSignUps, type SignUps } from './sign-ups.ts'
 
 let database: TestDatabase
@@ -99,6 +101,19 @@ describe('createSignUps', () => {
     expect(batches).toEqual([1])
     expect(verdicts(await signUp([newSignUp({ email: null })]))).toEqual(['signed-in'])
     expect(batches).toEqual([1, 'alone'])
+    const secrets = {
+      kind: 'confirmation',
+      relatesTo: 'somebody@example.com',
+      linkHash: randomBytes(32),
+      codeHash: randomBytes(32),
+      codeSalt: randomBytes(16),
+      sentAt: new Date(),
+      expiresAt: new Date(Date.now() + 60_000),
+    } as const
+    const interval = { key: randomBytes(32), kind: 'confirmation', dueBefore: new Date() } as const
+    const confirmation = { interval, secrets, pkce: undefined, message: undefined, messageAgain: undefined }
+    expect(verdicts(await signUp([newSignUp({ confirmation }), newSignUp({ confirmation })]))).toEqual(['sent', 'sent'])
+    expect(batches).toEqual([1, 'alone', 'alone', 'alone'])
   })
 
   it('gives an identifier to one of those who want it together', async () => {
@@ -137,22 +152,58 @@ describe('createSignUps', () => {
     expect(batches).toEqual([3, 1, 1, 1])
   })
 
-  it('gives each identifier to one of two batches, in whatever order they want them', async () => {
+  it('waits half a second for an identifier that somebody else is taking, and then each for its own', async () => {
+    const inputs = newSignUps(3)
+    const held = { aud: 'authenticated', role: 'authenticated', email: inputs[1]?.email ?? null }
+    const late = Promise.withResolvers<Promise<readonly SignUpOutcome[]>[]>()
+    const rollback = database.db.transaction().execute(async (trx) => {
+      await trx.insertInto('users').values(held).execute()
+      const [first, second, third] = inputs.map((input) => signUp([input]))
+      if (!first || !second || !third) throw new Error('nobody')
+      late.resolve([second])
+      expect(verdicts((await Promise.all([first, third])).flat())).toEqual(['signed-in', 'signed-in'])
+      throw new Error('roll back')
+    })
+    await expect(rollback).rejects.toThrow('roll back')
+    expect(verdicts((await Promise.all(await late.promise)).flat())).toEqual(['signed-in'])
+    expect(batches).toEqual([3, 'alone', 'alone', 'alone'])
+  })
+
+  // Where the two are half a second apart, the first one gives up.
+  it('inserts in the order of the identifiers: no two batches wait for each other', { retry: 3 }, async () => {
     const inputs = newSignUps(9)
     const others = inputs.map(({ email }) => newSignUp({ email })).reverse()
-    const second = createSignUps(database.lanes)
     const middle = { aud: 'authenticated', role: 'authenticated', email: inputs[4]?.email ?? null }
-    const done = Promise.withResolvers<readonly SignUpOutcome[]>()
+    const both = Promise.withResolvers<Promise<readonly (SignUpOutcome | undefined)[]>[]>()
     const rollback = database.db.transaction().execute(async (trx) => {
       await trx.insertInto('users').values(middle).execute()
-      done.resolve(Promise.all([...inputs.map(signUps.signUp), ...others.map(second.signUp)]))
+      both.resolve([inputs, others].map((batch) => callSignUpsAtOnce(withoutRepeats(), batch)))
       await untilBothWait()
       throw new Error('roll back')
     })
     await expect(rollback).rejects.toThrow('roll back')
-    expect(verdicts(await done.promise).sort()).toEqual([...Array(9).fill('signed-in'), ...Array(9).fill('taken')])
+    const outcomes = (await Promise.all(await both.promise)).flat()
+    expect(outcomes.map((outcome) => outcome?.verdict).sort()).toEqual([
+      ...Array(9).fill('signed-in'),
+      ...Array(9).fill('taken'),
+    ])
   })
 })
+
+/** Lanes that do nothing again which has lost against others. */
+function withoutRepeats(): Lanes {
+  const { db, lanes } = database
+  return {
+    ...lanes,
+    write: {
+      ...lanes.write,
+      all: async (query, input) => {
+        const { text, values } = compilePrepared(query, db)
+        return (await db.executeQuery<never>(CompiledQuery.raw(text, values(input)))).rows
+      },
+    },
+  }
+}
 
 async function untilBothWait(): Promise<void> {
   const waiting = async () => {
@@ -161,5 +212,5 @@ async function untilBothWait(): Promise<void> {
       WHERE NOT l.granted AND a.datname = current_database()`.execute(database.db)
     return rows[0]?.count
   }
-  await expect.poll(waiting).toBe(2n)
+  await expect.poll(waiting, { interval: 5 }).toBe(2n)
 }

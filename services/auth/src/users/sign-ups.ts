@@ -1,13 +1,13 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { goTogether } from '../go-together.ts'
-import { callSignUp, callSignUpsAtOnce, type SignUp, type SignUpOutcome } from './sign-up-repository.ts'
+import { callSignUp, callSignUpsAtOnce, isAtOnce, type SignUp, type SignUpOutcome } from './sign-up-repository.ts'
 
 /** Signups of this process on their way to the database. */
 export interface SignUps {
   /**
    * Signs a user up, or finds that somebody has the identifier.
    * @returns also who that is, for the audit trail alone
-   * @throws 503, before anything is done, when it would wait for too long
+   * @throws 503 where it would wait for too long
    */
   signUp(input: SignUp): Promise<SignUpOutcome>
 }
@@ -16,6 +16,5 @@ export interface SignUps {
 export function createSignUps(lanes: Lanes): SignUps {
   const alone = (input: SignUp) => callSignUp(lanes, input)
   const atOnce = goTogether<SignUp, SignUpOutcome>({ many: (inputs) => callSignUpsAtOnce(lanes, inputs), alone })
-  const isAtOnce = ({ confirmation, email, phone }: SignUp) => confirmation === undefined && (email ?? phone) !== null
   return { signUp: (input) => (isAtOnce(input) ? atOnce(input) : alone(input)) }
 }
