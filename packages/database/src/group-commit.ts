@@ -32,7 +32,7 @@ interface Waiting<Item, Result> {
 const BATCHES_MAX = 2
 /** In milliseconds. A batch that takes longer holds nobody up any more but those who want the same. */
 const SLOW_MS = 100
-/** Slow ones included: half of a pool, so that one kind of request does not take all of it of a database that stands still. */
+/** Slow ones included: half of a pool. When a database stands still, one kind of request does not hold all of it. */
 const UNDER_WAY_MAX = 8
 const WAITING_MAX = 4_096
 /** In milliseconds: that of a pool for a connection. Who comes again must not meet what is still to be done. */

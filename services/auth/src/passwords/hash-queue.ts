@@ -49,13 +49,13 @@ export function createHashQueue<Task, Outcome>(options: HashQueueOptions<Task, O
   let averageMs = FIRST_GUESS_MS
   let isScheduled = false
 
-  /** Its own function, so that what `runBatch` throws at once is caught too. */
-  const work = async (batch: readonly Waiting<Task, Outcome>[]) => await runBatch(batch.map(({ task }) => task))
+  /** Rejects, too, with what `runBatch` throws at once. */
+  const attempt = async (batch: readonly Waiting<Task, Outcome>[]) => await runBatch(batch.map(({ task }) => task))
   const runNext = async (): Promise<void> => {
     const batch = takeBatch(waiting, Math.min(BATCH_MAX, Math.ceil(waiting.length / concurrency)), isLong)
     running += 1
     const startedMs = clock()
-    const [result] = await Promise.allSettled([work(batch)])
+    const [result] = await Promise.allSettled([attempt(batch)])
     averageMs += WEIGHT * ((clock() - startedMs) / batch.length - averageMs)
     running -= 1
     unfinished -= batch.length

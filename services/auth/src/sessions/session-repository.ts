@@ -3,6 +3,7 @@ import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import { type Kysely, sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
+import { type ItemRow, inPlace } from '../go-together.ts'
 import { type ProfileJson, toProfileOfJson } from '../users/profile.ts'
 import type { AuthenticationMethod } from './access-token.ts'
 import type { IssuedSession, SignInMethod } from './session.ts'
@@ -112,12 +113,6 @@ interface ManyPasswordLogins extends PasswordLoginRules {
   readonly ips: readonly string[]
 }
 
-/** One of many answers. */
-export interface ItemRow {
-  /** Place of the request, from 1. */
-  readonly item: number
-}
-
 const finishPasswordLogins: PreparedQuery<ManyPasswordLogins, SessionRow & ItemRow> = prepare(
   'finish_password_logins',
   (p) => sql`SELECT r.item, ${sessionColumns} FROM ${sql.table('finish_password_logins')}(${p.userIds},
@@ -143,10 +138,7 @@ export async function callFinishPasswordLogins(
     userAgents: logins.map(({ userAgent }) => userAgent),
     ips: logins.map(({ ip }) => ip),
   }
-  const results: (PasswordLoginResult | undefined)[] = logins.map(() => undefined)
-  for (const row of await lanes.write.all(finishPasswordLogins, many))
-    results[row.item - 1] = toPasswordLoginResult(row)
-  return results
+  return inPlace(logins, await lanes.write.all(finishPasswordLogins, many), toPasswordLoginResult)
 }
 
 function toPasswordLoginResult(row: SessionRow): PasswordLoginResult {
@@ -245,9 +237,7 @@ export async function callRefreshSessions(
     ips: requests.map(({ ip }) => ip),
   }
   try {
-    const results: (RefreshResult | undefined)[] = requests.map(() => undefined)
-    for (const row of await lanes.write.all(refreshSessions, many)) results[row.item - 1] = toRefreshResult(row)
-    return results
+    return inPlace(requests, await lanes.write.all(refreshSessions, many), toRefreshResult)
   } catch (error) {
     if (isLockTimeout(error)) return requests.map(() => ({ verdict: 'busy' }))
     throw error

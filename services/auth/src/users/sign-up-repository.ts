@@ -4,10 +4,10 @@ import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import type { OutboxEntry } from '@trestle/jobs/outbox.ts'
 import { sql } from 'kysely'
 import type { PkceChallenge } from '../flow-states/pkce.ts'
+import { type ItemRow, inPlace } from '../go-together.ts'
 import type { MessageSecrets } from '../one-time-tokens/one-time-token-repository.ts'
 import type { ThrottleKind } from '../rate-limits/send-throttle.ts'
 import {
-  type ItemRow,
   type SessionOrigin,
   type SessionRow,
   type StoredSession,
@@ -137,13 +137,12 @@ export async function callSignUpsAtOnce(
     ips: inputs.map(({ ip }) => ip),
     audits: inputs.map(({ audit }) => audit),
   }
-  const outcomes: (SignUpOutcome | undefined)[] = inputs.map(() => undefined)
   try {
-    for (const row of await lanes.write.all(signUpsAtOnce, many)) outcomes[row.item - 1] = toSignUpOutcome(row)
+    return inPlace(inputs, await lanes.write.all(signUpsAtOnce, many), toSignUpOutcome)
   } catch (error) {
-    if (!isLockTimeout(error)) throw error
+    if (isLockTimeout(error)) return inputs.map(() => undefined)
+    throw error
   }
-  return outcomes
 }
 
 function toSignUpOutcome(row: SignUpRow): SignUpOutcome {
