@@ -31,7 +31,7 @@ describe('planStack', () => {
       ['auth', 8081],
       ['payments', 8082],
     ])
-    expect(plan.ports.map(({ port }) => port)).toEqual([8080, 9102, 8081, 9100, 8082, 9101, 1025, 8025, 54_320])
+    expect(plan.ports.map(({ port }) => port)).toEqual([8080, 9102, 8081, 9100, 8082, 9101, 1025, 8025, 15_432])
     expect(plan.dataDirectory).toBe('/repo/.data')
   })
 
@@ -49,7 +49,7 @@ describe('planStack', () => {
     expect(planStack({ ...request, env: { DATABASE_URL: 'postgres://own' } }).databasePort).toBeUndefined()
     const own = { AUTH_DB_DATABASE_URL: 'postgres://own' }
     expect(planStack({ ...request, env: own, names: ['auth'] }).databasePort).toBeUndefined()
-    expect(planStack({ ...request, env: own }).databasePort).toBe(54_320)
+    expect(planStack({ ...request, env: own }).databasePort).toBe(15_432)
   })
 
   it('refuses an unknown service by naming the known ones', () => {

@@ -68,7 +68,8 @@ export function planStack({ root, program, env, names, isWatched }: PlanRequest)
     runDirectory: join(dataDirectory, 'run'),
     logDirectory: join(dataDirectory, 'logs'),
     env,
-    databasePort: env.DATABASE_URL || hasOwnDatabases ? undefined : portFrom(env, 'TRESTLE_DATABASE_PORT', 54_320),
+    // Below the ports that the system gives to outgoing connections: one of those may be closing there for a minute.
+    databasePort: env.DATABASE_URL || hasOwnDatabases ? undefined : portFrom(env, 'TRESTLE_DATABASE_PORT', 15_432),
     smtpPort: portFrom(env, 'MAIL_SMTP_PORT', 1025),
     webPort: portFrom(env, 'MAIL_WEB_PORT', 8025),
     hasMail: chosen.some(({ definition }) => definition.sendsMail),
