@@ -21,7 +21,8 @@ export default defineConfig({
     isolate: false,
     reporters: process.env.CI ? ['default'] : ['dot'],
     coverage: {
-      provider: 'v8',
+      provider: 'custom',
+      customProviderModule: 'packages/testing/src/coverage-module.ts',
       include: ['packages/*/src/**/*.ts', 'services/*/src/**/*.ts', 'migrations/**/*.ts', 'scripts/*/*.ts'],
       // What runs as a process of its own is tested from outside, where coverage does not look.
       exclude: ['**/*.test.ts', '**/test/**', '**/main.ts', 'packages/stack/**', 'packages/testing/**'],
