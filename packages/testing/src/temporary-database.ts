@@ -31,24 +31,31 @@ export interface TemporaryDatabaseOptions {
 
 /** A migrated database, copied from a template that the first caller of the run makes. */
 export async function createTemporaryDatabase(options: TemporaryDatabaseOptions): Promise<TemporaryDatabase> {
-  const { template, migrate } = options
+  const name = `template_${createHash('sha256').update(options.template).digest('hex').slice(0, 12)}`
+  const template = templates.get(name) ?? ensureTemplate(name, options.migrate)
+  templates.set(name, template)
+  await template
+  return createFrom(name)
+}
+
+/** By name, those that this worker knows to be there or makes. */
+const templates = new Map<string, Promise<void>>()
+
+async function ensureTemplate(name: string, migrate: TemporaryDatabaseOptions['migrate']): Promise<void> {
   const serverUrl = inject('postgresUrl')
-  const templateName = `template_${createHash('sha256').update(template).digest('hex').slice(0, 12)}`
-  const name = `test_${randomUUID().replaceAll('-', '')}`
-  await withClient(serverUrl, async (client) => {
-    await client.query('SELECT pg_advisory_lock(hashtext($1))', [templateName])
-    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1 AND datistemplate', [
-      templateName,
-    ])
-    if (rowCount === 0) {
-      await client.query(`DROP DATABASE IF EXISTS ${templateName}`)
-      await client.query(`CREATE DATABASE ${templateName} TEMPLATE template0`)
-      await migrate(databaseUrl(serverUrl, templateName))
-      await client.query(`ALTER DATABASE ${templateName} IS_TEMPLATE true`)
-    }
-    await client.query(`CREATE DATABASE ${name} TEMPLATE ${templateName} STRATEGY FILE_COPY`)
-  })
-  return temporaryDatabase(name)
+  const client = await connect(serverUrl)
+  try {
+    // Until the connection ends.
+    await client.query('SELECT pg_advisory_lock(hashtext($1))', [name])
+    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1 AND datistemplate', [name])
+    if (rowCount === 1) return
+    await client.query(`DROP DATABASE IF EXISTS ${name}`)
+    await client.query(`CREATE DATABASE ${name} TEMPLATE template0`)
+    await migrate(databaseUrl(serverUrl, name))
+    await client.query(`ALTER DATABASE ${name} IS_TEMPLATE true`)
+  } finally {
+    await client.end()
+  }
 }
 
 /** An empty database, for tests of the migrations themselves. */
@@ -63,29 +70,27 @@ export function copyDatabase({ directUrl }: TemporaryDatabase): Promise<Temporar
 
 async function createFrom(template: string): Promise<TemporaryDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  await withClient(inject('postgresUrl'), (client) =>
-    client.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`),
-  )
-  return temporaryDatabase(name)
-}
-
-function temporaryDatabase(name: string): TemporaryDatabase {
+  await administer(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`)
   const serverUrl = inject('postgresUrl')
   return {
     url: databaseUrl(inject('poolerUrl') ?? serverUrl, name),
     directUrl: databaseUrl(serverUrl, name),
-    drop: () => withClient(serverUrl, (client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`)).then(() => {}),
+    drop: () => administer(`DROP DATABASE ${name} WITH (FORCE)`),
   }
 }
 
-async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url })
+let administration: Promise<pg.Client> | undefined
+
+/** Runs a statement on a connection that this worker keeps. */
+async function administer(statement: string): Promise<void> {
+  administration ??= connect(inject('postgresUrl'))
+  await (await administration).query(statement)
+}
+
+async function connect(connectionString: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString })
   await client.connect()
-  try {
-    return await use(client)
-  } finally {
-    await client.end()
-  }
+  return client
 }
 
 function databaseUrl(serverUrl: string, name: string): string {

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { programEnvironment } from '@trestle/testing/program-environment.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { VERSION } from './version.ts'
 
@@ -35,7 +36,7 @@ function run(args: readonly string[], env: Readonly<Record<string, string>> = {}
     execFile(
       process.execPath,
       [join(import.meta.dirname, 'main.ts'), ...args],
-      { cwd: folder, env },
+      { cwd: folder, env: { ...programEnvironment, ...env } },
       (error, out, err) =>
         resolve({ code: typeof error?.code === 'number' ? error.code : 0, out: lines(out), err: lines(err) }),
     )

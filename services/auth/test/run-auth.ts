@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { programEnvironment } from '@trestle/testing/program-environment.ts'
 import { prepared } from '@trestle/testing/temporary-database.ts'
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
@@ -22,7 +23,7 @@ export function runAuth(args: readonly string[], databaseUrl: string): AuthProce
     // Away from any .env.
     cwd: tmpdir(),
     env: {
-      PATH: process.env.PATH,
+      ...programEnvironment,
       AUTH_DATABASE_URL: databaseUrl,
       AUTH_DB_PREPARED: String(prepared),
       AUTH_DB_DRIVER: 'postgres',

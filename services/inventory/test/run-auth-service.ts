@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { programEnvironment } from '@trestle/testing/program-environment.ts'
 import { prepared } from '@trestle/testing/temporary-database.ts'
 
 const MAIN = fileURLToPath(new URL('../../auth/src/main.ts', import.meta.url))
@@ -20,7 +21,7 @@ export async function runAuthService(
     // Away from any .env.
     cwd: tmpdir(),
     env: {
-      PATH: process.env.PATH,
+      ...programEnvironment,
       AUTH_DATABASE_URL: databaseUrl,
       AUTH_DB_PREPARED: String(prepared),
       AUTH_DB_DRIVER: 'postgres',

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { programEnvironment } from '@trestle/testing/program-environment.ts'
 import { prepared } from '@trestle/testing/temporary-database.ts'
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
@@ -30,7 +31,8 @@ export function runInventory(
   const child = spawn(process.execPath, [MAIN, ...args], {
     cwd: directory,
     env: {
-      ...{ PATH: process.env.PATH, INVENTORY_METRICS_ENABLED: 'false', INVENTORY_PORT: '0' },
+      ...programEnvironment,
+      ...{ INVENTORY_METRICS_ENABLED: 'false', INVENTORY_PORT: '0' },
       ...{ INVENTORY_DB_PREPARED: String(prepared), ...env },
     },
   })
