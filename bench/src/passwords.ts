@@ -51,35 +51,57 @@ const ACCOUNTS = 8
 const HASH_RATE = join(import.meta.dirname, 'hash-rate.ts')
 
 /**
- * Log-ins and sign-ups beside the reference and the raw hash rate of the same round; GET /user alone and during log-ins, and
- * health checks during log-ins.
+ * Samples, of one load by itself: a server that has done only some hundred log-ins still runs what Node.js has not compiled.
+ */
+const WARM_UP_SAMPLES = 8
+/** So much longer is a sample of password work: 16 requests are under way at its end and count for nothing, of some 800. */
+const LONGER = 2
+
+/**
+ * Log-ins and sign-ups beside the reference and the raw hash rate just before and after them; GET /user alone and during
+ * log-ins, and health checks during log-ins.
  */
 export async function measurePasswords(options: PasswordOptions) {
   const { servers, generate, rounds } = options
-  const { ours, reference } = servers
-  const { logIns, signUps, users, checks } = await createLoads(ours.url)
-  for (const load of [logIns, signUps]) {
-    for (const { url } of [ours, reference]) await tryLoad(url, load)
-  }
-  for (const load of [users, checks]) await tryLoad(ours.url, load)
+  const { ours } = servers
+  const loads = await createLoads(ours.url)
+  const { logIns, signUps, users, checks } = loads
+  await warmUp(options, loads)
   const samples = emptySamples()
-  // The first round only warms up: a server of a second ago still compiles what it runs.
-  for (let round = 0; round <= rounds.count; round++) {
-    const target = round === 0 ? emptySamples() : samples
-    target.hashes.push(await hashRate(options))
-    for (const [load, pairs] of [
-      [logIns, target.logIns],
-      [signUps, target.signUps],
-    ] as const) {
-      pairs.ours.push(await sample(ours, load, generate, rounds.seconds))
-      pairs.reference.push(await sample(reference, load, generate, rounds.seconds))
-    }
-    target.alone.push(await sample(ours, users, generate, rounds.seconds))
-    target.meanwhile.push(await duringLogIns(options, logIns, users))
-    target.checked.push(await duringLogIns(options, logIns, checks))
+  for (let round = 0; round < rounds.count; round++) {
+    await samplePair(options, logIns, samples.logIns)
+    await samplePair(options, signUps, samples.signUps)
+    samples.alone.push(await sample(ours, users, generate, rounds.seconds))
+    samples.meanwhile.push(await duringLogIns(options, logIns, users))
+    samples.checked.push(await duringLogIns(options, logIns, checks))
   }
   return toResults(samples)
 }
+
+async function warmUp({ servers, generate, rounds }: PasswordOptions, loads: Loads): Promise<void> {
+  const { logIns, signUps, users, checks } = loads
+  for (const load of [logIns, signUps]) {
+    for (const { url } of [servers.ours, servers.reference]) {
+      await tryLoad(url, load)
+      await generate(url, load, rounds.seconds * WARM_UP_SAMPLES)
+    }
+  }
+  for (const load of [users, checks]) {
+    await tryLoad(servers.ours.url, load)
+    await generate(servers.ours.url, load, rounds.seconds)
+  }
+}
+
+async function samplePair(options: PasswordOptions, load: Load, samples: PasswordSamples): Promise<void> {
+  const { servers, generate, rounds } = options
+  const seconds = rounds.seconds * LONGER
+  const before = await hashRate(options)
+  samples.ours.push(await sample(servers.ours, load, generate, seconds))
+  samples.reference.push(await sample(servers.reference, load, generate, seconds))
+  samples.hashes.push((before + (await hashRate(options))) / 2)
+}
+
+type Loads = Awaited<ReturnType<typeof createLoads>>
 
 async function createLoads(url: string) {
   const emails = Array.from({ length: ACCOUNTS }, (_, index) => `password${index}@bench.example`)
@@ -111,23 +133,24 @@ async function createLoads(url: string) {
   return { logIns, signUps, users, checks }
 }
 
-interface Pairs {
+interface PasswordSamples {
   readonly ours: SideResult[]
   readonly reference: SideResult[]
+  /** Hashes a second of the library alone in the same round. */
+  readonly hashes: number[]
 }
 
 interface Samples {
-  readonly hashes: number[]
-  readonly logIns: Pairs
-  readonly signUps: Pairs
+  readonly logIns: PasswordSamples
+  readonly signUps: PasswordSamples
   readonly alone: SideResult[]
   readonly meanwhile: SideResult[]
   readonly checked: SideResult[]
 }
 
 function emptySamples(): Samples {
-  const none = (): Pairs => ({ ours: [], reference: [] })
-  return { hashes: [], logIns: none(), signUps: none(), alone: [], meanwhile: [], checked: [] }
+  const none = (): PasswordSamples => ({ ours: [], reference: [], hashes: [] })
+  return { logIns: none(), signUps: none(), alone: [], meanwhile: [], checked: [] }
 }
 
 async function hashRate({ rounds, coreCount, cores }: PasswordOptions): Promise<number> {
@@ -150,8 +173,8 @@ async function duringLogIns({ servers, generate, rounds }: PasswordOptions, logI
   return { ...result, errors: result.errors + errors }
 }
 
-function toResults({ hashes, logIns, signUps, alone, meanwhile, checked }: Samples) {
-  const against = (name: string, { ours, reference }: Pairs): PasswordResult => {
+function toResults({ logIns, signUps, alone, meanwhile, checked }: Samples) {
+  const against = (name: string, { ours, reference, hashes }: PasswordSamples): PasswordResult => {
     const ofHashes = (side: readonly SideResult[]) => distributionOf(pairedRatios(side.map(rateOf), hashes))
     return {
       name,
