@@ -135,7 +135,9 @@ describe('the page', () => {
 describe('SMTP', () => {
   it('552: refuses a mail above 10 MiB, and takes the next', async () => {
     await call('/messages', { method: 'DELETE' })
-    await expect(deliver({ text: 'x'.repeat(11 * 1024 * 1024) })).rejects.toMatchObject({ responseCode: 552 })
+    await expect(deliver({ attachments: [{ content: Buffer.alloc(8 * 1024 * 1024) }] })).rejects.toMatchObject({
+      responseCode: 552,
+    })
     await deliver()
     expect(JSON.parse((await call('/messages')).body).messages).toHaveLength(1)
   })
