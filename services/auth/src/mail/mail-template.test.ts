@@ -1,3 +1,4 @@
+import { anyText } from '@trestle/testing/any-text.ts'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseTemplate, renderHtml, renderSubject } from './mail-template.ts'
@@ -40,7 +41,7 @@ describe('renderHtml', () => {
   })
 
   it('lets no value break out of an attribute', () => {
-    fc.assert(fc.property(fc.string({ unit: 'binary' }), (value) => !/["'<>]/.test(html('{{ .X }}', { X: value }))))
+    fc.assert(fc.property(anyText(), (value) => !/["'<>]/.test(html('{{ .X }}', { X: value }))))
   })
 })
 
