@@ -5,8 +5,8 @@ const hashes = new Map<string, string>()
 const passwords = new Map<string, string>()
 
 /**
- * Does password work as `hashThreads` does, and each password once: the tests of a thousand requests have a few passwords
- * between them. What one hash costs is a hundred requests' share of a test run.
+ * Does password work on `hashThreads`, and hashes each password once: thousands of tests have a few passwords between them, and
+ * a hash takes longer than most of the requests around it. Users with one password have one hash here.
  */
 export function runRemembered(tasks: readonly HashTask[]): Promise<readonly HashOutcome[]> {
   return Promise.all(tasks.map(async (task) => recall(task) ?? (await learn(task))))
