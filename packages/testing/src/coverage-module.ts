@@ -33,7 +33,7 @@ async function compileDependencies(): Promise<void> {
   ])
 }
 
-let dependencies: Promise<void> | undefined
+let compiled: Promise<void> | undefined
 
 const filesToBegin = (): Int32Array => new Int32Array(inject('filesToBegin'))
 
@@ -43,8 +43,8 @@ const filesToBegin = (): Int32Array => new Int32Array(inject('filesToBegin'))
  */
 const coverageModule: CoverageProviderModule = {
   startCoverage: async (options) => {
-    dependencies ??= compileDependencies()
-    await dependencies
+    compiled ??= compileDependencies()
+    await compiled
     Atomics.sub(filesToBegin(), 0, 1)
     return v8.startCoverage?.(options)
   },

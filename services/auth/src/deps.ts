@@ -23,7 +23,7 @@ import { createMailer, type Mailer } from './mail/mailer.ts'
 import { createTemplateLoader } from './mail/template-loader.ts'
 import { authNames } from './migrations.ts'
 import { createKeySets, type KeySets } from './oauth/key-sets.ts'
-import { hashThreads } from './passwords/hash-threads.ts'
+import { type HashThreads, hashThreads } from './passwords/hash-threads.ts'
 import { createPasswordHasher, type PasswordHasher } from './passwords/password-hash.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
 import { createEncryptionKeys, deriveEncryptionKey, type EncryptionKeys } from './secrets/sealed-secret.ts'
@@ -92,8 +92,15 @@ export interface Telemetry {
   readonly tracing: Pick<Tracing, 'instrument'>
 }
 
-/** Makes the real dependencies. The jobs are not opened yet, nor the signing keys read: `serve` does both. */
-export async function createDeps(config: AuthConfig, telemetry: Telemetry): Promise<OpenDeps> {
+/**
+ * Makes the real dependencies. The jobs are not opened yet, nor the signing keys read: `serve` does both.
+ * @param runHashes does batches of password work off the event loop
+ */
+export async function createDeps(
+  config: AuthConfig,
+  telemetry: Telemetry,
+  runHashes: HashThreads['run'] = hashThreads.run,
+): Promise<OpenDeps> {
   const { logger, meter } = telemetry
   const onError = (error: Error) => logger.warn({ err: error }, 'connection lost')
   const database = openAuthDatabase(config, onError, await loadQuerySpans(config.server.tracingEnabled))
@@ -120,7 +127,7 @@ export async function createDeps(config: AuthConfig, telemetry: Telemetry): Prom
     now: () => new Date(),
     randomBytes,
     passwords: createPasswordHasher({
-      runBatch: hashThreads.run,
+      runBatch: runHashes,
       concurrency: availableParallelism(),
       clock: () => performance.now(),
       onWork: countHashing(meter),

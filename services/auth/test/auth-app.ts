@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import { createNoopMeter, type Meter } from '@opentelemetry/api'
 import type { Server } from '@trestle/common/server/create-server.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
@@ -9,8 +8,6 @@ import { buildApp } from '../src/app.ts'
 import { loadAuthConfig } from '../src/config.ts'
 import { type AuthDeps, createDeps } from '../src/deps.ts'
 import { migrateToLatest } from '../src/migrations.ts'
-import { createPasswordHasher } from '../src/passwords/password-hash.ts'
-import { countHashing } from '../src/telemetry/session-metrics.ts'
 import { runRemembered } from './remembered-hashes.ts'
 
 /** The whole service without a socket: `app.inject` asks it. */
@@ -57,14 +54,9 @@ export async function openTestApp({
     migrate: (url) => migrateToLatest(load(env, url)),
   })
   const clock = createFakeClock()
-  const open = await createDeps(load(env, temporary.url), { logger, meter, tracing: { instrument: async () => {} } })
-  const passwords = createPasswordHasher({
-    runBatch: runRemembered,
-    concurrency: availableParallelism(),
-    clock: () => performance.now(),
-    onWork: countHashing(meter),
-  })
-  const standing = { ...open.deps, now: clock.now, passwords }
+  const telemetry = { logger, meter, tracing: { instrument: async () => {} } }
+  const open = await createDeps(load(env, temporary.url), telemetry, runRemembered)
+  const standing = { ...open.deps, now: clock.now }
   const deps = { ...standing, ...replace(standing) }
   await deps.signingKeys.load()
   const app = await buildApp(deps)
