@@ -55,22 +55,23 @@ describe('createHashQueue', () => {
     expect(await Promise.all([...first, ...second])).toEqual(done('a', 'b', 'c', 'd'))
   })
 
-  it('shares out what waits between the cores, at most four to each, in order', async () => {
+  it('shares out what waits between the cores, at most eight to each, in order', async () => {
     const { run, given, finish } = createTestQueue(2)
-    const answers = run(...'abcdefghijklm')
+    const answers = run(...'abcdefghijklmnopqrstuvw')
     await settle()
-    expect(given()).toEqual([[...'abcd'], [...'efgh']])
+    expect(given()).toEqual([[...'abcdefgh'], [...'ijklmnop']])
     finish(0)
-    expect(await Promise.all(answers.slice(0, 4))).toEqual(done(...'abcd'))
-    expect(given().slice(2)).toEqual([[...'ijk']])
+    expect(await Promise.all(answers.slice(0, 8))).toEqual(done(...'abcdefgh'))
+    expect(given().slice(2)).toEqual([[...'qrst']])
     finish(1)
     await settle()
-    expect(given().slice(3)).toEqual([['l']])
+    expect(given().slice(3)).toEqual([[...'uv']])
     finish(2)
     await settle()
+    expect(given().slice(4)).toEqual([['w']])
     finish(3)
     finish(4)
-    expect(await Promise.all(answers)).toEqual(done(...'abcdefghijklm'))
+    expect(await Promise.all(answers)).toEqual(done(...'abcdefghijklmnopqrstuvw'))
   })
 
   it('gives a long task a batch of its own, in its turn', async () => {

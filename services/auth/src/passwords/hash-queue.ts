@@ -28,9 +28,9 @@ interface Waiting<Task, Outcome> {
 
 /**
  * How many a thread takes at most. A hash empties the caches: what comes between two of them runs several times as slow, and
- * what follows four of them at once is paid once. The first waits for the other three, some 30 ms; alone, all would wait longer.
+ * what follows several at once is paid once. The first waits for the others, some 10 ms each; alone, all would wait longer.
  */
-const BATCH_MAX = 4
+const BATCH_MAX = 8
 /** What a hash takes until the first ones have been measured. */
 const FIRST_GUESS_MS = 50
 /** The share of the newest measurement in the running average. */
