@@ -38,4 +38,5 @@ export const authMigrations: MigrationSources = {
   '0081-quicken-sign-ins': inFile(() => import('./auth/0081-quicken-sign-ins.ts')),
   '0082-refresh-many': inFile(() => import('./auth/0082-refresh-many.ts')),
   '0083-sign-in-many': inFile(() => import('./auth/0083-sign-in-many.ts')),
+  '0084-sign-in-in-one-statement': inFile(() => import('./auth/0084-sign-in-in-one-statement.ts')),
 }

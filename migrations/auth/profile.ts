@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Names } from '../migration.ts'
 
-// Frozen with 0015 to 0017 and 0081, which answer sessions: a column that comes later is added by functions of a later
+// Frozen with 0015 to 0017, 0081 and 0084, which answer sessions: a column that comes later is added by functions of a later
 // migration.
 const USER_COLUMNS = [
   'id',
@@ -39,9 +39,15 @@ function userOf(): RawBuilder<unknown> {
   return sql`json_build_object(${sql.join(members)})`
 }
 
-/** As `profileOf`, of a user whom the same statement makes, with one identity, a row of `identity`. */
+/** As `profileOf`, of the user whom the same statement makes, with the identity in `identity`. */
 export function profileOfNew(): RawBuilder<unknown> {
   return sql`json_build_object('user', ${userOf()}, 'identities', (SELECT json_agg(i) FROM identity i), 'factors', NULL)`
+}
+
+/** As `profileOfNew`, where the statement makes several users. */
+export function profileOfUsers(): RawBuilder<unknown> {
+  return sql`json_build_object('user', ${userOf()},
+    'identities', (SELECT json_agg(d) FROM identity d WHERE d.user_id = u.id), 'factors', NULL)`
 }
 
 /**

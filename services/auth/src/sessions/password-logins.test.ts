@@ -90,6 +90,19 @@ describe('createPasswordLogins', () => {
     expect(new Set(results.map((result) => sessionOf(result).sessionId)).size).toBe(10)
   })
 
+  it('stores one of two better hashes of one password', async () => {
+    const user = await createUser()
+    const results = await Promise.all(['one', 'other'].map((newHash) => finish(user, { newHash })))
+    expect(batches).toEqual([2])
+    expect(verdicts(results)).toEqual(['done', 'done'])
+    const stored = await database.db
+      .selectFrom('users')
+      .select('encrypted_password')
+      .where('id', '=', user.id)
+      .execute()
+    expect(['one', 'other']).toContain(stored[0]?.encrypted_password)
+  })
+
   it('sends one that comes alone at once', async () => {
     expect((await finish(await createUser())).verdict).toBe('done')
     expect(batches).toEqual([1])

@@ -120,7 +120,7 @@ const finishPasswordLogins: PreparedQuery<ManyPasswordLogins, SessionRow & ItemR
 )
 
 /**
- * Opens sessions in one transaction, one after the other, all or none when the call fails.
+ * Opens sessions in one transaction, all or none when the call fails.
  * @returns a result for each, in their order; undefined where the user is gone or held by somebody else
  */
 export async function callFinishPasswordLogins(

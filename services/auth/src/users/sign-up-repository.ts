@@ -57,26 +57,16 @@ interface SignUpRow extends SessionRow {
 
 type Parameters = ReturnType<typeof toParameters>
 
-const signUpAtOnce: PreparedQuery<Parameters, SignUpRow> = prepare(
-  'sign_up_at_once',
-  (p) => sql`SELECT ${sessionColumns}, r.actor_id FROM ${sql.table('sign_up_at_once')}(
-    ${p.userId}, ${p.identityId}, ${p.email}, ${p.phone}, ${p.aud}, ${p.role}, ${p.passwordHash}, ${p.data},
-    ${p.identityData}, ${p.now}, ${p.tokenHash}, ${p.userAgent}, ${p.ip}, ${p.audit}) AS r`,
-)
-
-const signUp: PreparedQuery<Parameters, SignUpRow> = {
-  ...prepare(
-    'sign_up',
-    (p: Parameters) => sql`SELECT ${sessionColumns}, r.actor_id FROM ${sql.table('sign_up')}(
+const signUp: PreparedQuery<Parameters, SignUpRow> = prepare(
+  'sign_up',
+  (p) => sql`SELECT ${sessionColumns}, r.actor_id FROM ${sql.table('sign_up')}(
     ${p.userId}, ${p.identityId}, ${p.email}, ${p.phone}, ${p.aud}, ${p.role}, ${p.passwordHash}, ${p.data},
     ${p.identityData}, ${p.now}, ${p.confirmed}, ${p.intervalKey}, ${p.intervalKind}, ${p.dueBefore}, ${p.tokenKind},
     ${p.linkHash}, ${p.codeHash}, ${p.codeSalt}, ${p.expiresAt}, ${p.challenge}, ${p.challengeMethod}, ${p.message},
     ${p.messageAgain}, ${p.tokenHash}, ${p.userAgent}, ${p.ip}, ${p.audit}) AS r`,
-  ),
-  choose: (input) => (isAtOnce(input) ? signUpAtOnce : undefined),
-}
+)
 
-/** Whether a signup is one statement: of an identifier that counts as confirmed. */
+/** Whether a signup can go together with others: of an identifier that counts as confirmed. */
 export function isAtOnce(input: Pick<SignUp, 'confirmation' | 'email' | 'phone'>): boolean {
   return input.confirmation === undefined && (input.email ?? input.phone) !== null
 }
@@ -114,8 +104,8 @@ const signUpsAtOnce: PreparedQuery<ManySignUps, SignUpRow & ItemRow> = prepare(
 
 /**
  * Signs up users who have an email or a phone and are confirmed at once, in one transaction, all or none when the call fails.
- * @returns what became of each, in their order; undefined where somebody has the identifier, whom a
- *   stranger may hold; for all when one of theirs was being taken by somebody else for too long
+ * @returns what became of each, in their order; undefined where somebody has the identifier, whom a stranger may hold, or
+ *   another of them takes it; for all when one of theirs was being taken by somebody else for too long
  */
 export async function callSignUpsAtOnce(
   lanes: Lanes,
