@@ -31,6 +31,9 @@ describe('loadAuthConfig', () => {
       'AUTH_DB_DRIVER is required',
       'AUTH_DB_DATABASE_URL is required',
       'AUTH_JWT_SECRET is required',
+      'AUTH_SMTP_HOST is required',
+      'AUTH_SMTP_PORT is required',
+      'AUTH_SMTP_ADMIN_EMAIL is required',
     ])
   })
 

@@ -1,12 +1,12 @@
 import { loadConfig, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { text } from '@trestle/common/config/setting.ts'
-import { externalProblems, externalSettings, externalWarnings, toExternalConfig } from './config/external.ts'
-import { hookProblems, hookSettings, toHooksConfig } from './config/hooks.ts'
-import { jwtProblems, jwtSettings, jwtWarnings, toJwtConfig } from './config/jwt.ts'
-import { mailProblems, mailSettings, mailWarnings, toMailConfig } from './config/mail.ts'
+import { externalRules, externalSettings, externalWarnings, toExternalConfig } from './config/external.ts'
+import { hookRules, hookSettings, toHooksConfig } from './config/hooks.ts'
+import { jwtRules, jwtSettings, jwtWarnings, toJwtConfig } from './config/jwt.ts'
+import { mailRules, mailSettings, mailWarnings, toMailConfig } from './config/mail.ts'
 import { mfaSettings, toMfaConfig } from './config/mfa.ts'
-import { profileProblems, profileSettings, strictSettings } from './config/profile.ts'
-import { securityProblems, securitySettings, toRateLimitConfig, toSecurityConfig } from './config/security.ts'
+import { profileRules, profileSettings, strictSettings } from './config/profile.ts'
+import { securityRules, securitySettings, toRateLimitConfig, toSecurityConfig } from './config/security.ts'
 import {
   serverAliases,
   serverSettings,
@@ -17,7 +17,7 @@ import {
 } from './config/server.ts'
 import { passwordSettings, sessionSettings, toPasswordConfig, toSessionConfig } from './config/sessions.ts'
 import { smsSettings, smsWarnings, toSmsConfig } from './config/sms.ts'
-import { toWebauthnConfig, webauthnProblems, webauthnSettings } from './config/webauthn.ts'
+import { toWebauthnConfig, webauthnRules, webauthnSettings } from './config/webauthn.ts'
 
 /** Every setting of the service, by its name without `AUTH_`. */
 export const settings = {
@@ -77,14 +77,14 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): LoadedCon
   const values = loadConfig(isStrict ? { ...settings, ...strictSettings } : settings, {
     ...source,
     aliases: serverAliases,
-    check: (candidate) => [
-      ...jwtProblems(candidate),
-      ...mailProblems(candidate),
-      ...securityProblems(candidate),
-      ...externalProblems(candidate),
-      ...webauthnProblems(candidate),
-      ...hookProblems(candidate),
-      ...profileProblems(candidate),
+    rules: [
+      ...jwtRules,
+      ...mailRules,
+      ...securityRules,
+      ...externalRules,
+      ...webauthnRules,
+      ...hookRules,
+      ...profileRules,
     ],
   })
   return {

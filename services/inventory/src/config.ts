@@ -1,4 +1,4 @@
-import { loadConfig, type SettingValues } from '@trestle/common/config/load-config.ts'
+import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
 import {
   commaList,
   databaseUrl,
@@ -97,7 +97,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     prefix: PREFIX,
     env,
     aliases,
-    check: findProblems,
+    rules,
   })
   return {
     port: values.PORT,
@@ -145,19 +145,20 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
 
 type Values = SettingValues<typeof settings>
 
-/** What is wrong with the settings together. */
-function findProblems({ DEFAULT_LIMIT, MAX_LIMIT, ...values }: Values): readonly string[] {
-  const needed = values.AUTH_ENABLED ? (['AUTH_JWKS_URL', 'AUTH_ISSUER', 'AUTH_AUDIENCE'] as const) : []
-  return [
-    ...(DEFAULT_LIMIT > MAX_LIMIT ? [`${PREFIX}DEFAULT_LIMIT must not be above ${PREFIX}MAX_LIMIT`] : []),
-    ...(values.RATE_LIMIT_STORE === 'redis' && values.REDIS_URL === undefined
-      ? [`${PREFIX}REDIS_URL is required when ${PREFIX}RATE_LIMIT_STORE is redis`]
-      : []),
-    ...needed
-      .filter((name) => values[name] === undefined)
-      .map((name) => `${PREFIX}${name} is required when ${PREFIX}AUTH_ENABLED is true`),
-  ]
-}
+const rules: readonly Rule<Values>[] = [
+  ({ DEFAULT_LIMIT, MAX_LIMIT }) =>
+    DEFAULT_LIMIT > MAX_LIMIT ? `${PREFIX}DEFAULT_LIMIT must not be above ${PREFIX}MAX_LIMIT` : undefined,
+  ({ RATE_LIMIT_STORE, REDIS_URL }) =>
+    RATE_LIMIT_STORE === 'redis' && REDIS_URL === undefined
+      ? `${PREFIX}REDIS_URL is required when ${PREFIX}RATE_LIMIT_STORE is redis`
+      : undefined,
+  ...(['AUTH_JWKS_URL', 'AUTH_ISSUER', 'AUTH_AUDIENCE'] as const).map(
+    (name) => (values: Values) =>
+      values.AUTH_ENABLED && values[name] === undefined
+        ? `${PREFIX}${name} is required when ${PREFIX}AUTH_ENABLED is true`
+        : undefined,
+  ),
+]
 
 /** The rules of access tokens; undefined where everybody may do everything. */
 function toAccess(values: Values): TokenRules | undefined {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { ConfigError, loadConfig, type SettingValues } from '@trestle/common/config/load-config.ts'
+import { ConfigError, loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
 import {
   databaseUrl,
   duration,
@@ -20,7 +20,7 @@ import { ROLE_PATTERN } from '@trestle/database/roles.ts'
 import { z } from 'zod'
 import { acquiringSettings, toAcquiringConfig } from './config/acquiring.ts'
 import { checkoutSettings, toCheckoutConfig } from './config/checkout.ts'
-import { messageProblems, messageSettings, toMessageConfig } from './config/messages.ts'
+import { messageRules, messageSettings, toMessageConfig } from './config/messages.ts'
 import { postingSettings, toPostingConfig } from './config/posting.ts'
 import type { Money } from './merchants/merchant.ts'
 import { readMoney } from './money/minor-units.ts'
@@ -86,6 +86,7 @@ export const settings = {
 export const aliases = {
   PORT: ['PORT'],
   DATABASE_URL: ['DATABASE_URL'],
+  LOG_LEVEL: ['LOG_LEVEL'],
   OTEL_EXPORTER_OTLP_PROTOCOL: ['OTEL_EXPORTER_OTLP_PROTOCOL'],
   OTEL_EXPORTER_PROMETHEUS_HOST: ['OTEL_EXPORTER_PROMETHEUS_HOST'],
   OTEL_EXPORTER_PROMETHEUS_PORT: ['OTEL_EXPORTER_PROMETHEUS_PORT'],
@@ -106,7 +107,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
     prefix: PREFIX,
     env,
     aliases,
-    check: findProblems,
+    rules,
   })
   return {
     port: values.PORT,
@@ -161,24 +162,22 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
   } as const
 }
 
-/** What is wrong with the settings together. */
-function findProblems(
-  values: Pick<
-    SettingValues<typeof settings>,
-    'RATE_LIMIT_STORE' | 'REDIS_URL' | 'SMTP_URL' | 'MAIL_FROM' | 'USER_JWKS_URL' | 'USER_ISSUER'
-  >,
-): readonly string[] {
-  const { RATE_LIMIT_STORE, REDIS_URL, USER_JWKS_URL, USER_ISSUER } = values
-  return [
-    ...(RATE_LIMIT_STORE === 'redis' && REDIS_URL === undefined
-      ? [`${PREFIX}REDIS_URL is required when ${PREFIX}RATE_LIMIT_STORE is redis`]
-      : []),
-    ...((USER_JWKS_URL === undefined) === (USER_ISSUER === undefined)
-      ? []
-      : [`${PREFIX}USER_JWKS_URL and ${PREFIX}USER_ISSUER are set together`]),
-    ...messageProblems(values, PREFIX),
-  ]
-}
+type JudgedValues = Pick<
+  SettingValues<typeof settings>,
+  'RATE_LIMIT_STORE' | 'REDIS_URL' | 'SMTP_URL' | 'MAIL_FROM' | 'USER_JWKS_URL' | 'USER_ISSUER'
+>
+
+const rules: readonly Rule<JudgedValues>[] = [
+  ({ RATE_LIMIT_STORE, REDIS_URL }) =>
+    RATE_LIMIT_STORE === 'redis' && REDIS_URL === undefined
+      ? `${PREFIX}REDIS_URL is required when ${PREFIX}RATE_LIMIT_STORE is redis`
+      : undefined,
+  ({ USER_JWKS_URL, USER_ISSUER }) =>
+    (USER_JWKS_URL === undefined) === (USER_ISSUER === undefined)
+      ? undefined
+      : `${PREFIX}USER_JWKS_URL and ${PREFIX}USER_ISSUER are set together`,
+  ...messageRules,
+]
 
 /** Whether keys may be missing. Read on its own, because it decides what the other settings must be. */
 function isDevelopment(env: NodeJS.ProcessEnv): boolean {

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { ConfigError, loadConfig } from './load-config.ts'
+import { ConfigError, loadConfig, type Rule, type SettingValues } from './load-config.ts'
 import {
   commaList,
   duration,
@@ -39,9 +39,9 @@ function newFolder(): string {
   return folder
 }
 
-function problemsOf(env: NodeJS.ProcessEnv): readonly string[] {
+function problemsOf(env: NodeJS.ProcessEnv, rules: readonly Rule<SettingValues<typeof settings>>[] = []) {
   try {
-    load(env)
+    loadConfig(settings, { prefix: 'X_', env, rules })
     return []
   } catch (error) {
     if (error instanceof ConfigError) return error.problems
@@ -104,11 +104,31 @@ loadConfig({}, { prefix: 'X_', env: {} })`
     ])
   })
 
-  it('asks for rules over several settings once each of them is right', () => {
-    const check = () => ['X_A is required when X_B is set']
-    expect(() => loadConfig(settings, { prefix: 'X_', env: { X_SITE_URL: 'http://a' }, check })).toThrow(
-      'config: X_A is required when X_B is set',
-    )
+  it('asks every rule over several settings but those that need one which is wrong', () => {
+    const rules: Rule<SettingValues<typeof settings>>[] = [
+      ({ PASSWORD, KEY }) =>
+        PASSWORD === undefined && KEY === undefined ? 'X_PASSWORD or X_KEY is required' : undefined,
+      ({ ON, GATEWAY }) => (ON && GATEWAY === undefined ? 'X_GATEWAY is required when X_ON is true' : undefined),
+      ({ PORT, EXP }) => (PORT === EXP ? 'X_PORT must not be X_EXP' : undefined),
+    ]
+    const problems = (env: NodeJS.ProcessEnv) => problemsOf(env, rules)
+    expect(problems({ X_ON: 'true' })).toEqual([
+      'X_SITE_URL is required',
+      'X_PASSWORD or X_KEY is required',
+      'X_GATEWAY is required when X_ON is true',
+    ])
+    expect(problems({ X_SITE_URL: 'http://a', X_ON: 'perhaps', X_KEY: 'c2VjcmV0', X_PORT: '1', X_EXP: '1' })).toEqual([
+      'X_ON must be true or false (got "perhaps")',
+      'X_PORT must not be X_EXP',
+    ])
+    expect(problems({ X_SITE_URL: 'http://a', X_KEY: 'c2VjcmV0' })).toEqual([])
+  })
+
+  it('lets through what a rule throws', () => {
+    const broken = () => {
+      throw new Error('broken')
+    }
+    expect(() => problemsOf({}, [broken])).toThrow('broken')
   })
 
   it.each([

@@ -17,9 +17,14 @@ export interface LoadConfigOptions<S extends Settings> {
   readonly file?: string | undefined
   /** Full names that are read after the prefixed one: `{ PORT: ['AUTH_API_PORT', 'PORT'] }`. */
   readonly aliases?: { readonly [Name in keyof S]?: readonly string[] }
-  /** Rules over several settings: every problem as `AUTH_X is required when …`. */
-  readonly check?: (values: SettingValues<S>) => readonly string[]
+  readonly rules?: readonly Rule<SettingValues<S>>[]
 }
+
+/**
+ * A rule over several settings. One that reads a setting which is wrong by itself is not asked.
+ * @returns the problem as `AUTH_X is required when …`, if there is one
+ */
+export type Rule<Values> = (values: Values) => string | undefined
 
 /** Everything that is wrong with the settings, one line each, without secret values. */
 export class ConfigError extends Error {
@@ -46,11 +51,30 @@ export function loadConfig<S extends Settings>(settings: S, options: LoadConfigO
     if (result.success) values[name] = result.data
     else problems.push(describeProblem(found ?? { name: options.prefix + name }, setting, result.error))
   }
-  // The loop above has parsed every member of S.
-  const complete = values as SettingValues<S>
-  if (problems.length === 0) problems.push(...(options.check?.(complete) ?? []))
+  problems.push(...brokenRules(options.rules ?? [], values as Partial<SettingValues<S>>))
   if (problems.length > 0) throw new ConfigError(problems)
-  return Object.freeze(complete)
+  // The loop above has parsed every member of S.
+  return Object.freeze(values as SettingValues<S>)
+}
+
+/** Thrown where a rule reads a setting that could not be read. */
+class WrongSetting extends Error {}
+
+function brokenRules<Values extends object>(rules: readonly Rule<Values>[], values: Partial<Values>): string[] {
+  const known = new Proxy(values, {
+    get: (target, name) => {
+      if (name in target) return Reflect.get(target, name)
+      throw new WrongSetting()
+    },
+  }) as Values
+  return rules.flatMap((rule) => {
+    try {
+      return rule(known) ?? []
+    } catch (error) {
+      if (error instanceof WrongSetting) return []
+      throw error
+    }
+  })
 }
 
 interface Found {

@@ -1,4 +1,4 @@
-import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, duration, flag, integer, secret, text, url } from '@trestle/common/config/setting.ts'
 import { sameSetting } from './rules.ts'
 
@@ -120,16 +120,19 @@ function toProviderConfig(values: Values, provider: ProviderName): ProviderConfi
 }
 
 /** An enabled provider needs its credentials; keycloak needs its address too. */
-export function externalProblems(values: Values): string[] {
-  return PROVIDERS.flatMap((provider) => {
-    const name = upper(provider)
-    if (!values[`EXTERNAL_${name}_ENABLED`]) return []
-    const required = [`EXTERNAL_${name}_CLIENT_ID`, `EXTERNAL_${name}_SECRET`, `EXTERNAL_${name}_REDIRECT_URI`] as const
-    const missing: string[] = required.filter((setting) => !values[setting]?.length)
-    if (provider === 'keycloak' && values.EXTERNAL_KEYCLOAK_URL === undefined) missing.push('EXTERNAL_KEYCLOAK_URL')
-    return missing.map((setting) => `AUTH_${setting} is required when AUTH_EXTERNAL_${name}_ENABLED is true`)
-  })
-}
+export const externalRules: readonly Rule<Values>[] = PROVIDERS.flatMap((provider) => {
+  const name = upper(provider)
+  const credentials = (['CLIENT_ID', 'SECRET', 'REDIRECT_URI'] as const).map(
+    (part) => `EXTERNAL_${name}_${part}` as const,
+  )
+  const needed = [...credentials, ...(provider === 'keycloak' ? (['EXTERNAL_KEYCLOAK_URL'] as const) : [])]
+  return needed.map(
+    (setting) => (values: Values) =>
+      values[`EXTERNAL_${name}_ENABLED`] && !values[setting]?.length
+        ? `AUTH_${setting} is required when AUTH_EXTERNAL_${name}_ENABLED is true`
+        : undefined,
+  )
+})
 
 /** Ruling R16. */
 export function externalWarnings(values: Values): string[] {

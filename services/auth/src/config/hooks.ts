@@ -1,4 +1,4 @@
-import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { flag, text } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
 import { sameSetting } from './rules.ts'
@@ -51,13 +51,14 @@ export function toHooksConfig(values: Values): HooksConfig {
   return Object.fromEntries(hooks)
 }
 
-export function hookProblems(values: Values): string[] {
-  return HOOKS.filter((name) => values[`HOOK_${name}_ENABLED`]).flatMap((name) =>
-    (['URI', 'SECRETS'] as const)
-      .filter((part) => values[`HOOK_${name}_${part}`] === undefined)
-      .map((part) => `AUTH_HOOK_${name}_${part} is required when AUTH_HOOK_${name}_ENABLED is true`),
-  )
-}
+export const hookRules: readonly Rule<Values>[] = HOOKS.flatMap((name) =>
+  (['URI', 'SECRETS'] as const).map(
+    (part) => (values: Values) =>
+      values[`HOOK_${name}_ENABLED`] && values[`HOOK_${name}_${part}`] === undefined
+        ? `AUTH_HOOK_${name}_${part} is required when AUTH_HOOK_${name}_ENABLED is true`
+        : undefined,
+  ),
+)
 
 const LOCAL = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 

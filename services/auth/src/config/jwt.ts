@@ -1,4 +1,4 @@
-import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, integer, secret, text } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
 import { importSigningKey, type PrivateJwk, SIGNING_ALGORITHMS } from '../sessions/signing-key.ts'
@@ -46,8 +46,9 @@ export function toJwtConfig(values: Values & { readonly API_EXTERNAL_URL: string
 
 export function jwtWarnings(values: Values): string[] {
   const isShort = Buffer.byteLength(values.JWT_SECRET) < SECRET_BYTES_MIN
+  const badRole = roleProblem(values)
   return [
-    ...roleProblems(values),
+    ...(badRole === undefined ? [] : [badRole]),
     ...(values.JWT_DEFAULT_GROUP_NAME === undefined
       ? []
       : ['AUTH_JWT_DEFAULT_GROUP_NAME is a deprecated name: it sets the role of new users, tokens have no groups']),
@@ -58,20 +59,21 @@ export function jwtWarnings(values: Values): string[] {
 }
 
 /** Where whoever signs up would be an admin: told in the compatible profile, refused in the strict one. */
-export function roleProblems({
+export function roleProblem({
   JWT_ADMIN_ROLES: admins,
   JWT_DEFAULT_GROUP_NAME: role = DEFAULT_ROLE,
-}: Pick<Values, 'JWT_ADMIN_ROLES' | 'JWT_DEFAULT_GROUP_NAME'>): string[] {
+}: Pick<Values, 'JWT_ADMIN_ROLES' | 'JWT_DEFAULT_GROUP_NAME'>): string | undefined {
   return admins.includes(role)
-    ? [`AUTH_JWT_ADMIN_ROLES has ${role}, the role of new users: whoever signs up is an admin`]
-    : []
+    ? `AUTH_JWT_ADMIN_ROLES has ${role}, the role of new users: whoever signs up is an admin`
+    : undefined
 }
 
-/** Problems of several settings at once. */
-export function jwtProblems(values: Values): string[] {
-  if (!values.JWT_KEYS.some(({ kid }) => kid === values.JWT_KEY_ID)) return []
-  return ['AUTH_JWT_KEY_ID must not be the kid of a key in AUTH_JWT_KEYS']
-}
+export const jwtRules: readonly Rule<Values>[] = [
+  (values) =>
+    values.JWT_KEYS.some(({ kid }) => kid === values.JWT_KEY_ID)
+      ? 'AUTH_JWT_KEY_ID must not be the kid of a key in AUTH_JWT_KEYS'
+      : undefined,
+]
 
 const jwk = z.looseObject({
   kty: z.string(),

@@ -1,4 +1,4 @@
-import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { duration, flag, integer, oneOf, port, secret, text } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
 import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from '../mail/default-templates.ts'
@@ -125,14 +125,22 @@ const REQUIRED = ['SMTP_HOST', 'SMTP_PORT', 'SMTP_ADMIN_EMAIL'] as const
 
 type WithHook = Values & { readonly HOOK_SEND_EMAIL_ENABLED: boolean }
 
+type MailValues = WithHook & { readonly EXTERNAL_EMAIL_ENABLED: boolean }
+
+const isMailNeeded = (values: MailValues): boolean =>
+  values.EXTERNAL_EMAIL_ENABLED && !values.MAILER_AUTOCONFIRM && !values.HOOK_SEND_EMAIL_ENABLED
+
 /** Ruling R12, and two switches of which one means that every address is verified, the other that some are not. */
-export function mailProblems(values: WithHook & { readonly EXTERNAL_EMAIL_ENABLED: boolean }): string[] {
-  if (values.MAILER_AUTOCONFIRM && values.MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS) {
-    return ['AUTH_MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS and AUTH_MAILER_AUTOCONFIRM cannot both be true']
-  }
-  if (!values.EXTERNAL_EMAIL_ENABLED || values.MAILER_AUTOCONFIRM || values.HOOK_SEND_EMAIL_ENABLED) return []
-  return REQUIRED.filter((name) => values[name] === undefined).map((name) => `AUTH_${name} is required`)
-}
+export const mailRules: readonly Rule<MailValues>[] = [
+  (values) =>
+    values.MAILER_AUTOCONFIRM && values.MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS
+      ? 'AUTH_MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS and AUTH_MAILER_AUTOCONFIRM cannot both be true'
+      : undefined,
+  ...REQUIRED.map(
+    (name) => (values: MailValues) =>
+      values[name] === undefined && isMailNeeded(values) ? `AUTH_${name} is required` : undefined,
+  ),
+]
 
 export function mailWarnings(values: WithHook): string[] {
   if (values.HOOK_SEND_EMAIL_ENABLED) return []

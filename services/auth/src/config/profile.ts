@@ -1,8 +1,8 @@
-import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { duration, flag, integer, oneOf, type Setting, secret, text } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
 import { PROVIDERS } from './external.ts'
-import { roleProblems } from './jwt.ts'
+import { roleProblem } from './jwt.ts'
 import { NOTIFICATIONS } from './mail.ts'
 import { addressList, limit, sameSetting } from './rules.ts'
 
@@ -77,19 +77,16 @@ interface AddressValues {
   readonly SECURITY_FORWARDED_FOR_ENABLED: boolean
 }
 
-type JudgedValues = ProfileValues & AddressValues & Parameters<typeof roleProblems>[0]
+type JudgedValues = ProfileValues & AddressValues & Parameters<typeof roleProblem>[0]
 
-/** Limits by address are none where no header tells the address. */
-export function profileProblems(values: JudgedValues): string[] {
-  if (values.PROFILE === 'compatible') return []
-  const isKnown = values.RATE_LIMIT_HEADER !== undefined || values.SECURITY_FORWARDED_FOR_ENABLED
-  return [
-    ...(isKnown
-      ? []
-      : ['AUTH_RATE_LIMIT_HEADER or AUTH_SECURITY_FORWARDED_FOR_ENABLED is required when AUTH_PROFILE is strict']),
-    ...roleProblems(values),
-  ]
-}
+export const profileRules: readonly Rule<JudgedValues>[] = [
+  // Limits by address are none where no header tells the address.
+  (values) =>
+    values.PROFILE === 'strict' && values.RATE_LIMIT_HEADER === undefined && !values.SECURITY_FORWARDED_FOR_ENABLED
+      ? 'AUTH_RATE_LIMIT_HEADER or AUTH_SECURITY_FORWARDED_FOR_ENABLED is required when AUTH_PROFILE is strict'
+      : undefined,
+  (values) => (values.PROFILE === 'strict' ? roleProblem(values) : undefined),
+]
 
 function always(value: boolean) {
   return flag()

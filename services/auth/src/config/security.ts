@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, duration, flag, integer, oneOf, secret, text, url } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
 import type { ProfileValues } from './profile.ts'
@@ -103,16 +103,16 @@ function toCaptchaConfig(values: Values): CaptchaConfig | undefined {
   }
 }
 
-export function securityProblems(values: Values): string[] {
-  return [
-    ...(values.SECURITY_CAPTCHA_ENABLED && values.SECURITY_CAPTCHA_SECRET === undefined
-      ? ['AUTH_SECURITY_CAPTCHA_SECRET is required when AUTH_SECURITY_CAPTCHA_ENABLED is true']
-      : []),
-    ...(values.RATE_LIMIT_STORE === 'redis' && values.REDIS_URL === undefined
-      ? ['AUTH_REDIS_URL is required when AUTH_RATE_LIMIT_STORE is redis']
-      : []),
-  ]
-}
+export const securityRules: readonly Rule<Values>[] = [
+  (values) =>
+    values.SECURITY_CAPTCHA_ENABLED && values.SECURITY_CAPTCHA_SECRET === undefined
+      ? 'AUTH_SECURITY_CAPTCHA_SECRET is required when AUTH_SECURITY_CAPTCHA_ENABLED is true'
+      : undefined,
+  (values) =>
+    values.RATE_LIMIT_STORE === 'redis' && values.REDIS_URL === undefined
+      ? 'AUTH_REDIS_URL is required when AUTH_RATE_LIMIT_STORE is redis'
+      : undefined,
+]
 
 /** Host names, addresses and CIDRs. */
 function hostList(): z.ZodType<readonly string[], string> {

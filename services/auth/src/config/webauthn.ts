@@ -1,4 +1,4 @@
-import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, duration, flag, integer, text } from '@trestle/common/config/setting.ts'
 import type { z } from 'zod'
 import type { RelyingParty } from '../webauthn/ceremony.ts'
@@ -34,18 +34,17 @@ function toRelyingParty(values: Values): RelyingParty | undefined {
     : { id, displayName, origins }
 }
 
-export function webauthnProblems(values: Values): string[] {
-  const isOn = values.PASSKEY_ENABLED || values.MFA_WEBAUTHN_ENROLL_ENABLED || values.MFA_WEBAUTHN_VERIFY_ENABLED
-  if (!isOn) return []
-  const missing = {
-    WEBAUTHN_RP_ID: values.WEBAUTHN_RP_ID === undefined,
-    WEBAUTHN_RP_DISPLAY_NAME: values.WEBAUTHN_RP_DISPLAY_NAME === undefined,
-    WEBAUTHN_RP_ORIGINS: values.WEBAUTHN_RP_ORIGINS.length === 0,
-  }
-  return Object.entries(missing)
-    .filter(([, isMissing]) => isMissing)
-    .map(([name]) => `AUTH_${name} is required when passkeys or WebAuthn factors are on`)
-}
+const isOn = (values: Values): boolean =>
+  values.PASSKEY_ENABLED || values.MFA_WEBAUTHN_ENROLL_ENABLED || values.MFA_WEBAUTHN_VERIFY_ENABLED
+
+export const webauthnRules: readonly Rule<Values>[] = (
+  ['WEBAUTHN_RP_ID', 'WEBAUTHN_RP_DISPLAY_NAME', 'WEBAUTHN_RP_ORIGINS'] as const
+).map(
+  (name) => (values) =>
+    !values[name]?.length && isOn(values)
+      ? `AUTH_${name} is required when passkeys or WebAuthn factors are on`
+      : undefined,
+)
 
 /** Origins of pages (RFC 6454), and of Android apps. */
 function origins(): z.ZodType<readonly string[], string> {

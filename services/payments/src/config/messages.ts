@@ -1,4 +1,4 @@
-import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, flag, text, url } from '@trestle/common/config/setting.ts'
 
 /** Settings of what the service sends by itself. */
@@ -11,15 +11,12 @@ export const messageSettings = {
 
 type Values = SettingValues<typeof messageSettings>
 
-/** What is wrong with the settings together. */
-export function messageProblems(
-  { SMTP_URL, MAIL_FROM }: Pick<Values, 'SMTP_URL' | 'MAIL_FROM'>,
-  prefix: string,
-): readonly string[] {
-  return SMTP_URL !== undefined && MAIL_FROM === undefined
-    ? [`${prefix}MAIL_FROM is required when ${prefix}SMTP_URL is set`]
-    : []
-}
+export const messageRules: readonly Rule<Pick<Values, 'SMTP_URL' | 'MAIL_FROM'>>[] = [
+  ({ SMTP_URL, MAIL_FROM }) =>
+    SMTP_URL !== undefined && MAIL_FROM === undefined
+      ? 'PAYMENTS_MAIL_FROM is required when PAYMENTS_SMTP_URL is set'
+      : undefined,
+]
 
 export function toMessageConfig({ SMTP_URL, MAIL_FROM, ...values }: Values) {
   return {
