@@ -5,10 +5,10 @@ import { createNames } from '@trestle/database/names.ts'
 import { grantToRole } from '@trestle/database/roles.ts'
 import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { listDeadJobs } from './dead-jobs.ts'
 import { installJobs } from './install.ts'
-import { createJobs, type Jobs } from './jobs.ts'
+import { createJobs, type Jobs, type JobsConfig } from './jobs.ts'
 import { observeJobs } from './observe-jobs.ts'
 import { type AnyTask, defineTask } from './task.ts'
 import { listWaitingJobs } from './waiting-jobs.ts'
@@ -53,19 +53,21 @@ const database = openDatabase<object>({
 })
 const greeted: { payload: Greeting; attempt: number }[] = []
 let refusals = 0
+const config: JobsConfig = {
+  url: temporary.url,
+  schema: names.jobSchema,
+  role: 'jobs_service',
+  prepared,
+  applicationName: 'test',
+  sealKeys: [Buffer.alloc(32, 7)],
+  meter: createNoopMeter(),
+  onError: () => {},
+  now: Date.now,
+}
 let jobs: Jobs
 
 beforeAll(async () => {
-  jobs = createJobs({
-    url: temporary.url,
-    schema: names.jobSchema,
-    role: 'jobs_service',
-    prepared,
-    applicationName: 'test',
-    sealKeys: [Buffer.alloc(32, 7)],
-    meter: createNoopMeter(),
-    onError: () => {},
-  })
+  jobs = createJobs(config)
   await jobs.open()
   await jobs.work(greet, async (payload, { attempt }) => {
     if (refusals > 0) {
@@ -226,6 +228,23 @@ describe('jobs', () => {
       'jobs_oldest_due_seconds nobody': expect.closeTo(90, -1),
       'jobs_dead nobody': 1,
     })
+  })
+
+  it('tells of a worker that cannot look for jobs, until it can', async () => {
+    const stuck = createJobs({ ...config, silentMs: 2_500 })
+    onTestFinished(() => stuck.close())
+    await expect(stuck.check()).rejects.toThrow('the job worker does not run')
+    await stuck.open()
+    await stuck.work(slow, async () => 'done')
+    await stuck.check()
+    const check = () => stuck.check().catch(({ message }: Error) => message)
+    await database.db.transaction().execute(async (trx) => {
+      await sql`LOCK TABLE ${sql.id(names.jobSchema, 'job')}`.execute(trx)
+      await expect.poll(check, { timeout: 10_000 }).toBe('no worker has looked for jobs of slow lately')
+    })
+    await expect.poll(check, { timeout: 10_000 }).toBeUndefined()
+    await stuck.close()
+    await expect(stuck.check()).rejects.toThrow('the job worker does not run')
   })
 
   it('installs again without a change', async () => {

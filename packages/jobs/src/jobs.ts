@@ -1,7 +1,7 @@
 import type { Counter, Meter } from '@opentelemetry/api'
 import { underSettings } from '@trestle/database/session-settings.ts'
 import type { Kysely } from 'kysely'
-import type { JobResult, JobWithMetadata, PgBoss } from 'pg-boss'
+import type { JobResult, JobWithMetadata, PgBoss, WipData } from 'pg-boss'
 import type { OutboxEntry } from './outbox.ts'
 import { openPayload, type SealedPayload, type SealKeys, sealPayload } from './seal.ts'
 import { type AnyTask, deadQueue, type Task } from './task.ts'
@@ -18,6 +18,10 @@ export interface JobsConfig {
   readonly sealKeys: SealKeys
   readonly meter: Meter
   readonly onError: (error: Error) => void
+  /** The clock by which pg-boss goes: milliseconds since 1970. */
+  readonly now: () => number
+  /** After how many milliseconds without a look for jobs a worker counts as stopped; SILENT_MS by default. */
+  readonly silentMs?: number
 }
 
 export interface SendOptions {
@@ -64,13 +68,19 @@ export interface Jobs {
   schedule(task: Task<Record<string, never>>, cron: string): Promise<void>
   /** Puts jobs of a task that have failed for good back into its queue, with all their attempts; answers how many. */
   retryDead(task: AnyTask): Promise<number>
-  /** Throws unless the worker runs. */
+  /** Throws unless the queue is open and the worker of each task looks for jobs, or is busy with one. */
   check(): Promise<void>
   /** Finishes what runs, as far as it ends in so many milliseconds (what does not is tried again), then disconnects. */
   close(withinMs?: number): Promise<void>
 }
 
 const POLL_SECONDS = 2
+/** For a statement of the queue. Clean-up after a long outage takes seconds. */
+const STATEMENT_MS = 40_000
+/** For its answer: of a server that has vanished nothing else would tell. */
+const ANSWER_MS = STATEMENT_MS + 2_000
+/** Longer than a look for jobs that gets no answer, so that the next one counts. */
+const SILENT_MS = 60_000
 /** How often somebody looks for workers that were killed: by default a minute, in which nobody gets their code. */
 const SUPERVISE_SECONDS = 5
 // A worker fetches once in POLL_SECONDS unless it is notified or its last batch was full: one job a fetch would make a
@@ -95,6 +105,7 @@ export function createJobs(config: JobsConfig): Jobs {
   let opening: Promise<Queue> | undefined
   const queue = () => opening ?? Promise.reject(new Error('the job queue is not open'))
   const own = createOwnRuns(queue, outcomes)
+  const { silentMs = SILENT_MS } = config
   let running = false
   const toData = async <Payload extends object>(task: Task<Payload>, payload: Payload): Promise<object> =>
     task.sealed ? sealPayload(config.sealKeys, payload) : payload
@@ -144,6 +155,10 @@ export function createJobs(config: JobsConfig): Jobs {
     retryDead: async (task) => retryDead((await queue()).boss, task),
     check: async () => {
       if (!running) throw new Error('the job worker does not run')
+      const { boss } = await queue()
+      const now = config.now()
+      const silent = boss.getWipData().find((worker) => !isBusy(worker) && lastSeen(worker) < now - silentMs)
+      if (silent !== undefined) throw new Error(`no worker has looked for jobs of ${silent.name} lately`)
     },
     close: async (withinMs = CLOSE_MS) => {
       if (opening === undefined) return
@@ -154,6 +169,15 @@ export function createJobs(config: JobsConfig): Jobs {
       await boss.stop({ graceful: true, timeout: Math.max(0, Math.round(giveUpAt - performance.now())) })
     },
   }
+}
+
+/** A worker that could not tell what became of its jobs keeps them listed. */
+function isBusy({ count, lastJobStartedOn, lastErrorOn }: WipData): boolean {
+  return count > 0 && (lastErrorOn ?? 0) < (lastJobStartedOn ?? 0)
+}
+
+function lastSeen({ createdOn, lastFetchedOn, lastJobEndedOn }: WipData): number {
+  return Math.max(createdOn, lastFetchedOn ?? 0, lastJobEndedOn ?? 0)
 }
 
 /** Of the queue and of the seals, 80 files. Nothing that serves requests at start waits for them. */
@@ -181,7 +205,12 @@ async function openQueue(config: JobsConfig): Promise<Queue> {
     superviseIntervalSeconds: SUPERVISE_SECONDS,
     monitorIntervalSeconds: SUPERVISE_SECONDS,
     useListenNotify: config.prepared,
-    ...underSettings(config.role === undefined ? {} : { role: config.role }, config.prepared),
+    // Handed on to its connections.
+    ...{ query_timeout: ANSWER_MS },
+    ...underSettings(
+      { ...(config.role === undefined ? {} : { role: config.role }), statement_timeout: STATEMENT_MS },
+      config.prepared,
+    ),
   })
   boss.on('error', config.onError)
   await boss.start()

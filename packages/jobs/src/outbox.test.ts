@@ -87,6 +87,7 @@ beforeAll(async () => {
     sealKeys: [Buffer.alloc(32, 7)],
     meter: createNoopMeter(),
     onError: () => {},
+    now: Date.now,
   })
   await jobs.open()
   await jobs.work(greet, async ({ to }) => {

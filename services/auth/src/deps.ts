@@ -214,6 +214,7 @@ function connectJobs(
     role: database.role,
     prepared: database.prepared,
     applicationName: 'trestle-auth-jobs',
+    now: Date.now,
     ...options,
   })
 }

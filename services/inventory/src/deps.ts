@@ -91,7 +91,12 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
   const clientLimit = await openClientLimit(config.rateLimit, database, (error) =>
     logger.warn({ err: error }, 'the store of the rate limit is away'),
   )
-  const upkeep = createUpkeep({ lanes, stockMetrics, meter: metrics.meter, logger, everyMs: config.reservationSweepMs })
+  const upkeep = createUpkeep({
+    ...{ lanes, stockMetrics, meter: metrics.meter, logger },
+    everyMs: config.reservationSweepMs,
+    // Longer than a call of the database takes that is given up.
+    stuckMs: 60_000 + config.databaseStatementTimeoutMs,
+  })
   const readiness = createReadiness({
     database: () => database.ping(),
     migrations: () => expectMigrations(database),

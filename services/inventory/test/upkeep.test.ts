@@ -21,10 +21,10 @@ afterEach(async () => {
   logged.splice(0)
 })
 
-function createOne(lanes = stock.lanes): Upkeep {
+function createOne(lanes = stock.lanes, stuckMs = 60_000): Upkeep {
   const log = (fields: object) => logged.push(fields)
   const options = { lanes, meter, stockMetrics: createStockMetrics(meter), logger: { info: log, warn: log } }
-  const upkeep = createUpkeep({ ...options, everyMs: 20 })
+  const upkeep = createUpkeep({ ...options, everyMs: 20, stuckMs })
   begun.push(upkeep)
   return upkeep
 }
@@ -64,6 +64,17 @@ describe('upkeep', () => {
     await stock.query(`UPDATE inventory.idempotency_keys SET created_at = now() - interval '25 h' WHERE key = 'old'`)
     await createOne().run()
     expect(await keys()).toEqual(['young'])
+  })
+
+  it('tells of a turn that does not end, until it does', async () => {
+    const answer = Promise.withResolvers<never>()
+    const upkeep = createOne({ ...stock.lanes, write: { ...stock.lanes.write, one: () => answer.promise } }, 50)
+    upkeep.start()
+    await upkeep.check()
+    const check = () => upkeep.check().catch(({ message }: Error) => message)
+    await expect.poll(check).toBe('nothing ends reservations that are due')
+    answer.reject(new Error('away'))
+    await expect.poll(check).toBeUndefined()
   })
 
   it('outlives a failure', async () => {

@@ -228,6 +228,7 @@ function connectJobs(config: PaymentsConfig, meter: Meter, onError: (error: Erro
     sealKeys: createJobKeys(config),
     meter,
     onError,
+    now: Date.now,
   })
 }
 

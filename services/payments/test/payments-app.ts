@@ -132,6 +132,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     sealKeys: [Buffer.alloc(32, 9)],
     meter: createNoopMeter(),
     onError: () => {},
+    now: Date.now,
   })
   const outbox = createOutbox({ db: database.db, jobs, take: takeRows, onError: () => {} })
   const logger = onLog ? pino({ base: {} }, { write: (line) => onLog(JSON.parse(line)) }) : pino({ enabled: false })

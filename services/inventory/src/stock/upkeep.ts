@@ -10,7 +10,7 @@ export interface Upkeep {
   start(): void
   /** One turn: everything that is over now. */
   run(): Promise<void>
-  /** Throws unless it goes on by itself. */
+  /** Throws unless it goes on by itself, turn by turn; one that fails counts too, since the next may fare better. */
   check(): Promise<void>
   /** Ends after the turn that is under way. */
   stop(): Promise<void>
@@ -22,21 +22,29 @@ interface UpkeepOptions {
   readonly meter: Metrics['meter']
   readonly logger: Pick<ServiceLogger['logger'], 'info' | 'warn'>
   readonly everyMs: number
+  /** After how many milliseconds without an answer of the database a turn counts as stuck. */
+  readonly stuckMs: number
 }
 
 /** So few that nobody waits long for a level. */
 const BATCH = 100
 
 export function createUpkeep(options: UpkeepOptions): Upkeep {
+  const { everyMs, stuckMs } = options
   let timer: NodeJS.Timeout | undefined
   let turn: Promise<void> | undefined
-  const run = createTurn(options)
+  let movedAt = 0
+  const move = () => {
+    movedAt = performance.now()
+  }
+  const run = createTurn(options, move)
   const again = () => {
+    move()
     timer = setTimeout(async () => {
       turn = run()
       await turn
       if (timer !== undefined) again()
-    }, options.everyMs)
+    }, everyMs)
   }
   return {
     run,
@@ -44,7 +52,8 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
       if (timer === undefined) again()
     },
     check: async () => {
-      if (timer === undefined) throw new Error('nothing ends reservations that are due')
+      if (timer === undefined || performance.now() - movedAt > everyMs + stuckMs)
+        throw new Error('nothing ends reservations that are due')
     },
     stop: async () => {
       clearTimeout(timer)
@@ -54,25 +63,29 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
   }
 }
 
-/** What fails is logged, counted, and tried again in the next turn. */
-function createTurn({ lanes, stockMetrics, meter, logger }: UpkeepOptions): () => Promise<void> {
+/**
+ * What fails is logged, counted, and tried again in the next turn.
+ * @param move called after each call of the database
+ */
+function createTurn({ lanes, stockMetrics, meter, logger }: UpkeepOptions, move: () => void): () => Promise<void> {
   const outcomes = meter.createCounter('jobs_total', { description: 'Attempts of background jobs by outcome' })
   const attempt = async (task: string, work: () => Promise<void>): Promise<void> => {
     try {
       await work()
       outcomes.add(1, { task, outcome: 'done' })
     } catch (error) {
+      move()
       outcomes.add(1, { task, outcome: 'retry' })
       logger.warn({ err: error, task }, 'upkeep failed')
     }
   }
   const expire = async (): Promise<void> => {
-    const count = await drain((limit) => callExpireReservations(lanes, limit))
+    const count = await drain((limit) => callExpireReservations(lanes, limit), move)
     stockMetrics.countReservation('expired', count)
     if (count > 0) logger.info({ event: 'reservation.expired', count }, 'reservations have expired')
   }
   const forget = async (): Promise<void> => {
-    await drain((limit) => callForgetKeys(lanes, limit))
+    await drain((limit) => callForgetKeys(lanes, limit), move)
   }
   return async () => {
     await attempt('reservation_expiry', expire)
@@ -81,9 +94,10 @@ function createTurn({ lanes, stockMetrics, meter, logger }: UpkeepOptions): () =
 }
 
 /** Takes batches as long as they are full, answers how much they held. */
-async function drain(take: (limit: number) => Promise<number>): Promise<number> {
+async function drain(take: (limit: number) => Promise<number>, move: () => void): Promise<number> {
   for (let total = 0; ; ) {
     const taken = await take(BATCH)
+    move()
     total += taken
     if (taken < BATCH) return total
   }
