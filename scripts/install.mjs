@@ -2,7 +2,7 @@
 // Plain JavaScript for any Node.js from 20 on: the repository's own Node 24 arrives with this install.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -16,6 +16,8 @@ const lock = createHash('sha256')
   .digest('hex')
 
 if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== lock) {
+  // An install that is broken off leaves modules that fit no lock file.
+  rmSync(stamp, { force: true })
   const { status } = spawnSync('npx', ['--yes', PNPM, 'install', '--frozen-lockfile'], {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],

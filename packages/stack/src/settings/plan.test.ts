@@ -35,6 +35,13 @@ describe('planStack', () => {
     expect(plan.dataDirectory).toBe('/repo/.data')
   })
 
+  it('claims no port for metrics that are off or pushed', () => {
+    const env = { AUTH_METRICS_ENABLED: 'no', PAYMENTS_METRICS_EXPORTER: 'opentelemetry' }
+    expect(planStack({ ...request, env }).ports.map(({ port }) => port)).toEqual([
+      8080, 9102, 8081, 8082, 1025, 8025, 15_432,
+    ])
+  })
+
   it('plans one service without the mail catcher where none sends mail', () => {
     const plan = planStack({ ...request, names: ['inventory'] })
     expect(plan.ports.map(({ setting }) => setting)).toEqual([
@@ -97,6 +104,12 @@ describe('environmentOf', () => {
       AUTH_SITE_URL: 'https://app.example',
       LOG_LEVEL: 'debug',
     })
+  })
+
+  it('follows a port by its other name, which the first beats', () => {
+    const at9000 = { AUTH_API_PORT: '9000', AUTH_API_EXTERNAL_URL: 'http://localhost:9000' }
+    expect(environmentFor('auth', { AUTH_PORT: '9000' })).toMatchObject(at9000)
+    expect(environmentFor('auth', { AUTH_API_PORT: '9000', AUTH_PORT: 'nine' })).toMatchObject(at9000)
   })
 
   it('lets a name that a service also reads without its prefix win over the default', () => {

@@ -16,7 +16,7 @@ export interface ServiceAddress {
   readonly host: string
   readonly port: number
   readonly url: string
-  /** Undefined when the user has switched the metrics off. */
+  /** Undefined when the user has switched the metrics off, or has them pushed. */
   readonly metrics: { readonly host: string; readonly port: number; readonly setting: string } | undefined
 }
 
@@ -31,9 +31,11 @@ export interface SharedSettings {
 
 /** Where the service will answer, from the user's settings and the defaults. */
 export function addressOf(service: ServiceDefinition, env: Environment): ServiceAddress {
-  const port = portFrom(env, service.portSetting, service.port)
-  const { metricsHost, metricsPort, metricsSwitch } = metricsSettings(service)
+  const { portSetting, portAlias = portSetting } = service
+  const port = portFrom(env, env[portSetting] ? portSetting : portAlias, service.port)
+  const { metricsHost, metricsPort, metricsSwitch, metricsExporter } = metricsSettings(service)
   const isMetricsOff = /^(false|f|0|no|n)$/i.test(env[metricsSwitch] ?? '')
+  const arePushed = /^opentelemetry$/i.test(env[metricsExporter] ?? '')
   const metrics = {
     host: env[metricsHost] || LOOPBACK,
     port: portFrom(env, metricsPort, service.metricsPort),
@@ -43,7 +45,7 @@ export function addressOf(service: ServiceDefinition, env: Environment): Service
     host: env[service.hostSetting] || LOOPBACK,
     port,
     url: `http://localhost:${port}`,
-    metrics: isMetricsOff ? undefined : metrics,
+    metrics: isMetricsOff || arePushed ? undefined : metrics,
   }
 }
 
@@ -59,7 +61,7 @@ export function environmentOf(service: ServiceDefinition, env: Environment, shar
 
 /** The settings that the stack gives where the user has set nothing. */
 function defaultsOf(service: ServiceDefinition, env: Environment, shared: SharedSettings): Environment {
-  const { url } = addressOf(service, env)
+  const { url, port } = addressOf(service, env)
   const { metricsHost, metricsPort, metricsSwitch, metricsExporter } = metricsSettings(service)
   const defaults: Environment = {
     DATABASE_URL: shared.databaseUrl,
@@ -67,7 +69,7 @@ function defaultsOf(service: ServiceDefinition, env: Environment, shared: Shared
     NODE_OPTIONS,
     NODE_COMPILE_CACHE: shared.compileCache,
     [service.hostSetting]: LOOPBACK,
-    [service.portSetting]: String(service.port),
+    [service.portSetting]: String(port),
     [`${service.prefix}DB_ROLE`]: `${service.name}_service`,
     [metricsSwitch]: 'true',
     [metricsExporter]: 'prometheus',

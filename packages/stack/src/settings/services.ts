@@ -16,6 +16,8 @@ export interface ServiceDefinition {
   /** Of its settings, for example `AUTH_`. */
   readonly prefix: string
   readonly portSetting: string
+  /** Another name of it. */
+  readonly portAlias?: string
   readonly port: number
   readonly hostSetting: string
   readonly metricsPort: number
@@ -43,6 +45,7 @@ export const services: readonly ServiceDefinition[] = [
     name: 'auth',
     prefix: 'AUTH_',
     portSetting: 'AUTH_API_PORT',
+    portAlias: 'AUTH_PORT',
     port: 8081,
     hostSetting: 'AUTH_API_HOST',
     metricsPort: 9100,
