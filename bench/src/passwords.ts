@@ -54,8 +54,8 @@ const HASH_RATE = join(import.meta.dirname, 'hash-rate.ts')
  * Samples, of one load by itself: a server that has done only some hundred log-ins still runs what Node.js has not compiled.
  */
 const WARM_UP_SAMPLES = 8
-/** So much longer is a sample of password work: 16 requests are under way at its end and count for nothing, of some 800. */
-const LONGER = 2
+/** How often the two are sampled in a round, hashes alone before and after each: a machine's rate of hashes wanders. */
+const PAIRS = 3
 
 /**
  * Log-ins and sign-ups beside the reference and the raw hash rate just before and after them; GET /user alone and during
@@ -69,8 +69,8 @@ export async function measurePasswords(options: PasswordOptions) {
   await warmUp(options, loads)
   const samples = emptySamples()
   for (let round = 0; round < rounds.count; round++) {
-    await samplePair(options, logIns, samples.logIns)
-    await samplePair(options, signUps, samples.signUps)
+    await samplePairs(options, logIns, samples.logIns)
+    await samplePairs(options, signUps, samples.signUps)
     samples.alone.push(await sample(ours, users, generate, rounds.seconds))
     samples.meanwhile.push(await duringLogIns(options, logIns, users))
     samples.checked.push(await duringLogIns(options, logIns, checks))
@@ -92,13 +92,17 @@ async function warmUp({ servers, generate, rounds }: PasswordOptions, loads: Loa
   }
 }
 
-async function samplePair(options: PasswordOptions, load: Load, samples: PasswordSamples): Promise<void> {
+async function samplePairs(options: PasswordOptions, load: Load, samples: PasswordSamples): Promise<void> {
   const { servers, generate, rounds } = options
-  const seconds = rounds.seconds * LONGER
-  const before = await hashRate(options)
-  samples.ours.push(await sample(servers.ours, load, generate, seconds))
-  samples.reference.push(await sample(servers.reference, load, generate, seconds))
-  samples.hashes.push((before + (await hashRate(options))) / 2)
+  let before = await hashRate(options)
+  for (let pair = 0; pair < PAIRS; pair++) {
+    for (const side of ['ours', 'reference'] as const) {
+      samples[side].results.push(await sample(servers[side], load, generate, rounds.seconds))
+      const after = await hashRate(options)
+      samples[side].hashes.push((before + after) / 2)
+      before = after
+    }
+  }
 }
 
 type Loads = Awaited<ReturnType<typeof createLoads>>
@@ -133,11 +137,15 @@ async function createLoads(url: string) {
   return { logIns, signUps, users, checks }
 }
 
-interface PasswordSamples {
-  readonly ours: SideResult[]
-  readonly reference: SideResult[]
-  /** Hashes a second of the library alone in the same round. */
+interface SideSamples {
+  readonly results: SideResult[]
+  /** Hashes a second of the library alone, right before and after each. */
   readonly hashes: number[]
+}
+
+interface PasswordSamples {
+  readonly ours: SideSamples
+  readonly reference: SideSamples
 }
 
 interface Samples {
@@ -149,14 +157,14 @@ interface Samples {
 }
 
 function emptySamples(): Samples {
-  const none = (): PasswordSamples => ({ ours: [], reference: [], hashes: [] })
+  const none = (): PasswordSamples => ({ ours: { results: [], hashes: [] }, reference: { results: [], hashes: [] } })
   return { logIns: none(), signUps: none(), alone: [], meanwhile: [], checked: [] }
 }
 
 async function hashRate({ rounds, coreCount, cores }: PasswordOptions): Promise<number> {
   const output = await runProgram({
     program: process.execPath,
-    args: [HASH_RATE, String(rounds.seconds)],
+    args: [HASH_RATE, String(rounds.seconds / 2)],
     env: { UV_THREADPOOL_SIZE: threadsFor(coreCount) },
     cores,
   })
@@ -174,15 +182,15 @@ async function duringLogIns({ servers, generate, rounds }: PasswordOptions, logI
 }
 
 function toResults({ logIns, signUps, alone, meanwhile, checked }: Samples) {
-  const against = (name: string, { ours, reference, hashes }: PasswordSamples): PasswordResult => {
-    const ofHashes = (side: readonly SideResult[]) => distributionOf(pairedRatios(side.map(rateOf), hashes))
+  const against = (name: string, { ours, reference }: PasswordSamples): PasswordResult => {
+    const ofHashes = ({ results, hashes }: SideSamples) => distributionOf(pairedRatios(results.map(rateOf), hashes))
     return {
       name,
       goal: 0.95,
-      ours: summarize(ours),
-      reference: summarize(reference),
-      ratio: distributionOf(pairedRatios(ours.map(rateOf), reference.map(rateOf))),
-      hashesPerSecond: median(hashes),
+      ours: summarize(ours.results),
+      reference: summarize(reference.results),
+      ratio: distributionOf(pairedRatios(ours.results.map(rateOf), reference.results.map(rateOf))),
+      hashesPerSecond: median(ours.hashes),
       ofHashes: { goal: 0.95, ours: ofHashes(ours), reference: ofHashes(reference) },
     }
   }
