@@ -31,10 +31,15 @@ export interface SendOptions {
 /** What `jobs_total` tells of an attempt: the two of a handler, a failure that is not the last, and the last. */
 const OUTCOMES = ['done', 'dropped', 'retry', 'dead'] as const
 
-/** What became of an attempt: `dropped` is work that no longer makes sense, for example a mail whose link has expired. */
+/** What became of an attempt: `dropped` is work that no longer makes sense, for example a mail to a user who is gone. */
 export type Outcome = 'done' | 'dropped'
 
-/** Does one job. A thrown error means: try again later. */
+/** Thrown by a handler where no later attempt could do better: the job has failed for good. */
+export class Hopeless extends Error {
+  override readonly name = 'Hopeless'
+}
+
+/** Does one job. Another error than `Hopeless` means: try again later. */
 export type Handler<Payload> = (
   payload: Payload,
   job: { readonly id: string; readonly attempt: number },
@@ -140,10 +145,11 @@ export function createJobs(config: JobsConfig): Jobs {
           outcomes.add(1, { task: task.name, outcome: await withinTime(task, () => attempt(job)) })
           return { id: job.id, status: 'completed' }
         } catch (error) {
-          outcomes.add(1, { task: task.name, outcome: job.retryCount < job.retryLimit ? 'retry' : 'dead' })
+          const isDead = error instanceof Hopeless || job.retryCount >= job.retryLimit
+          outcomes.add(1, { task: task.name, outcome: isDead ? 'dead' : 'retry' })
           return {
             id: job.id,
-            status: 'failed',
+            status: isDead ? 'deadletter' : 'failed',
             output: { message: error instanceof Error ? error.message : String(error) },
           }
         }

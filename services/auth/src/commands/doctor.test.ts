@@ -105,6 +105,24 @@ describe('auth migrate and auth doctor', () => {
     })
   })
 
+  it('ask for no server and no gateway where hooks send the messages', async () => {
+    const hook = (name: string) => ({
+      [`AUTH_HOOK_${name}_ENABLED`]: 'true',
+      [`AUTH_HOOK_${name}_URI`]: 'https://hooks.example.com',
+      [`AUTH_HOOK_${name}_SECRETS`]: `v1,whsec_${Buffer.alloc(24).toString('base64')}`,
+    })
+    const { isHealthy, lines } = await examine({
+      AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+      AUTH_SMTP_PORT: '1',
+      ...hook('SEND_EMAIL'),
+      ...hook('SEND_SMS'),
+    })
+    expect(lines).toEqual(
+      expect.arrayContaining(['ok    SMTP: not used, a hook sends mails', 'ok    SMS: not used, a hook sends them']),
+    )
+    expect(isHealthy).toBe(true)
+  })
+
   it('say that the rights of the role are missing', async () => {
     const { lines } = await examine({ AUTH_DB_ROLE: 'auth_nobody' })
     expect(lines).toContain('wrong migrations: role "auth_nobody" does not exist; run: auth migrate')

@@ -35,6 +35,7 @@ const checks: readonly Check<OpenDeps>[] = [
     name: 'SMTP',
     advice: 'start the mail server, or correct AUTH_SMTP_HOST, AUTH_SMTP_PORT, AUTH_SMTP_USER and AUTH_SMTP_PASS',
     run: async ({ deps }) => {
+      if (deps.hooks.isOn('SEND_EMAIL')) return 'not used, a hook sends mails'
       if (!deps.config.mail.smtp) return 'none, mails are dropped'
       await deps.mailer.check()
       return 'answers'
@@ -56,6 +57,7 @@ const checks: readonly Check<OpenDeps>[] = [
     advice: 'set AUTH_SMS_PROVIDER and the account of that gateway, or AUTH_EXTERNAL_PHONE_ENABLED=false',
     run: async ({ deps }) => {
       const { signup, sms } = deps.config
+      if (deps.hooks.isOn('SEND_SMS')) return 'not used, a hook sends them'
       const isNeeded = signup.phoneEnabled && !sms.autoconfirm
       if (!sms.gateway && isNeeded) throw new Error('phones may sign in, and no gateway can be used')
       return sms.gateway ? `by ${sms.gateway.name}` : 'none'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Outcome } from '@trestle/jobs/jobs.ts'
+import { Hopeless, type Outcome } from '@trestle/jobs/jobs.ts'
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import type { Kysely } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
@@ -20,7 +20,7 @@ export interface MailJob extends Mail {
  * Mails outlive an outage of the server of more than a day. An attempt ends by itself, by the mailer's bounds on each step of
  * the conversation: were it given up earlier, its mail might still go out beside that of the next.
  */
-export const mailTask = defineTask<MailJob>('mail', { ...RETRY_FOR_A_DAY, timeoutSeconds: 240, sealed: true })
+export const mailTask = defineTask<MailJob>('mail', { ...RETRY_FOR_A_DAY, timeoutSeconds: 700, sealed: true })
 
 /** Sends a mail after the transaction of its cause has been committed. @param mail without an id gets one */
 export async function queueMail(
@@ -49,13 +49,16 @@ export async function workOnMails(
 /** @returns false for a mail that nobody is to send @throws when it could not be sent */
 type SendMail = (job: MailJob, now: Date) => Promise<boolean>
 
-/** Does the job: a mail whose link has died meanwhile, or for which there is no server, is dropped and counted. */
+/**
+ * Does the job: a mail for which there is no server is dropped and counted.
+ * @throws Hopeless for one whose link has died meanwhile
+ */
 export async function sendQueuedMail(
   { logger, send, now }: Pick<AuthDeps, 'logger' | 'now'> & { readonly send: SendMail },
   job: MailJob,
 ): Promise<Outcome> {
   const at = now()
-  if (job.expiresAt !== null && Date.parse(job.expiresAt) <= at.getTime()) return 'dropped'
+  if (job.expiresAt !== null && Date.parse(job.expiresAt) <= at.getTime()) throw new Hopeless('its link has expired')
   if (!(await send(job, at))) return 'dropped'
   logger.info({ kind: job.kind, message_id: job.messageId }, 'mail sent')
   return 'done'

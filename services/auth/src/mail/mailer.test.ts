@@ -1,6 +1,7 @@
 import { createNoopMeter } from '@opentelemetry/api'
 import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import { Hopeless } from '@trestle/jobs/jobs.ts'
 import { startMailSink } from '@trestle/testing/mail-sink.ts'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -84,11 +85,11 @@ describe('send', () => {
 })
 
 describe('sendQueuedMail', () => {
-  it('drops a mail whose link is dead', async () => {
+  it('gives up a mail whose link is dead', async () => {
     const { mailer } = open({ AUTH_SMTP_PORT: '1' })
     const job = { ...mail, userId: mail.messageId, expiresAt: now.toISOString() }
-    expect(await sendQueuedMail({ logger, send: mailer.send, now: () => now }, job)).toBe('dropped')
-    await expect(sendQueuedMail({ logger, send: mailer.send, now: () => later(-1) }, job)).rejects.toThrow()
+    await expect(sendQueuedMail({ logger, send: mailer.send, now: () => now }, job)).rejects.toThrow(Hopeless)
+    await expect(sendQueuedMail({ logger, send: mailer.send, now: () => later(-1) }, job)).rejects.toThrow('SMTP')
     await expect(
       sendQueuedMail({ logger, send: mailer.send, now: () => now }, { ...job, expiresAt: null }),
     ).rejects.toThrow()

@@ -34,7 +34,8 @@ interface MailerOptions {
 }
 
 const CONNECT_MS = 10_000
-const IDLE_MS = 20_000
+/** In each step of the conversation. A server that looks through a mail takes its time before it accepts it. */
+const IDLE_MS = 60_000
 
 export function createMailer({ config, templates, logger, meter }: MailerOptions): Mailer {
   const { smtp } = config

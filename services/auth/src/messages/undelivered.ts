@@ -1,3 +1,4 @@
+import { Hopeless } from '@trestle/jobs/jobs.ts'
 import type { AnyTask } from '@trestle/jobs/task.ts'
 import type { AuthDeps } from '../deps.ts'
 
@@ -14,6 +15,6 @@ interface Attempt {
  */
 export function logUndelivered(logger: AuthDeps['logger'], task: AnyTask, error: unknown, attempt: Attempt): void {
   const line = { ...attempt, reason: error instanceof Error ? error.message : String(error) }
-  if (attempt.attempt > task.retryLimit) logger.error(line, `${task.name} given up`)
+  if (error instanceof Hopeless || attempt.attempt > task.retryLimit) logger.error(line, `${task.name} given up`)
   else logger.warn(line, `${task.name} not sent, will be tried again`)
 }

@@ -81,12 +81,12 @@ describe('queueSms', () => {
     expect(sentTo(phone)).toHaveLength(2)
   })
 
-  it('drops an SMS whose code is dead', async () => {
+  it('gives up an SMS whose code is dead', async () => {
     const phone = nextPhone()
     await issue(phone, async (trx, job) => {
       if (job) await queueSms(trx, deps, { ...job, expiresAt: clock.now().toISOString() })
     })
-    await expect.poll(lastState).toBe('completed')
+    await expect.poll(lastState).toBe('failed')
     expect(sentTo(phone)).toEqual([])
   })
 })

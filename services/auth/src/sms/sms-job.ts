@@ -1,4 +1,4 @@
-import type { Outcome } from '@trestle/jobs/jobs.ts'
+import { Hopeless, type Outcome } from '@trestle/jobs/jobs.ts'
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import type { Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
@@ -92,9 +92,12 @@ export async function workOnSms(deps: SendDeps & Pick<AuthDeps, 'jobs'>): Promis
   })
 }
 
-/** Does the job: an SMS whose code has died meanwhile, or for which there is no gateway, is dropped and counted. */
+/**
+ * Does the job: an SMS for which there is no gateway is dropped and counted.
+ * @throws Hopeless for one whose code has died meanwhile
+ */
 async function sendQueuedSms({ db, hooks, logger, now, sms }: SendDeps, job: SmsJob): Promise<Outcome> {
-  if (Date.parse(job.expiresAt) <= now().getTime()) return 'dropped'
+  if (Date.parse(job.expiresAt) <= now().getTime()) throw new Hopeless('its code has expired')
   if (hooks.isOn('SEND_SMS')) return (await sendSmsByHook({ db, hooks }, job)) ? 'done' : 'dropped'
   if (!sms) {
     logger.warn({ message_id: job.messageId }, 'SMS dropped: no gateway is set')
