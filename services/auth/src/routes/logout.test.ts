@@ -100,6 +100,21 @@ describe('POST /logout', () => {
     })
   })
 
+  it('403: who is a user of another audience, and stays signed in', async () => {
+    const person = await createSignedUp(test.deps)
+    const { authorization, refreshToken } = await signIn(person)
+    const own = { id: person.user.id, aud: person.user.aud }
+    const moveTo = (aud: string) => test.deps.db.updateTable('users').set({ aud }).where('id', '=', own.id).execute()
+    await moveTo('elsewhere')
+    expect((await logOut(authorization)).json()).toEqual({
+      code: 403,
+      error_code: 'user_not_found',
+      msg: 'User from sub claim in JWT does not exist',
+    })
+    await moveTo(own.aud)
+    expect(await canRefresh(refreshToken)).toBe(true)
+  })
+
   // ASVS 7.4.1
   it('403: a session that has ended, where that is enforced', async () => {
     const enforced = await openTestApp({ settings: { AUTH_SESSIONS_ENFORCE_ON_ACCESS_TOKEN: 'true' } })

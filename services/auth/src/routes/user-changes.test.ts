@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { answerBehind } from '../../test/answer-behind.ts'
 import { type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
 import { forgeBearer, OPERATOR } from '../../test/forged-token.ts'
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
@@ -151,6 +152,40 @@ describe('PUT /user with a password', () => {
     ])
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 403])
     expect(answers.find(({ status }) => status === 403)?.body.error_code).toBe('session_not_found')
+  })
+
+  it('401: counts a factor that the same session gets while the password is hashed', async () => {
+    const { headers, user } = await createSignedIn(test)
+    const { status, body } = await answerBehind(
+      test.deps.db,
+      async (trx) => {
+        await trx.selectFrom('users').select('id').where('id', '=', user.id).forUpdate().execute()
+        await trx
+          .insertInto('mfa_factors')
+          .values({ user_id: user.id, factor_type: 'totp', status: 'verified' })
+          .execute()
+      },
+      () => put({ password: 'another horse' }, headers),
+    )
+    expect([status, body.error_code]).toEqual([401, 'insufficient_aal'])
+  })
+
+  it('400: of two that show the same current password at once, one replaces it', async () => {
+    const asking = await openMailApp({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' })
+    const { headers, password } = await createSignedIn(asking)
+    const answers = await Promise.all(
+      ['first horse', 'second horse'].map((next) =>
+        asking.app.inject({
+          method: 'PUT',
+          url: '/user',
+          headers,
+          payload: { password: next, current_password: password },
+        }),
+      ),
+    )
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 400])
+    expect(answers.find(({ statusCode }) => statusCode === 400)?.json().error_code).toBe('current_password_invalid')
+    await asking.close()
   })
 
   // ASVS 6.4.3, 7.5.1, 10.3.4

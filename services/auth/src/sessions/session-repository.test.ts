@@ -410,7 +410,16 @@ describe('callLogOut', () => {
     sessionId: string | null,
     scope: 'global' | 'local' | 'others',
     liveSessionOnly = false,
-  ) => callLogOut(database.lanes, { userId: user.id, sessionId, scope, liveSessionOnly, ip: '192.0.2.1', audit: true })
+  ) =>
+    callLogOut(database.lanes, {
+      userId: user.id,
+      audience: null,
+      sessionId,
+      scope,
+      liveSessionOnly,
+      ip: '192.0.2.1',
+      audit: true,
+    })
   const sessionsOf = async (user: User) =>
     (await database.db.selectFrom('sessions').select('id').where('user_id', '=', user.id).orderBy('id').execute()).map(
       ({ id }) => id,

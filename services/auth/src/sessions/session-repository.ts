@@ -256,6 +256,8 @@ export type LogOutScope = 'global' | 'local' | 'others'
 
 export interface LogOut {
   readonly userId: string
+  /** Of the user; null: of any. */
+  readonly audience: string | null
   /** Null for a token without the claim: it ends all sessions, whatever the scope. */
   readonly sessionId: string | null
   readonly scope: LogOutScope
@@ -268,8 +270,13 @@ const LOG_OUT_VERDICTS = ['done', 'user-not-found', 'user-banned', 'session-not-
 
 const logOut: PreparedQuery<LogOut, { readonly verdict: string }> = prepare(
   'log_out',
-  (p) => sql`SELECT ${sql.table('log_out')}(
-    ${p.userId}, ${p.sessionId}, ${p.scope}, ${p.liveSessionOnly}, ${p.ip}, ${p.audit}) AS verdict`,
+  (p) => sql`SELECT CASE
+      WHEN ${p.audience}::text IS NULL
+        OR ${p.audience} = (SELECT u.aud FROM ${sql.table('users')} u WHERE u.id = ${p.userId})
+      THEN ${sql.table('log_out')}(
+        ${p.userId}, ${p.sessionId}, ${p.scope}, ${p.liveSessionOnly}, ${p.ip}, ${p.audit})
+      ELSE 'user-not-found'
+    END AS verdict`,
 )
 
 /** Ends sessions of a user, with their refresh tokens. */

@@ -154,7 +154,15 @@ describe('refresh_session beside other requests', () => {
     for (let round = 0; round < 20; round += 1) {
       const user = await createUser()
       const { sessionId, refreshToken } = await user.open()
-      const out = { userId: user.id, sessionId, scope: 'global', liveSessionOnly: false, ip: '', audit: true } as const
+      const out = {
+        userId: user.id,
+        audience: null,
+        sessionId,
+        scope: 'global',
+        liveSessionOnly: false,
+        ip: '',
+        audit: true,
+      } as const
       const [first, ended] = await Promise.all([refresh(refreshToken, noLimits), callLogOut(database.lanes, out)])
       expect(ended).toBe('done')
       expect(['rotated', 'token-not-found']).toContain(first.verdict)

@@ -1,7 +1,7 @@
 import { auditToLog } from '../audit/audit-to-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { sessionNotFound, tokenUserNotFound, userBanned, validationFailed } from '../errors.ts'
-import type { Caller } from '../sessions/caller.ts'
+import { type Caller, callerAudience } from '../sessions/caller.ts'
 import { callLogOut, type LogOutScope } from '../sessions/session-repository.ts'
 
 export interface LogOutInput {
@@ -28,6 +28,7 @@ export async function logOut(
   if (known === undefined) throw validationFailed({ message: `Unsupported logout scope "${scope}"` })
   const verdict = await callLogOut(deps.lanes, {
     userId: caller.userId,
+    audience: caller.isAdmin ? null : callerAudience(caller, undefined, deps.config.jwt.audience),
     sessionId: caller.sessionId,
     scope: known,
     liveSessionOnly: deps.config.sessions.enforceOnAccessToken,

@@ -21,6 +21,8 @@ export interface PreparedPassword {
   readonly hash: string
   /** Undefined where none was needed. */
   readonly nonce: CheckedNonce | undefined
+  /** The hash of the password that had to be shown for it; undefined where none was. */
+  readonly shown: string | null | undefined
 }
 
 const FRESH_MS = 24 * 3_600_000
@@ -41,8 +43,9 @@ export async function preparePassword(
   const isNeeded = deps.config.security.reauthenticateForPassword && !isFresh(deps, caller)
   if (isNeeded && !nonce) throw reauthenticationNeeded()
   const checked = isNeeded && nonce ? await checkNonce(deps, user, { nonce, address }) : undefined
+  let isShown: boolean
   try {
-    await requireCurrentPassword(deps, caller, { currentPassword, address })
+    isShown = await requireCurrentPassword(deps, caller, { currentPassword, address })
     const { matches } = await deps.passwords.verify(user.passwordHash, password)
     if (matches) throw samePassword()
   } catch (error) {
@@ -50,7 +53,8 @@ export async function preparePassword(
     if (checked) await returnGuess(deps.db, checked.id)
     throw error
   }
-  return { hash: await deps.passwords.hash(password), nonce: checked }
+  const hash = await deps.passwords.hash(password)
+  return { hash, nonce: checked, shown: isShown ? user.passwordHash : undefined }
 }
 
 /** Whoever has signed in within a day need not prove again who they are (contract 7.9). */

@@ -9,20 +9,20 @@ const WITHOUT_PASSWORD: ReadonlySet<string> = new Set(['otp', 'magiclink', 'reco
 
 /**
  * Asks for the password that is to be replaced, where the setting says so (contract 1.4). A wrong one counts like one at
- * sign-in. @throws currentPasswordRequired, currentPasswordInvalid
+ * sign-in. @returns whether it had to be shown @throws currentPasswordRequired, currentPasswordInvalid
  */
 export async function requireCurrentPassword(
   deps: Pick<AuthDeps, 'config' | 'db' | 'passwords' | 'rateLimits' | 'serverKeys'>,
   { user, session }: ActiveCaller,
   given: { readonly currentPassword: string | undefined; readonly address: string },
-): Promise<void> {
-  if (!deps.config.security.currentPasswordForPassword || user.passwordHash === null) return
+): Promise<boolean> {
+  if (!deps.config.security.currentPasswordForPassword || user.passwordHash === null) return false
   const proofs = session ? await listProofs(deps.db, session.id) : []
-  if (proofs.some(({ method }) => WITHOUT_PASSWORD.has(method))) return
+  if (proofs.some(({ method }) => WITHOUT_PASSWORD.has(method))) return false
   if (given.currentPassword === undefined) throw currentPasswordRequired()
   const attempt = { identifier: user.email ?? user.phone ?? user.id, address: given.address }
   const { matches } = await deps.passwords.verify(user.passwordHash, given.currentPassword)
-  if (matches && !(await isBlocked(deps, attempt))) return
+  if (matches && !(await isBlocked(deps, attempt))) return true
   await recordFailure(deps, attempt)
   throw currentPasswordInvalid()
 }

@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { appMetadataForAdmins, reauthenticationNotValid } from '../errors.ts'
+import { appMetadataForAdmins, currentPasswordInvalid, reauthenticationNotValid } from '../errors.ts'
 import { deleteFinishedFlows } from '../flow-states/flow-state-repository.ts'
 import { notify } from '../mail/notification.ts'
 import { consumeToken, deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
@@ -49,15 +49,18 @@ export async function updateOwnUser(deps: AuthDeps, { caller, changes, context }
     password === undefined
       ? undefined
       : await preparePassword(deps, found, { password, nonce, currentPassword, address })
-  const allowances = await takeOwnMessages(deps, found.user, changes)
+  const allowance = await takeOwnMessages(deps, found.user, changes)
   try {
     return await withUniqueIdentifiers(deps, TAKEN_FOR_USER, async (trx) => {
       const active = await lockCaller(trx, deps, caller)
+      // Hashing takes its time: meanwhile the same session may have enrolled a factor, or replaced the password.
+      await judgeOwnChanges({ ...deps, db: trx }, active, changes)
+      if (prepared?.shown !== undefined && prepared.shown !== active.user.passwordHash) throw currentPasswordInvalid()
       await change(trx, deps, active, { changes, context, prepared })
       return getProfile(trx, caller.userId)
     })
   } catch (error) {
-    for (const allowance of allowances) await allowance.giveBack()
+    await allowance.giveBack()
     throw error
   }
 }
