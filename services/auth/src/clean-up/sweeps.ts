@@ -65,7 +65,12 @@ export function listSweeps({ config, now }: Pick<AuthDeps, 'config' | 'now'>): r
     byIndex('sessions', 'not_after', yesterday),
     ...listSessionWalks(config.sessions, ago),
     byIndex('flow_state', 'created_at', ago(flowMs)),
-    byIndex('mfa_factors', 'created_at', yesterday, sql`status = 'unverified'`),
+    byIndex(
+      'mfa_factors',
+      'created_at',
+      ago(Math.max(DAY_MS, config.mfa.unverifiedLifetimeMs)),
+      sql`status = 'unverified'`,
+    ),
     byIndex('mfa_challenges', 'created_at', ago(DAY_MS + config.mfa.challengeLifetimeSeconds * 1_000)),
     byIndex('webauthn_challenges', 'expires_at', yesterday),
     byIndex('one_time_tokens', 'expires_at', yesterday),

@@ -39,6 +39,14 @@ export const messageRequestTask = defineTask<MessageRequest>('message-request', 
   sealed: true,
 })
 
+/**
+ * How many messages a request counts as. Of a change of email two mails go out where both addresses confirm: whether they do
+ * here, nobody has looked yet.
+ */
+export function countOf({ purpose }: Pick<MessageRequest, 'purpose'>, secureEmailChange: boolean): number {
+  return purpose === 'email_change' && secureEmailChange ? 2 : 1
+}
+
 /** How the message of a request travels. */
 export function mediumOf({ purpose, identifier }: Pick<MessageRequest, 'purpose' | 'identifier'>): 'email' | 'sms' {
   const isSms = purpose === 'phone_change' || (purpose === 'confirmation' && identifier.kind === 'phone')

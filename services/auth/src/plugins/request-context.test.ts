@@ -3,7 +3,7 @@ import { openMailApp } from '../../test/mail-app.ts'
 import type { AccessTokenClaims } from '../sessions/access-token.ts'
 
 const main = await openMailApp({
-  AUTH_API_EXTERNAL_URL: 'https://auth.example.com/auth/v1',
+  AUTH_API_EXTERNAL_URL: 'https://auth.example.com:8443/auth/v1',
   AUTH_MAILER_EXTERNAL_HOSTS: 'Auth.Example.ORG',
   AUTH_MAILER_URLPATHS_CONFIRMATION: '/welcome?lang=en',
   AUTH_AUDIT_LOG_DISABLE_POSTGRES: 'true',
@@ -47,7 +47,7 @@ function bearer(changes: Partial<AccessTokenClaims>) {
 
 describe('readContext', () => {
   it('puts a host into links that the setting lists, and no other', async () => {
-    const own = 'https://auth.example.com/welcome?lang=en'
+    const own = 'https://auth.example.com:8443/welcome?lang=en'
     const other = 'https://auth.example.org/welcome?lang=en'
     expect((await signUp({ 'x-forwarded-host': 'auth.example.org' })).address).toBe(other)
     expect((await signUp({ host: 'AUTH.example.org' })).address).toBe(other)

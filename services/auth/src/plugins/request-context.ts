@@ -63,6 +63,8 @@ function linkBase({ server, signup }: Pick<AuthConfig, 'server' | 'signup'>, req
   const host = asked.find((candidate) => candidate !== undefined && signup.linkHosts.includes(candidate.toLowerCase()))
   if (host === undefined) return server.externalUrl
   const url = new URL(server.externalUrl)
+  // A host without a port leaves the port as it was.
+  url.port = ''
   url.host = host
   return url.href
 }

@@ -125,6 +125,23 @@ describe('POST /resend', () => {
 })
 
 describe('POST /resend under settings', () => {
+  it('429: a change of email counts the mails to both addresses, or none', async () => {
+    const open = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '2' })
+    const resendChange = async (email: string) => {
+      const { statusCode } = await open.post('/resend', { type: 'email_change', email })
+      await open.idle()
+      return statusCode
+    }
+    const signUp = async (email: string) =>
+      (await open.post('/signup', { email, password: 'correct horse' })).statusCode
+    // Nobody is known, so nothing is sent, and all is given back.
+    expect([await resendChange('a@example.com'), await resendChange('b@example.com')]).toEqual([200, 200])
+    expect(await signUp('c@example.com')).toBe(200)
+    expect(await resendChange('d@example.com')).toBe(429)
+    expect([await signUp('e@example.com'), await signUp('f@example.com')]).toEqual([200, 429])
+    await open.close()
+  })
+
   it('400: emails and phones may be off', async () => {
     const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
     expect((await open.post('/resend', { type: 'signup', email: 'a@example.com' })).json()).toEqual(

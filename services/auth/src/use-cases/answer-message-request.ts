@@ -3,6 +3,7 @@ import type { Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import {
+  countOf,
   type MessagePurpose,
   type MessageRequest,
   mediumOf,
@@ -37,7 +38,10 @@ export async function workOnMessageRequests(deps: AuthDeps): Promise<void> {
 export async function answerMessageRequest(deps: AuthDeps, request: MessageRequest, attempt: number): Promise<Outcome> {
   const answer = (trx: Transaction<AuthDatabase>) => ANSWERS[request.purpose](trx, deps, request)
   if (!isOver(deps, request) && (await deps.db.transaction().execute(answer))) return 'done'
-  if (attempt === 1 && isCounted(deps, request)) await deps.rateLimits[mediumOf(request)].giveBack()
+  if (attempt === 1 && isCounted(deps, request)) {
+    const messages = countOf(request, deps.config.mail.secureEmailChange)
+    for (let given = 0; given < messages; given += 1) await deps.rateLimits[mediumOf(request)].giveBack()
+  }
   return 'dropped'
 }
 

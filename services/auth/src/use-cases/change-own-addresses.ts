@@ -6,6 +6,7 @@ import type { PkceChallenge } from '../flow-states/pkce.ts'
 import type { Allowance } from '../rate-limits/rate-limits.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import { takeSms } from '../rate-limits/sms-allowance.ts'
+import { takeAll } from '../rate-limits/take-all.ts'
 import type { SmsChannel } from '../sms/gateway-protocol.ts'
 import { needsBoth } from '../users/email-change.ts'
 import type { User } from '../users/user.ts'
@@ -30,26 +31,20 @@ export function newAddress(user: User, wanted: OwnAddresses, kind: UserIdentifie
 }
 
 /**
- * Counts the messages that the changes need, before anything is done for them.
+ * Counts the messages that the changes need, or would need without autoconfirm (contract 7.12), before anything is done for
+ * them.
  * @throws overEmailRateLimit, overSmsRateLimit, smsProviderMissing
  */
-export async function takeOwnMessages(deps: AuthDeps, user: User, wanted: OwnAddresses): Promise<readonly Allowance[]> {
+export async function takeOwnMessages(deps: AuthDeps, user: User, wanted: OwnAddresses): Promise<Allowance> {
   const { mail, sms } = deps.config
   const phone = newAddress(user, wanted, 'phone')
   const takes: (() => Promise<Allowance>)[] = []
-  if (newAddress(user, wanted, 'email') !== undefined && !isAppliedAtOnce(deps, user)) {
+  if (newAddress(user, wanted, 'email') !== undefined) {
     const mails = needsBoth(user, mail.secureEmailChange) ? 2 : 1
     takes.push(...Array.from({ length: mails }, () => () => deps.rateLimits.email.take()))
   }
-  if (phone !== undefined && !sms.autoconfirm) takes.push(() => takeSms(deps, phone))
-  const taken: Allowance[] = []
-  try {
-    for (const take of takes) taken.push(await take())
-    return taken
-  } catch (error) {
-    for (const allowance of taken) await allowance.giveBack()
-    throw error
-  }
+  if (phone !== undefined) takes.push(() => takeSms(deps, phone, !sms.autoconfirm))
+  return takeAll(takes)
 }
 
 interface OwnChange {

@@ -1,14 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import type { AuthDeps } from '../deps.ts'
 import {
+  countOf,
   type MessagePurpose,
   type MessageRequest,
   mediumOf,
   messageRequestTask,
 } from '../message-requests/message-request.ts'
+import type { Allowance } from '../rate-limits/rate-limits.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import type { ThrottleKind } from '../rate-limits/send-throttle.ts'
 import { takeSms } from '../rate-limits/sms-allowance.ts'
+import { takeAll } from '../rate-limits/take-all.ts'
 import type { UserIdentifier } from '../users/user-repository.ts'
 import type { RequestContext } from './request-context.ts'
 
@@ -44,8 +47,11 @@ export function toMessageRequest({ now }: Pick<AuthDeps, 'now'>, { context, ...w
   return { ...wish, audience, redirectTo, linkBase, ip, messageId: randomUUID(), askedAt: now().toISOString() }
 }
 
-function takeAllowance(deps: AuthDeps, request: MessageRequest) {
-  if (mediumOf(request) === 'email') return deps.rateLimits.email.take()
+function takeAllowance(deps: AuthDeps, request: MessageRequest): Promise<Allowance> {
+  if (mediumOf(request) === 'email') {
+    const mails = countOf(request, deps.config.mail.secureEmailChange)
+    return takeAll(Array.from({ length: mails }, () => () => deps.rateLimits.email.take()))
+  }
   // A change of phone goes to a number that only the user's row knows.
   return takeSms(deps, request.identifier.kind === 'phone' ? request.identifier.value : '')
 }

@@ -102,7 +102,7 @@ export async function signUp(deps: AuthDeps, input: SignUpInput): Promise<SignUp
 /** Counts the message that the signup sends, or would send without autoconfirm (contract 7.12). */
 function takeAllowance(deps: AuthDeps, identifier: UserIdentifier, isConfirmed: boolean): Promise<Allowance> {
   if (identifier.kind === 'email') return deps.rateLimits.email.take()
-  return isConfirmed ? deps.rateLimits.sms.take() : takeSms(deps, identifier.value)
+  return takeSms(deps, identifier.value, !isConfirmed)
 }
 
 async function prepareConfirmation(deps: AuthDeps, input: SignUpInput, userId: string): Promise<SignUpConfirmation> {
