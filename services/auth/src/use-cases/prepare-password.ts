@@ -22,7 +22,7 @@ export interface PreparedPassword {
   /** Undefined where none was needed. */
   readonly nonce: CheckedNonce | undefined
   /** The hash of the password that had to be shown for it; undefined where none was. */
-  readonly shown: string | null | undefined
+  readonly shownHash: string | null | undefined
 }
 
 const FRESH_MS = 24 * 3_600_000
@@ -54,7 +54,7 @@ export async function preparePassword(
     throw error
   }
   const hash = await deps.passwords.hash(password)
-  return { hash, nonce: checked, shown: isShown ? user.passwordHash : undefined }
+  return { hash, nonce: checked, shownHash: isShown ? user.passwordHash : undefined }
 }
 
 /** Whoever has signed in within a day need not prove again who they are (contract 7.9). */

@@ -55,7 +55,8 @@ export async function updateOwnUser(deps: AuthDeps, { caller, changes, context }
       const active = await lockCaller(trx, deps, caller)
       // Hashing takes its time: meanwhile the same session may have enrolled a factor, or replaced the password.
       await judgeOwnChanges({ ...deps, db: trx }, active, changes)
-      if (prepared?.shown !== undefined && prepared.shown !== active.user.passwordHash) throw currentPasswordInvalid()
+      if (prepared?.shownHash !== undefined && prepared.shownHash !== active.user.passwordHash)
+        throw currentPasswordInvalid()
       await change(trx, deps, active, { changes, context, prepared })
       return getProfile(trx, caller.userId)
     })
