@@ -12,12 +12,33 @@ type Instruction =
   | { readonly op: 'split'; readonly targets: readonly number[] }
   | { readonly op: 'match' }
 
-/** Compiles a glob into a small program for a set of parallel states (Thompson's construction). @throws SyntaxError */
+/**
+ * Compiles a glob into small programs for a set of parallel states (Thompson's construction). A text has to match as it is
+ * written, and with the separators of its path decoded: a server may decode a path before it splits it, so a wildcard that
+ * stops at `/` must stop at `%2f` too.
+ * @throws SyntaxError
+ */
 export function compileGlob(source: string): Glob {
+  const written = compile(source)
+  const decoded = compile(decodeSeparators(source))
+  return { source, matches: (text) => run(written, text) && run(decoded, decodePath(text)) }
+}
+
+function compile(source: string): readonly Instruction[] {
   const program: Instruction[] = []
   emit(parseGlob(source), program)
   program.push({ op: 'match' })
-  return { source, matches: (text) => run(program, text) }
+  return program
+}
+
+function decodePath(text: string): string {
+  const [path = ''] = text.split('?', 1)
+  return decodeSeparators(path) + text.slice(path.length)
+}
+
+/** Decodes dots, slashes and backslashes, however often they are encoded. A backslash becomes a slash, as browsers read it. */
+function decodeSeparators(text: string): string {
+  return text.replaceAll(/%(?:25)*(?:(2e)|2f|5c)/gi, (_match, dot: string | undefined) => (dot ? '.' : '/'))
 }
 
 /** What matches one text and no other. */

@@ -106,6 +106,7 @@ describe('refusedBy', () => {
     ['userinfo', 'https://app.example.com@evil.test'],
     ['ip-address', 'https://10.0.0.1/'],
     ['disguised-host', 'https://evil。test/'],
+    ['dot-segments', 'https://evil.test/../'],
     ['not-listed', 'https://evil.test/'],
     [undefined, 'https://app.example.com/'],
   ])('names the rule: %s', (rule, target) => {
@@ -117,6 +118,79 @@ describe('refusedBy', () => {
     expect(isPermitted(ofLength(8_192), site)).toBe(true)
     expect(isPermitted(ofLength(8_193), site)).toBe(false)
     expect(isPermitted(ofLength(8_193), everything)).toBe(false)
+  })
+
+  // Finding 2: the list was compared with the text, and the browser went where the dots lead.
+  it.each([
+    'https://org.host.test/app/../attacker/steal.html',
+    'https://org.host.test/app/x/../../attacker',
+    'https://org.host.test/app/..',
+    'https://org.host.test/app/./x',
+    'https://org.host.test/app/%2e%2e/attacker',
+    'https://org.host.test/app/%2E%2e/attacker',
+    'https://org.host.test/app/.%2E/attacker?x=1',
+    'https://org.host.test/app/%2e./attacker#x',
+    'https://org.host.test/app/%2e%2e',
+    'https://org.host.test/app/%252e%252e/attacker',
+    'https://org.host.test/app/..%2fattacker',
+    'https://org.host.test/app/%2e%2e%2Fattacker',
+    'https://org.host.test/app/..%5cattacker',
+    'https://org.host.test/app/..%252fattacker',
+    'https://org.host.test/app/x%2f..%2f..%2fattacker',
+    'https://org.host.test/app/..;/attacker',
+    'https://org.host.test/app/..%3b/attacker',
+    'https://org.host.test/app/..%00/attacker',
+    'https://org.host.test/app/.%09./attacker',
+    'https://org.host.test/app/..%20',
+    'app.test://callback/../attacker',
+    'app.test:/app/%2e%2e/attacker',
+  ])('refuses dot segments, in any encoding: %s', (target) => {
+    const listed = policy(
+      'https://app.example.com',
+      ...['https://org.host.test/app/**', 'https://org.host.test/app/*', 'app.test://callback/**', 'app.test:/app/**'],
+    )
+    expect(refusedBy(target, listed)).toBe('dot-segments')
+  })
+
+  it.each([
+    ['https://org.host.test/app/%2e%2e', 'dot-segments'],
+    ['https://org.host.test/app/a%2fb', 'not-listed'],
+    ['https://org.host.test/app/a%5Cb', 'not-listed'],
+    ['https://org.host.test/app/a%252fb', 'not-listed'],
+    ['https://org.host.test/app/a%2eb', 'not-listed'],
+    ['https://org.host.test/app/a%20b', undefined],
+    ['https://org.host.test/app/a?next=%2Fx&v=1%2e2', undefined],
+    ['https://org.host.test/lib/a%2fb/c', undefined],
+    ['https://org.host.test/deep/a%2fb/c.d', undefined],
+    ['https://org.host.test/deep/..x/...', undefined],
+  ])('lets a single * cross no separator, encoded ones neither: %s is %s', (target, rule) => {
+    const listed = ['https://org.host.test/app/*', 'https://org.host.test/lib/a%2fb/*', 'https://org.host.test/deep/**']
+    expect(refusedBy(target, policy('https://app.example.com', ...listed))).toBe(rule)
+  })
+
+  it('permits dot segments on the host of SITE_URL, all of which is permitted', () => {
+    expect(isPermitted('https://app.example.com/a/../b', site)).toBe(true)
+  })
+
+  it('never permits an address that a browser, or a server that decodes it, finds outside the listed path', () => {
+    const listed = policy('https://app.example.com', 'https://h.test/app/**', 'https://h.test/one/*')
+    const part = fc.constantFrom(
+      ...'. .. / \\ %2e %2E %2f %5c %252e %252f ; ? # a b a.b %00 %20 // ./ ../ .%2e %2e%2e/ ..%20 %09 %0a app one é'.split(
+        ' ',
+      ),
+    )
+    const resolved = (path: string) => new URL(`https://h.test${path.replaceAll('\\', '/')}`).pathname
+    const target = fc.tuple(fc.constantFrom('app/', 'one/', 'app', 'one'), fc.array(part, { maxLength: 8 }))
+    fc.assert(
+      fc.property(target, ([start, parts]) => {
+        const text = `https://h.test/${start}${parts.join('')}`
+        if (!isPermitted(text, listed)) return true
+        const { href, pathname } = new URL(text)
+        const readings = [pathname, resolved(decodeURIComponent(pathname)), twice(pathname, resolved)]
+        return href.startsWith('https://h.test/') && readings.every((path) => /^\/(app\/|one\/[^/]*$)/.test(path))
+      }),
+      { numRuns: 5_000 },
+    )
   })
 
   it('compares with the list without the fragment', () => {
@@ -136,6 +210,11 @@ describe('refusedBy', () => {
     )
   })
 })
+
+/** A path that is decoded, resolved, and then both once more, as behind a proxy. */
+function twice(path: string, resolve: (path: string) => string): string {
+  return resolve(decodeURIComponent(resolve(decodeURIComponent(path).replaceAll('?', '%3f').replaceAll('#', '%23'))))
+}
 
 describe('resolveRedirect', () => {
   const resolve = (header?: string, query?: string, referer?: string) =>

@@ -18,6 +18,7 @@ export type RedirectRule =
   | 'userinfo'
   | 'ip-address'
   | 'disguised-host'
+  | 'dot-segments'
   | 'not-listed'
 
 const FORBIDDEN_SCHEMES: ReadonlySet<string> = new Set([
@@ -51,6 +52,8 @@ export function refusedBy(target: string, policy: RedirectPolicy): RedirectRule 
   if (policy.allowsHost && sharesHost(url, new URL(policy.siteUrl))) return undefined
   const rule = hostRefusedBy(url, authority)
   if (rule) return rule
+  // Browsers and servers resolve them, and so leave the path that the list permits.
+  if (hasDotSegment(rawPath(target))) return 'dot-segments'
   // Where whole addresses are listed, nothing of one is left out (RFC 9700, 4.1.3).
   const compared = policy.allowsHost ? (target.split('#', 1)[0] ?? '') : target
   return policy.allowList.some((glob) => glob.matches(compared)) ? undefined : 'not-listed'
@@ -91,6 +94,23 @@ export function resolveRedirect(
 /** The text between `//` and the path; undefined for a URI without authority. */
 function rawAuthority(target: string): string | undefined {
   return /^[^:/?#]+:\/\/([^/?#]*)/.exec(target)?.[1]
+}
+
+/** The path of an absolute URI, as it is written. */
+function rawPath(target: string): string {
+  return /^[^:/?#]+:(?:\/\/[^/?#]*)?([^?#]*)/.exec(target)?.[1] ?? ''
+}
+
+/**
+ * Whether a path has `.` or `..` as a segment, encoded any number of times: servers decode a path before they resolve it. What
+ * parsers drop counts as absent: control characters, spaces at an end, and what follows a semicolon.
+ */
+function hasDotSegment(path: string): boolean {
+  const decoded = path.replaceAll(/%(?:25)*([01][0-9a-f]|20|2e|2f|3b|5c|7f)/gi, (_match, code: string) => {
+    const character = String.fromCharCode(Number.parseInt(code, 16))
+    return /[ -~]/.test(character) ? character : ''
+  })
+  return /(?:^|[/\\]) *\.{1,2} *(?:$|[/\\;])/.test(decoded)
 }
 
 /** Ruling R1: the hostname of SITE_URL on any port; https, or http when SITE_URL is http itself. */

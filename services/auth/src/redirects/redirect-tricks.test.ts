@@ -10,7 +10,7 @@ const test = await openTestApp({
   settings: {
     AUTH_SITE_URL: `https://${SITE_HOST}/start`,
     AUTH_URI_ALLOW_LIST:
-      'https://*.preview.example.com,https://*.preview.example.com/*,https://docs.example.com/*,myapp://callback',
+      'https://*.preview.example.com,https://*.preview.example.com/*,https://docs.example.com/*,https://org.example.com/app/**,myapp://callback',
   },
 })
 let logFields: unknown
@@ -52,6 +52,15 @@ describe('GET /verify with a trick as redirect_to', () => {
       }
       const start = `https://${SITE_HOST}/start`
       if (refused !== undefined) expect(location.slice(0, start.length)).toBe(start)
+    },
+  )
+
+  it.each(['../attacker', '%2e%2e/attacker', 'x/..%2f..%2fattacker', '.%2E/attacker'])(
+    '303: does not leave a listed path by %s',
+    async (steps) => {
+      const { location, refused } = await follow(`https://org.example.com/app/${steps}`)
+      expect(new URL(location).hostname).toBe(SITE_HOST)
+      expect(refused).toBe('dot-segments; source=query')
     },
   )
 
