@@ -90,6 +90,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     title: 'Trestle auth',
     version: VERSION,
     description: 'Users, sessions and tokens. A drop-in server for clients of the GoTrue API.',
+    served: config.server.docsEnabled,
     securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
   })
   await app.register(jwksRoutes)

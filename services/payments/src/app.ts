@@ -77,6 +77,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     title: 'Trestle payments',
     version: serviceVersion,
     description: 'Merchants, card payments and a ledger.',
+    served: deps.docsEnabled,
     securitySchemes: {
       key: { type: 'http', scheme: 'basic', description: 'An empty user name, and the API key as password' },
       person: { type: 'http', scheme: 'bearer', description: 'An access token of a person, where that is switched on' },

@@ -38,6 +38,7 @@ describe('loadPaymentsConfig', () => {
       otlpProtocol: 'http/protobuf',
       tracingEnabled: false,
       trustedProxies: 0,
+      docsEnabled: true,
       pepper: Buffer.alloc(32, 1),
       vaultKeys: [{ id: 1, key: Buffer.alloc(32, 1) }],
       throwAwayKeys: [],

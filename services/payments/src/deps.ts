@@ -94,6 +94,8 @@ export interface PaymentsDeps {
   readonly baseUrl: string
   /** Proxies in front that tell whom they heard. */
   readonly trustedProxies: number
+  /** Whether GET /openapi.json and GET /docs are answered. */
+  readonly docsEnabled: boolean
   readonly logger: FastifyBaseLogger
   readonly meter: Meter
   readonly tracing: Pick<Tracing, 'instrument'>
@@ -198,6 +200,7 @@ export async function createDeps(
     persons: config.signIn && (await openPersons(database.lanes, { ...config.signIn, now })),
     baseUrl: config.baseUrl,
     trustedProxies: config.trustedProxies,
+    docsEnabled: config.docsEnabled,
     ...{ logger, meter: metrics.meter, metrics, tracing },
     readiness: createReadiness({
       database: () => database.ping(),

@@ -57,6 +57,7 @@ const documentDeps: PaymentsDeps = {
   persons: undefined,
   baseUrl: '',
   trustedProxies: 0,
+  docsEnabled: true,
   logger: pino({ enabled: false }),
   meter: createNoopMeter(),
   tracing: { instrument: async () => {} },

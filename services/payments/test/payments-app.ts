@@ -59,6 +59,7 @@ export interface TestOptions {
   readonly requireTls?: boolean
   readonly vaultHost?: string
   readonly trustedProxies?: number
+  readonly docsEnabled?: boolean
   /** A host whose root is the page of payment links. */
   readonly posHost?: string
   /** The clock of the process; by default the real one. */
@@ -172,6 +173,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     },
     persons: options.verifyPerson && createPersons(database.lanes, options.verifyPerson),
     trustedProxies: options.trustedProxies ?? 0,
+    docsEnabled: options.docsEnabled ?? true,
     logger,
     meter: createNoopMeter(),
     tracing: { instrument: async () => {} },

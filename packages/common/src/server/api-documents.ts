@@ -13,6 +13,8 @@ export interface ApiDocumentsOptions {
   readonly title: string
   readonly version: string
   readonly description: string
+  /** Whether clients may read the documents. They can be made of the routes in any case. */
+  readonly served: boolean
   /** How callers authenticate, by name. Every route needs one of them unless its schema says `security: []`. */
   readonly securitySchemes?: SecuritySchemes
 }
@@ -29,7 +31,7 @@ type SecuritySchemes = NonNullable<NonNullable<OpenApi['components']>['securityS
  * document of them is loaded, with its kin of 90 files, when somebody asks for it: a start would wait for it.
  */
 export const apiDocuments = fp<ApiDocumentsOptions>(
-  async (app, { securitySchemes = {}, ...info }) => {
+  async (app, { securitySchemes = {}, served, ...info }) => {
     const security = Object.keys(securitySchemes).map((name) => ({ [name]: [] }))
     const openapi = { openapi: '3.1.0', info, components: { securitySchemes }, security }
     const routes: RouteOptions[] = []
@@ -41,7 +43,7 @@ export const apiDocuments = fp<ApiDocumentsOptions>(
       document ??= describeRoutes(routes, openapi)
       return document
     })
-    await app.register(documentPages, { document: () => app.describeApi() })
+    if (served) await app.register(documentPages, { document: () => app.describeApi() })
   },
   { name: 'api-documents' },
 )

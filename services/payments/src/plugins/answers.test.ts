@@ -114,4 +114,20 @@ describe('answers on the wire', () => {
     expect((await payments.app.inject('/ready')).body).toBe('{"status":"ready"}\n')
     expect((await payments.app.inject('/docs/')).statusCode).toBe(200)
   })
+
+  it('304: the API document, to a client that has it, in the encoding of its own and not packed twice', async () => {
+    const headers = { 'accept-encoding': 'gzip, br' }
+    const first = await payments.app.inject({ url: '/openapi.json', headers })
+    expect(first.headers).toMatchObject({ 'cache-control': 'no-cache', 'content-encoding': 'br' })
+    const again = { ...headers, 'if-none-match': String(first.headers.etag) }
+    expect((await payments.app.inject({ url: '/openapi.json', headers: again })).statusCode).toBe(304)
+  })
+
+  it('404: the API document and its page, where they are switched off', async () => {
+    const silent = await startPayments({ docsEnabled: false })
+    for (const url of ['/openapi.json', '/docs', '/docs/js/scalar.js']) {
+      expect([url, (await silent.app.inject(url)).statusCode]).toEqual([url, 404])
+    }
+    await silent.close()
+  })
 })

@@ -1,0 +1,132 @@
+import { hash } from 'node:crypto'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { fastify } from 'fastify'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { documentPages } from './document-pages.ts'
+import { chooseEncoding } from './shared-asset.ts'
+
+const SCRIPT = '/docs/js/scalar.js'
+const document = { openapi: '3.1.0', info: { title: 'Example' } }
+let timesDescribed = 0
+const app = fastify({ routerOptions: { ignoreTrailingSlash: true } })
+
+beforeAll(async () => {
+  await app.register(documentPages, {
+    document: () => {
+      timesDescribed += 1
+      if (timesDescribed === 1) throw new Error('not yet')
+      return document
+    },
+  })
+})
+afterAll(() => app.close())
+
+const get = (url: string, headers: Record<string, string> = {}) => app.inject({ url, headers })
+
+describe('GET /openapi.json', () => {
+  it('describes the API once for all clients, and again only after a failure', async () => {
+    expect((await get('/openapi.json')).statusCode).toBe(500)
+    for (const encoding of ['identity', 'gzip', 'br', 'identity']) {
+      expect((await get('/openapi.json', { 'accept-encoding': encoding })).statusCode).toBe(200)
+    }
+    expect((await get('/openapi.json')).json()).toEqual(document)
+    expect(timesDescribed).toBe(2)
+  })
+})
+
+describe('GET /docs', () => {
+  it('301: leads to the page, whose script is named relative to it', async () => {
+    const answer = await get('/docs?theme=dark')
+    expect([answer.statusCode, answer.headers.location]).toEqual([301, '/docs/'])
+  })
+
+  it('200: a page that may run its own scripts alone and reach no other host', async () => {
+    const page = await get('/docs/')
+    expect([page.statusCode, page.headers['content-type'], page.headers['cache-control']]).toEqual([
+      200,
+      'text/html; charset=utf-8',
+      'no-cache',
+    ])
+    const inline = /<script type="text\/javascript">([\s\S]*?)<\/script>/.exec(page.payload)?.[1] ?? ''
+    expect(inline).toContain('/openapi.json')
+    const policy = String(page.headers['content-security-policy'])
+    expect(policy).toContain(`script-src 'self' 'sha256-${hash('sha256', inline, 'base64')}';`)
+    expect(policy).toMatch(/^default-src 'none'; /)
+    expect(policy + page.payload).not.toMatch(/https?:\/\//)
+  })
+})
+
+describe(`GET ${SCRIPT}`, () => {
+  it('200: the same script in each encoding, a third of its size when packed', async () => {
+    const [plain, gzip, br] = await Promise.all(
+      ['identity', 'gzip, deflate', 'gzip, deflate, br'].map((accepted) =>
+        get(SCRIPT, { 'accept-encoding': accepted }),
+      ),
+    )
+    expect([plain, gzip, br].map((answer) => [answer?.statusCode, answer?.headers['content-encoding']])).toEqual([
+      [200, undefined],
+      [200, 'gzip'],
+      [200, 'br'],
+    ])
+    const script = plain?.rawPayload ?? Buffer.alloc(0)
+    expect(script.length).toBeGreaterThan(1_000_000)
+    expect(gunzipSync(gzip?.rawPayload ?? '').equals(script)).toBe(true)
+    expect(brotliDecompressSync(br?.rawPayload ?? '').equals(script)).toBe(true)
+    expect(br?.rawPayload.length).toBeLessThan(script.length / 3)
+    expect(new Set([plain, gzip, br].map((answer) => answer?.headers.etag)).size).toBe(3)
+    expect(br?.headers).toMatchObject({
+      'content-type': 'application/javascript; charset=utf-8',
+      'cache-control': 'public, max-age=86400',
+      vary: 'accept-encoding',
+    })
+  })
+
+  it('sends every client the same bytes of memory', async () => {
+    const sent: unknown[] = []
+    const watched = fastify()
+    watched.addHook('onSend', async (_request, _reply, payload) => {
+      sent.push(payload)
+      return payload
+    })
+    await watched.register(documentPages, { document: () => document })
+    for (let count = 0; count < 2; count += 1) await watched.inject({ url: SCRIPT })
+    expect(sent[0]).toBe(sent[1])
+    await watched.close()
+  })
+
+  it.each(['the tag', 'W/the tag', '"other", the tag', '*'])(
+    '304: to a client that has the bytes already and says %s',
+    async (condition) => {
+      const { headers } = await get('/openapi.json', { 'accept-encoding': 'gzip' })
+      const etag = String(headers.etag)
+      const again = await get('/openapi.json', {
+        'accept-encoding': 'gzip',
+        'if-none-match': condition.replace('the tag', etag),
+      })
+      expect([again.statusCode, again.rawPayload.length, again.headers.etag]).toEqual([304, 0, etag])
+    },
+  )
+
+  it('200: to a client that has other bytes', async () => {
+    expect((await get('/openapi.json', { 'if-none-match': '"other"' })).statusCode).toBe(200)
+  })
+})
+
+describe('chooseEncoding', () => {
+  it.each([
+    [undefined, 'identity'],
+    ['', 'identity'],
+    ['identity', 'identity'],
+    ['deflate', 'identity'],
+    ['gzip', 'gzip'],
+    ['GZIP;q=0.5', 'gzip'],
+    ['gzip, br', 'br'],
+    ['gzip, br;q=0', 'gzip'],
+    ['*', 'br'],
+    ['br;q=0, *;q=0.1', 'gzip'],
+    ['*;q=0', 'identity'],
+    ['br;q=nonsense', 'identity'],
+  ])('%s: %s', (accepted, encoding) => {
+    expect(chooseEncoding(accepted)).toBe(encoding)
+  })
+})
