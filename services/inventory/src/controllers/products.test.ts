@@ -213,6 +213,34 @@ describe('GET /products/:productId', () => {
     expect((await get(`/products/${id}`, { 'if-none-match': '"other"' })).statusCode).toBe(200)
   })
 
+  it('200: with stock, once the stock is another', async () => {
+    const id = await create('{}')
+    const url = `/products/${id}?include=stock`
+    const tagOf = async () => String((await get(url)).headers.etag)
+    const none = await tagOf()
+    expect((await get(url, { 'if-none-match': none })).statusCode).toBe(304)
+    const receive = { type: 'receive', productId: id, locationId: 1, quantity: 10 }
+    expect((await inventory.app.inject({ method: 'POST', url: '/movements', payload: receive })).statusCode).toBe(201)
+    const response = await get(url, { 'if-none-match': none })
+    expect([response.statusCode, response.json().data.stock]).toEqual([200, { onHand: 10, reserved: 0, available: 10 }])
+    // Each representation has a tag of its own, and each is good for a change of this version of the product.
+    const tags = await Promise.all(
+      ['', '?include=meta', '?include=stock', '?include=meta,stock'].map(async (query) =>
+        String((await get(`/products/${id}${query}`)).headers.etag),
+      ),
+    )
+    expect(new Set(tags).size).toBe(4)
+    const change = (etag: string, name: number) =>
+      inventory.app.inject({
+        method: 'PATCH',
+        url: `/products/${id}`,
+        headers: { 'if-match': etag, 'content-type': 'application/merge-patch+json' },
+        payload: `{"attributes":{"name":${name}}}`,
+      })
+    expect((await change(tags[3] ?? '', 1)).statusCode).toBe(200)
+    expect((await change(tags[3] ?? '', 2)).statusCode).toBe(412)
+  })
+
   it('404: also where a validator is sent', async () => {
     const response = await get('/products/9007199254740991', { 'if-none-match': '*' })
     expect(response.statusCode).toBe(404)

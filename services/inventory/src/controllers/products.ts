@@ -144,7 +144,7 @@ export class Default extends InventoryController {
 
   async #find(id: number, { include = [] }: IncludeKeywords): Promise<RawJson | undefined> {
     const { json, version } = await showProduct(this.application.context, id, include)
-    const etag = productTag(id, version)
+    const etag = include.length === 0 ? productTag(id, version) : productTag(id, version, json)
     this.response.headers.set('etag', etag)
     this.response.headers.set('cache-control', 'no-cache')
     const known = this.request.header('if-none-match')

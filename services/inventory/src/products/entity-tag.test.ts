@@ -5,6 +5,13 @@ describe('productTag', () => {
   it('is strong and changes with the version', () => {
     expect(productTag(6, 1)).toBe('"p6-1"')
   })
+
+  it('changes with what is shown beside the product', () => {
+    const tags = ['{"stock":1}', '{"stock":2}'].map((shown) => productTag(6, 1, shown))
+    expect(tags[0]).toMatch(/^"p6-1-[\w-]{22}"$/)
+    expect(tags[0]).not.toBe(tags[1])
+    expect(matchedVersions(tags.join(), 6)).toEqual([1, 1])
+  })
 })
 
 describe('namesTag', () => {

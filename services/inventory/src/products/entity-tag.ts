@@ -1,6 +1,15 @@
-/** The strong validator of one version of a product (RFC 9110, section 8.8.3). */
-export function productTag(id: number, version: number): string {
-  return `"p${id}-${version}"`
+import { createHash } from 'node:crypto'
+
+const DIGEST_LENGTH = 22
+
+/**
+ * The strong validator of one version of a product (RFC 9110, section 8.8.3). Stock and times do not belong to the version, so
+ * the tag of a representation that shows them has a digest of it besides.
+ * @param shown JSON of the product with what `include` has asked for
+ */
+export function productTag(id: number, version: number, shown?: string): string {
+  if (shown === undefined) return `"p${id}-${version}"`
+  return `"p${id}-${version}-${createHash('sha256').update(shown).digest('base64url').slice(0, DIGEST_LENGTH)}"`
 }
 
 /**
@@ -14,12 +23,13 @@ export function namesTag(header: string, tag: string): boolean {
 
 /**
  * The versions of a product that an `If-Match` header names, by strong comparison (RFC 9110, section 13.1.1): weak tags and
- * tags of other things name none. Undefined for `*`, which any version meets.
+ * tags of other things name none. Undefined for `*`, which any version meets. Whatever else a representation showed, a change is
+ * based on the version of the product: a digest in the tag is not compared.
  */
 export function matchedVersions(header: string, id: number): readonly number[] | undefined {
   if (header.trim() === '*') return undefined
   return header.split(',').flatMap((item) => {
-    const [, tagged, version] = /^"p(\d{1,16})-(\d{1,9})"$/.exec(item.trim()) ?? []
+    const [, tagged, version] = /^"p(\d{1,16})-(\d{1,9})(?:-[\w-]{22})?"$/.exec(item.trim()) ?? []
     return Number(tagged) === id ? [Number(version)] : []
   })
 }
