@@ -55,17 +55,21 @@ function readContained(json: string): FilterVerdict {
 
 function readSku(operator: string, value: string): FilterVerdict {
   if (operator === 'prefix') return { filter: { kind: 'sku-prefix', prefix: value } }
-  const values = operator === 'in' ? splitList(value) : [value]
+  const values = operator === 'in' ? splitList(value)?.map(textOf) : [value]
   if (operator !== 'in' && operator !== 'eq') return { problem: 'has an operator that is not known' }
   return values === undefined ? tooMany : { filter: { kind: 'sku', values } }
 }
 
 const tooMany: FilterVerdict = { problem: `must have 1 to ${VALUES_MAX} values` }
 
-/** The parts of a comma list; a part in double quotes may hold commas. Undefined for none and for too many. */
+/**
+ * The parts of a comma list. A part in double quotes may hold commas, and quotes written twice, as in CSV; it keeps its quotes
+ * here, since they make a text of a number. Undefined for no part and for too many.
+ */
 function splitList(text: string): readonly string[] | undefined {
-  const values = text.match(/"[^"]*"(?=,|$)|[^,]+/g) ?? []
-  return values.length === 0 || values.length > VALUES_MAX ? undefined : values
+  const values = text.match(/(?<=^|,)"(?:[^"]|"")*"(?=,|$)|[^,]+/g) ?? []
+  if (values.length === 0 || values.length > VALUES_MAX) return undefined
+  return values.map((part) => (isQuoted(part) ? `"${part.slice(1, -1).replaceAll('""', '"')}"` : part))
 }
 
 type Read = (path: AttributePath, value: string) => FilterVerdict
@@ -125,7 +129,11 @@ function scalarsOf(value: string): readonly string[] {
 }
 
 function textOf(value: string): string {
-  return /^".*"$/s.test(value) && value.length > 1 ? value.slice(1, -1) : value
+  return isQuoted(value) ? value.slice(1, -1) : value
+}
+
+function isQuoted(value: string): boolean {
+  return value.length > 1 && value.startsWith('"') && value.endsWith('"')
 }
 
 function isNumber(value: string): boolean {
