@@ -1,3 +1,4 @@
+import { parseExactly } from './exact-numbers.ts'
 import { scanJson } from './scan-json.ts'
 
 /** A member that is an object or an array, as the text it was sent as: parsing it would cost large numbers their digits. */
@@ -11,17 +12,23 @@ export function isJsonText(value: unknown): value is JsonText {
 }
 
 /**
- * The value of a request body, with those members of its object that are objects or arrays as the text they were sent as.
+ * The value of a request body, with those members of its object that are objects or arrays as the text they were sent as, and
+ * without numbers that only rounding makes whole.
  * @param value what `JSON.parse` makes of the text
  */
 export function keepNestedText(text: string, value: unknown): unknown {
   if (!isNested(value) || Array.isArray(value)) return value
-  const entries = Object.entries(value)
-  if (!entries.some(([, member]) => isNested(member))) return value
+  const entries = Object.entries(hasRounded(text, value) ? Object(parseExactly(text)) : value)
+  if (!entries.some(([, member]) => isNested(member))) return Object.fromEntries(entries)
   const { nested } = scanJson(text)
   return Object.fromEntries(
     entries.map(([key, member]) => [key, isNested(member) ? { jsonText: nested.get(key) } : member]),
   )
+}
+
+/** Whether a member may be a number that was rounded: one that is written with a point or an exponent. */
+function hasRounded(text: string, value: object): boolean {
+  return /\d[.eE]/.test(text) && Object.values(value).some(Number.isInteger)
 }
 
 function isNested(value: unknown): value is object {

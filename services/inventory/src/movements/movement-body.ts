@@ -2,6 +2,7 @@ import { p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { FreeText } from '../http/free-text.ts'
 import { RecordId } from '../http/record-id.ts'
+import { parseExactly } from '../json/exact-numbers.ts'
 import { isJsonText } from '../json/json-object.ts'
 import { QUANTITY_MAX } from '../stock/level.ts'
 import { LINE_TYPES, type MovementLine } from './movement.ts'
@@ -38,7 +39,7 @@ const Line = z.discriminatedUnion(
 )
 
 const Lines = z.preprocess(
-  (value) => (isJsonText(value) ? JSON.parse(value.jsonText) : value),
+  (value) => (isJsonText(value) ? parseExactly(value.jsonText) : value),
   z
     .array(Line, { error: 'must be a list' })
     .min(1, `must have 1 to ${LINES_MAX} lines`)

@@ -1,0 +1,20 @@
+/**
+ * Parses JSON in which a number must be what it says. `JSON.parse` makes 1 of `1.00000000000000000001`, and no schema could
+ * tell the two apart afterwards, so a number that would become whole by rounding becomes NaN, which every schema refuses.
+ * @throws SyntaxError for what is no JSON
+ */
+export function parseExactly(text: string): unknown {
+  return JSON.parse(text, (_key, value: unknown, context?: { readonly source?: string }) =>
+    Number.isInteger(value) && context?.source !== undefined && !isWhole(context.source) ? Number.NaN : value,
+  )
+}
+
+const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
+
+/** Whether a number of the JSON grammar is whole, as `1.0` and `1.5e1` are. */
+function isWhole(literal: string): boolean {
+  const [, whole = '', fraction = '', exponent = '0'] = NUMBER.exec(literal) ?? []
+  const digits = (whole + fraction).replace(/0+$/, '')
+  // How many of the digits stand behind the point once the exponent has moved it.
+  return digits === '' || digits.length <= whole.length + Number(exponent)
+}
