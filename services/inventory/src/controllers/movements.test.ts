@@ -112,9 +112,48 @@ describe('POST /movements', () => {
         { type: 'ship', ...at(), quantity: 4 },
       ],
     })
-    expect([response.statusCode, response.json()]).toEqual([409, insufficient(3, { line: 1 })])
+    expect([response.statusCode, response.json().error]).toMatchObject([409, { available: 3, line: 1 }])
     expect(await inventory.query('SELECT count(*) FROM inventory.movements')).toEqual(before)
     expect((await get(`/stock/${productId}`)).json().data.locations).toEqual([level(3)])
+  })
+
+  it('409: tells what there is, not what earlier lines of the batch would have left', async () => {
+    await begin(3)
+    const receive = { type: 'receive', ...at(), quantity: 5 }
+    const short = await move({ lines: [receive, { type: 'ship', ...at(), quantity: 9 }] })
+    expect([short.statusCode, short.json()]).toEqual([
+      409,
+      error(
+        409,
+        'INSUFFICIENT_STOCK',
+        'There is not enough stock available for this line, after the lines before it.',
+        { available: 3, line: 1 },
+      ),
+    ])
+    const stale = await move({ lines: [receive, { type: 'ship', ...at(), quantity: 1, expectedOnHand: 3 }] })
+    expect(stale.json()).toMatchObject({ error: { type: 'STALE_QUANTITY', current: 3, line: 1 } })
+    expect((await get(`/stock/${productId}`)).json().data.locations).toEqual([level(3)])
+  })
+
+  it.each(['1.00000000000000000001', '0.99999999999999999999', '1e-30', '1000000000000.00001'])(
+    '400: the quantity %s is not rounded',
+    async (quantity) => {
+      await begin(3)
+      const line = `{"type":"receive","productId":${productId},"locationId":${locationId},"quantity":${quantity}}`
+      for (const body of [line, `{"lines":[${line}]}`]) {
+        const response = await move(body)
+        expect([response.statusCode, response.json().error.issues[0].message]).toEqual([400, 'must be a whole number'])
+      }
+      expect((await get(`/stock/${productId}`)).json().data.locations).toEqual([level(3)])
+    },
+  )
+
+  it.each(['2', '2.0', '0.2e1', '200e-2'])('201: the quantity %s is whole', async (quantity) => {
+    await begin(0)
+    const response = await move(
+      `{"type":"receive","productId":${productId},"locationId":${locationId},"quantity":${quantity}}`,
+    )
+    expect(response.json().data.levels).toEqual([level(2)])
   })
 
   it.each<[object, object]>([

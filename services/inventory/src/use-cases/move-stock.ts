@@ -1,9 +1,10 @@
 import type { InventoryDeps } from '../deps.ts'
-import type { Answered } from '../idempotency/answer.ts'
+import type { Answered, Refused } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
 import { callMoveStock, type MovedStock } from '../movements/move-repository.ts'
-import type { MovementLine } from '../movements/movement.ts'
-import { stockRefusal } from '../stock/stock-refusals.ts'
+import { effectOf, type MovementLine } from '../movements/movement.ts'
+import { findLevel } from '../stock/level-repository.ts'
+import { type MoveRefusal, stockRefusal } from '../stock/stock-refusals.ts'
 
 /**
  * Carries out the lines of a request, all or none: two that take the same stock cannot both pass, since it is judged under
@@ -16,7 +17,26 @@ export async function moveStock(
   lines: readonly MovementLine[],
 ): Promise<Answered<MovedStock>> {
   const answer = await callMoveStock(lanes, caller, lines)
-  if (answer.body === null) throw stockRefusal({ ...answer, line: lines.length > 1 ? answer.line : null })
+  if (answer.body === null) {
+    const line = lines.length > 1 ? answer.line : null
+    const quantity = line ? await quantityNow(lanes, lines[line], answer) : answer.quantity
+    throw stockRefusal({ ...answer, line, quantity })
+  }
   if (answer.verdict === 'done') for (const { type } of lines) stockMetrics.countMovement(type)
   return answer
+}
+
+/**
+ * The quantity that a refusal of a later line tells. The database refused it after the lines before it, which are undone: what
+ * it saw then is not what there is.
+ */
+async function quantityNow(
+  lanes: InventoryDeps['lanes'],
+  line: MovementLine | undefined,
+  { verdict, quantity }: Refused<MoveRefusal>,
+): Promise<number | null> {
+  if (line === undefined || quantity === null) return quantity
+  const found = await findLevel(lanes, { productId: line.productId, locationId: effectOf(line).locationId })
+  if (found.verdict !== 'found') return 0
+  return verdict === 'stale-quantity' ? found.level.onHand : found.level.available
 }
