@@ -294,6 +294,16 @@ describe('fastify', () => {
     ])
   })
 
+  it('gives the faults of requests to onFault, and no log', async () => {
+    const lines: string[] = []
+    const logger = { level: 'error', stream: { write: (line: string) => void lines.push(line) } }
+    const faults: unknown[] = []
+    const onFault = (error: unknown, { id }: { readonly id: string }) => faults.push([error, id])
+    const host = await mounted(new Application({ modules, onFault }), undefined, { logger, genReqId: () => 'req-7' })
+    expect((await host.inject('/api/fails')).statusCode).toBe(500)
+    expect([faults, lines]).toEqual([[[expect.objectContaining({ message: 'a fault' }), 'req-7']], []])
+  })
+
   it('leaves what is not below its prefix to the host', async () => {
     const host = await mounted(new Application({ modules }), (fastify) => {
       fastify.get('/own', async () => 'own')

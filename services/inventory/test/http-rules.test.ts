@@ -76,7 +76,8 @@ describe('a request target', () => {
     ['OPTIONS /nope', 404],
     ['PROPFIND /products', 501],
     ['PROPFIND /nope', 501],
-    ['TRACE /', 501],
+    ['TRACE /nope', 404],
+    ['TRACE /%zz', 400],
     ['QUERY /products', 400],
   ])('%s: %i', async (line, status) => {
     await expectError(rawRequest(line), status)
@@ -89,6 +90,8 @@ describe('a request target', () => {
     ['POST /products/abc', 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS'],
     ['POST /', 'GET, HEAD, OPTIONS'],
     ['DELETE //products/', 'GET, HEAD, POST, OPTIONS'],
+    ['TRACE /', 'GET, HEAD, OPTIONS'],
+    ['TRACE /products/1', 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS'],
   ])('%s: 405 with Allow: %s', async (line, allow) => {
     const headers = await expectError(rawRequest(line, ['Content-Length: 2'], '{}'), 405)
     expect(headers.allow).toBe(allow)

@@ -90,6 +90,14 @@ describe('logs/app.log', () => {
     expect(added.map(({ msg }) => msg)).toEqual(['request', 'request'])
   })
 
+  it('tells of a fault by the same text whatever id it is about', async () => {
+    await inventory.query('ALTER TABLE inventory.users RENAME COLUMN username TO renamed')
+    await inventory.app.inject({ url: '/users/5', headers: { 'x-request-id': 'about-an-id' } })
+    await inventory.query('ALTER TABLE inventory.users RENAME COLUMN renamed TO username')
+    const messages = (await linesOf('about-an-id')).map(({ msg }) => msg)
+    expect(messages).toEqual(['An internal error has occurred while processing your request.', 'request'])
+  })
+
   it('has the cause of a 500, which the client does not see', async () => {
     await inventory.query('ALTER TABLE inventory.users RENAME COLUMN username TO renamed')
     const response = await inventory.app.inject({ url: '/users', headers: { 'x-request-id': 'defect' } })
@@ -100,7 +108,12 @@ describe('logs/app.log', () => {
     })
     expect(response.json().error.description).toBe('An internal error has occurred while processing your request.')
     expect(await linesOf('defect')).toMatchObject([
-      { level: 'error', err: { stack: expect.stringContaining('username') } },
+      {
+        level: 'error',
+        err: { stack: expect.stringContaining('username') },
+        error_code: 'SERVER_ERROR',
+        msg: 'An internal error has occurred while processing your request.',
+      },
       { level: 'error', status: 500, route: '/users' },
     ])
   })

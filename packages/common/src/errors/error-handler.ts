@@ -77,8 +77,11 @@ export function toHttpError(vocabulary: ErrorVocabulary, thrown: unknown, reques
 export function noteError(error: HttpError, request: FastifyRequest): void {
   // 501 is the client's doing: a verb that no service knows.
   if (error.status >= 500 && error.status !== 501) {
-    request.log[error.status === 503 ? 'warn' : 'error'](
-      { err: error.cause ?? error, error_code: error.code },
+    const isOutage = error.status === 503
+    // A service that refuses by itself, because it is busy, has no fault to show: its stack would only name the refusal.
+    const isExpected = isOutage && error.cause === undefined
+    request.log[isOutage ? 'warn' : 'error'](
+      { ...(isExpected ? {} : { err: error.cause ?? error }), error_code: error.code },
       error.message,
     )
   }

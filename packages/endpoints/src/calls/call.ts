@@ -24,11 +24,13 @@ export function endpointOf(resolution: Resolution | undefined): Endpoint | undef
   return resolution !== undefined && 'endpoint' in resolution ? resolution.endpoint : undefined
 }
 
-/** Logs a defect or an outage: with the server that took the request, else with the application. */
+/** Logs a defect or an outage: as the application says, else with the server that took the request, else with the application. */
 export function report({ core, incoming, request }: Call, error: unknown): void {
   if (incoming.signal().aborted && isCutOff(error)) return
+  const { onFault } = core.settings
   const log = incoming.log ?? core.log
-  log(error, `${request.method} ${request.path} failed (request ${request.id})`)
+  if (onFault !== undefined) onFault(error, request)
+  else log(error, `${request.method} ${request.path} failed (request ${request.id})`)
   core.listeners.tell('error', error, request)
 }
 

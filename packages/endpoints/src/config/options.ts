@@ -57,6 +57,8 @@ export interface ApplicationOptions<Context = unknown> {
   readonly servers?: readonly DocumentServer[]
   /** Takes warnings and unexpected errors; the console where absent. */
   readonly log?: Log
+  /** Takes the defects and outages of requests in place of every log: the application knows which of them it expects. */
+  readonly onFault?: (error: unknown, request: EndpointRequest) => void
 }
 
 export interface Log {
@@ -91,6 +93,7 @@ export function readOptions(options: ApplicationOptions): Settings {
     checksReturns: !production,
     json: { ...builtInJson, ...options.json },
     onError: options.onError,
+    onFault: options.onFault,
     errorBody: options.errorBody,
     errorSchema: options.errorSchema,
   }

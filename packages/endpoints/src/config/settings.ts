@@ -27,5 +27,6 @@ export interface Settings {
   /** Of what `errorBody` makes, for the OpenAPI document. */
   readonly errorSchema: ZodType | undefined
   readonly onError: ((error: unknown, request: EndpointRequest) => unknown) | undefined
+  readonly onFault: ((error: unknown, request: EndpointRequest) => void) | undefined
   readonly errorBody: ((error: CallError, request: EndpointRequest) => unknown) | undefined
 }
