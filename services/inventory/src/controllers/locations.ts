@@ -16,6 +16,10 @@ const Code = z
   .string({ error: 'must be a string' })
   .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, underscores and hyphens')
 const Active = p.bool().meta({ description: 'Whether it takes stock' })
+const LocationPatch = z
+  .object({ code: Code.optional(), name: FreeText.optional(), active: Active.optional() })
+  .refine((change) => Object.values(change).some((value) => value !== undefined), 'must have code, name or active')
+  .meta({ examples: [{ active: false }] })
 const codeTaken = { 409: 'Another location has this code' } as const
 
 /** /locations, /locations/{locationId} */
@@ -57,7 +61,7 @@ export class Default extends InventoryController {
   static PATCH = accepts({
     path: [RecordId],
     names: ['locationId'],
-    keywords: z.object({ code: Code.optional(), name: FreeText.optional(), active: Active.optional() }),
+    keywords: LocationPatch,
     returns: recordEnvelope(LocationView, 200),
     responses: { ...codeTaken, ...outage },
     summary: 'Change a location',
