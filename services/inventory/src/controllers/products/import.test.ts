@@ -373,6 +373,23 @@ describe('limits', () => {
     })
   })
 
+  it.each([
+    [{ 'content-type': 'text/csv; charset=iso-8859-1' }, 415],
+    [{ 'content-type': 'text/csv;header=present; charset="windows-1252"' }, 415],
+    [{ 'content-type': 'application/x-ndjson;charset=utf-16' }, 415],
+    [{ 'content-encoding': 'gzip' }, 415],
+    [{ 'content-encoding': 'identity, br' }, 415],
+    [{ 'content-type': 'text/csv; charset="UTF-8"; header=present', 'content-encoding': 'Identity' }, 200],
+    [{ 'content-type': 'TEXT/CSV ;header=present;charset=us-ascii' }, 200],
+  ])('%j: %i', async (headers, status) => {
+    const response = await post('sku,attributes\n', '', headers)
+    expect(response.statusCode).toBe(status)
+    if (status === 415) {
+      const description = 'The body must be text/csv or application/x-ndjson, in UTF-8 and without Content-Encoding.'
+      expect(response.json()).toEqual({ statusCode: 415, error: { type: 'UNSUPPORTED_MEDIA_TYPE', description } })
+    }
+  })
+
   it('413: a file, a record, a header that is too large', async () => {
     const large = [
       `sku,attributes\n${'x'.repeat(3_000_000)}`,

@@ -38,7 +38,7 @@ export class Default extends InventoryController {
   })
   POST(...[{ mode, atomic, dryRun }]: Args<typeof Default.POST>): Promise<RawJson> | AsyncGenerator<RawJson, void> {
     const { config } = this.application.context
-    const format = formatOf(this.request.header('content-type'))
+    const format = formatOf(this.request.header('content-type'), this.request.header('content-encoding'))
     const bytesMax = config.importMaxBytes
     if (Number(this.request.header('content-length') ?? 0) > bytesMax) throw payloadTooLarge()
     this.liftDeadline()
@@ -84,12 +84,26 @@ export class Default extends InventoryController {
   }
 }
 
-function formatOf(contentType: string | undefined): ImportFormat {
-  const [type = ''] = (contentType ?? '').toLowerCase().split(';', 1)
-  if (type.trim() === 'text/csv') return 'csv'
-  if (type.trim() === LINES_TYPE) return 'ndjson'
-  throw unsupportedMediaType({ message: 'The body must be text/csv or application/x-ndjson, in UTF-8.' })
+/**
+ * Bytes of another charset or of a compressed file would be refused as broken UTF-8, or be stored as other letters, so what the
+ * headers say is believed.
+ * @throws unsupportedMediaType
+ */
+function formatOf(contentType = '', encoding = 'identity'): ImportFormat {
+  const [, type, charset] = CONTENT_TYPE.exec(contentType.trim().toLowerCase()) ?? []
+  const isUtf8 = charset === undefined || UTF_8.has(charset)
+  if (isUtf8 && encoding.trim().toLowerCase() === 'identity') {
+    if (type === 'text/csv') return 'csv'
+    if (type === LINES_TYPE) return 'ndjson'
+  }
+  throw unsupportedMediaType({
+    message: 'The body must be text/csv or application/x-ndjson, in UTF-8 and without Content-Encoding.',
+  })
 }
+
+/** The type, and the charset where one is named among the parameters. */
+const CONTENT_TYPE = /^([^;\s]+)\s*(?:;(?:[^;]*;)*?\s*charset\s*=\s*"?([^";\s]*)"?.*|;.*)?$/s
+const UTF_8: ReadonlySet<string> = new Set(['utf-8', 'utf8', 'us-ascii'])
 
 /** @throws importRefused when nothing was stored because a record failed */
 async function answerAtEnd(run: AsyncGenerator<ImportEvent, ImportOutcome>): Promise<RawJson> {
