@@ -174,7 +174,7 @@ describe('answers', () => {
 
   it('429: an empty bucket, before the body is looked at', async () => {
     const ask = (ip: string) => app.inject({ url: '/verify', headers: { 'x-real-ip': ip } })
-    for (let i = 0; i < 30; i += 1) expect((await ask('1.1.1.1, 8.8.8.8')).statusCode).toBe(400)
+    for (let i = 0; i < 30; i += 1) expect((await ask('1.1.1.1')).statusCode).toBe(400)
     const answer = await ask('1.1.1.1')
     expect(answer.json()).toEqual({
       code: 429,

@@ -75,6 +75,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     requestIdHeader: config.server.requestIdHeader,
     bodyLimit: BODY_BYTES,
     handlerTimeoutMs: config.server.maxRequestDurationMs,
+    trustedProxies: config.security.trustedProxies,
     ignoreTrailingSlash: true,
     brokenRequestHeaders: commonHeaders,
   })

@@ -6,7 +6,13 @@ import { jwtRules, jwtSettings, jwtWarnings, toJwtConfig } from './config/jwt.ts
 import { mailRules, mailSettings, mailWarnings, toMailConfig } from './config/mail.ts'
 import { mfaSettings, toMfaConfig } from './config/mfa.ts'
 import { profileRules, profileSettings, strictSettings } from './config/profile.ts'
-import { securityRules, securitySettings, toRateLimitConfig, toSecurityConfig } from './config/security.ts'
+import {
+  securityRules,
+  securitySettings,
+  securityWarnings,
+  toRateLimitConfig,
+  toSecurityConfig,
+} from './config/security.ts'
 import {
   serverAliases,
   serverSettings,
@@ -92,6 +98,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): LoadedCon
     warnings: [
       ...serverWarnings(values),
       ...jwtWarnings(values),
+      ...securityWarnings(values),
       ...mailWarnings(values),
       ...smsWarnings(values),
       ...externalWarnings(values),

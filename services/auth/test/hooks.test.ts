@@ -13,6 +13,9 @@ beforeAll(async () => {
   stub = await startHookStub()
   test = await openMailApp({
     AUTH_DB_NAMESPACE: 'app',
+    // Behind one proxy. The requests carry no X-Real-Ip, so the request limits count none of them.
+    AUTH_TRUSTED_PROXIES: '1',
+    AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
     AUTH_EXTERNAL_PHONE_ENABLED: 'true',
     AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
     AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true',

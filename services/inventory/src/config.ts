@@ -8,8 +8,8 @@ import {
   lagMax,
   oneOf,
   port,
-  proxies,
   text,
+  trustedProxies,
   url,
 } from '@trestle/common/config/setting.ts'
 import { LOG_LEVELS } from '@trestle/common/telemetry/logger.ts'
@@ -65,7 +65,7 @@ export const settings = {
   RATE_LIMIT_STORE: oneOf('memory', 'postgres', 'redis').default('memory'),
   REDIS_URL: url('redis', 'rediss').meta({ secret: true }).optional(),
   RESERVATION_SWEEP_MS: integer(10, 3_600_000).default(5_000),
-  TRUST_PROXY: proxies().default(0),
+  TRUSTED_PROXIES: trustedProxies().default(0),
   METRICS_ENABLED: flag().default(true),
   METRICS_EXPORTER: oneOf('prometheus', 'opentelemetry').default('prometheus'),
   OTEL_EXPORTER_OTLP_PROTOCOL: oneOf(...OTLP_PROTOCOLS).default('http/protobuf'),
@@ -130,7 +130,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
       redisUrl: values.REDIS_URL,
     },
     reservationSweepMs: values.RESERVATION_SWEEP_MS,
-    trustedProxies: values.TRUST_PROXY,
+    trustedProxies: values.TRUSTED_PROXIES,
     metrics: {
       enabled: values.METRICS_ENABLED,
       exporter: values.METRICS_EXPORTER,

@@ -9,7 +9,7 @@ let alone: TestReplica
 beforeAll(async () => {
   inventory = await startInventory(LIMIT)
   other = await startReplica(inventory.databaseUrl, LIMIT)
-  alone = await startReplica(inventory.databaseUrl, { INVENTORY_RATE_LIMIT: '2', INVENTORY_TRUST_PROXY: 'true' })
+  alone = await startReplica(inventory.databaseUrl, { INVENTORY_RATE_LIMIT: '2', INVENTORY_TRUSTED_PROXIES: '1' })
 })
 afterAll(async () => {
   await Promise.all([other?.close(), alone?.close()])
@@ -48,6 +48,13 @@ describe('INVENTORY_RATE_LIMIT', () => {
     const ask = async (address: string) =>
       (await get(alone, '192.0.2.4', { 'x-forwarded-for': `192.0.2.99, ${address}` })).statusCode
     expect([await ask(ONE), await ask(ONE), await ask(ONE), await ask(TWO)]).toEqual([200, 200, 429, 200])
+  })
+
+  it('counts an IPv6 client by its network, whose addresses it may change at will', async () => {
+    const ask = async (address: string) =>
+      (await get(alone, '192.0.2.5', { 'x-forwarded-for': `[${address}]:443` })).statusCode
+    const statuses = [await ask('2001:db8::1'), await ask('2001:db8::2'), await ask('2001:db8::3')]
+    expect([...statuses, await ask('2001:db8:0:1::1')]).toEqual([200, 200, 429, 200])
   })
 
   it('leaves open what always is', async () => {

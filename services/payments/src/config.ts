@@ -8,9 +8,9 @@ import {
   lagMax,
   oneOf,
   port,
-  proxies,
   secretBytes,
   text,
+  trustedProxies,
   url,
 } from '@trestle/common/config/setting.ts'
 import { LOG_LEVELS } from '@trestle/common/telemetry/logger.ts'
@@ -60,7 +60,7 @@ export const settings = {
   OTEL_EXPORTER_PROMETHEUS_PORT: port().default(9101),
   TRACING_ENABLED: flag().default(false),
   DOCS_ENABLED: flag().default(true),
-  TRUST_PROXY: proxies().default(0),
+  TRUSTED_PROXIES: trustedProxies().default(0),
   PEPPER: secretBytes(KEY_BYTES),
   VAULT_KEYS: vaultKeys(),
   FEE_RATE_BPS: integer(0, BASIS_POINTS_MAX).default(135),
@@ -134,7 +134,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
     otlpProtocol: values.OTEL_EXPORTER_OTLP_PROTOCOL,
     tracingEnabled: values.TRACING_ENABLED,
     docsEnabled: values.DOCS_ENABLED,
-    trustedProxies: values.TRUST_PROXY,
+    trustedProxies: values.TRUSTED_PROXIES,
     pepper: values.PEPPER,
     vaultKeys: values.VAULT_KEYS,
     throwAwayKeys: [

@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Meter } from '@opentelemetry/api'
 import { createOutbound, type Outbound } from '@trestle/common/outbound/outbound.ts'
 import { createReadiness, type Readiness } from '@trestle/common/server/readiness.ts'
+import type { TrustedProxies } from '@trestle/common/server/trusted-proxies.ts'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import type { Tracing } from '@trestle/common/telemetry/tracing.ts'
@@ -92,10 +93,10 @@ export interface PaymentsDeps {
   readonly persons: Persons | undefined
   /** The service's own public address. */
   readonly baseUrl: string
-  /** Proxies in front that tell whom they heard. */
-  readonly trustedProxies: number
   /** Whether GET /openapi.json and GET /docs are answered. */
   readonly docsEnabled: boolean
+  /** The proxies in front, whose X-Forwarded headers count. */
+  readonly trustedProxies: TrustedProxies
   readonly logger: FastifyBaseLogger
   readonly meter: Meter
   readonly tracing: Pick<Tracing, 'instrument'>

@@ -12,10 +12,10 @@ import {
   oneOf,
   parseDuration,
   port,
-  proxies,
   secret,
   secretBytes,
   text,
+  trustedProxies,
   url,
 } from './setting.ts'
 
@@ -152,18 +152,10 @@ loadConfig({}, { prefix: 'X_', env: {} })`
   })
 })
 
-describe('proxies', () => {
-  it.each([
-    ['true', 1],
-    ['no', 0],
-    ['0', 0],
-    ['1', 1],
-    ['3', 3],
-  ])('%s is %i in front', (value, count) => {
-    expect(proxies().safeParse(value).data).toBe(count)
-  })
-
-  it.each(['10', '-1', '1.5', '10.0.0.0/8'])('%s is none', (value) => {
-    expect(proxies().safeParse(value).success).toBe(false)
+describe('trustedProxies', () => {
+  it('reads a count or a list, and says what else it wanted', () => {
+    const read = (value: string) => trustedProxies().safeParse(value)
+    expect([read('2').data, read('10.0.0.7, fd00::/8').data]).toEqual([2, ['10.0.0.7/32', 'fd00::/8']])
+    expect(read('true').error?.issues[0]?.message).toMatch(/^must be a number of proxies up to 99, or addresses/)
   })
 })

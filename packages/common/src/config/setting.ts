@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseTrustedProxies, type TrustedProxies } from '../server/trusted-proxies.ts'
 
 /** A setting: reads text, undefined when unset. Messages say what the value must be; the loader adds name and value. */
 export type Setting<T = unknown> = z.ZodType<T, unknown>
@@ -62,21 +63,18 @@ export function port(): z.ZodType<number, string> {
 /** true/false, 1/0, t/f, yes/no, y/n in any case. */
 export function flag(): z.ZodType<boolean, string> {
   return z.string().transform((value, context) => {
-    return readFlag(value) ?? refuse(context, 'must be true or false')
+    const word = value.toLowerCase()
+    if (['true', '1', 't', 'yes', 'y'].includes(word)) return true
+    return ['false', '0', 'f', 'no', 'n'].includes(word) ? false : refuse(context, 'must be true or false')
   })
 }
 
-function readFlag(value: string): boolean | undefined {
-  const word = value.toLowerCase()
-  if (['true', '1', 't', 'yes', 'y'].includes(word)) return true
-  return ['false', '0', 'f', 'no', 'n'].includes(word) ? false : undefined
-}
-
-/** How many proxies stand in front: a flag, of which true is one, or a number up to 9. */
-export function proxies(): z.ZodType<number, string> {
+/** The proxies in front: how many, or a comma list of their addresses and networks. */
+export function trustedProxies(): z.ZodType<TrustedProxies, string> {
   return z.string().transform((value, context) => {
-    const count = /^[0-9]$/.test(value) ? Number(value) : readFlag(value)
-    return count === undefined ? refuse(context, 'must be true, false or a number up to 9') : Number(count)
+    const wanted =
+      'must be a number of proxies up to 99, or addresses and networks such as 10.0.0.0/8, joined by commas'
+    return parseTrustedProxies(value) ?? refuse(context, wanted)
   })
 }
 

@@ -1,17 +1,31 @@
+import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 /**
  * What an address is counted under: of IPv6 its network of 64 bits, within which one customer has every address and may take a
- * new one for each request (RFC 6177); an IPv4 address, and what is none, itself. Some proxies tell the port too, which is as
- * easily changed.
+ * new one for each request (RFC 6177); an IPv4 address, and what is none, itself.
  */
-export function addressKey(address: string): string {
+export function addressKey(text: string): string {
+  const address = toAddress(text)
+  if (address === undefined) return text
   if (!address.includes(':')) return address
-  const bare = address.replace(WITH_PORT, '$1$2')
-  if (!ipaddr.isValid(bare)) return address
-  const read = ipaddr.process(bare)
-  if (!(read instanceof ipaddr.IPv6)) return read.toString()
-  return `${new ipaddr.IPv6([...read.parts.slice(0, NETWORK_PARTS), 0, 0, 0, 0])}/64`
+  const { parts } = ipaddr.IPv6.parse(address)
+  return `${new ipaddr.IPv6([...parts.slice(0, NETWORK_PARTS), 0, 0, 0, 0])}/64`
+}
+
+/**
+ * The one form of an address in limits, logs and the database, or undefined when the text is none. IPv4 inside IPv6 is
+ * IPv4. Left out are a port, which some proxies add, and the zone of a link-local address (`%eth0`), which means something
+ * on one machine alone and which PostgreSQL's inet refuses.
+ */
+export function toAddress(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined
+  const trimmed = text.trim()
+  if (isIP(trimmed) === 4) return trimmed
+  const bare = trimmed.replace(WITH_PORT, '$1$2')
+  const version = isIP(bare)
+  if (version !== 6) return version === 4 ? bare : undefined
+  return ipaddr.process(bare.replace(/%.*$/, '')).toString()
 }
 
 /** `192.0.2.7:1234`, `[2001:db8::1]:1234`. */

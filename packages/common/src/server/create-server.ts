@@ -9,6 +9,7 @@ import { RequestLog } from '../telemetry/request-log.ts'
 import { handlerDeadline } from './handler-deadline.ts'
 import { hearOut } from './hear-out.ts'
 import { STATUS_CODES } from './node-http.ts'
+import { type TrustedProxies, trustProxies } from './trusted-proxies.ts'
 
 export interface ServerOptions {
   readonly logger: FastifyBaseLogger
@@ -23,8 +24,8 @@ export interface ServerOptions {
   readonly handlerTimeoutMs: number
   /** Time that a request may take to arrive; 0 where handlers say so themselves. By default a little more than the above. */
   readonly requestTimeoutMs?: number
-  /** How many proxies stand in front, each of which appends whom it heard to X-Forwarded-For. */
-  readonly trustedProxies?: number | undefined
+  /** The proxies in front, each of which appends the address that called it to X-Forwarded-For; by default none. */
+  readonly trustedProxies?: TrustedProxies | undefined
   /** Paths with and without a slash at the end are the same. */
   readonly ignoreTrailingSlash?: boolean
   /** `//a` is `/a`. */
@@ -59,7 +60,6 @@ export function createServer(options: ServerOptions) {
     },
     bodyLimit: options.bodyLimit,
     requestTimeout: options.requestTimeoutMs ?? options.handlerTimeoutMs + HEADER_TIMEOUT_MS,
-    trustProxy: proxyTrust(options.trustedProxies ?? 0),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     exposeHeadRoutes: options.exposeHeadRoutes ?? true,
@@ -93,6 +93,7 @@ export function createServer(options: ServerOptions) {
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
   decorateErrors(app)
+  trustProxies(app, options.trustedProxies ?? 0)
   app.decorateRequest('mappedRoute')
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
@@ -106,11 +107,6 @@ export function createServer(options: ServerOptions) {
   app.register(hearOut)
   app.register(errorHandler, { vocabulary, notFound: options.notFound ?? true })
   return app
-}
-
-/** Fastify's `true` would take the first address of the header, which the client itself may have written. */
-function proxyTrust(proxies: number): false | ((address: string, hop: number) => boolean) {
-  return proxies > 0 && ((_address, hop) => hop < proxies)
 }
 
 function isReplaced(): never {

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -219,16 +220,32 @@ describe('a body that is refused', () => {
 })
 
 describe('the address of a client', () => {
+  const FORWARDED = [
+    ['X-Forwarded-For', '192.0.2.1, 198.51.100.7'],
+    ['X-Forwarded-For', '203.0.113.9'],
+    ['X-Forwarded-Proto', 'https'],
+    ['X-Forwarded-Host', 'shop.example'],
+  ].flat()
+
   it.each([
-    [0, '127.0.0.1'],
-    [1, '203.0.113.9'],
-    [2, '198.51.100.7'],
-  ])('is, behind %i proxies, what the farthest of them has heard, never what a client has written', async (...row) => {
-    const [trustedProxies, address] = row
+    [undefined, '127.0.0.1', 'http://own'],
+    [0, '127.0.0.1', 'http://own'],
+    [1, '203.0.113.9', 'https://shop.example'],
+    [2, '198.51.100.7', 'https://shop.example'],
+    [['127.0.0.0/8'], '203.0.113.9', 'https://shop.example'],
+    [['127.0.0.1/32', '203.0.113.0/24'], '198.51.100.7', 'https://shop.example'],
+    // Only a trusted peer says how the client came.
+    [['10.0.0.0/8'], '127.0.0.1', 'http://own'],
+  ])('trusting %j, is %s, who came to %s', async (trustedProxies, address, origin) => {
     const server = createServer({ logger: log.logger, vocabulary, bodyLimit: 1, handlerTimeoutMs: 300, trustedProxies })
-    server.get('/', async ({ ip }) => ({ ip }))
-    const headers = { 'x-forwarded-for': '192.0.2.1, 198.51.100.7, 203.0.113.9' }
-    expect((await server.inject({ url: '/', headers })).json()).toEqual({ ip: address })
+    server.register(async (inner) => {
+      inner.get('/', async ({ ip, protocol, host }) => ({ ip, origin: `${protocol}://${host}` }))
+    })
+    const asked = request(await server.listen({ host: '127.0.0.1', port: 0 }), {
+      headers: ['Host', 'own', ...FORWARDED],
+    })
+    const [answer] = await once(asked.end(), 'response')
+    expect(JSON.parse(await text(answer))).toEqual({ ip: address, origin })
     await server.close()
   })
 })

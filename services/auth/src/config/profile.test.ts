@@ -123,7 +123,21 @@ describe('AUTH_PROFILE=strict', () => {
       'AUTH_SMS_TEST_OTP must not be set in the strict profile',
     ])
     expect(problems({ ...STRICT, AUTH_RATE_LIMIT_HEADER: '' })).toEqual([
-      'AUTH_RATE_LIMIT_HEADER or AUTH_SECURITY_FORWARDED_FOR_ENABLED is required when AUTH_PROFILE is strict',
+      'AUTH_TRUSTED_PROXIES, AUTH_RATE_LIMIT_HEADER or AUTH_SECURITY_FORWARDED_FOR_ENABLED is required when AUTH_PROFILE is strict',
     ])
+    expect(problems({ ...STRICT, AUTH_RATE_LIMIT_HEADER: '', AUTH_TRUSTED_PROXIES: '0' })).toEqual([])
+  })
+
+  it('refuses limits by X-Forwarded-For that trust no proxy, of which the compatible profile only warns', () => {
+    const header = { AUTH_RATE_LIMIT_HEADER: 'X-Forwarded-For' }
+    expect(problems({ ...STRICT, ...header })).toEqual([
+      'AUTH_TRUSTED_PROXIES is required when AUTH_PROFILE is strict and AUTH_RATE_LIMIT_HEADER is X-Forwarded-For',
+    ])
+    expect(problems({ ...STRICT, ...header, AUTH_TRUSTED_PROXIES: '1' })).toEqual([])
+    const warnings = (env: Record<string, string>) => loadAuthConfig({ ...REQUIRED, ...env }).warnings
+    expect(warnings(header)).toContain(
+      'AUTH_RATE_LIMIT_HEADER is X-Forwarded-For and AUTH_TRUSTED_PROXIES is unset: limits go by the connection',
+    )
+    expect(warnings({ ...header, AUTH_TRUSTED_PROXIES: '10.0.0.0/8' })).toEqual(warnings({}))
   })
 })

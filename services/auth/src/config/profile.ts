@@ -5,6 +5,7 @@ import { PROVIDERS } from './external.ts'
 import { roleProblem } from './jwt.ts'
 import { NOTIFICATIONS } from './mail.ts'
 import { addressList, limit, sameSetting } from './rules.ts'
+import { followsNoProxy, type securitySettings } from './security.ts'
 
 /** Read before the others: it decides what those may be (decision 16). */
 export const profileSettings = { PROFILE: oneOf('compatible', 'strict').default('compatible') } as const
@@ -72,18 +73,25 @@ export const strictSettings = {
   ),
 } satisfies Readonly<Record<string, Setting>>
 
-interface AddressValues {
-  readonly RATE_LIMIT_HEADER: string | undefined
-  readonly SECURITY_FORWARDED_FOR_ENABLED: boolean
-}
-
-type JudgedValues = ProfileValues & AddressValues & Parameters<typeof roleProblem>[0]
+type JudgedValues = ProfileValues &
+  Parameters<typeof roleProblem>[0] &
+  Pick<
+    SettingValues<typeof securitySettings>,
+    'RATE_LIMIT_HEADER' | 'SECURITY_FORWARDED_FOR_ENABLED' | 'TRUSTED_PROXIES'
+  >
 
 export const profileRules: readonly Rule<JudgedValues>[] = [
-  // Limits by address are none where no header tells the address.
+  // The request limits are off where no setting says how to find the client's address.
   (values) =>
-    values.PROFILE === 'strict' && values.RATE_LIMIT_HEADER === undefined && !values.SECURITY_FORWARDED_FOR_ENABLED
-      ? 'AUTH_RATE_LIMIT_HEADER or AUTH_SECURITY_FORWARDED_FOR_ENABLED is required when AUTH_PROFILE is strict'
+    values.PROFILE === 'strict' &&
+    values.RATE_LIMIT_HEADER === undefined &&
+    values.TRUSTED_PROXIES === undefined &&
+    !values.SECURITY_FORWARDED_FOR_ENABLED
+      ? 'AUTH_TRUSTED_PROXIES, AUTH_RATE_LIMIT_HEADER or AUTH_SECURITY_FORWARDED_FOR_ENABLED is required when AUTH_PROFILE is strict'
+      : undefined,
+  (values) =>
+    values.PROFILE === 'strict' && followsNoProxy(values)
+      ? 'AUTH_TRUSTED_PROXIES is required when AUTH_PROFILE is strict and AUTH_RATE_LIMIT_HEADER is X-Forwarded-For'
       : undefined,
   (values) => (values.PROFILE === 'strict' ? roleProblem(values) : undefined),
 ]

@@ -1,6 +1,16 @@
 import { isIP } from 'node:net'
 import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
-import { commaList, duration, flag, integer, oneOf, secret, text, url } from '@trestle/common/config/setting.ts'
+import {
+  commaList,
+  duration,
+  flag,
+  integer,
+  oneOf,
+  secret,
+  text,
+  trustedProxies,
+  url,
+} from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
 import type { ProfileValues } from './profile.ts'
 import { limit, matching, rate } from './rules.ts'
@@ -18,6 +28,7 @@ export const securitySettings = {
   SECURITY_CAPTCHA_TIMEOUT: duration().default(10_000),
   SECURITY_CAPTCHA_URL: url().optional(),
   SECURITY_FORWARDED_FOR_ENABLED: flag().default(false),
+  TRUSTED_PROXIES: trustedProxies().optional(),
   SECURITY_OTP_MAX_ATTEMPTS: integer(1).default(10),
   SECURITY_FAILED_ATTEMPTS: limit().default(20),
   SECURITY_DATABASE_ENCRYPTION_KEY: encryptionKey().optional(),
@@ -51,6 +62,8 @@ export function toSecurityConfig(values: Values & ProfileValues) {
     assumesVerified: values.PROFILE === 'compatible',
     captcha: toCaptchaConfig(values),
     forwardedForEnabled: values.SECURITY_FORWARDED_FOR_ENABLED,
+    /** Undefined: nobody has said what stands in front, and none is trusted. */
+    trustedProxies: values.TRUSTED_PROXIES,
     codeAttemptsMax: values.SECURITY_OTP_MAX_ATTEMPTS,
     /** Undefined: derived from the JWT secret. */
     encryptionKey: values.SECURITY_DATABASE_ENCRYPTION_KEY,
@@ -113,6 +126,20 @@ export const securityRules: readonly Rule<Values>[] = [
       ? 'AUTH_REDIS_URL is required when AUTH_RATE_LIMIT_STORE is redis'
       : undefined,
 ]
+
+/** Whether limits go by a header that says nothing about the client, because no proxy is trusted to write it. */
+export function followsNoProxy({
+  RATE_LIMIT_HEADER: header,
+  TRUSTED_PROXIES: proxies,
+}: Pick<Values, 'RATE_LIMIT_HEADER' | 'TRUSTED_PROXIES'>): boolean {
+  return header?.toLowerCase() === 'x-forwarded-for' && proxies === undefined
+}
+
+export function securityWarnings(values: Values): string[] {
+  return followsNoProxy(values)
+    ? ['AUTH_RATE_LIMIT_HEADER is X-Forwarded-For and AUTH_TRUSTED_PROXIES is unset: limits go by the connection']
+    : []
+}
 
 /** Host names, addresses and CIDRs. */
 function hostList(): z.ZodType<readonly string[], string> {

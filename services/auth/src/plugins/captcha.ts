@@ -21,7 +21,7 @@ export const captcha = fp<{ readonly deps: Deps }>(
 export async function requireCaptcha(deps: Deps, request: FastifyRequest): Promise<void> {
   const config = deps.config.security.captcha
   if (!config || hasAdminBearer(deps, request)) return
-  await verifyCaptcha(deps.outbound, config, readToken(request.body), request.clientAddress.trusted)
+  await verifyCaptcha(deps.outbound, config, readToken(request.body), request.clientAddress.address)
 }
 
 function hasAdminBearer(deps: Deps, { headers }: FastifyRequest): boolean {

@@ -1,58 +1,91 @@
 import { describe, expect, it } from 'vitest'
+import { openTestApp } from '../../test/auth-app.ts'
 import { readClientAddress } from './client-address.ts'
 
-const plain = { forwardedForEnabled: false, limitHeader: undefined }
-const read = (
-  config: typeof plain | { forwardedForEnabled: boolean; limitHeader: string },
-  headers = {},
-  socket = '9.9.9.9',
-) => readClientAddress(config, { socket, header: (name) => new Map<string, string>(Object.entries(headers)).get(name) })
+const read = (config: Partial<Parameters<typeof readClientAddress>[0]>, headers = {}, ip = '9.9.9.9') =>
+  readClientAddress(
+    { forwardedForEnabled: false, limitsBy: 'nothing', ...config },
+    { ip, header: (name) => new Map<string, string>(Object.entries(headers)).get(name) },
+  )
 
 describe('readClientAddress', () => {
-  it('believes the socket alone', () => {
-    expect(read(plain, { 'auth-forwarded-for': '1.1.1.1' }, '::ffff:9.9.9.9')).toEqual({
-      limitKey: undefined,
-      trusted: '9.9.9.9',
-      audit: '9.9.9.9',
-    })
-  })
-
-  it('takes X-Forwarded-For for the trail only', () => {
-    expect(read(plain, { 'x-forwarded-for': 'unknown, 2001:db8::1, 1.1.1.1' })).toEqual({
-      limitKey: undefined,
-      trusted: '9.9.9.9',
-      audit: '2001:db8::1',
-    })
-  })
-
-  it('drops the zone of an address, which no database takes', () => {
-    expect(read(plain, { 'x-forwarded-for': 'fe80::1%eth0' }, 'fe80::2%eth0')).toEqual({
-      limitKey: undefined,
-      trusted: 'fe80::2',
-      audit: 'fe80::1',
-    })
-  })
-
-  it('takes the first value of Auth-Forwarded-For where that is on', () => {
-    const config = { forwardedForEnabled: true, limitHeader: 'x-real-ip' }
-    const headers = { 'auth-forwarded-for': ' 1.1.1.1 , 2.2.2.2', 'x-forwarded-for': '3.3.3.3', 'x-real-ip': '4.4.4.4' }
-    expect(read(config, headers)).toEqual({ limitKey: '1.1.1.1', trusted: '1.1.1.1', audit: '1.1.1.1' })
-    expect(read(config, { ...headers, 'auth-forwarded-for': 'evil' })).toEqual({
-      limitKey: '4.4.4.4',
-      trusted: '9.9.9.9',
-      audit: '3.3.3.3',
-    })
+  it.each([
+    ['9.9.9.9', '9.9.9.9'],
+    ['::ffff:9.9.9.9', '9.9.9.9'],
+    // PostgreSQL takes no zone.
+    ['fe80::2%eth0', 'fe80::2'],
+    ['', ''],
+  ])('takes %j for %j, whatever the headers say', (ip, address) => {
+    const headers = { 'auth-forwarded-for': '1.1.1.1', 'x-forwarded-for': '2.2.2.2' }
+    expect(read({}, headers, ip)).toEqual({ limitKey: undefined, address })
   })
 
   it.each([
-    ['1.1.1.1, 2.2.2.2', '1.1.1.1'],
-    ['any key', 'any key'],
+    [' 1.1.1.1 , 2.2.2.2', '1.1.1.1'],
+    ['[2001:db8::1]:443', '2001:db8::1'],
+    ['evil, 2.2.2.2', '9.9.9.9'],
+    ['', '9.9.9.9'],
+  ])('takes the first value of Auth-Forwarded-For where that is on: %j', (value, address) => {
+    expect(read({ forwardedForEnabled: true }, { 'auth-forwarded-for': value })).toMatchObject({ address })
+  })
+
+  it.each([
+    // The whole header is the key: a part of it could be the client's.
+    ['1.1.1.1, 2.2.2.2', '1.1.1.1, 2.2.2.2'],
+    ['1.1.1.1', '1.1.1.1'],
+    [' any key ', 'any key'],
     // A customer of IPv6 has a whole network of addresses.
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
     [' ', undefined],
     ['', undefined],
-  ])('limits by the first part of the header: %j', (value, limitKey) => {
-    const config = { forwardedForEnabled: false, limitHeader: 'x-real-ip' }
-    expect(read(config, { 'x-real-ip': value })).toMatchObject({ limitKey })
+  ])('limits by the header that a setting names: %j', (value, limitKey) => {
+    const config = { forwardedForEnabled: true, limitsBy: { header: 'x-real-ip' } }
+    const headers = { 'x-real-ip': value, 'auth-forwarded-for': '3.3.3.3' }
+    expect(read(config, headers)).toEqual({ limitKey, address: '3.3.3.3' })
+  })
+
+  it('limits by the address, of IPv6 by its network', () => {
+    expect(read({ limitsBy: 'address' }, {}, '2001:db8:1:2::3')).toEqual({
+      limitKey: '2001:db8:1:2::/64',
+      address: '2001:db8:1:2::3',
+    })
+  })
+})
+
+describe('the request limits', () => {
+  const RATE = { AUTH_RATE_LIMIT_ANONYMOUS_USERS: '2', AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' }
+  const statuses = async (settings: Readonly<Record<string, string>>, requests: readonly Record<string, string>[]) => {
+    const test = await openTestApp({ settings: { ...RATE, ...settings } })
+    const found: number[] = []
+    for (const headers of requests)
+      found.push((await test.app.inject({ method: 'POST', url: '/signup', payload: {}, headers })).statusCode)
+    await test.close()
+    return found
+  }
+  /** Three requests whose X-Forwarded-For differ only in what the client itself has written. */
+  const spoofed = ['1.1.1.1', '2.2.2.2', '3.3.3.3'].map((own) => ({ 'x-forwarded-for': `${own}, 198.51.100.7` }))
+
+  it.each([
+    [
+      'RATE_LIMIT_HEADER=X-Forwarded-For behind one proxy',
+      { AUTH_RATE_LIMIT_HEADER: 'X-Forwarded-For', AUTH_TRUSTED_PROXIES: '1' },
+    ],
+    ['RATE_LIMIT_HEADER=X-Forwarded-For without trusted proxies', { AUTH_RATE_LIMIT_HEADER: 'X-Forwarded-For' }],
+    ['one trusted proxy alone', { AUTH_TRUSTED_PROXIES: '1' }],
+    ['no proxy', { AUTH_TRUSTED_PROXIES: '0' }],
+  ])('429: cannot be escaped by what a client writes into X-Forwarded-For: %s', async (_case, settings) => {
+    expect(await statuses(settings, spoofed)).toEqual([200, 200, 429])
+  })
+
+  it('count each client behind a trusted proxy apart', async () => {
+    const requests = ['198.51.100.7', '198.51.100.7', '198.51.100.8'].map((ip) => ({ 'x-forwarded-for': ip }))
+    expect(await statuses({ AUTH_TRUSTED_PROXIES: '127.0.0.0/8' }, [...requests, ...requests])).toEqual([
+      ...[200, 200, 200],
+      ...[429, 429, 200],
+    ])
+  })
+
+  it('are off where no setting says what stands in front', async () => {
+    expect(await statuses({}, spoofed)).toEqual([200, 200, 200])
   })
 })

@@ -31,8 +31,8 @@ export function readContext(
   if (refused) explainRefusal(request, reply, refused)
   return {
     audience: readAudience(deps, request),
-    ip: request.clientAddress.audit,
-    address: request.clientAddress.trusted,
+    ip: request.clientAddress.address,
+    address: request.clientAddress.address,
     userAgent: header(request, 'user-agent') ?? '',
     redirectTo: target,
     linkBase: linkBase(config, request),

@@ -3,7 +3,7 @@ import type { SessionOrigin } from '../sessions/session-repository.ts'
 
 /** What a session remembers of the request that opened or refreshed it. */
 export function readSessionOrigin(request: FastifyRequest): SessionOrigin {
-  return { userAgent: request.headers['user-agent'] ?? null, ip: request.clientAddress.audit }
+  return { userAgent: request.headers['user-agent'] ?? null, ip: request.clientAddress.address }
 }
 
 /** The header X-JWT-AUD; undefined when it is missing or empty. */

@@ -42,7 +42,7 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
       const { caller, clientAddress, body } = request
       const wanted = parseFactor(body)
       const issuer = readIssuer(deps, body.issuer)
-      const enrolled = await enrollFactor(deps, { caller, wanted, ip: clientAddress.audit })
+      const enrolled = await enrollFactor(deps, { caller, wanted, ip: clientAddress.address })
       return toEnrolledFactorView({ ...wanted, ...enrolled, issuer })
     },
   )
@@ -58,7 +58,7 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async ({ caller, clientAddress, params }) => {
       const factorId = requireId('factor_id', params.factorId)
-      return { id: await unenrollFactor(deps, { caller, which: { factorId }, ip: clientAddress.audit }) }
+      return { id: await unenrollFactor(deps, { caller, which: { factorId }, ip: clientAddress.address }) }
     },
   )
 }

@@ -21,7 +21,7 @@ export const logoutRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       const { caller, query, clientAddress } = request
-      await logOut(app.deps, { caller, scope: query.scope, ip: clientAddress.audit })
+      await logOut(app.deps, { caller, scope: query.scope, ip: clientAddress.address })
       return reply.code(204).send()
     },
   )

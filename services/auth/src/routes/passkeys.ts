@@ -40,7 +40,7 @@ export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
       const passkeyId = requireId('passkey_id', params.passkeyId)
       const name = requireFriendlyName(body.friendly_name ?? '')
       if (name === '') throw validationFailed({ message: 'friendly_name may not be empty' })
-      return toPasskeyView(await renameOwnPasskey(deps, { caller, passkeyId, ip: clientAddress.audit }, name))
+      return toPasskeyView(await renameOwnPasskey(deps, { caller, passkeyId, ip: clientAddress.address }, name))
     },
   )
 
@@ -49,7 +49,7 @@ export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
     { schema: { summary: 'Delete a passkey', params: PasskeyPath, response: { 204: z.undefined(), ...errors } } },
     async ({ caller, clientAddress, params }, reply) => {
       const passkeyId = requireId('passkey_id', params.passkeyId)
-      await deleteOwnPasskey(deps, { caller, passkeyId, ip: clientAddress.audit })
+      await deleteOwnPasskey(deps, { caller, passkeyId, ip: clientAddress.address })
       return reply.code(204).send()
     },
   )

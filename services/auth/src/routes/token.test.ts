@@ -7,7 +7,14 @@ import { childOf } from '../sessions/refresh-token.ts'
 let test: TestApp
 let logFields: unknown
 beforeAll(async () => {
-  test = await openTestApp({ settings: { AUTH_EXTERNAL_PHONE_ENABLED: 'true' } })
+  test = await openTestApp({
+    settings: {
+      AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+      // Behind one proxy. The requests carry no X-Real-Ip, so the request limits count none of them.
+      AUTH_TRUSTED_PROXIES: '1',
+      AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
+    },
+  })
   test.app.addHook('onResponse', async (request) => {
     logFields = request.logFields
   })

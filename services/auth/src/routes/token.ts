@@ -99,7 +99,7 @@ export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
         case 'password': {
           const { email, phone, password } = requireBody(body)
           const audience = readAudience(app.deps, request)
-          const address = request.clientAddress.trusted
+          const address = request.clientAddress.address
           return grantPassword(app.deps, { ...origin, email, phone, password, audience, address })
         }
         case 'refresh_token':

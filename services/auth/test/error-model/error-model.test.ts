@@ -39,6 +39,7 @@ const USUAL = {
   AUTH_EXTERNAL_PHONE_ENABLED: 'true',
   AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
   AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
+  AUTH_TRUSTED_PROXIES: '1',
 }
 const world: World = {
   service: (settings = {}) => {

@@ -1,8 +1,9 @@
+import { addressKey } from '@trestle/common/server/address-key.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import type { LimiterStoreSettings } from '@trestle/service/limiter-store.ts'
 import type { InventoryTables } from '../database.ts'
 
-/** How many requests a client may send, in windows of a minute. */
+/** How many requests a client may send, in windows of a minute. An address of IPv6 stands for its network. */
 export interface ClientLimit {
   /** Counts a request. Resolves to the whole seconds to wait when it was one too many, else to undefined. */
   consume(address: string): Promise<number | undefined>
@@ -30,7 +31,7 @@ export async function openClientLimit(
   const limiter = store('client', { points: settings.requestsPerMinute, durationSeconds: MINUTE_SECONDS })
   return {
     consume: async (address) => {
-      const waitMs = await limiter.consume(address)
+      const waitMs = await limiter.consume(addressKey(address))
       return waitMs === undefined ? undefined : Math.max(1, Math.ceil(waitMs / 1_000))
     },
     check,

@@ -132,7 +132,7 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
       const { admin, body, params, clientAddress } = request
       const managed = readManagedUser(request, params)
       const wanted = parseAdminUser(body)
-      return toView(await updateUserAsAdmin(deps, { ...managed, admin, wanted, ip: clientAddress.audit }))
+      return toView(await updateUserAsAdmin(deps, { ...managed, admin, wanted, ip: clientAddress.address }))
     },
   )
 
@@ -150,7 +150,7 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
       const { admin, body, params, clientAddress } = request
       const managed = readManagedUser(request, params)
       const manner = body?.should_soft_delete ? 'soft' : 'hard'
-      await deleteUserAsAdmin(deps, { ...managed, admin, manner, ip: clientAddress.audit })
+      await deleteUserAsAdmin(deps, { ...managed, admin, manner, ip: clientAddress.address })
       return {}
     },
   )

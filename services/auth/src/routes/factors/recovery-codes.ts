@@ -46,7 +46,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async ({ caller, clientAddress, body }) => {
       const friendlyName = requireFriendlyName(body?.friendly_name || USUAL_NAME)
-      return toRecoveryCodesView(await generateRecoveryCodes(deps, { caller, friendlyName, ip: clientAddress.audit }))
+      return toRecoveryCodesView(await generateRecoveryCodes(deps, { caller, friendlyName, ip: clientAddress.address }))
     },
   )
 
@@ -54,7 +54,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
     '/factors/recovery-codes',
     { schema: { summary: 'Take the recovery codes away', response: { 200: z.object({ id: z.guid() }), ...errors } } },
     async ({ caller, clientAddress }) => ({
-      id: await unenrollFactor(deps, { caller, which: 'recovery-codes', ip: clientAddress.audit }),
+      id: await unenrollFactor(deps, { caller, which: 'recovery-codes', ip: clientAddress.address }),
     }),
   )
 }

@@ -17,6 +17,9 @@ let test: MailApp
 beforeAll(async () => {
   test = await openMailApp({
     AUTH_DB_NAMESPACE: 'app',
+    // Behind one proxy. The requests carry no X-Real-Ip, so the request limits count none of them.
+    AUTH_TRUSTED_PROXIES: '1',
+    AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
     AUTH_MAILER_NOTIFICATIONS_MFA_FACTOR_ENROLLED_ENABLED: 'true',
     AUTH_SESSIONS_TIMEBOX: '24h',
     AUTH_SESSIONS_INACTIVITY_TIMEOUT: '1h',

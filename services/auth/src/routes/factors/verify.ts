@@ -46,7 +46,7 @@ export const verifyFactorRoutes: FastifyPluginAsyncZod = async (app) => {
       const answer = readAnswer(body)
       const challengeId = parseId(body.challenge_id ?? '')
       if (challengeId === undefined) throw challengeNotFound()
-      const origin = { ...readSessionOrigin(request), address: clientAddress.trusted }
+      const origin = { ...readSessionOrigin(request), address: clientAddress.address }
       return verifyFactor(deps, { caller, factorId, challengeId, answer, ...origin })
     },
   )

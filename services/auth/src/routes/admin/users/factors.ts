@@ -79,6 +79,6 @@ function readOwner(
     audience: readWantedAudience(request),
     userId: requireId('user_id', path.userId),
     factorId: requireId('factor_id', path.factorId),
-    ip: clientAddress.audit,
+    ip: clientAddress.address,
   }
 }

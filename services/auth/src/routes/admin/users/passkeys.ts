@@ -49,7 +49,7 @@ export const adminPasskeysRoutes: FastifyPluginAsyncZod = async (app) => {
         audience: readWantedAudience(request),
         userId: requireId('user_id', params.userId),
         passkeyId: requireId('passkey_id', params.passkeyId),
-        ip: clientAddress.audit,
+        ip: clientAddress.address,
       })
       return reply.code(204).send()
     },

@@ -20,6 +20,6 @@ export const regenerateRecoveryCodesRoutes: FastifyPluginAsyncZod = async (app) 
       },
     },
     async ({ caller, clientAddress }) =>
-      toRecoveryCodesView(await regenerateRecoveryCodes(deps, { caller, ip: clientAddress.audit })),
+      toRecoveryCodesView(await regenerateRecoveryCodes(deps, { caller, ip: clientAddress.address })),
   )
 }

@@ -27,7 +27,7 @@ export const verifyRecoveryCodeRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request) => {
       const { caller, clientAddress, body } = request
-      const origin = { ...readSessionOrigin(request), address: clientAddress.trusted }
+      const origin = { ...readSessionOrigin(request), address: clientAddress.address }
       return verifyRecoveryCode(deps, { caller, code: body.code ?? '', ...origin })
     },
   )
