@@ -18,6 +18,14 @@ describe('withFormFragment', () => {
       'http://h/#error=access_denied&d=a+b&sb=',
     )
   })
+
+  it.each([
+    ['http://h/cb#frag', 'http://h/cb#error=x'],
+    ['http://h/cb?q=1#a=b#c', 'http://h/cb?q=1#error=x'],
+    ['myapp://callback#frag', 'myapp://callback/#error=x'],
+  ])('replaces the fragment of %s', (redirect, expected) => {
+    expect(withFormFragment(redirect, { error: 'x' })).toBe(expected)
+  })
 })
 
 describe('withQuery', () => {

@@ -7,9 +7,14 @@ export function withFragment(redirect: string, parameters: RedirectParameters): 
   return `${normalise(redirect).href}#${pairs.join('&')}`
 }
 
-/** The same, form-encoded: a space becomes `+` (contract 7.3.4). */
+/**
+ * Sets the fragment to parameters, form-encoded: a space becomes `+` (contract 7.3.4). It replaces an existing fragment,
+ * because clients read the whole fragment as parameters and would find no error in `#old#error=…`.
+ */
 export function withFormFragment(redirect: string, parameters: RedirectParameters): string {
-  return `${normalise(redirect).href}#${new URLSearchParams(parameters)}`
+  const url = normalise(redirect)
+  url.hash = new URLSearchParams(parameters).toString()
+  return url.href
 }
 
 /** Sets query parameters, form-encoded, in place of those of the same name. The rest of the query is not touched. */
