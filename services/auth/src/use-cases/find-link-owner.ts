@@ -111,7 +111,8 @@ async function prepareChange(
   { type, email, newEmail }: Search,
 ): Promise<string> {
   if (type === 'email_change_current' && !deps.config.mail.secureEmailChange) throw secureChangeOff()
-  if (await isTaken(trx, { kind: 'email', value: newEmail }, user.id)) throw emailExists()
+  const isOwn = newEmail === user.email
+  if (isOwn || (await isTaken(trx, { kind: 'email', value: newEmail }, user.id))) throw emailExists()
   // Whoever agrees with their current address agrees to this very change.
   if (user.emailChange !== newEmail)
     await deleteTokensOfKinds(trx, user.id, ['email_change_new', 'email_change_current'])

@@ -181,6 +181,10 @@ describe('POST /admin/generate_link', () => {
     ])
     const change = { type: 'email_change_new', email: one.email, new_email: two.email }
     await expectFailure(change, [422, 'email_exists', TAKEN])
+    // Their own address is no change.
+    for (const type of ['email_change_current', 'email_change_new']) {
+      await expectFailure({ type, email: one.email, new_email: one.email.toUpperCase() }, [422, 'email_exists', TAKEN])
+    }
     const simple = await openMailApp({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
     const { email } = await createSignedUp(simple.deps)
     const text = 'Enable secure email change to generate link for current email'
