@@ -89,6 +89,12 @@ describe('requests', () => {
     expect(answer.json()).toEqual(badJson(reason))
   })
 
+  it('reads a body null as an object without members', async () => {
+    const [none, empty] = [await post(' null\n'), await post('{}')]
+    expect(none.json()).toEqual({ code: 422, error_code: 'anonymous_provider_disabled', msg: expect.any(String) })
+    expect([none.statusCode, none.json()]).toEqual([empty.statusCode, empty.json()])
+  })
+
   it('400: NUL in a query or a path', async () => {
     const refused = {
       code: 400,

@@ -17,7 +17,7 @@ export const jsonBody = fp(
     })
     app.addContentTypeParser('*', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
       const text = decodeUtf8(body)
-      return isForm(request) ? checkStrings(Object.fromEntries(new URLSearchParams(text))) : parseJson(text)
+      return isForm(request) ? checkStrings(Object.fromEntries(new URLSearchParams(text))) : parseBody(text)
     })
     app.addHook('preValidation', async (request) => {
       request.query = normaliseQuery(request.query)
@@ -31,6 +31,11 @@ export const jsonBody = fp(
 export function isForm(request: FastifyRequest): boolean {
   if (!request.routeOptions.config.forms) return false
   return /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
+}
+
+/** A body `null` counts as an object without members, as a member `null` counts as absent. */
+function parseBody(text: string): Record<string, unknown> | undefined {
+  return text.trim() === 'null' ? {} : parseJson(text)
 }
 
 /** Of a parameter that is given twice the first counts; an empty one counts as absent. */
