@@ -32,6 +32,9 @@ export interface Allowance {
   giveBack(): Promise<void>
 }
 
+/** Of what sends no message. */
+export const NOTHING_TAKEN: Allowance = { giveBack: async () => {} }
+
 /** Messages of one kind that may go out, all users together. */
 export interface MessageLimit {
   /** Counts a message. @throws the 429 of its kind */
@@ -93,8 +96,8 @@ function createMessageLimit(
   store: LimiterStore,
   refuse: typeof overEmailRateLimit,
 ): MessageLimit {
-  const nothing = async () => {}
-  if (rate === 'off') return { take: async () => ({ giveBack: nothing }), giveBack: nothing }
+  const nothing = NOTHING_TAKEN.giveBack
+  if (rate === 'off') return { take: async () => NOTHING_TAKEN, giveBack: nothing }
   const window = toWindow(rate.points, rate.windowMs / 1_000, rate.points)
   if (rate.points === 0 || !window) {
     const never = async () => {

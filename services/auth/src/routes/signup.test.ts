@@ -271,6 +271,16 @@ describe('POST /signup with MAILER_AUTOCONFIRM', () => {
     expect(open.recipients()).toEqual([])
     await open.close()
   })
+
+  it('200: sends no mail, so no limit of mails holds it up', async () => {
+    const open = await openMailApp({ AUTH_MAILER_AUTOCONFIRM: 'true', AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
+    for (const name of ['a', 'b', 'c']) {
+      expect((await open.post('/signup', { email: `${name}@example.com`, password })).statusCode).toBe(200)
+    }
+    // Nor has any of them taken the mail that somebody else needs.
+    expect((await open.post('/recover', { email: 'a@example.com' })).statusCode).toBe(200)
+    await open.close()
+  })
 })
 
 describe('POST /signup under settings', () => {

@@ -31,19 +31,19 @@ export function newAddress(user: User, wanted: OwnAddresses, kind: UserIdentifie
 }
 
 /**
- * Counts the messages that the changes need, or would need without autoconfirm (contract 7.12), before anything is done for
- * them.
+ * Counts the messages that the changes need, before anything is done for them. A change that is applied at once sends no
+ * message, so it counts none.
  * @throws overEmailRateLimit, overSmsRateLimit, smsProviderMissing
  */
 export async function takeOwnMessages(deps: AuthDeps, user: User, wanted: OwnAddresses): Promise<Allowance> {
   const { mail, sms } = deps.config
   const phone = newAddress(user, wanted, 'phone')
   const takes: (() => Promise<Allowance>)[] = []
-  if (newAddress(user, wanted, 'email') !== undefined) {
+  if (newAddress(user, wanted, 'email') !== undefined && !isAppliedAtOnce(deps, user)) {
     const mails = needsBoth(user, mail.secureEmailChange) ? 2 : 1
     takes.push(...Array.from({ length: mails }, () => () => deps.rateLimits.email.take()))
   }
-  if (phone !== undefined) takes.push(() => takeSms(deps, phone, !sms.autoconfirm))
+  if (phone !== undefined && !sms.autoconfirm) takes.push(() => takeSms(deps, phone))
   return takeAll(takes)
 }
 

@@ -9,7 +9,7 @@ import { ownIdentityData } from '../identities/identity.ts'
 import { mailTask } from '../mail/mail-job.ts'
 import { messageRequestTask } from '../message-requests/message-request.ts'
 import type { MessageSecrets } from '../one-time-tokens/one-time-token-repository.ts'
-import type { Allowance } from '../rate-limits/rate-limits.ts'
+import { type Allowance, NOTHING_TAKEN } from '../rate-limits/rate-limits.ts'
 import { intervalMs } from '../rate-limits/send-interval.ts'
 import { hashThrottleKey } from '../rate-limits/send-throttle.ts'
 import { takeSms } from '../rate-limits/sms-allowance.ts'
@@ -99,10 +99,10 @@ export async function signUp(deps: AuthDeps, input: SignUpInput): Promise<SignUp
   }
 }
 
-/** Counts the message that the signup sends, or would send without autoconfirm (contract 7.12). */
-function takeAllowance(deps: AuthDeps, identifier: UserIdentifier, isConfirmed: boolean): Promise<Allowance> {
-  if (identifier.kind === 'email') return deps.rateLimits.email.take()
-  return takeSms(deps, identifier.value, !isConfirmed)
+/** Counts the message that the signup sends. Under autoconfirm it sends none, so it counts none. */
+async function takeAllowance(deps: AuthDeps, identifier: UserIdentifier, isConfirmed: boolean): Promise<Allowance> {
+  if (isConfirmed) return NOTHING_TAKEN
+  return identifier.kind === 'email' ? deps.rateLimits.email.take() : takeSms(deps, identifier.value)
 }
 
 async function prepareConfirmation(deps: AuthDeps, input: SignUpInput, userId: string): Promise<SignUpConfirmation> {
