@@ -3,15 +3,23 @@ import { smsProviderMissing } from '../errors.ts'
 import { findTestCode } from '../sms/test-code.ts'
 import { type Allowance, NOTHING_TAKEN } from './rate-limits.ts'
 
+type Deps = Pick<AuthDeps, 'config' | 'hooks' | 'now' | 'rateLimits' | 'sms'>
+
 /**
  * Counts an SMS before anything is done for it (contract 7.12). A phone of SMS_TEST_OTP needs neither gateway nor allowance.
  * @throws smsProviderMissing, overSmsRateLimit
  */
-export async function takeSms(
-  { config, hooks, now, rateLimits, sms }: Pick<AuthDeps, 'config' | 'hooks' | 'now' | 'rateLimits' | 'sms'>,
-  phone: string,
-): Promise<Allowance> {
-  if (findTestCode(config.sms, phone, now()) !== undefined) return NOTHING_TAKEN
-  if (!sms && !hooks.isOn('SEND_SMS')) throw smsProviderMissing()
-  return rateLimits.sms.take()
+export async function takeSms(deps: Deps, phone: string): Promise<Allowance> {
+  if (isTestPhone(deps, phone)) return NOTHING_TAKEN
+  if (!deps.sms && !deps.hooks.isOn('SEND_SMS')) throw smsProviderMissing()
+  return deps.rateLimits.sms.take()
+}
+
+/** The same for an SMS of which nobody knows yet whether it is sent. @throws overSmsRateLimit */
+export async function countSms(deps: Deps, phone: string): Promise<Allowance> {
+  return isTestPhone(deps, phone) ? NOTHING_TAKEN : deps.rateLimits.sms.take()
+}
+
+function isTestPhone({ config, now }: Deps, phone: string): boolean {
+  return findTestCode(config.sms, phone, now()) !== undefined
 }

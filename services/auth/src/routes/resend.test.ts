@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
+import { openTestApp } from '../../test/auth-app.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
@@ -134,11 +135,35 @@ describe('POST /resend under settings', () => {
     }
     const signUp = async (email: string) =>
       (await open.post('/signup', { email, password: 'correct horse' })).statusCode
-    // Nobody is known, so nothing is sent, and all is given back.
-    expect([await resendChange('a@example.com'), await resendChange('b@example.com')]).toEqual([200, 200])
-    expect(await signUp('c@example.com')).toBe(200)
-    expect(await resendChange('d@example.com')).toBe(429)
-    expect([await signUp('e@example.com'), await signUp('f@example.com')]).toEqual([200, 429])
+    expect(await signUp('a@example.com')).toBe(200)
+    // One of two mails is counted, and given back with the refusal.
+    expect(await resendChange('b@example.com')).toBe(429)
+    expect([await signUp('c@example.com'), await signUp('d@example.com')]).toEqual([200, 429])
+    await open.close()
+  })
+
+  it('200: an unknown number is answered alike where no gateway is set', async () => {
+    const open = await openMailApp({ AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_SMS_PROVIDER: '' })
+    for (const type of ['sms', 'phone_change']) {
+      const answer = await open.post('/resend', { type, phone: `1415555${type.length}` })
+      expect([answer.statusCode, answer.json()]).toEqual([200, MESSAGE_ID])
+    }
+    await open.idle()
+    await open.close()
+  })
+
+  it('200: a fixed code is good as soon as the request is answered, also after a wrong one', async () => {
+    const [phone, code] = ['14155550199', '123456']
+    const open = await openTestApp({
+      settings: { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_SMS_TEST_OTP: `${phone}:${code}` },
+    })
+    // No worker runs here: what waits for the queue is not done.
+    const post = (url: string, payload: object) => open.app.inject({ method: 'POST', url, payload })
+    await post('/otp', { phone })
+    open.clock.advance(60_000)
+    expect((await post('/resend', { type: 'sms', phone })).statusCode).toBe(200)
+    expect((await post('/verify', { type: 'sms', phone, token: '000000' })).statusCode).toBe(403)
+    expect((await post('/verify', { type: 'sms', phone, token: code })).statusCode).toBe(200)
     await open.close()
   })
 

@@ -3,7 +3,7 @@ import { openTestApp } from '../../test/auth-app.ts'
 import { answerMessageRequest } from './answer-message-request.ts'
 import { toMessageRequest } from './request-message.ts'
 
-const { deps, close } = await openTestApp({ settings: { AUTH_RATE_LIMIT_EMAIL_SENT: '1' } })
+const { deps, clock, close } = await openTestApp({ settings: { AUTH_RATE_LIMIT_EMAIL_SENT: '1' } })
 afterAll(close)
 
 const { email } = deps.rateLimits
@@ -15,12 +15,17 @@ function askForNobody() {
 }
 
 describe('answerMessageRequest', () => {
-  it('gives the message to nobody back once, also when its job is done again', async () => {
-    const request = askForNobody()
+  it('gives a message that came too late back once, also when its job is done again', async () => {
+    const request = { ...askForNobody(), askedAt: new Date(clock.now().getTime() - 86_400_000).toISOString() }
     await email.take()
     expect(await answerMessageRequest(deps, request, 1)).toBe('dropped')
     expect(await answerMessageRequest(deps, request, 2)).toBe('dropped')
     await email.take()
+    await expect(email.take()).rejects.toMatchObject({ status: 429 })
+  })
+
+  it('counts a message to nobody like one to a user', async () => {
+    expect(await answerMessageRequest(deps, askForNobody(), 1)).toBe('dropped')
     await expect(email.take()).rejects.toMatchObject({ status: 429 })
   })
 })

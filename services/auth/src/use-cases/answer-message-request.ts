@@ -32,17 +32,31 @@ export async function workOnMessageRequests(deps: AuthDeps): Promise<void> {
 }
 
 /**
- * Sends what somebody has asked for, if there is a user whom it concerns; else the message counts as not sent. Only the
- * first attempt, of which there is one, gives it back: an earlier one may have done so, and then have been killed.
+ * Sends what somebody has asked for, if there is a user whom it concerns. The message counts either way: were it given back
+ * where there is nobody, then the next 429 would tell who has an account.
  */
 export async function answerMessageRequest(deps: AuthDeps, request: MessageRequest, attempt: number): Promise<Outcome> {
-  const answer = (trx: Transaction<AuthDatabase>) => ANSWERS[request.purpose](trx, deps, request)
-  if (!isOver(deps, request) && (await deps.db.transaction().execute(answer))) return 'done'
-  if (attempt === 1 && isCounted(deps, request)) {
-    const messages = countOf(request, deps.config.mail.secureEmailChange)
-    for (let given = 0; given < messages; given += 1) await deps.rateLimits[mediumOf(request)].giveBack()
+  if (isOver(deps, request)) {
+    // Only the first attempt gives it back: an earlier one may have done so, and then have been killed.
+    if (attempt === 1 && isCounted(deps, request)) await giveBack(deps, request)
+    return 'dropped'
   }
-  return 'dropped'
+  const isSent = await deps.db.transaction().execute((trx) => sendRequested(trx, deps, request))
+  return isSent ? 'done' : 'dropped'
+}
+
+/** Sends what somebody has asked for, in the transaction of the request. @returns whether a message is sent */
+export function sendRequested(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  request: MessageRequest,
+): Promise<boolean> {
+  return ANSWERS[request.purpose](trx, deps, request)
+}
+
+async function giveBack({ config, rateLimits }: AuthDeps, request: MessageRequest): Promise<void> {
+  const messages = countOf(request, config.mail.secureEmailChange)
+  for (let given = 0; given < messages; given += 1) await rateLimits[mediumOf(request)].giveBack()
 }
 
 /** Nobody waits any more for a message that was asked for longer ago than a code lives. */

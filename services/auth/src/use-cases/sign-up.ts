@@ -66,7 +66,6 @@ export async function signUp(deps: AuthDeps, input: SignUpInput): Promise<SignUp
   }
   await askBeforeUserCreated(deps, createUnconfirmedUser({ ...fresh, identifier }), context.ip)
   const allowance = await takeAllowance(deps, identifier, isConfirmed)
-  let isCounted = false
   try {
     const passwordHash = await deps.passwords.hash(input.password)
     await holdUserCreated(deps, { userId: fresh.userId, ip: context.ip })
@@ -89,13 +88,14 @@ export async function signUp(deps: AuthDeps, input: SignUpInput): Promise<SignUp
     // For a taken address too: what follows the answer must not tell either.
     if (!isConfirmed) deps.outbox.wake()
     const { verdict, actorId } = outcome
-    isCounted = verdict === 'signed-in' || verdict === 'sent' || verdict === 'sent-again'
     auditToLog(deps, { action: ACTIONS[verdict], actorId, ip: context.ip })
     if (verdict === 'taken') throw userAlreadyExists()
     if (verdict === 'signed-in') return { verdict, session: { ...outcome.session, refreshToken } }
     return { verdict: 'confirm', ...createUnconfirmedUser({ ...fresh, identifier }) }
-  } finally {
-    if (!isCounted) await allowance.giveBack()
+  } catch (error) {
+    // A dropped duplicate keeps it: what is left for the next request would tell it from a fresh signup.
+    await allowance.giveBack()
+    throw error
   }
 }
 
