@@ -116,11 +116,17 @@ describe('POST /verify', () => {
     expect((await verify({ type: 'signup', token_hash: token })).json()).toMatchObject({ user: { id } })
   })
 
-  it('403: a banned user is told so, with the right code or a wrong one', async () => {
+  it('403: a banned user is told so with the right code; a wrong one is answered as for nobody', async () => {
     const { email, id, code, token } = await signUp()
     const until = new Date(clock.now().getTime() + 1_000)
     await deps.db.updateTable('users').set({ banned_until: until }).where('id', '=', id).execute()
     const banned = { code: 403, error_code: 'user_banned', msg: 'User is banned' }
+    const wrong = { type: 'signup', token: code === '000000' ? '000001' : '000000' }
+    const [known, unknown] = [
+      await verify({ ...wrong, email }),
+      await verify({ ...wrong, email: 'nobody@example.com' }),
+    ]
+    expect([known.statusCode, known.json()]).toEqual([unknown.statusCode, unknown.json()])
     expect((await verify({ type: 'signup', token: code, email })).json()).toEqual(banned)
     expect((await verify({ type: 'signup', token_hash: token })).json()).toEqual(banned)
     clock.advance(1_000)

@@ -29,7 +29,6 @@ export async function verifyCode(deps: AuthDeps, input: VerifyCode): Promise<Red
   const attempt = { identifier: identifier.value, address: context.address }
   const blocked = await isBlocked(deps, attempt)
   const owner = await findUserByIdentifier(deps.db, context.audience, identifier)
-  if (owner && !blocked && isBanned(owner, deps.now())) throw userBanned()
   const candidates = await claimGuess(
     deps.db,
     { audience: context.audience, relatesTo: identifier.value, kinds: ACCEPTED_KINDS[type] },
@@ -43,6 +42,7 @@ export async function verifyCode(deps: AuthDeps, input: VerifyCode): Promise<Red
   const user = owner?.id === token.userId ? owner : await findUserById(deps.db, token.userId)
   if (!user) throw otpExpired()
   const secret = { codeHash: token.codeHash }
+  // Also refuses a banned user. To a wrong code that is not told: it would show that the account exists.
   return redeemToken(deps, { ...input, user, token, secret, flow: 'implicit', expired: otpExpired }).catch(
     async (error) => {
       await returnGuess(deps.db, token.id)
