@@ -10,7 +10,7 @@ export interface UnverifiedEmail {
   readonly provider: string
   /** `link`: the identity was added to the account of who asks. */
   readonly during: 'sign-in' | 'link'
-  /** Where a mail may confirm it, since it is the user's; undefined: the provider alone can. */
+  /** Where a mail may confirm it; undefined: the provider alone can. */
   readonly mailTo: string | undefined
   readonly context: Pick<RequestContext, 'audience' | 'redirectTo' | 'linkBase' | 'ip'>
 }

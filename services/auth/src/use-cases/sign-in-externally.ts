@@ -42,9 +42,10 @@ export async function signInExternally(
     await record('user_signedup')
     return { verdict: 'signed-in', user: await confirmOwner(trx, deps, owner, account) }
   }
+  // Asked for also where somebody else has the address: the refusal must not tell. They are sent nothing that is not theirs.
+  if (!deps.config.mail.allowsUnverified) return { verdict: 'unverified', user, mailTo: email?.email }
   // Where somebody else has the address, or the provider no longer tells it, a mail could confirm nothing.
   const mailTo = user.email === email?.email ? email?.email : undefined
-  if (!deps.config.mail.allowsUnverified) return { verdict: 'unverified', user, mailTo }
   await record(isNew ? 'user_signedup' : 'login')
   return { verdict: 'signed-in', user, mailTo }
 }

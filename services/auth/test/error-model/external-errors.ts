@@ -208,8 +208,9 @@ export const externalErrors: ErrorCases = {
         const { email } = await createSignedUp(deps)
         return back(state, newPerson({ email, verified: false }))
       },
+      // The same as for an address that nobody has.
       {
-        text: 'Unverified email with keycloak. Verify the email with keycloak in order to sign in',
+        text: 'Unverified email with keycloak. A confirmation email has been sent to your keycloak email',
         redirected: 'access_denied',
       },
     ),

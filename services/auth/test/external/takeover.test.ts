@@ -93,6 +93,23 @@ describe('somebody who has an account', () => {
     expect(victim?.user.email).toBe(email)
   })
 
+  it('tells who has the same address, unverified, nothing of it', async () => {
+    await createSignedUp(service.deps, { email })
+    const sent = service.recipients().length
+    const [taken, free] = [attacker(), attacker({ sub: `3${people}`, email: `free${people}@example.com` })]
+    for (const turn of ['first', 'again']) {
+      const [known, unknown] = [await signInAs(service, 'gitlab', taken), await signInAs(service, 'gitlab', free)]
+      expect([turn, known]).toEqual([turn, unknown])
+    }
+    await service.idle()
+    expect(new Set(service.recipients().slice(sent))).toEqual(new Set([free.email]))
+    // Only a provider that tells no address any more cannot be helped by a mail.
+    const { fragment } = await signInAs(service, 'gitlab', { sub: free.sub })
+    expect(fragment.error_description).toBe(
+      'Unverified email with gitlab. Verify the email with gitlab in order to sign in',
+    )
+  })
+
   // ASVS 6.8.1, 10.5.2
   it('keeps it from who has the same number at another provider', async () => {
     const victim = await signIn('keycloak', own)
