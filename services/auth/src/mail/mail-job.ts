@@ -6,6 +6,7 @@ import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { sendMailByHook } from '../hooks/message-hooks.ts'
 import { logUndelivered } from '../messages/undelivered.ts'
+import { isHeld } from '../users/user-repository.ts'
 import type { Mail } from './mailer.ts'
 
 /** A mail in the queue. Sealed there, since it carries links and codes. */
@@ -14,6 +15,8 @@ export interface MailJob extends Mail {
   readonly expiresAt: string | null
   /** Whose mail it is. */
   readonly userId: string
+  /** Drops the mail where a user has the address by now: the request that asked for it must not tell. */
+  readonly onlyIfFree?: true
 }
 
 /**
@@ -38,6 +41,7 @@ export async function workOnMails(
   const send: SendMail = deps.hooks.isOn('SEND_EMAIL') ? (job) => sendMailByHook(deps, job) : deps.mailer.send
   await deps.jobs.work(mailTask, async (job, { attempt }) => {
     try {
+      if (job.onlyIfFree && (await isHeld(deps.db, { kind: 'email', value: job.to }))) return 'dropped'
       return await sendQueuedMail({ ...deps, send }, job)
     } catch (error) {
       logUndelivered(deps.logger, mailTask, error, { attempt, kind: job.kind, message_id: job.messageId })

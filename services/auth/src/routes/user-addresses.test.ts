@@ -146,6 +146,26 @@ describe('PUT /user with an email: secure change', () => {
     })
   })
 
+  it('200: an anonymous user is not told whether an address is taken, and nothing goes there', async () => {
+    const phone = nextPhone()
+    const owner = await createSignedUp(simple.deps, { phone, phone_confirmed_at: simple.clock.now() })
+    const ask = async (wanted: { email: string; phone: string }) => {
+      const { access_token: token, user } = (await simple.post('/signup', {})).json()
+      const { status, body } = await put(simple, wanted, { headers: { authorization: `Bearer ${token}` } })
+      const { new_email: email, new_phone: number, ...rest } = body
+      expect({ email, phone: number }).toEqual(wanted)
+      return { status, members: Object.keys(rest), isOwn: rest.id === user.id }
+    }
+    const free = { email: nextEmail(), phone: nextPhone() }
+    const known = await ask({ email: owner.email, phone })
+    expect(known).toEqual({ status: 200, members: expect.any(Array), isOwn: true })
+    expect(known).toEqual(await ask(free))
+    await Promise.all([simple.readMail(free.email), simple.sms.read(free.phone)])
+    await simple.idle()
+    expect(simple.recipients()).not.toContain(owner.email)
+    expect(simple.sms.messages.map(({ to }) => to)).not.toContain(phone)
+  })
+
   it('200 and 403: messages that are used at once are used one after the other, each once', async () => {
     const person = await createSignedIn(secure)
     const email = nextEmail()

@@ -6,6 +6,7 @@ import type { AuthDeps } from '../deps.ts'
 import { smsSendFailed } from '../errors.ts'
 import { sendSmsByHook } from '../hooks/message-hooks.ts'
 import { logUndelivered } from '../messages/undelivered.ts'
+import { isHeld } from '../users/user-repository.ts'
 import type { Sms } from './gateway-protocol.ts'
 import { SmsRefused } from './sms-gateway.ts'
 
@@ -17,6 +18,8 @@ export interface SmsJob extends Sms {
   readonly expiresAt: string
   /** Whose SMS it is. */
   readonly userId: string
+  /** Drops the SMS where a user has the number by now: the request that asked for it must not tell. */
+  readonly onlyIfFree?: true
 }
 
 /** An SMS that the request which asked for it sends itself; the queue has it for when that fails. */
@@ -98,6 +101,7 @@ export async function workOnSms(deps: SendDeps & Pick<AuthDeps, 'jobs'>): Promis
  */
 async function sendQueuedSms({ db, hooks, logger, now, sms }: SendDeps, job: SmsJob): Promise<Outcome> {
   if (Date.parse(job.expiresAt) <= now().getTime()) throw new Hopeless('its code has expired')
+  if (job.onlyIfFree && (await isHeld(db, { kind: 'phone', value: job.to }))) return 'dropped'
   if (hooks.isOn('SEND_SMS')) return (await sendSmsByHook({ db, hooks }, job)) ? 'done' : 'dropped'
   if (!sms) {
     logger.warn({ message_id: job.messageId }, 'SMS dropped: no gateway is set')

@@ -35,6 +35,7 @@ export interface MailToken {
   readonly messageId?: string
   /** The two addresses of a change that this mail, to one of them, confirms. */
   readonly change?: { readonly oldEmail: string; readonly newEmail: string }
+  readonly onlyIfFree?: MailJob['onlyIfFree']
 }
 
 type Deps = Pick<AuthDeps, 'config' | 'jobs' | 'now' | 'randomBytes' | 'serverKeys'>
@@ -57,6 +58,7 @@ export function prepareMailToken(deps: Omit<Deps, 'jobs'>, mail: MailToken): Pre
       userId: mail.user.id,
       expiresAt: secrets.expiresAt.toISOString(),
       variables: toVariables(deps.config.signup.redirects.siteUrl, mail, { link, code }),
+      ...(mail.onlyIfFree ? { onlyIfFree: true } : {}),
     },
   }
 }

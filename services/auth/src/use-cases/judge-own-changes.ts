@@ -1,6 +1,7 @@
 import type { AuthDeps } from '../deps.ts'
 import { anonymousPassword, emailExists, phoneExists, secondFactorNeeded } from '../errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
+import type { User } from '../users/user.ts'
 import { newAddress, type OwnAddresses } from './change-own-addresses.ts'
 import { isTaken } from './claim-identifier.ts'
 import type { ActiveCaller } from './find-caller.ts'
@@ -22,6 +23,19 @@ export async function judgeOwnChanges(
   if (isGuarded && session?.aal !== 'aal2' && (await hasVerifiedFactor(db, user.id))) throw secondFactorNeeded()
   if (isGuarded) await requireFreshSession(db, deps, caller)
   if (user.isAnonymous && changes.password !== undefined && !changes.email && !changes.phone) throw anonymousPassword()
-  if (email !== undefined && (await isTaken(db, { kind: 'email', value: email }, user.id))) throw emailExists()
-  if (phone !== undefined && (await isTaken(db, { kind: 'phone', value: phone }, user.id))) throw phoneExists()
+  await judgeTaken(deps, user, { email, phone })
+}
+
+/**
+ * Anybody may become an anonymous user, so such a user is told only of what is applied at once, as POST /signup does. Else an
+ * address that somebody has is answered like a free one, and no message goes there.
+ */
+async function judgeTaken(
+  { config: { mail, sms }, db }: Pick<AuthDeps, 'config' | 'db'>,
+  { id, isAnonymous }: User,
+  { email, phone }: { readonly email: string | undefined; readonly phone: string | undefined },
+): Promise<void> {
+  const [tellsEmail, tellsPhone] = [!isAnonymous || mail.autoconfirm, !isAnonymous || sms.autoconfirm]
+  if (email !== undefined && tellsEmail && (await isTaken(db, { kind: 'email', value: email }, id))) throw emailExists()
+  if (phone !== undefined && tellsPhone && (await isTaken(db, { kind: 'phone', value: phone }, id))) throw phoneExists()
 }

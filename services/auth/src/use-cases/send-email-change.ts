@@ -42,7 +42,8 @@ export async function sendEmailChange(
     change: { oldEmail: user.email ?? '', newEmail },
   } as const
   const named = messageId === undefined ? {} : { messageId }
-  await issueMailToken(trx, deps, { ...mail, ...named, email: newEmail, tokenKind: 'email_change_new' })
+  const toNew = { ...mail, ...named, email: newEmail, tokenKind: 'email_change_new' } as const
+  await issueMailToken(trx, deps, user.isAnonymous ? { ...toNew, onlyIfFree: true } : toNew)
   if (user.email === null || !needsBoth(user, deps.config.mail.secureEmailChange)) return
   await issueMailToken(trx, deps, { ...mail, email: user.email, tokenKind: 'email_change_current' })
 }

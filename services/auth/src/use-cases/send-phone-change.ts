@@ -19,6 +19,6 @@ export async function sendPhoneChange(
   const at = deps.now()
   await updateUser(trx, user.id, { phone_change: newPhone, phone_change_sent_at: at, updated_at: at })
   const sms = await issueSmsCode(trx, deps, { user, phone: newPhone, tokenKind: 'phone_change', ...message })
-  if (sms) await queueSms(trx, deps, sms)
+  if (sms) await queueSms(trx, deps, user.isAnonymous ? { ...sms, onlyIfFree: true } : sms)
   return sms !== undefined
 }

@@ -58,6 +58,12 @@ export async function findIdentifierHolder(
   return db.selectFrom('users').select(['id', 'staged_at as stagedAt']).where(kind, '=', value).executeTakeFirst()
 }
 
+/** Whether a user has an identifier. A staged user counts as nobody. */
+export async function isHeld(db: Database, identifier: UserIdentifier): Promise<boolean> {
+  const holder = await findIdentifierHolder(db, identifier)
+  return holder !== undefined && holder.stagedAt === null
+}
+
 /** A normalised email or phone number. */
 export interface UserIdentifier {
   readonly kind: 'email' | 'phone'
