@@ -128,6 +128,8 @@ export interface FlowStateTable {
   linking_session_id: string | null
   /** The account that is linked when the code is exchanged. */
   linked_account: ExternalAccount | null
+  /** Since when the identity that has signed in belongs to the account; null: since the account was made. */
+  credential_since: Timestamp | null
   created_at: GeneratedTimestamp
 }
 
@@ -168,8 +170,17 @@ export interface AmrClaimsTable {
   id: Generated<string>
   session_id: string
   authentication_method: string
+  /** Since when the credential of the proof belongs to the account; null: since the account was made. */
+  credential_since: Timestamp | null
   created_at: GeneratedTimestamp
   updated_at: GeneratedTimestamp
+}
+
+/** When a user gave themselves the email or phone that they have now. */
+export interface AddressChangesTable {
+  user_id: string
+  kind: string
+  changed_at: Timestamp
 }
 
 /** A second factor. */
@@ -275,6 +286,7 @@ export interface AuthDatabase {
   sessions: SessionsTable
   refresh_tokens: RefreshTokensTable
   mfa_amr_claims: AmrClaimsTable
+  address_changes: AddressChangesTable
   mfa_factors: MfaFactorsTable
   mfa_challenges: MfaChallengesTable
   mfa_recovery_codes: MfaRecoveryCodesTable

@@ -99,6 +99,11 @@ export const reauthenticationNeeded = defineError(
   'reauthentication_needed',
   'Password update requires reauthentication',
 )
+export const addressTooNew = defineError(
+  422,
+  'address_changed_recently',
+  'Your address was changed less than a day ago: sign in again instead',
+)
 export const signInTooOld = defineError(400, 'reauthentication_needed', 'Sign in again to change how you sign in')
 export const reauthenticationNotValid = defineError(
   422,

@@ -91,6 +91,8 @@ export interface FlowEnd {
   readonly userId: string
   readonly codeHash: Buffer
   readonly tokens: SealedProviderTokens
+  /** Since when the identity is a way into the user's account; null: since the account was made. */
+  readonly credentialSince: Timestamp | Date | null
   /** What the exchange links to the account of the user; null: nothing. */
   readonly linkedAccount: ExternalAccount | null
   readonly at: Date
@@ -110,6 +112,7 @@ export async function finishAuthorizationFlow(
       auth_code_issued_at: end.at,
       provider_access_token: end.tokens.access,
       provider_refresh_token: end.tokens.refresh,
+      credential_since: end.credentialSince,
       linked_account: end.linkedAccount,
       // They have done their work.
       provider_pkce_verifier: null,

@@ -54,6 +54,10 @@ export interface FinishedFlow {
   readonly provider: string
   readonly method: FlowMethod
   readonly pkce: PkceChallenge
+  /** Of a sign-in at a provider: since when its identity is a way into the account; null: since the account was made. */
+  readonly credentialSince: Timestamp | null
+  /** The session in which an identity was to be linked; null: the flow signs in. */
+  readonly linkingSessionId: string | null
   /** What the external provider gave, sealed for the flow's id. */
   readonly providerTokens: SealedProviderTokens
   /** The account that the exchange links, and to whose; null: it signs in. */
@@ -69,18 +73,18 @@ export async function findFlowByCode(db: Kysely<AuthDatabase>, code: string): Pr
     .select(['id', 'auth_code_hash as codeHash', 'auth_code_issued_at as codeIssuedAt', 'user_id as userId'])
     .select(['provider_type as provider', 'authentication_method', 'code_challenge', 'code_challenge_method'])
     .select(['provider_access_token as access', 'provider_refresh_token as refresh', 'referrer'])
-    .select(['linked_account as account', 'linking_session_id as sessionId'])
+    .select(['linked_account as account', 'linking_session_id as sessionId', 'credential_since as credentialSince'])
     .where('auth_code_hash', '=', hashAuthCode(code))
     .executeTakeFirst()
   if (!row) return undefined
-  const { id, codeHash, codeIssuedAt, userId, provider, access, refresh } = row
+  const { id, codeHash, codeIssuedAt, userId, provider, access, refresh, credentialSince } = row
   const { authentication_method: method, code_challenge: challenge, code_challenge_method: challengeMethod } = row
   if (codeHash === null || codeIssuedAt === null || userId === null || challenge === null) return undefined
   // Both columns are written by this file alone; the table's check allows no other method of a challenge.
   const pkce = { challenge, method: challengeMethod as PkceChallenge['method'] }
   const link = row.account && { account: row.account, target: { userId, sessionId: row.sessionId } }
   return {
-    ...{ id, codeHash, codeIssuedAt, userId, provider, pkce, link },
+    ...{ id, codeHash, codeIssuedAt, userId, provider, pkce, credentialSince, link, linkingSessionId: row.sessionId },
     method: method as FlowMethod,
     providerTokens: { access, refresh },
     redirectTo: row.referrer ?? '',

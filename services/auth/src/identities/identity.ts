@@ -18,6 +18,18 @@ export interface Identity {
 }
 
 /**
+ * Since when an identity is a way into an account; null when the account began with it: then there is no older way.
+ * @param owner as they were before the sign-in
+ */
+export function identitySince(
+  { createdAt }: Pick<Identity, 'createdAt'>,
+  owner: { readonly createdAt: Timestamp; readonly lastSignInAt: Timestamp | null },
+): Timestamp | null {
+  const isFirst = owner.lastSignInAt === null || Date.parse(createdAt) <= Date.parse(owner.createdAt)
+  return isFirst ? null : createdAt
+}
+
+/**
  * What a new email or phone identity holds. Keys of `extra` never override these (contract 3.3), and an address of the
  * other kind is left out of it: nobody may claim one by writing it into their metadata.
  */

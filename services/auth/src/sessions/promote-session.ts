@@ -1,14 +1,18 @@
 import type { Kysely } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
+import type { Timestamp } from '../users/timestamp.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from './refresh-token.ts'
 import type { IssuedSession } from './session.ts'
 import { callPromoteSession, type SessionOrigin } from './session-repository.ts'
+import { updateCredentialSince } from './session-rows.ts'
 
 export interface SecondFactorShown extends SessionOrigin {
   readonly userId: string
   readonly sessionId: string
   readonly factorId: string
   readonly method: string
+  /** Since when the user has the factor. */
+  readonly credentialSince: Timestamp | Date
 }
 
 /**
@@ -18,9 +22,11 @@ export interface SecondFactorShown extends SessionOrigin {
 export async function promoteSession(
   trx: Kysely<AuthDatabase>,
   { randomBytes }: { readonly randomBytes: (size: number) => Buffer },
-  shown: SecondFactorShown,
+  { credentialSince, ...shown }: SecondFactorShown,
 ): Promise<IssuedSession | undefined> {
   const refreshToken = firstRefreshToken(randomBytes(FIRST_TOKEN_BYTES))
   const stored = await callPromoteSession(trx, { ...shown, tokenHash: hashRefreshToken(refreshToken) })
-  return stored && { ...stored, refreshToken }
+  if (!stored) return undefined
+  await updateCredentialSince(trx, shown, credentialSince)
+  return { ...stored, refreshToken }
 }

@@ -35,7 +35,7 @@ async function signIn() {
     role: 'authenticated',
     email: `user${++count}@example.com`,
   })
-  const method = { userAgent: 'before', ip: '192.0.2.1', method: 'password' } as const
+  const method = { userAgent: 'before', ip: '192.0.2.1', method: 'password', credentialSince: null } as const
   const { sessionId, refreshToken } = await createSession(database.db, { randomBytes }, { id }, method)
   return { userId: id, sessionId, token: refreshToken }
 }

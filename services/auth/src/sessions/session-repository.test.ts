@@ -37,7 +37,8 @@ function createUser(changes: Partial<Parameters<typeof insertUser>[1]> = {}): Pr
   })
 }
 
-const open = (user: User) => createSession(database.db, { randomBytes }, user, { ...origin, method: 'password' })
+const open = (user: User) =>
+  createSession(database.db, { randomBytes }, user, { ...origin, method: 'password', credentialSince: null })
 const refresh = (token: string, rules: Partial<RefreshRules> = {}) =>
   callRefreshSession(database.lanes, {
     ...origin,

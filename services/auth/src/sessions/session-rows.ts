@@ -1,5 +1,6 @@
-import type { Kysely, Transaction } from 'kysely'
+import { type Kysely, sql, type Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
+import { FACTOR_METHODS } from '../factors/factor.ts'
 import type { Timestamp } from '../users/timestamp.ts'
 
 /** A sign-in that has not ended. */
@@ -28,14 +29,70 @@ export async function findSession(
 export interface Proof {
   readonly method: string
   readonly at: Timestamp
+  /** Since when the credential belongs to the account; null: since the account was made. */
+  readonly credentialSince: Timestamp | null
+}
+
+/** How old a credential has to be, and how young a sign-in by it, where a new password rests on them (contract 7.9). */
+export const PASSWORD_PROOF_MS = 24 * 3_600_000
+
+/**
+ * Whether a proof was made by a credential that had belonged to the account for so long by then. Whoever has stolen a session
+ * can add a credential of their own and sign in by it at once.
+ */
+export function isByOldCredential({ at, credentialSince }: Proof, ageMs: number): boolean {
+  return credentialSince === null || Date.parse(at) - Date.parse(credentialSince) >= ageMs
 }
 
 /** Lists how a session was proven. */
 export async function listProofs(db: Kysely<AuthDatabase>, sessionId: string): Promise<readonly Proof[]> {
   return db
     .selectFrom('mfa_amr_claims')
-    .select(['authentication_method as method', 'updated_at as at'])
+    .select(['authentication_method as method', 'updated_at as at', 'credential_since as credentialSince'])
     .where('session_id', '=', sessionId)
+    .execute()
+}
+
+/** Notes since when the credential of a proof belongs to the account. */
+export async function updateCredentialSince(
+  trx: Kysely<AuthDatabase>,
+  { sessionId, method }: { readonly sessionId: string; readonly method: string },
+  since: Timestamp | Date | null,
+): Promise<void> {
+  await trx
+    .updateTable('mfa_amr_claims')
+    .set({ credential_since: since })
+    .where('session_id', '=', sessionId)
+    .where('authentication_method', '=', method)
+    .execute()
+}
+
+/**
+ * Gives a session the proofs of another one of its user, but for second factors. Those of a method that it has too take the place
+ * of its own: they say what the credential of before has proven.
+ */
+export async function copyProofs(
+  trx: Kysely<AuthDatabase>,
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<void> {
+  const columns = ['authentication_method', 'credential_since', 'created_at', 'updated_at'] as const
+  await trx
+    .insertInto('mfa_amr_claims')
+    .columns(['session_id', ...columns])
+    .expression((query) =>
+      query
+        .selectFrom('mfa_amr_claims')
+        .select([sql.val(to).$castTo<string>().as('session_id'), ...columns])
+        .where('session_id', '=', from)
+        .where('authentication_method', 'not in', Object.values(FACTOR_METHODS)),
+    )
+    .onConflict((conflict) =>
+      conflict.columns(['session_id', 'authentication_method']).doUpdateSet((row) => ({
+        credential_since: row.ref('excluded.credential_since'),
+        created_at: row.ref('excluded.created_at'),
+        updated_at: row.ref('excluded.updated_at'),
+      })),
+    )
     .execute()
 }
 

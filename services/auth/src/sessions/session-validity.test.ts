@@ -22,7 +22,8 @@ const noLimits: SessionLimits = { timeboxMs: null, inactivityMs: null, lowAalMs:
 async function createUser() {
   const user = { aud: 'authenticated', role: 'authenticated', email: `user${++count}@example.com` }
   const { id } = await insertUser(database.db, user)
-  const open = () => createSession(database.db, { randomBytes }, { id }, { ...origin, method: 'password' })
+  const open = () =>
+    createSession(database.db, { randomBytes }, { id }, { ...origin, method: 'password', credentialSince: null })
   return { id, open }
 }
 

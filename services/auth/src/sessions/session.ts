@@ -13,6 +13,7 @@ export type SignInMethod =
   | 'invite'
   | 'email/signup'
   | 'email_change'
+  | 'phone_change'
   | 'passkey'
 
 /** A session at the moment when its tokens are handed out. The only time that the refresh token is known in the clear. */

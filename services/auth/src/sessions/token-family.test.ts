@@ -47,7 +47,7 @@ describe('refresh_session and its model', () => {
             database.db,
             { randomBytes },
             { id: userId },
-            { ...origin, method: 'password' },
+            { ...origin, method: 'password', credentialSince: null },
           )
           let family: TokenFamily = [{ token: first.refreshToken, revoked: false, updatedAt: 0 }]
           let now = 0

@@ -6,6 +6,7 @@ import { userBanned, validationFailed } from '../errors.ts'
 import { identityTaken, inviteNotFound } from '../external-errors.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
 import { findExternalIdentity, insertExternalIdentity } from '../identities/external-identity-repository.ts'
+import { identitySince } from '../identities/identity.ts'
 import { consumeToken, findTokenByLink } from '../one-time-tokens/one-time-token-repository.ts'
 import { isBanned, type User } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
@@ -34,12 +35,12 @@ export async function acceptInvitation(
   if (!matching) throw validationFailed({ message: 'Invited email does not match emails from external provider' })
   const known = await findExternalIdentity(trx, account)
   if (known && known.userId !== invited.id) throw identityTaken()
-  const { id: identityId } = known ?? (await insertExternalIdentity(trx, invited.id, account, deps.now()))
-  const owner = { decision: 'link', user: await learn(trx, deps, invited, account), identityId } as const
+  const identity = known ?? (await insertExternalIdentity(trx, invited.id, account, deps.now()))
+  const owner = { decision: 'link', user: await learn(trx, deps, invited, account), identityId: identity.id } as const
   const user = await confirmOwner(trx, deps, owner, { ...account, email: matching })
   const traits = { provider: account.provider }
   await recordAudit(trx, deps, { action: 'invite_accepted', actor: user, ip, traits })
-  return { verdict: 'signed-in', user }
+  return { verdict: 'signed-in', user, credentialSince: identitySince(identity, invited) }
 }
 
 async function lockInvited(trx: Transaction<AuthDatabase>, { now }: AuthDeps, linkHash: Buffer): Promise<User> {

@@ -3,6 +3,7 @@ import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { notify } from '../mail/notification.ts'
+import { recordAddressChange } from '../users/address-change-repository.ts'
 import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-repository.ts'
 import { claimIdentifier, TAKEN_FOR_USER } from './claim-identifier.ts'
@@ -28,6 +29,7 @@ export async function applyPhoneChange(
     is_anonymous: false,
     updated_at: at,
   })
+  await recordAddressChange(trx, user, { kind: 'phone', at })
   const owner = await setOwnIdentity(trx, changed, { identifier, isVerified: true, at })
   const variables = { Phone: newPhone, OldPhone: user.phone }
   await notify(trx, deps, owner, { name: 'PHONE_CHANGED', variables })

@@ -1,9 +1,14 @@
+import type { Kysely } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { reauthenticationNotValid } from '../errors.ts'
 import { codeMatches, hashCode } from '../one-time-tokens/one-time-token.ts'
 import { claimGuess } from '../one-time-tokens/one-time-token-repository.ts'
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
+import { PASSWORD_PROOF_MS } from '../sessions/session-rows.ts'
+import { findAddressChange } from '../users/address-change-repository.ts'
 import type { User } from '../users/user.ts'
+import type { UserIdentifier } from '../users/user-repository.ts'
 
 /** A nonce that was right, still to be used up by `consumeToken`. */
 export interface CheckedNonce {
@@ -11,9 +16,24 @@ export interface CheckedNonce {
   readonly codeHash: Buffer
 }
 
-/** Where the nonce of a user goes (contract 4.6): their email, else their phone. */
-function nonceAddress({ email, phone }: Pick<User, 'email' | 'phone'>): string | null {
-  return email ?? phone
+/**
+ * Where the nonce of a user goes (contract 4.6): their email, else their phone. Where a new password needs it, an address that
+ * the user has changed within a day is left out: whoever has stolen the session may have done that.
+ * @returns undefined where no address is left
+ */
+export async function findNonceAddress(
+  db: Kysely<AuthDatabase>,
+  { config, now }: Pick<AuthDeps, 'config' | 'now'>,
+  user: User,
+): Promise<UserIdentifier | undefined> {
+  for (const kind of ['email', 'phone'] as const) {
+    const value = user[kind]
+    if (value === null) continue
+    if (!config.security.reauthenticateForPassword) return { kind, value }
+    const changedAt = await findAddressChange(db, user.id, kind)
+    if (changedAt === undefined || now().getTime() - Date.parse(changedAt) >= PASSWORD_PROOF_MS) return { kind, value }
+  }
+  return undefined
 }
 
 /**
@@ -25,7 +45,7 @@ export async function checkNonce(
   user: User,
   { nonce, address }: { readonly nonce: string; readonly address: string },
 ): Promise<CheckedNonce> {
-  const identifier = nonceAddress(user) ?? user.id
+  const identifier = (await findNonceAddress(deps.db, deps, user))?.value ?? user.id
   const attempt = { identifier, address }
   const blocked = await isBlocked(deps, attempt)
   const tokens = await claimGuess(

@@ -3,6 +3,7 @@ import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { notify } from '../mail/notification.ts'
+import { recordAddressChange } from '../users/address-change-repository.ts'
 import { type EmailChangeToken, judgeEmailChange } from '../users/email-change.ts'
 import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-repository.ts'
@@ -48,6 +49,7 @@ export async function applyEmailChange(
     is_anonymous: false,
     updated_at: at,
   })
+  await recordAddressChange(trx, user, { kind: 'email', at })
   const owner = await setOwnIdentity(trx, changed, { identifier, isVerified: true, at })
   if (user.email !== null) {
     await notify(trx, deps, owner, { name: 'EMAIL_CHANGED', variables: { OldEmail: user.email } })

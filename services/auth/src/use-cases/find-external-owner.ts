@@ -12,8 +12,9 @@ import {
   listOwnersOfEmails,
   refreshExternalIdentity,
 } from '../identities/external-identity-repository.ts'
-import type { Identity } from '../identities/identity.ts'
+import { type Identity, identitySince } from '../identities/identity.ts'
 import { mergeMetadata } from '../users/metadata.ts'
+import type { Timestamp } from '../users/timestamp.ts'
 import { isBanned, isStaged, type User } from '../users/user.ts'
 import {
   deleteStagedUser,
@@ -32,6 +33,8 @@ export interface ExternalOwner {
   readonly user: User
   /** The identity of the account. */
   readonly identityId: string
+  /** Since when the identity is a way into the user's account; null: since the account was made. */
+  readonly credentialSince: Timestamp | null
 }
 
 type Deps = Pick<AuthDeps, 'config' | 'hooks' | 'jobs' | 'logger' | 'now'>
@@ -66,13 +69,15 @@ async function takeExisting(
   trx: Transaction<AuthDatabase>,
   deps: Deps,
   account: ExternalAccount,
-  { id, userId }: Identity,
+  identity: Identity,
 ): Promise<ExternalOwner> {
+  const { id, userId } = identity
   const owner = await lockAdmitted(trx, deps, userId)
   // The lock may have waited for somebody who unlinked it.
   if ((await findExternalIdentity(trx, account))?.userId !== userId) throw new StaleView()
   await refreshExternalIdentity(trx, id, account.data, deps.now())
-  return { decision: 'existing', user: await learn(trx, deps, owner, account), identityId: id }
+  const user = await learn(trx, deps, owner, account)
+  return { decision: 'existing', user, identityId: id, credentialSince: identitySince(identity, owner) }
 }
 
 async function link(
@@ -81,11 +86,12 @@ async function link(
   owner: User,
   { account, ip }: { readonly account: ExternalAccount; readonly ip: string },
 ): Promise<ExternalOwner> {
-  const { id } = await insertExternalIdentity(trx, owner.id, account, deps.now())
+  const identity = await insertExternalIdentity(trx, owner.id, account, deps.now())
+  const { id } = identity
   const user = await learn(trx, deps, owner, account)
   const traits = { identity_id: id, provider: account.provider, provider_id: account.subject }
   await recordAudit(trx, deps, { action: 'identity_linked', actor: user, ip, traits })
-  return { decision: 'link', user, identityId: id }
+  return { decision: 'link', user, identityId: id, credentialSince: identitySince(identity, owner) }
 }
 
 async function create(
@@ -112,7 +118,7 @@ async function create(
   })
   const { id } = await insertExternalIdentity(trx, user.id, account, at)
   await queueUserCreated(trx, deps, { userId: user.id, ip: context.ip })
-  return { decision: 'create', user, identityId: id }
+  return { decision: 'create', user, identityId: id, credentialSince: null }
 }
 
 /** The account's address, unless somebody has it. Who only waits for a first code gives it up (contract 7.4). */

@@ -23,7 +23,6 @@ import { sealSecret } from '../secrets/sealed-secret.ts'
 import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { parseId } from '../users/require-id.ts'
-import type { User } from '../users/user.ts'
 import { acceptInvitation } from './accept-invitation.ts'
 import { askBeforeExternalUser } from './ask-before-external-user.ts'
 import { askProvider, type ProviderAnswer, type ProviderSignIn } from './ask-provider.ts'
@@ -33,7 +32,7 @@ import { linkExternalIdentity } from './link-external-identity.ts'
 import { mailConfirmation, refuseUnverified } from './refuse-unverified.ts'
 import type { RequestContext } from './request-context.ts'
 import { settleRaces } from './settle-races.ts'
-import { type ExternalSignIn, signInExternally } from './sign-in-externally.ts'
+import { type ExternalOutcome, type ExternalSignIn, signInExternally } from './sign-in-externally.ts'
 
 /**
  * Takes the flow of a `state`, once (contract 7.3.5).
@@ -77,7 +76,7 @@ export async function finishAuthorization(
   const outcome = await settleRaces(deps, async (trx) => {
     const signIn = await settle(trx, deps, { flow, account, context })
     if (signIn.verdict !== 'signed-in') return signIn
-    return { ...signIn, finished: await end(trx, deps, signIn.user, { flow, account, tokens, context }) }
+    return { ...signIn, finished: await end(trx, deps, signIn, { flow, account, tokens, context }) }
   })
   if (outcome.verdict === 'no-email') throw profileWithoutEmail()
   const mail = { mailTo: outcome.mailTo, context: { ...context, audience: outcome.user.aud } }
@@ -107,7 +106,10 @@ async function settle(
 ): Promise<ExternalSignIn> {
   const { flow, account, context } = input
   const { linking: target, inviteTokenHash } = flow
-  if (target && linksAtExchange(deps)) return { verdict: 'signed-in', user: await lockLinkingUser(trx, deps, target) }
+  if (target && linksAtExchange(deps)) {
+    const user = await lockLinkingUser(trx, deps, target)
+    return { verdict: 'signed-in', user, credentialSince: user.isAnonymous ? null : deps.now() }
+  }
   if (target) return linkExternalIdentity(trx, deps, { account, target, ip: context.ip })
   if (inviteTokenHash) return acceptInvitation(trx, deps, { account, inviteTokenHash, ip: context.ip })
   return signInExternally(trx, deps, { account, context })
@@ -118,13 +120,14 @@ const NONCE_BYTES = 12
 async function end(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
-  user: User,
+  { user, credentialSince }: Extract<ExternalOutcome, { verdict: 'signed-in' }>,
   { flow, account, tokens, context }: Pick<FinishAuthorization, 'flow' | 'context'> & ProviderSignIn,
 ): Promise<FinishedAuthorization> {
+  const continues = flow.linking?.sessionId ?? null
   if (!flow.pkce) {
     return {
       verdict: 'session',
-      session: await createSession(trx, deps, user, { ...context, method: 'oauth' }),
+      session: await createSession(trx, deps, user, { ...context, method: 'oauth', credentialSince, continues }),
       tokens,
     }
   }
@@ -135,6 +138,7 @@ async function end(
     userId: user.id,
     codeHash: hashAuthCode(code),
     tokens: { access: seal(tokens.access), refresh: seal(tokens.refresh) },
+    credentialSince,
     linkedAccount: flow.linking && linksAtExchange(deps) ? account : null,
     at: deps.now(),
   })

@@ -10,6 +10,7 @@ import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import type { SessionOrigin } from '../sessions/session-repository.ts'
 import type { SessionView } from '../sessions/session-view.ts'
+import { findAddressChange } from '../users/address-change-repository.ts'
 import { isBanned } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
 import { linkExternalIdentity } from './link-external-identity.ts'
@@ -78,5 +79,9 @@ async function openSession(
   const linked = flow.link && (await linkExternalIdentity(trx, deps, { ...flow.link, ip }))
   if (linked?.verdict === 'unverified') return linked
   await recordAudit(trx, deps, { action: 'login', actor: user, ip, traits: { provider: flow.provider } })
-  return { session: await createSession(trx, deps, user, { userAgent, ip, method: flow.method }) }
+  const { method } = flow
+  const isByMail = method !== 'oauth'
+  const credentialSince = isByMail ? ((await findAddressChange(trx, user.id, 'email')) ?? null) : flow.credentialSince
+  const proof = { method, credentialSince, continues: flow.linkingSessionId }
+  return { session: await createSession(trx, deps, user, { ...proof, userAgent, ip }) }
 }

@@ -51,7 +51,9 @@ export async function grantIdToken(deps: AuthDeps, grant: IdTokenGrant): Promise
       ? linkExternalIdentity(trx, deps, { account, target, ip: context.ip })
       : signInExternally(trx, deps, { account, context }))
     if (signIn.verdict !== 'signed-in') return signIn
-    return { ...signIn, session: await createSession(trx, deps, signIn.user, { ...context, method: 'oauth' }) }
+    const { user, credentialSince } = signIn
+    const proof = { method: 'oauth', credentialSince, continues: target?.sessionId ?? null } as const
+    return { ...signIn, session: await createSession(trx, deps, user, { ...context, ...proof }) }
   })
   if (outcome.verdict === 'no-email') throw refuse('Error getting user email from external provider')
   const mail = { mailTo: outcome.mailTo, context: { ...context, audience: outcome.user.aud } }

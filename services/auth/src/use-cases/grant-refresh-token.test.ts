@@ -14,7 +14,11 @@ describe('grantRefreshToken', () => {
     const deps = { ...test.deps, logger }
     const origin = { userAgent: null, ip: '1.1.1.1' }
     const { user } = await createSignedUp(deps)
-    const { refreshToken } = await createSession(deps.db, deps, user, { ...origin, method: 'password' })
+    const { refreshToken } = await createSession(deps.db, deps, user, {
+      ...origin,
+      method: 'password',
+      credentialSince: null,
+    })
     const grant = async (token: string) => {
       lines.length = 0
       const view = await grantRefreshToken(deps, { ...origin, refreshToken: token }).catch(() => undefined)

@@ -8,6 +8,7 @@ import type { LinkingTarget } from '../flow-states/authorization-flow-repository
 import type { ExternalAccount } from '../identities/external-account.ts'
 import { findExternalIdentity, insertExternalIdentity } from '../identities/external-identity-repository.ts'
 import { notify } from '../mail/notification.ts'
+import { recordAddressChange } from '../users/address-change-repository.ts'
 import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-repository.ts'
 import { lockLinkingUser } from './find-caller.ts'
@@ -40,8 +41,11 @@ export async function linkExternalIdentity(
   const traits = { identity_id: id, provider: account.provider, provider_id: account.subject }
   await recordAudit(trx, deps, { action: 'identity_linked', actor: user, ip, traits })
   await notify(trx, deps, user, { name: 'IDENTITY_LINKED', variables: { Provider: account.provider } })
+  const credentialSince = owner.isAnonymous ? null : deps.now()
   const isOpen = owner.email === null && user.email !== null && user.emailConfirmedAt === null
-  return isOpen ? { verdict: 'unverified', user, mailTo: user.email ?? undefined } : { verdict: 'signed-in', user }
+  return isOpen
+    ? { verdict: 'unverified', user, mailTo: user.email ?? undefined }
+    : { verdict: 'signed-in', user, credentialSince }
 }
 
 async function adoptEmail(
@@ -53,6 +57,7 @@ async function adoptEmail(
   if (user.email !== null || !account.email) return user
   const email = await freeEmail(trx, account)
   if (email === null) throw emailExists()
+  await recordAddressChange(trx, user, { kind: 'email', at: now() })
   const isTrusted = account.email.isVerified || config.mail.autoconfirm
   return updateUser(trx, user.id, {
     email,

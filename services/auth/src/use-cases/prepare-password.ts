@@ -3,6 +3,7 @@ import { reauthenticationNeeded, samePassword } from '../errors.ts'
 import { returnGuess } from '../one-time-tokens/one-time-token-repository.ts'
 import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requirePassword } from '../passwords/require-password.ts'
+import { isByOldCredential, listProofs, PASSWORD_PROOF_MS, type Proof } from '../sessions/session-rows.ts'
 import { type CheckedNonce, checkNonce } from './check-nonce.ts'
 import type { ActiveCaller } from './find-caller.ts'
 import { requireCurrentPassword } from './require-current-password.ts'
@@ -25,8 +26,6 @@ export interface PreparedPassword {
   readonly shownHash: string | null | undefined
 }
 
-const FRESH_MS = 24 * 3_600_000
-
 /**
  * The rules of a password that its owner sets, in the order of contract 7.8, and its hash. Nothing is locked meanwhile.
  * @throws validationFailed, weakPassword, reauthenticationNeeded, reauthenticationNotValid, samePassword, and what
@@ -40,7 +39,7 @@ export async function preparePassword(
   const { user } = caller
   requirePassword(deps.config.passwords.policy, password)
   await refuseBreached(deps, password)
-  const isNeeded = deps.config.security.reauthenticateForPassword && !isFresh(deps, caller)
+  const isNeeded = deps.config.security.reauthenticateForPassword && !(await isFresh(deps, caller))
   if (isNeeded && !nonce) throw reauthenticationNeeded()
   const checked = isNeeded && nonce ? await checkNonce(deps, user, { nonce, address }) : undefined
   let isShown: boolean
@@ -57,7 +56,12 @@ export async function preparePassword(
   return { hash, nonce: checked, shownHash: isShown ? user.passwordHash : undefined }
 }
 
-/** Whoever has signed in within a day need not prove again who they are (contract 7.9). */
-function isFresh({ now }: Pick<AuthDeps, 'now'>, { session }: ActiveCaller): boolean {
-  return session !== undefined && now().getTime() - Date.parse(session.startedAt) <= FRESH_MS
+/**
+ * Whoever has signed in within a day, by a credential that was theirs before, need not prove again who they are (contract 7.9).
+ */
+async function isFresh({ db, now }: Pick<AuthDeps, 'db' | 'now'>, { session }: ActiveCaller): Promise<boolean> {
+  if (!session || now().getTime() - Date.parse(session.startedAt) > PASSWORD_PROOF_MS) return false
+  const isOfToday = ({ at }: Proof) => now().getTime() - Date.parse(at) <= PASSWORD_PROOF_MS
+  const proofs = await listProofs(db, session.id)
+  return proofs.some((proof) => isOfToday(proof) && isByOldCredential(proof, PASSWORD_PROOF_MS))
 }

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { emailNotVerified, phoneNotVerified, validationFailed } from '../errors.ts'
+import { addressTooNew, emailNotVerified, phoneNotVerified, validationFailed } from '../errors.ts'
 import { queueMail } from '../mail/mail-job.ts'
 import { replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
@@ -11,7 +11,8 @@ import { takeSms } from '../rate-limits/sms-allowance.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { queueSms } from '../sms/sms-job.ts'
 import type { User } from '../users/user.ts'
-import { updateUser } from '../users/user-repository.ts'
+import { type UserIdentifier, updateUser } from '../users/user-repository.ts'
+import { findNonceAddress } from './check-nonce.ts'
 import { findCaller, lockCaller } from './find-caller.ts'
 import { makeMailSecrets } from './issue-mail-token.ts'
 import { issueSmsCode } from './issue-sms-code.ts'
@@ -24,21 +25,17 @@ export interface Reauthentication {
 
 /** Sends the nonce by which the caller proves that they still are who signed in: by email, else by SMS (contract 4.6). */
 export async function reauthenticate(deps: AuthDeps, { caller, ip }: Reauthentication): Promise<void> {
-  const { email, phone } = requireAddress((await findCaller(deps, caller)).user)
-  const allowance = email === null ? await takeSms(deps, phone ?? '') : await deps.rateLimits.email.take()
-  const interval =
-    email === null
-      ? ({ kind: 'sms', identifier: phone ?? '' } as const)
-      : ({ kind: 'reauthentication', identifier: email } as const)
+  const { kind, value: identifier } = await requireAddress(deps.db, deps, (await findCaller(deps, caller)).user)
+  const allowance = kind === 'phone' ? await takeSms(deps, identifier) : await deps.rateLimits.email.take()
+  const interval = { kind: kind === 'phone' ? 'sms' : 'reauthentication', identifier } as const
   try {
     await deps.db.transaction().execute(async (trx) => {
       // Before the user: who signs up or asks for a code by SMS takes the same two locks in this order.
       await requireInterval(trx, deps, interval)
-      const user = requireAddress((await lockCaller(trx, deps, caller)).user)
+      const { user } = await lockCaller(trx, deps, caller)
+      const address = await requireAddress(trx, deps, user)
       await updateUser(trx, user.id, { reauthentication_sent_at: deps.now() })
-      await (user.email === null
-        ? sendBySms(trx, deps, user, user.phone ?? '')
-        : sendByMail(trx, deps, user, user.email))
+      await (address.kind === 'phone' ? sendBySms : sendByMail)(trx, deps, user, address.value)
       await recordAudit(trx, deps, { action: 'user_reauthenticate_requested', actor: user, ip })
     })
   } catch (error) {
@@ -47,13 +44,20 @@ export async function reauthenticate(deps: AuthDeps, { caller, ip }: Reauthentic
   }
 }
 
-function requireAddress(user: User): User {
+/** @throws validationFailed, addressTooNew, emailNotVerified, phoneNotVerified */
+async function requireAddress(
+  db: Kysely<AuthDatabase>,
+  deps: Pick<AuthDeps, 'config' | 'now'>,
+  user: User,
+): Promise<UserIdentifier> {
   if (user.email === null && user.phone === null) {
     throw validationFailed({ message: 'Reauthentication requires the user to have an email or a phone number' })
   }
-  if (user.email !== null && user.emailConfirmedAt === null) throw emailNotVerified()
-  if (user.email === null && user.phoneConfirmedAt === null) throw phoneNotVerified()
-  return user
+  const address = await findNonceAddress(db, deps, user)
+  if (!address) throw addressTooNew()
+  if (address.kind === 'email' && user.emailConfirmedAt === null) throw emailNotVerified()
+  if (address.kind === 'phone' && user.phoneConfirmedAt === null) throw phoneNotVerified()
+  return address
 }
 
 /** A code to type, without a link: it is for the page that has asked for it. */

@@ -12,8 +12,9 @@ import { consumeToken, deleteTokensOfUser, type OneTimeToken } from '../one-time
 import { addressFor, answeredType, type VerifyType } from '../one-time-tokens/verify-type.ts'
 import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requirePassword } from '../passwords/require-password.ts'
-import { createSession } from '../sessions/create-session.ts'
+import { createSession, type SignIn } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
+import { findAddressChange } from '../users/address-change-repository.ts'
 import { isBanned, isStaged, type User } from '../users/user.ts'
 import { lockUserById, updateUser } from '../users/user-repository.ts'
 import { applyPhoneChange } from './apply-phone-change.ts'
@@ -153,6 +154,22 @@ async function audit(
   await recordAudit(trx, deps, { action, actor: user, ip: context.ip, traits: { provider: kind } })
 }
 
+/** A code or link of a change of address proves that the new address is theirs, not that they are who had the account before. */
+async function toProof(
+  trx: Transaction<AuthDatabase>,
+  { now }: Pick<AuthDeps, 'now'>,
+  user: User,
+  { kind }: OneTimeToken,
+): Promise<Pick<SignIn, 'method' | 'credentialSince'>> {
+  const isEmailChange = kind === 'email_change_new' || kind === 'email_change_current'
+  if (isEmailChange || kind === 'phone_change') {
+    const method = isEmailChange ? 'email_change' : 'phone_change'
+    return { method, credentialSince: user.isAnonymous ? null : now() }
+  }
+  const changedAt = await findAddressChange(trx, user.id, kind === 'sms' ? 'phone' : 'email')
+  return { method: 'otp', credentialSince: changedAt ?? null }
+}
+
 async function finish(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
@@ -160,7 +177,7 @@ async function finish(
   { type, token, flow, expired, context }: Redemption,
 ): Promise<Redeemed> {
   if (flow === 'implicit') {
-    const session = await createSession(trx, deps, user, { ...context, method: 'otp' })
+    const session = await createSession(trx, deps, user, { ...context, ...(await toProof(trx, deps, user, token)) })
     return { verdict: 'session', session, type: answeredType(type, token.kind) }
   }
   const code = randomUUID()

@@ -1,10 +1,13 @@
 import type { AuthDeps } from '../deps.ts'
 import { currentPasswordInvalid, currentPasswordRequired } from '../errors.ts'
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
-import { listProofs } from '../sessions/session-rows.ts'
+import { isByOldCredential, listProofs, PASSWORD_PROOF_MS, type Proof } from '../sessions/session-rows.ts'
 import type { ActiveCaller } from './find-caller.ts'
 
-/** How somebody signs in who may have forgotten their password. */
+/**
+ * How somebody signs in who may have forgotten their password: by an address that was theirs before. Whoever has stolen a
+ * session can change the address, and sign in by the new one.
+ */
 const WITHOUT_PASSWORD: ReadonlySet<string> = new Set(['otp', 'magiclink', 'recovery'])
 
 /**
@@ -18,7 +21,8 @@ export async function requireCurrentPassword(
 ): Promise<boolean> {
   if (!deps.config.security.currentPasswordForPassword || user.passwordHash === null) return false
   const proofs = session ? await listProofs(deps.db, session.id) : []
-  if (proofs.some(({ method }) => WITHOUT_PASSWORD.has(method))) return false
+  const isExempt = (proof: Proof) => WITHOUT_PASSWORD.has(proof.method) && isByOldCredential(proof, PASSWORD_PROOF_MS)
+  if (proofs.some(isExempt)) return false
   if (given.currentPassword === undefined) throw currentPasswordRequired()
   const attempt = { identifier: user.email ?? user.phone ?? user.id, address: given.address }
   const { matches } = await deps.passwords.verify(user.passwordHash, given.currentPassword)

@@ -2,12 +2,13 @@ import type { Kysely } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { signInTooOld } from '../errors.ts'
-import { listProofs } from '../sessions/session-rows.ts'
+import { isByOldCredential, listProofs, type Proof } from '../sessions/session-rows.ts'
 import type { ActiveCaller } from './find-caller.ts'
 
 /**
  * Asks for a sign-in, or a second factor, of a moment ago, where SESSIONS_FRESH_FOR says how long that is: before anything
- * changes that sign-ins rest on. Who is anonymous could not sign in again. @throws signInTooOld
+ * changes that sign-ins rest on. A credential that was added just now proves nothing. Anonymous users are exempt: they could
+ * not sign in again. @throws signInTooOld
  */
 export async function requireFreshSession(
   db: Kysely<AuthDatabase>,
@@ -18,5 +19,6 @@ export async function requireFreshSession(
   if (freshForMs === undefined || user.isAnonymous) return
   const since = now().getTime() - freshForMs
   const proofs = session ? await listProofs(db, session.id) : []
-  if (!proofs.some(({ at }) => Date.parse(at) >= since)) throw signInTooOld()
+  const counts = (proof: Proof) => Date.parse(proof.at) >= since && isByOldCredential(proof, freshForMs)
+  if (!proofs.some(counts)) throw signInTooOld()
 }

@@ -4,6 +4,8 @@ import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
 import { deleteOtherIdentities } from '../identities/external-identity-repository.ts'
+import { recordAddressChange } from '../users/address-change-repository.ts'
+import type { Timestamp } from '../users/timestamp.ts'
 import type { User } from '../users/user.ts'
 import { deleteBelongings, updateUser } from '../users/user-repository.ts'
 import { type ExternalOwner, findExternalOwner, freeEmail, learn } from './find-external-owner.ts'
@@ -15,7 +17,13 @@ export type ExternalSignIn = ExternalOutcome | { readonly verdict: 'no-email' }
 
 /** What becomes of a user whom there is. */
 export type ExternalOutcome =
-  | { readonly verdict: 'signed-in'; readonly user: User; readonly mailTo?: UnverifiedEmail['mailTo'] }
+  | {
+      readonly verdict: 'signed-in'
+      readonly user: User
+      readonly mailTo?: UnverifiedEmail['mailTo']
+      /** Since when the identity is a way into the user's account; null: since the account was made. */
+      readonly credentialSince: Timestamp | Date | null
+    }
   | { readonly verdict: 'unverified'; readonly user: User; readonly mailTo: UnverifiedEmail['mailTo'] }
 
 /**
@@ -30,24 +38,24 @@ export async function signInExternally(
   const owner = await findExternalOwner(trx, deps, account, context)
   if (!owner) return { verdict: 'no-email' }
   const { email } = account
-  const { user } = owner
+  const { user, credentialSince } = owner
   const isNew = owner.decision === 'create'
   const record = (action: 'login' | 'user_signedup') =>
     recordAudit(trx, deps, { action, actor: user, ip: context.ip, traits: { provider: account.provider } })
   if (isKnown(user, email)) {
     await record(isNew ? 'user_signedup' : 'login')
-    return { verdict: 'signed-in', user }
+    return { verdict: 'signed-in', user, credentialSince }
   }
   if (email && (email.isVerified || deps.config.mail.autoconfirm)) {
     await record('user_signedup')
-    return { verdict: 'signed-in', user: await confirmOwner(trx, deps, owner, account) }
+    return { verdict: 'signed-in', user: await confirmOwner(trx, deps, owner, account), credentialSince }
   }
   // Asked for also where somebody else has the address: the refusal must not tell. They are sent nothing that is not theirs.
   if (!deps.config.mail.allowsUnverified) return { verdict: 'unverified', user, mailTo: email?.email }
   // Where somebody else has the address, or the provider no longer tells it, a mail could confirm nothing.
   const mailTo = user.email === email?.email ? email?.email : undefined
   await record(isNew ? 'user_signedup' : 'login')
-  return { verdict: 'signed-in', user, mailTo }
+  return { verdict: 'signed-in', user, mailTo, credentialSince }
 }
 
 /**
@@ -67,7 +75,7 @@ function isKnown(user: User, email: ExternalAccount['email']): boolean {
 export async function confirmOwner(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
-  { decision, user, identityId }: ExternalOwner,
+  { decision, user, identityId }: Pick<ExternalOwner, 'decision' | 'user' | 'identityId'>,
   account: ExternalAccount,
 ): Promise<User> {
   const at = deps.now()
@@ -79,6 +87,9 @@ export async function confirmOwner(
   }
   const wanted = account.email?.email ?? null
   const email = user.email === wanted ? wanted : await freeEmail(trx, account)
+  if (decision !== 'create' && email !== null && email !== user.email) {
+    await recordAddressChange(trx, user, { kind: 'email', at })
+  }
   const confirmed = await updateUser(trx, user.id, {
     // An address that was never confirmed gives way to one that is; where that is somebody's, there is none.
     email,

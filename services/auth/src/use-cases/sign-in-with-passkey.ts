@@ -42,6 +42,6 @@ export async function signInWithPasskey(deps: AuthDeps, input: PasskeySignIn): P
     if (isBanned(user, deps.now())) throw userBanned()
     if (!(await touchPasskey(trx, { id: passkey.id, counter: used.counter, now: deps.now() }))) throw passkeyRefused()
     await recordAudit(trx, deps, { action: 'login', actor: user, ip, traits: { provider: 'passkey' } })
-    return createSession(trx, deps, user, { userAgent, ip, method: 'passkey' })
+    return createSession(trx, deps, user, { userAgent, ip, method: 'passkey', credentialSince: passkey.createdAt })
   })
 }

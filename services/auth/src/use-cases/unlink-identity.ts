@@ -9,6 +9,7 @@ import { deleteIdentity, listIdentities } from '../identities/identity-repositor
 import { notify } from '../mail/notification.ts'
 import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
 import { type Caller, callerAudience } from '../sessions/caller.ts'
+import { recordAddressChange } from '../users/address-change-repository.ts'
 import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-repository.ts'
 import { isTaken, withUniqueIdentifiers } from './claim-identifier.ts'
@@ -81,6 +82,7 @@ async function settleEmail(
   }
   if (!adopted && candidates.length > 0) throw emailConflict()
   await deleteTokensOfUser(trx, user.id)
+  await recordAddressChange(trx, user, { kind: 'email', at: now() })
   return updateUser(trx, user.id, {
     email: adopted?.email ?? null,
     email_confirmed_at: adopted && isVerified(adopted) ? (user.emailConfirmedAt ?? now()) : null,

@@ -11,6 +11,7 @@ import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requirePassword } from '../passwords/require-password.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { deleteSessionsOfUser } from '../sessions/session-rows.ts'
+import { deleteAddressChange } from '../users/address-change-repository.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import type { Profile } from '../users/profile.ts'
@@ -119,6 +120,7 @@ async function changeIdentifier(
   await claimIdentifier(trx, identifier, { ownerId: user.id, taken: TAKEN_FOR_ADMIN })
   // What was sent to the old address must not confirm the new one.
   await deleteTokensOfUser(trx, user.id)
+  await deleteAddressChange(trx, user.id, kind)
   const changed = await updateUser(trx, user.id, {
     updated_at: at,
     [kind]: value,

@@ -132,7 +132,8 @@ async function accept(
   await deleteUnverifiedFactors(trx, { userId: user.id, factorType })
   const method = FACTOR_METHODS[factorType]
   const shown = { userId: user.id, sessionId: session.id, factorId: factor.id, method, userAgent, ip }
-  const promoted = await promoteSession(trx, deps, shown)
+  // Until its first proof the factor guards nothing, however long it waited for that.
+  const promoted = await promoteSession(trx, deps, { ...shown, credentialSince: isFirst ? now : current.createdAt })
   if (!promoted) throw sessionNotFound()
   if (isFirst) await notify(trx, deps, user, { name: 'MFA_FACTOR_ENROLLED', variables: { FactorType: factorType } })
   const traits = { factor_id: factor.id, challenge_id: challenge.id }

@@ -18,6 +18,7 @@ import { promoteSession } from '../sessions/promote-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import type { SessionOrigin } from '../sessions/session-repository.ts'
 import { type SessionView, signSessionView } from '../sessions/session-view.ts'
+import type { Timestamp } from '../users/timestamp.ts'
 import { requireFactorOwner } from './factor-owner.ts'
 import { findCaller, lockCaller } from './find-caller.ts'
 import { judgeFactorAttempt } from './judge-attempt.ts'
@@ -54,7 +55,7 @@ export async function verifyRecoveryCode(deps: AuthDeps, input: VerifyRecoveryCo
   await judgeFactorAttempt(deps, user.id, { factor, isRight })
   if (isRight) {
     const claims = await prepareRaisedClaims(deps, { sessionId: own.id, method: FACTOR_METHODS.recovery_code })
-    const session = await promote(deps, input, { factorId: factor.id, hashes })
+    const session = await promote(deps, input, { factorId: factor.id, hashes, credentialSince: factor.createdAt })
     if (session) return signSessionView(deps, session, claims)
     await failures.record()
   }
@@ -65,13 +66,13 @@ export async function verifyRecoveryCode(deps: AuthDeps, input: VerifyRecoveryCo
 async function promote(
   deps: AuthDeps,
   { caller, userAgent, ip }: VerifyRecoveryCode,
-  { factorId, hashes }: CodeOfFactor,
+  { factorId, hashes, credentialSince }: CodeOfFactor & { readonly credentialSince: Timestamp },
 ): Promise<IssuedSession | undefined> {
   return deps.db.transaction().execute(async (trx) => {
     const { user, session } = requireFactorOwner(await lockCaller(trx, deps, caller))
     if (!(await consumeRecoveryCode(trx, { factorId, hashes, now: deps.now() }))) return undefined
     const shown = { userId: user.id, sessionId: session.id, factorId, method: FACTOR_METHODS.recovery_code }
-    const promoted = await promoteSession(trx, deps, { ...shown, userAgent, ip })
+    const promoted = await promoteSession(trx, deps, { ...shown, credentialSince, userAgent, ip })
     if (!promoted) throw sessionNotFound()
     const traits = { factor_id: factorId }
     await recordAudit(trx, deps, { action: 'verification_attempted', actor: user, sessionId: session.id, ip, traits })

@@ -96,6 +96,13 @@ export const accountErrors: ErrorCases = {
       return change({ password: 'another password' })
     }, REAUTHENTICATION),
   ],
+  addressTooNew: [
+    asOwner(async ({ user }, { deps, clock }) => {
+      const change = { user_id: user.id, kind: 'email', changed_at: clock.now() }
+      await deps.db.insertInto('address_changes').values(change).execute()
+      return get('/reauthenticate')
+    }, REAUTHENTICATION),
+  ],
   signInTooOld: [
     asOwner(
       async ({ sessionId }, { deps }) => {

@@ -1,0 +1,310 @@
+import { createHash } from 'node:crypto'
+import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { addApp, answerChallenge, claimsOf } from './authenticator-app.ts'
+import {
+  type AnybodyStub,
+  beginLinking,
+  comeBackAs,
+  signInAs,
+  startAnybodyProvider,
+} from './external/anybody-provider.ts'
+import { OPERATOR } from './forged-token.ts'
+import { type MailApp, openMailApp } from './mail-app.ts'
+import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
+
+// Finding 3. The thief of a session knows neither the password nor has the mailbox of its user.
+type Headers = { readonly authorization: string }
+type Refusal = readonly [number, string | undefined]
+
+const SETTINGS = {
+  AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+  AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+  AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+  AUTH_RATE_LIMIT_SMS_SENT: 'off',
+  AUTH_SMTP_MAX_FREQUENCY: '0',
+  AUTH_SMS_MAX_FREQUENCY: '0',
+  AUTH_SMS_OTP_EXP: '600',
+  AUTH_PASSKEY_ENABLED: 'true',
+  AUTH_WEBAUTHN_RP_ID: 'localhost',
+  AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'Trestle',
+  AUTH_WEBAUTHN_RP_ORIGINS: 'http://localhost:3000',
+}
+const VERIFIER = 'v'.repeat(43)
+const PKCE = {
+  code_challenge: createHash('sha256').update(VERIFIER).digest('base64url'),
+  code_challenge_method: 's256',
+}
+const NEW_PASSWORD = 'a staple of batteries'
+const DONE: Refusal = [200, undefined]
+let people = 0
+let test: MailApp
+let stub: AnybodyStub
+let person: SignedIn
+let phone: string
+let thief: string
+
+function useService(settings: Readonly<Record<string, string>>) {
+  beforeAll(async () => {
+    stub = await startAnybodyProvider()
+    // Proofs are dated by the clock of the database.
+    test = await openMailApp(
+      { ...SETTINGS, ...stub.settings, ...settings },
+      { replace: () => ({ now: () => new Date() }) },
+    )
+  })
+  afterAll(async () => {
+    await test.close()
+    await stub.close()
+  })
+  beforeEach(async () => {
+    people += 1
+    phone = `1415555${1000 + people}`
+    thief = `thief${people}@example.com`
+    person = await createSignedIn(test)
+  })
+}
+
+const bearer = (token: unknown): Headers => ({ authorization: `Bearer ${token}` })
+const put = async (headers: Headers, payload: object): Promise<Refusal> => {
+  const answer = await test.app.inject({ method: 'PUT', url: '/user', headers, payload })
+  return [answer.statusCode, answer.json().error_code]
+}
+const setPassword = (headers: Headers, more: object = {}) => put(headers, { password: NEW_PASSWORD, ...more })
+
+async function verify(payload: object): Promise<Headers> {
+  const answer = await test.post('/verify', payload)
+  expect(answer.statusCode).toBe(200)
+  return bearer(answer.json().access_token)
+}
+
+async function takePhone(headers: Headers): Promise<Headers> {
+  expect(await put(headers, { phone })).toEqual(DONE)
+  return verify({ type: 'phone_change', phone, token: (await test.sms.read(phone)).code })
+}
+
+async function signInByPhone(): Promise<Headers> {
+  expect((await test.post('/otp', { phone })).statusCode).toBe(200)
+  return verify({ type: 'sms', phone, token: (await test.sms.read(phone)).code })
+}
+
+async function signInByMail(path: '/recover' | '/magiclink', email: string): Promise<Headers> {
+  await test.post(path, { email })
+  const type = path === '/recover' ? 'recovery' : 'magiclink'
+  return verify({ type, email, token: (await test.readMail(email)).code })
+}
+
+async function takeEmail(headers: Headers): Promise<Headers> {
+  expect(await put(headers, { email: thief })).toEqual(DONE)
+  return verify({ type: 'email_change', email: thief, token: (await test.readMail(thief)).code })
+}
+
+async function signInByNewPasskey(headers: Headers): Promise<Headers> {
+  const key = createAuthenticator('http://localhost:3000')
+  const asked = (await test.post('/passkeys/registration/options', {}, headers)).json()
+  const made = { challenge_id: asked.challenge_id, credential: key.create(asked.options) }
+  expect((await test.post('/passkeys/registration/verify', made, headers)).statusCode).toBe(200)
+  const { challenge_id, options } = (await test.post('/passkeys/authentication/options', {})).json()
+  const shown = await test.post('/passkeys/authentication/verify', { challenge_id, credential: key.get(options) })
+  expect(shown.statusCode).toBe(200)
+  return bearer(shown.json().access_token)
+}
+
+/** Makes what was added to the account look so much older. */
+async function age(interval: string) {
+  const back = sql`- ${interval}::interval`
+  await sql`UPDATE ${sql.table('address_changes')} SET changed_at = changed_at ${back}`.execute(test.deps.db)
+  await sql`UPDATE ${sql.table('mfa_amr_claims')} SET credential_since = credential_since ${back}`.execute(test.deps.db)
+}
+
+describe.each(['compatible', 'strict'])(
+  'PUT /user with a password that needs the current one, AUTH_PROFILE=%s',
+  (profile) => {
+    useService({
+      AUTH_PROFILE: profile,
+      AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
+      AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true',
+    })
+    const REFUSED: Refusal = [400, 'current_password_required']
+    /** In the strict profile a credential of this moment does not even make a session fresh. */
+    const refused = (): Refusal => (profile === 'strict' ? [400, 'reauthentication_needed'] : REFUSED)
+
+    it('200: in a session by a code to an address that was theirs before', async () => {
+      expect(await setPassword(await signInByMail('/recover', person.email))).toEqual(DONE)
+    })
+
+    it('400: in the session that a change of phone opens, and in one by a code to the new phone', async () => {
+      expect(await setPassword(person.headers)).toEqual(REFUSED)
+      expect(await setPassword(await takePhone(person.headers))).toEqual(refused())
+      expect(await setPassword(await signInByPhone())).toEqual(refused())
+      expect((await test.post('/token?grant_type=password', { ...person, password: NEW_PASSWORD })).statusCode).toBe(
+        400,
+      )
+    })
+
+    it('400: in the session that a change of email opens, and in one by a mail to the new address', async () => {
+      expect(await put(person.headers, { email: thief })).toEqual(DONE)
+      const first = { type: 'email_change', email: person.email, token: (await test.readMail(person.email)).code }
+      expect((await test.post('/verify', first)).json().msg).toMatch(/^Confirmation link accepted/)
+      const changed = await verify({ type: 'email_change', email: thief, token: (await test.readMail(thief)).code })
+      expect(await setPassword(changed)).toEqual(refused())
+      expect(await setPassword(await signInByMail('/recover', thief))).toEqual(refused())
+      expect(await setPassword(await signInByMail('/magiclink', thief))).toEqual(refused())
+    })
+
+    it('200: by a code to a phone that was added a day before', async () => {
+      await takePhone(person.headers)
+      await age('24 hours')
+      expect(await setPassword(await signInByPhone())).toEqual(DONE)
+    })
+
+    it('names the change as the method of the session', async () => {
+      const methods = ({ authorization }: Headers) => claimsOf(authorization).amr
+      expect(methods(await takePhone(person.headers))).toMatchObject([{ method: 'phone_change' }])
+      expect(methods(await signInByPhone())).toMatchObject([{ method: 'otp' }])
+    })
+  },
+)
+
+describe('PUT /user with a password that needs reauthentication, in a session of three days', () => {
+  useService({
+    AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true',
+    AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false',
+    AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+  })
+  const REFUSED: Refusal = [400, 'reauthentication_needed']
+  beforeEach(async () => {
+    const { db } = test.deps
+    const days = sql`now() - interval '3 days'`
+    await sql`UPDATE ${sql.table('sessions')} SET created_at = ${days} WHERE id = ${person.sessionId}`.execute(db)
+    await sql`UPDATE ${sql.table('users')} SET created_at = ${days} WHERE id = ${person.user.id}`.execute(db)
+    const ofPerson = sql`session_id = ${person.sessionId}`
+    await sql`UPDATE ${sql.table('mfa_amr_claims')} SET updated_at = ${days} WHERE ${ofPerson}`.execute(db)
+    expect(await setPassword(person.headers)).toEqual(REFUSED)
+  })
+
+  it('200: after a sign-in by what was theirs before', async () => {
+    expect(await setPassword((await signIn(test, person)).headers)).toEqual(DONE)
+    expect(await setPassword(await signInByMail('/magiclink', person.email), { password: 'another one' })).toEqual(DONE)
+  })
+
+  it('400: after a sign-in by a passkey that was added just now', async () => {
+    const headers = await signInByNewPasskey(person.headers)
+    expect(await setPassword(headers)).toEqual(REFUSED)
+    await age('24 hours')
+    expect(await setPassword(headers)).toEqual(DONE)
+  })
+
+  it('400: after a sign-in by an identity that was linked just now', async () => {
+    const account = { sub: `3${people}`, email: thief, verified: true }
+    const linked = await comeBackAs(test, await beginLinking(test, 'keycloak', person.headers), account)
+    expect(await setPassword(bearer(linked.fragment.access_token))).toEqual(REFUSED)
+    const again = bearer((await signInAs(test, 'keycloak', account)).fragment.access_token)
+    expect(await setPassword(again)).toEqual(REFUSED)
+    await age('24 hours')
+    expect(await setPassword(again)).toEqual(DONE)
+  })
+
+  it('200: after a sign-in by the identity that the account began with', async () => {
+    const account = { sub: `4${people}`, email: thief, verified: true }
+    await signInAs(test, 'keycloak', account)
+    const again = await signInAs(test, 'keycloak', account)
+    expect(await setPassword(bearer(again.fragment.access_token))).toEqual(DONE)
+  })
+
+  it('400 and 422: after a change of email, also by a mail or a nonce to the new address', async () => {
+    expect(await setPassword(await takeEmail(person.headers))).toEqual(REFUSED)
+    for (const path of ['/recover', '/magiclink'] as const) {
+      expect(await setPassword(await signInByMail(path, thief))).toEqual(REFUSED)
+    }
+    const asked = await test.app.inject({ url: '/reauthenticate', headers: person.headers })
+    expect([asked.statusCode, asked.json().error_code]).toEqual([422, 'address_changed_recently'])
+    await test.idle()
+    // The change and the two mails above: no nonce.
+    expect(test.recipients().filter((to) => to === thief)).toHaveLength(3)
+    await age('24 hours')
+    expect((await test.app.inject({ url: '/reauthenticate', headers: person.headers })).statusCode).toBe(200)
+  })
+
+  it('422: a nonce that was sent before the change of email', async () => {
+    await test.app.inject({ url: '/reauthenticate', headers: person.headers })
+    const nonce = /\d{6}/.exec((await test.readMail(person.email)).mail.subject ?? '')?.[0]
+    await takeEmail(person.headers)
+    expect(await setPassword(person.headers, { nonce })).toEqual([422, 'reauthentication_not_valid'])
+  })
+
+  it('400: after a change of phone, or a code to the new one; the nonce goes to the email', async () => {
+    expect(await setPassword(await takePhone(person.headers))).toEqual(REFUSED)
+    expect(await setPassword(await signInByPhone())).toEqual(REFUSED)
+    await test.app.inject({ url: '/reauthenticate', headers: person.headers })
+    expect((await test.readMail(person.email)).mail.subject).toMatch(/is your verification code$/)
+  })
+
+  it('400: by a mail to the address of an identity that took the place of the own one', async () => {
+    await comeBackAs(test, await beginLinking(test, 'keycloak', person.headers), {
+      sub: `5${people}`,
+      email: thief,
+      verified: true,
+    })
+    const { body } = await test.app.inject({ url: '/user', headers: person.headers })
+    const own = JSON.parse(body).identities.find(({ provider }: { provider: string }) => provider === 'email')
+    const url = `/user/identities/${own.identity_id}`
+    expect((await test.app.inject({ method: 'DELETE', url, headers: person.headers })).statusCode).toBe(200)
+    expect(await setPassword(await signInByMail('/magiclink', thief))).toEqual(REFUSED)
+  })
+
+  it('200: by a mail to an address that an admin has set just now', async () => {
+    await takeEmail(person.headers)
+    const payload = { email: `set${thief}`, email_confirm: true }
+    await test.app.inject({ method: 'PUT', url: `/admin/users/${person.user.id}`, headers: OPERATOR, payload })
+    expect(await setPassword(await signInByMail('/magiclink', payload.email))).toEqual(DONE)
+  })
+
+  it('200: of an anonymous user who has just got their first address', async () => {
+    const anonymous = (await test.post('/signup', {})).json()
+    expect(await setPassword(await takeEmail(bearer(anonymous.access_token)))).toEqual(DONE)
+  })
+})
+
+describe('a change in the strict profile, which needs a sign-in of a quarter of an hour ago', () => {
+  useService({ AUTH_PROFILE: 'strict', AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip' })
+  const REFUSED: Refusal = [400, 'reauthentication_needed']
+
+  it('400: by a passkey that was added meanwhile; 200 once that is older', async () => {
+    const headers = await signInByNewPasskey(person.headers)
+    expect(await put(headers, { phone })).toEqual(REFUSED)
+    await age('15 minutes')
+    expect(await put(headers, { phone })).toEqual(DONE)
+  })
+
+  it('200: in the session that linking an identity opens, as long as in the one before', async () => {
+    const account = { sub: `6${people}`, email: thief, verified: true }
+    const url = `/user/identities/authorize?${new URLSearchParams({ provider: 'keycloak', ...PKCE })}`
+    const begun = await test.app.inject({ url, headers: person.headers })
+    const state = new URL(String(begun.headers.location)).searchParams.get('state') ?? ''
+    const { query } = await comeBackAs(test, state, account)
+    const exchange = { auth_code: query.code, code_verifier: VERIFIER }
+    const session = (await test.post('/token?grant_type=pkce', exchange)).json()
+    const headers = bearer(session.access_token)
+    expect(await put(headers, { phone })).toEqual(DONE)
+    const stale = sql`updated_at - interval '1 hour'`
+    const claims = sql`${sql.table('mfa_amr_claims')} SET updated_at = ${stale} WHERE authentication_method = 'password'`
+    await sql`UPDATE ${claims}`.execute(test.deps.db)
+    expect(await put(headers, { phone: `${phone}9` })).toEqual(REFUSED)
+  })
+
+  it('400: by a second factor that was added meanwhile', async () => {
+    const raised = await addApp({ ...test, clock: { now: () => new Date(), advance: () => {} } }, person.headers)
+    const stale = sql`updated_at - interval '1 hour'`
+    const claims = sql`${sql.table('mfa_amr_claims')} SET updated_at = ${stale} WHERE authentication_method = 'password'`
+    await sql`UPDATE ${claims}`.execute(test.deps.db)
+    expect(await put(raised.headers, { phone })).toEqual(REFUSED)
+    const { factorId } = raised.app
+    const again = await answerChallenge(test, raised.headers, { factorId, code: raised.app.code(1) })
+    expect(again.statusCode).toBe(200)
+    expect(await put(bearer(again.json().access_token), { phone })).toEqual(REFUSED)
+    await age('15 minutes')
+    expect(await put(bearer(again.json().access_token), { phone })).toEqual(DONE)
+  })
+})
