@@ -1,7 +1,7 @@
 import { createSecretKey, type KeyObject, randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Meter } from '@opentelemetry/api'
-import { createOutbound, type Outbound } from '@trestle/common/outbound/outbound.ts'
+import { createOutbound, hostOf, type Outbound } from '@trestle/common/outbound/outbound.ts'
 import { createReadiness, type Readiness } from '@trestle/common/server/readiness.ts'
 import type { TrustedProxies } from '@trestle/common/server/trusted-proxies.ts'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
@@ -274,7 +274,7 @@ function openAcquirers(
   { acquirers }: PaymentsConfig,
   { lanes, meter, logger }: Pick<PaymentsDeps, 'lanes' | 'meter' | 'logger'>,
 ): Acquirers {
-  const outbound = createOutbound(acquirers.map(({ url }) => new URL(url).hostname))
+  const outbound = createOutbound(acquirers.map(({ url }) => hostOf(url)))
   const convert = (money: Money, currency: string) => findExchanged(lanes, money, currency)
   return createAcquirers({
     simulator: createSimulator({ wait: waitFor, convert }),

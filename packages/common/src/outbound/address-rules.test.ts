@@ -26,6 +26,16 @@ describe('createAddressRules', () => {
     ['169.254.169.254', false],
     ['168.63.129.16', false],
     ['168.63.129.17', true],
+    ['100.100.100.200', false],
+    ['192.0.0.192', false],
+    ['fd20:ce::254', false],
+    ['fd00:c1::a9fe:a9fe', false],
+    ['0.1.2.3', false],
+    ['198.18.0.1', false],
+    ['240.0.0.1', false],
+    ['64:ff9b:1::808:808', false],
+    ['::ffff:0:808:808', false],
+    ['::ffff:0.0.0.0', false],
     ['64:ff9b::a83f:8110', false],
     ['172.31.255.255', false],
     ['172.32.0.0', true],
@@ -69,5 +79,23 @@ describe('createAddressRules', () => {
     expect(listed('10.2.0.1', { host: 'x', origin: 'operator' })).toBe(false)
     expect(listed('fd12::1', { host: 'x', origin: 'data' })).toBe(true)
     expect(listed('169.254.169.254', operator)).toBe(false)
+  })
+  it.each([
+    '169.254.169.254',
+    '::ffff:169.254.169.254',
+    '64:ff9b::a9fe:a9fe',
+    '100.100.100.200',
+    '192.0.0.192',
+    '168.63.129.16',
+    'fd00:ec2::254',
+    'fd20:ce::254',
+    'fd00:c1::a9fe:a9fe',
+    'fe80::1',
+    '0.0.0.0',
+    '::',
+  ])('lets %s pass never, though every host and range is listed', (address) => {
+    const listed = createAddressRules(['gateway.example.com', '0.0.0.0/0', '::/0'])
+    expect(listed('10.2.0.1', operator)).toBe(true)
+    expect(listed(address, operator)).toBe(false)
   })
 })

@@ -29,9 +29,16 @@ export function createAddressRules(allowedHosts: readonly string[]): AddressRule
 }
 
 const NEVER_RANGES: ReadonlySet<string> = new Set(['linkLocal', 'multicast', 'unspecified', 'broadcast'])
-/** Of clouds: where machines learn who they are. The second lies among public addresses. */
+/**
+ * Where machines of a cloud learn who they are, beyond the link-local 169.254.169.254: in AWS, Google Cloud, Oracle (new and
+ * classic), Alibaba, and in Azure, whose address lies among public ones.
+ */
 const METADATA: readonly Network[] = [
   [ipaddr.parse('fd00:ec2::254'), 128],
+  [ipaddr.parse('fd20:ce::254'), 128],
+  [ipaddr.parse('fd00:c1::a9fe:a9fe'), 128],
+  [ipaddr.parse('192.0.0.192'), 32],
+  [ipaddr.parse('100.100.100.200'), 32],
   [ipaddr.parse('168.63.129.16'), 32],
 ]
 /** All that is routed in IPv6. What else has no range of its own, `::127.0.0.1` for one, is not public. */

@@ -74,7 +74,8 @@ export function createOutbound(allowedHosts: readonly string[], resolve: Resolve
   }
 }
 
-function hostOf(url: string): string {
+/** The host that a URL names, of IPv6 without brackets, as the list of allowed hosts has it. */
+export function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '')
 }
 

@@ -1,7 +1,7 @@
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
+import { outboundFetch } from '@trestle/common/outbound/outbound-fetch.ts'
 import { customFetch, discoveryRequest, processDiscoveryResponse } from 'oauth4webapi'
 import { z } from 'zod'
-import { outboundFetch } from './outbound-fetch.ts'
 
 const endpoint = z.url({ protocol: /^https$/ })
 /** What an issuer says of itself (OpenID Connect Discovery 1.0), as far as it is used here. */

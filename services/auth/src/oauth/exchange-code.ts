@@ -1,4 +1,5 @@
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
+import { outboundFetch } from '@trestle/common/outbound/outbound-fetch.ts'
 import {
   allowInsecureRequests,
   authorizationCodeGrantRequest,
@@ -11,7 +12,6 @@ import {
 } from 'oauth4webapi'
 import { z } from 'zod'
 import type { ConfiguredProvider } from './configured-provider.ts'
-import { outboundFetch } from './outbound-fetch.ts'
 import type { Grant, OAuth2Provider } from './provider.ts'
 
 /** What a provider has sent the browser back with. */

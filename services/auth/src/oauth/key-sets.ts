@@ -2,7 +2,6 @@ import type { Outbound } from '@trestle/common/outbound/outbound.ts'
 import type { JWTVerifyGetKey } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { discoverMetadata } from './discovery.ts'
-import { outboundFetch } from './outbound-fetch.ts'
 
 /** Where the public keys of an issuer are. */
 export type KeySource =
@@ -24,14 +23,10 @@ export function createKeySets(outbound: Outbound): KeySets {
   const sets = new LRUCache<string, JWTVerifyGetKey>({ max: SETS_MAX })
   const addresses = new LRUCache<string, string>({ max: SETS_MAX, ttl: LIFETIME_MS })
   const open = async (jwksUrl: string, origin: 'operator' | 'data'): Promise<JWTVerifyGetKey> => {
-    const { createRemoteJWKSet, customFetch } = await import('jose')
+    const { openRemoteKeys } = await import('@trestle/common/outbound/remote-keys.ts')
     const known = sets.get(`${origin} ${jwksUrl}`)
     if (known) return known
-    const keys = createRemoteJWKSet(new URL(jwksUrl), {
-      cacheMaxAge: LIFETIME_MS,
-      timeoutDuration: TIMEOUT_MS,
-      [customFetch]: outboundFetch(outbound, origin),
-    })
+    const keys = openRemoteKeys({ outbound, url: jwksUrl, origin }, { cacheMaxAge: LIFETIME_MS, timeoutMs: TIMEOUT_MS })
     sets.set(`${origin} ${jwksUrl}`, keys)
     return keys
   }

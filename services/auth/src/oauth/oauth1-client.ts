@@ -1,8 +1,8 @@
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
+import { outboundFetch } from '@trestle/common/outbound/outbound-fetch.ts'
 import { z } from 'zod'
 import type { ConfiguredProvider } from './configured-provider.ts'
 import { oauth1Header, type SignedRequest } from './oauth1-signature.ts'
-import { outboundFetch } from './outbound-fetch.ts'
 import type { ExternalProfile, OAuth1Provider } from './provider.ts'
 
 export interface OAuth1Deps {

@@ -1,9 +1,9 @@
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
+import { outboundFetch } from '@trestle/common/outbound/outbound-fetch.ts'
 import { allowInsecureRequests, customFetch, protectedResourceRequest } from 'oauth4webapi'
 import type { ConfiguredProvider } from './configured-provider.ts'
 import { matchesAccessToken, verifyIdToken } from './id-token.ts'
 import type { KeySets } from './key-sets.ts'
-import { outboundFetch } from './outbound-fetch.ts'
 import type { ExternalProfile, Grant, OAuth2Provider, ProviderApi } from './provider.ts'
 
 interface ProfileDeps {

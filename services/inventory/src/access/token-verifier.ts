@@ -1,4 +1,5 @@
-import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
+import { openConfiguredKeys } from '@trestle/common/outbound/remote-keys.ts'
+import { errors, type JWTPayload, jwtVerify } from 'jose'
 import { serviceUnavailable } from '../errors.ts'
 import { type Scope, type ScopeRules, scopesOf } from './scopes.ts'
 
@@ -34,8 +35,8 @@ const COOLDOWN_MS = 60_000
 
 /** Verifies access tokens of the authentication service. The last keys that were had stay good until others are. */
 export function createTokenVerifier(rules: TokenRules): TokenVerifier {
-  const keys = createRemoteJWKSet(new URL(rules.jwksUrl), {
-    timeoutDuration: FETCH_MS,
+  const keys = openConfiguredKeys(rules.jwksUrl, {
+    timeoutMs: FETCH_MS,
     cooldownDuration: COOLDOWN_MS,
     cacheMaxAge: Number.POSITIVE_INFINITY,
   })

@@ -66,4 +66,14 @@ describe('createPersonTokenVerifier', () => {
     status = 500
     await expect(verify(await sign(claims))).rejects.toMatchObject({ status: 503, code: 'SERVICE_UNAVAILABLE' })
   })
+  it('503: fetches keys through the guarded client alone: from no address that it refuses, and of no endless length', async () => {
+    const verifyFrom = async (jwksUrl: string) =>
+      createPersonTokenVerifier({ jwksUrl, issuer: ISSUER, now: () => NOW })(await sign(claims))
+    const away = { status: 503, code: 'SERVICE_UNAVAILABLE' }
+    // Without the guard this reaches the stub: on Linux it is another name of loopback.
+    await expect(verifyFrom(provider.url.replace('127.0.0.1', '0.0.0.0'))).rejects.toMatchObject(away)
+    const endless = await startStubProvider(() => ({ status: 200, body: { ...jwks, padding: 'x'.repeat(1_048_576) } }))
+    await expect(verifyFrom(endless.url)).rejects.toMatchObject(away)
+    await endless.close()
+  })
 })

@@ -1,4 +1,5 @@
-import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose'
+import { openConfiguredKeys } from '@trestle/common/outbound/remote-keys.ts'
+import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose'
 import { z } from 'zod'
 import { email } from '../bodies/fields.ts'
 import { serviceUnavailable } from '../errors.ts'
@@ -27,7 +28,7 @@ const FETCH_MS = 5_000
  * @see contract 2.8; RFC 7519, RFC 8725
  */
 export function createPersonTokenVerifier({ jwksUrl, issuer, now }: PersonTokenOptions): VerifyPersonToken {
-  const keys = createRemoteJWKSet(new URL(jwksUrl), { timeoutDuration: FETCH_MS })
+  const keys = openConfiguredKeys(jwksUrl, { timeoutMs: FETCH_MS })
   return async (token) => {
     const claims = await readClaims(token, keys, { issuer, currentDate: now() })
     return claims && verifiedEmail(claims)

@@ -1,4 +1,4 @@
-import type { Outbound, OutboundRequest } from '@trestle/common/outbound/outbound.ts'
+import type { Outbound, OutboundRequest } from './outbound.ts'
 
 /** What libraries give to a function of the shape of `fetch`. */
 interface FetchOptions {
@@ -12,15 +12,18 @@ const TIMEOUT_MS = 10_000
 /** Some APIs refuse callers without a name. */
 const USER_AGENT = 'Trestle'
 
-/** A `fetch` for libraries that goes through the service's one outbound client: checked addresses, no redirects, bounds. */
-export function outboundFetch(outbound: Outbound, origin: OutboundRequest['origin']) {
+/**
+ * A `fetch` for libraries that goes through the guarded client: checked addresses, no redirects, bounds.
+ * @param timeoutMs of a whole call
+ */
+export function outboundFetch(outbound: Outbound, origin: OutboundRequest['origin'], timeoutMs = TIMEOUT_MS) {
   return async (url: string, { method, headers, body }: FetchOptions): Promise<Response> => {
     const answer = await outbound.send({
       method: method === 'POST' ? 'POST' : 'GET',
       url,
       headers: { ...Object.fromEntries(new Headers(headers)), 'user-agent': USER_AGENT },
       ...(body ? { body: String(body) } : {}),
-      timeoutMs: TIMEOUT_MS,
+      timeoutMs,
       origin,
     })
     // Providers send JSON under other names too; what is no JSON shows when it is parsed.

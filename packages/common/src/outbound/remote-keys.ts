@@ -1,0 +1,29 @@
+import { createRemoteJWKSet, customFetch, type RemoteJWKSetOptions } from 'jose'
+import { createOutbound, hostOf, type Outbound, type OutboundRequest } from './outbound.ts'
+import { outboundFetch } from './outbound-fetch.ts'
+
+export interface RemoteKeysOptions extends Pick<RemoteJWKSetOptions, 'cacheMaxAge' | 'cooldownDuration'> {
+  /** Longest wait for the keys. */
+  readonly timeoutMs: number
+}
+
+interface RemoteKeysSource extends Pick<OutboundRequest, 'url' | 'origin'> {
+  readonly outbound: Outbound
+}
+
+/** The public keys (JWKS) of an issuer, fetched through the guarded client when they are first needed. */
+export function openRemoteKeys(
+  { outbound, url, origin }: RemoteKeysSource,
+  { timeoutMs, ...cache }: RemoteKeysOptions,
+) {
+  return createRemoteJWKSet(new URL(url), {
+    ...cache,
+    timeoutDuration: timeoutMs,
+    [customFetch]: outboundFetch(outbound, origin, timeoutMs),
+  })
+}
+
+/** The same of a URL that a setting names. Its own host may be inside the own network, but never a metadata service. */
+export function openConfiguredKeys(url: string, options: RemoteKeysOptions) {
+  return openRemoteKeys({ outbound: createOutbound([hostOf(url)]), url, origin: 'operator' }, options)
+}

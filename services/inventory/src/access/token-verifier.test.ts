@@ -1,0 +1,43 @@
+import { startStubProvider } from '@trestle/testing/stub-provider.ts'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { afterAll, describe, expect, it } from 'vitest'
+import { createTokenVerifier } from './token-verifier.ts'
+
+const { publicKey, privateKey } = await generateKeyPair('ES256')
+const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256', use: 'sig' }] }
+const provider = await startStubProvider(({ url }) => {
+  if (url === '/moved') return { status: 302, headers: { location: '/' }, body: '' }
+  return { status: 200, body: url === '/endless' ? { ...jwks, padding: 'x'.repeat(1_048_576) } : jwks }
+})
+afterAll(() => provider.close())
+
+const token = await new SignJWT({ sub: 'u1' })
+  .setProtectedHeader({ alg: 'ES256', kid: 'k1' })
+  .setIssuer('https://auth.example')
+  .setAudience('authenticated')
+  .setExpirationTime('1h')
+  .sign(privateKey)
+const verifierOf = (jwksUrl: string) =>
+  createTokenVerifier({
+    jwksUrl,
+    issuer: 'https://auth.example',
+    audience: 'authenticated',
+    adminRoles: [],
+    roleScopes: new Map(),
+  })
+
+describe('createTokenVerifier', () => {
+  it('fetches the keys from an address that the settings name', async () => {
+    expect(await verifierOf(provider.url).verify(token)).toMatchObject({ actor: 'u1' })
+    expect(await verifierOf(provider.url).countKeys()).toBe(1)
+  })
+
+  it.each([
+    // Without the guard this reaches the stub: on Linux it is another name of loopback.
+    ['an address that the guarded client refuses', provider.url.replace('127.0.0.1', '0.0.0.0')],
+    ['an answer of endless length', `${provider.url}/endless`],
+    ['a redirect', `${provider.url}/moved`],
+  ])('503: takes no keys from %s', async (_case, jwksUrl) => {
+    await expect(verifierOf(jwksUrl).verify(token)).rejects.toMatchObject({ status: 503, code: 'SERVICE_UNAVAILABLE' })
+  })
+})
