@@ -281,6 +281,50 @@ describe('clock and environment', () => {
   })
 })
 
+describe('calls of other servers', () => {
+  const path = 'services/shop/src/items/item.ts'
+  const refused = (what: string) => `${path}:1 ${what} calls past the guarded client: use packages/common/src/outbound`
+
+  it.each([
+    ["export const a = () => fetch('http://a')", 'fetch'],
+    ['export const a = (call) => call(fetch)', 'fetch'],
+    ['export const a = { send: fetch }', 'fetch'],
+    ['export const a = globalThis.fetch', 'fetch'],
+    ["export const a = new WebSocket('ws://a')", 'WebSocket'],
+    ["import { request } from 'undici'", 'undici'],
+    ["export const a = () => import('undici')", 'undici'],
+    ["import { request } from 'node:http'", 'node:http'],
+    ["import { get } from 'https'", 'https'],
+    ["import http from 'node:http'", 'node:http'],
+    ["import * as net from 'node:net'", 'node:net'],
+    ["import { connect } from 'node:net'", 'node:net'],
+    ["import { isIP, Socket } from 'node:net'", 'node:net'],
+    ["export { connect } from 'node:tls'", 'node:tls'],
+    ["export const { request } = process.getBuiltinModule('node:https')", 'node:https'],
+    ["import { createTransport } from 'nodemailer'", 'nodemailer'],
+    ["import { createRemoteJWKSet } from 'jose'", 'createRemoteJWKSet'],
+    ["import { discoveryRequest } from 'oauth4webapi'", 'oauth4webapi without customFetch'],
+  ])('refuses %s', async (text, what) => {
+    expect(new Set(await problemsWith({ [path]: `${text}\n` }))).toEqual(new Set([refused(what)]))
+  })
+
+  it.each([
+    "import { isIP, type Socket } from 'node:net'",
+    "import type { Dispatcher } from 'undici'",
+    "import { createServer } from 'node:http'",
+    "import { jwtVerify } from 'jose'",
+    "import { customFetch, discoveryRequest } from 'oauth4webapi'",
+    'export const a = (api) => api.fetch({ fetch: 1 })',
+  ])('allows %s', async (text) => {
+    expect(await problemsWith({ [path]: `${text}\n` })).toEqual([])
+  })
+
+  it('leaves the guarded client itself alone', async () => {
+    const text = "import { Agent } from 'undici'\nexport const agent = new Agent()\n"
+    expect(await problemsWith({ 'packages/common/src/outbound/outbound.ts': text })).toEqual([])
+  })
+})
+
 describe('migrations', () => {
   const second = 'migrations/shop/0002-create-carts.ts'
   const list = (keys: readonly string[]) => ({

@@ -8,6 +8,7 @@ import { imageFiles } from './layout/image-files.ts'
 import { metricDocuments } from './layout/metric-documents.ts'
 import { metricQueries } from './layout/metric-queries.ts'
 import { migrationFiles } from './layout/migration-files.ts'
+import { outboundCalls } from './layout/outbound-calls.ts'
 import { pagePictures } from './layout/page-pictures.ts'
 import { pinnedActions } from './layout/pinned-actions.ts'
 import { portableCore } from './layout/portable-core.ts'
@@ -22,6 +23,7 @@ const rules: readonly Rule[] = [
   clockAndEnvironment,
   migrationFiles,
   portableCore,
+  outboundCalls,
   settingsDocuments,
   documentLinks,
   metricDocuments,

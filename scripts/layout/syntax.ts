@@ -5,8 +5,10 @@ import type { SourceFile } from './source-tree.ts'
 export interface ImportedModule {
   /** The text between the quotes; empty for an `import()` whose argument is computed. */
   readonly specifier: string
-  /** The names taken from it; empty for a namespace or a bare import. */
+  /** The names of values taken from it; empty for a namespace or a bare import. */
   readonly names: readonly string[]
+  /** Everything of it may be used: a namespace, a default, `export *` or `import()`. */
+  readonly isWhole: boolean
   /** `import type …`: gone when the program runs. */
   readonly isType: boolean
   readonly line: number
@@ -30,28 +32,33 @@ export function importsOf(file: SourceFile): readonly ImportedModule[] {
   const add = (
     specifier: string,
     offset: number,
-    { names = [], isType = false }: Partial<ImportedModule> = {},
+    { names = [], isWhole = false, isType = false }: Partial<ImportedModule> = {},
   ): void => {
-    found.push({ specifier, names, isType, line: lineAt(file.text, offset) })
+    found.push({ specifier, names, isWhole, isType, line: lineAt(file.text, offset) })
   }
   visitSyntax(file, {
     ImportDeclaration(node) {
       const names = node.specifiers.flatMap((specifier) =>
-        specifier.type === 'ImportSpecifier' && specifier.imported.type === 'Identifier'
+        specifier.type === 'ImportSpecifier' &&
+        specifier.importKind !== 'type' &&
+        specifier.imported.type === 'Identifier'
           ? [specifier.imported.name]
           : [],
       )
-      add(node.source.value, node.start, { names, isType: node.importKind === 'type' })
+      const isWhole = node.specifiers.some(({ type }) => type !== 'ImportSpecifier')
+      add(node.source.value, node.start, { names, isWhole, isType: node.importKind === 'type' })
     },
     ExportNamedDeclaration(node) {
-      if (node.source) add(node.source.value, node.start, { isType: node.exportKind === 'type' })
+      const names = node.specifiers.flatMap(({ local }) => (local.type === 'Identifier' ? [local.name] : []))
+      if (node.source) add(node.source.value, node.start, { names, isType: node.exportKind === 'type' })
     },
     ExportAllDeclaration(node) {
-      add(node.source.value, node.start, { isType: node.exportKind === 'type' })
+      add(node.source.value, node.start, { isWhole: true, isType: node.exportKind === 'type' })
     },
     ImportExpression(node) {
       const { source } = node
-      add(source.type === 'Literal' && typeof source.value === 'string' ? source.value : '', node.start)
+      const specifier = source.type === 'Literal' && typeof source.value === 'string' ? source.value : ''
+      add(specifier, node.start, { isWhole: true })
     },
   })
   return found
