@@ -49,4 +49,6 @@ export const paymentsMigrations: MigrationSources = {
   '0106-keep-plans': inFile(() => import('./payments/0106-keep-plans.ts')),
   '0107-check-sums-once': inFile(() => import('./payments/0107-check-sums-once.ts')),
   '0108-count-only-the-younger': inFile(() => import('./payments/0108-count-only-the-younger.ts')),
+  '0109-track-operations': inFile(() => import('./payments/0109-track-operations.ts')),
+  '0110-close-operations': inFile(() => import('./payments/0110-close-operations.ts')),
 }

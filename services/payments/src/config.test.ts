@@ -45,6 +45,7 @@ describe('loadPaymentsConfig', () => {
       pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
       acquirers: [],
       authorizationExpiryDays: 0,
+      confirmationDays: 3,
       payouts: { schedule: 'off', minimum: 1, delayDays: { live: 2, test: 0 } },
       batchScope: 'any',
       rateTerms: { marginBasisPoints: 0, ageDaysMax: 7 },

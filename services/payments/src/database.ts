@@ -164,6 +164,7 @@ export interface PaymentsTables {
   spent_tokens: below.SpentTokensTable
   attempts: below.AttemptsTable
   acquirer_exceptions: below.AcquirerExceptionsTable
+  acquirer_operations: below.AcquirerOperationsTable
   events: below.EventsTable
   webhooks: below.WebhooksTable
   outbox: below.OutboxTable
@@ -203,6 +204,7 @@ export const tableClasses: Readonly<Record<keyof PaymentsTables, 'reference' | '
   spent_tokens: 'merchant',
   attempts: 'merchant',
   acquirer_exceptions: 'merchant',
+  acquirer_operations: 'merchant',
   events: 'merchant',
   webhooks: 'merchant',
   outbox: 'merchant',

@@ -22,6 +22,7 @@ import { pino } from 'pino'
 import { type Acquirers, createAcquirers } from './acquirers/acquirers.ts'
 import { createHttpAcquirer } from './acquirers/http-acquirer.ts'
 import { observeAcquiring } from './acquirers/observe-acquiring.ts'
+import { rejectionMailTask } from './acquirers/rejection-mail.ts'
 import { createSimulator } from './acquirers/simulator.ts'
 import { createKeyUsage, type KeyUsage } from './apps/key-usage.ts'
 import type { PaymentsConfig } from './config.ts'
@@ -74,6 +75,8 @@ export interface PaymentsDeps {
   readonly moves: MoveQueue
   /** Days after which a reservation expires; 0: never. */
   readonly authorizationExpiryDays: number
+  /** Days within which an acquirer must accept a capture, refund or void. */
+  readonly confirmationDays: number
   /** When and how much is paid out. */
   readonly payouts: PaymentsConfig['payouts']
   /** Resolves after so many milliseconds, or is given up. */
@@ -179,7 +182,7 @@ export async function createDeps(
     ...config.checkout,
     moves: openMoves(config, { lanes: database.lanes, meter: metrics.meter }),
     authorizationExpiryDays: config.authorizationExpiryDays,
-    payouts: config.payouts,
+    ...{ confirmationDays: config.confirmationDays, payouts: config.payouts },
     wait: waitFor,
     pricing: config.pricing,
     createKey: randomUUID,
@@ -219,7 +222,8 @@ export async function createDeps(
 
 function countWaitingMails(meter: Meter): TakeRows {
   const mails = countMails(meter)
-  return countWaiting(takeRows, invitationMailTask, (jobs) => mails.add(jobs, { outcome: 'waiting' }))
+  const count = (jobs: number) => mails.add(jobs, { outcome: 'waiting' })
+  return countWaiting(countWaiting(takeRows, invitationMailTask, count), rejectionMailTask, count)
 }
 
 function connectJobs(config: PaymentsConfig, meter: Meter, onError: (error: Error) => void): Jobs {

@@ -201,6 +201,16 @@ export interface AcquirerExceptionsTable extends MerchantRow {
   resolved: Date | null
 }
 
+/** A capture, refund or void of live money, under the id of its trail entry, and what its acquirer has answered. */
+export interface AcquirerOperationsTable extends MerchantRow {
+  transaction_id: string
+  kind: 'capture' | 'refund' | 'void'
+  status: Generated<'open' | 'accepted' | 'rejected' | 'unanswered'>
+  /** In the acquirer's words. */
+  reason: string | null
+  answered: Date | null
+}
+
 /** An object at one moment; of a transaction the amounts, from which it is shown as it was. */
 interface MomentColumns {
   object_id: string | null

@@ -27,6 +27,7 @@ const documentDeps: PaymentsDeps = {
   acquirers: { names: [], find: unused, authorize: unused },
   vault: { keyId: 0, seal: unused, open: unused, macs: unused },
   authorizationExpiryDays: 0,
+  confirmationDays: 0,
   payouts: { schedule: 'off', minimum: 0, delayDays: { live: 0, test: 0 } },
   moves: { move: unused },
   wait: unused,

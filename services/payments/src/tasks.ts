@@ -1,6 +1,8 @@
 import type { AnyTask } from '@trestle/jobs/task.ts'
 import { acquirerTask } from './acquirers/acquirer-task.ts'
+import { confirmationTask } from './acquirers/confirmation-task.ts'
 import { acquirerEventsTask } from './acquirers/event-task.ts'
+import { rejectionMailTask } from './acquirers/rejection-mail.ts'
 import { inquiryTask } from './attempts/inquiry-task.ts'
 import { attemptSweepTask } from './attempts/sweep-task.ts'
 import { cleanUpTask } from './clean-up/clean-up.ts'
@@ -16,6 +18,8 @@ export const tasks: readonly AnyTask[] = [
   acquirerTask,
   acquirerEventsTask,
   attemptSweepTask,
+  confirmationTask,
+  rejectionMailTask,
   expiryTask,
   inquiryTask,
   invitationMailTask,

@@ -2,6 +2,7 @@ import { CLEAN_UP_CRON, cleanUpTask, runCleanUp } from './clean-up/clean-up.ts'
 import type { ProcessDeps } from './deps.ts'
 import { workOnInvitationMails } from './invitations/send-invitation.ts'
 import { workOnAcquirerEvents } from './use-cases/apply-acquirer-events.ts'
+import { workOnConfirmations } from './use-cases/end-confirmation.ts'
 import { workOnExpiry } from './use-cases/expire-authorizations.ts'
 import { workOnInquiries } from './use-cases/inquire-attempt.ts'
 import { workOnPayouts } from './use-cases/run-payouts.ts'
@@ -9,6 +10,7 @@ import { workOnSimulatedDisputes } from './use-cases/simulate-dispute.ts'
 import { workOnSnapshots } from './use-cases/snapshot-accounts.ts'
 import { workOnOperations } from './use-cases/submit-operation.ts'
 import { workOnAttemptSweeps } from './use-cases/sweep-attempts.ts'
+import { workOnRejectionMails } from './use-cases/tell-rejection.ts'
 import { workOnDeliveries } from './webhooks/deliver.ts'
 
 type WorkDeps = Pick<
@@ -22,6 +24,7 @@ type WorkDeps = Pick<
   | 'acquirers'
   | 'payouts'
   | 'authorizationExpiryDays'
+  | 'confirmationDays'
   | 'logger'
   | 'meter'
   | 'baseUrl'
@@ -32,9 +35,12 @@ type WorkDeps = Pick<
 
 /** Begins the background work of a process, once its jobs are open. */
 export async function startWork(deps: WorkDeps): Promise<void> {
-  if (deps.mailer) await workOnInvitationMails(deps, deps.mailer)
-  else deps.logger.warn('no mail server is set: mails wait in the queue')
+  if (deps.mailer) {
+    await workOnInvitationMails(deps, deps.mailer)
+    await workOnRejectionMails(deps, deps.mailer)
+  } else deps.logger.warn('no mail server is set: mails wait in the queue')
   await workOnOperations(deps)
+  await workOnConfirmations(deps)
   await workOnInquiries(deps)
   await workOnAttemptSweeps(deps)
   await workOnAcquirerEvents(deps)

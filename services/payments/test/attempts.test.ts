@@ -282,7 +282,7 @@ describe('submitOperation', () => {
       { kind: 'acquirer' },
     ])
     north.answers.submit = async () => ({ verdict: 'retry' })
-    await expect(submit(id)).rejects.toThrow('acquirer north wants the movement later')
+    await expect(submit(id)).rejects.toThrow('acquirer north wants the operation later')
     north.answers.submit = async () => ({ verdict: 'accepted' })
     expect(await submit(id)).toBe('done')
     const [task, again] = north.asked.tasks
@@ -305,7 +305,7 @@ describe('submitOperation', () => {
     for (const _ of [1, 2]) expect(await submit(id)).toBe('done')
     const kept = (await exceptions()).filter((payload) => Object(payload).operationId === id)
     expect(kept).toMatchObject([{ type: 'operation', kind: 'capture', acquirer: 'north', reason: 'closed account' }])
-    expect(errors).toEqual(['the acquirer refused a movement', 'the acquirer refused a movement'])
+    expect(errors).toEqual(['the acquirer did not accept an operation'])
   })
 
   it('waits while the acquirer is not configured', async () => {

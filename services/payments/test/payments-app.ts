@@ -157,6 +157,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     ...{ posUrl: 'https://payments.example/pos', posHost: options.posHost },
     moves: createTestMoves(database),
     authorizationExpiryDays: options.authorizationExpiryDays ?? 0,
+    confirmationDays: 3,
     payouts: { schedule: 'off', minimum: 1, delayDays: { live: 2, test: 0 } },
     wait,
     pepper: testPepper,

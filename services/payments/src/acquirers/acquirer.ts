@@ -34,7 +34,7 @@ export type AuthorizationOutcome =
   | { readonly verdict: 'declined'; readonly statusCode: string }
   | { readonly verdict: 'unknown' }
 
-/** A movement that our books have decided and the acquirer must follow. */
+/** A capture, refund or void that our books have decided and the acquirer must follow. */
 export interface AcquirerTask {
   readonly kind: 'capture' | 'refund' | 'void'
   /** Id of the trail entry: the same task may come again. */
@@ -47,7 +47,7 @@ export interface AcquirerTask {
   readonly descriptor: string
 }
 
-/** `retry`: later again. `rejected`: never, an operator has to look. */
+/** `retry`: later again. `rejected`: never, so the books take the operation back. */
 export type TaskOutcome =
   | { readonly verdict: 'accepted' }
   | { readonly verdict: 'rejected'; readonly reason: string }

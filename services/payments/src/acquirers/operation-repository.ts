@@ -1,6 +1,14 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
 import { type Kysely, sql } from 'kysely'
 import type { PaymentsTables } from '../database.ts'
 import type { AcquirerTask } from './acquirer.ts'
+
+/** What names an operation everywhere: its trail entry. */
+export interface OperationKey {
+  readonly merchantId: string
+  readonly id: string
+}
 
 interface OperationRow {
   kind: AcquirerTask['kind']
@@ -12,10 +20,10 @@ interface OperationRow {
   acquirer_ref: string | null
 }
 
-/** A movement of a live transaction as its acquirer is told of it, and who that is. */
+/** An operation on a live transaction as its acquirer is told of it, and who that is. */
 export async function getOperation(
   db: Kysely<PaymentsTables>,
-  { merchantId, id }: { readonly merchantId: string; readonly id: string },
+  { merchantId, id }: OperationKey,
 ): Promise<{ readonly acquirer: string; readonly task: AcquirerTask }> {
   const { rows } = await sql<OperationRow>`
     SELECT e.kind, e.transaction_id, e.amount::text, t.currency, e.descriptor, t.acquirer, t.acquirer_ref
@@ -28,4 +36,80 @@ export async function getOperation(
   const { kind, transaction_id: transactionId, amount, currency, descriptor, acquirer, acquirer_ref: acquirerRef } = row
   const money = { currency, amount: Number(amount) }
   return { acquirer, task: { kind, operationId: id, merchantId, transactionId, acquirerRef, money, descriptor } }
+}
+
+/** Operations that have been open for so many days, oldest first, read without locks. */
+export async function listOverdueOperations(
+  db: Kysely<PaymentsTables>,
+  { days, limit }: { readonly days: number; readonly limit: number },
+): Promise<readonly OperationKey[]> {
+  const { rows } = await sql<OperationKey>`
+    SELECT o.merchant_id AS "merchantId", o.id FROM ${sql.table('acquirer_operations')} o
+    WHERE o.status = 'open' AND o.created < now() - ${days} * interval '1 day'
+    ORDER BY o.created, o.merchant_id LIMIT ${limit}`.execute(db)
+  return rows
+}
+
+/** What an acquirer has made of an operation. `unanswered`: nothing, for too long. */
+export interface OperationAnswer extends OperationKey {
+  readonly outcome: 'accepted' | 'rejected' | 'unanswered'
+  readonly reason: string | null
+}
+
+/** What the books made of an answer. @see docs/reference/payments-rejections.md */
+export interface ClosedOperation {
+  /** `repeated`: it was known. `conflict`: it contradicts what was known, or cannot be booked any more. */
+  readonly verdict: 'done' | 'repeated' | 'conflict'
+  readonly status: 'open' | OperationAnswer['outcome']
+  /** Minor units of rejected captures that refunds and disputes have taken, and nobody has given back yet. */
+  readonly owed: bigint
+}
+
+const closeQuery = prepare(
+  'operation_close',
+  (p: OperationAnswer) => sql<ClosedOperation>`
+    SELECT f.verdict, f.status, f.owed
+    FROM ${sql.table('operation_close')}(${p.merchantId}, ${p.id}, ${p.outcome}, ${p.reason}) f`,
+)
+
+/** Writes an answer down, and takes back what was not accepted. */
+export function callCloseOperation(lanes: Lanes, answer: OperationAnswer): Promise<ClosedOperation> {
+  return lanes.write.one(closeQuery, answer)
+}
+
+/** A rejected operation, for whoever tells the merchant. */
+export interface Rejection {
+  readonly merchantId: string
+  readonly email: string
+  readonly transactionId: string
+  readonly kind: AcquirerTask['kind']
+  readonly status: 'rejected' | 'unanswered'
+  /** Minor units of the transaction's currency. */
+  readonly amount: bigint
+  readonly currency: string
+  /** What it has done to the balance so far, in minor units of the merchant's currency. */
+  readonly balance: bigint
+  readonly merchantCurrency: string
+}
+
+const rejectionQuery = prepare(
+  'find_rejection',
+  (p: OperationKey) => sql<Rejection>`
+    SELECT m.id AS "merchantId", m.email, o.transaction_id AS "transactionId", o.kind, o.status, e.amount, t.currency,
+      m.currency AS "merchantCurrency",
+      (
+        SELECT coalesce(sum(r.balance), 0)::bigint FROM ${sql.table('trail_entries')} r
+        WHERE r.merchant_id = o.merchant_id AND r.transaction_id = o.transaction_id AND r.amount < 0
+          AND right(r.reference, 24) = o.id
+      ) AS balance
+    FROM ${sql.table('acquirer_operations')} o
+    JOIN ${sql.table('trail_entries')} e ON e.merchant_id = o.merchant_id AND e.id = o.id
+    JOIN ${sql.table('transactions')} t ON t.merchant_id = o.merchant_id AND t.id = o.transaction_id
+    JOIN ${sql.table('merchants')} m ON m.id = o.merchant_id
+    WHERE o.merchant_id = ${p.merchantId} AND o.id = ${p.id} AND o.status IN ('rejected', 'unanswered')`,
+)
+
+/** Undefined when the operation is not rejected, or no longer. */
+export function findRejection(lanes: Lanes, key: OperationKey): Promise<Rejection | undefined> {
+  return lanes.read.first(rejectionQuery, key)
 }

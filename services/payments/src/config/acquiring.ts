@@ -11,11 +11,13 @@ export interface AcquirerAddress {
 }
 
 const DAYS_MAX = 3_650
+const CONFIRMATION_DAYS_MAX = 30
 const DELAY_DAYS = { live: 2, test: 0 } as const
 
 /** Settings of what happens between a charge and the bank. @see contract 9.7, 12, 19, 26 */
 export const acquiringSettings = {
   ACQUIRERS: acquirers().default([]),
+  CONFIRMATION_DAYS: integer(1, CONFIRMATION_DAYS_MAX).default(3),
   AUTH_EXPIRY_DAYS: integer(0, DAYS_MAX).default(0),
   PAYOUT_SCHEDULE: oneOf('off', 'daily').default('off'),
   PAYOUT_MIN: integer(0, 1_000_000).default(1),
@@ -29,6 +31,8 @@ export function toAcquiringConfig(values: SettingValues<typeof acquiringSettings
     acquirers: values.ACQUIRERS,
     /** 0: reservations never expire. */
     authorizationExpiryDays: values.AUTH_EXPIRY_DAYS,
+    /** Days within which an acquirer must accept an operation. Its job tries for more than one. */
+    confirmationDays: values.CONFIRMATION_DAYS,
     payouts: {
       schedule: values.PAYOUT_SCHEDULE,
       /** In major units of the merchant's currency. */

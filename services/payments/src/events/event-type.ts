@@ -5,6 +5,7 @@ export const EVENT_TYPES = [
   'transaction.captured',
   'transaction.refunded',
   'transaction.voided',
+  'transaction.rejected',
   'dispute.opened',
   'dispute.won',
   'dispute.lost',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { countMails, type Mailer } from '../mail/mailer.ts'
+import { countMails, type Mailer, smtpReason } from '../mail/mailer.ts'
 import { hashToken } from './invitation.ts'
 import { type InvitationMailJob, invitationMail, invitationMailTask } from './invitation-mail.ts'
 import { findInvitation } from './invitation-repository.ts'
@@ -46,12 +46,4 @@ async function sendInvitation(
 /** The same for an address in whatever case. */
 function digestOf(email: string): string {
   return createHash('sha256').update(email.toLowerCase()).digest('base64url')
-}
-
-function smtpReason(error: unknown): Record<string, unknown> {
-  if (!(error instanceof Error)) return {}
-  return {
-    reason: 'code' in error ? error.code : error.name,
-    ...('responseCode' in error ? { smtp_status: error.responseCode } : {}),
-  }
 }

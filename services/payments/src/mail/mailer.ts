@@ -29,6 +29,15 @@ export function countMails(meter: Meter): Counter {
   return meter.createCounter('payments_mail_total', { description: 'Mails by what became of them' })
 }
 
+/** Why the server did not take a mail, without its own words, which may name the address. */
+export function smtpReason(error: unknown): Record<string, unknown> {
+  if (!(error instanceof Error)) return {}
+  return {
+    reason: 'code' in error ? error.code : error.name,
+    ...('responseCode' in error ? { smtp_status: error.responseCode } : {}),
+  }
+}
+
 const CONNECT_MS = 10_000
 const IDLE_MS = 20_000
 

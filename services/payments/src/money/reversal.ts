@@ -20,3 +20,23 @@ export function capturedValue(captures: readonly CapturedAmount[], amount: bigin
   }
   return value
 }
+
+/** A part of a trail that is about captures. Amounts are signed: below 0 the acquirer has rejected what `takesBack` names. */
+export interface CaptureEntry extends CapturedAmount {
+  readonly id: string
+  readonly takesBack: string | undefined
+}
+
+/**
+ * What is left of each capture, in order, without what was rejected of it. A part keeps its share of what the capture brought.
+ * @see docs/reference/payments-rejections.md; SQL function `net_captures`
+ */
+export function netCaptures(entries: readonly CaptureEntry[]): readonly CapturedAmount[] {
+  return entries
+    .filter(({ amount }) => amount > 0n)
+    .map(({ id, amount, gross }) => {
+      const back = entries.reduce((sum, entry) => (entry.takesBack === id ? sum - entry.amount : sum), 0n)
+      return { amount: amount - back, gross: gross - divideHalfEven(gross * back, amount) }
+    })
+    .filter(({ amount }) => amount > 0n)
+}

@@ -5,7 +5,7 @@ export interface PayoutPosition {
   readonly balance: bigint
   /** What open disputes may take back. */
   readonly reserve: bigint
-  /** What came in so recently that it is not due. */
+  /** What came in so recently that it is not due, or what the acquirer has not accepted. */
   readonly notYetDue: bigint
   /** Less is not worth a transfer. */
   readonly minimum: bigint

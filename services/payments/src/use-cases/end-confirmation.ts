@@ -1,0 +1,56 @@
+import { isEndedStatement } from '@trestle/database/unavailable.ts'
+import type { Outcome } from '@trestle/jobs/jobs.ts'
+import { CONFIRMATION_CRON, confirmationTask } from '../acquirers/confirmation-task.ts'
+import { getOperation, listOverdueOperations, type OperationKey } from '../acquirers/operation-repository.ts'
+import type { ProcessDeps } from '../deps.ts'
+import { type FinalAnswer, followAnswer } from './submit-operation.ts'
+
+type ConfirmationDeps = Pick<
+  ProcessDeps,
+  'db' | 'lanes' | 'jobs' | 'outbox' | 'acquirers' | 'logger' | 'confirmationDays'
+>
+
+const BATCH = 1_000
+
+/** Ends the wait for acquirers, every hour. */
+export async function workOnConfirmations(deps: ConfirmationDeps): Promise<void> {
+  await deps.jobs.work(confirmationTask, () => endConfirmations(deps))
+  await deps.jobs.schedule(confirmationTask, CONFIRMATION_CRON)
+}
+
+/**
+ * Asks once more about every operation that has been open for too long. Without an answer it counts as rejected, so that no
+ * merchant waits for ever for money, and nobody is paid what the acquirer has not taken.
+ */
+export async function endConfirmations(deps: Omit<ConfirmationDeps, 'jobs'>): Promise<Outcome> {
+  const { db, logger, confirmationDays: days } = deps
+  for (const key of await listOverdueOperations(db, { days, limit: BATCH })) {
+    try {
+      await endConfirmation(deps, key)
+    } catch (error) {
+      // The lock of one merchant must not keep the others waiting.
+      if (!isEndedStatement(error)) throw error
+      logger.warn({ err: error, operation_id: key.id }, 'the wait for an acquirer could not be ended')
+    }
+  }
+  return 'done'
+}
+
+async function endConfirmation(deps: Omit<ConfirmationDeps, 'jobs'>, key: OperationKey): Promise<void> {
+  const { acquirer, task } = await getOperation(deps.db, key)
+  await followAnswer(deps, { acquirer, task, answer: await askOnceMore(deps, acquirer, task) })
+}
+
+async function askOnceMore(
+  { acquirers, logger }: Pick<ConfirmationDeps, 'acquirers' | 'logger'>,
+  name: string,
+  task: FinalAnswer['task'],
+): Promise<FinalAnswer['answer']> {
+  try {
+    const answer = await acquirers.find(name)?.submit(task)
+    if (answer && answer.verdict !== 'retry') return answer
+  } catch (error) {
+    logger.warn({ err: error, acquirer: name, operation_id: task.operationId }, 'the acquirer did not answer')
+  }
+  return { verdict: 'unanswered' }
+}

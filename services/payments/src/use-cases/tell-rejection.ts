@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto'
+import type { Outcome } from '@trestle/jobs/jobs.ts'
+import { findRejection } from '../acquirers/operation-repository.ts'
+import { type RejectionMailJob, rejectionMail, rejectionMailTask } from '../acquirers/rejection-mail.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { countMails, type Mailer, smtpReason } from '../mail/mailer.ts'
+
+type TellDeps = Pick<PaymentsDeps, 'lanes' | 'jobs' | 'limits' | 'logger' | 'meter'>
+
+/** Takes the mails about rejections from the queue. Without a mail server nobody takes them, and they wait. */
+export async function workOnRejectionMails(deps: TellDeps, mailer: Mailer): Promise<void> {
+  const mails = countMails(deps.meter)
+  await deps.jobs.work(rejectionMailTask, async (job, { attempt }) => {
+    try {
+      const outcome = await tellRejection(deps, mailer, { ...job, attempt })
+      mails.add(1, { outcome: outcome === 'done' ? 'sent' : 'dropped' })
+      return outcome
+    } catch (error) {
+      mails.add(1, { outcome: 'failed' })
+      // Without the error's own words, which may name the address.
+      deps.logger.warn({ attempt, ...smtpReason(error) }, 'mail about a rejection not sent')
+      throw new Error('the mail server did not take the mail')
+    }
+  })
+}
+
+/**
+ * Sends one mail, unless the acquirer has accepted the operation after all. An acquirer that rejects everything must not fill
+ * a mailbox: an address gets so many in an hour, and events tell the rest.
+ */
+async function tellRejection(
+  { lanes, limits, logger }: Pick<TellDeps, 'lanes' | 'limits' | 'logger'>,
+  mailer: Mailer,
+  { merchantId, operationId, attempt }: RejectionMailJob & { readonly attempt: number },
+): Promise<Outcome> {
+  const rejection = await findRejection(lanes, { merchantId, id: operationId })
+  if (!rejection) return 'dropped'
+  const address = createHash('sha256').update(rejection.email.toLowerCase()).digest('base64url')
+  // A mail that is tried again was counted.
+  if (attempt === 1 && (await limits.mails.consume(`rejection ${address}`)) !== undefined) {
+    logger.warn({ merchant_id: merchantId }, 'a merchant has had too many mails about rejections: one was not sent')
+    return 'dropped'
+  }
+  await mailer.send({ to: rejection.email, ...rejectionMail(rejection) })
+  return 'done'
+}

@@ -1,0 +1,75 @@
+import { pino } from 'pino'
+import { expect } from 'vitest'
+import type { AcquirerTask, TaskOutcome } from '../src/acquirers/acquirer.ts'
+import { submitOperation } from '../src/use-cases/submit-operation.ts'
+import { verifyLedger } from '../src/use-cases/verify-ledger.ts'
+import { customerPayment } from './customer-payment.ts'
+import { createTestMerchant, type TestApp, type TestPayments } from './payments-app.ts'
+import type { StubAcquirer } from './stub-acquirer.ts'
+
+const logger = pino({ enabled: false })
+
+/** A live merchant whose acquirer is a stub by the name `north`, and what its clients and its acquirer do. */
+export async function createLiveMerchant(
+  payments: TestPayments,
+  app: TestApp,
+  { north, ...changes }: { readonly north: StubAcquirer; readonly [member: string]: unknown },
+) {
+  const { db } = payments.database
+  const bank = { iban: 'DK5000400440116243' }
+  const { id: merchantId } = await createTestMerchant(payments, app, { currency: 'EUR', bank, ...changes })
+  await db.updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', merchantId).execute()
+  const post = async (url: string, payload: object) => {
+    const response = await payments.app.inject({ method: 'POST', url, headers: app.headers, payload })
+    return { status: response.statusCode, body: response.json() }
+  }
+  return {
+    id: merchantId,
+    /** Charges a card again; answers the transaction's id. */
+    charge: async (amount: number, currency = 'EUR'): Promise<string> => {
+      const source = await customerPayment(payments, merchantId, { number: '4242424242424242', currency })
+      const payload = { transactionId: source, currency, amount }
+      const { status, body } = await post(`/merchants/${merchantId}/transactions`, payload)
+      expect(status).toBe(201)
+      return body.transaction.id
+    },
+    /** Books a capture, refund or void; answers the id of its trail entry. */
+    book: async (kind: AcquirerTask['kind'], transactionId: string, amount: number): Promise<string> => {
+      const { status, body } = await post(`/transactions/${transactionId}/${kind}s`, { amount })
+      expect([status, body]).toEqual([201, expect.anything()])
+      return body.transaction.trail.at(-1).id
+    },
+    /** What the acquirer answers when the job hands an operation over. */
+    answer: (id: string, outcome: TaskOutcome) => {
+      north.answers.submit = async () => outcome
+      return submitOperation({ ...payments.deps, db, logger }, { merchantId, id })
+    },
+    get: async (transactionId: string) =>
+      (await payments.app.inject({ url: `/transactions/${transactionId}`, headers: app.headers })).json().transaction,
+    balance: async (): Promise<number> => {
+      const { headers } = app
+      return (await payments.app.inject({ url: `/merchants/${merchantId}`, headers })).json().merchant.balance
+    },
+    events: async (): Promise<string[]> => {
+      const url = `/merchants/${merchantId}/events?limit=100`
+      const list = (await payments.app.inject({ url, headers: app.headers })).json<{ type: string }[]>()
+      return list.map(({ type }) => type)
+    },
+    exceptions: async (): Promise<unknown[]> => {
+      const rows = db.selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', merchantId)
+      return (await rows.orderBy('created').execute()).map(({ payload }) => payload)
+    },
+    violations: async (): Promise<object[]> => {
+      const found: object[] = []
+      for await (const verified of verifyLedger(db, { merchantId, kept: new Map() })) found.push(...verified.violations)
+      return found
+    },
+    /** Lets so many days pass, by the merchant's clock. */
+    wait: async (days: number): Promise<void> => {
+      const clock = { clock_offset: BigInt(days) * 86_400n }
+      await db.updateTable('merchant_balances').set(clock).where('merchant_id', '=', merchantId).execute()
+    },
+  }
+}
+
+export type LiveMerchant = Awaited<ReturnType<typeof createLiveMerchant>>

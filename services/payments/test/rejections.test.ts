@@ -1,0 +1,273 @@
+import { sql } from 'kysely'
+import { pino } from 'pino'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { OPERATOR } from '../src/access/caller.ts'
+import { callCloseDispute, callOpenDispute } from '../src/disputes/dispute-repository.ts'
+import { callPayOut } from '../src/payouts/payout-repository.ts'
+import { endConfirmations } from '../src/use-cases/end-confirmation.ts'
+import { expireAuthorizations } from '../src/use-cases/expire-authorizations.ts'
+import { createLiveMerchant, type LiveMerchant } from './live-merchant.ts'
+import { createTestApp, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
+
+const REJECTED = { verdict: 'rejected', reason: 'closed' } as const
+const ACCEPTED = { verdict: 'accepted' } as const
+let north: StubAcquirer
+let payments: TestPayments
+let app: TestApp
+let merchant: LiveMerchant
+beforeAll(async () => {
+  north = createStubAcquirer()
+  payments = await startPayments({ acquirers: new Map([['north', north]]) })
+  app = await createTestApp(payments)
+})
+beforeEach(async () => {
+  Object.assign(north.answers, createStubAcquirer().answers)
+  merchant = await createLiveMerchant(payments, app, { north })
+})
+afterAll(() => payments.close())
+
+const amounts = async (id: string) => {
+  const transaction = await merchant.get(id)
+  const { pendingAmount, capturedAmount, refundedAmount, voidedAmount, disputedAmount } = transaction
+  return [pendingAmount, capturedAmount, refundedAmount, voidedAmount, disputedAmount]
+}
+const pay = async () => {
+  const paid = await callPayOut(payments.deps.lanes, {
+    ...{ ...OPERATOR, merchantId: merchant.id, minimum: 1, delayDays: 2 },
+  })
+  return paid.skipped ?? paid.payout?.amount
+}
+const dispute = async (transactionId: string, amount: number) => {
+  const given = { amount, reasonCode: 4853, reasonTitle: 'x', acquirerRef: `d-${transactionId}` }
+  return (await callOpenDispute(payments.deps.lanes, { ...OPERATOR, transactionId, dispute: given })).dispute?.id ?? ''
+}
+const close = (disputeId: string, outcome: 'won' | 'lost') =>
+  callCloseDispute(payments.deps.lanes, { ...OPERATOR, disputeId, outcome })
+/** As if the wait were over. */
+const age = (id: string) =>
+  sql`UPDATE ${sql.table('acquirer_operations')} SET created = created - interval '4 days' WHERE id = ${id}`.execute(
+    payments.database.db,
+  )
+const end = () => endConfirmations({ ...payments.deps, db: payments.database.db, logger: pino({ enabled: false }) })
+
+describe('an operation that the acquirer rejects', () => {
+  it('capture: is taken back with its fee, once, with an entry, a line, an event and an exception', async () => {
+    const id = await merchant.charge(1_300)
+    const entry = await merchant.book('capture', id, 1_000)
+    expect(await merchant.balance()).toBe(961)
+    for (const _ of [1, 2]) await merchant.answer(entry, REJECTED)
+    const { trail } = await merchant.get(id)
+    expect(trail).toMatchObject([
+      { id: entry, capture: true, amount: 1_000, balance: 961, fee: { flat: 25, rate: 14 } },
+      { capture: true, amount: -1_000, balance: -961, fee: { flat: -25, rate: -14 }, reference: `rejected ${entry}` },
+    ])
+    expect([await amounts(id), await merchant.balance()]).toEqual([[1_300, 0, 0, 0, 0], 0])
+    const url = `/lines/${trail[1].lineId}`
+    expect((await payments.app.inject({ url, headers: app.headers })).json()).toMatchObject({
+      ...{ capture: true, balance: -961, fee: -39, balanceAfter: 0, transactionId: id },
+      ...{ amount: { currency: 'EUR', amount: -1_000 }, description: `Rejected capture ${id}` },
+    })
+    expect(await merchant.events()).toEqual(['transaction.rejected', 'transaction.captured', 'transaction.created'])
+    expect(await merchant.exceptions()).toMatchObject([{ kind: 'capture', reason: 'closed', problem: 'rejected' }])
+    expect(await merchant.violations()).toEqual([])
+    const asked = await payments.database.db
+      .selectFrom('outbox')
+      .select('kind')
+      .where('merchant_id', '=', merchant.id)
+      .execute()
+    expect(asked.map(({ kind }) => kind).toSorted()).toEqual(['acquirer', 'rejection_mail'])
+  })
+
+  it('refund: what it took and its fee return, and the amount can be refunded again', async () => {
+    await sql`
+      UPDATE ${sql.table('merchants')} SET pricing = pricing || '{"refund": {"currency": "EUR", "amount": 7}}'
+      WHERE id = ${merchant.id}`.execute(payments.database.db)
+    const id = await merchant.charge(1_000)
+    await merchant.answer(await merchant.book('capture', id, 1_000), ACCEPTED)
+    const entry = await merchant.book('refund', id, 400)
+    expect(await merchant.balance()).toBe(961 - 407)
+    await merchant.answer(entry, REJECTED)
+    expect([await amounts(id), await merchant.balance()]).toEqual([[0, 1_000, 0, 0, 0], 961])
+    await merchant.book('refund', id, 1_000)
+    expect(await merchant.violations()).toEqual([])
+  })
+
+  it('void: the amount is pending again, and can expire', async () => {
+    const id = await merchant.charge(1_000)
+    const entry = await merchant.book('void', id, 600)
+    const { deps } = payments
+    await merchant.wait(8)
+    const expire = () => expireAuthorizations({ ...deps, authorizationExpiryDays: 7 }, { merchantId: merchant.id })
+    await expire()
+    expect(await amounts(id)).toEqual([0, 0, 0, 1_000, 0])
+    await merchant.answer(entry, REJECTED)
+    expect(await amounts(id)).toEqual([600, 0, 0, 400, 0])
+    await expire()
+    expect(await amounts(id)).toEqual([0, 0, 0, 1_000, 0])
+    expect(await merchant.violations()).toEqual([])
+  })
+
+  it('one of several captures: that one alone, and it can be captured again', async () => {
+    const id = await merchant.charge(1_000)
+    const [first, second] = [await merchant.book('capture', id, 300), await merchant.book('capture', id, 500)]
+    await merchant.answer(first, REJECTED)
+    await merchant.answer(second, ACCEPTED)
+    expect(await amounts(id)).toEqual([500, 500, 0, 0, 0])
+    await merchant.answer(await merchant.book('capture', id, 500), ACCEPTED)
+    expect([await amounts(id), await merchant.violations()]).toEqual([[0, 1_000, 0, 0, 0], []])
+  })
+
+  it('paid out already: the balance becomes negative, and the next capture fills it up', async () => {
+    const id = await merchant.charge(2_000)
+    const entry = await merchant.book('capture', id, 1_000)
+    // As a version before this one has left it: nobody waited for the acquirer.
+    await payments.database.db.deleteFrom('acquirer_operations').where('id', '=', entry).execute()
+    await merchant.wait(3)
+    expect(await pay()).toBe(961n)
+    await merchant.answer(entry, REJECTED)
+    expect([await amounts(id), await merchant.balance()]).toEqual([[2_000, 0, 0, 0, 0], -961])
+    await merchant.answer(await merchant.book('capture', id, 2_000), ACCEPTED)
+    expect([await merchant.balance(), await merchant.violations()]).toEqual([2_000 - 52 - 961, []])
+  })
+
+  it.each([
+    [ACCEPTED, REJECTED, 'rejected, after it was accepted'],
+    [REJECTED, ACCEPTED, 'accepted, after it was rejected'],
+  ])('%j, then %j: the second answer changes nothing, and an operator is told', async (first, second, problem) => {
+    const id = await merchant.charge(1_000)
+    const entry = await merchant.book('capture', id, 1_000)
+    await merchant.answer(entry, first)
+    const before = await amounts(id)
+    for (const _ of [1, 2]) await merchant.answer(entry, second)
+    expect(await amounts(id)).toEqual(before)
+    expect((await merchant.exceptions()).at(-1)).toMatchObject({ problem })
+    expect(await merchant.violations()).toEqual([])
+  })
+})
+
+describe('payouts', () => {
+  it('leave a capture out until the acquirer has accepted it', async () => {
+    const [open, accepted] = [await merchant.charge(1_000), await merchant.charge(500)]
+    const entry = await merchant.book('capture', open, 1_000)
+    await merchant.answer(await merchant.book('capture', accepted, 500), ACCEPTED)
+    await merchant.wait(3)
+    expect(await pay()).toBe(468n)
+    await merchant.answer(entry, ACCEPTED)
+    await merchant.wait(4)
+    expect(await pay()).toBe(961n)
+  })
+
+  it('never pay a capture that was rejected, whether it was due or not', async () => {
+    const [old, young] = [await merchant.charge(1_000), await merchant.charge(700)]
+    const oldEntry = await merchant.book('capture', old, 1_000)
+    await merchant.wait(3)
+    await merchant.answer(oldEntry, REJECTED)
+    expect(await pay()).toBe('below_minimum')
+    await merchant.wait(0)
+    await merchant.answer(await merchant.book('capture', young, 700), REJECTED)
+    await merchant.answer(await merchant.book('capture', young, 400), ACCEPTED)
+    expect(await pay()).toBe('below_minimum')
+    await merchant.wait(5)
+    expect(await pay()).toBe(370n)
+    expect(await merchant.violations()).toEqual([])
+  })
+})
+
+describe('a rejected capture whose money is refunded or disputed', () => {
+  it.each(['refund first', 'capture first'])('a refund on it is rejected too, %s', async (order) => {
+    const id = await merchant.charge(1_000)
+    const entries = [await merchant.book('capture', id, 1_000), await merchant.book('refund', id, 300)]
+    for (const entry of order === 'refund first' ? entries.toReversed() : entries)
+      await merchant.answer(entry, REJECTED)
+    expect([await amounts(id), await merchant.balance()]).toEqual([[1_000, 0, 0, 0, 0], 0])
+    expect(await merchant.violations()).toEqual([])
+  })
+
+  it('what refunds have taken stays owed, until a later capture covers it', async () => {
+    const id = await merchant.charge(1_000)
+    const [capture, refund] = [await merchant.book('capture', id, 500), await merchant.book('refund', id, 200)]
+    await merchant.answer(refund, ACCEPTED)
+    await merchant.answer(capture, REJECTED)
+    expect([await amounts(id), await merchant.balance()]).toEqual([[800, 200, 200, 0, 0], 0])
+    expect(await merchant.exceptions()).toMatchObject([{ problem: 'rejected', owed: 200 }])
+    await merchant.answer(await merchant.book('capture', id, 500), ACCEPTED)
+    expect([await amounts(id), await merchant.balance()]).toEqual([[500, 500, 200, 0, 0], 268])
+    expect(await merchant.violations()).toEqual([])
+  })
+
+  it('a dispute that is won gives the money back to the rejection; one that is lost has taken it', async () => {
+    const disputed = async (outcome: 'won' | 'lost') => {
+      const id = await merchant.charge(1_000)
+      const entry = await merchant.book('capture', id, 1_000)
+      const disputeId = await dispute(id, 1_000)
+      await merchant.answer(entry, REJECTED)
+      expect(await amounts(id)).toEqual([0, 1_000, 0, 0, 1_000])
+      await close(disputeId, outcome)
+      return amounts(id)
+    }
+    expect([await disputed('won'), await merchant.balance()]).toEqual([[1_000, 0, 0, 0, 0], 0])
+    expect([await disputed('lost'), await merchant.balance()]).toEqual([[0, 1_000, 0, 0, 1_000], 961 - 1_000 - 2_500])
+    expect(await merchant.violations()).toEqual([])
+  })
+})
+
+describe('an operation without an answer', () => {
+  it('counts as rejected when the wait is over, is asked about once more, and is tracked no more', async () => {
+    const id = await merchant.charge(1_000)
+    const [lost, found] = [await merchant.book('capture', id, 600), await merchant.book('capture', id, 400)]
+    await end()
+    for (const entry of [lost, found]) await age(entry)
+    north.answers.submit = async ({ operationId }) =>
+      operationId === found ? ACCEPTED : Promise.reject(new Error('away'))
+    for (const _ of [1, 2]) await end()
+    expect(await amounts(id)).toEqual([600, 400, 0, 0, 0])
+    expect(await merchant.exceptions()).toMatchObject([{ operationId: lost, problem: 'unanswered' }])
+    expect(await merchant.violations()).toEqual([])
+  })
+
+  it.each(['capture', 'refund', 'void'] as const)(
+    '%s: accepted after all, it is booked again, and sent to nobody',
+    async (kind) => {
+      const id = await merchant.charge(1_000)
+      if (kind === 'refund') await merchant.answer(await merchant.book('capture', id, 1_000), ACCEPTED)
+      const entry = await merchant.book(kind, id, 400)
+      const before = [await amounts(id), await merchant.balance()]
+      await age(entry)
+      north.answers.submit = () => Promise.reject(new Error('away'))
+      await end()
+      expect(await amounts(id)).not.toEqual(before[0])
+      for (const _ of [1, 2]) await merchant.answer(entry, ACCEPTED)
+      expect([await amounts(id), await merchant.balance()]).toEqual(before)
+      expect((await merchant.get(id)).trail.at(-1)).toMatchObject({ amount: 400, reference: `accepted ${entry}` })
+      const { rows } = await sql<{ open: number }>`
+      SELECT count(*)::int AS open FROM ${sql.table('acquirer_operations')}
+      WHERE merchant_id = ${merchant.id} AND status = 'open'`.execute(payments.database.db)
+      expect([rows, await merchant.violations()]).toEqual([[{ open: 0 }], []])
+    },
+  )
+
+  it('accepted after all, when the amount is no longer there: nothing is booked, and an operator is told', async () => {
+    const id = await merchant.charge(1_000)
+    const entry = await merchant.book('capture', id, 600)
+    await age(entry)
+    north.answers.submit = () => Promise.reject(new Error('away'))
+    await end()
+    await merchant.book('void', id, 1_000)
+    const before = await amounts(id)
+    await merchant.answer(entry, ACCEPTED)
+    expect(await amounts(id)).toEqual(before)
+    expect(await merchant.exceptions()).toMatchObject([
+      { problem: 'unanswered' },
+      { problem: 'accepted, after it was unanswered' },
+    ])
+  })
+})
+
+it('the same answer from many processes at once is followed once', async () => {
+  const id = await merchant.charge(1_000)
+  const entry = await merchant.book('capture', id, 1_000)
+  await Promise.all(Array.from({ length: 8 }, () => merchant.answer(entry, REJECTED)))
+  expect([await amounts(id), await merchant.balance()]).toEqual([[1_000, 0, 0, 0, 0], 0])
+  expect(await merchant.violations()).toEqual([])
+})
