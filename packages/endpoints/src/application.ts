@@ -16,7 +16,7 @@ import { NodeIncoming, sendToNode } from './interfaces/node.ts'
 import { buildDocument, type OpenApiDocument } from './openapi/document.ts'
 import { packageInfo } from './openapi/package-info.ts'
 import { type ListedRoute, listRoutes, type ResolvedPath, resolvePath } from './reflection.ts'
-import type { Incoming } from './request/incoming.ts'
+import type { ErrorLog, Incoming } from './request/incoming.ts'
 
 type Prefixes = NonNullable<ApplicationOptions['controllerPrefix']>
 
@@ -28,9 +28,10 @@ export class Application<Context = unknown> {
   readonly #core: Core
   /** Takes warnings and unexpected errors. */
   readonly log: Log
-  readonly #listeners = new Listeners((error, message) => this.log.error(error, message))
+  readonly #listeners = new Listeners((error, message) => this.#core.log(error, message))
   #loading: Promise<void> | undefined
-  #loaded = false
+  /** The controllers are loaded, and the first listeners of `ready` have ended. */
+  #serving = false
   #unwatch: (() => void) | undefined
 
   /** @throws Error for options that do not go together. */
@@ -43,13 +44,13 @@ export class Application<Context = unknown> {
       application: this,
       settings: readOptions(options),
       table: emptyTable,
-      log: (error, message) => this.log.error(error, message),
+      log: surviving((error, message) => this.log.error(error, message)),
       listeners: this.#listeners,
     }
   }
 
   /**
-   * Loads the controllers, once.
+   * Loads the controllers, once, and waits for the listeners of `ready`.
    * @throws Error when one cannot be imported, or says what cannot be served; nothing is then served.
    */
   ready(): Promise<this> {
@@ -59,12 +60,19 @@ export class Application<Context = unknown> {
 
   async #start(): Promise<void> {
     await this.#load(0)
+    await this.#listeners.tellAndWait('ready', LIFECYCLE_MS)
+    this.#serving = true
     if (!this.#options.watch) return
     let version = 0
     reloadImports()
     this.#unwatch = watchPrefixes(this.#options, async () => {
       version += 1
-      await this.#load(version).catch((error) => this.log.error(error, 'the controllers stay as they were'))
+      try {
+        await this.#load(version)
+        this.#listeners.tell('ready')
+      } catch (error) {
+        this.#core.log(error, 'the controllers stay as they were')
+      }
     })
   }
 
@@ -72,17 +80,15 @@ export class Application<Context = unknown> {
     const table = buildTable(await loadModules(this.#options, version), this.#core.settings)
     for (const warning of table.warnings) this.log.warn(warning)
     this.#core.table = table
-    this.#loaded = true
-    this.#listeners.tell('ready')
   }
 
   /** What the interfaces call. It never rejects. */
   readonly answer = (incoming: Incoming): Promise<Answer> => {
-    if (this.#loaded) return answerRequest(this.#core, incoming)
+    if (this.#serving) return answerRequest(this.#core, incoming)
     return this.ready().then(
       () => answerRequest(this.#core, incoming),
       (error: unknown) => {
-        this.log.error(error, 'the controllers cannot be loaded')
+        this.#core.log(error, 'the controllers cannot be loaded')
         return unavailable
       },
     )
@@ -95,7 +101,7 @@ export class Application<Context = unknown> {
     } catch (error) {
       // A header that this version of HTTP does not take, for instance: one request ends, not the server.
       response.destroy()
-      this.log.error(error, 'an answer cannot be sent')
+      this.#core.log(error, 'an answer cannot be sent')
     }
   }
 
@@ -111,7 +117,9 @@ export class Application<Context = unknown> {
 
   /** Answers a request without a server. */
   async inject(request: InjectedRequest): Promise<Response> {
-    return toResponse(await this.answer(await injectedRequest(request)))
+    const incoming = await injectedRequest(request)
+    // A listener of `ready` may try the application: it must not wait for itself.
+    return toResponse(await (this.#isLoaded ? answerRequest(this.#core, incoming) : this.answer(incoming)))
   }
 
   /** Every handler, in the order of the URLs. @throws Error before `ready`. */
@@ -131,20 +139,38 @@ export class Application<Context = unknown> {
   }
 
   #reflected(): Core {
-    if (!this.#loaded) throw new Error('nothing is loaded yet: await app.ready() first')
+    if (!this.#isLoaded) throw new Error('nothing is loaded yet: await app.ready() first')
     return this.#core
   }
 
-  /** Calls `listener` at each such event. */
+  get #isLoaded(): boolean {
+    return this.#core.table !== emptyTable
+  }
+
+  /** Calls `listener` at each such event. What it throws or rejects with is logged, and stops nothing. */
   on<E extends keyof ApplicationEvents>(event: E, listener: Listener<E>): this {
     this.#listeners.add(event, listener)
     return this
   }
 
-  /** Tells those who listen that the application ends. Servers are closed by who made them. */
+  /** Resolves when the listeners of `close` have ended. Servers are closed by who made them. */
   async close(): Promise<void> {
     this.#unwatch?.()
-    this.#listeners.tell('close')
+    await this.#listeners.tellAndWait('close', LIFECYCLE_MS)
+  }
+}
+
+/** How long the start and the end wait for a listener. */
+const LIFECYCLE_MS = 30_000
+
+/** A log that cannot throw: a failure to write a line must not end a request, and with it the process. */
+function surviving(log: ErrorLog): ErrorLog {
+  return (error, message) => {
+    try {
+      log(error, message)
+    } catch (cause) {
+      consoleLog.error(cause, 'the log failed')
+    }
   }
 }
 

@@ -3,8 +3,9 @@ import type { ErrorLog } from './request/incoming.ts'
 
 /** What an application tells, and what it tells with it. */
 export interface ApplicationEvents {
-  /** The controllers are loaded, for the first time or anew. */
+  /** The controllers are loaded, for the first time or anew. The first requests wait for these listeners. */
   ready: []
+  /** The application ends. `close()` waits for these listeners. */
   close: []
   /** A defect or an outage came up in a call. */
   error: [error: unknown, request: EndpointRequest]
@@ -14,7 +15,8 @@ export interface ApplicationEvents {
   route: [request: EndpointRequest, status: number]
 }
 
-export type Listener<E extends keyof ApplicationEvents> = (...told: ApplicationEvents[E]) => void
+/** May return a promise. What it throws or rejects with is logged, and stops nothing. */
+export type Listener<E extends keyof ApplicationEvents> = (...told: ApplicationEvents[E]) => unknown
 
 /** Who listens to an application. */
 export class Listeners {
@@ -35,14 +37,53 @@ export class Listeners {
     this.#of[event].push(listener)
   }
 
-  /** Calls who listens. What a listener throws is its own affair, and no request's. */
+  /** Calls the listeners without waiting for them. */
   tell<E extends keyof ApplicationEvents>(event: E, ...told: ApplicationEvents[E]): void {
     for (const listener of this.#of[event]) {
       try {
-        listener(...told)
+        const returned = listener(...told)
+        if (isThenable(returned)) void this.#settled(event, returned)
       } catch (error) {
-        this.#log(error, `a listener of "${event}" failed`)
+        this.#report(event, error)
       }
     }
   }
+
+  /**
+   * Calls the listeners together, and resolves when all have ended. It never rejects. A listener that takes longer than
+   * `limit` milliseconds is reported and no longer waited for: one that never ends must not keep the application from
+   * serving or closing.
+   */
+  async tellAndWait(event: 'ready' | 'close', limit: number): Promise<void> {
+    await Promise.all(
+      this.#of[event].map(async (listener) => {
+        const ending = this.#settled(event, Promise.resolve().then(listener))
+        let timer: ReturnType<typeof setTimeout> | undefined
+        const late = new Promise<void>((resolve) => {
+          timer = setTimeout(() => {
+            this.#report(event, new Error(`it has not ended after ${limit} ms; the application goes on without it`))
+            resolve()
+          }, limit)
+        })
+        await Promise.race([ending, late])
+        clearTimeout(timer)
+      }),
+    )
+  }
+
+  async #settled(event: keyof ApplicationEvents, returned: PromiseLike<unknown>): Promise<void> {
+    try {
+      await returned
+    } catch (error) {
+      this.#report(event, error)
+    }
+  }
+
+  #report(event: keyof ApplicationEvents, error: unknown): void {
+    this.#log(error, `a listener of "${event}" failed`)
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }

@@ -1,0 +1,104 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { describe, expect, it } from 'vitest'
+import { Application, type ApplicationOptions, Controller } from '../src/endpoints.ts'
+import { Listeners } from '../src/events.ts'
+import { framework, moduleFolder } from './module-folder.ts'
+
+class Default extends Controller {
+  GET() {
+    return 'here'
+  }
+}
+
+const modules = { index: { Default } }
+
+function logged(): { readonly lines: string[]; readonly log: Pick<ApplicationOptions, 'log'> } {
+  const lines: string[] = []
+  const log = { warn: () => {}, error: (error: unknown, message: string) => void lines.push(`${message}: ${error}`) }
+  return { lines, log: { log } }
+}
+
+const body = async (app: Application): Promise<string> => (await app.fetch(new Request('http://localhost/'))).text()
+
+describe('listeners', () => {
+  it.each([['ready'], ['request'], ['route'], ['close']] as const)(
+    'a listener of "%s" that rejects or throws is logged, and the application goes on',
+    async (event) => {
+      const { lines, log } = logged()
+      const app = new Application({ modules, ...log })
+      app.on(event, async () => {
+        throw new Error('rejected')
+      })
+      app.on(event, () => {
+        throw new Error('thrown')
+      })
+      expect(await body(app)).toBe('"here"')
+      await app.close()
+      expect(await body(app)).toBe('"here"')
+      expect(lines).toContain(`a listener of "${event}" failed: Error: rejected`)
+      expect(lines).toContain(`a listener of "${event}" failed: Error: thrown`)
+    },
+  )
+
+  it('the process survives a listener that rejects', async () => {
+    using folder = moduleFolder({
+      'program.ts': `import { Application, type ApplicationOptions, Controller } from ${JSON.stringify(framework)}
+        class Default extends Controller { GET() { throw new Error('a fault') } }
+        const log = { warn() {}, error() { throw new Error('the disk is full') } }
+        const app = new Application({ modules: { index: { Default } }, log })
+        for (const event of ['ready', 'request', 'route', 'error', 'close']) app.on(event, async () => { throw new Error(event) })
+        await app.fetch(new Request('http://localhost/'))
+        await app.close()
+        await new Promise((resolve) => setImmediate(resolve))
+        console.log('alive')`,
+    })
+    const child = spawn(process.execPath, [`${folder.path}/program.ts`], { stdio: ['ignore', 'pipe', 'ignore'] })
+    let out = ''
+    child.stdout.on('data', (data) => {
+      out += data
+    })
+    const [code] = await once(child, 'close')
+    expect([code, out]).toEqual([0, 'alive\n'])
+  })
+
+  it('a listener that never ends is reported, and no longer waited for', async () => {
+    const lines: string[] = []
+    const listeners = new Listeners((error, message) => void lines.push(`${message}: ${error}`))
+    listeners.add('close', () => new Promise(() => {}))
+    await listeners.tellAndWait('close', 5)
+    expect(lines).toEqual([
+      'a listener of "close" failed: Error: it has not ended after 5 ms; the application goes on without it',
+    ])
+  })
+})
+
+describe('start and end', () => {
+  it('ready() and the first requests wait for the listeners of "ready", which may try the application', async () => {
+    const order: string[] = []
+    const release = Promise.withResolvers<void>()
+    const app = new Application({ modules }).on('ready', async () => {
+      order.push(await (await app.inject({ path: '/' })).text(), String(app.routes().length))
+      await release.promise
+      order.push('prepared')
+    })
+    const answers = [body(app), app.ready().then(() => 'ready')].map((each) => each.then((text) => order.push(text)))
+    // The first request is under way when a second one comes.
+    answers.push(body(app).then((text) => order.push(text)))
+    release.resolve()
+    await Promise.all(answers)
+    expect(order.slice(0, 3)).toEqual(['"here"', '1', 'prepared'])
+    expect(order).toHaveLength(6)
+  })
+
+  it('close() waits for the listeners of "close"', async () => {
+    const order: string[] = []
+    const app = new Application({ modules }).on('close', async () => {
+      await new Promise((resolve) => setImmediate(resolve))
+      order.push('listener ended')
+    })
+    await app.close()
+    order.push('closed')
+    expect(order).toEqual(['listener ended', 'closed'])
+  })
+})
