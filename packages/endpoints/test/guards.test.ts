@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import {
+  Application,
   type Args,
   accepts,
   authBasic,
@@ -212,6 +213,30 @@ describe('authentication', () => {
     ['/auth/handler-fault', 'Bearer any', 500],
   ])('%s with "%s" is %i', async (path, authorization, status) => {
     expect(await all.ask({ path, headers: { authorization } })).toMatchObject({ status })
+  })
+})
+
+describe('an outage inside a check', () => {
+  it.each([['authBasic'], ['authBearer']] as const)('401: %s reports it, to the log and as an event', async (name) => {
+    const logged: string[] = []
+    const log = { warn: () => {}, error: (error: unknown, message: string) => void logged.push(`${message}: ${error}`) }
+    class Guarded extends Controller {
+      static override use = [{ authBasic, authBearer }[name](fail(new Error('the directory is away')))]
+      GET() {}
+    }
+    const app = new Application({ modules: { index: { Guarded } }, log })
+    const told: unknown[] = []
+    app.on('error', (error) => told.push(String(error)))
+    const authorization = name === 'authBasic' ? basic('ada:pass') : 'Bearer any'
+    const response = await app.inject({ path: '/guarded', headers: { authorization, 'x-request-id': 'r' } })
+    expect([response.status, await response.json()]).toEqual([
+      401,
+      { statusCode: 401, error: { type: 'UNAUTHENTICATED', description: 'Authentication is required' } },
+    ])
+    expect(logged).toEqual(['GET /guarded failed (request r): Error: the directory is away'])
+    expect(told).toEqual(['Error: the directory is away'])
+    await app.inject({ path: '/guarded' })
+    expect(told).toHaveLength(1)
   })
 })
 

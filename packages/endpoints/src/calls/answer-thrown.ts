@@ -3,6 +3,7 @@ import { errorBody, errorEnvelope, isFault, toCallError } from '../answers/error
 import { ResponseState } from '../answers/response-state.ts'
 import type { Controller } from '../controller.ts'
 import { CallError, CallStop } from '../errors.ts'
+import { FailedCheck } from '../guards/auth.ts'
 import { type Call, endpointOf, report } from './call.ts'
 import { encodeCall } from './encode-call.ts'
 
@@ -12,7 +13,8 @@ export async function answerThrown(call: Call, thrown: unknown): Promise<Answer>
   response.reset()
   try {
     const answer = thrown instanceof CallStop ? await answerStop(call, thrown) : await answerError(call, thrown)
-    if (isFault(answer.status) && !(thrown instanceof CallStop)) report(call, thrown)
+    if (thrown instanceof FailedCheck) report(call, thrown.cause)
+    else if (isFault(answer.status) && !(thrown instanceof CallStop)) report(call, thrown)
     return answer
   } catch (error) {
     // The answer to the error failed: its class threw, or made what cannot be sent. Nothing of it is kept.

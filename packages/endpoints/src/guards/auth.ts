@@ -1,4 +1,4 @@
-import { AccessDenied, CallError, Forbidden } from '../errors.ts'
+import { AccessDenied, type AccessDeniedOptions, CallError, Forbidden } from '../errors.ts'
 import type { EndpointRequest } from '../request/endpoint-request.ts'
 import type { Guard, GuardContext } from './guard.ts'
 
@@ -19,7 +19,10 @@ export function authBasic(check: Check<[username: string, password: string]>, op
   return Object.assign(guard, described('basic', { type: 'http', scheme: 'basic' }))
 }
 
-/** Lets those in whose token `check` knows. */
+/**
+ * Lets those in whose token `check` knows. A check that throws is reported and answered with 401; it throws a `CallError`,
+ * 503 for instance, to answer otherwise.
+ */
 export function authBearer(check: Check<[token: string]>, options: AuthOptions = {}): Guard {
   const guard = authenticate('Bearer', options, ({ request }) => {
     const credentials = request.auth()
@@ -36,22 +39,29 @@ type Attempt = (context: GuardContext) => unknown
 
 /** `read` makes the attempt from the request; undefined when the credentials are missing or malformed. */
 function authenticate(scheme: string, { realm }: AuthOptions, read: (context: GuardContext) => Attempt | undefined) {
-  const denied = (cause?: unknown): AccessDenied =>
-    new AccessDenied(undefined, { scheme, cause, ...(realm === undefined ? {} : { realm }) })
+  const options = realm === undefined ? { scheme } : { scheme, realm }
   return async (context: GuardContext): Promise<void> => {
     const attempt = read(context)
-    if (attempt === undefined) throw denied()
-    const identity = await outcome(() => attempt(context), denied)
-    if (!identity) throw denied()
+    if (attempt === undefined) throw new AccessDenied(undefined, options)
+    const identity = await outcome(() => attempt(context), options)
+    if (!identity) throw new AccessDenied(undefined, options)
     context.request.identity = identity
   }
 }
 
-async function outcome(attempt: () => unknown, denied: (cause: unknown) => AccessDenied): Promise<unknown> {
+/**
+ * The check itself failed: a directory is down, a key is missing. The client gets the 401 that a wrong token gets. The
+ * cause is logged and told to the listeners of `error`, since an outage must not look like a crowd of wrong tokens.
+ */
+export class FailedCheck extends AccessDenied {
+  override readonly name = AccessDenied.name
+}
+
+async function outcome(attempt: () => unknown, options: AccessDeniedOptions): Promise<unknown> {
   try {
     return await attempt()
-  } catch (error) {
-    throw error instanceof CallError ? error : denied(error)
+  } catch (cause) {
+    throw cause instanceof CallError ? cause : new FailedCheck(undefined, { ...options, cause })
   }
 }
 
