@@ -7,6 +7,7 @@ import { parseCommand, type ServeOptions, UsageError, usage } from './cli/comman
 import { fetchListener } from './cli/fetch-listener.ts'
 import { loadServed } from './cli/load-app.ts'
 import { drain, listen } from './cli/serve.ts'
+import { ImportError } from './discovery/load-modules.ts'
 
 async function main(args: readonly string[]): Promise<void> {
   const command = parseCommand(args, process.env.ENDPOINTS_HOST || undefined)
@@ -67,5 +68,6 @@ function packageVersion(): string {
 
 main(process.argv.slice(2)).catch((error: unknown) => {
   console.error(`endpoints: ${error instanceof Error ? error.message : String(error)}`)
+  if (error instanceof ImportError && error.cause instanceof Error) console.error(error.cause)
   process.exit(error instanceof UsageError ? 2 : 1)
 })

@@ -295,7 +295,8 @@ describe('handlers', () => {
       GET() {}
     }
     const warning = 'no module exports a class that derives from the Controller of this package'
-    expect(await index({ Foreign })).toEqual({ urls: [], warnings: [warning] })
+    const stray = 'index: Foreign has GET, but does not derive from Controller; nothing answers'
+    expect(await index({ Foreign })).toEqual({ urls: [], warnings: [stray, warning] })
   })
 
   it('warns where a class has none, or some that are never called', async () => {

@@ -69,6 +69,60 @@ export function accepts<
   return new Accepts(spec)
 }
 
+const isFlag = (value: unknown): boolean => typeof value === 'boolean'
+const isText = (value: unknown): boolean => typeof value === 'string'
+const isTextList = (value: unknown): boolean => Array.isArray(value) && value.every(isText)
+const isRecord = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isStatus = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 200 && Number(value) <= 599
+
+function isSchema(value: unknown): value is ZodType {
+  return typeof value === 'object' && value !== null && 'safeParse' in value && typeof value.safeParse === 'function'
+}
+
+/** Schemas that no object meets, and so no keywords. */
+const notOfKeywords = new Set(['string', 'number', 'boolean', 'bigint', 'date', 'array', 'tuple', 'enum', 'null'])
+
+function isKeywords(value: unknown): boolean {
+  return isSchema(value) && !notOfKeywords.has(value.def.type)
+}
+
+/** What each option must be, in the words of an error, and how that is told. */
+const shapes: { readonly [K in keyof AcceptsSpec]-?: readonly [expected: string, is: (value: unknown) => boolean] } = {
+  path: ['a list of schemas', (value) => Array.isArray(value) && value.every(isSchema)],
+  names: ['a list of names', isTextList],
+  rest: ['a schema', isSchema],
+  keywords: ['an object schema: z.object({ … })', isKeywords],
+  body: ['"keywords", "positionals" or "raw"', (value) => /^(?:keywords|positionals|raw)$/.test(String(value))],
+  aliases: ['an object of names', (value) => isRecord(value) && Object.values(Object(value)).every(isText)],
+  returns: ['a schema', isSchema],
+  type: ['a media type', isText],
+  types: ['a list of media types', isTextList],
+  status: ['a status from 200 to 599', isStatus],
+  responses: ['an object of texts by status', isRecord],
+  use: ['a list of guards', (value) => Array.isArray(value) && value.every((each) => typeof each === 'function')],
+  bodyLimit: ['a number of bytes', (value) => typeof value === 'number'],
+  version: ['a list of versions', isTextList],
+  summary: ['a text', isText],
+  description: ['a text', isText],
+  tags: ['a list of texts', isTextList],
+  deprecated: ['true or false', isFlag],
+  hidden: ['true or false', isFlag],
+}
+
+/**
+ * JavaScript has nobody else who looks: a misspelt option, or an object in the place of a schema, would show only when
+ * requests come.
+ * @throws Error that names the option
+ */
+export function checkSpec(spec: AcceptsSpec): void {
+  if (!isRecord(spec)) throw new Error('is declared by what is no object')
+  for (const [name, value] of Object.entries(spec)) {
+    if (!Object.hasOwn(shapes, name)) throw new Error(`has an option that accepts does not know: ${name}`)
+    const [expected, is] = shapes[name as keyof AcceptsSpec]
+    if (value !== undefined && !is(value)) throw new Error(`has the option ${name}, which must be ${expected}`)
+  }
+}
+
 type Outputs<P extends readonly ZodType[]> = { -readonly [I in keyof P]: output<P[I]> }
 
 /** The parameters of a declared handler: `GET(...[id, { limit }]: Args<typeof Products.GET>)`. Of a list: one or the other. */
@@ -82,4 +136,9 @@ export type Args<A> =
 /** What a static member declares; nothing when it is something else. */
 export function declarationsOf(member: unknown): readonly Accepts[] {
   return [member].flat().filter((each) => each instanceof Accepts)
+}
+
+/** Whether a static member stands where a declaration belongs, and is none, or not in all of its items. */
+export function isNoDeclaration(member: unknown): boolean {
+  return member !== undefined && declarationsOf(member).length !== [member].flat().length
 }

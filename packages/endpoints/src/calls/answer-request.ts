@@ -4,8 +4,9 @@ import type { Core } from '../core.ts'
 import { MethodNotAllowed, NotFound, NotImplemented } from '../errors.ts'
 import { EndpointRequest } from '../request/endpoint-request.ts'
 import type { Incoming } from '../request/incoming.ts'
+import { patternOf } from '../routing/pattern.ts'
 import { allowedVerbs, type Resolution, resolve } from '../routing/resolve.ts'
-import type { RouteTable } from '../routing/table.ts'
+import type { Route, RouteTable } from '../routing/table.ts'
 import { parseTarget, type Target } from '../routing/target.ts'
 import { VERBS } from '../routing/verbs.ts'
 import { answerThrown } from './answer-thrown.ts'
@@ -56,7 +57,7 @@ function answerCall(call: Call, failure: unknown): Answer | Promise<Answer> {
   if (incoming.method === 'OPTIONS' && incoming.target === '*') return answerOptions(call, verbsOf(core.table))
   if (resolution === undefined) throw failure
   if (resolution.verdict === 'not-implemented') throw new NotImplemented()
-  if (resolution.verdict === 'not-found') throw new NotFound()
+  if (resolution.verdict === 'not-found') throw new NotFound(hintAt(core, resolution.longer))
   const isPreflight = incoming.method === 'OPTIONS' && incoming.header('access-control-request-method') !== undefined
   if (resolution.verdict === 'found' && !(origin && isPreflight)) {
     if (incoming.refusal !== undefined) throw incoming.refusal
@@ -69,6 +70,13 @@ function answerCall(call: Call, failure: unknown): Answer | Promise<Answer> {
     throw new MethodNotAllowed(allow)
   }
   return answerOptions(call, allow)
+}
+
+/** In development a 404 tells what is near: the author of `POST(body)` meant another thing than a part of the path. */
+function hintAt({ settings }: Core, longer: Route | undefined): string | undefined {
+  if (longer === undefined || !settings.development) return undefined
+  const { verb, binding } = longer
+  return `There is nothing at this URL; ${verb} answers ${patternOf(longer, binding.min)}`
 }
 
 function answerOptions(call: Call, allow: readonly string[]): Answer | Promise<Answer> {

@@ -28,7 +28,7 @@ export async function callHandler(call: Call, found: Found): Promise<Answer> {
   if (value instanceof Error) throw value
   // With a status of its own and nothing else it answers another thing than it declares, 304 for instance.
   const answersElse = value === undefined && response.status !== undefined
-  if (call.core.settings.checksReturns && !answersElse) await checkReturned(route, value)
+  if (call.core.settings.development && !answersElse) await checkReturned(route, value)
   return encodeCall(call, value, route)
 }
 

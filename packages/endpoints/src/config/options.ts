@@ -90,7 +90,7 @@ export function readOptions(options: ApplicationOptions): Settings {
     trustedProxies: checkLimit('trustProxy', Number(options.trustProxy ?? 0)),
     requestIdHeader: headerName(options.requestIdHeader ?? 'x-request-id'),
     exposeErrors: options.exposeErrors ?? false,
-    checksReturns: !production,
+    development: !production,
     json: { ...builtInJson, ...options.json },
     onError: options.onError,
     onFault: options.onFault,

@@ -21,8 +21,8 @@ export interface Settings {
   /** Lower-case. */
   readonly requestIdHeader: string
   readonly exposeErrors: boolean
-  /** What is returned is compared with its declaration. */
-  readonly checksReturns: boolean
+  /** What is returned is compared with its declaration, and a 404 tells what is near. */
+  readonly development: boolean
   readonly json: JsonCodec
   /** Of what `errorBody` makes, for the OpenAPI document. */
   readonly errorSchema: ZodType | undefined

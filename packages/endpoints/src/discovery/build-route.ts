@@ -1,4 +1,4 @@
-import { type AcceptsSpec, declarationsOf } from '../binding/accepts.ts'
+import { type AcceptsSpec, checkSpec, declarationsOf, isNoDeclaration } from '../binding/accepts.ts'
 import { bindDeclaration } from '../binding/bind-declaration.ts'
 import { bindSignature } from '../binding/bind-signature.ts'
 import { parameterNames, reflectSignature } from '../binding/signature.ts'
@@ -8,6 +8,7 @@ import type { Settings } from '../config/settings.ts'
 import type { Guard } from '../guards/guard.ts'
 import { buildPatterns } from '../routing/pattern.ts'
 import type { ControllerClass, Route } from '../routing/table.ts'
+import { placeOfMethod } from './fault-place.ts'
 import { type HandlerMethod, lineage } from './read-controller.ts'
 
 /** Where a class stands. */
@@ -25,9 +26,11 @@ export interface ClassPlace {
  * @throws Error that names the handler.
  */
 export function buildRoutesOf(place: ClassPlace, handler: HandlerMethod, settings: Settings): readonly Route[] {
-  const declarations = declarationsOf(Reflect.get(place.controller, handler.name))
+  const member: unknown = Reflect.get(place.controller, handler.name)
+  const declarations = declarationsOf(member)
   const specs = declarations.length === 0 ? [undefined] : declarations.map(({ spec }) => spec)
   try {
+    if (isNoDeclaration(member)) throw new Error('has a static member of its name that accepts() did not make')
     const routes = specs.map((spec) => buildRoute(place, handler, spec, settings))
     if (routes.some((route, i) => routes.slice(i + 1).some((other) => overlap(route, other)))) {
       throw new Error('has two declarations for one number of positionals')
@@ -35,7 +38,8 @@ export function buildRoutesOf(place: ClassPlace, handler: HandlerMethod, setting
     return routes
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new Error(`${place.source}: ${place.className}.${handler.name} ${reason}`, { cause: error })
+    const at = placeOfMethod(place.source, place.className, handler.name)
+    throw new Error(`${at}: ${place.className}.${handler.name} ${reason}`, { cause: error })
   }
 }
 
@@ -51,6 +55,7 @@ function buildRoute(
 ): Route {
   const { controller, className, source, modulePath, extension } = place
   const { name, verb, suffix, method } = handler
+  if (spec !== undefined) checkSpec(spec)
   const use = [...settings.use, ...lineage(controller).flatMap(ownGuards), ...(spec?.use ?? [])]
   const classPath = suffix === undefined ? place.classPath : [...place.classPath, suffix]
   const bound = bindingOf(handler, spec, settings)

@@ -3,10 +3,27 @@ import type { Settings } from '../config/settings.ts'
 import { Controller } from '../controller.ts'
 import { corsPolicy } from '../guards/cors.ts'
 import { basePath } from '../routing/pattern.ts'
-import type { ClassNode, ControllerClass, Endpoint, EndpointRoutes, ModuleNode, RouteTable } from '../routing/table.ts'
+import type {
+  ClassNode,
+  ControllerClass,
+  Endpoint,
+  EndpointRoutes,
+  ModuleNode,
+  Route,
+  RouteTable,
+} from '../routing/table.ts'
 import { buildRoutesOf, type ClassPlace } from './build-route.ts'
+import { placeOfMethod } from './fault-place.ts'
 import { dropUnreachable } from './reachability.ts'
-import { handlersOf, isController, isPrivate, lineage, nestedControllers, reservedHandlers } from './read-controller.ts'
+import {
+  handlersOf,
+  isController,
+  isPrivate,
+  lineage,
+  nestedControllers,
+  reservedHandlers,
+  strayHandlers,
+} from './read-controller.ts'
 import { classUrlName } from './url-name.ts'
 
 /** A module of controllers, imported. */
@@ -75,6 +92,12 @@ function addModule(root: GrowingModule, module: LoadedModule, building: Building
     const name = exportName === 'default' ? 'Default' : exportName
     if (typeof value !== 'function' || value === Controller || isPrivate(name, value)) continue
     const place = { className: name, source: module.source, modulePath: module.path }
+    const [stray] = strayHandlers(value)
+    if (stray !== undefined) {
+      building.warnings.push(
+        `${module.source}: ${name} has ${stray}, but does not derive from Controller; nothing answers`,
+      )
+    }
     if (name === 'Default' && (isController(value) || nestedControllers(value).length > 0)) {
       const fallback = buildClass(value, { ...place, classPath: [], extension: undefined }, building)
       if (node.fallback === undefined) node.fallback = fallback
@@ -149,10 +172,25 @@ function buildRoutes(place: ClassPlace, { settings, warnings }: Building): Map<s
   for (const handler of handlers) {
     const ofSuffix: EndpointRoutes = routes.get(handler.suffix) ?? new Map()
     const [twin] = ofSuffix.get(handler.verb) ?? []
-    if (twin !== undefined) throw new Error(`${source}: ${className}.${twin.handler} and ${handler.name} have one URL`)
-    routes.set(handler.suffix, new Map([...ofSuffix, [handler.verb, buildRoutesOf(place, handler, settings)]]))
+    if (twin !== undefined) {
+      const at = placeOfMethod(source, className, handler.name)
+      throw new Error(`${at}: ${className}.${twin.handler} and ${handler.name} have one URL`)
+    }
+    const built = buildRoutesOf(place, handler, settings)
+    warnings.push(...built.flatMap(bodyAsPart))
+    routes.set(handler.suffix, new Map([...ofSuffix, [handler.verb, built]]))
   }
   return routes
+}
+
+/** Who writes `POST(body)` expects what other frameworks give; here it is a part of the path. */
+function bodyAsPart({ spec, verb, binding, names, source, className, handler }: Route): readonly string[] {
+  const name = names[binding.min - 1] ?? ''
+  if (spec !== undefined || !/^(?:POST|PUT|PATCH)$/.test(verb) || !/^_?(?:body|data|dto|payload)$/i.test(name))
+    return []
+  return [
+    `${source}: ${className}.${handler}(${name}) takes a part of the path; the body is ${handler}({ ...${name} })`,
+  ]
 }
 
 function checkDeclarations({ controller, source, className }: ClassPlace, handlers: ReadonlySet<string>): void {
@@ -160,7 +198,8 @@ function checkDeclarations({ controller, source, className }: ClassPlace, handle
     Object.entries(Object.getOwnPropertyDescriptors(each)),
   )) {
     if (declarationsOf(value).length > 0 && !handlers.has(name)) {
-      throw new Error(`${source}: ${className} declares ${name} with accepts, but has no such handler`)
+      const at = placeOfMethod(source, className, name)
+      throw new Error(`${at}: ${className} declares ${name} with accepts, but has no such handler`)
     }
   }
 }

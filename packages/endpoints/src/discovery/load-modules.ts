@@ -1,6 +1,7 @@
 import { prefixesFromEnvironment } from '../config/environment.ts'
 import type { ApplicationOptions, ModuleMap } from '../config/options.ts'
 import type { LoadedModule } from './build-table.ts'
+import { placeOfFault } from './fault-place.ts'
 import { findModules, hasPrefix, locatePrefix, type ModuleFile } from './find-modules.ts'
 import { urlName } from './url-name.ts'
 
@@ -23,7 +24,7 @@ export async function loadModules(sources: Sources, version = 0): Promise<readon
 export function prefixesOf({ controllerPrefix = [], dir, modules }: Sources): readonly string[] {
   const given = [controllerPrefix].flat()
   if (given.length === 0 && modules !== undefined) return []
-  if (typeof process === 'undefined' || process.getBuiltinModule === undefined) {
+  if (!hasFiles()) {
     throw new Error('controllers are found by prefix on Node.js 20.16 and newer; elsewhere pass { modules }')
   }
   const { delimiter, resolve } = process.getBuiltinModule('node:path')
@@ -32,6 +33,10 @@ export function prefixesOf({ controllerPrefix = [], dir, modules }: Sources): re
   if (prefixes.length > 0) return prefixes.map((prefix) => locatePrefix(prefix, base))
   if (hasPrefix('controllers', base)) return [locatePrefix('controllers', base)]
   throw new Error(`there are no controllers: name a prefix, set ENDPOINTS_PREFIX, or make ${base}/controllers`)
+}
+
+function hasFiles(): boolean {
+  return typeof process !== 'undefined' && process.getBuiltinModule !== undefined
 }
 
 async function loadFile({ path, file }: ModuleFile, version: number): Promise<LoadedModule> {
@@ -56,7 +61,16 @@ async function importModule(source: string, load: () => Promise<object>): Promis
   try {
     return { ...(await load()) }
   } catch (cause) {
-    throw new Error(`${source} cannot be imported: ${reasonOf(cause)}`, { cause })
+    throw new ImportError(source, cause)
+  }
+}
+
+/** A module of controllers, or one that it imports, failed: the message names both, and the line of the fault. */
+export class ImportError extends Error {
+  constructor(source: string, cause: unknown) {
+    const place = hasFiles() ? placeOfFault(cause, source) : undefined
+    super(`${source} cannot be imported: ${reasonOf(cause)}${place === undefined ? '' : ` (${place})`}`, { cause })
+    this.name = 'ImportError'
   }
 }
 

@@ -16,6 +16,9 @@ export interface HandlerMethod {
 
 const handlerName = new RegExp(`^(${[...VERBS, 'ANY'].join('|')})(?:_(.+))?$`)
 
+/** An exported function: a class, perhaps. */
+type AnyClass = { readonly prototype?: unknown }
+
 export function isController(value: unknown): value is ControllerClass {
   return typeof value === 'function' && value.prototype instanceof Controller
 }
@@ -41,6 +44,12 @@ export function handlersOf(controller: ControllerClass): readonly HandlerMethod[
     }
   }
   return handlers
+}
+
+/** Methods of a class that would be handlers if it derived from `Controller`. */
+export function strayHandlers(value: AnyClass): readonly string[] {
+  if (isController(value) || typeof value.prototype !== 'object' || value.prototype === null) return []
+  return Object.getOwnPropertyNames(value.prototype).filter((name) => handlerName.test(name))
 }
 
 /** Methods that look like handlers of verbs that are not served. */

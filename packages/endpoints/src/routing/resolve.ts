@@ -8,7 +8,7 @@ export interface Found {
   readonly positionals: readonly string[]
 }
 
-/** What a method and a path lead to. */
+/** What a method and a path lead to. Where they lead nowhere, `longer` answers the verb with more positionals. */
 export type Resolution =
   | Found
   | {
@@ -16,7 +16,7 @@ export type Resolution =
       readonly endpoint: Endpoint
       readonly positionals: readonly string[]
     }
-  | { readonly verdict: 'not-found'; readonly endpoint: Endpoint | undefined }
+  | { readonly verdict: 'not-found'; readonly endpoint: Endpoint | undefined; readonly longer?: Route | undefined }
   | { readonly verdict: 'not-implemented' }
 
 /**
@@ -50,7 +50,10 @@ export function resolve(
 function choose(endpoint: Endpoint, verb: Verb, positionals: readonly string[]): Resolution {
   const route = routeFor(endpoint, verb, positionals.length)
   if (route !== undefined) return { verdict: 'found', endpoint, route, positionals }
-  if (allowedVerbs(endpoint, positionals.length).length === 0) return { verdict: 'not-found', endpoint }
+  if (allowedVerbs(endpoint, positionals.length).length === 0) {
+    const longer = endpoint.routes.get(verb)?.find(({ binding }) => binding.min > positionals.length)
+    return { verdict: 'not-found', endpoint, longer }
+  }
   return { verdict: verb === 'OPTIONS' ? 'options' : 'not-allowed', endpoint, positionals }
 }
 

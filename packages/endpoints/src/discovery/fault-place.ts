@@ -1,0 +1,122 @@
+import { type AnyNode, parse } from 'acorn'
+
+/** How many modules are looked through for a syntax error whose place the runtime keeps to itself. */
+const MODULES_MAX = 2_000
+
+/**
+ * Where an error of an import comes from, as `file:line:column`: from its stack or, where that does not tell, from the
+ * module itself and what it imports. Undefined where nothing tells.
+ */
+export function placeOfFault(cause: unknown, file: string): string | undefined {
+  const told = positionIn(cause) ?? placeInStack(cause) ?? placeOfMissing(cause)
+  return told ?? (cause instanceof SyntaxError ? syntaxFault(file) : undefined)
+}
+
+/** Bun keeps the place in a member, or in the first of several errors. */
+function positionIn(cause: unknown): string | undefined {
+  const { position, errors } = Object(cause)
+  const found: unknown = position ?? (Array.isArray(errors) ? Object(errors[0]).position : undefined)
+  const { file, line, column } = Object(found)
+  return typeof file === 'string' && typeof line === 'number' ? `${file}:${line}:${column}` : undefined
+}
+
+function placeInStack(cause: unknown): string | undefined {
+  if (!(cause instanceof Error) || cause.stack === undefined) return undefined
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: Deno colours its messages
+  const stack = cause.stack.replaceAll(/\x1b\[\d+m/g, '')
+  const own = new URL('..', import.meta.url).href
+  const frames = [/^(file:\S+?):(\d+)$/m, /\b(file:[^\s()]+?):(\d+:\d+)/g, /(?<=[\s(])(\/[^\s()]+?):(\d+:\d+)/g]
+  const places = frames
+    .flatMap((frame) => [...stack.matchAll(new RegExp(frame, 'gm'))])
+    .flatMap(([, where = '', line = '']) => (where.startsWith(own) ? [] : [`${toPath(where)}:${line}`]))
+  // What a package throws is told by the line that called it.
+  return places.find((place) => !place.includes('/node_modules/')) ?? places[0]
+}
+
+/** Of a module that is not there Node.js names the importing file, but not the line. */
+function placeOfMissing(cause: unknown): string | undefined {
+  if (!(cause instanceof Error)) return undefined
+  const [, missing = '', importer = ''] = /'([^']+)' imported from (\S+)$/m.exec(cause.message) ?? []
+  const name = missing.slice(missing.lastIndexOf('/') + 1)
+  const at = name === '' ? -1 : linesOf(importer).findIndex((line) => line.includes(name))
+  return at === -1 ? undefined : `${importer}:${at + 1}`
+}
+
+/** A path from a URL of a file, without what sets apart modules that were loaded anew. */
+function toPath(where: string): string {
+  const [address = ''] = where.split('?', 1)
+  return address.startsWith('file:') ? process.getBuiltinModule('node:url').fileURLToPath(address) : address
+}
+
+/** Node.js does not tell where JavaScript has a syntax error: look for it, from a module on through its imports. */
+function syntaxFault(entry: string): string | undefined {
+  const waiting = [entry]
+  const seen = new Set(waiting)
+  for (let file = waiting.shift(); file !== undefined && seen.size <= MODULES_MAX; file = waiting.shift()) {
+    const read = readModule(file)
+    if (read === undefined) continue
+    if (typeof read === 'string') return read
+    for (const imported of read) {
+      if (seen.has(imported)) continue
+      seen.add(imported)
+      waiting.push(imported)
+    }
+  }
+  return undefined
+}
+
+/** The place of a syntax error of a module, or else the files that it imports by relative paths. */
+function readModule(file: string): string | readonly string[] | undefined {
+  const source = sourceOf(file)
+  if (source === undefined) return undefined
+  try {
+    const { body } = parse(source, { ecmaVersion: 'latest', sourceType: 'module', allowHashBang: true })
+    return body.flatMap((node) => importedFile(node, file))
+  } catch (error) {
+    const { line, column } = Object(Object(error).loc)
+    return typeof line === 'number' ? `${file}:${line}:${column + 1}` : undefined
+  }
+}
+
+/** The text of a module as JavaScript, with lines and columns where they were. */
+function sourceOf(file: string): string | undefined {
+  const { readFileSync } = process.getBuiltinModule('node:fs')
+  const { stripTypeScriptTypes } = process.getBuiltinModule('node:module')
+  try {
+    const text = readFileSync(file, 'utf8')
+    if (!/\.m?ts$/.test(file)) return /\.m?js$/.test(file) ? text : undefined
+    return stripTypeScriptTypes?.(text)
+  } catch {
+    return undefined
+  }
+}
+
+function importedFile(node: AnyNode, file: string): readonly string[] {
+  const { source } = Object(node)
+  const specifier: unknown = source?.value
+  if (typeof specifier !== 'string' || !specifier.startsWith('.')) return []
+  const { dirname, resolve } = process.getBuiltinModule('node:path')
+  return [resolve(dirname(file), specifier)]
+}
+
+/** Where a class has a method, as `file:line`; the file alone where its text does not show it. */
+export function placeOfMethod(source: string, className: string, method: string): string {
+  const [outermost = ''] = className.split('.', 1)
+  const name = outermost === 'Default' ? '[Dd]efault' : outermost.replaceAll('$', '\\$')
+  const lines = linesOf(source)
+  const begin = lines.findIndex((line) =>
+    new RegExp(`\\bclass\\b.*\\b${name}\\b|\\b${name}\\b.*\\bclass\\b`).test(line),
+  )
+  const inside = new RegExp(`(?<![.\\w])${method.replaceAll('$', '\\$')}\\s*[(=]`)
+  const at = lines.findIndex((line, i) => i >= begin && inside.test(line))
+  const line = at === -1 ? begin : at
+  return line === -1 ? source : `${source}:${line + 1}`
+}
+
+function linesOf(source: string): readonly string[] {
+  try {
+    return process.getBuiltinModule('node:fs').readFileSync(source, 'utf8').split('\n')
+  } catch {
+    return []
+  }
+}

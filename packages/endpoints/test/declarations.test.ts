@@ -1,0 +1,118 @@
+import { describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
+import { Application, accepts, Controller } from '../src/endpoints.ts'
+
+/** Starts an application of these exports. Returns it with its warnings. */
+async function start(exports: object): Promise<{ readonly app: Application; readonly warnings: readonly string[] }> {
+  const warnings: string[] = []
+  const log = { warn: (message: string) => void warnings.push(message), error: () => {} }
+  return { app: await new Application({ modules: { index: exports }, log }).ready(), warnings }
+}
+
+/** A controller with a handler GET, and this beside it. */
+function declared(GET: unknown): object {
+  return Object.assign(
+    class extends Controller {
+      GET() {}
+    },
+    { GET },
+  )
+}
+
+/** As JavaScript may call it: without a compiler that looks. */
+const loose = (spec: unknown): unknown => Reflect.apply(accepts, undefined, [spec])
+
+describe('start fails for a declaration that', () => {
+  it.each([
+    [
+      'has no z.object',
+      { keywords: { a: z.string() } },
+      'has the option keywords, which must be an object schema: z.object({ … })',
+    ],
+    ['has a text for keywords', { keywords: z.string() }, 'has the option keywords, which must be an object schema'],
+    ['has a misspelt option', { keyword: 1 }, 'has an option that accepts does not know: keyword'],
+    [
+      'has the name of a member of every object',
+      { constructor: 1 },
+      'has an option that accepts does not know: constructor',
+    ],
+    ['has one schema for a list', { path: z.string() }, 'has the option path, which must be a list of schemas'],
+    ['has texts for schemas', { path: ['id'] }, 'has the option path, which must be a list of schemas'],
+    ['has no schema for the rest', { rest: String }, 'has the option rest, which must be a schema'],
+    ['has no schema of its answer', { returns: { a: 1 } }, 'has the option returns, which must be a schema'],
+    [
+      'has an unknown use of the body',
+      { body: 'json' },
+      'has the option body, which must be "keywords", "positionals" or "raw"',
+    ],
+    ['has a guard alone', { use: () => true }, 'has the option use, which must be a list of guards'],
+    ['has a status that is none', { status: '201' }, 'has the option status, which must be a status from 200 to 599'],
+    ['has aliases for a list', { aliases: { a: ['b'] } }, 'has the option aliases, which must be an object of names'],
+    ['is null', null, 'is declared by what is no object'],
+  ])('%s', async (_name, spec, message) => {
+    await expect(start({ X: declared(loose(spec)) })).rejects.toThrow(`index: X.GET ${message}`)
+  })
+
+  it.each([
+    ['an object', { keywords: z.object({}) }],
+    ['a static method', () => {}],
+    ['a list with something else in it', [accepts({}), { path: [z.string()] }]],
+  ])('is %s instead', async (_name, member) => {
+    const message = 'index: X.GET has a static member of its name that accepts() did not make'
+    await expect(start({ X: declared(member) })).rejects.toThrow(message)
+  })
+})
+
+describe('a class without extends Controller', () => {
+  it('is warned of, beside one that has it', async () => {
+    class Good extends Controller {
+      GET() {}
+    }
+    class Forgotten {
+      GET() {}
+      POST_x() {}
+    }
+    class Helper {
+      get() {}
+    }
+    const arrow = (): void => {}
+    const { app, warnings } = await start({ Good, Forgotten, Helper, arrow, _Hidden: Forgotten })
+    expect(app.routes().map(({ pattern }) => pattern)).toEqual(['/good'])
+    expect(warnings).toEqual(['index: Forgotten has GET, but does not derive from Controller; nothing answers'])
+  })
+})
+
+describe('POST(body)', () => {
+  class Notes extends Controller {
+    POST(body: string) {
+      return body
+    }
+    PUT(id: string, text: string) {
+      return [id, text]
+    }
+  }
+  const description = async (app: Application, method: string): Promise<unknown> => {
+    const answer = await app.inject({ method, path: '/notes', body: { text: 'a' } })
+    return [answer.status, Object(await answer.json()).error.description]
+  }
+
+  it('is warned of at the start', async () => {
+    const { warnings } = await start({ Notes })
+    expect(warnings).toEqual(['index: Notes.POST(body) takes a part of the path; the body is POST({ ...body })'])
+  })
+
+  it('404: tells in development what the verb answers', async () => {
+    const { app } = await start({ Notes })
+    const near = 'There is nothing at this URL; '
+    expect(await description(app, 'POST')).toEqual([404, `${near}POST answers /notes/{body}`])
+    expect(await description(app, 'PUT')).toEqual([404, `${near}PUT answers /notes/{id}/{text}`])
+    expect(await description(app, 'DELETE')).toEqual([404, 'There is nothing at this URL'])
+  })
+
+  it('404: says no more than that in production', async () => {
+    vi.stubEnv('NODE_ENV', 'production')
+    const { app } = await start({ Notes })
+    vi.unstubAllEnvs()
+    expect(await description(app, 'POST')).toEqual([404, 'There is nothing at this URL'])
+  })
+})

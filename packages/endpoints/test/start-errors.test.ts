@@ -1,0 +1,92 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { framework, moduleFolder } from './module-folder.ts'
+
+const main = join(import.meta.dirname, '../src/main.ts')
+
+/** What the program prints when it cannot start in a folder, with paths from the folder on. */
+function failure(path: string): Promise<{ readonly code: unknown; readonly err: string }> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [main, '--routes'], { cwd: path }, (error, _out, text) => {
+      resolve({ code: error?.code, err: text.replaceAll(`${path}/`, '') })
+    })
+  })
+}
+
+const base = `import { Controller, accepts } from ${JSON.stringify(framework)}`
+
+it.each([
+  [
+    'a module that a controller imports throws',
+    { 'controllers/index.js': "import '../lib/db.js'", 'lib/db.js': 'const pool = undefined\n\npool.connect()' },
+    "controllers/index.js cannot be imported: Cannot read properties of undefined (reading 'connect') (lib/db.js:3:6)",
+  ],
+  [
+    'a module that a controller imports is no JavaScript',
+    {
+      'controllers/a.js': '',
+      'controllers/index.js': "import '../lib/one.js'",
+      'lib/one.js': "import './two.js'",
+      'lib/two.js': 'const a = 1\n  this is wrong',
+    },
+    "controllers/index.js cannot be imported: Unexpected identifier 'is' (lib/two.js:2:8)",
+  ],
+  [
+    'a module is no TypeScript',
+    { 'controllers/index.ts': 'const a: number = 1\nconst b: = 2' },
+    /^controllers\/index\.ts cannot be imported: .*\(controllers\/index\.ts:2\)$/s,
+  ],
+  [
+    'an import is not exported',
+    { 'controllers/index.js': "import '../lib/a.js'\nimport { b } from '../lib/a.js'", 'lib/a.js': '' },
+    /^controllers\/index\.js cannot be imported: .*'b' \(controllers\/index\.js:2\)$/s,
+  ],
+  [
+    'an imported module is not there',
+    { 'controllers/index.js': "import '../lib/a.js'", 'lib/a.js': "\n\nimport './gone.js'" },
+    /^controllers\/index\.js cannot be imported: Cannot find module .* \(lib\/a\.js:3\)$/s,
+  ],
+  [
+    'what is thrown is no error',
+    { 'controllers/index.js': "throw 'a text'" },
+    'controllers/index.js cannot be imported: a text',
+  ],
+  [
+    'a declaration has a fault',
+    {
+      'controllers/index.ts': `${base}\nexport class Other extends Controller {\n  GET() {}\n}\nexport class Foo extends Controller {
+        static GET = accepts({ path: 1 as never })\n  GET() {}\n}`,
+    },
+    'controllers/index.ts:6: Foo.GET has the option path, which must be a list of schemas',
+  ],
+  [
+    'a signature has a fault',
+    {
+      'controllers/index.ts': `${base}\nexport class Foo extends Controller {\n  GET_bar([a]: string[]) { return a }\n}`,
+    },
+    'controllers/index.ts:3: Foo.GET_bar has an array pattern among its parameters; declare it with accepts',
+  ],
+  [
+    'a declaration has no handler',
+    { 'controllers/index.ts': `${base}\nexport default class extends Controller {\n\n  static POST = accepts({})\n}` },
+    'controllers/index.ts:4: Default declares POST with accepts, but has no such handler',
+  ],
+])('names file and line where %s', async (_name, files, message) => {
+  using folder = moduleFolder({ 'package.json': '{"type":"module"}', ...files })
+  const { code, err } = await failure(folder.path)
+  expect(code).toBe(1)
+  const [told] = /^endpoints: [\s\S]*?(?=\n\S*(?:Error|\[?file:| {4}at )|\n$)/m.exec(err) ?? []
+  expect(told?.slice('endpoints: '.length)).toMatch(message)
+})
+
+it('prints the stack of what was thrown', async () => {
+  using folder = moduleFolder({
+    'package.json': '{"type":"module"}',
+    'controllers/index.js': "import '../lib/db.js'",
+    'lib/db.js': "export const connect = () => {\n  throw new Error('no database')\n}\nconnect()",
+  })
+  const { err } = await failure(folder.path)
+  expect(err).toContain('endpoints: controllers/index.js cannot be imported: no database (lib/db.js:2:9)\n')
+  expect(err).toMatch(/at connect .*lib\/db\.js:2:9[\s\S]*lib\/db\.js:4:1/)
+})
