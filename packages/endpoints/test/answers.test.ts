@@ -39,6 +39,13 @@ const values: Readonly<Record<string, () => unknown>> = {
       ['a', 1],
       ['b', new Set([2])],
     ]),
+  'map-inside': () => ({
+    m: new Map([['x', 2]]),
+    list: [new Set([new Map([['y', [new Set([1n])]]])])],
+    o: { s: new Set() },
+  }),
+  'bytes-inside': () => ({ b: new Uint8Array([1, 2]), g: [1].values(), t: Object('text') }),
+  'made-inside': () => ({ made: { toJSON: () => 'made' }, date: new Date(0), m: new Map([['d', new Date(0)]]) }),
   set: () => new Set([1, 'a']),
   generator: () =>
     (function* () {
@@ -99,6 +106,9 @@ describe('what is returned', () => {
     ['to-json', json, '"made"'],
     ['date', json, '"1970-01-01T00:00:00.000Z"'],
     ['map', json, '{"a":1,"b":[2]}'],
+    ['map-inside', json, '{"m":{"x":2},"list":[[{"y":[[1]]}]],"o":{"s":[]}}'],
+    ['bytes-inside', json, '{"b":[1,2],"g":[1],"t":"text"}'],
+    ['made-inside', json, '{"made":"made","date":"1970-01-01T00:00:00.000Z","m":{"d":"1970-01-01T00:00:00.000Z"}}'],
     ['set', json, '[1,"a"]'],
     ['generator', json, '[1,2]'],
     ['promises', json, '"unwound"'],

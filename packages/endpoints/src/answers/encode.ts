@@ -47,7 +47,7 @@ function encodeJson(value: unknown, { type, stringify }: EncodeOptions): Encoded
 }
 
 function stringifyOrThrow(value: unknown, stringify: EncodeOptions['stringify']): string {
-  const text = value instanceof RawJson ? value.text : stringify(value)
+  const text = value instanceof RawJson ? value.text : stringify(holdsCollection(value) ? plain(value) : value)
   if (text === undefined) throw new TypeError(`a ${typeof value} cannot be answered`)
   return text
 }
@@ -65,7 +65,7 @@ function encodeObject(value: object, options: EncodeOptions): Encoded | Promise<
     return fromReadable(value).then((body) => ({ type, body }))
   }
   if (isAsyncIterable(value)) return encodeIterator(value[Symbol.asyncIterator](), options)
-  return encodeJson('toJSON' in value ? value : plain(value), options)
+  return encodeJson(value, options)
 }
 
 function encodeBlob(blob: Blob, type: string | undefined): Encoded {
@@ -105,9 +105,39 @@ function isAsyncIterable(value: object): value is AsyncIterable<unknown> {
   return Symbol.asyncIterator in value
 }
 
-/** Maps as objects; sets, iterators and other collections as arrays. */
+/**
+ * Whether there is anything in a value that JSON would lose: a Map, a Set, or another collection. Most answers have none,
+ * and are not copied. A circular value overflows the stack here, as it would be refused afterwards.
+ */
+function holdsCollection(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (Array.isArray(value)) return value.some(holdsCollection)
+  const prototype: unknown = Object.getPrototypeOf(value)
+  // Nearly all objects are literals, for which there is less to ask.
+  if (prototype === Object.prototype || prototype === null ? 'toJSON' in value : isJsonItself(value)) return false
+  if (isCollection(value)) return true
+  for (const name in value) if (holdsCollection(Reflect.get(value, name))) return true
+  return false
+}
+
+/** Maps as objects; sets, iterators and other collections as arrays; at any depth. */
 function plain(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || 'toJSON' in value) return value
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(plain)
   if (value instanceof Map) return Object.fromEntries([...value].map(([key, item]) => [key, plain(item)]))
-  return Symbol.iterator in value ? Array.from(value as Iterable<unknown>, plain) : value
+  if (isCollection(value)) return Array.from(value, plain)
+  if (isJsonItself(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]))
+}
+
+/** What `JSON.stringify` reads by other means than members: `toJSON`, boxed values, and `JSON.rawJSON`. */
+function isJsonItself(value: object): boolean {
+  return 'toJSON' in value || 'rawJSON' in value || [String, Number, Boolean].some((type) => value instanceof type)
+}
+
+/** What a class, not a literal, makes iterable. */
+function isCollection(value: object): value is Iterable<unknown> {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype === Object.prototype || prototype === null || Array.isArray(value)) return false
+  return Symbol.iterator in value && !isJsonItself(value)
 }
