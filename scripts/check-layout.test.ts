@@ -78,12 +78,15 @@ it.each([
 
 describe('the framework', () => {
   const core = 'packages/endpoints/src/core.ts'
-  const message = 'the core of the framework imports zod and acorn alone'
+  const message = 'the core of the framework imports zod, acorn and multipasta alone'
 
   it.each([
     ["import { readFileSync } from 'node:fs'\n", [`${core}:1 ${message} (node:fs)`]],
     ["import Fastify from 'fastify'\n", [`${core}:1 ${message} (fastify)`]],
-    ["export { parse } from 'acorn'\nimport { z } from 'zod'\nimport './other.ts'\n", []],
+    [
+      "export { parse } from 'acorn'\nimport { make } from 'multipasta'\nimport { z } from 'zod'\nimport './other.ts'\n",
+      [],
+    ],
     ["import type { FastifyInstance } from 'fastify'\nexport type { Server } from 'node:http'\n", []],
     ['export const load = (url) => import(url)\n', []],
   ])('%j', async (text, problems) => {

@@ -1,4 +1,5 @@
 import type { output, ZodObject, ZodType } from 'zod'
+import type { MultipartLimits } from '../body/multipart.ts'
 import type { Guard } from '../guards/guard.ts'
 
 /** Where the body of a request goes: among the keywords, behind the positionals, or nowhere but `this.request`. */
@@ -34,6 +35,8 @@ export interface AcceptsSpec<
   readonly use?: readonly Guard[]
   /** In bytes; the application's where absent. */
   readonly bodyLimit?: number
+  /** Limits of a form; the application's where absent. */
+  readonly multipart?: Partial<MultipartLimits>
   /** Versions that `Accept: …;version=…` may ask for. */
   readonly version?: readonly string[]
   readonly summary?: string
@@ -101,6 +104,7 @@ const shapes: { readonly [K in keyof AcceptsSpec]-?: readonly [expected: string,
   responses: ['an object of texts by status', isRecord],
   use: ['a list of guards', (value) => Array.isArray(value) && value.every((each) => typeof each === 'function')],
   bodyLimit: ['a number of bytes', (value) => typeof value === 'number'],
+  multipart: ['an object of limits', isRecord],
   version: ['a list of versions', isTextList],
   summary: ['a text', isText],
   description: ['a text', isText],

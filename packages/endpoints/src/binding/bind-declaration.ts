@@ -47,13 +47,41 @@ export function bindDeclaration(spec: AcceptsSpec): Binding {
     try {
       if (!asynchronous) return finish(checks.map((check) => check.schema.safeParse(check.value)))
     } catch (error) {
-      if (!(error instanceof core.$ZodAsyncError)) throw error
+      if (!(error instanceof core.$ZodAsyncError)) return refusals(checks, error).then(finish)
       asynchronous = true
     }
-    return Promise.all(checks.map((check) => check.schema.safeParseAsync(check.value))).then(finish)
+    return parseAll(checks)
+      .catch((error) => refusals(checks, error))
+      .then(finish)
   }
   const places = path.length + (rest === undefined ? 0 : 1)
   return { min: body === 'positionals' ? 0 : required, max, places, keywords: undefined, body, bind }
+}
+
+function parseAll(checks: readonly Check[]): Promise<readonly ZodSafeParseResult<unknown>[]> {
+  return Promise.all(checks.map(({ schema, value }) => schema.safeParseAsync(value)))
+}
+
+/**
+ * What schemas say of values that made them throw. Zod compares the `length` of whatever stands in the place of a text or
+ * a list with its bounds, and JavaScript throws where that is an object whose `toString` is no function:
+ * `{"title":{"length":{"toString":0}}}`. Without such members the values are refused by their type, which is the answer.
+ * @throws the fault itself where the values do not explain it: then a schema has a defect
+ */
+async function refusals(checks: readonly Check[], fault: unknown): Promise<readonly ZodSafeParseResult<unknown>[]> {
+  const tamed = checks.map((check) => ({ ...check, value: withoutConversions(check.value) }))
+  const results = await parseAll(tamed).catch(() => Promise.reject(fault))
+  if (results.every(({ success }) => success)) throw fault
+  return results
+}
+
+/** A copy of a value of JSON without members by which JavaScript would turn objects into numbers and texts. */
+function withoutConversions(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutConversions)
+  if (typeof value !== 'object' || value === null || value instanceof Blob) return value
+  const kept = Object.entries(value).filter(([name]) => name !== 'toString' && name !== 'valueOf')
+  const copy = Object.fromEntries(kept.map(([name, item]) => [name, withoutConversions(item)]))
+  return Object.getPrototypeOf(value) === null ? Object.assign(emptyKeywords(), copy) : copy
 }
 
 /** Whether a schema takes a value that is not there: optional, or with a default. */

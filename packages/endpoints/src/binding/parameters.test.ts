@@ -16,8 +16,8 @@ describe('accepts', () => {
     [
       'date',
       p.date(),
-      ['2026-01-31T12:00:00Z', '2026-01-31t13:00:00.5+01:00'],
-      [new Date('2026-01-31T12:00:00Z'), new Date('2026-01-31T12:00:00.5Z')],
+      ['2026-01-31T12:00:00Z', '2026-01-31t13:00:00.5+01:00', '2026-01-31'],
+      [new Date('2026-01-31T12:00:00Z'), new Date('2026-01-31T12:00:00.5Z'), new Date('2026-01-31T00:00:00Z')],
     ],
     ['uuid', p.uuid(), [uuid], [uuid]],
     ['oneOf', p.oneOf('a', 'b'), ['a', 'b'], ['a', 'b']],
@@ -58,7 +58,11 @@ describe('rejects', () => {
     ['number with bounds', p.number({ min: 0, max: 1 }), ['-0.1', 1.1]],
     ['bool', p.bool(), ['', 'maybe', 'truee', 1, 0, null]],
     ['list', p.list(p.int()), ['', '1,,2', 'a', [true], 1, Array(1_001).fill('1'), '1,'.repeat(1_001)]],
-    ['date', p.date(), ['2026-01-31', '2026-02-30T00:00:00Z', '2026-01-31T12:00:00', '2026-01-31T25:00:00Z', 0, '']],
+    [
+      'date',
+      p.date(),
+      ['2026-02-30', '2026-1-31', '2026-02-30T00:00:00Z', '2026-01-31T12:00:00', '2026-01-31T25:00:00Z', 0, ''],
+    ],
     ['uuid', p.uuid(), ['', uuid.slice(1), `${uuid}0`, 'z'.repeat(36)]],
     ['oneOf', p.oneOf('a', 'b'), ['', 'A', 'c', 1]],
   ])('%s', (_name, schema, given) => {
@@ -71,7 +75,7 @@ it.each([
   [p.int({ min: 1 }), '0', 'must be at least 1'],
   [p.number({ max: 1 }), '2', 'must be at most 1'],
   [p.bool(), 'x', 'must be true or false'],
-  [p.date(), 'x', 'must be a time such as 2026-01-31T12:00:00Z'],
+  [p.date(), 'x', 'must be a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z'],
   [p.uuid(), 'x', 'must be a UUID'],
   [p.oneOf('a', 'b'), 'x', 'must be one of a, b'],
 ])('says what is wrong without the value', (schema, value, message) => {

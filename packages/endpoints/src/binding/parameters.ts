@@ -55,16 +55,17 @@ function list<T extends ZodType>(item: T, { split = true }: { readonly split?: b
   return z.preprocess(read, z.array(item).max(LIST_ITEMS_MAX, `must have at most ${LIST_ITEMS_MAX} items`))
 }
 
-/** A time with its offset, as RFC 3339 writes it. */
+/** A time with its offset, or a date, which begins at midnight UTC: both as RFC 3339 writes them. */
 function date() {
+  const error = 'must be a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z'
   const read = (value: unknown): unknown => (typeof value === 'string' ? value.toUpperCase() : value)
-  const schema = z.iso.datetime({ offset: true, error: 'must be a time such as 2026-01-31T12:00:00Z' })
+  const text = z.union([z.iso.date(), z.iso.datetime({ offset: true })], { error })
   return z
     .preprocess(
       read,
-      schema.transform((text) => new Date(text)),
+      text.transform((each) => new Date(each)),
     )
-    .meta({ type: 'string', format: 'date-time' })
+    .meta({ anyOf: ['date', 'date-time'].map((format) => ({ type: 'string', format })) })
 }
 
 function uuid() {

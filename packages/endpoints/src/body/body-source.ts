@@ -1,3 +1,4 @@
+import { fromWebStream, toWebStream } from '../answers/byte-stream.ts'
 import { CallError } from '../errors.ts'
 
 /** The body of a request, as an interface hands it over. It can be taken once. */
@@ -27,27 +28,63 @@ export function webBody(stream: ReadableStream<Uint8Array>, contentLength: strin
 async function readStream(stream: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array> {
   const reader = stream.getReader()
   const read = () => reader.read().catch((cause: unknown) => Promise.reject(endedEarly(cause)))
-  const chunks: Uint8Array[] = []
-  let size = 0
+  const collected = new ByteCollector()
   for (let next = await read(); !next.done; next = await read()) {
-    size += next.value.byteLength
-    if (size > limit) {
+    collected.add(next.value)
+    if (collected.size > limit) {
       await reader.cancel()
       throw tooLarge(limit)
     }
-    chunks.push(next.value)
   }
-  return concatenate(chunks, size)
+  return collected.bytes()
 }
 
-export function concatenate(chunks: readonly Uint8Array[], size: number): Uint8Array {
-  const [first] = chunks
-  if (first !== undefined && chunks.length === 1) return first
-  const bytes = new Uint8Array(size)
-  let at = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, at)
-    at += chunk.byteLength
+/** The stream, which fails with 413 when more than `limit` bytes come. */
+export function limitedStream(stream: ReadableStream<Uint8Array>, limit: number): ReadableStream<Uint8Array> {
+  if (limit === Number.POSITIVE_INFINITY) return stream
+  const { next, close } = fromWebStream(stream)
+  let left = limit
+  return toWebStream({
+    close,
+    next: async () => {
+      const bytes = await next()
+      left -= bytes?.byteLength ?? 0
+      if (left >= 0) return bytes
+      close()
+      throw tooLarge(limit)
+    },
+  })
+}
+
+/**
+ * Collects chunks in one buffer that grows. To keep each chunk would cost a client one byte, and the process an object of
+ * a hundred.
+ */
+export class ByteCollector {
+  #buffer: Uint8Array = new Uint8Array()
+  #size = 0
+
+  get size(): number {
+    return this.#size
   }
-  return bytes
+
+  add(chunk: Uint8Array): void {
+    const size = this.#size + chunk.byteLength
+    // The first chunk is nearly always the only one. It is the caller's from now on, and is not copied.
+    if (this.#size === 0) {
+      this.#buffer = chunk
+    } else {
+      if (size > this.#buffer.byteLength) {
+        const grown = new Uint8Array(Math.max(size, 2 * this.#buffer.byteLength))
+        grown.set(this.#buffer.subarray(0, this.#size))
+        this.#buffer = grown
+      }
+      this.#buffer.set(chunk, this.#size)
+    }
+    this.#size = size
+  }
+
+  bytes(): Uint8Array {
+    return this.#buffer.subarray(0, this.#size)
+  }
 }

@@ -1,9 +1,10 @@
+import { fromWebStream } from '../answers/byte-stream.ts'
 import { KEYWORDS_MAX, type Keywords, parseUrlEncoded, tooManyKeywords } from '../binding/keywords.ts'
 import { CallError } from '../errors.ts'
-import { type BodySource, tooLarge } from './body-source.ts'
+import { type BodySource, limitedStream, tooLarge } from './body-source.ts'
 import { type JsonCodec, parseJson } from './json.ts'
 import { isJsonType, type MediaType, parseMediaType } from './media-type.ts'
-import { parseMultipart } from './multipart.ts'
+import { type MultipartLimits, readForm } from './multipart.ts'
 
 /** What a body gives to a call. */
 export interface DecodedBody {
@@ -15,6 +16,7 @@ export interface DecodeOptions {
   readonly use: 'keywords' | 'positionals'
   readonly limit: number
   readonly json: JsonCodec
+  readonly multipart: MultipartLimits
   readonly contentType: string | undefined
   readonly contentEncoding: string | undefined
 }
@@ -28,6 +30,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 export async function decodeBody(source: BodySource, options: DecodeOptions): Promise<DecodedBody> {
   if (source.length === 0) return {}
   if (source.length !== undefined && source.length > options.limit) throw tooLarge(options.limit)
+  if (isForm(options)) {
+    const body = fromWebStream(limitedStream(source.stream(), options.limit))
+    return { keywords: await readForm(body, options.contentType ?? '', options.multipart) }
+  }
   const decode = decoderOf(options)
   // Only a body without a length can turn out to be none.
   if (decode === undefined && source.length !== undefined) throw new CallError(415)
@@ -37,17 +43,28 @@ export async function decodeBody(source: BodySource, options: DecodeOptions): Pr
   return decode(bytes)
 }
 
-type Decoder = (bytes: Uint8Array) => DecodedBody | Promise<DecodedBody>
+type Decoder = (bytes: Uint8Array) => DecodedBody
 
-function decoderOf({ use, json, contentType = '', contentEncoding = 'identity' }: DecodeOptions): Decoder | undefined {
+/** A form is read while it comes, so that what is too large is refused before it fills the memory. */
+function isForm(options: DecodeOptions): boolean {
+  return readableType(options)?.type === 'multipart/form-data'
+}
+
+/** The media type, where charset and encoding are those that are read. */
+function readableType({ contentType = '', contentEncoding = 'identity' }: DecodeOptions): MediaType | undefined {
   const media = parseMediaType(contentType)
-  if (media === undefined || contentEncoding.trim().toLowerCase() !== 'identity' || !isUtf8(media)) return undefined
+  const isPlain = contentEncoding.trim().toLowerCase() === 'identity'
+  return media !== undefined && isPlain && isUtf8(media) ? media : undefined
+}
+
+function decoderOf(options: DecodeOptions): Decoder | undefined {
+  const { use, json } = options
+  const media = readableType(options)
+  if (media === undefined) return undefined
   if (isJsonType(media.type)) return (bytes) => fromJson(parseJson(decodeText(bytes), json), use)
   switch (media.type) {
     case 'application/x-www-form-urlencoded':
       return (bytes) => ({ keywords: parseUrlEncoded(decodeText(bytes)) })
-    case 'multipart/form-data':
-      return async (bytes) => ({ keywords: await parseMultipart(new Uint8Array(bytes), contentType) })
     case 'text/plain':
       return use === 'positionals' ? (bytes) => ({ positionals: [decodeText(bytes)] }) : undefined
     default:

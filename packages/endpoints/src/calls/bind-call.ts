@@ -17,7 +17,10 @@ export function bindCall(call: Call, { route, positionals }: Found): Arguments |
 }
 
 /** Undefined where none is read. The bodies of GET and HEAD mean nothing: they are not even looked for. */
-function readBody({ incoming, core }: Call, { binding, bodyLimit }: Route): Promise<DecodedBody> | undefined {
+function readBody(
+  { incoming, core }: Call,
+  { binding, bodyLimit, multipart }: Route,
+): Promise<DecodedBody> | undefined {
   if (incoming.method === 'GET' || incoming.method === 'HEAD' || binding.body === 'raw') return undefined
   const { body } = incoming
   if (body === undefined) return undefined
@@ -25,6 +28,7 @@ function readBody({ incoming, core }: Call, { binding, bodyLimit }: Route): Prom
     use: binding.body,
     limit: bodyLimit,
     json: core.settings.json,
+    multipart,
     contentType: incoming.header('content-type'),
     contentEncoding: incoming.header('content-encoding'),
   })

@@ -1,5 +1,6 @@
 import type { ZodType } from 'zod'
 import { builtInJson, type JsonCodec } from '../body/json.ts'
+import type { MultipartLimits } from '../body/multipart.ts'
 import { urlName } from '../discovery/url-name.ts'
 import type { CallError } from '../errors.ts'
 import { type CorsOptions, corsPolicy } from '../guards/cors.ts'
@@ -7,7 +8,7 @@ import type { Guard } from '../guards/guard.ts'
 import type { DocumentInfo, DocumentServer } from '../openapi/document.ts'
 import type { EndpointRequest } from '../request/endpoint-request.ts'
 import { isProduction } from './environment.ts'
-import { checkLimit } from './limit.ts'
+import { checkLimit, multipartLimits } from './limit.ts'
 import type { Settings } from './settings.ts'
 
 /** Modules by their path: `{ 'index': m0, './foo/bar.ts': () => import('./controllers/foo/bar.ts') }`. */
@@ -27,6 +28,8 @@ export interface ApplicationOptions<Context = unknown> {
   readonly cors?: boolean | CorsOptions
   /** Largest body in bytes; 1 MiB where absent. */
   readonly bodyLimit?: number
+  /** Limits of forms within `bodyLimit`: 100 parts, 10 MiB a file, 1 MiB a field where absent. */
+  readonly multipart?: Partial<MultipartLimits>
   /** How many proxies stand before the server, and may say who the client is; `true` is one. */
   readonly trustProxy?: boolean | number
   /** `X-Request-Id` where absent. */
@@ -71,7 +74,9 @@ export const consoleLog: Log = {
   error: (error, message) => console.error(message, error),
 }
 
-const BODY_BYTES_MAX = 1024 * 1024
+const MIB = 1024 * 1024
+const BODY_BYTES_MAX = MIB
+const MULTIPART: MultipartLimits = { parts: 100, fileBytes: 10 * MIB, fieldBytes: MIB }
 
 /** Completes the options. @throws Error for those that do not go together, or mean nothing. */
 export function readOptions(options: ApplicationOptions): Settings {
@@ -85,6 +90,7 @@ export function readOptions(options: ApplicationOptions): Settings {
     allowEncodedSlash: options.allowEncodedSlash ?? false,
     signatures: options.signatures ?? true,
     bodyLimit: checkLimit('bodyLimit', options.bodyLimit ?? BODY_BYTES_MAX),
+    multipart: multipartLimits(options.multipart, MULTIPART),
     use: options.use ?? [],
     cors: corsPolicy(options.cors),
     trustedProxies: checkLimit('trustProxy', Number(options.trustProxy ?? 0)),

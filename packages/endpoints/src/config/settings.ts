@@ -1,5 +1,6 @@
 import type { ZodType } from 'zod'
 import type { JsonCodec } from '../body/json.ts'
+import type { MultipartLimits } from '../body/multipart.ts'
 import type { CallError } from '../errors.ts'
 import type { CorsPolicy } from '../guards/cors.ts'
 import type { Guard } from '../guards/guard.ts'
@@ -14,6 +15,7 @@ export interface Settings {
   readonly signatures: boolean
   /** Largest body in bytes. */
   readonly bodyLimit: number
+  readonly multipart: MultipartLimits
   readonly use: readonly Guard[]
   readonly cors: CorsPolicy | undefined
   /** How many proxies stand before the server, and may say who the client is. */

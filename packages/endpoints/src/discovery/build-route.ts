@@ -3,7 +3,7 @@ import { bindDeclaration } from '../binding/bind-declaration.ts'
 import { bindSignature } from '../binding/bind-signature.ts'
 import { parameterNames, reflectSignature } from '../binding/signature.ts'
 import { typeOfFileName } from '../body/media-type.ts'
-import { checkLimit } from '../config/limit.ts'
+import { checkLimit, multipartLimits } from '../config/limit.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Guard } from '../guards/guard.ts'
 import { buildPatterns } from '../routing/pattern.ts'
@@ -80,6 +80,7 @@ function buildRoute(
     versions: spec?.version,
     returns: spec?.returns,
     bodyLimit: checkLimit('bodyLimit', spec?.bodyLimit ?? settings.bodyLimit),
+    multipart: multipartLimits(spec?.multipart, settings.multipart),
     spec,
   }
 }

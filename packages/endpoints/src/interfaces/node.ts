@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Answer, isStream } from '../answers/answer.ts'
 import { type ByteStream, toWebStream } from '../answers/byte-stream.ts'
-import { type BodySource, concatenate, endedEarly, tooLarge } from '../body/body-source.ts'
+import { type BodySource, ByteCollector, endedEarly, tooLarge } from '../body/body-source.ts'
 import type { CallError } from '../errors.ts'
 import type { ErrorLog, Incoming, RawRequest } from '../request/incoming.ts'
 
@@ -93,19 +93,17 @@ export function nodeBody(stream: IncomingMessage, contentLength: string | undefi
 
 function readStream(stream: IncomingMessage, limit: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let size = 0
+    const collected = new ByteCollector()
     const stop = (error: Error): void => {
       stream.off('data', take).pause()
       reject(error)
     }
     const take = (chunk: Buffer): void => {
-      size += chunk.length
-      chunks.push(chunk)
-      if (size > limit) stop(tooLarge(limit))
+      collected.add(chunk)
+      if (collected.size > limit) stop(tooLarge(limit))
     }
     stream.on('data', take)
-    stream.once('end', () => resolve(concatenate(chunks, size)))
+    stream.once('end', () => resolve(collected.bytes()))
     stream.once('error', (cause) => stop(endedEarly(cause)))
     stream.once('close', () => stop(endedEarly()))
     // It will say nothing more when the client went away before a guard let the body be read.

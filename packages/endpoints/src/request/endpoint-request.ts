@@ -1,8 +1,13 @@
+import { fromWebStream } from '../answers/byte-stream.ts'
 import type { ResponseState } from '../answers/response-state.ts'
 import type { Application } from '../application.ts'
 import { type Keywords, parseUrlEncoded } from '../binding/keywords.ts'
+import { type BodySource, limitedStream, tooLarge } from '../body/body-source.ts'
 import { parseJson } from '../body/json.ts'
+import { parseMediaType } from '../body/media-type.ts'
+import { type FormPart, formParts } from '../body/multipart.ts'
 import type { Core } from '../core.ts'
+import { CallError } from '../errors.ts'
 import type { Resolution } from '../routing/resolve.ts'
 import type { Target } from '../routing/target.ts'
 import { preferredRange, preferredType } from './accept.ts'
@@ -34,6 +39,8 @@ export class EndpointRequest {
   #query: Keywords | undefined
   #url: RequestUrl | undefined
   #headers: Headers | undefined
+  #bytes: Promise<Uint8Array> | undefined
+  #isStreamed = false
 
   constructor(core: Core, incoming: Incoming, response: ResponseState, [target, resolution]: ResolvedTarget) {
     this.method = incoming.method
@@ -121,14 +128,28 @@ export class EndpointRequest {
     return this.auth()?.scheme === (kinds[name] ?? name)
   }
 
-  /** The body as it comes, without a limit. Only for handlers that declare `body: 'raw'`, and only once. */
-  stream(): ReadableStream<Uint8Array> {
-    return this.#incoming.body?.stream() ?? new ReadableStream({ start: (controller) => controller.close() })
+  /**
+   * The body as it comes: only for handlers that declare `body: 'raw'`, and only once. It fails when more than `limit`
+   * bytes come; `Infinity` takes any number.
+   * @throws CallError 413 when a larger one is announced. TypeError when the body has been read.
+   */
+  stream(limit = this.#bodyLimit): ReadableStream<Uint8Array> {
+    const body = this.#takeBody()
+    this.#isStreamed = true
+    if (body === undefined) return new ReadableStream({ start: (controller) => controller.close() })
+    if ((body.length ?? 0) > limit) throw tooLarge(limit)
+    return limitedStream(body.stream(), limit)
   }
 
-  /** The whole body, with the same conditions. @throws CallError 413 when it is larger than the limit. */
+  /**
+   * The whole body, for the same handlers. It may be asked for again, as text and JSON too.
+   * @throws CallError 413 when it is larger than the limit. TypeError when it has been read as a stream.
+   */
   async bytes(limit = this.#bodyLimit): Promise<Uint8Array> {
-    return (await this.#incoming.body?.read(limit)) ?? new Uint8Array()
+    this.#bytes ??= this.#takeBody()?.read(limit) ?? Promise.resolve(new Uint8Array())
+    const bytes = await this.#bytes
+    if (bytes.byteLength > limit) throw tooLarge(limit)
+    return bytes
   }
 
   async text(limit?: number): Promise<string> {
@@ -138,6 +159,30 @@ export class EndpointRequest {
   /** @throws CallError 400 when the body is no JSON. */
   async json(limit?: number): Promise<unknown> {
     return parseJson(await this.text(limit), this.#core.settings.json)
+  }
+
+  /**
+   * The parts of a multipart form, while they come, for the same handlers and only once: a file may be larger than the
+   * memory where `bodyLimit` and `multipart` allow it.
+   * @throws CallError 415 for another media type, 400 for what is no form, 413 for what is too large.
+   */
+  parts(): AsyncGenerator<FormPart, void> {
+    const type = this.header('content-type') ?? ''
+    if (parseMediaType(type)?.type !== 'multipart/form-data') throw new CallError(415)
+    const route = this.#resolution?.verdict === 'found' ? this.#resolution.route : undefined
+    return formParts(fromWebStream(this.stream()), type, route?.multipart ?? this.#core.settings.multipart)
+  }
+
+  #takeBody(): BodySource | undefined {
+    if (this.#isStreamed || this.#bytes !== undefined) throw new TypeError('the body of the request has been read')
+    const { method } = this
+    const route = this.#resolution?.verdict === 'found' ? this.#resolution.route : undefined
+    if (route !== undefined && route.binding.body !== 'raw' && method !== 'GET' && method !== 'HEAD') {
+      throw new TypeError(
+        `${route.className}.${route.handler} gets the body as arguments; declare body: "raw" to read it`,
+      )
+    }
+    return this.#incoming.body
   }
 
   get #bodyLimit(): number {

@@ -1,6 +1,7 @@
 import type { ZodType } from 'zod'
 import type { AcceptsSpec } from '../binding/accepts.ts'
 import type { Binding } from '../binding/binding.ts'
+import type { MultipartLimits } from '../body/multipart.ts'
 import type { Controller } from '../controller.ts'
 import type { CorsPolicy } from '../guards/cors.ts'
 import type { Guard } from '../guards/guard.ts'
@@ -42,6 +43,7 @@ export interface Route {
   readonly versions: readonly string[] | undefined
   readonly returns: ZodType | undefined
   readonly bodyLimit: number
+  readonly multipart: MultipartLimits
   /** What was declared with `accepts`. */
   readonly spec: AcceptsSpec | undefined
 }

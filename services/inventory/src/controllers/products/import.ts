@@ -44,7 +44,10 @@ export class Default extends InventoryController {
     this.liftDeadline()
     const limits = { bytesMax, attributesBytesMax: config.maxAttributesBytes }
     const storing = dryRun ? 'nothing' : atomic ? 'all-or-nothing' : 'batches'
-    const run = this.#import(() => readRecords(requestBytes(this.request.stream()), format, limits), { mode, storing })
+    const run = this.#import(
+      () => readRecords(requestBytes(this.request.stream(Number.POSITIVE_INFINITY)), format, limits),
+      { mode, storing },
+    )
     if (this.request.accepts('application/json', LINES_TYPE) !== LINES_TYPE) return answerAtEnd(run)
     this.response.type = LINES_TYPE
     return this.#answerOnTheWay(run)
