@@ -15,7 +15,9 @@ const SETTINGS = {
   AUTH_RATE_LIMIT_HEADER: 'X-Real-IP',
   AUTH_RATE_LIMIT_ANONYMOUS_USERS: '3',
 }
-const LIMITS = ['TOKEN_REFRESH', 'VERIFY', 'OTP', 'PASSKEY', 'ANONYMOUS_USERS'].map((name) => `RATE_LIMIT_${name}`)
+const LIMITS = ['TOKEN_REFRESH', 'VERIFY', 'OTP', 'SSO', 'PASSKEY', 'ANONYMOUS_USERS'].map(
+  (name) => `RATE_LIMIT_${name}`,
+)
 const OFF = Object.fromEntries(
   [...LIMITS, 'MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY'].map((name) => [`AUTH_${name}`, 'off']),
 )
@@ -69,6 +71,8 @@ const requests: readonly Guarded[] = [
   },
   { method: 'POST', url: '/passkeys/registration/options', bucket: ['passkey', 30], captcha: false },
   { method: 'POST', url: '/passkeys/registration/verify', payload: {}, bucket: ['passkey', 30], captcha: false },
+  { method: 'GET', url: '/authorize', bucket: ['sso', 30], captcha: false },
+  { method: 'GET', url: '/user/identities/authorize', bucket: ['sso', 30], captcha: false },
   { method: 'POST', url: '/invite', payload: {}, captcha: false },
   { method: 'GET', url: '/settings', captcha: false },
 ]

@@ -12,6 +12,7 @@ export const authorizeRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/authorize',
     {
+      config: { rateBucket: 'sso' },
       exposeHeadRoute: false,
       schema: {
         summary: 'Sign in at a provider; answers a redirect (302)',

@@ -16,6 +16,7 @@ export const linkingRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/user/identities/authorize',
     {
+      config: { rateBucket: 'sso' },
       exposeHeadRoute: false,
       schema: {
         summary: 'Link an identity by signing in at a provider; answers a redirect (302), or its address',
