@@ -40,4 +40,5 @@ export const authMigrations: MigrationSources = {
   '0083-sign-in-many': inFile(() => import('./auth/0083-sign-in-many.ts')),
   '0084-sign-in-in-one-statement': inFile(() => import('./auth/0084-sign-in-in-one-statement.ts')),
   '0085-date-credentials': inFile(() => import('./auth/0085-date-credentials.ts')),
+  '0086-log-out-live-sessions': inFile(() => import('./auth/0086-log-out-live-sessions.ts')),
 }

@@ -57,6 +57,24 @@ describe('POST /logout', () => {
     expect((await test.app.inject({ url: '/user', headers: { authorization } })).statusCode).toBe(200)
   })
 
+  it.each(['', '?scope=global', '?scope=others', '?scope=local'])(
+    '204: %j with the token of a session that has ended ends no later session, and records nothing',
+    async (query) => {
+      const person = await createSignedUp(test.deps)
+      const stolen = await signIn(person)
+      expect((await logOut(stolen.authorization, '?scope=local')).statusCode).toBe(204)
+      const later = await signIn(person)
+      expect((await logOut(stolen.authorization, query)).statusCode).toBe(204)
+      expect(await canRefresh(later.refreshToken)).toBe(true)
+      const logOuts = test.deps.db
+        .selectFrom('audit_log_entries')
+        .select('id')
+        .where('actor_id', '=', person.user.id)
+        .where('action', '=', 'logout')
+      expect(await logOuts.execute()).toHaveLength(1)
+    },
+  )
+
   it('400: an unknown scope', async () => {
     const { authorization } = await signIn(await createSignedUp(test.deps))
     const answer = await logOut(authorization, '?scope=mine')
