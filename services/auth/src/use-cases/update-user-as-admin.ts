@@ -107,14 +107,11 @@ async function changeIdentifier(
   const value = wanted[kind]
   const isConfirmed = kind === 'email' ? wanted.emailConfirm : wanted.phoneConfirm
   const confirmedAt = kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt
-  const confirmation = {
-    ...(isConfirmed && confirmedAt === null ? { [`${kind}_confirmed_at`]: at } : {}),
-    ...(isConfirmed ? { is_anonymous: false } : {}),
-  }
+  const permanent = isConfirmed ? { is_anonymous: false } : {}
   if (value === undefined || value === user[kind]) {
     if (!isConfirmed || user[kind] === null) return user
     await mergeIdentityData(trx, { userId: user.id, provider: kind }, { [`${kind}_verified`]: true }, at)
-    return updateUser(trx, user.id, { updated_at: at, ...confirmation })
+    return updateUser(trx, user.id, { updated_at: at, [`${kind}_confirmed_at`]: confirmedAt ?? at, ...permanent })
   }
   const identifier = { kind, value }
   await claimIdentifier(trx, identifier, { ownerId: user.id, taken: TAKEN_FOR_ADMIN })
@@ -126,7 +123,9 @@ async function changeIdentifier(
     [kind]: value,
     [`${kind}_change`]: null,
     ...(kind === 'email' ? { email_change_confirm_status: 0 } : {}),
-    ...confirmation,
+    // Whoever confirmed the old address has shown nothing about the new one.
+    [`${kind}_confirmed_at`]: isConfirmed ? at : null,
+    ...permanent,
   })
   return setOwnIdentity(trx, changed, { identifier, isVerified: isConfirmed, at })
 }

@@ -110,10 +110,16 @@ describe('PUT /admin/users/{user_id}', () => {
       },
     })
     expect(body).not.toHaveProperty('new_email')
+    // Neither address has been confirmed by anybody, whatever the old one was.
+    expect(body).not.toHaveProperty('email_confirmed_at')
     expect(body).not.toHaveProperty('phone_confirmed_at')
     const left = test.deps.db.selectFrom('one_time_tokens').selectAll().where('user_id', '=', user.id)
     expect(await left.execute()).toEqual([])
-    expect((await signIn({ email, password })).statusCode).toBe(200)
+    expect((await signIn({ email, password })).statusCode).toBe(400)
+    const other = `again-${email}`
+    const confirmed = await ask('PUT', user.id, { email: other, email_confirm: true })
+    expect(confirmed.body).toMatchObject({ email: other, email_confirmed_at: timestamp })
+    expect((await signIn({ email: other, password })).statusCode).toBe(200)
     expect((await ask('PUT', user.id, { phone_confirm: true })).body).toMatchObject({
       phone_confirmed_at: timestamp,
       identities: [{}, { identity_data: { phone_verified: true } }],
