@@ -17,10 +17,13 @@ export const authenticate = fp(
 
 /** The user whose access token a request carries. @throws noAuthorization, badJwt, badJwtSubject */
 export function readCaller(
-  deps: Pick<AuthDeps, 'config' | 'now' | 'signingKeys'>,
+  deps: Pick<AuthDeps, 'config' | 'hooks' | 'now' | 'signingKeys'>,
   { headers }: FastifyRequest,
 ): Caller {
-  return toCaller(readBearer(deps, headers.authorization), deps.config.jwt.adminRoles)
+  const { adminRoles, issuer } = deps.config.jwt
+  const writesIssuer = deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')
+  const rules = { adminRoles, issuer: writesIssuer ? undefined : issuer }
+  return toCaller(readBearer(deps, headers.authorization), rules)
 }
 
 declare module 'fastify' {

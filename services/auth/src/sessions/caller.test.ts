@@ -67,7 +67,7 @@ describe('toCaller', () => {
       { userId, sessionId: null, aal: 'aal1', audiences: ['a', 'b'], isAdmin: true },
     ],
   ])('%j', (claims, expected) => {
-    expect(toCaller(claims, adminRoles)).toEqual(expected)
+    expect(toCaller(claims, { adminRoles, issuer: 'us' })).toEqual(expected)
   })
 
   it.each([
@@ -77,8 +77,24 @@ describe('toCaller', () => {
     [{ sub: 'somebody' }, 400, 'invalid claim: sub claim must be a UUID'],
     [{ sub: userId, session_id: 'mine' }, 403, 'invalid claim: session_id claim must be a UUID'],
     [{ sub: userId, session_id: null }, 403, 'invalid claim: session_id claim must be a UUID'],
+    [{ sub: userId, iss: 'them' }, 403, 'invalid claim: the token is of another issuer'],
+    [{ sub: userId, iss: ['us'] }, 403, 'invalid claim: the token is of another issuer'],
   ])('%j → %i %s', (claims, status, message) => {
-    expect(() => toCaller(claims, adminRoles)).toThrow(expect.objectContaining({ status, code: 'bad_jwt', message }))
+    expect(() => toCaller(claims, { adminRoles, issuer: 'us' })).toThrow(
+      expect.objectContaining({ status, code: 'bad_jwt', message }),
+    )
+  })
+})
+
+describe('toCaller and the issuer', () => {
+  it('takes its own, and none; any where a hook writes claims', () => {
+    for (const [iss, issuer] of [
+      ['us', 'us'],
+      [undefined, 'us'],
+      ['them', undefined],
+    ]) {
+      expect(toCaller({ sub: userId, iss }, { adminRoles, issuer })).toMatchObject({ userId })
+    }
   })
 })
 

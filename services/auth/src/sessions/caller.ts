@@ -38,12 +38,23 @@ export function isAdmin({ role }: VerifiedClaims, adminRoles: readonly string[])
   return typeof role === 'string' && adminRoles.includes(role)
 }
 
+/** What tells whose tokens speak for users here. */
+export interface TokenRules {
+  readonly adminRoles: readonly string[]
+  /** The issuer of this service's tokens; undefined: a hook may have written another one into them. */
+  readonly issuer: string | undefined
+}
+
 /**
- * The user that a token speaks for. Tokens of operators need not have one: admin endpoints do not ask.
+ * The user that a token speaks for. Tokens of operators need not have one: admin endpoints do not ask. Another service that
+ * shares the key has an issuer of its own, and users of its own; tokens that operators sign may lack the claim.
  * @throws badJwt, badJwtSubject
  */
-export function toCaller(claims: VerifiedClaims, adminRoles: readonly string[]): Caller {
-  const { sub, aal, aud } = claims
+export function toCaller(claims: VerifiedClaims, { adminRoles, issuer }: TokenRules): Caller {
+  const { iss, sub, aal, aud } = claims
+  if (issuer !== undefined && iss !== undefined && iss !== issuer) {
+    throw badJwt({ message: 'invalid claim: the token is of another issuer' })
+  }
   if (typeof sub !== 'string' || sub === '') throw badJwt({ message: 'invalid claim: missing sub claim' })
   const userId = readUserId(claims)
   if (userId === null) throw badJwtSubject()
