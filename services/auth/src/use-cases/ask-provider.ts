@@ -56,12 +56,15 @@ export async function askProvider(
 const OAUTH_ERROR = /^[a-z0-9._-]{1,64}$/i
 const DESCRIPTION_LENGTH_MAX = 300
 
-/** The person has said no, or the provider. Its own words go on to whoever sent the browser there. */
+/**
+ * The person has said no, or the provider. Its name of the error goes on to whoever sent the browser there. Its words are for
+ * the log alone: anybody can write them into an address, and an application shows them as its own.
+ */
 function refuseDenied({ error, error_description: description, denied }: ProviderAnswer): void {
   if (error === undefined && denied === undefined) return
   const name = error === undefined ? 'access_denied' : OAUTH_ERROR.test(error) ? error : 'server_error'
-  const message = description?.slice(0, DESCRIPTION_LENGTH_MAX)
-  throw providerRefused({ ...(message ? { message } : {}), details: { error: name } })
+  const cause = new Error(description?.slice(0, DESCRIPTION_LENGTH_MAX) ?? 'the provider gives no reason')
+  throw providerRefused({ cause, details: { error: name } })
 }
 
 interface Asked {

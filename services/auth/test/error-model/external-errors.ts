@@ -125,7 +125,6 @@ export const externalErrors: ErrorCases = {
   ],
   providerRefused: [
     onReturn((_service, state) => callback(state, { error: 'access_denied', error_description: 'They said no' }), {
-      text: 'They said no',
       redirected: 'access_denied',
     }),
     onReturn((_service, state) => callback(state, { error: 'no name at all' }), { redirected: 'server_error' }),

@@ -60,8 +60,10 @@ function dropEmails(name: string, value: unknown): unknown {
 describe.each(STUBS)('%s', (name, stub) => {
   it('tells what the provider has refused', async () => {
     const { state } = await service.begin(name)
-    const denial = { state, error: 'access_denied', error_description: 'The user said no' }
-    await expectRefusal(callback(stub, denial), ['access_denied', 'bad_oauth_callback', 'The user said no'])
+    // Anybody can write the words into an address, so they do not go on to the application.
+    const denial = { state, error: 'access_denied', error_description: 'Call 555-0100 and read us your password' }
+    const text = 'The provider has refused the sign-in'
+    await expectRefusal(callback(stub, denial), ['access_denied', 'bad_oauth_callback', text])
   })
 
   // ASVS 10.1.2, 10.2.1
