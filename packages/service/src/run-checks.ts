@@ -1,4 +1,5 @@
 import { describeFailure } from '@trestle/common/server/command-line.ts'
+import { printable } from '@trestle/common/server/printable.ts'
 
 /** Something that a service needs, for its command `doctor` to try. */
 export interface Check<Subject> {
@@ -32,7 +33,7 @@ export async function runChecks<Subject>(
   let isHealthy = true
   for (const { name, advice, run } of checks) {
     try {
-      print(`ok    ${name}: ${await run(subject)}`)
+      print(`ok    ${name}: ${printable(await run(subject))}`)
     } catch (error) {
       isHealthy = false
       print(`wrong ${name}: ${describeFailure(error)}; ${advice}`)

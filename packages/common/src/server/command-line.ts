@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { ConfigError } from '../config/load-config.ts'
+import { printable } from './printable.ts'
 
 const FAILURE = 1
 const USAGE = 2
@@ -54,7 +55,7 @@ function exitUnheard(process: NodeJS.Process, error: Error): void {
 export function describeFailure(error: unknown): string {
   if (error instanceof ConfigError) return error.message
   if (error instanceof AggregateError && error.errors.length > 0) return describeFailure(error.errors[0])
-  return error instanceof Error ? error.message.replaceAll('\n', ' ') : String(error)
+  return printable(error instanceof Error ? error.message.replaceAll('\n', ' ') : String(error))
 }
 
 function isCommanderError(error: unknown): error is { readonly exitCode: number } {

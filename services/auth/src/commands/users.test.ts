@@ -320,4 +320,13 @@ describe('auth users export', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect((await users(['export', file])).failure).toMatch(/^EEXIST/)
   })
+
+  it('prints what stands in a file without control characters', async () => {
+    const { reports } = await users(
+      ['import'],
+      ndjson({ email: 'a@example.com', 'x\u001b[2J\u202e': 1 }, { email: '\u001b]0;owned\u0007' }),
+    )
+    expect(reports.join()).toContain('x\\u{1b}[2J\\u{202e}')
+    expect(reports.join()).not.toMatch(/\p{C}/u)
+  })
 })

@@ -1,5 +1,6 @@
 import { createReadStream, createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
+import { printable } from '@trestle/common/server/printable.ts'
 import { Command, InvalidArgumentError } from 'commander'
 import type { CommandDeps } from '../deps.ts'
 import type { FirebaseParameters } from '../passwords/firebase-scrypt.ts'
@@ -65,10 +66,10 @@ async function runImport(
     mode: flags.dryRun ? 'judge' : 'store',
     firebase: toFirebaseParameters(flags),
     now: now(),
-    onRefused: (number, reason) => report(`line ${number}: ${reason}`),
+    onRefused: (number, reason) => report(`line ${number}: ${printable(reason)}`),
     onProgress: (soFar, number) => report(`line ${number}: ${describe(soFar)}`),
   })
-  if (summary.ignored.length > 0) report(`members that mean nothing here: ${summary.ignored.join(', ')}`)
+  if (summary.ignored.length > 0) report(`members that mean nothing here: ${summary.ignored.map(printable).join(', ')}`)
   stdout.write(`${flags.dryRun ? 'nothing changed; would be: ' : ''}${describe(summary)}\n`)
   if (summary.refused > 0) throw new Error(`${summary.refused} lines were refused`)
 }
