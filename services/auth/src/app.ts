@@ -72,6 +72,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
   const app = createServer({
     logger: deps.logger,
     vocabulary,
+    meter: deps.meter,
     requestIdHeader: config.server.requestIdHeader,
     bodyLimit: BODY_BYTES,
     handlerTimeoutMs: config.server.maxRequestDurationMs,

@@ -14,6 +14,7 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
   const app = createServer({
     logger: log.logger,
     vocabulary: errorVocabulary,
+    meter: metrics.meter,
     requestIdHeader: 'x-request-id',
     requestIdPattern: /^[A-Za-z0-9._-]{1,64}$/,
     bodyLimit: config.maxBodyBytes,

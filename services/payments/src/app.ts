@@ -54,12 +54,17 @@ import { serviceVersion } from './version.ts'
 
 const BODY_BYTES = 131_072
 const HANDLER_TIMEOUT_MS = 30_000
+const SECURITY_SCHEMES = {
+  key: { type: 'http', scheme: 'basic', description: 'An empty user name, and the API key as password' },
+  person: { type: 'http', scheme: 'bearer', description: 'An access token of a person, where that is switched on' },
+} as const
 
 /** The HTTP side of payments: every plugin and route, not yet listening. */
 export async function buildApp(deps: PaymentsDeps): Promise<Server> {
   const app = createServer({
     logger: deps.logger,
     vocabulary: errorVocabulary,
+    meter: deps.meter,
     requestIdHeader: 'x-request-id',
     requestIdPattern: /^[A-Za-z0-9._-]{1,64}$/,
     bodyLimit: BODY_BYTES,
@@ -78,10 +83,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     version: serviceVersion,
     description: 'Merchants, card payments and a ledger.',
     served: deps.docsEnabled,
-    securitySchemes: {
-      key: { type: 'http', scheme: 'basic', description: 'An empty user name, and the API key as password' },
-      person: { type: 'http', scheme: 'bearer', description: 'An access token of a person, where that is switched on' },
-    },
+    securitySchemes: SECURITY_SCHEMES,
   })
   await app.register(healthRoutes)
   await app.register(readyRoute, {

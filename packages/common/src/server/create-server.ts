@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Meter } from '@opentelemetry/api'
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { HttpError } from '../errors/define-error.ts'
 import { decorateErrors, type ErrorVocabulary, errorHandler, sendError, toHttpError } from '../errors/error-handler.ts'
 import { RequestLog } from '../telemetry/request-log.ts'
+import { boundedServer } from './bounded-server.ts'
+import type { ConnectionBounds } from './connection-bounds.ts'
 import { handlerDeadline } from './handler-deadline.ts'
 import { hearOut } from './hear-out.ts'
 import { STATUS_CODES } from './node-http.ts'
@@ -14,6 +17,10 @@ import { type TrustedProxies, trustProxies } from './trusted-proxies.ts'
 export interface ServerOptions {
   readonly logger: FastifyBaseLogger
   readonly vocabulary: ErrorVocabulary
+  /** Counts the connections that are cut; undefined: nobody counts them. */
+  readonly meter?: Meter
+  /** For tests. */
+  readonly connections?: Partial<ConnectionBounds>
   /** Name of the incoming header whose value becomes the request id; undefined: always a new UUID. */
   readonly requestIdHeader?: string | undefined
   /** What an incoming request id may look like. */
@@ -39,10 +46,6 @@ export interface ServerOptions {
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8'
-const HEADER_BYTES = 16_384
-const HEADER_TIMEOUT_MS = 10_000
-/** How often Node looks for requests that are late; its own 30 s would add as much to every limit. */
-const CHECK_MS = 1_000
 const URL_BYTES = 8_192
 
 /** A Fastify server with the bounds, request ids, zod compilers and error envelope that all services share. */
@@ -59,7 +62,7 @@ export function createServer(options: ServerOptions) {
       return typeof incoming === 'string' && pattern.test(incoming) ? incoming : randomUUID()
     },
     bodyLimit: options.bodyLimit,
-    requestTimeout: options.requestTimeoutMs ?? options.handlerTimeoutMs + HEADER_TIMEOUT_MS,
+    serverFactory: (handler) => boundedServer(options, handler),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     exposeHeadRoutes: options.exposeHeadRoutes ?? true,
@@ -69,13 +72,6 @@ export function createServer(options: ServerOptions) {
       ignoreTrailingSlash: options.ignoreTrailingSlash ?? false,
       ignoreDuplicateSlashes: options.ignoreDuplicateSlashes ?? false,
       maxParamLength: URL_BYTES,
-    },
-    // Node would answer a missing Host header by itself, without the envelope: the hook below does it.
-    http: {
-      maxHeaderSize: HEADER_BYTES,
-      headersTimeout: HEADER_TIMEOUT_MS,
-      connectionsCheckingInterval: CHECK_MS,
-      requireHostHeader: false,
     },
     frameworkErrors: (error, request, reply) => {
       reply.headers({ ...options.brokenRequestHeaders?.(request.headers) })

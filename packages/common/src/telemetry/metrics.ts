@@ -1,6 +1,7 @@
 import type { Server } from 'node:http'
 import type { Attributes, Meter } from '@opentelemetry/api'
 import type { IMetricReader, MeterProvider } from '@opentelemetry/sdk-metrics'
+import { boundConnections } from '../server/connection-bounds.ts'
 import { createServer } from '../server/node-http.ts'
 import { createDeferredMeter } from './deferred-meter.ts'
 import { createMetricExporter, type OtlpProtocol } from './otlp-exporters.ts'
@@ -40,6 +41,8 @@ const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 
 /** What asks the database is left out of the answer after so long: Prometheus must learn of a database that is away. */
 const OBSERVE_MS = 4_000
+/** A request for metrics has arrived after so long. */
+const REQUEST_MS = 10_000
 
 async function createProvider(config: MetricsConfig, reader: IMetricReader) {
   const { AggregationType, InstrumentType, MeterProvider } = await import('@opentelemetry/sdk-metrics')
@@ -103,13 +106,26 @@ function createPrometheus(config: MetricsConfig): Metrics {
 }
 
 function listen({ host, port }: MetricsConfig, render: () => Promise<string>): Promise<Server> {
-  const server = createServer((request, response) => {
-    if (request.method !== 'GET' || !['/', '/metrics'].includes(request.url ?? '')) return response.writeHead(404).end()
-    return render().then(
+  let rendering: Promise<string> | undefined
+  // Who asks while it is made gets the same one: a thousand requests at once cost what one does.
+  const renderOnce = () => {
+    rendering ??= render().finally(() => {
+      rendering = undefined
+    })
+    return rendering
+  }
+  const { handle, watch } = boundConnections((request, response) => {
+    if (request.method !== 'GET' || !['/', '/metrics'].includes(request.url ?? '')) {
+      response.writeHead(404).end()
+      return
+    }
+    renderOnce().then(
       (text) => response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(text),
       () => response.writeHead(500).end(),
     )
   })
+  const server = createServer({ headersTimeout: REQUEST_MS, requestTimeout: REQUEST_MS }, handle)
+  watch(server)
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => resolve(server))

@@ -1,0 +1,76 @@
+import type { RequestListener } from 'node:http'
+import type { Meter } from '@opentelemetry/api'
+import type { FastifyBaseLogger } from 'fastify'
+import { startAtZero } from '../telemetry/start-at-zero.ts'
+import {
+  boundConnections,
+  CONNECTION_BOUNDS,
+  type ConnectionBounds,
+  CUT_REASONS,
+  type CutReason,
+} from './connection-bounds.ts'
+import { createServer } from './node-http.ts'
+
+export interface BoundedServerOptions {
+  readonly logger: FastifyBaseLogger
+  readonly meter?: Meter
+  readonly connections?: Partial<ConnectionBounds>
+  readonly handlerTimeoutMs: number
+  readonly requestTimeoutMs?: number
+}
+
+const HEADER_BYTES = 16_384
+const HEADER_TIMEOUT_MS = 10_000
+/** How often Node looks for requests that are late; its own 30 s would add as much to every limit. */
+const CHECK_MS = 1_000
+/** For the next request; longer than proxies keep theirs, so that a proxy never sends one to a closed connection. */
+const KEEP_ALIVE_MS = 72_000
+const CUT_REPORT_MS = 10_000
+
+/** A server that waits for nobody: every part of a request and of an answer has its time, and every client its share of memory. */
+export function boundedServer(options: BoundedServerOptions, handler: RequestListener) {
+  const bounds = { ...CONNECTION_BOUNDS, ...options.connections }
+  const { handle, watch } = boundConnections(handler, bounds, createCutReport(options))
+  const server = createServer(
+    {
+      maxHeaderSize: HEADER_BYTES,
+      headersTimeout: HEADER_TIMEOUT_MS,
+      requestTimeout: options.requestTimeoutMs ?? options.handlerTimeoutMs + HEADER_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      connectionsCheckingInterval: CHECK_MS,
+      // Node would answer a missing Host header by itself, without the envelope: a hook does it.
+      requireHostHeader: false,
+    },
+    handle,
+  )
+  watch(server)
+  return server
+}
+
+/** Counts the connections that are cut, and logs how many there were, soon and then every ten seconds at most. */
+function createCutReport({ meter, logger }: BoundedServerOptions): (reason: CutReason) => void {
+  const counter = meter?.createCounter('http_server_connections_cut_total', {
+    description: 'Connections that were cut because of what their clients did, by the reason',
+  })
+  if (counter !== undefined) {
+    const series = CUT_REASONS.map((reason) => ({ reason }))
+    startAtZero(counter, series)
+  }
+  let counts: Partial<Record<CutReason, number>> = {}
+  let isWaiting = false
+  const report = () => {
+    isWaiting = Object.keys(counts).length > 0
+    if (!isWaiting) return
+    logger.warn(counts, 'connections were cut: their clients did not take what they had asked for')
+    counts = {}
+    setTimeout(report, CUT_REPORT_MS).unref()
+  }
+  return (reason) => {
+    counter?.add(1, { reason })
+    counts[reason] = (counts[reason] ?? 0) + 1
+    if (isWaiting) return
+    isWaiting = true
+    // Many are cut in the same turn.
+    setTimeout(report, 0)
+  }
+}

@@ -1,0 +1,273 @@
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { createNoopMeter, type Meter } from '@opentelemetry/api'
+import pino from 'pino'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { defineError } from '../errors/define-error.ts'
+import type { ErrorVocabulary } from '../errors/error-handler.ts'
+import { httpTelemetry } from '../telemetry/http-telemetry.ts'
+import type { ConnectionBounds } from './connection-bounds.ts'
+import { createServer } from './create-server.ts'
+import { progressOf, unacknowledgedBytes } from './socket-progress.ts'
+
+const MIB = 1_024 * 1_024
+/** More than the kernel takes for a client that does not read: some ten megabytes at most, here and at the client. */
+const LARGE = Buffer.alloc(24 * MIB, 'x')
+const STALL_MS = 30_000
+
+const failure = defineError(400, 'failure', 'Failure')
+const fail = (cause: unknown) => failure({ cause })
+const vocabulary: ErrorVocabulary = {
+  envelope: ({ code }) => ({ code }),
+  invalid: () => failure(),
+  malformed: fail,
+  tooLarge: fail,
+  unsupportedMediaType: fail,
+  notFound: () => failure(),
+  methodNotAllowed: () => failure(),
+  unavailable: fail,
+  timedOut: fail,
+  unexpected: fail,
+  isUnavailable: () => false,
+}
+
+const cleanUps: (() => unknown)[] = []
+afterEach(async () => {
+  vi.useRealTimers()
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+/** Timers of the server, and the clock by which it judges its clients, stand still until the test moves them. */
+function freezeTime(): void {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
+}
+
+/** A server, what it has logged and counted, and its ends of the connections. */
+async function startServer(connections: Partial<ConnectionBounds> = {}) {
+  const begun: string[] = []
+  const ended: string[] = []
+  const logged: Record<string, unknown>[] = []
+  const cuts: unknown[] = []
+  const sockets: Socket[] = []
+  const app = createServer({
+    logger: pino({ base: {} }, { write: (line) => noteLine(logged, JSON.parse(line)) }),
+    vocabulary,
+    bodyLimit: 100,
+    handlerTimeoutMs: 600_000,
+    meter: countCuts(cuts),
+    connections,
+  })
+  cleanUps.push(() => app.close())
+  app.server.on('connection', (socket: Socket) => sockets.push(socket))
+  await app.register(httpTelemetry, { meter: createNoopMeter() })
+  app.addHook('onRequest', async ({ url }) => {
+    begun.push(url)
+  })
+  app.addHook('onSend', async ({ url }) => {
+    ended.push(url)
+  })
+  app.get('/large', (_request, reply) => reply.send(LARGE))
+  app.get('/small', () => ({ is: 'small' }))
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = new URL(app.listeningOrigin)
+  const open = (bytes: string) => {
+    const socket = connect({ port: Number(port), host: '127.0.0.1' })
+    socket.on('error', () => {})
+    socket.pause().write(bytes)
+    cleanUps.push(() => socket.destroy())
+    return socket
+  }
+  const waiting = () => sumOf(sockets.map(({ writableLength }) => writableLength))
+  return { app, open, logged, cuts, sockets, begun, ended, waiting }
+}
+
+function noteLine(logged: Record<string, unknown>[], line: Record<string, unknown>): void {
+  if (!String(line.msg).startsWith('Server listening')) logged.push(line)
+}
+
+function countCuts(cuts: unknown[]): Meter {
+  const meter = createNoopMeter()
+  const createCounter: Meter['createCounter'] = (...definition) => ({
+    ...meter.createCounter(...definition),
+    add: (count, attributes) => {
+      if (count > 0) cuts.push(attributes?.reason)
+    },
+  })
+  return Object.assign(Object.create(meter), { createCounter })
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0)
+}
+
+const ask = (url: string, more = '') => `GET ${url} HTTP/1.1\r\nHost: a\r\n${more}\r\n`
+
+describe('a client that does not take its answer', () => {
+  it('is cut after 30 s without a byte, which is counted and logged once, as the end of a client', async () => {
+    freezeTime()
+    const { open, waiting, sockets, logged, cuts } = await startServer()
+    open(ask('/large'))
+    await expect.poll(waiting).toBeGreaterThan(0)
+    vi.advanceTimersByTime(STALL_MS - 2_000)
+    expect(sockets.map(({ destroyed }) => destroyed)).toEqual([false])
+    vi.advanceTimersByTime(4_000)
+    expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true])
+    expect(cuts).toEqual(['stalled'])
+    await expect.poll(() => logged.length).toBe(2)
+    expect(logged).toEqual([
+      expect.objectContaining({ msg: 'request', status: 499, level: 40 }),
+      expect.objectContaining({ msg: expect.stringMatching(/^connections were cut/), stalled: 1, level: 40 }),
+    ])
+  })
+
+  it('is cut too when it asks for more meanwhile, which is no sign that it reads', async () => {
+    freezeTime()
+    const { open, waiting, sockets, cuts } = await startServer()
+    const client = open(ask('/large'))
+    await expect.poll(waiting).toBeGreaterThan(0)
+    for (let second = 0; second < 32; second += 8) {
+      client.write(ask('/small'))
+      vi.advanceTimersByTime(8_000)
+    }
+    expect([sockets[0]?.destroyed, cuts]).toEqual([true, ['stalled']])
+  })
+
+  it('is cut when it keeps open what was closed after a request that is none', async () => {
+    freezeTime()
+    const { open, sockets, cuts } = await startServer()
+    const client = open('nonsense\r\n\r\n')
+    await expect.poll(() => sockets[0]?.writableFinished).toBe(true)
+    vi.advanceTimersByTime(STALL_MS + 2_000)
+    expect([client.destroyed, sockets[0]?.destroyed, cuts]).toEqual([false, true, ['stalled']])
+  })
+})
+
+describe('a client that takes its answer', () => {
+  it('is not cut, however slowly it reads: what it takes from the kernel counts', async () => {
+    freezeTime()
+    const { open, waiting, sockets, cuts } = await startServer()
+    const client = open(ask('/large'))
+    await expect.poll(waiting).toBeGreaterThan(0)
+    const [socket] = sockets
+    let sameSeconds = 0
+    let longestSame = 0
+    for (let second = 0; second < 100; second += 1) {
+      const before = socket && progressOf(socket)
+      await readSome(client, 16 * 1_024)
+      vi.advanceTimersByTime(1_000)
+      // What the server asks the kernel meanwhile takes no longer than this.
+      for (let count = 0; count < 3; count += 1) await readFile('/proc/self/net/tcp')
+      sameSeconds = before === (socket && progressOf(socket)) ? sameSeconds + 1 : 0
+      longestSame = Math.max(longestSame, sameSeconds)
+    }
+    expect([socket?.destroyed, cuts]).toEqual([false, []])
+    // Else the kernel need not have been asked.
+    expect(longestSame).toBeGreaterThan(30)
+  }, 30_000)
+
+  it('is not cut while it is idle, owes nothing and is owed nothing', async () => {
+    freezeTime()
+    const { open, cuts } = await startServer()
+    const client = open(ask('/small')).resume()
+    await once(client, 'data')
+    vi.advanceTimersByTime(STALL_MS + 20_000)
+    client.write(ask('/small'))
+    expect(String(await once(client, 'data'))).toContain('{"is":"small"}')
+    expect(cuts).toEqual([])
+  })
+
+  it('gets an answer larger than all that may wait', async () => {
+    const { open, cuts } = await startServer({ waitingBytesMax: MIB })
+    const answer = await text(open(ask('/large', 'Connection: close\r\n')).resume())
+    expect(answer.length).toBeGreaterThan(LARGE.length)
+    expect(cuts).toEqual([])
+  })
+})
+
+async function readSome(client: Socket, bytes: number): Promise<void> {
+  let rest = bytes
+  while (rest > 0) {
+    const chunk: Buffer | null = client.read(Math.min(rest, client.readableLength || 1))
+    if (chunk === null) await once(client, 'readable')
+    else rest -= chunk.length
+  }
+}
+
+describe('clients that together make too much wait', () => {
+  it('are cut, those first that have taken nothing for longest, and the others are answered', async () => {
+    freezeTime()
+    const waitingBytesMax = 40 * MIB
+    const { app, open, waiting, sockets, cuts, logged } = await startServer({ waitingBytesMax })
+    for (let count = 1; count <= 10; count += 1) {
+      open(ask('/large'))
+      await expect.poll(() => sockets.length).toBe(count)
+      await expect.poll(waiting).toBeGreaterThan(0)
+      vi.advanceTimersByTime(1_000)
+      expect(waiting()).toBeLessThanOrEqual(waitingBytesMax)
+    }
+    const destroyed = sockets.map((socket) => socket.destroyed)
+    expect(destroyed).toEqual([...destroyed].sort().reverse())
+    expect(destroyed.at(-1)).toBe(false)
+    expect(cuts).toEqual(destroyed.filter(Boolean).map(() => 'crowded'))
+    expect((await fetch(`${app.listeningOrigin}/small`)).status).toBe(200)
+    await expect.poll(() => logged.filter(({ crowded }) => crowded !== undefined).length).toBe(1)
+  })
+})
+
+describe('requests that are sent ahead', () => {
+  it('are handled one after the other, in order, and each is answered', async () => {
+    const { open, begun, ended } = await startServer()
+    const urls = Array.from({ length: 16 }, (_, at) => `/small?${at}`)
+    const client = open(urls.map((url) => ask(url)).join('') + ask('/small?last', 'Connection: close\r\n'))
+    const answers = await text(client.resume())
+    expect(answers.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(17)
+    expect([begun, ended]).toEqual([
+      [...urls, '/small?last'],
+      [...urls, '/small?last'],
+    ])
+  })
+
+  it('wait until the client has taken the answers before theirs', async () => {
+    const { open, begun, waiting } = await startServer()
+    const client = open(ask('/large').repeat(2))
+    await expect.poll(waiting).toBeGreaterThan(0)
+    expect(begun).toEqual(['/large'])
+    client.resume()
+    await expect.poll(() => begun).toEqual(['/large', '/large'])
+  })
+
+  it('end the connection when there are more of them than anybody needs; none is begun any more', async () => {
+    const { open, begun, cuts } = await startServer()
+    await once(open(ask('/large') + ask('/small').repeat(1_000)).resume(), 'close')
+    expect([begun, cuts]).toEqual([['/large'], ['pipelined']])
+  })
+
+  it('are dropped when the client leaves before their turn', async () => {
+    const { open, sockets, waiting, begun } = await startServer()
+    const client = open(ask('/large') + ask('/small').repeat(5))
+    await expect.poll(waiting).toBeGreaterThan(0)
+    client.destroy()
+    await expect.poll(() => sockets[0]?.closed).toBe(true)
+    expect(begun).toEqual(['/large'])
+  })
+})
+
+describe('progressOf', () => {
+  it('rises when the kernel takes bytes, not when they are handed over; the kernel tells what it holds', async () => {
+    const { open, waiting, sockets } = await startServer()
+    const client = open(ask('/large'))
+    await expect.poll(waiting).toBeGreaterThan(0)
+    const [socket] = sockets
+    if (socket === undefined) throw new Error('nobody has connected')
+    const progress = progressOf(socket)
+    const held = (await unacknowledgedBytes([socket])).get(socket)
+    expect(progress).toBeLessThan(0)
+    expect(held).toBeGreaterThan(0)
+    expect(held).toBeLessThanOrEqual(LARGE.length)
+    client.resume()
+    await expect.poll(() => progressOf(socket)).toBeGreaterThan(LARGE.length)
+    await expect.poll(async () => (await unacknowledgedBytes([socket])).get(socket)).toBe(0)
+  })
+})

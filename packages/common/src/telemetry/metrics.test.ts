@@ -1,0 +1,47 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createMetrics, type Metrics } from './metrics.ts'
+
+let metrics: Metrics
+let port: number
+let observed = 0
+/** What the gauge waits for. */
+let released = Promise.resolve()
+
+beforeAll(async () => {
+  const resource = { 'service.name': 'example' }
+  metrics = await createMetrics({ enabled: true, exporter: 'prometheus', host: '127.0.0.1', port: 0, resource })
+  metrics.meter.createObservableGauge('example_gauge').addCallback(async (result) => {
+    observed += 1
+    await released
+    result.observe(observed)
+  })
+  port = (await metrics.listen()) ?? 0
+})
+afterAll(() => metrics.close())
+
+describe('the listener of metrics', () => {
+  it('makes one text for all who ask at the same time', async () => {
+    const ask = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    released = promise
+    const asked = Promise.all(Array.from({ length: 20 }, ask))
+    await expect.poll(() => observed).toBe(1)
+    // It is answered after they have been heard.
+    expect((await fetch(`http://127.0.0.1:${port}/other`)).status).toBe(404)
+    resolve()
+    const texts = await asked
+    expect(texts.every((text) => /^example_gauge\b.* \d+$/m.test(text))).toBe(true)
+    expect(observed).toBeLessThan(20)
+  })
+
+  it('cuts a client that sends more requests ahead than anybody needs', async () => {
+    const before = observed
+    const client = connect(port, '127.0.0.1')
+    client.on('error', () => {})
+    client.write('GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(500))
+    await once(client.resume(), 'close')
+    expect(observed - before).toBeLessThan(20)
+  })
+})
