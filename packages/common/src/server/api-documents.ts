@@ -35,14 +35,10 @@ export const apiDocuments = fp<ApiDocumentsOptions>(
     const security = Object.keys(securitySchemes).map((name) => ({ [name]: [] }))
     const openapi = { openapi: '3.1.0', info, components: { securitySchemes }, security }
     const routes: RouteOptions[] = []
-    let document: Promise<ApiDocument> | undefined
     app.addHook('onRoute', (route) => {
       if (route.method !== 'HEAD') routes.push(route)
     })
-    app.decorate('describeApi', () => {
-      document ??= describeRoutes(routes, openapi)
-      return document
-    })
+    app.decorate('describeApi', () => describeRoutes(routes, openapi))
     if (served) await app.register(documentPages, { document: () => app.describeApi() })
   },
   { name: 'api-documents' },

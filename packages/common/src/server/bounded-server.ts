@@ -10,11 +10,13 @@ import {
   type CutReason,
 } from './connection-bounds.ts'
 import { createServer } from './node-http.ts'
+import { createReleaseAfterCuts } from './release-memory.ts'
 
 export interface BoundedServerOptions {
   readonly logger: FastifyBaseLogger
   readonly meter?: Meter
   readonly connections?: Partial<ConnectionBounds>
+  readonly bodyLimit: number
   readonly handlerTimeoutMs: number
   readonly requestTimeoutMs?: number
 }
@@ -29,8 +31,13 @@ const CUT_REPORT_MS = 10_000
 
 /** A server that waits for nobody: every part of a request and of an answer has its time, and every client its share of memory. */
 export function boundedServer(options: BoundedServerOptions, handler: RequestListener) {
-  const bounds = { ...CONNECTION_BOUNDS, ...options.connections }
-  const { handle, watch } = boundConnections(handler, bounds, createCutReport(options))
+  const bounds = { ...CONNECTION_BOUNDS, bodyLimit: options.bodyLimit, ...options.connections }
+  const report = createCutReport(options)
+  const releaseSoon = createReleaseAfterCuts()
+  const { handle, watch } = boundConnections(handler, bounds, (reason) => {
+    report(reason)
+    releaseSoon()
+  })
   const server = createServer(
     {
       maxHeaderSize: HEADER_BYTES,

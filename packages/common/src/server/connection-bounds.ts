@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { createBodyPlaces } from './body-places.ts'
 import { progressOf, unacknowledgedBytes } from './socket-progress.ts'
 
 /** How much a client may leave in the process, and for how long. */
@@ -12,6 +13,10 @@ export interface ConnectionBounds {
   readonly waitingBytesMax: number
   /** Requests that a client may have sent before their turn has come. */
   readonly pipelinedMax: number
+  /** Bytes that the bodies of all requests may have together; more wait unread, and the slowest gives way to them. */
+  readonly bodyBytesMax: number
+  /** Bytes that one body may have. */
+  readonly bodyLimit: number
 }
 
 /** Why a connection was cut: its client took nothing, the memory was needed, or it sent too much ahead. */
@@ -23,6 +28,8 @@ export const CONNECTION_BOUNDS: ConnectionBounds = {
   sweepMs: 1_000,
   waitingBytesMax: 16 * 1_024 * 1_024,
   pipelinedMax: 16,
+  bodyBytesMax: 4 * 1_024 * 1_024,
+  bodyLimit: 1_024 * 1_024,
 }
 
 /** What stands behind an answer that waits: the objects of its request, a compressor, a cursor. Bytes, roughly. */
@@ -80,8 +87,18 @@ export function boundConnections(
       cut(connection, 'crowded')
     }
   }
+  const bodies = createBodyPlaces({
+    bytesMax: bounds.bodyBytesMax,
+    bodyLimit: bounds.bodyLimit,
+    cut: ({ socket }) => {
+      const connection = open.get(socket)
+      if (connection !== undefined) cut(connection, 'crowded')
+    },
+  })
+  const handleWithPlace: Handle = (request, response) =>
+    bodies.enter(request, response, () => handler(request, response))
   return {
-    handle: takeTurns(handler, open, { pipelinedMax: bounds.pipelinedMax, cut, makeRoom }),
+    handle: takeTurns(handleWithPlace, open, { pipelinedMax: bounds.pipelinedMax, cut, makeRoom }),
     watch: (server) => {
       server.on('connection', (socket) => {
         const sinceMs = performance.now()
@@ -93,6 +110,7 @@ export function boundConnections(
         const timer = setInterval(() => {
           sweep()
           makeRoom()
+          bodies.sweep()
         }, bounds.sweepMs).unref()
         server.once('close', () => clearInterval(timer))
       })

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
 import type { HttpError } from '../errors/define-error.ts'
+import { leaveBodyPlace } from './body-places.ts'
 
 export interface HandlerDeadlineOptions {
   /** Milliseconds; kept to a quarter of a second. */
@@ -43,6 +44,7 @@ export const handlerDeadline = fp<HandlerDeadlineOptions>(
     app.decorateReply('placeOfDeadline')
     app.decorateReply('liftDeadline', function liftDeadline() {
       if (this.placeOfDeadline !== undefined) leave(this, this.placeOfDeadline)
+      leaveBodyPlace(this.request.raw)
     })
     app.addHook('onRequest', (_request, reply, done) => {
       const place = empty.pop() ?? running.length
@@ -74,7 +76,7 @@ declare module 'fastify' {
   interface FastifyReply {
     /** Where the request stands among those that run. */
     placeOfDeadline: number | undefined
-    /** For handlers that take as long as there is something to send or to read; they have bounds of their own. */
+    /** For handlers that take as long as there is something to send or to read, and keep none of it; they have bounds of their own. */
     liftDeadline(): void
   }
 }

@@ -1,0 +1,146 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { createNoopMeter } from '@opentelemetry/api'
+import pino from 'pino'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { defineError } from '../errors/define-error.ts'
+import type { ErrorVocabulary } from '../errors/error-handler.ts'
+import { createServer } from './create-server.ts'
+
+const BODY_BYTES = 100_000
+/** As many bodies of the largest size as have a place at once. */
+const PLACES = 2
+
+const failure = defineError(400, 'failure', 'Failure')
+const tooLarge = defineError(413, 'too_large', 'Too large')
+const fail = (cause: unknown) => failure({ cause })
+const vocabulary: ErrorVocabulary = {
+  envelope: ({ code }) => ({ code }),
+  invalid: () => failure(),
+  malformed: fail,
+  tooLarge: (cause) => tooLarge({ cause }),
+  unsupportedMediaType: fail,
+  notFound: () => failure(),
+  methodNotAllowed: () => failure(),
+  unavailable: fail,
+  timedOut: fail,
+  unexpected: fail,
+  isUnavailable: () => false,
+}
+
+const cleanUps: (() => unknown)[] = []
+let begun: string[] = []
+/** What `/slow` waits for. */
+let released = Promise.withResolvers<void>()
+let port = 0
+
+beforeEach(async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
+  begun = []
+  released = Promise.withResolvers()
+  const app = createServer({
+    logger: pino({ enabled: false }),
+    vocabulary,
+    bodyLimit: BODY_BYTES,
+    handlerTimeoutMs: 600_000,
+    requestTimeoutMs: 0,
+    meter: createNoopMeter(),
+    connections: { bodyBytesMax: PLACES * BODY_BYTES },
+  })
+  app.addHook('onRequest', async ({ url }) => {
+    begun.push(url)
+  })
+  app.post('/kept', async () => ({}))
+  app.post('/slow', () => released.promise)
+  app.addContentTypeParser('text/csv', (_request, payload, done) => done(null, payload))
+  app.post('/read-through', { preParsing: async (_request, reply) => reply.liftDeadline() }, async ({ body }) => body)
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  port = Number(new URL(app.listeningOrigin).port)
+  cleanUps.push(() => app.close())
+})
+afterEach(async () => {
+  vi.useRealTimers()
+  released.resolve()
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+/** Sends a request with a body of spaces, of which so many bytes are kept back. */
+function send(url: string, { bytes = BODY_BYTES, keptBack = 0, type = 'application/json' } = {}): Socket {
+  const socket = connect({ port, host: '127.0.0.1' })
+  socket.on('error', () => {})
+  cleanUps.push(() => socket.destroy())
+  socket.write(`POST ${url} HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\nContent-Length: ${bytes}\r\n\r\n`)
+  if (bytes > keptBack) socket.write(`{}${' '.repeat(bytes - keptBack - 2)}`)
+  return socket
+}
+
+const answerTo = async (socket: Socket) => String(await once(socket, 'data')).split('\r\n', 1)[0]
+
+/** Requests that hold every place, and stop a byte before the end of their bodies. */
+async function takeAllPlaces(): Promise<readonly Socket[]> {
+  const sockets = Array.from({ length: PLACES }, (_, at) => send(`/kept?${at}`, { keptBack: 1 }))
+  await expect.poll(() => begun.length).toBe(PLACES)
+  return sockets
+}
+
+describe('requests with large bodies', () => {
+  it('wait unread while others have all places, and begin when one is answered', async () => {
+    const [first] = await takeAllPlaces()
+    const next = send('/kept?next')
+    expect(await answerTo(send('/kept?small', { bytes: 2 }))).toBe('HTTP/1.1 200 OK')
+    expect(begun).not.toContain('/kept?next')
+    first?.write(' ')
+    expect(await answerTo(next)).toBe('HTTP/1.1 200 OK')
+  })
+
+  it('begin when a client leaves that had a place', async () => {
+    const [first] = await takeAllPlaces()
+    const next = send('/kept?next')
+    first?.destroy()
+    expect(await answerTo(next)).toBe('HTTP/1.1 200 OK')
+  })
+
+  it('begin when those before them have got next to nothing for two seconds, which are cut', async () => {
+    const slow = await takeAllPlaces()
+    const closed = Promise.all(slow.map((socket) => once(socket.resume(), 'close')))
+    const waiting = [send('/kept?next'), send('/kept?next')]
+    await expect.poll(() => probe()).toBe('HTTP/1.1 200 OK')
+    vi.advanceTimersByTime(4_000)
+    expect(await Promise.all(waiting.map(answerTo))).toEqual(['HTTP/1.1 200 OK', 'HTTP/1.1 200 OK'])
+    await closed
+  })
+
+  it('do not give way while nobody waits, nor while their bodies arrive, nor after these have come', async () => {
+    const lasting = [send('/slow'), send('/kept?lasting', { keptBack: 50_000 })]
+    await expect.poll(() => begun.length).toBe(PLACES)
+    vi.advanceTimersByTime(10_000)
+    const next = send('/kept?next')
+    for (let second = 0; second < 10; second += 1) {
+      lasting[1]?.write(' '.repeat(5_000 - (second === 9 ? 1 : 0)))
+      await expect.poll(() => probe()).toBe('HTTP/1.1 200 OK')
+      vi.advanceTimersByTime(1_000)
+    }
+    expect(begun).not.toContain('/kept?next')
+    lasting[1]?.write(' ')
+    expect(await answerTo(next)).toBe('HTTP/1.1 200 OK')
+    expect(lasting.map(({ destroyed }) => destroyed)).toEqual([false, false])
+  })
+
+  it('have no place when they are refused for their size', async () => {
+    await takeAllPlaces()
+    expect(await answerTo(send('/kept', { bytes: BODY_BYTES + 1, keptBack: BODY_BYTES + 1 }))).toMatch(/ 413 /)
+    released.resolve()
+  })
+
+  it('leave their place when the handler lifts its deadline', async () => {
+    const through = Array.from({ length: PLACES }, () => send('/read-through', { keptBack: 1, type: 'text/csv' }))
+    await expect.poll(() => begun.length).toBe(PLACES)
+    expect(await answerTo(send('/kept'))).toBe('HTTP/1.1 200 OK')
+    expect(through.map(({ destroyed }) => destroyed)).toEqual([false, false])
+  })
+})
+
+/** The status line of a small request: what came before it has been heard when it is answered. */
+async function probe(): Promise<string | undefined> {
+  return answerTo(send('/kept?small', { bytes: 2 }))
+}
