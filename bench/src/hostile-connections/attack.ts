@@ -1,0 +1,85 @@
+import { connect, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { Attack, type Kind } from './kinds.ts'
+
+// Keeps hostile connections open until it is ended: `node attack.ts < targets.json`. A process of its own, so that its work
+// costs neither the service nor the honest clients anything but what the connections cost.
+
+const READ_BYTES = 16 * 1_024
+const TICK_MS = 1_000
+/** A client that was cut comes back after so long. */
+const RETURN_MS = 1_000
+const PIPELINED = 8
+
+/** A way to be a burden. It answers what to do each second with its connection, if anything. */
+type Manner = (socket: Socket, at: number) => (() => void) | undefined
+
+const attack = Attack.parse(JSON.parse(await text(process.stdin)))
+const { huge, slowBody } = attack
+const hugeRequest = (at: number) => huge[at % huge.length] ?? ''
+
+const all: Readonly<Record<Kind, Manner>> = {
+  'never-read': neverRead,
+  'read-slowly': readSlowly,
+  'send-ahead': sendAhead,
+  'write-heads-slowly': writeHeadSlowly,
+  'write-bodies-slowly': writeBodySlowly,
+  'half-open': stayHalfOpen,
+  'read-all': readAll,
+}
+const manners = attack.kinds.map((kind) => all[kind])
+for (let count = 0; count < attack.connections; count += 1) {
+  setTimeout(
+    () => attend(manners[count % manners.length] ?? neverRead, count),
+    (RETURN_MS * count) / attack.connections,
+  )
+}
+
+/** Keeps one connection of a kind, for ever. */
+function attend(manner: Manner, count: number, round = 0): void {
+  const socket = connect({ port: attack.port, host: '127.0.0.1', allowHalfOpen: true })
+  const everySecond = manner(socket, Math.floor(count / manners.length) + round)
+  const timer = everySecond && setInterval(everySecond, TICK_MS)
+  socket.on('error', () => {})
+  socket.once('close', () => {
+    clearInterval(timer)
+    setTimeout(() => attend(manner, count, round + 1), RETURN_MS)
+  })
+}
+
+function neverRead(socket: Socket, at: number): undefined {
+  socket.pause().write(hugeRequest(at))
+}
+
+function readSlowly(socket: Socket, at: number) {
+  socket.pause().write(hugeRequest(at))
+  return () => socket.read(Math.min(READ_BYTES, socket.readableLength))
+}
+
+/** Now and then far more than a server takes. */
+function sendAhead(socket: Socket, at: number): undefined {
+  socket.pause().write(hugeRequest(at).repeat(at % 10 === 0 ? PIPELINED ** 3 : PIPELINED))
+}
+
+function writeHeadSlowly(socket: Socket) {
+  socket.resume().write('GET / HTTP/1.1\r\nHost: a\r\nX-Filler: ')
+  return () => socket.write('x')
+}
+
+/** Nearly all of the body at once, and the rest byte by byte. */
+function writeBodySlowly(socket: Socket) {
+  socket.resume().write(slowBody.head + ' '.repeat(slowBody.bytes))
+  return () => socket.write(' ')
+}
+
+function stayHalfOpen(socket: Socket, at: number): undefined {
+  if (at % 3 === 1) socket.pause().end(hugeRequest(at))
+  if (at % 3 === 2) socket.pause().write('nonsense\r\n\r\n')
+}
+
+/** Takes large answers as fast as they come, one each second. */
+function readAll(socket: Socket, at: number) {
+  let asked = at
+  socket.resume()
+  return () => socket.write(hugeRequest(asked++))
+}

@@ -1,0 +1,26 @@
+import { z } from 'zod'
+
+/** Ways to be a burden. */
+export const KINDS = [
+  'never-read',
+  'read-slowly',
+  'send-ahead',
+  'write-heads-slowly',
+  'write-bodies-slowly',
+  'half-open',
+  'read-all',
+] as const
+export type Kind = (typeof KINDS)[number]
+
+/** What the process is told that holds the connections. */
+export const Attack = z.object({
+  port: z.number(),
+  connections: z.number(),
+  /** The connections are of these kinds, in equal parts. */
+  kinds: z.array(z.enum(KINDS)),
+  /** Requests for answers that are large, as they are sent. */
+  huge: z.array(z.string()),
+  /** A request with a large body that never comes to its end: its head, and how much of the body is sent at once. */
+  slowBody: z.object({ head: z.string(), bytes: z.number() }),
+})
+export type Attack = z.output<typeof Attack>

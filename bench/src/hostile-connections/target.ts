@@ -1,0 +1,55 @@
+import type { Deployment } from '../deployment.ts'
+import type { HonestRequest } from './honest-load.ts'
+
+/** What is asked of a service, by honest clients and by others. */
+export interface Target {
+  readonly service: string
+  /** Settings beside those of `npm start`. */
+  readonly env: Readonly<Record<string, string>>
+  prepare(place: Place): Promise<Requests>
+}
+
+/** A service that runs. */
+export interface Place {
+  readonly url: string
+  readonly deployment: Deployment
+  /** Runs a statement on its database. */
+  execute(statement: string): Promise<readonly unknown[]>
+}
+
+export interface Requests {
+  /** The next request of an honest client. */
+  readonly next: () => HonestRequest
+  /** Requests for answers that are large: a target and headers. */
+  readonly huge: readonly HostileRequest[]
+  /** A request that takes a large body: as many bytes as it may have. */
+  readonly slowBody: HostileRequest & { readonly bytes: number }
+}
+
+export interface HostileRequest {
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** The script of `/docs`, as it is and compressed, and the API document. */
+export const documents: readonly HostileRequest[] = [
+  { path: '/docs/js/scalar.js' },
+  { path: '/docs/js/scalar.js', headers: { 'accept-encoding': 'br' } },
+  { path: '/openapi.json' },
+]
+
+/** Takes the values in turn. */
+export function inTurn<T>(values: readonly T[]): () => T {
+  let at = 0
+  return () => {
+    const value = values[at++ % values.length]
+    if (value === undefined) throw new Error('there are no values')
+    return value
+  }
+}
+
+/** Requests of several kinds in turn. */
+export function mixed(kinds: readonly (() => HonestRequest)[]): () => HonestRequest {
+  const next = inTurn(kinds)
+  return () => next()()
+}
