@@ -41,4 +41,5 @@ export const authMigrations: MigrationSources = {
   '0084-sign-in-in-one-statement': inFile(() => import('./auth/0084-sign-in-in-one-statement.ts')),
   '0085-date-credentials': inFile(() => import('./auth/0085-date-credentials.ts')),
   '0086-log-out-live-sessions': inFile(() => import('./auth/0086-log-out-live-sessions.ts')),
+  '0087-bound-growth': inFile(() => import('./auth/0087-bound-growth.ts')),
 }

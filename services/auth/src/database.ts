@@ -43,6 +43,8 @@ export interface UsersTable {
   is_anonymous: Generated<boolean>
   is_sso_user: Generated<boolean>
   staged_at: Timestamp | null
+  /** Made by an admin or an import: clean-up leaves the user alone, however long the address waits for its confirmation. */
+  keep_unconfirmed: Generated<boolean>
   created_at: GeneratedTimestamp
   updated_at: GeneratedTimestamp
 }

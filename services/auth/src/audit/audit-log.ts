@@ -79,12 +79,15 @@ export async function recordAudit(
     .execute()
 }
 
+/** A name is the user's own metadata, of up to 64 KiB. A trigger of the table cuts off what functions of the database write. */
+const NAME_LENGTH_MAX = 120
+
 function toPayload({ action, actor, traits }: AuditEvent): Record<string, unknown> {
   const name = actor.userMetadata.full_name
   return {
     actor_id: actor.id ?? NOBODY,
     actor_username: auditName(actor),
-    ...(typeof name === 'string' && name !== '' ? { actor_name: name } : {}),
+    ...(typeof name === 'string' && name !== '' ? { actor_name: name.slice(0, NAME_LENGTH_MAX).toWellFormed() } : {}),
     actor_via_sso: actor.isSsoUser,
     action,
     log_type: LOG_TYPES[action],

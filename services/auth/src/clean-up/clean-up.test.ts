@@ -106,6 +106,44 @@ describe('clean-up', () => {
     expect(await run()).toEqual({})
   })
 
+  it('removes audit events after a year, and who has not confirmed for a month', async () => {
+    const YEAR_MS = 365 * DAY_MS
+    const event = { action: 'login', log_type: 'account', payload: {} }
+    await db
+      .insertInto('audit_log_entries')
+      .values({ ...event, created_at: ago(YEAR_MS + 1) })
+      .execute()
+    const kept = await db
+      .insertInto('audit_log_entries')
+      .values({ ...event, created_at: ago(YEAR_MS) })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    const old = { confirmation_sent_at: ago(30 * DAY_MS + 1) }
+    const gone = await user(old)
+    const stay = await Promise.all(
+      [
+        { confirmation_sent_at: ago(30 * DAY_MS) },
+        { ...old, phone_confirmed_at: ago(0) },
+        { ...old, invited_at: ago(40 * DAY_MS) },
+        { ...old, last_sign_in_at: ago(0) },
+        { ...old, banned_until: ago(-DAY_MS) },
+        { ...old, keep_unconfirmed: true },
+      ].map((values) => user(values)),
+    )
+    expect(await run()).toEqual({ audit_log_entries: 1, users: 1 })
+    const users = (await db.selectFrom('users').select('id').execute()).map(({ id }) => id)
+    expect(users).toEqual(expect.arrayContaining(stay.map(({ id }) => id)))
+    expect(users).not.toContain(gone.id)
+    expect(await db.selectFrom('audit_log_entries').select('id').execute()).toEqual([kept])
+  })
+
+  it('removes neither where the settings say so', async () => {
+    const { database } = deps.config
+    const off = { ...database, auditRetentionMs: 'off', unconfirmedRetentionMs: 'off' } as const
+    const sweeps = listSweeps({ ...deps, config: { ...deps.config, database: off } })
+    expect(sweeps).toHaveLength(INDEXES.length - 2)
+  })
+
   it('takes more than a hundred rows in one run, a hundred at a time, and none that somebody holds', async () => {
     const rows = Array.from({ length: 250 }, () => ({
       provider_type: 'email',
@@ -165,7 +203,7 @@ describe('clean-up', () => {
       await sql`RESET ALL`.execute(connection)
       return texts
     })
-    expect(plans).toEqual(INDEXES.map((name) => expect.stringContaining(`Index Scan using app_${name} on`)))
+    expect(plans).toEqual(INDEXES.map((name) => expect.stringMatching(`Index Scan (Backward )?using app_${name} on`)))
     expect(plans.join()).not.toContain('Seq Scan')
   })
 })
@@ -183,4 +221,6 @@ const INDEXES = [
   'send_throttle_sent_at_idx',
   'users_staged_at_idx',
   'users_anonymous_idx',
+  'audit_log_created_at_idx',
+  'users_unconfirmed_idx',
 ]

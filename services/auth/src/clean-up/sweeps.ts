@@ -83,8 +83,30 @@ export function listSweeps({ config, now }: Pick<AuthDeps, 'config' | 'now'>): r
     ),
     byIndex('users', 'staged_at', ago(stagedMs)),
     byIndex('users', 'created_at', ago(ANONYMOUS_LIFETIME_MS), sql`is_anonymous`),
+    ...listRetentions(config, byIndex, ago),
   ]
 }
+
+/** What the settings keep for so long and no longer: strangers can make it grow. */
+function listRetentions(
+  { database, mail, sms }: Pick<AuthDeps['config'], 'database' | 'mail' | 'sms'>,
+  byIndex: (table: keyof AuthDatabase, column: string, before: Date, only?: RawBuilder<boolean>) => Sweep,
+  ago: (ms: number) => Date,
+): readonly Sweep[] {
+  const { auditRetentionMs, unconfirmedRetentionMs } = database
+  const codeMs = Math.max(mail.codeLifetimeSeconds, sms.codeLifetimeSeconds) * 1_000
+  return [
+    auditRetentionMs === 'off' ? [] : [byIndex('audit_log_entries', 'created_at', ago(auditRetentionMs))],
+    // Never while the last message may still confirm them. Where unconfirmed people sign in, they are nobody's leftovers.
+    unconfirmedRetentionMs === 'off' || mail.allowsUnverified
+      ? []
+      : [byIndex('users', 'confirmation_sent_at', ago(Math.max(unconfirmedRetentionMs, codeMs)), UNCONFIRMED)],
+  ].flat()
+}
+
+/** Those who signed up and never came back. The first line is the condition of the index. */
+const UNCONFIRMED = sql<boolean>`confirmed_at IS NULL AND invited_at IS NULL AND staged_at IS NULL AND NOT keep_unconfirmed
+  AND last_sign_in_at IS NULL AND banned_until IS NULL AND deleted_at IS NULL`
 
 /** Sessions that the settings ended a day ago. */
 function listSessionWalks(

@@ -321,6 +321,12 @@ describe('auth users export', () => {
     expect((await users(['export', file])).failure).toMatch(/^EEXIST/)
   })
 
+  it('marks whom it adds, so that no clean-up takes those who never confirmed', async () => {
+    await importLines({ email: 'a@example.com', confirmation_sent_at: '2020-01-01T00:00:00Z' })
+    const rows = await deps.db.selectFrom('users').select('keep_unconfirmed').execute()
+    expect(rows).toEqual([{ keep_unconfirmed: true }])
+  })
+
   it('prints what stands in a file without control characters', async () => {
     const { reports } = await users(
       ['import'],

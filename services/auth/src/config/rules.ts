@@ -33,6 +33,16 @@ export function rate(): z.ZodType<Rate | 'off', string> {
   })
 }
 
+/** How long something is kept: a duration of at least an hour, or `off`: for ever. */
+export function retention(): z.ZodType<number | 'off', string> {
+  return z.string().transform((value, context) => {
+    if (value.toLowerCase() === 'off') return 'off' as const
+    const ms = parseDuration(value)
+    if (ms !== undefined && ms >= HOUR_MS) return ms
+    return refuse(context, 'must be a duration of at least 1h, or off')
+  })
+}
+
 /** An absolute URI of any scheme, with a host. */
 export function absoluteUri(): z.ZodType<string, string> {
   return z.string().transform((value, context) => {

@@ -16,9 +16,11 @@ import { OTLP_PROTOCOLS } from '@trestle/common/telemetry/otlp-exporters.ts'
 import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
 import { ROLE_PATTERN } from '@trestle/database/roles.ts'
 import type { ProfileValues } from './profile.ts'
-import { absoluteUri, globList, matching } from './rules.ts'
+import { absoluteUri, globList, matching, retention } from './rules.ts'
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/
+
+const DAY_MS = 86_400_000
 
 /** Contract 1.2, and what design.md gives to all services. */
 export const serverSettings = {
@@ -47,6 +49,8 @@ export const serverSettings = {
   DB_NAMESPACE: matching(NAMESPACE_PATTERN, 'lower-case letters, digits and _, at most 31').optional(),
   DB_CLEANUP_ENABLED: flag().default(true),
   AUDIT_LOG_DISABLE_POSTGRES: flag().default(false),
+  AUDIT_LOG_RETENTION: retention().default(365 * DAY_MS),
+  UNCONFIRMED_USER_RETENTION: retention().default(30 * DAY_MS),
   LOG_LEVEL: oneOf(...LOG_LEVELS).default('info'),
   LOG_FILE: text().optional(),
   TRACING_ENABLED: flag().default(false),
@@ -121,6 +125,8 @@ export function toDatabaseSettings(values: Values) {
     namespace: values.DB_NAMESPACE ?? '',
     cleanupEnabled: values.DB_CLEANUP_ENABLED,
     auditInPostgres: !values.AUDIT_LOG_DISABLE_POSTGRES,
+    auditRetentionMs: values.AUDIT_LOG_RETENTION,
+    unconfirmedRetentionMs: values.UNCONFIRMED_USER_RETENTION,
   }
 }
 

@@ -6,6 +6,7 @@ import { isAdmin } from '../sessions/caller.ts'
 import { findBearer } from '../sessions/find-bearer.ts'
 import type { RequestContext } from '../use-cases/request-context.ts'
 import { requireAudience } from '../users/audience.ts'
+import { readUserAgent } from './session-origin.ts'
 
 type Deps = Pick<AuthDeps, 'config' | 'now' | 'signingKeys'>
 
@@ -33,7 +34,7 @@ export function readContext(
     audience: readAudience(deps, request),
     ip: request.clientAddress.address,
     address: request.clientAddress.address,
-    userAgent: header(request, 'user-agent') ?? '',
+    userAgent: readUserAgent(request) ?? '',
     redirectTo: target,
     linkBase: linkBase(config, request),
   }

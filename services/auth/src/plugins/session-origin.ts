@@ -1,9 +1,17 @@
 import type { FastifyRequest } from 'fastify'
 import type { SessionOrigin } from '../sessions/session-repository.ts'
 
+/** Longer than any browser's; a header may hold 16 KiB, which every session would keep. */
+const USER_AGENT_LENGTH_MAX = 512
+
 /** What a session remembers of the request that opened or refreshed it. */
 export function readSessionOrigin(request: FastifyRequest): SessionOrigin {
-  return { userAgent: request.headers['user-agent'] ?? null, ip: request.clientAddress.address }
+  return { userAgent: readUserAgent(request) ?? null, ip: request.clientAddress.address }
+}
+
+/** The header User-Agent, as much of it as is kept. */
+export function readUserAgent({ headers }: FastifyRequest): string | undefined {
+  return headers['user-agent']?.slice(0, USER_AGENT_LENGTH_MAX)
 }
 
 /** The header X-JWT-AUD; undefined when it is missing or empty. */

@@ -81,6 +81,7 @@ async function create(
     phone_confirmed_at: phone !== undefined && wanted.phoneConfirm ? at : null,
     invited_at: isInvited ? at : null,
     confirmation_sent_at: isInvited ? at : null,
+    keep_unconfirmed: true,
     raw_app_meta_data: mergeMetadata({ provider: kinds[0], providers: kinds }, wanted.appMetadata),
     raw_user_meta_data: mergeMetadata({}, wanted.userMetadata),
     created_at: at,

@@ -84,6 +84,9 @@ async function lockKnownUser(
   return undefined
 }
 
+/** What an admin makes or asks for is no forgotten signup. */
+const KEPT = { keep_unconfirmed: true }
+
 /** Somebody who has not confirmed yet gets the data added. A magic link for somebody unknown needs no password. */
 async function findOrSignUp(
   trx: Transaction<AuthDatabase>,
@@ -93,13 +96,13 @@ async function findOrSignUp(
 ): Promise<User | undefined> {
   if (user) {
     if (user.emailConfirmedAt !== null) throw emailExists()
-    return updateUser(trx, user.id, { raw_user_meta_data: mergeMetadata(user.userMetadata, data) })
+    return updateUser(trx, user.id, { ...KEPT, raw_user_meta_data: mergeMetadata(user.userMetadata, data) })
   }
   if (type === 'signup') requireSignupPassword(deps.config.passwords.policy, password)
   const identifier = { kind: 'email', value: email } as const
   const holder = await findIdentifierHolder(trx, identifier)
   if (holder && isStaged(holder)) await deleteStagedUser(trx, holder.id)
-  const wanted = { identifier, aud: context.audience, passwordHash, data: mergeMetadata({}, data), since: {} }
+  const wanted = { identifier, aud: context.audience, passwordHash, data: mergeMetadata({}, data), since: KEPT }
   return insertOwnUser(trx, deps, wanted)
 }
 

@@ -14,7 +14,7 @@ export interface OwnUser {
   readonly passwordHash: string | null
   readonly data: Readonly<Record<string, unknown>>
   /** What is asked of the user next. */
-  readonly since: Pick<Insertable<UsersTable>, 'staged_at' | 'invited_at' | 'confirmation_sent_at'>
+  readonly since: Pick<Insertable<UsersTable>, 'staged_at' | 'invited_at' | 'confirmation_sent_at' | 'keep_unconfirmed'>
 }
 
 /**

@@ -72,7 +72,7 @@ export async function findOrMakeInvited(
   const { email, data, context } = invitation
   const identifier = { kind: 'email', value: email } as const
   const at = deps.now()
-  const since = { invited_at: at, confirmation_sent_at: at }
+  const since = { invited_at: at, confirmation_sent_at: at, keep_unconfirmed: true }
   const holder = await lockOwnerOfIdentifier(trx, identifier, at)
   if (holder && !isStaged(holder)) {
     if (holder.emailConfirmedAt !== null || holder.aud !== context.audience) throw emailExists()

@@ -69,6 +69,7 @@ async function change(
   const at = now()
   let current = await updateUser(trx, id, {
     updated_at: at,
+    keep_unconfirmed: true,
     ...(wanted.aud === undefined ? {} : { aud: wanted.aud }),
     ...(wanted.role === undefined ? {} : { role: wanted.role }),
     ...(wanted.userMetadata && { raw_user_meta_data: mergeMetadata(user.userMetadata, wanted.userMetadata) }),

@@ -39,8 +39,8 @@ export async function insertImportedUsers(
   await trx.deleteFrom('users').where('staged_at', 'is not', null).where(hasAnyOf(users)).execute()
   // One parameter each: a thousand users would have more than a statement may carry.
   await sql`
-    INSERT INTO ${sql.table('users')} (${sql.raw(USER_COLUMNS)})
-    SELECT ${sql.raw(USER_COLUMNS)} FROM jsonb_populate_recordset(
+    INSERT INTO ${sql.table('users')} (${sql.raw(USER_COLUMNS)}, keep_unconfirmed)
+    SELECT ${sql.raw(USER_COLUMNS)}, true FROM jsonb_populate_recordset(
       NULL::${sql.table('users')}, ${JSON.stringify(users.map(({ row }) => row))}::jsonb)`.execute(trx)
   const identities = users.flatMap((user) => user.identities.map((identity) => ({ ...identity, user_id: user.row.id })))
   await sql`
