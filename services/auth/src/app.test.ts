@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../test/auth-app.ts'
-import { OPERATOR } from '../test/forged-token.ts'
+import { forgeBearer, OPERATOR } from '../test/forged-token.ts'
 import { openMailApp } from '../test/mail-app.ts'
 
 const { app, close } = await openTestApp({
@@ -104,13 +105,41 @@ describe('requests', () => {
     expect((await app.inject('/verify?type=a%00&token=x')).json()).toEqual(refused)
   })
 
-  it('413: more than a mebibyte', async () => {
-    const answer = await post(`{"a":"${'x'.repeat(1_048_576)}"}`)
-    expect(answer.json()).toEqual({
+  it.each([
+    ['/signup', 262_144],
+    ['/otp', 262_144],
+    ['/magiclink', 262_144],
+    ['/token', 65_536],
+    ['/verify', 65_536],
+    ['/recover', 65_536],
+    ['/resend', 65_536],
+    ['/callback', 65_536],
+    ['/admin/users', 1_048_576],
+  ])('413: POST %s with more than %d bytes', async (url, max) => {
+    const ask = (bytes: number) => {
+      const payload = `{"a":"${'x'.repeat(bytes - 8)}"}`
+      return app.inject({ method: 'POST', url, payload, headers: { ...OPERATOR, 'content-type': 'application/json' } })
+    }
+    expect((await ask(max)).statusCode).not.toBe(413)
+    expect((await ask(max + 1)).json()).toMatchObject({
       code: 413,
       error_code: 'request_entity_too_large',
-      msg: 'Request body too large (max 1048576 bytes)',
+      msg: `Request body too large (max ${max} bytes)`,
     })
+  })
+
+  it('413: PUT /user with more than four times the metadata that it takes', async () => {
+    const headers = { authorization: forgeBearer({ sub: randomUUID() }), 'content-type': 'application/json' }
+    const ask = (bytes: number) =>
+      app.inject({ method: 'PUT', url: '/user', headers, payload: `{"a":"${'x'.repeat(bytes - 8)}"}` })
+    expect([(await ask(262_144)).statusCode, (await ask(262_145)).statusCode]).toEqual([403, 413])
+  })
+
+  it('400: more members than anybody needs, before they are parsed', async () => {
+    const members = (count: number) => `{"data":[${'1,'.repeat(count - 1)}1]}`
+    const answer = await post(members(10_001), { 'content-type': 'application/json' })
+    expect(answer.json()).toEqual(badJson(`${JSON_PREFIX}more than 10000 members`))
+    expect((await post(members(10_000), { 'content-type': 'application/json' })).statusCode).not.toBe(413)
   })
 
   it('404 and 405: unknown paths and methods', async () => {

@@ -51,6 +51,8 @@ import { jwksRoutes } from './routes/well-known/jwks.ts'
 import { VERSION } from './version.ts'
 
 const BODY_BYTES = 1_048_576
+/** Of people who are no admins. Routes that take metadata, of up to 64 KiB in its shortest spelling, say more. */
+const SMALL_BODY_BYTES = 65_536
 
 const factorAndPasskeyRoutes = [
   factorsRoutes,
@@ -125,6 +127,7 @@ async function adminRoutes(admin: FastifyInstance): Promise<void> {
 
 /** For anybody: by these people come in. */
 async function publicRoutes(answers: FastifyInstance): Promise<void> {
+  limitBodies(answers)
   await answers.register(noStore)
   await answers.register(authorizeRoutes)
   await answers.register(callbackRoutes)
@@ -139,12 +142,20 @@ async function publicRoutes(answers: FastifyInstance): Promise<void> {
 
 /** For people with a bearer of their own, which each asks for; passkeys sign in without one. */
 async function ownRoutes(app: FastifyInstance): Promise<void> {
+  limitBodies(app)
   for (const routes of factorAndPasskeyRoutes) await app.register(routes)
   await app.register(logoutRoutes)
   await app.register(reauthenticateRoutes)
   await app.register(userRoutes)
   await app.register(identitiesRoutes)
   await app.register(linkingRoutes)
+}
+
+/** Whoever is no admin has little to say: parsing a mebibyte of JSON takes as long as a hundred sign-ins. */
+function limitBodies(app: FastifyInstance): void {
+  app.addHook('onRoute', (route) => {
+    route.bodyLimit ??= SMALL_BODY_BYTES
+  })
 }
 
 declare module 'fastify' {

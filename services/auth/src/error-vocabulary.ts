@@ -24,7 +24,8 @@ export const vocabulary: ErrorVocabulary = {
     }),
   invalid: toInvalid,
   malformed: (cause) => validationFailed({ message: 'Malformed request', cause }),
-  tooLarge: (cause) => requestTooLarge({ cause }),
+  tooLarge: (cause, { routeOptions }) =>
+    requestTooLarge({ message: `Request body too large (max ${routeOptions.bodyLimit} bytes)`, cause }),
   unsupportedMediaType: (cause) => validationFailed({ message: 'Unsupported content type', cause }),
   notFound: () => notFound(),
   methodNotAllowed: toMethodNotAllowed,

@@ -122,10 +122,10 @@ describe('request buckets', () => {
 
   it.each(byBucket.filter(([name]) => name !== undefined))(
     '429: more requests than the bucket %s has',
-    async (_name, rows) => {
+    async (name, rows) => {
       const [first] = rows
       if (!first?.bucket) throw new Error('no bucket')
-      const from = { 'x-real-ip': '192.0.2.1' }
+      const from = { 'x-real-ip': `192.0.2.1 for ${name}` }
       // All rows of a bucket count together.
       for (let i = 0; i < first.bucket[1]; i += 1) {
         const answer = await ask(limited, rows[i % rows.length] ?? first, from)
@@ -147,6 +147,12 @@ describe('request buckets', () => {
       }
     },
   )
+
+  it.each(['/signup', '/otp', '/recover', '/token'])('429: counts %s before the body is parsed', async (url) => {
+    const ask = () => limited.app.inject({ method: 'POST', url, payload: '{', headers: { 'x-real-ip': '192.0.2.3' } })
+    for (let i = 0; i < 30; i += 1) expect((await ask()).json()).toMatchObject({ error_code: 'bad_json' })
+    expect((await ask()).statusCode).toBe(429)
+  })
 
   it('can be switched off', async () => {
     const from = { 'x-real-ip': '192.0.2.1' }

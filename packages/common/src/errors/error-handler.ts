@@ -21,7 +21,8 @@ export interface ErrorVocabulary {
   invalid(input: InvalidInput, request: FastifyRequest): HttpError
   /** A body that cannot be parsed, a path with a broken escape, a broken header. */
   malformed(cause: unknown): HttpError
-  tooLarge(cause: unknown): HttpError
+  /** A body above the limit of its route. */
+  tooLarge(cause: unknown, request: FastifyRequest): HttpError
   /** A URL beyond 8 KiB; leave out to answer `malformed`. */
   uriTooLong?(cause: unknown): HttpError
   unsupportedMediaType(cause: unknown): HttpError
@@ -70,7 +71,7 @@ export function toHttpError(vocabulary: ErrorVocabulary, thrown: unknown, reques
   if (thrown instanceof HttpError) return thrown
   if (hasZodFastifySchemaValidationErrors(thrown)) return vocabulary.invalid(toInvalidInput(thrown), request)
   if (vocabulary.isUnavailable(thrown)) return vocabulary.unavailable(thrown)
-  return fromFastify(vocabulary, thrown) ?? vocabulary.unexpected(thrown)
+  return fromFastify(vocabulary, thrown, request) ?? vocabulary.unexpected(thrown)
 }
 
 /** Notes an error on its request. Also the only place that logs a defect. */
@@ -109,10 +110,10 @@ function toInvalidInput(error: FastifyError): InvalidInput {
   }
 }
 
-function fromFastify(vocabulary: ErrorVocabulary, thrown: unknown): HttpError | undefined {
+function fromFastify(vocabulary: ErrorVocabulary, thrown: unknown, request: FastifyRequest): HttpError | undefined {
   switch (codeOf(thrown)) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return vocabulary.tooLarge(thrown)
+      return vocabulary.tooLarge(thrown, request)
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return vocabulary.unsupportedMediaType(thrown)
     case 'FST_ERR_NOT_FOUND':

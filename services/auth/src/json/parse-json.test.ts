@@ -29,11 +29,16 @@ describe('parseJson', () => {
     ['null', 'Could not parse request body as JSON: the body is not an object'],
     [`{"a":${'['.repeat(64)}${']'.repeat(64)}}`, 'nesting deeper than 64 levels'],
     ['['.repeat(500_000), 'nesting deeper than 64 levels'],
+    [`[${'"a,b",'.repeat(20_000)}1]`, 'more than 10000 members'],
     ['{"a":"\\u0000"}', 'Text may not contain NUL characters or lone surrogates'],
     ['{"a":["\\ud800"]}', 'Text may not contain NUL characters or lone surrogates'],
     ['{"\\udc00":1}', 'Text may not contain NUL characters or lone surrogates'],
   ])('refuses %.40s', (text, message) => {
     expect(() => parseJson(text)).toThrow(message)
+  })
+
+  it('accepts 10000 members, and any number of commas in texts', () => {
+    expect(() => parseJson(`{"a":["${','.repeat(20_000)}"${',1'.repeat(9_999)}]}`)).not.toThrow()
   })
 
   it('accepts 64 levels', () => {

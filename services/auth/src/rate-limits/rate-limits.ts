@@ -26,6 +26,8 @@ const BUCKETS = {
 } as const
 
 export type Bucket = keyof typeof BUCKETS
+/** A signup without an identifier is counted as an anonymous one, which shows when its body has been read. */
+export type ReturnableBucket = 'signup'
 
 /** A message that was counted; `giveBack` when it is not sent after all. */
 export interface Allowance {
@@ -46,6 +48,8 @@ export interface MessageLimit {
 export interface RateLimits {
   /** Counts a request of a client; no key is no limit. @throws overRequestRateLimit */
   consume(bucket: Bucket, key: string | undefined): Promise<void>
+  /** Takes a request of a bucket back that is counted in another. */
+  giveBack(bucket: ReturnableBucket, key: string | undefined): Promise<void>
   readonly email: MessageLimit
   readonly sms: MessageLimit
   readonly failures: FailureLimit
@@ -71,12 +75,15 @@ export function createRateLimits(config: RateLimitConfig, store: LimiterStore): 
   for (const [bucket, { setting, periodSeconds, burst }] of Object.entries(BUCKETS)) {
     const value = config[setting]
     const window = toWindow(value, periodSeconds, burst === 'value' ? Math.max(1, Math.floor(Number(value))) : burst)
-    if (window) limiters.set(bucket, store(`request:${bucket}`, window))
+    if (window) limiters.set(bucket, store(`request:${bucket}`, { ...window, returnable: bucket === 'signup' }))
   }
   return {
     consume: async (bucket, key) => {
       const waitMs = key === undefined ? undefined : await limiters.get(bucket)?.consume(shorten(key))
       if (waitMs !== undefined) throw overRequestRateLimit(retryAfter(waitMs))
+    },
+    giveBack: async (bucket, key) => {
+      if (key !== undefined) await limiters.get(bucket)?.reward(shorten(key))
     },
     email: createMessageLimit(config.email, 'email', store, overEmailRateLimit),
     sms: createMessageLimit(config.sms, 'sms', store, overSmsRateLimit),

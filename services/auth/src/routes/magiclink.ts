@@ -5,7 +5,7 @@ import { emailLoginsDisabled, magicLinkWithoutEmail } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flow-states/pkce.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { requestMagicLink } from '../use-cases/request-one-time-code.ts'
-import { requireMetadata } from '../users/metadata.ts'
+import { METADATA_BODY_BYTES, requireMetadata } from '../users/metadata.ts'
 import { requireIdentifier } from '../users/require-identifier.ts'
 
 const magicLinkBody = z.looseObject({
@@ -20,6 +20,7 @@ export const magiclinkRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/magiclink',
     {
+      bodyLimit: METADATA_BODY_BYTES,
       config: { captcha: true, rateBucket: 'magiclink' },
       schema: {
         summary: 'Ask for a mail with a link to sign in',

@@ -6,7 +6,7 @@ import { parsePkce, pkceFields } from '../flow-states/pkce.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { requireChannel } from '../sms/require-channel.ts'
 import { requestMagicLink, sendPhoneCode } from '../use-cases/request-one-time-code.ts'
-import { requireMetadata } from '../users/metadata.ts'
+import { METADATA_BODY_BYTES, requireMetadata } from '../users/metadata.ts'
 import { requireIdentifier } from '../users/require-identifier.ts'
 
 const otpBody = z.looseObject({
@@ -26,6 +26,7 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/otp',
     {
+      bodyLimit: METADATA_BODY_BYTES,
       config: { captcha: true, rateBucket: 'otp' },
       schema: {
         summary: 'Ask for a one-time code by mail or SMS',

@@ -21,7 +21,7 @@ import { requireChannel } from '../sms/require-channel.ts'
 import { signInAnonymously } from '../use-cases/sign-in-anonymously.ts'
 import { signNewSession } from '../use-cases/sign-new-session.ts'
 import { signUp } from '../use-cases/sign-up.ts'
-import { requireMetadata } from '../users/metadata.ts'
+import { METADATA_BODY_BYTES, requireMetadata } from '../users/metadata.ts'
 import { requireIdentifier } from '../users/require-identifier.ts'
 import type { UserIdentifier } from '../users/user-repository.ts'
 import { toUserView, userViewSchema } from '../users/user-view.ts'
@@ -46,7 +46,8 @@ export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/signup',
     {
-      config: { captcha: true },
+      bodyLimit: METADATA_BODY_BYTES,
+      config: { captcha: true, rateBucket: 'signup' },
       schema: {
         summary: 'Sign up by email or phone, or anonymously',
         security: [],
@@ -61,7 +62,6 @@ export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
         const context = readContext(deps, request, reply)
         return toSignedIn(deps, await signInAnonymously(deps, { data: requireMetadata(body.data), context }))
       }
-      await deps.rateLimits.consume('signup', request.clientAddress.limitKey)
       const result = await signUp(deps, {
         ...(await checkSignUp(deps, body)),
         data: requireMetadata(body.data),
@@ -75,8 +75,11 @@ export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
 }
 
 async function admitAnonymous({ config, rateLimits }: AuthDeps, request: FastifyRequest): Promise<void> {
+  const { limitKey } = request.clientAddress
+  // It was counted as a signup before its body was read, and is none.
+  await rateLimits.giveBack('signup', limitKey)
   if (!config.signup.anonymousEnabled) throw anonymousDisabled()
-  await rateLimits.consume('anonymous', request.clientAddress.limitKey)
+  await rateLimits.consume('anonymous', limitKey)
   if (config.signup.disabled) throw signupDisabled()
 }
 

@@ -11,7 +11,7 @@ import { readWantedAudience } from '../plugins/session-origin.ts'
 import { requireChannel } from '../sms/require-channel.ts'
 import { getOwnUser } from '../use-cases/get-own-user.ts'
 import { type OwnChanges, updateOwnUser } from '../use-cases/update-own-user.ts'
-import { requireMetadata } from '../users/metadata.ts'
+import { METADATA_BODY_BYTES, requireMetadata } from '../users/metadata.ts'
 import { requireEmail, requirePhone } from '../users/require-identifier.ts'
 import { toUserView, userViewSchema } from '../users/user-view.ts'
 
@@ -49,6 +49,7 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
   app.put(
     '/user',
     {
+      bodyLimit: METADATA_BODY_BYTES,
       config: { rateBucket: 'user' },
       schema: {
         summary: 'Change the own account; new addresses have to be confirmed',

@@ -3,6 +3,8 @@ import { validationFailed } from '../errors.ts'
 type Metadata = Readonly<Record<string, unknown>>
 
 const BYTES_MAX = 65_536
+/** Of a body that brings metadata: escapes may spell it four times as long. */
+export const METADATA_BODY_BYTES = 4 * BYTES_MAX
 
 /** Metadata enters the access token, so its size is bounded. @throws validationFailed above 64 KiB of JSON */
 export function requireMetadata(data: Metadata | undefined): Metadata {

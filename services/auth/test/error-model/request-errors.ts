@@ -34,7 +34,9 @@ export const requestErrors: ErrorCases = {
       oauth: 'invalid_request',
     }),
   ],
-  requestTooLarge: [refused(post('/signup', `{"a":"${'x'.repeat(1_048_576)}"}`))],
+  requestTooLarge: [
+    refused(post('/signup', `{"a":"${'x'.repeat(262_144)}"}`), { text: 'Request body too large (max 262144 bytes)' }),
+  ],
   notFound: [refused(get('/nowhere'))],
   methodNotAllowed: [refused(get('/signup')), refused({ method: 'DELETE', url: '/token' })],
   overRequestRateLimit: [
