@@ -51,4 +51,5 @@ export const paymentsMigrations: MigrationSources = {
   '0108-count-only-the-younger': inFile(() => import('./payments/0108-count-only-the-younger.ts')),
   '0109-track-operations': inFile(() => import('./payments/0109-track-operations.ts')),
   '0110-close-operations': inFile(() => import('./payments/0110-close-operations.ts')),
+  '0111-refuse-stale-rates': inFile(() => import('./payments/0111-refuse-stale-rates.ts')),
 }

@@ -22,3 +22,8 @@ export async function editFunction(db: Kysely<unknown>, names: Names, edit: Func
   if (!row || another || places !== 1) throw new Error(`${edit.name} has no single place for ${edit.from}`)
   await sql.raw(row.definition.replace(edit.from, () => edit.to)).execute(db)
 }
+
+/** A text as it stands in a function, whatever its line breaks and indentation. */
+export function anySpacing(text: string): RegExp {
+  return new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/\s+/g, '\\s+'))
+}

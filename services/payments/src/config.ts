@@ -151,6 +151,11 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
     ...toAcquiringConfig(values),
     ...toCheckoutConfig(values),
     ...toPostingConfig(values),
+    dayLimits: {
+      authorizationExpiryDays: values.AUTH_EXPIRY_DAYS,
+      confirmationDays: values.CONFIRMATION_DAYS,
+      rateAgeDaysMax: values.FX_MAX_AGE_DAYS,
+    },
     rateLimitStore: values.RATE_LIMIT_STORE,
     redisUrl: values.REDIS_URL,
     rateLimits: {

@@ -25,6 +25,7 @@ import { observeAcquiring } from './acquirers/observe-acquiring.ts'
 import { rejectionMailTask } from './acquirers/rejection-mail.ts'
 import { createSimulator } from './acquirers/simulator.ts'
 import { createKeyUsage, type KeyUsage } from './apps/key-usage.ts'
+import type { DayLimits } from './config/acquiring.ts'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
 import { createRepeats, type Repeats } from './idempotency/repeats.ts'
@@ -51,7 +52,7 @@ import { createPanVault, type PanVault } from './vault/pan-vault.ts'
 import { createWebhookSecrets, type WebhookSecrets } from './webhooks/webhook-secret.ts'
 
 /** What the routes and use cases of payments work with. */
-export interface PaymentsDeps {
+export interface PaymentsDeps extends DayLimits {
   readonly lanes: Lanes
   readonly limits: RateLimits
   /** Requests with an Idempotency-Key that are under way. */
@@ -73,10 +74,6 @@ export interface PaymentsDeps {
   readonly posHost: string | undefined
   /** Captures, refunds and voids on their way. */
   readonly moves: MoveQueue
-  /** Days after which a reservation expires; 0: never. */
-  readonly authorizationExpiryDays: number
-  /** Days within which an acquirer must accept a capture, refund or void. */
-  readonly confirmationDays: number
   /** When and how much is paid out. */
   readonly payouts: PaymentsConfig['payouts']
   /** Resolves after so many milliseconds, or is given up. */
@@ -181,8 +178,8 @@ export async function createDeps(
     seals: createCheckoutSeals(config.vaultKeys),
     ...config.checkout,
     moves: openMoves(config, { lanes: database.lanes, meter: metrics.meter }),
-    authorizationExpiryDays: config.authorizationExpiryDays,
-    ...{ confirmationDays: config.confirmationDays, payouts: config.payouts },
+    ...config.dayLimits,
+    payouts: config.payouts,
     wait: waitFor,
     pricing: config.pricing,
     createKey: randomUUID,

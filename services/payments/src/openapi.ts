@@ -28,6 +28,7 @@ const documentDeps: PaymentsDeps = {
   vault: { keyId: 0, seal: unused, open: unused, macs: unused },
   authorizationExpiryDays: 0,
   confirmationDays: 0,
+  rateAgeDaysMax: 0,
   payouts: { schedule: 'off', minimum: 0, delayDays: { live: 0, test: 0 } },
   moves: { move: unused },
   wait: unused,

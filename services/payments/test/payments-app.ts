@@ -157,7 +157,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     ...{ posUrl: 'https://payments.example/pos', posHost: options.posHost },
     moves: createTestMoves(database),
     authorizationExpiryDays: options.authorizationExpiryDays ?? 0,
-    confirmationDays: 3,
+    ...{ confirmationDays: 3, rateAgeDaysMax: 7 },
     payouts: { schedule: 'off', minimum: 1, delayDays: { live: 2, test: 0 } },
     wait,
     pepper: testPepper,

@@ -12,10 +12,12 @@ export interface BeginInput extends CallerColumns {
   readonly charge: Charge | null
   /** The acquirers that live merchants may have. */
   readonly acquirers: readonly string[]
+  /** Days after which a rate is too old for live money. */
+  readonly rateAgeDaysMax: number
 }
 
 interface BeginRow {
-  verdict: Verdict | 'unknown-source' | 'no-rate' | 'refused'
+  verdict: Verdict | 'unknown-source' | 'no-rate' | 'stale-rate' | 'refused'
   identity_id: string | null
   transaction_id: string | null
   error_code: number | null
@@ -58,7 +60,7 @@ export type ChargeEnd = { readonly transactionId: string } | { readonly errorCod
 export interface BegunCharge extends Judged {
   readonly attempt: Attempt | undefined
   readonly end: ChargeEnd | undefined
-  readonly refusal: 'unknown-source' | 'no-rate' | undefined
+  readonly refusal: 'unknown-source' | 'no-rate' | 'stale-rate' | undefined
 }
 
 const beginQuery = prepare(
@@ -72,8 +74,10 @@ const beginQuery = prepare(
 
 /** Judges a charge and writes down the attempt to make it, before anyone is asked. */
 export async function callBeginCharge(lanes: Lanes, input: BeginInput): Promise<BegunCharge> {
-  const row = await lanes.write.one(beginQuery, input)
-  const [verdict, refusal] = splitVerdict(row.verdict, ['unknown-source', 'no-rate', 'refused'])
+  // The function judges rates by an age that travels with the charge.
+  const charge = input.charge && { ...input.charge, rateAgeDaysMax: input.rateAgeDaysMax }
+  const row = await lanes.write.one(beginQuery, { ...input, charge })
+  const [verdict, refusal] = splitVerdict(row.verdict, ['unknown-source', 'no-rate', 'stale-rate', 'refused'])
   return {
     ...{ verdict, identityId: row.identity_id, attempt: toAttempt(row), end: toEnd(row) },
     // A refusal with a processing error is an end.

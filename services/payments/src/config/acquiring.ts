@@ -25,14 +25,20 @@ export const acquiringSettings = {
   ALLOW_SEED: flag().default(false),
 } as const
 
+/** How long money waits for others, in days. */
+export interface DayLimits {
+  /** After which a reservation expires; 0: never. */
+  readonly authorizationExpiryDays: number
+  /** Within which an acquirer must accept a capture, refund or void. Their jobs try for more than one. */
+  readonly confirmationDays: number
+  /** After which an exchange rate is too old for live money. */
+  readonly rateAgeDaysMax: number
+}
+
 export function toAcquiringConfig(values: SettingValues<typeof acquiringSettings>) {
   const delay = values.PAYOUT_DELAY_DAYS
   return {
     acquirers: values.ACQUIRERS,
-    /** 0: reservations never expire. */
-    authorizationExpiryDays: values.AUTH_EXPIRY_DAYS,
-    /** Days within which an acquirer must accept an operation. Its job tries for more than one. */
-    confirmationDays: values.CONFIRMATION_DAYS,
     payouts: {
       schedule: values.PAYOUT_SCHEDULE,
       /** In major units of the merchant's currency. */

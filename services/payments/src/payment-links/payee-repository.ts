@@ -1,6 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
+import { type RateState, rateState } from '../money/exchange-repository.ts'
 
 /** The merchant of a link, as its page shows it. */
 export interface LinkPayee {
@@ -10,7 +11,7 @@ export interface LinkPayee {
   readonly name: string
   readonly test: boolean
   readonly currency: string
-  /** Whether it takes card payments at all. */
+  /** Whether it takes card payments at all, and the rate of the link's currency is recent enough for live ones. */
   readonly canPay: boolean
   /** Whether the link's currency can be exchanged into the merchant's. */
   readonly hasRate: boolean
@@ -24,17 +25,21 @@ interface PayeeRow {
   currency: string
   acquirer: string | null
   can_charge: boolean
-  has_rate: boolean
+  rate: RateState
+}
+
+/** The merchant's public key, and the currency that the link names. */
+interface LinkKey {
+  readonly key: string
+  readonly currency: string | null
 }
 
 const payeeQuery = prepare(
   'find_link_payee',
-  (p: { key: string; currency: string | null }) => sql<PayeeRow>`
+  (p: LinkKey & { readonly rateAgeDaysMax: number }) => sql<PayeeRow>`
     SELECT m.key::text, m.name, m.website, m.test, m.currency, m.acquirer,
       (m.claim ->> 'canChargeCard')::boolean AS can_charge,
-      EXISTS (
-        SELECT FROM ${sql.table('exchange')}(1, coalesce(${p.currency}::text, m.currency), m.currency, current_date, 0)
-      ) AS has_rate
+      ${rateState(p.currency, p.rateAgeDaysMax)} AS rate
     FROM ${sql.table('merchants')} m
     WHERE m.key = ${p.key}::uuid`,
 )
@@ -44,15 +49,15 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 /** The merchant whose public key a link has; `acquirers` are those that live merchants may have. */
 export async function findLinkPayee(
   lanes: Lanes,
-  link: { readonly key: string; readonly currency: string | null },
-  acquirers: readonly string[],
+  link: LinkKey,
+  { acquirers, rateAgeDaysMax }: { readonly acquirers: readonly string[]; readonly rateAgeDaysMax: number },
 ): Promise<LinkPayee | undefined> {
-  const row = UUID.test(link.key) ? await lanes.read.first(payeeQuery, link) : undefined
+  const row = UUID.test(link.key) ? await lanes.read.first(payeeQuery, { ...link, rateAgeDaysMax }) : undefined
   if (!row) return undefined
   const { key, test, currency } = row
   return {
-    ...{ key, test, currency, name: row.name ?? hostOf(row.website), hasRate: row.has_rate },
-    canPay: row.can_charge && (test || acquirers.includes(row.acquirer ?? '')),
+    ...{ key, test, currency, name: row.name ?? hostOf(row.website), hasRate: row.rate !== null },
+    canPay: row.can_charge && row.rate !== 'stale' && (test || acquirers.includes(row.acquirer ?? '')),
   }
 }
 

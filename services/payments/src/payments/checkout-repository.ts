@@ -2,6 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Repeat } from '../access/caller.ts'
+import { type RateState, rateState } from '../money/exchange-repository.ts'
 import type { Authentication } from '../tds/authentication.ts'
 import type { Enrolment, Step } from '../tds/enrolment.ts'
 
@@ -32,7 +33,7 @@ export interface Session extends Authentication {
 export interface Checkout {
   readonly payee: Payee
   /** Whether the order's currency can be exchanged into the merchant's. */
-  readonly hasRate: boolean
+  readonly rate: RateState
   /** Which of the tokens have paid this merchant already, other than in this session or under this Idempotency-Key. */
   readonly spent: readonly string[]
   /** A new id, for the card. */
@@ -49,6 +50,8 @@ export interface CheckoutInput {
   readonly merchantKey: string
   /** Null: the merchant's own. */
   readonly currency: string | null
+  /** Days after which a rate is too old for live money. */
+  readonly rateAgeDaysMax: number
   /** Null where the order has no readable card token. */
   readonly digest: Buffer | null
   readonly sessionId: string | null
@@ -65,7 +68,7 @@ interface CheckoutRow {
   acquirer: string | null
   can_charge: boolean
   now: Date
-  has_rate: boolean
+  rate: RateState
   spent: string[]
   instrument_id: string
   session_id: string | null
@@ -92,9 +95,7 @@ const checkoutQuery = prepare(
   (p: QueryInput) => sql<CheckoutRow>`
     SELECT m.id, m.test, m.currency, m.descriptor, m.tds_mode, m.acquirer,
       (m.claim ->> 'canChargeCard')::boolean AS can_charge, ${sql.table('merchant_now')}(m.id) AS now,
-      EXISTS (
-        SELECT FROM ${sql.table('exchange')}(1, coalesce(${p.currency}::text, m.currency), m.currency, current_date, 0)
-      ) AS has_rate,
+      ${rateState(p.currency, p.rateAgeDaysMax)} AS rate,
       ARRAY(
         SELECT t.jti FROM ${sql.table('spent_tokens')} t WHERE t.merchant_id = m.id AND t.jti = ANY (${p.jtis}::text[])
           AND s.attempt_id IS NULL AND i.key IS NULL
@@ -121,7 +122,7 @@ export async function findCheckout(lanes: Lanes, input: CheckoutInput): Promise<
   const { id, test, currency, descriptor, tds_mode: tdsMode, acquirer, can_charge: canChargeCard, now } = row
   return {
     payee: { id, test, currency, descriptor, tdsMode, acquirer, canChargeCard, now },
-    hasRate: row.has_rate,
+    rate: row.rate,
     spent: row.spent,
     instrumentId: row.instrument_id,
     session: toSession(row),

@@ -13,6 +13,7 @@ import {
 } from '../charges/charge-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { invalidFields, paymentRefused } from '../error-view.ts'
+import { rateUnavailable } from '../errors.ts'
 import { processingErrorOf } from '../processing/status-code.ts'
 
 /** A charge as a client asks for it; null when its body was refused. */
@@ -25,7 +26,7 @@ export interface CreateTransactionInput {
   readonly sourceField: string
 }
 
-type ChargeDeps = Pick<PaymentsDeps, 'lanes' | 'repeats' | 'acquirers' | 'vault' | 'wait'>
+type ChargeDeps = Pick<PaymentsDeps, 'lanes' | 'repeats' | 'acquirers' | 'vault' | 'wait' | 'rateAgeDaysMax'>
 
 const POLL_MS = 250
 const POLLS = 20
@@ -46,6 +47,7 @@ export async function createTransaction(
     const { verdict, attempt, end, refusal } = admit(input.caller, begun, input.flaw)
     if (refusal === 'unknown-source') throw invalidFields([unknownSource(input.sourceField)])
     if (refusal === 'no-rate') throw invalidFields([NO_RATE])
+    if (refusal === 'stale-rate') throw rateUnavailable()
     const replayed = verdict === 'replayed'
     const { merchantId, charge } = input
     const reached =
@@ -58,11 +60,11 @@ export async function createTransaction(
 
 /** Another process may be asking the acquirer under the same key: its end is waited for, within 5 s. */
 async function beginOnceFree(
-  { lanes, acquirers, wait }: ChargeDeps,
+  { lanes, acquirers, wait, rateAgeDaysMax }: ChargeDeps,
   { caller, merchantId, charge }: CreateTransactionInput,
 ): Promise<BegunCharge> {
   const begin = () =>
-    callBeginCharge(lanes, { ...callerColumns(caller), merchantId, charge, acquirers: acquirers.names })
+    callBeginCharge(lanes, { ...callerColumns(caller), merchantId, charge, acquirers: acquirers.names, rateAgeDaysMax })
   let begun = await begin()
   for (let polls = 0; begun.verdict === 'key-running' && polls < POLLS; polls++) {
     await wait(POLL_MS)

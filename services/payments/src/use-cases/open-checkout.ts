@@ -6,6 +6,7 @@ import type { PaymentsDeps } from '../deps.ts'
 import {
   integrationDisabled,
   integrationKeyUnknown,
+  rateUnavailable,
   requestInvalid,
   testModeMixed,
   tokenInvalid,
@@ -64,7 +65,7 @@ export interface EndedOrder {
   readonly replayed: boolean
 }
 
-export type CheckoutDeps = Pick<PaymentsDeps, 'lanes' | 'seals' | 'acquirers' | 'requireTls' | 'now'>
+export type CheckoutDeps = Pick<PaymentsDeps, 'lanes' | 'seals' | 'acquirers' | 'requireTls' | 'rateAgeDaysMax' | 'now'>
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 /** The processing error of card data that is not protected on its way. */
@@ -84,6 +85,7 @@ export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): P
     ? await findCheckout(deps.lanes, {
         merchantKey: order.integration.key,
         currency: order.amount?.currency ?? null,
+        rateAgeDaysMax: deps.rateAgeDaysMax,
         digest: digest ?? null,
         sessionId: progress?.sessionId ?? null,
         jtis: [number, code].flatMap((opened) => ('token' in opened ? [opened.token.jti] : [])),
@@ -122,11 +124,12 @@ function judgeRequest({ requireTls }: CheckoutDeps, { order, isSecure }: OrderRe
 }
 
 /** What may have changed since the order was first sent: the merchant's permission, dates, rates. */
-function judgeOrder({ acquirers }: CheckoutDeps, order: Order, { payee, hasRate }: Checkout): void {
+function judgeOrder({ acquirers }: CheckoutDeps, order: Order, { payee, rate }: Checkout): void {
   const hasAcquirer = payee.test || acquirers.names.includes(payee.acquirer ?? '')
   if (!payee.canChargeCard || !hasAcquirer) throw integrationDisabled()
-  const problem = orderProblem(order, payee.now) ?? (hasRate ? undefined : 'amount.currency has no exchange rate')
+  const problem = orderProblem(order, payee.now) ?? (rate === null ? 'amount.currency has no exchange rate' : undefined)
   if (problem !== undefined) throw requestInvalid({ message: problem })
+  if (rate === 'stale') throw rateUnavailable()
 }
 
 function takeToken(

@@ -5,13 +5,13 @@ import { findLinkPayee } from '../payment-links/payee-repository.ts'
 
 /** Finds out what is to be paid under the parameters of a link, or why nothing can be. @see contract 18 */
 export async function openLink(
-  { lanes, acquirers }: Pick<PaymentsDeps, 'lanes' | 'acquirers'>,
+  { lanes, acquirers, rateAgeDaysMax }: Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'rateAgeDaysMax'>,
   query: URLSearchParams,
 ): Promise<PaymentLink | LinkProblem> {
   const key = query.get('key')?.trim() ?? ''
   if (key === '') return 'key-missing'
   const currency = currencyOf(query)
   const asked = currency !== undefined && isChargeable(currency) ? currency : null
-  const payee = await findLinkPayee(lanes, { key, currency: asked }, acquirers.names)
+  const payee = await findLinkPayee(lanes, { key, currency: asked }, { acquirers: acquirers.names, rateAgeDaysMax })
   return payee ? judgeLink(query, payee) : 'key-unknown'
 }

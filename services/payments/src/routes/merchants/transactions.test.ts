@@ -280,7 +280,7 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
   let live: string
   let source: string
   beforeAll(async () => {
-    live = (await createTestMerchant(payments, member)).id
+    live = (await createTestMerchant(payments, member, { currency: 'EUR' })).id
     source = await customerPayment(payments, live, { number })
   })
   const give = (acquirer: string | null) =>
