@@ -52,4 +52,5 @@ export const paymentsMigrations: MigrationSources = {
   '0109-track-operations': inFile(() => import('./payments/0109-track-operations.ts')),
   '0110-close-operations': inFile(() => import('./payments/0110-close-operations.ts')),
   '0111-refuse-stale-rates': inFile(() => import('./payments/0111-refuse-stale-rates.ts')),
+  '0112-judge-settlements': inFile(() => import('./payments/0112-judge-settlements.ts')),
 }

@@ -145,11 +145,58 @@ describe('applyAcquirerEvents', () => {
     ])
   })
 
+  it('refuses settlements that cannot be right, books nothing, and keeps them for the operator', async () => {
+    const settlement = (reference: string, money: object) =>
+      ({ type: 'settlement', reference, merchantId, money: { currency: 'EUR', amount: 1, ...money } }) as const
+    await apply(
+      settlement('s1', { currency: 'ZZZ' }),
+      settlement('s2', { amount: -100 }),
+      settlement('s3', { amount: 9_007_199_254_740_991 }),
+      settlement('s4', { amount: 301 }),
+      settlement('s5', { currency: 'USD' }),
+      settlement('s6', { amount: 300 }),
+      settlement('s7', { amount: 1 }),
+      settlement('s8', { amount: -301 }),
+      settlement('s9', { amount: -300 }),
+    )
+    expect((await problems()).toSorted()).toEqual([
+      ...Array.from({ length: 4 }, () => 'more than the captures that are not settled'),
+      ...['takes back more than was settled and refunded', 'takes back more than was settled and refunded'],
+      'unknown currency',
+    ])
+    const booked = await db()
+      .selectFrom('entries')
+      .select('amount')
+      .where('merchant_id', '=', merchantId)
+      .where('account', '=', 'bank')
+      .orderBy('journal_id')
+      .execute()
+    expect(booked).toEqual([{ amount: -300n }, { amount: 300n }])
+  })
+
+  it('takes settlements of a merchant only from an acquirer that it has payments with', async () => {
+    const settlement = {
+      type: 'settlement',
+      reference: 's1',
+      merchantId,
+      money: { currency: 'EUR', amount: 5 },
+    } as const
+    north.answers.events = [settlement]
+    const apply = (name: string) => applyAcquirerEvents({ ...payments.deps, db: db(), logger }, name, north)
+    await apply('south')
+    expect(await problems()).toEqual(['the merchant has nothing with this acquirer'])
+    const { id } = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
+    north.answers.events = [{ ...settlement, merchantId: id }]
+    await apply('north')
+    const kept = db().selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', id)
+    expect(await kept.execute()).toMatchObject([{ payload: { problem: 'a test merchant has no settlements' } }])
+  })
+
   it('lets an event with values that cannot be booked hold up no other, and keeps it for the operator', async () => {
     const nothing = { type: 'settlement', reference: 's1', merchantId, money: { currency: 'EUR', amount: 0 } } as const
     await apply(nothing, opened('d1'))
     expect(north.asked.acknowledged).toEqual(['s1', 'd1'])
-    expect(await problems()).toEqual(['values that the books do not take'])
+    expect(await problems()).toEqual(['a settlement of nothing'])
     expect(await get(`/disputes?limit=9&filter[merchantId]=${merchantId}`)).toHaveLength(1)
   })
 

@@ -41,17 +41,29 @@ export async function findDisputed(db: Db, merchantId: string, acquirerRef: stri
 
 interface SettleInput extends Money {
   readonly merchantId: string
+  readonly acquirer: string
   readonly acquirerRef: string
 }
 
+/** Why a settlement cannot be right. */
+export type SettlementProblem =
+  | 'unknown-merchant'
+  | 'test-merchant'
+  | 'other-acquirer'
+  | 'unknown-currency'
+  | 'nothing'
+  | 'too-much'
+  | 'too-much-back'
+
 const settleQuery = prepare(
-  'settle_scheme',
-  (p: SettleInput) => sql<{ settled: boolean | null }>`
-    SELECT ${sql.table('settle_scheme')}(${p.merchantId}, ${p.currency}, ${p.amount}, ${p.acquirerRef}) AS settled`,
+  'scheme_settle',
+  (p: SettleInput) => sql<{ verdict: 'done' | 'repeated' | SettlementProblem }>`
+    SELECT ${sql.table('scheme_settle')}(${p.merchantId}, ${p.acquirer}, ${p.currency}, ${p.amount}, ${p.acquirerRef})
+      AS verdict`,
 )
 
-/** Books what an acquirer has paid, once for each reference. False when there is no such merchant. */
-export async function callSettleScheme(lanes: Lanes, input: SettleInput): Promise<boolean> {
-  const { settled } = await lanes.write.one(settleQuery, input)
-  return settled !== null
+/** Books what an acquirer has paid, once for each reference. Answers what is wrong with it; undefined when nothing is. */
+export async function callSettleScheme(lanes: Lanes, input: SettleInput): Promise<SettlementProblem | undefined> {
+  const { verdict } = await lanes.write.one(settleQuery, input)
+  return verdict === 'done' || verdict === 'repeated' ? undefined : verdict
 }

@@ -2,7 +2,12 @@ import { isRefusedValue } from '@trestle/database/unavailable.ts'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { OPERATOR } from '../access/caller.ts'
 import type { Acquirer, AcquirerEvent } from '../acquirers/acquirer.ts'
-import { callSettleScheme, findAuthorized, findDisputed } from '../acquirers/event-repository.ts'
+import {
+  callSettleScheme,
+  findAuthorized,
+  findDisputed,
+  type SettlementProblem,
+} from '../acquirers/event-repository.ts'
 import { acquirerEventsTask } from '../acquirers/event-task.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { DEFAULT_REASON_CODE, reasonTitle } from '../disputes/dispute.ts'
@@ -87,10 +92,22 @@ async function applyEvent(
     case 'unknown':
       return 'of no known kind or form'
     case 'settlement':
-      return (await callSettleScheme(lanes, { merchantId, ...event.money, acquirerRef }))
-        ? undefined
-        : 'unknown merchant'
+      return textOf(await callSettleScheme(lanes, { merchantId, acquirer, ...event.money, acquirerRef }))
   }
+}
+
+const SETTLEMENT_PROBLEMS: Readonly<Record<SettlementProblem, string>> = {
+  'unknown-merchant': 'unknown merchant',
+  'test-merchant': 'a test merchant has no settlements',
+  'other-acquirer': 'the merchant has nothing with this acquirer',
+  'unknown-currency': 'unknown currency',
+  nothing: 'a settlement of nothing',
+  'too-much': 'more than the captures that are not settled',
+  'too-much-back': 'takes back more than was settled and refunded',
+}
+
+function textOf(problem: SettlementProblem | undefined): string | undefined {
+  return problem && SETTLEMENT_PROBLEMS[problem]
 }
 
 function toReason(code: number | undefined): { readonly reasonCode: number; readonly reasonTitle: string } {
