@@ -67,6 +67,24 @@ describe('loadPaymentsConfig', () => {
     expect([baseUrl, checkout.posUrl]).toEqual(['https://pay.example', 'https://pay.example/pos'])
   })
 
+  it.each([
+    ['http://:s3cret@bridge.example', false],
+    ['http://:s3cret@10.0.0.5:9000', false],
+    ['http://:s3cret@127.0.0.1.evil.example', false],
+    ['http://:s3cret@localhost:9000', true],
+    ['http://:s3cret@[::1]:9000', true],
+    ['http://:s3cret@127.8.8.8', true],
+    ['https://:s3cret@bridge.example', true],
+  ])('card numbers travel to %s: %s', (address, isAllowed) => {
+    expect(problems({ ...complete, PAYMENTS_ACQUIRERS: `bridge=${address}` })).toEqual(
+      isAllowed
+        ? []
+        : [
+            'config: PAYMENTS_ACQUIRERS must be https, except for this machine (127.0.0.1, ::1, localhost): card numbers travel there',
+          ],
+    )
+  })
+
   it('reads acquirers with their secrets apart, and a delay that holds for test merchants too', () => {
     const read = loadPaymentsConfig({
       ...complete,

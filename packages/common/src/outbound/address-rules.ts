@@ -70,6 +70,6 @@ function contains([network, bits]: Network, address: Address): boolean {
   return network.kind() === address.kind() && address.match(network, bits)
 }
 
-function namesLoopback(host: string): boolean {
+export function namesLoopback(host: string): boolean {
   return host === 'localhost' || parseAddress(host)?.range() === 'loopback'
 }

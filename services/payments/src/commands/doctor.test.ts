@@ -44,22 +44,33 @@ describe('payments doctor', () => {
     await migrateToLatest(load())
     const after = await examine()
     expect(after.lines.filter((line) => !line.startsWith('ok'))).toEqual([])
-    expect(after.lines.slice(-5)).toEqual([
+    expect(after.lines.slice(-6)).toEqual([
       'ok    clock: agrees with that of the database',
       'ok    SMTP: answers',
       'ok    URLs: http://localhost:8082',
+      'ok    acquirers: none, live merchants take no payments',
       'ok    exchange rates: the embedded ones, for test merchants',
       'ok    dead jobs: none',
     ])
     expect(after.isHealthy).toBe(true)
   })
 
+  it('tells how acquirers are spoken to, and refuses one to whom card numbers would travel in the clear', async () => {
+    const set = (value: string) => examine({ PAYMENTS_ACQUIRERS: value })
+    const { lines } = await set('north=https://:s3cret@north.example, south=http://:s3cret@127.0.0.1:9000')
+    expect(lines).toContain('ok    acquirers: north by TLS, south on this machine')
+    const refused = await set('bridge=http://:s3cret@bridge.example/cards')
+    expect(refused.isHealthy).toBe(false)
+    expect(refused.lines.join('\n')).toContain('PAYMENTS_ACQUIRERS must be https, except for this machine')
+    expect(refused.lines.join('\n')).not.toContain('s3cret')
+  })
+
   it('says what to do about each thing that is wrong', async () => {
     const client = new pg.Client({ connectionString: database.url })
     await client.connect()
     await client.query(`
-      INSERT INTO payments.merchants (id, tag, key, currency, test, email, website, descriptor, country, claim, pricing, created)
-      VALUES (repeat('a', 24), repeat('a', 8), gen_random_uuid(), 'DKK', false, '', '', '', 'DK', '{}', '{}', now());
+      INSERT INTO payments.merchants (id, tag, key, currency, test, email, website, descriptor, country, claim, pricing, created, acquirer)
+      VALUES (repeat('a', 24), repeat('a', 8), gen_random_uuid(), 'DKK', false, '', '', '', 'DK', '{}', '{}', now(), 'gone');
       INSERT INTO payments_jobs.job (name, source_name, source_output, data)
       VALUES ('clean_up_dead', 'clean_up', '{"message": "no room"}', '{}')`)
     await client.end()
@@ -73,6 +84,7 @@ describe('payments doctor', () => {
       'wrong clock: … from that of the database; let both machines follow the same time source (NTP)',
       'wrong SMTP: … start the mail server, or correct PAYMENTS_SMTP_URL',
       'wrong URLs: http://payments.example is not https; put the service behind a TLS proxy and set its https address as PAYMENTS_BASE_URL',
+      'wrong acquirers: not set, and live merchants have them: gone; add them to PAYMENTS_ACQUIRERS, or give the merchants another: payments merchant acquirer <id> <name>',
       'wrong exchange rates: none were imported, and there are live merchants; run: payments fx import, with the file of the European Central Bank',
       'wrong dead jobs: 1 of clean_up (no room); look at payments tasks list, mend the cause, then run: payments tasks retry <task>',
     ])

@@ -53,6 +53,21 @@ const checks: readonly Check<Subject>[] = [
     },
   },
   {
+    name: 'acquirers',
+    advice: 'add them to PAYMENTS_ACQUIRERS, or give the merchants another: payments merchant acquirer <id> <name>',
+    run: async ({ config: { acquirers }, database }) => {
+      const names = acquirers.map(({ name }) => name)
+      const { rows } = await sql<{ acquirer: string }>`
+        SELECT DISTINCT acquirer FROM ${sql.table('merchants')} WHERE NOT test AND acquirer <> ALL (${names}::text[])
+        ORDER BY 1`.execute(database.db)
+      if (rows.length > 0) throw new Error(`not set, and live merchants have them: ${rows.map((row) => row.acquirer)}`)
+      const told = acquirers.map(
+        ({ name, url }) => `${name} ${url.startsWith('https:') ? 'by TLS' : 'on this machine'}`,
+      )
+      return told.length === 0 ? 'none, live merchants take no payments' : told.join(', ')
+    },
+  },
+  {
     name: 'exchange rates',
     advice: 'run: payments fx import, with the file of the European Central Bank',
     run: async ({ database }) => {

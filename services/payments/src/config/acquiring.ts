@@ -1,5 +1,6 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { flag, integer, oneOf } from '@trestle/common/config/setting.ts'
+import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
 import { z } from 'zod'
 
 /** Where an acquirer is spoken to. */
@@ -49,6 +50,9 @@ export function toAcquiringConfig(values: SettingValues<typeof acquiringSettings
   } as const
 }
 
+const MALFORMED = 'must be name=https://:secret@host/path,… with each name once'
+const UNPROTECTED = 'must be https, except for this machine (127.0.0.1, ::1, localhost): card numbers travel there'
+
 /** `name=https://:secret@host/path,…`: each name once. */
 function acquirers() {
   return z
@@ -57,10 +61,18 @@ function acquirers() {
     .transform((value, context): readonly AcquirerAddress[] => {
       const read = value.split(',').map(readAcquirer)
       const found = read.flatMap((acquirer) => acquirer ?? [])
-      if (found.length === read.length && new Set(found.map(({ name }) => name)).size === read.length) return found
-      context.addIssue({ code: 'custom', message: 'must be name=https://:secret@host/path,… with each name once' })
+      const isWhole = found.length === read.length && new Set(found.map(({ name }) => name)).size === read.length
+      const isPrivate = found.every(({ url }) => isProtected(url))
+      if (isWhole && isPrivate) return found
+      context.addIssue({ code: 'custom', message: isWhole ? UNPROTECTED : MALFORMED })
       return z.NEVER
     })
+}
+
+/** Card numbers and security codes leave the machine only under TLS. */
+function isProtected(address: string): boolean {
+  const { protocol, hostname } = new URL(address)
+  return protocol === 'https:' || namesLoopback(hostname.replace(/^\[|\]$/g, ''))
 }
 
 function readAcquirer(text: string): AcquirerAddress | undefined {
