@@ -53,4 +53,5 @@ export const paymentsMigrations: MigrationSources = {
   '0110-close-operations': inFile(() => import('./payments/0110-close-operations.ts')),
   '0111-refuse-stale-rates': inFile(() => import('./payments/0111-refuse-stale-rates.ts')),
   '0112-judge-settlements': inFile(() => import('./payments/0112-judge-settlements.ts')),
+  '0113-keep-payout-batches': inFile(() => import('./payments/0113-keep-payout-batches.ts')),
 }

@@ -122,6 +122,14 @@ export interface MerchantCreationsTable {
   created: Date
 }
 
+/** Payouts that went into one bank message. */
+export interface PayoutBatchesTable {
+  id: string
+  created: Date
+  debtor: Json<{ readonly name: string; readonly iban: string; readonly bic?: string }>
+  payouts: Json<readonly unknown[]>
+}
+
 /** What a euro cost on a day. */
 export interface FxRatesTable {
   date: Date
@@ -172,6 +180,7 @@ export interface PaymentsTables {
   audit: AuditTable
   fx_rates: FxRatesTable
   merchant_creations: MerchantCreationsTable
+  payout_batches: PayoutBatchesTable
   rate_limits: RateLimitsTable
 }
 
@@ -212,12 +221,14 @@ export const tableClasses: Readonly<Record<keyof PaymentsTables, 'reference' | '
   audit: 'merchant',
   fx_rates: 'reference',
   merchant_creations: 'local',
+  payout_batches: 'local',
   rate_limits: 'local',
 }
 
 /** Tables that the service may add to but never change. */
 export const appendOnlyTables: readonly (keyof PaymentsTables)[] = [
   'audit',
+  'payout_batches',
   'journals',
   'entries',
   'trail_entries',

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -44,6 +44,12 @@ async function merchantWithMoney(currency: string, changes: object = {}): Promis
     .where('merchant_id', '=', id)
     .execute()
   return id
+}
+
+interface Exported {
+  readonly batch: string
+  readonly payouts: number
+  readonly files: readonly string[]
 }
 
 const DEBTOR = ['--name', 'Trestle', '--iban', 'DK50 0040 0440 1162 43'] as const
@@ -121,18 +127,62 @@ describe('payments payout', () => {
   it('export: writes euro as pain.001 and the rest as CSV, for the owner alone, and each payout once', async () => {
     const danish = await merchantWithMoney('DKK')
     await run('payout', 'run', '--merchant', danish)
-    const { payouts, files } = await json<{ payouts: number; files: string[] }>('payout', 'export', folder, ...DEBTOR)
-    expect([payouts, files]).toEqual([
-      2,
-      [expect.stringMatching(/^payouts-\d{17}\.xml$/), expect.stringMatching(/\.csv$/)],
-    ])
+    const { batch, payouts, files } = await json<Exported>('payout', 'export', folder, ...DEBTOR)
+    expect([payouts, files]).toEqual([2, [`payouts-${batch}.xml`, `payouts-${batch}.csv`]])
     const [xml = '', csv = ''] = await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')))
     expect(xml).toContain('<NbOfTxs>1</NbOfTxs><CtrlSum>98.40</CtrlSum>')
     expect(xml).toContain('<Cdtr><Nm>Cafe</Nm></Cdtr>')
     expect(csv).toMatch(new RegExp(`\r\n[0-9a-f]{24},${danish},https://example.com,DK5000400440116243,DKK,9679\r\n$`))
     expect((await stat(join(folder, files[0] ?? ''))).mode & 0o777).toBe(0o600)
     expect(await json('payout', 'export', folder, ...DEBTOR)).toEqual({ payouts: 0, files: [] })
-    expect(await json('payout', 'export', folder, ...DEBTOR, '--again')).toMatchObject({ payouts: 2 })
+  })
+
+  it('export: what cannot be written is not marked, and leaves no file', async () => {
+    await run('payout', 'run', '--merchant', await merchantWithMoney('EUR'))
+    const waiting = await json('payout', 'list', '--status', 'created')
+    await expect(run('payout', 'export', join(folder, 'missing'), ...DEBTOR)).rejects.toThrow('ENOENT')
+    expect(await json('payout', 'list', '--status', 'created')).toEqual(waiting)
+    const before = await json<object[]>('payout', 'batches')
+    const exported = await json<Exported>('payout', 'export', folder, ...DEBTOR)
+    expect(exported.payouts).toBe(1)
+    expect(await json('payout', 'batches')).toEqual([
+      { id: exported.batch, created: expect.any(String), payouts: 1 },
+      ...before,
+    ])
+    expect((await readdir(folder)).filter((name) => name.endsWith('.part'))).toEqual([])
+  })
+
+  it('export --again: writes one batch once more, byte by byte, and never another payout into it', async () => {
+    const id = await merchantWithMoney('EUR', { name: 'Before' })
+    await run('payout', 'run', '--merchant', id)
+    const first = await json<Exported>('payout', 'export', folder, ...DEBTOR)
+    const read = () => readFile(join(folder, first.files[0] ?? ''), 'utf8')
+    const text = await read()
+    expect(text).toContain(`<MsgId>payouts-${first.batch}</MsgId>`)
+    await payments.database.db.updateTable('merchants').set({ name: 'After' }).where('id', '=', id).execute()
+    await run('payout', 'run', '--merchant', await merchantWithMoney('EUR'))
+    await rm(join(folder, first.files[0] ?? ''))
+    const other = ['--name', 'Other', '--iban', 'DE89370400440532013000']
+    expect(await json('payout', 'export', folder, ...other, '--again', first.batch)).toEqual(first)
+    expect(await read()).toBe(text)
+    const second = await json<Exported>('payout', 'export', folder, ...DEBTOR)
+    expect([second.payouts, second.batch === first.batch]).toEqual([1, false])
+    const [payout] = (await json<{ id: string; merchantId: string }[]>('payout', 'list')).filter(
+      ({ merchantId }) => merchantId === id,
+    )
+    await run('payout', 'fail', payout?.id ?? '')
+    await expect(run('payout', 'export', folder, '--again', first.batch)).rejects.toThrow(
+      `payout ${payout?.id} of the batch is failed`,
+    )
+    await expect(run('payout', 'export', folder, '--again', UNKNOWN_ID)).rejects.toThrow(
+      `there is no batch ${UNKNOWN_ID}`,
+    )
+  })
+
+  it('export: of two at once, each payout is in one batch', async () => {
+    for (const _ of [1, 2, 3]) await run('payout', 'run', '--merchant', await merchantWithMoney('EUR'))
+    const both = await Promise.all([1, 2].map(() => json<Exported>('payout', 'export', folder, ...DEBTOR)))
+    expect(both.reduce((sum, { payouts }) => sum + payouts, 0)).toBe(3)
   })
 
   it('settle, fail: follow the bank; what failed returns to the balance, once', async () => {

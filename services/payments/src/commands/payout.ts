@@ -1,12 +1,10 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Command } from 'commander'
 import { insertOperatorAudit } from '../audit/audit-repository.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
-import { type Debtor, writePain001 } from '../payouts/pain-001.ts'
-import { writePayoutCsv } from '../payouts/payout-csv.ts'
-import { exportPayouts, listAllPayouts, type PayoutExport } from '../payouts/payout-operations.ts'
+import { type PreparedFiles, prepareFiles, toBankFiles } from '../payouts/bank-files.ts'
+import type { Debtor } from '../payouts/pain-001.ts'
+import { exportPayouts, getBatch, listAllPayouts, listBatches } from '../payouts/payout-operations.ts'
 import { callClosePayout } from '../payouts/payout-repository.ts'
 import { type PayoutTurn, runPayouts } from '../use-cases/run-payouts.ts'
 import { type Operation, type OperationInput, type Operator, operationGroup } from './operation.ts'
@@ -18,8 +16,6 @@ export function payoutCommand(operator: Operator): Command {
 
 const STATUSES: readonly unknown[] = ['created', 'exported', 'settled', 'failed']
 const LIST_LIMIT = 1_000
-/** A bank file names accounts: for its owner alone. */
-const PRIVATE = { mode: 0o600, flag: 'wx' } as const
 
 const operations: readonly Operation[] = [
   {
@@ -54,9 +50,14 @@ const operations: readonly Operation[] = [
       ['--name <name>', 'the owner of the account that is paid from'],
       ['--iban <iban>', 'that account'],
       ['--bic <bic>', 'its bank'],
-      ['--again', 'those that were exported before and are not settled, instead'],
+      ['--again <batch>', 'the files of this batch once more, unchanged; the account is that of then'],
     ],
     run: exportToFolder,
+  },
+  {
+    usage: 'batches',
+    description: 'show the newest batches that were exported',
+    run: ({ database }) => listBatches(database.db, LIST_LIMIT),
   },
   {
     usage: 'settle <id>',
@@ -77,14 +78,29 @@ async function closePayout({ database }: OperatorDeps, id: string, status: 'sett
   return { id, status: closed.payout.status }
 }
 
-/** Payouts are marked before the files are written: a crash between the two is repaired by --again, never paid twice. */
-async function exportToFolder({ database }: OperatorDeps, { words, options }: OperationInput): Promise<object> {
+/**
+ * The files are whole on the disk before the payouts are marked, and get their names afterwards: a folder that is missing or
+ * full leaves everything as it was. What ends between the two is mended by --again: the bank gets the same message.
+ */
+async function exportToFolder({ database: { db } }: OperatorDeps, { words, options }: OperationInput): Promise<object> {
   const [folder = ''] = words
-  const debtor = readDebtor(options)
-  const exported = await exportPayouts(database.db, { again: options.again === true })
-  const files = toFiles(exported, debtor)
-  for (const { name, text } of files) await writeFile(join(folder, name), text, PRIVATE)
-  return { payouts: exported.transfers.length, files: files.map(({ name }) => name) }
+  if (options.again !== undefined) {
+    const again = await getBatch(db, String(options.again))
+    const files = toBankFiles(again)
+    await (await prepareFiles(folder, files)).publish()
+    return { batch: again.id, payouts: again.transfers.length, files: files.map(({ name }) => name) }
+  }
+  let prepared: PreparedFiles | undefined
+  try {
+    const batch = await exportPayouts(db, readDebtor(options), async (message) => {
+      prepared = await prepareFiles(folder, toBankFiles(message))
+    })
+    await prepared?.publish()
+    const files = batch ? toBankFiles(batch) : []
+    return { batch: batch?.id, payouts: batch?.transfers.length ?? 0, files: files.map(({ name }) => name) }
+  } finally {
+    await prepared?.discard()
+  }
 }
 
 function readDebtor({ name, iban, bic }: OperationInput['options']): Debtor {
@@ -94,18 +110,4 @@ function readDebtor({ name, iban, bic }: OperationInput['options']): Debtor {
   if (bic !== undefined && !/^[A-Z]{6}[A-Z0-9]{2}([A-Z0-9]{3})?$/.test(String(bic)))
     throw new Error('--bic must be a BIC')
   return { name, iban: account, bic: bic === undefined ? undefined : String(bic) }
-}
-
-function toFiles({ created, transfers }: PayoutExport, debtor: Debtor): { name: string; text: string }[] {
-  const moment = created.toISOString().replace(/\D/g, '').slice(0, 17)
-  const messageId = `payouts-${moment}`
-  const [euro, others] = [true, false].map((isEuro) =>
-    transfers.filter(({ currency }) => (currency === 'EUR') === isEuro),
-  )
-  return [
-    ...(euro?.length
-      ? [{ name: `${messageId}.xml`, text: writePain001({ messageId, created, debtor, transfers: euro }) }]
-      : []),
-    ...(others?.length ? [{ name: `${messageId}.csv`, text: writePayoutCsv(others) }] : []),
-  ]
 }

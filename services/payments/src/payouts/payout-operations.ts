@@ -1,7 +1,8 @@
 import { type Kysely, sql } from 'kysely'
 import { insertOperatorAudit } from '../audit/audit-repository.ts'
 import type { PaymentsTables } from '../database.ts'
-import type { BankTransfer } from './pain-001.ts'
+import type { BatchMessage } from './bank-files.ts'
+import type { BankTransfer, Debtor } from './pain-001.ts'
 import type { Payout } from './payout.ts'
 
 type Db = Kysely<PaymentsTables>
@@ -45,31 +46,80 @@ export async function listAllPayouts(
   return rows
 }
 
-/** Transfers that are to be written for a bank, and the instant at which that was settled. */
-export interface PayoutExport {
-  readonly created: Date
-  readonly transfers: readonly BankTransfer[]
+/** A payout in a batch. The account and the amount stay in the payout's own row. */
+interface BatchedPayout {
+  readonly id: string
+  readonly merchantId: string
+  readonly merchantName: string
 }
 
 /**
- * Marks every live payout that waits as exported, and answers their transfers. Of two calls at once each payout is in one.
- * @param again those that were exported before and not settled since, instead
+ * Puts every live payout that waits into a new batch, marks it as exported, and lets `prepare` write the batch down, all in
+ * one transaction: what cannot be written stays where it was. Of two calls at once each payout is in one batch. Undefined
+ * when nothing waits.
  */
-export async function exportPayouts(db: Db, { again }: { readonly again: boolean }): Promise<PayoutExport> {
+export async function exportPayouts(
+  db: Db,
+  debtor: Debtor,
+  prepare: (message: BatchMessage) => Promise<void>,
+): Promise<BatchMessage | undefined> {
   return db.transaction().execute(async (trx) => {
-    const { rows } = await sql<BankTransfer & { now: Date }>`
+    const { rows: transfers } = await sql<BankTransfer>`
       WITH exported AS (
-        UPDATE ${sql.table('payouts')} p SET status = 'exported'
-        WHERE NOT p.test AND p.status = ${again ? 'exported' : 'created'}
-        RETURNING p.*
+        UPDATE ${sql.table('payouts')} p SET status = 'exported' WHERE NOT p.test AND p.status = 'created' RETURNING p.*
       )
       SELECT p.id AS "payoutId", p.amount, p.currency, p.merchant_id AS "merchantId", p.iban,
-        coalesce(m.name, m.website) AS "merchantName", now()
+        coalesce(m.name, m.website) AS "merchantName"
       FROM exported p JOIN ${sql.table('merchants')} m ON m.id = p.merchant_id ORDER BY p.id`.execute(trx)
-    const [{ now } = { now: new Date(0) }] = rows
-    const transfers = rows.map(({ now: _, ...transfer }) => transfer)
-    const payload = { payouts: transfers.map(({ payoutId }) => payoutId), again }
-    if (transfers.length > 0) await insertOperatorAudit(trx, { action: 'payouts.exported', payload })
-    return { created: now, transfers }
+    if (transfers.length === 0) return undefined
+    const payouts: readonly BatchedPayout[] = transfers.map(({ payoutId: id, merchantId, merchantName }) => ({
+      ...{ id, merchantId, merchantName },
+    }))
+    const { rows } = await sql<{ id: string; created: Date }>`
+      INSERT INTO ${sql.table('payout_batches')} (id, created, debtor, payouts)
+      SELECT made.id, made.created, ${JSON.stringify(debtor)}::jsonb, ${JSON.stringify(payouts)}::jsonb
+      FROM ${sql.table('new_id')}(${sql.table('random_tag')}()) made
+      RETURNING id, created`.execute(trx)
+    const [batch] = rows
+    if (!batch) throw new Error('the batch was not written')
+    const payload = { batch: batch.id, payouts: payouts.map(({ id }) => id) }
+    await insertOperatorAudit(trx, { action: 'payouts.exported', payload })
+    const message = { ...batch, debtor, transfers }
+    await prepare(message)
+    return message
   })
+}
+
+/**
+ * A batch as it was exported, so that its files can be written again.
+ * @throws Error when there is none, or the bank has answered about one of its payouts: the file is of no use then, or harmful
+ */
+export async function getBatch(db: Db, id: string): Promise<BatchMessage> {
+  const batch = await db.selectFrom('payout_batches').selectAll().where('id', '=', id).executeTakeFirst()
+  if (!batch) throw new Error(`there is no batch ${id}`)
+  const { rows } = await sql<BankTransfer & { status: string }>`
+    SELECT p.id AS "payoutId", p.amount, p.currency, p.merchant_id AS "merchantId", p.iban,
+      b.payout ->> 'merchantName' AS "merchantName", p.status
+    FROM jsonb_array_elements(${JSON.stringify(batch.payouts)}::jsonb) AS b (payout)
+    JOIN ${sql.table('payouts')} p ON p.merchant_id = b.payout ->> 'merchantId' AND p.id = b.payout ->> 'id'
+    ORDER BY p.id`.execute(db)
+  const closed = rows.find(({ status }) => status !== 'exported')
+  if (closed) throw new Error(`payout ${closed.payoutId} of the batch is ${closed.status}`)
+  const transfers = rows.map(({ status: _, ...transfer }) => transfer)
+  return { id, created: batch.created, debtor: { bic: undefined, ...batch.debtor }, transfers }
+}
+
+/** A batch as an operator's list shows it. */
+export interface ListedBatch {
+  readonly id: string
+  readonly created: Date
+  readonly payouts: number
+}
+
+/** The newest batches. */
+export async function listBatches(db: Db, limit: number): Promise<readonly ListedBatch[]> {
+  const { rows } = await sql<ListedBatch>`
+    SELECT b.id, b.created, jsonb_array_length(b.payouts) AS payouts FROM ${sql.table('payout_batches')} b
+    ORDER BY b.id DESC LIMIT ${limit}`.execute(db)
+  return rows
 }

@@ -1,0 +1,78 @@
+import { open, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type BankTransfer, type Debtor, writePain001 } from './pain-001.ts'
+import { writePayoutCsv } from './payout-csv.ts'
+
+/** What a batch of payouts tells the bank, always in the same words. */
+export interface BatchMessage {
+  /** The id of the batch. */
+  readonly id: string
+  readonly created: Date
+  readonly debtor: Debtor
+  readonly transfers: readonly BankTransfer[]
+}
+
+export interface BankFile {
+  readonly name: string
+  readonly text: string
+}
+
+/** Euro as pain.001 under the id of the batch, the rest as CSV. The same batch gives the same files, byte by byte. */
+export function toBankFiles({ id, created, debtor, transfers }: BatchMessage): readonly BankFile[] {
+  const messageId = `payouts-${id}`
+  const euro = transfers.filter(({ currency }) => currency === 'EUR')
+  const others = transfers.filter(({ currency }) => currency !== 'EUR')
+  const message = { messageId, created, debtor, transfers: euro }
+  return [
+    ...(euro.length > 0 ? [{ name: `${messageId}.xml`, text: writePain001(message) }] : []),
+    ...(others.length > 0 ? [{ name: `${messageId}.csv`, text: writePayoutCsv(others) }] : []),
+  ]
+}
+
+/** Files that are whole on the disk, under names that nobody takes for bank files. */
+export interface PreparedFiles {
+  /** Gives them their names. */
+  publish(): Promise<void>
+  discard(): Promise<void>
+}
+
+/** Writes files into a folder, for their owner alone: they name accounts. @throws Error when one cannot be written in full */
+export async function prepareFiles(folder: string, files: readonly BankFile[]): Promise<PreparedFiles> {
+  const part = ({ name }: BankFile) => join(folder, `.${name}.part`)
+  const discard = async () => {
+    for (const file of files) await rm(part(file), { force: true })
+  }
+  try {
+    for (const file of files) await writeDurably(part(file), file.text)
+  } catch (error) {
+    await discard()
+    throw error
+  }
+  return {
+    discard,
+    publish: async () => {
+      for (const file of files) await rename(part(file), join(folder, file.name))
+      await syncFolder(folder)
+    },
+  }
+}
+
+async function writeDurably(path: string, text: string): Promise<void> {
+  const file = await open(path, 'w', 0o600)
+  try {
+    await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+/** So that the names outlive a power cut too. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
