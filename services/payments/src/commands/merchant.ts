@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
 import { type Claim, DEFAULT_CLAIM, type Money, type Pricing } from '../merchants/merchant.ts'
 import { changeMerchant } from '../merchants/merchant-operations.ts'
 import { readMoney } from '../money/minor-units.ts'
@@ -9,7 +10,7 @@ export function merchantCommand(operator: Operator): Command {
   return operationGroup(
     operator,
     'merchant',
-    'settle fees, permissions, 3-D Secure and acquirer of a merchant',
+    'settle fees, permissions, 3-D Secure, acquirer and bank account of a merchant',
     operations,
   )
 }
@@ -46,6 +47,16 @@ const operations: readonly Operation[] = [
     run: ({ database }, { words: [id = '', name = ''] }) => {
       if (!/^[a-z][a-z0-9-]{0,62}$/.test(name)) throw new Error('a name has lower-case letters, digits and -')
       return changeMerchant(database.db, id, { acquirer: name === 'none' ? null : name })
+    },
+  },
+  {
+    usage: 'bank <id> <iban>',
+    description: 'the account that later payouts go to; payouts that were made before keep theirs',
+    run: async ({ database }, { words: [id = '', text = ''] }) => {
+      const iban = normalizeIban(text)
+      if (!hasIbanShape(iban) || !hasIbanChecksum(iban)) throw new Error('the account must be an IBAN')
+      await changeMerchant(database.db, id, { iban })
+      return { id, iban }
     },
   },
 ]

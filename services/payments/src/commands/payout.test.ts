@@ -15,6 +15,7 @@ import {
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
 import { payEveryone } from '../use-cases/run-payouts.ts'
+import { merchantCommand } from './merchant.ts'
 import { payoutCommand } from './payout.ts'
 
 let payments: TestPayments
@@ -30,7 +31,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-const { run, json } = commandRunner([payoutCommand], () => operatorDeps(payments))
+const { run, json } = commandRunner([payoutCommand, merchantCommand], () => operatorDeps(payments))
 
 /** A live merchant with money that is due. */
 async function merchantWithMoney(currency: string, changes: object = {}): Promise<string> {
@@ -214,6 +215,29 @@ describe('payments payout', () => {
       'payout',
       'payoutReversal',
     ])
+  })
+
+  it('merchant bank: a live merchant that was made without an account can be paid; older payouts keep theirs', async () => {
+    const id = await merchantWithMoney('EUR', { bank: undefined })
+    const pay = async () => (await json<object[]>('payout', 'run', '--merchant', id))[0]
+    expect(await pay()).toEqual({ merchantId: id, skipped: 'no_iban' })
+    await expect(run('merchant', 'bank', id, 'DK51 0040 0440 1162 43')).rejects.toThrow('the account must be an IBAN')
+    await expect(run('merchant', 'bank', UNKNOWN_ID, 'DK5000400440116243')).rejects.toThrow('there is no merchant')
+    expect(await json('merchant', 'bank', id, 'dk50 0040 0440 1162 43')).toEqual({ id, iban: 'DK5000400440116243' })
+    expect(await pay()).toMatchObject({ merchantId: id, amount: 9_840 })
+    await run('merchant', 'bank', id, 'DE89370400440532013000')
+    const { db } = payments.database
+    const paid = db.selectFrom('payouts').select('iban').where('merchant_id', '=', id)
+    expect(await paid.execute()).toEqual([{ iban: 'DK5000400440116243' }])
+    const merchant = db.selectFrom('merchants').select('iban').where('id', '=', id)
+    expect(await merchant.execute()).toEqual([{ iban: 'DE89370400440532013000' }])
+    const audit = db.selectFrom('audit').select(['action', 'payload']).where('merchant_id', '=', id)
+    expect((await audit.orderBy('id').execute()).filter(({ action }) => action === 'merchant.changed')).toEqual([
+      { action: 'merchant.changed', payload: { iban: 'DK5000400440116243' } },
+      { action: 'merchant.changed', payload: { iban: 'DE89370400440532013000' } },
+    ])
+    const events = db.selectFrom('events').select('type').where('merchant_id', '=', id)
+    expect((await events.execute()).filter(({ type }) => type === 'merchant.updated')).toHaveLength(2)
   })
 
   it('fails on what does not exist, and before anything is exported', async () => {

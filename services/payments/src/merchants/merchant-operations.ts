@@ -10,6 +10,8 @@ export interface OperatorChange {
   readonly tdsMode?: 'attempt' | 'full'
   /** Null: none, so that a live merchant charges nothing. */
   readonly acquirer?: string | null
+  /** The account that later payouts go to. */
+  readonly iban?: string
 }
 
 /** What an operator may settle, as it is now. */
@@ -35,6 +37,7 @@ export async function changeMerchant(
         pricing: sql`pricing || ${JSON.stringify(change.pricing ?? {})}::jsonb`,
         ...(change.tdsMode === undefined ? {} : { tds_mode: change.tdsMode }),
         ...(change.acquirer === undefined ? {} : { acquirer: change.acquirer }),
+        ...(change.iban === undefined ? {} : { iban: change.iban }),
       })
       .where('id', '=', id)
       .returning(['id', 'claim', 'pricing', 'tds_mode', 'acquirer'])
