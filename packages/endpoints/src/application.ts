@@ -5,8 +5,9 @@ import { answerRequest } from './calls/answer-request.ts'
 import { type ApplicationOptions, consoleLog, type Log, readOptions } from './config/options.ts'
 import type { Core } from './core.ts'
 import { buildTable, emptyTable } from './discovery/build-table.ts'
+import { followImports, nextVersion } from './discovery/import-graph.ts'
 import { loadModules } from './discovery/load-modules.ts'
-import { reloadImports, watchPrefixes } from './discovery/watch.ts'
+import { watchModules } from './discovery/watch.ts'
 import { CallError } from './errors.ts'
 import { type ApplicationEvents, type Listener, Listeners } from './events.ts'
 import { type FastifyPlugin, fastifyPlugin } from './interfaces/fastify.ts'
@@ -16,7 +17,8 @@ import { NodeIncoming, sendToNode } from './interfaces/node.ts'
 import { buildDocument, type OpenApiDocument } from './openapi/document.ts'
 import { packageInfo } from './openapi/package-info.ts'
 import { type ListedRoute, listRoutes, type ResolvedPath, resolvePath } from './reflection.ts'
-import type { ErrorLog, Incoming } from './request/incoming.ts'
+import type { Incoming } from './request/incoming.ts'
+import type { RouteTable } from './routing/table.ts'
 
 type Prefixes = NonNullable<ApplicationOptions['controllerPrefix']>
 
@@ -28,11 +30,13 @@ export class Application<Context = unknown> {
   readonly #core: Core
   /** Takes warnings and unexpected errors. */
   readonly log: Log
+  readonly #log: Log
   readonly #listeners = new Listeners((error, message) => this.#core.log(error, message))
   #loading: Promise<void> | undefined
   /** The controllers are loaded, and the first listeners of `ready` have ended. */
   #serving = false
   #unwatch: (() => void) | undefined
+  #version = 0
 
   /** @throws Error for options that do not go together. */
   constructor(given: Prefixes | ApplicationOptions<Context> = {}) {
@@ -40,11 +44,12 @@ export class Application<Context = unknown> {
     this.#options = options
     this.context = options.context as Context
     this.log = options.log ?? consoleLog
+    this.#log = surviving(this.log)
     this.#core = {
       application: this,
       settings: readOptions(options),
       table: emptyTable,
-      log: surviving((error, message) => this.log.error(error, message)),
+      log: this.#log.error,
       listeners: this.#listeners,
     }
   }
@@ -59,27 +64,37 @@ export class Application<Context = unknown> {
   }
 
   async #start(): Promise<void> {
-    await this.#load(0)
+    // Imports are followed from the first on, so that edits of all of them are noticed.
+    if (this.#options.watch) followImports(() => {})
+    this.#core.table = await this.#build(0)
     await this.#listeners.tellAndWait('ready', LIFECYCLE_MS)
     this.#serving = true
     if (!this.#options.watch) return
-    let version = 0
-    reloadImports()
-    this.#unwatch = watchPrefixes(this.#options, async () => {
-      version += 1
-      try {
-        await this.#load(version)
-        this.#listeners.tell('ready')
-      } catch (error) {
-        this.#core.log(error, 'the controllers stay as they were')
-      }
+    this.#unwatch = watchModules({
+      sources: this.#options,
+      warn: this.#log.warn,
+      reload: () => this.#reload(),
     })
   }
 
-  async #load(version: number): Promise<void> {
+  /** The old table stays where a new one cannot be made. Of several loads at once the last begun counts. */
+  async #reload(): Promise<void> {
+    const version = nextVersion()
+    this.#version = version
+    try {
+      const table = await this.#build(version)
+      if (version !== this.#version) return
+      this.#core.table = table
+      this.#listeners.tell('ready')
+    } catch (error) {
+      if (version === this.#version) this.#core.log(error, 'the controllers stay as they were')
+    }
+  }
+
+  async #build(version: number): Promise<RouteTable> {
     const table = buildTable(await loadModules(this.#options, version), this.#core.settings)
-    for (const warning of table.warnings) this.log.warn(warning)
-    this.#core.table = table
+    for (const warning of table.warnings) this.#log.warn(warning)
+    return table
   }
 
   /** What the interfaces call. It never rejects. */
@@ -164,13 +179,17 @@ export class Application<Context = unknown> {
 const LIFECYCLE_MS = 30_000
 
 /** A log that cannot throw: a failure to write a line must not end a request, and with it the process. */
-function surviving(log: ErrorLog): ErrorLog {
-  return (error, message) => {
+function surviving(log: Log): Log {
+  const attempt = (write: () => void): void => {
     try {
-      log(error, message)
+      write()
     } catch (cause) {
       consoleLog.error(cause, 'the log failed')
     }
+  }
+  return {
+    warn: (message) => attempt(() => log.warn(message)),
+    error: (error, message) => attempt(() => log.error(error, message)),
   }
 }
 

@@ -1,56 +1,175 @@
 import type { FSWatcher } from 'node:fs'
 import type { ApplicationOptions } from '../config/options.ts'
+import { findModules } from './find-modules.ts'
+import { followImports, forget, type ImportGraph } from './import-graph.ts'
 import { prefixesOf } from './load-modules.ts'
 
 const SETTLE_MS = 50
 
+export interface WatchOptions {
+  readonly sources: Pick<ApplicationOptions, 'controllerPrefix' | 'dir' | 'modules'>
+  /** Loads the controllers anew. It never rejects. */
+  readonly reload: () => Promise<void>
+  readonly warn: (message: string) => void
+}
+
 /**
- * Calls `changed` when something below the prefixes changes: once for a burst, and not again before it has ended. Returns
- * what ends the watching.
+ * Calls `reload` when a controller changes, or a file that one imports, wherever that is: once for what comes within a
+ * moment. Returns what ends the watching.
+ *
+ * It watches folders, each by itself. A watch of a file ends with the file, which editors replace at each save; a watch of
+ * a whole tree loses files on Linux in the same way.
  */
-export function watchPrefixes(
-  options: Pick<ApplicationOptions, 'controllerPrefix' | 'dir' | 'modules'>,
-  changed: () => Promise<void>,
-): () => void {
+export function watchModules({ sources, reload, warn }: WatchOptions): () => void {
   let timer: NodeJS.Timeout | undefined
-  let running = Promise.resolve()
-  const notice = (): void => {
-    clearTimeout(timer)
-    timer = setTimeout(() => {
-      running = running.then(changed)
-    }, SETTLE_MS)
+  let ended = false
+  const changes = new Set<string>()
+  const folders = new FolderWatch((file) => {
+    changes.add(file)
+    // It does not begin again at the next change: whoever writes all the time would keep it from ever ending.
+    if (!ended) timer ??= setTimeout(settle, SETTLE_MS)
+  }, warn)
+  const refresh = (): ReadonlySet<string> => {
+    const watched = watchedFolders(sources, graph)
+    if (!ended) folders.watch(watched.folders)
+    return watched.files
   }
-  const watchers = prefixesOf(options).map((prefix) => watchPrefix(prefix, notice))
+  const graph = followImports(() => refresh())
+  const settle = (): void => {
+    timer = undefined
+    const files = attempt(refresh) ?? new Set()
+    const lost = graph.reloads ? [] : [...changes].filter((file) => files.has(file) && !isController(file, sources))
+    changes.clear()
+    for (const file of lost) warn(`${file} has changed: this runtime loads it anew only when it is started again`)
+    forget(files)
+    // A load that hangs must not keep the next one waiting: then nothing would mend it.
+    void reload().then(() => attempt(refresh))
+  }
+  refresh()
   return () => {
+    ended = true
     clearTimeout(timer)
-    for (const watcher of watchers) watcher.close()
+    folders.watch(new Map())
   }
 }
 
-/**
- * A folder with all that is in it; of a file, the modules beside it. The file itself would be lost at the first save of an
- * editor that puts another in its place.
- */
-function watchPrefix(prefix: string, notice: () => void): FSWatcher {
-  const { statSync, watch } = process.getBuiltinModule('node:fs')
-  if (statSync(prefix).isDirectory()) return watch(prefix, { recursive: true }, notice)
-  const { dirname } = process.getBuiltinModule('node:path')
-  return watch(dirname(prefix), (_event, name) => {
-    if (name === null || /\.m?[jt]s$/.test(name)) notice()
+function isController(file: string, sources: WatchOptions['sources']): boolean {
+  const controllers = attempt(() => prefixesOf(sources).flatMap(findModules)) ?? []
+  return controllers.some((each) => each.file === file)
+}
+
+/** Tells whether a change of a name in a folder matters. */
+type Matters = (name: string) => boolean
+
+interface Watched {
+  readonly folders: ReadonlyMap<string, readonly Matters[]>
+  /** The controllers and what they import. */
+  readonly files: ReadonlySet<string>
+}
+
+/** The folders of the prefixes and of what was imported, with what matters in each. */
+function watchedFolders(sources: WatchOptions['sources'], graph: ImportGraph): Watched {
+  const { statSync, readdirSync } = process.getBuiltinModule('node:fs')
+  const { basename, dirname, join } = process.getBuiltinModule('node:path')
+  const folders = new Map<string, Matters[]>()
+  const add = (folder: string, matters: Matters): void =>
+    void folders.set(folder, [...(folders.get(folder) ?? []), matters])
+  const addTree = (folder: string): void => {
+    add(folder, (name) => /\.m?[jt]s$|^[^.]+$/.test(name))
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      if (entry.isDirectory() && !/^\.|^node_modules$/.test(entry.name)) addTree(join(folder, entry.name))
+    }
+  }
+  const controllers: string[] = []
+  for (const prefix of attempt(() => prefixesOf(sources)) ?? []) {
+    // The prefix itself may be replaced.
+    add(dirname(prefix), (name) => name === basename(prefix))
+    attempt(() => {
+      if (statSync(prefix).isDirectory()) addTree(prefix)
+      controllers.push(...findModules(prefix).map(({ file }) => file))
+    })
+  }
+  const files = graph.filesOf(controllers)
+  for (const file of files) add(dirname(file), (name) => name === basename(file))
+  return { folders, files }
+}
+
+/** What is being changed may not be there for a moment. */
+function attempt<T>(look: () => T): T | undefined {
+  try {
+    return look()
+  } catch {
+    return undefined
+  }
+}
+
+interface WatchedFolder {
+  readonly watcher: FSWatcher
+  /** Which folder it was: one of the same name may have taken its place. */
+  readonly identity: string | undefined
+  matters: readonly Matters[]
+}
+
+function identityOf(folder: string): string | undefined {
+  const { statSync } = process.getBuiltinModule('node:fs')
+  return attempt(() => {
+    const { ino, birthtimeMs } = statSync(folder)
+    return `${ino} ${birthtimeMs}`
   })
 }
 
-/**
- * Lets what a module under `?endpoints=N` imports by a relative path be imported anew with it, where Node.js has hooks for
- * that (22.15 and newer). Elsewhere the controllers are loaded anew, but not what they import.
- */
-export function reloadImports(): void {
-  process.getBuiltinModule('node:module').registerHooks?.({
-    resolve(specifier, context, next) {
-      const resolved = next(specifier, context)
-      const version = /\?endpoints=\d+$/.exec(context.parentURL ?? '')?.[0]
-      if (version === undefined || !specifier.startsWith('.') || resolved.url.includes('?')) return resolved
-      return { ...resolved, url: `${resolved.url}${version}` }
-    },
-  })
+/** Watches of folders, none of which can end the process. */
+class FolderWatch {
+  readonly #changed: (file: string) => void
+  readonly #warn: (message: string) => void
+  readonly #folders = new Map<string, WatchedFolder>()
+  #hasWarned = false
+
+  constructor(changed: (file: string) => void, warn: (message: string) => void) {
+    this.#changed = changed
+    this.#warn = warn
+  }
+
+  /** Watches these folders and no others. */
+  watch(wanted: ReadonlyMap<string, readonly Matters[]>): void {
+    for (const [folder, { watcher, identity }] of this.#folders) {
+      if (wanted.has(folder) && identityOf(folder) === identity) continue
+      watcher.close()
+      this.#folders.delete(folder)
+    }
+    for (const [folder, matters] of wanted) {
+      const known = this.#folders.get(folder)
+      if (known === undefined) this.#add(folder, matters)
+      else known.matters = matters
+    }
+  }
+
+  /** The folder is watched anew with the next change, which this is. */
+  #drop(folder: string, watcher: FSWatcher): void {
+    watcher.close()
+    if (this.#folders.get(folder)?.watcher === watcher) this.#folders.delete(folder)
+    this.#changed(folder)
+  }
+
+  #add(folder: string, matters: readonly Matters[]): void {
+    const { watch } = process.getBuiltinModule('node:fs')
+    const { basename, join } = process.getBuiltinModule('node:path')
+    try {
+      const identity = identityOf(folder)
+      const watcher = watch(folder, (event, name) => {
+        const { matters: now = [] } = this.#folders.get(folder) ?? {}
+        // A folder that is removed says so by its own name. Another one may take its place.
+        if (event === 'rename' && name === basename(folder)) this.#drop(folder, watcher)
+        else if (name === null || now.some((matter) => matter(name))) this.#changed(join(folder, name ?? ''))
+      })
+      // Without a listener an error would end the process.
+      watcher.on('error', () => this.#drop(folder, watcher))
+      this.#folders.set(folder, { watcher, identity, matters })
+    } catch (error) {
+      if (Object(error).code !== 'ENOENT' && !this.#hasWarned) {
+        this.#hasWarned = true
+        this.#warn(`changes in ${folder} are not noticed: ${error instanceof Error ? error.message : String(error)}`)
+      }
+    }
+  }
 }

@@ -1,0 +1,124 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, expect, it, vi } from 'vitest'
+import { framework, moduleFolder } from './module-folder.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const main = join(import.meta.dirname, '../src/main.ts')
+
+/** A program that watches a folder. */
+interface Watching {
+  /** Resolves when the answer is this. */
+  readonly answers: (expected: unknown, path?: string) => Promise<void>
+  /** Resolves when the program has printed such an error. */
+  readonly prints: (pattern: RegExp) => Promise<void>
+}
+
+const children: ChildProcess[] = []
+afterEach(async () => {
+  for (const child of children.splice(0)) {
+    const closed = once(child, 'close')
+    child.kill('SIGTERM')
+    expect((await closed)[0]).toBe(0)
+  }
+})
+
+async function watch(cwd: string): Promise<Watching> {
+  const child = spawn(process.execPath, [main, '--watch', '--host', '0'], { cwd, env: { PATH: process.env.PATH } })
+  children.push(child)
+  const said = { out: '', err: '' }
+  child.stdout.on('data', (data) => {
+    said.out += data
+  })
+  child.stderr.on('data', (data) => {
+    said.err += data
+  })
+  while (!said.out.includes('Listening on ')) await once(child.stdout, 'data')
+  const url = /Listening on (\S+)/.exec(said.out)?.[1] ?? ''
+  return {
+    // The file system notices changes in its own time.
+    answers: async (expected, path = '/') => {
+      for (let body = ''; body !== JSON.stringify(expected); ) body = await (await fetch(url + path)).text()
+    },
+    prints: async (pattern) => {
+      while (!pattern.test(said.err)) await once(child.stderr, 'data')
+    },
+  }
+}
+
+/** As most editors save: a new file takes the place of the old one. */
+function replace(file: string, text: string): void {
+  writeFileSync(`${file}~`, text)
+  renameSync(`${file}~`, file)
+}
+
+const controller = (returned: string, imports = ''): string =>
+  `import { Controller } from ${JSON.stringify(framework)}\n${imports}
+  export class Default extends Controller { GET() { return ${returned} } }`
+
+it('sees twenty saves by rename in a folder, and of what a controller imports from elsewhere', async () => {
+  using folder = moduleFolder({
+    'package.json': '{"type":"module"}',
+    'controllers/index.js': controller('word', "import { word } from '../lib/word.js'"),
+    'controllers/deep/index.js': controller('0'),
+    'lib/word.js': "export { word } from './deep/word.js'",
+    'lib/deep/word.js': 'export const word = -1',
+  })
+  const program = await watch(folder.path)
+  await program.answers(-1)
+  for (let i = 0; i < 20; i += 1) {
+    replace(join(folder.path, 'controllers/deep/index.js'), controller(String(i)))
+    await program.answers(i, '/deep')
+    replace(join(folder.path, 'lib/deep/word.js'), `export const word = ${i}`)
+    await program.answers(i)
+  }
+})
+
+it('survives what cannot be imported, and tells file and line', async () => {
+  using folder = moduleFolder({
+    'package.json': '{"type":"module"}',
+    'controllers/index.js': controller('word', "import { word } from '../lib/word.js'"),
+    'lib/word.js': 'export const word = 1',
+  })
+  const program = await watch(folder.path)
+  const word = join(folder.path, 'lib/word.js')
+  replace(word, 'export const word = 1\n  this is wrong')
+  await program.prints(/the controllers stay as they were[\s\S]*Unexpected identifier 'is' \(\S+\/lib\/word\.js:2:8\)/)
+  await program.answers(1)
+  replace(word, "export const word = 1\nthrow new Error('at once')")
+  await program.prints(/at once \(\S+\/lib\/word\.js:2:7\)/)
+  replace(word, 'export const word = 2')
+  await program.answers(2)
+})
+
+it('is not deafened by a module that never ends loading', async () => {
+  using folder = moduleFolder({ 'package.json': '{"type":"module"}', 'controllers/index.js': controller('1') })
+  const program = await watch(folder.path)
+  const file = join(folder.path, 'controllers/index.js')
+  replace(file, `${controller('2')}\nconsole.error('begun')\nawait new Promise(() => {})`)
+  await program.prints(/begun/)
+  replace(file, controller('3'))
+  await program.answers(3)
+})
+
+it('sees folders that come, go and come again', async () => {
+  using folder = moduleFolder({ 'package.json': '{"type":"module"}', 'controllers/index.js': controller('1') })
+  const program = await watch(folder.path)
+  const path = join(folder.path, 'controllers')
+  mkdirSync(join(path, 'new'))
+  writeFileSync(join(path, 'new/index.js'), controller('2'))
+  await program.answers(2, '/new')
+  replace(join(path, 'new/index.js'), controller('3'))
+  await program.answers(3, '/new')
+  for (const answer of ['4', '5']) {
+    rmSync(path, { recursive: true })
+    mkdirSync(path)
+    writeFileSync(join(path, 'index.js'), controller(answer))
+    await program.answers(Number(answer))
+  }
+  replace(join(path, 'index.js'), controller('6'))
+  await program.answers(6)
+})
