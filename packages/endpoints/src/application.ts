@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Answer, toResponse } from './answers/answer.ts'
 import { errorEnvelope } from './answers/error-answer.ts'
 import { answerRequest } from './calls/answer-request.ts'
@@ -13,7 +12,8 @@ import { type ApplicationEvents, type Listener, Listeners } from './events.ts'
 import { type FastifyPlugin, fastifyPlugin } from './interfaces/fastify.ts'
 import { FetchIncoming } from './interfaces/fetch.ts'
 import { type InjectedRequest, injectedRequest } from './interfaces/inject.ts'
-import { NodeIncoming, sendToNode } from './interfaces/node.ts'
+import { asNode, NodeIncoming, sendToNode } from './interfaces/node.ts'
+import type { NodeListener } from './interfaces/node-listener.ts'
 import { buildDocument, type OpenApiDocument } from './openapi/document.ts'
 import { packageInfo } from './openapi/package-info.ts'
 import { type ListedRoute, listRoutes, type ResolvedPath, resolvePath } from './reflection.ts'
@@ -37,6 +37,8 @@ export class Application<Context = unknown> {
   #serving = false
   #unwatch: (() => void) | undefined
   #version = 0
+  /** Prefixes of the Fastify servers that it answers in. */
+  readonly #mounts = new Set<string>()
 
   /** @throws Error for options that do not go together. */
   constructor(given: Prefixes | ApplicationOptions<Context> = {}) {
@@ -110,9 +112,10 @@ export class Application<Context = unknown> {
   }
 
   /** For `http.createServer(app.listener)`. */
-  readonly listener = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  readonly listener: NodeListener = async (given, answered) => {
+    const [request, response] = asNode(given, answered)
     try {
-      sendToNode(response, await this.answer(new NodeIncoming(request, response)))
+      sendToNode(response, await this.answer(new NodeIncoming(request, response)), this.#core.settings.writeTimeout)
     } catch (error) {
       // A header that this version of HTTP does not take, for instance: one request ends, not the server.
       response.destroy()
@@ -128,7 +131,7 @@ export class Application<Context = unknown> {
   readonly factory = (): this['fetch'] => this.fetch
 
   /** For `fastify.register(app.fastify, { prefix })`. */
-  readonly fastify: FastifyPlugin = fastifyPlugin(this)
+  readonly fastify: FastifyPlugin = fastifyPlugin(this, (prefix) => void this.#mounts.add(prefix))
 
   /** Answers a request without a server. */
   async inject(request: InjectedRequest): Promise<Response> {
@@ -147,10 +150,12 @@ export class Application<Context = unknown> {
     return resolvePath(this.#reflected(), method, path)
   }
 
-  /** The OpenAPI 3.1 document of all handlers that are not hidden. @throws Error before `ready`. */
+  /** The OpenAPI 3.1 document of all handlers that are not hidden, below the prefix in Fastify. @throws Error before `ready`. */
   openapi(): OpenApiDocument {
     const { info, dir, servers } = this.#options
-    return buildDocument(this.#reflected(), { info: info ?? packageInfo(dir), servers })
+    const mounts = [...this.#mounts].map((url) => ({ url: url === '' ? '/' : url }))
+    const known = mounts.some(({ url }) => url !== '/') ? mounts : undefined
+    return buildDocument(this.#reflected(), { info: info ?? packageInfo(dir), servers: servers ?? known })
   }
 
   #reflected(): Core {

@@ -6,8 +6,9 @@ import { buildMap } from './cli/build-map.ts'
 import { parseCommand, type ServeOptions, UsageError, usage } from './cli/command.ts'
 import { fetchListener } from './cli/fetch-listener.ts'
 import { loadServed } from './cli/load-app.ts'
-import { drain, listen } from './cli/serve.ts'
+import { drain, listen, logged } from './cli/serve.ts'
 import { ImportError } from './discovery/load-modules.ts'
+import type { ListedRoute } from './reflection.ts'
 
 async function main(args: readonly string[]): Promise<void> {
   const command = parseCommand(args, process.env.ENDPOINTS_HOST || undefined)
@@ -31,7 +32,7 @@ async function serve(options: ServeOptions): Promise<void> {
   const served = await loadServed(options)
   const handler = served instanceof Application ? served.fetch : served
   const listener = served instanceof Application && options.form === 'node' ? served.listener : fetchListener(handler)
-  const [server, url] = await listen(listener, options.address)
+  const [server, url] = await listen(options.quiet ? listener : logged(listener), options.address)
   if (!options.quiet) console.log(`Listening on ${url}`)
   const stop = async (): Promise<void> => {
     await drain(server)
@@ -50,9 +51,19 @@ async function loadApplication(options: ServeOptions): Promise<Application> {
 function printRoutes(app: Application): void {
   const rows = app
     .routes()
-    .map(({ verb, pattern, className, handler, source }) => [verb, pattern, `${className}.${handler}`, source])
+    .map((route) => [route.verb, withOptional(route), `${route.className}.${route.handler}`, route.source])
   const widths = [0, 1, 2].map((column) => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0)))
   for (const row of rows) console.log(row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  '))
+}
+
+/** The pattern, with a mark at what may be left out: `/files/{name?}`, `/files/{parts*}`. */
+function withOptional({ pattern, required, rest }: ListedRoute): string {
+  const places = pattern.match(/\{/g)?.length ?? 0
+  let place = 0
+  return pattern.replaceAll('}', () => {
+    place += 1
+    return rest && place === places ? '*}' : place > required ? '?}' : '}'
+  })
 }
 
 function writeDocument(app: Application, file: string | undefined): void {

@@ -10,6 +10,10 @@ export interface ListedRoute {
   readonly verb: string
   /** With all the positionals that it may take: `/foo/bar/{che}`. */
   readonly pattern: string
+  /** How many of them a request must give. */
+  readonly required: number
+  /** Whether the last stands for any number of them. */
+  readonly rest: boolean
   readonly module: string
   readonly className: string
   readonly handler: string
@@ -23,7 +27,9 @@ export function listRoutes({ table }: Pick<Core, 'table'>): readonly ListedRoute
 
 function listed(route: Route): ListedRoute {
   const { verb, className, handler, source, modulePath, binding } = route
-  return { verb, pattern: patternOf(route, binding.places), module: modulePath.join('.'), className, handler, source }
+  const pattern = patternOf(route, binding.places)
+  const counts = { required: binding.min, rest: binding.max === Number.POSITIVE_INFINITY }
+  return { verb, pattern, ...counts, module: modulePath.join('.'), className, handler, source }
 }
 
 /** Where a request would go. */

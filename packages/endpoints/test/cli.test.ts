@@ -102,6 +102,27 @@ describe('serving', () => {
     expect(await ended).toBe(0)
   })
 
+  it('prints a line for each answer, without its query, unless it is to be quiet', async () => {
+    using folder = moduleFolder({ 'controllers.ts': quickStart })
+    for (const [args, line] of [
+      [[], /^GET \/foo 200 \d+ ms\nGET \/no%20where 404 \d+ ms\n$/m],
+      [['--quiet'], undefined],
+    ] as const) {
+      const child = start(folder.path, ['--host', '127.0.0.1:28741', ...args])
+      let out = ''
+      child.stdout?.on('data', (data) => {
+        out += data
+      })
+      const ask = (path: string): Promise<Response | undefined> =>
+        fetch(`http://127.0.0.1:28741${path}`).catch(() => undefined)
+      while ((await ask('/foo')) === undefined);
+      expect((await ask('/no%20where?token=secret'))?.status).toBe(404)
+      expect(await stop(child)).toBe(0)
+      if (line === undefined) expect(out).toBe('')
+      else expect(out).toMatch(line)
+    }
+  })
+
   it('an application of its own, through either form', async () => {
     const app = `import { Application, Controller } from ${JSON.stringify(framework)}
       class Default extends Controller { GET() { return 'own' } }
@@ -198,6 +219,20 @@ describe('printing', () => {
     expect(readFileSync(join(folder.path, 'api.json'), 'utf8')).toBe(printedDocument.out)
     expect(help.out).toContain('Usage: endpoints')
     expect(version.out).toMatch(/^\d+\.\d+\.\d+\n$/)
+  })
+
+  it('what may be left out of a URL, and what may come more than once', async () => {
+    using folder = moduleFolder({
+      'controllers.ts': `import { Controller } from ${JSON.stringify(framework)}
+        export class Files extends Controller {
+          GET(folder: string, name = 'index') { return [folder, name] }
+          PUT(folder: string, ...parts: string[]) { return [folder, parts] }
+        }`,
+    })
+    const { out } = await run(folder.path, ['--routes'])
+    expect(out).toMatch(
+      /^GET {2}\/files\/\{folder\}\/\{name\?\} +Files\.GET .*\nPUT {2}\/files\/\{folder\}\/\{parts\*\} /,
+    )
   })
 
   it('a module map that gives the same URLs', async () => {

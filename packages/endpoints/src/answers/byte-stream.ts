@@ -1,6 +1,3 @@
-import type { ReadStream } from 'node:fs'
-import type { Readable } from 'node:stream'
-
 /** Bytes as they come. `close` lets go of the source at once; it may be called at any time, more than once. */
 export interface ByteStream {
   /** The next bytes; undefined at the end. */
@@ -21,19 +18,6 @@ export function fromWebStream(stream: ReadableStream<Uint8Array>, length?: numbe
     },
     close: () => void reader.cancel().catch(ignore),
   }
-}
-
-/** A stream of Node.js; of a file it knows the length. It is destroyed in the end, whatever happens. */
-export async function fromReadable(readable: Readable): Promise<ByteStream> {
-  // An error comes to whoever reads; when nobody does, it must not end the process.
-  readable.on('error', () => {})
-  const length = isFileStream(readable) ? await fileLength(readable) : undefined
-  const iterator: AsyncIterator<unknown> = readable[Symbol.asyncIterator]()
-  const next = async (): Promise<Uint8Array | undefined> => {
-    const { done, value } = await iterator.next()
-    return done ? undefined : toBytes(value)
-  }
-  return { length, next, close: () => void readable.destroy() }
 }
 
 /**
@@ -73,7 +57,8 @@ export function fromIterator(
     const last = end()
     return last === '' ? undefined : toBytes(last)
   }
-  return { next, close: () => void Promise.resolve(iterator.return?.()).catch(() => {}) }
+  // Whatever an iterator does when it is ended, the answer is over: it must not end the process.
+  return { next, close: () => void new Promise((resolve) => resolve(iterator.return?.())).catch(() => {}) }
 }
 
 /** The stream with its first bytes read: an error before them is still the handler's, and gets an answer of its own. */
@@ -112,35 +97,10 @@ export function toWebStream(stream: ByteStream): ReadableStream<Uint8Array> {
   )
 }
 
-export function isReadable(value: object): value is Readable {
-  return 'pipe' in value && typeof value.pipe === 'function' && Symbol.asyncIterator in value
-}
-
-export function isFileStream(value: object): value is ReadStream {
-  return isReadable(value) && 'bytesRead' in value && 'path' in value
-}
-
-async function fileLength(
-  file: ReadStream & { fd?: unknown; start?: number; end?: number },
-): Promise<number | undefined> {
-  if (typeof file.fd !== 'number') {
-    await new Promise<void>((resolve) => {
-      for (const event of ['open', 'error', 'close']) file.once(event, () => resolve())
-    })
-  }
-  const { fd, start = 0, end = Number.POSITIVE_INFINITY } = file
-  if (typeof fd !== 'number') return undefined
-  const { fstat } = process.getBuiltinModule('node:fs')
-  return new Promise((resolve) => {
-    fstat(fd, (error, stats) => {
-      resolve(error === null && stats.isFile() ? Math.max(0, Math.min(end + 1, stats.size) - start) : undefined)
-    })
-  })
-}
-
 const encoder = new TextEncoder()
 
-function toBytes(chunk: unknown): Uint8Array {
+/** @throws TypeError for what is neither bytes nor text */
+export function toBytes(chunk: unknown): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk
   if (typeof chunk === 'string') return encoder.encode(chunk)
   throw new TypeError(`a stream of bytes yielded ${typeof chunk}`)

@@ -1,7 +1,8 @@
 import { isJsonType, typeOfFileName, withCharset } from '../body/media-type.ts'
-import { type ByteStream, fromIterator, fromReadable, fromWebStream, isFileStream, isReadable } from './byte-stream.ts'
+import { type ByteStream, fromIterator, fromWebStream } from './byte-stream.ts'
 import { toEvent } from './event-stream.ts'
 import { RawJson } from './raw-json.ts'
+import { fromReadable, isFileStream, isReadable } from './readable.ts'
 
 export type Body = string | Uint8Array | ByteStream | undefined
 

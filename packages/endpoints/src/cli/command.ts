@@ -33,7 +33,7 @@ Serves the controllers of a folder or module: a URL names a module, a class and 
       --app MODULE:EXPORT  an application of your own in place of prefixes (export: default)
       --interface FORM     node, or fetch to serve through the web standard's form
       --watch              load the controllers anew when they change
-      --quiet              print errors only
+      --quiet              print errors only, and no line for each answer
       --routes             print every URL and end
       --openapi [FILE]     print or write the OpenAPI document and end
   -v, --version            print the version and end

@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { fromWebStream } from '../answers/byte-stream.ts'
+import { WRITE_TIMEOUT_MS } from '../config/options.ts'
 import { NodeIncoming, sendToNode } from '../interfaces/node.ts'
 
 export type FetchHandler = (request: Request, ...extra: readonly unknown[]) => Response | Promise<Response>
@@ -9,7 +10,7 @@ export function fetchListener(handler: FetchHandler): RequestListener {
   return (request, response) => {
     const incoming = new NodeIncoming(request, response)
     const fail = (status: number): void =>
-      sendToNode(response, { status, headers: ['content-length', '0'], body: undefined })
+      sendToNode(response, { status, headers: ['content-length', '0'], body: undefined }, WRITE_TIMEOUT_MS)
     let web: Request
     try {
       web = toRequest(incoming)
@@ -19,11 +20,8 @@ export function fetchListener(handler: FetchHandler): RequestListener {
     }
     const answer = async (): Promise<void> => {
       const { status, headers, body } = await handler(web)
-      sendToNode(response, {
-        status,
-        headers: [...headers].flat(),
-        body: body === null ? undefined : fromWebStream(body),
-      })
+      const stream = body === null ? undefined : fromWebStream(body)
+      sendToNode(response, { status, headers: [...headers].flat(), body: stream }, WRITE_TIMEOUT_MS)
     }
     answer().catch((error: unknown) => {
       console.error(`${incoming.method} ${incoming.target} failed`, error)

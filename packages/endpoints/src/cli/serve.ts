@@ -12,8 +12,24 @@ export async function listen(listener: RequestListener, { host, port }: Address)
     server.once('error', reject)
     server.listen(port, host, resolve)
   })
+  // When a process runs out of files, each connection that cannot be taken is an error, which would end the process.
+  server.on('error', (error) => console.error('a connection cannot be taken', error))
   const { port: real } = server.address() as AddressInfo
   return [server, `http://${formatAddress({ host, port: real })}`]
+}
+
+/** A listener that also prints a line for each answer: method, path without its query, status, time. */
+export function logged(listener: RequestListener): RequestListener {
+  return (request, response) => {
+    const begun = performance.now()
+    response.once('close', () => {
+      const status = response.writableFinished ? response.statusCode : 'cut off'
+      // A query may hold secrets, and a path what a terminal would obey.
+      const path = request.url?.split('?', 1)[0]?.replaceAll(/[^\x21-\x7e]/g, '?')
+      console.log(`${request.method} ${path} ${status} ${Math.round(performance.now() - begun)} ms`)
+    })
+    listener(request, response)
+  }
 }
 
 /** Stops taking connections, closes idle ones at once, and waits for requests that have begun: 30 s at most. */

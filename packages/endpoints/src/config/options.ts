@@ -30,6 +30,11 @@ export interface ApplicationOptions<Context = unknown> {
   readonly bodyLimit?: number
   /** Limits of forms within `bodyLimit`: 100 parts, 10 MiB a file, 1 MiB a field where absent. */
   readonly multipart?: Partial<MultipartLimits>
+  /**
+   * How long a client of `app.listener` may take no byte of an answer before it is cut off, in milliseconds; 30 s where
+   * absent, 0 for ever. Fastify and fetch servers have limits of their own.
+   */
+  readonly writeTimeout?: number
   /** How many proxies stand before the server, and may say who the client is; `true` is one. */
   readonly trustProxy?: boolean | number
   /** `X-Request-Id` where absent. */
@@ -56,7 +61,7 @@ export interface ApplicationOptions<Context = unknown> {
   readonly watch?: boolean
   /** Title and version of the OpenAPI document; those of the nearest package.json where absent. */
   readonly info?: DocumentInfo
-  /** Where the API is, for the OpenAPI document; its paths begin there. The root of its host where absent. */
+  /** Where the API is, for the OpenAPI document; its paths begin there. Where absent: its prefixes in Fastify, else the root. */
   readonly servers?: readonly DocumentServer[]
   /** Takes warnings and unexpected errors; the console where absent. */
   readonly log?: Log
@@ -74,6 +79,8 @@ export const consoleLog: Log = {
   error: (error, message) => console.error(message, error),
 }
 
+/** 30 s without a byte taken. */
+export const WRITE_TIMEOUT_MS = 30_000
 const MIB = 1024 * 1024
 const BODY_BYTES_MAX = MIB
 const MULTIPART: MultipartLimits = { parts: 100, fileBytes: 10 * MIB, fieldBytes: MIB }
@@ -91,6 +98,7 @@ export function readOptions(options: ApplicationOptions): Settings {
     signatures: options.signatures ?? true,
     bodyLimit: checkLimit('bodyLimit', options.bodyLimit ?? BODY_BYTES_MAX),
     multipart: multipartLimits(options.multipart, MULTIPART),
+    writeTimeout: checkLimit('writeTimeout', options.writeTimeout ?? WRITE_TIMEOUT_MS),
     use: options.use ?? [],
     cors: corsPolicy(options.cors),
     trustedProxies: checkLimit('trustProxy', Number(options.trustProxy ?? 0)),

@@ -16,6 +16,8 @@ export interface Settings {
   /** Largest body in bytes. */
   readonly bodyLimit: number
   readonly multipart: MultipartLimits
+  /** Milliseconds; 0 for none. */
+  readonly writeTimeout: number
   readonly use: readonly Guard[]
   readonly cors: CorsPolicy | undefined
   /** How many proxies stand before the server, and may say who the client is. */

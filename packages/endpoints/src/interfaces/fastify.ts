@@ -74,12 +74,13 @@ function payloadOf({ body }: FastifyRequest): FastifyRequest['raw'] | undefined 
 
 /**
  * Serves every verb below the prefix of the plugin. Paths are resolved from the raw URL; bodies are read by the
- * application, since only it knows what a handler takes.
+ * application, since only it knows what a handler takes. `mountedAt` is told the prefix.
  */
-export function fastifyPlugin(app: Answering): FastifyPlugin {
+export function fastifyPlugin(app: Answering, mountedAt: (prefix: string) => void): FastifyPlugin {
   return async (host) => {
     await app.ready()
     const instance = host as FastifyInstance
+    mountedAt(instance.prefix)
     const depth = instance.prefix.split('/').filter((part) => part !== '').length
     const handle: FastifyHandler = (request, reply) => {
       void answerWithFastify(app, new FastifyIncoming(request, reply, depth))

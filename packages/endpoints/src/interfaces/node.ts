@@ -4,6 +4,12 @@ import { type ByteStream, toWebStream } from '../answers/byte-stream.ts'
 import { type BodySource, ByteCollector, endedEarly, tooLarge } from '../body/body-source.ts'
 import type { CallError } from '../errors.ts'
 import type { ErrorLog, Incoming, RawRequest } from '../request/incoming.ts'
+import type { NodeRequest, NodeResponse } from './node-listener.ts'
+
+/** What `node:http` calls a listener with, by its real types. */
+export function asNode(request: NodeRequest, response: NodeResponse): [IncomingMessage, ServerResponse] {
+  return [request as IncomingMessage, response as ServerResponse]
+}
 
 /** A request of `node:http`. */
 export class NodeIncoming implements Incoming {
@@ -111,8 +117,11 @@ function readStream(stream: IncomingMessage, limit: number): Promise<Uint8Array>
   })
 }
 
-/** Writes an answer. What is larger than allowed is not read to its end: the connection closes. */
-export function sendToNode(response: ServerResponse, { status, headers, body }: Answer): void {
+/**
+ * Writes an answer. What is larger than allowed is not read to its end: the connection closes. It also closes when the
+ * client takes no byte for `writeTimeout` milliseconds while some wait for it; 0 waits for ever.
+ */
+export function sendToNode(response: ServerResponse, { status, headers, body }: Answer, writeTimeout: number): void {
   // The client has gone, or the handler has answered by itself, through what is behind the request.
   if (response.destroyed || response.headersSent) {
     if (isStream(body)) body.close()
@@ -120,8 +129,15 @@ export function sendToNode(response: ServerResponse, { status, headers, body }: 
   }
   const closes = status === 413 && response.req.httpVersionMajor === 1
   response.writeHead(status, closes ? [...headers, 'connection', 'close'] : headers)
+  if (writeTimeout > 0) response.setTimeout(writeTimeout, () => cutStalled(response))
   if (isStream(body)) void pump(body, response)
   else response.end(body)
+}
+
+/** Node.js calls this when nothing was read or written for a time. A source that is slow is no fault of the client's. */
+function cutStalled(response: ServerResponse): void {
+  const isWaiting = response.writableNeedDrain || (response.writableEnded && !response.writableFinished)
+  if (isWaiting || response.writableLength > 0) response.destroy()
 }
 
 /** Copies a stream no faster than the client reads; breaks the connection when it fails. */

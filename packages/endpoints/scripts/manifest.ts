@@ -1,0 +1,26 @@
+// Before `npm pack` the manifest loses what is of the workspace alone, and after it gets that back: `pack` and `restore`.
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const manifest = join(import.meta.dirname, '../package.json')
+const kept = join(import.meta.dirname, '../.package.json.kept')
+
+/**
+ * The manifest as strangers get it. Node.js runs no TypeScript of packages, so the exports of sources would only throw;
+ * versions of development dependencies stand in a catalog that strangers do not have.
+ */
+function published(text: string): string {
+  const { exports, devDependencies: _, scripts: __, ...rest } = JSON.parse(text)
+  const { './*.ts': ___, ...built } = exports
+  return `${JSON.stringify({ ...rest, exports: built }, null, 2)}\n`
+}
+
+if (process.argv[2] === 'pack') {
+  // What is kept from a run that was cut off is the whole one.
+  if (existsSync(kept)) renameSync(kept, manifest)
+  const text = readFileSync(manifest, 'utf8')
+  writeFileSync(kept, text)
+  writeFileSync(manifest, published(text))
+} else {
+  renameSync(kept, manifest)
+}
