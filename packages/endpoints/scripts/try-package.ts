@@ -2,11 +2,13 @@
 // Needs the npm registry. Each case is a folder of its own with nothing but the tarball in it.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
+const SAVES = 20
+const PATIENCE_MS = 20_000
 const work = mkdtempSync(join(tmpdir(), 'try-endpoints-'))
 
 const quickStart = `import { Controller } from "@trestle/endpoints";
@@ -90,6 +92,95 @@ async function listening(child: ChildProcess): Promise<string> {
   }
 }
 
+/** A program that runs JavaScript, of a package that holds nothing else. */
+interface Runtime {
+  readonly name: string
+  readonly package: string
+  /** The program inside of the package. */
+  readonly file: string
+  /** What stands before the script. */
+  readonly args: readonly string[]
+  readonly language: 'ts' | 'js'
+}
+
+const machine = `${process.platform}-${process.arch}`
+const runtimes: readonly Runtime[] = [
+  ...['20.20.2', '22.23.3', '24.21.0'].map((version) => ({
+    name: `Node ${version}`,
+    package: `node-${machine}@${version}`,
+    file: 'bin/node',
+    args: [],
+    language: version.startsWith('20.') ? ('js' as const) : ('ts' as const),
+  })),
+  { name: 'Bun', package: `@oven/bun-${machine}@1.4.5`, file: 'bin/bun', args: [], language: 'ts' },
+  { name: 'Deno', package: `@deno/${machine}-glibc@2.9.6`, file: 'deno', args: ['run', '-A'], language: 'ts' },
+]
+
+/** Installs a runtime. Returns its program. */
+function installRuntime({ name, package: spec, file }: Runtime): string {
+  const cwd = folder(`runtime-${slug(name)}`, {})
+  install(cwd, spec)
+  return join(cwd, 'node_modules', spec.slice(0, spec.lastIndexOf('@')), file)
+}
+
+function slug(name: string): string {
+  return name.replaceAll(/[^A-Za-z0-9.]+/g, '-').toLowerCase()
+}
+
+/** The quick start in an empty folder, then twenty saves by rename, of a controller and of what it imports. */
+async function tryRuntime(tarball: string, runtime: Runtime): Promise<string> {
+  const { name, args, language } = runtime
+  const program = installRuntime(runtime)
+  const file = `controllers.${language}`
+  const text = language === 'ts' ? quickStart : quickStartInJavaScript
+  const cwd = folder(`watch-${slug(name)}`, { [file]: text })
+  install(cwd, tarball, 'zod')
+  run(cwd, 'npm', ['pkg', 'set', 'type=module'])
+  const main = join(cwd, 'node_modules', '@trestle', 'endpoints', 'bin', 'endpoints.mjs')
+  const child = spawn(program, [...args, main, '--prefix=controllers', '--host=localhost:0', '--watch'], { cwd })
+  let said = ''
+  child.stderr.on('data', (data) => {
+    said += data
+  })
+  try {
+    const url = await listening(child)
+    await askQuickStart((asked, init) => fetch(url + asked, init))
+    const replace = (name: string, changed: string): void => {
+      writeFileSync(join(cwd, `${name}~`), changed)
+      renameSync(join(cwd, `${name}~`), join(cwd, name))
+    }
+    const answers = async (expected: string): Promise<void> => {
+      const deadline = Date.now() + PATIENCE_MS
+      for (let body = ''; body !== JSON.stringify(expected); ) {
+        if (Date.now() > deadline) throw new Error(`a save was not noticed: ${body} in place of ${expected}\n${said}`)
+        body = await (await fetch(url)).text()
+      }
+    }
+    for (let i = 1; i <= SAVES; i += 1) {
+      replace(file, text.replace('"Default handler"', JSON.stringify(`save ${i}`)))
+      await answers(`save ${i}`)
+    }
+    mkdirSync(join(cwd, 'lib'))
+    const word = `lib/word.${language}`
+    replace(word, 'export const word = "import 0";\n')
+    replace(file, `import { word } from "./${word}";\n${text.replace('"Default handler"', 'word')}`)
+    await answers('import 0')
+    if (name === 'Bun') {
+      replace(word, 'export const word = "import 1";\n')
+      while (!said.includes('only when it is started again')) await once(child.stderr, 'data')
+      return `${SAVES} saves; says that a change of an import needs a restart`
+    }
+    for (let i = 1; i <= SAVES; i += 1) {
+      replace(word, `export const word = "import ${i}";\n`)
+      await answers(`import ${i}`)
+    }
+    return `${SAVES} saves of a controller, ${SAVES} of what it imports`
+  } finally {
+    child.kill('SIGTERM')
+    await once(child, 'close')
+  }
+}
+
 async function tryQuickStart(tarball: string, version: string, language: 'ts' | 'js'): Promise<void> {
   const nodes = join(work, `node-${version}`)
   const files = { [`controllers.${language}`]: language === 'ts' ? quickStart : quickStartInJavaScript }
@@ -124,6 +215,47 @@ function tryTypes(tarball: string): void {
   run(cwd, join(root, '../../node_modules/.bin/tsc'), ['-p', '.'])
 }
 
+/** The quick start and all types by `tsc --strict`, with nothing of Node.js and nothing else said. */
+function tryTypesAlone(tarball: string): void {
+  const cwd = folder('types-alone', {
+    'typed.ts': typed,
+    'controllers.ts': quickStart,
+    'package.json': '{"type":"module"}',
+  })
+  install(cwd, tarball, 'zod')
+  const options = ['--strict', '--noEmit', '--ignoreConfig', '--module', 'nodenext', '--target', 'es2022']
+  run(cwd, join(root, '../../node_modules/.bin/tsc'), [...options, 'typed.ts', 'controllers.ts'])
+}
+
+/** What npm users get: the zod that is not patched, and nothing that cannot be imported or followed. */
+function tryContents(tarball: string): string {
+  const cwd = folder('contents', { 'package.json': '{"type":"module"}' })
+  install(cwd, tarball, 'zod')
+  const at = join(cwd, 'node_modules/@trestle/endpoints')
+  const { exports, ...manifest } = JSON.parse(readFileSync(join(at, 'package.json'), 'utf8'))
+  expectEqual([Object.keys(exports), JSON.stringify(manifest).includes('catalog:')], [['.', './package.json'], false])
+  const links = [...readFileSync(join(at, 'README.md'), 'utf8').matchAll(/\]\((?![a-z]+:)([^)#]+)/g)].map(
+    ([, link = '']) => link,
+  )
+  expectEqual(
+    links.filter((link) => !existsSync(join(at, link))),
+    [],
+  )
+  writeFileSync(join(cwd, 'hostile.mjs'), hostile)
+  return run(cwd, 'node', ['hostile.mjs']).trim()
+}
+
+const hostile = `import { accepts, Application, Controller } from "@trestle/endpoints";
+import { z } from "zod";
+class Default extends Controller {
+  static POST = accepts({ keywords: z.object({ title: z.string().min(1).max(9), list: z.array(z.int()).max(3).optional() }) });
+  POST() {}
+}
+const app = new Application({ modules: { index: { Default } } });
+const ask = async (body) => (await app.inject({ method: "POST", path: "/", body })).status;
+console.log(await ask({ title: { length: { toString: 0 } } }), await ask({ title: "a", list: { length: { toString: 0 } } }), await ask({ title: "a" }));
+`
+
 /** A bundle for Cloudflare Workers, served by their own runtime. */
 async function tryWorker(tarball: string): Promise<void> {
   const cwd = folder('worker', {
@@ -156,17 +288,26 @@ const attempts: readonly (readonly [string, (tarball: string) => unknown])[] = [
     }),
   ),
   ['quick start, Node 20.20.2, js', (tarball) => tryQuickStart(tarball, '20.20.2', 'js')],
+  ...runtimes.map((runtime) => {
+    return [`quick start and watch, ${runtime.name}`, (tarball: string) => tryRuntime(tarball, runtime)] as const
+  }),
+  ['types by tsc --strict alone', tryTypesAlone],
+  ['contents', tryContents],
   ['types, checked to the last', tryTypes],
   ['Worker, in Miniflare', tryWorker],
 ]
 
+const chosen = attempts.filter(([name]) => only === undefined || name.includes(only))
+
 try {
   const packed = run(root, 'npm', ['pack', '--pack-destination', work, '--loglevel', 'error'])
   const tarball = join(work, packed.trim().split('\n').at(-1) ?? '')
-  for (const version of ['22.18.0', '24.21.0', '20.20.2']) install(folder(`node-${version}`, {}), `node@${version}`)
-  for (const [name, attempt] of attempts.filter(([name]) => only === undefined || name.includes(only))) {
-    await attempt(tarball)
-    console.log(`ok  ${name}`)
+  if (chosen.some(([name]) => name.startsWith('quick start, '))) {
+    for (const version of ['22.18.0', '24.21.0', '20.20.2']) install(folder(`node-${version}`, {}), `node@${version}`)
+  }
+  for (const [name, attempt] of chosen) {
+    const told = await attempt(tarball)
+    console.log(`ok  ${name}${typeof told === 'string' ? `: ${told}` : ''}`)
   }
 } finally {
   rmSync(work, { recursive: true, force: true })
