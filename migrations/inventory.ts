@@ -20,4 +20,5 @@ export const inventoryMigrations: MigrationSources = {
   '0021-quicken-moves': inFile(() => import('./inventory/0021-quicken-moves.ts')),
   '0022-create-rate-limits': inFile(() => import('./inventory/0022-create-rate-limits.ts')),
   '0023-sample-lower-skus': inFile(() => import('./inventory/0023-sample-lower-skus.ts')),
+  '0024-create-import-rows': inFile(() => import('./inventory/0024-create-import-rows.ts')),
 }

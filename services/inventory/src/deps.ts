@@ -16,6 +16,7 @@ import type { Kysely } from 'kysely'
 import type { TokenVerifier } from './access/token-verifier.ts'
 import type { InventoryConfig } from './config.ts'
 import type { InventoryTables } from './database.ts'
+import { Gate } from './http/gate.ts'
 import { Slots } from './http/slots.ts'
 import { importCounter } from './imports/import-metrics.ts'
 import { type ClientLimit, openClientLimit } from './rate-limits/client-limit.ts'
@@ -41,6 +42,8 @@ export interface InventoryDeps {
   readonly stockMetrics: StockMetrics
   readonly tracing: Tracing
   readonly readiness: Readiness
+  /** Keeps changes of products, which may wait for an import, from taking the connections that stock needs. */
+  readonly productWrites: Gate
   /** Imports and exports that run at a time. */
   readonly transfers: Slots
   /** A few connections for them alone: their clients may be slow, and their statements may take any time. */
@@ -54,6 +57,8 @@ export interface InventoryDeps {
   readonly now: () => Date
 }
 
+/** Of the connections for writes. */
+const PRODUCT_SHARE = 0.75
 const TRANSFERS_MAX = 4
 /** An import waits for others of the same products; one whose client says nothing gives up sooner. */
 const TRANSFER_LOCK_MS = 60_000
@@ -107,6 +112,7 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
   return {
     ...{ config, names, log, metrics, stockMetrics, tracing, readiness, upkeep },
     ...{ db: database.db, readLagging: database.readLagging },
+    productWrites: new Gate({ places: Math.ceil(config.databasePoolSize * PRODUCT_SHARE), patienceMs: KEY_WAIT_MS }),
     transfers: new Slots(TRANSFERS_MAX),
     transferDatabase,
     countImport: importCounter(metrics.meter),

@@ -81,6 +81,10 @@ describe('upkeep', () => {
     const failing = { one: () => Promise.reject(new Error('away')), first: undefined, all: undefined }
     const upkeep = createOne({ ...stock.lanes, write: { ...stock.lanes.write, one: failing.one } })
     await upkeep.run()
-    expect(logged).toMatchObject([{ task: 'reservation_expiry' }, { task: 'key_clean_up' }])
+    expect(logged).toMatchObject([
+      { task: 'reservation_expiry' },
+      { task: 'key_clean_up' },
+      { task: 'import_clean_up' },
+    ])
   })
 })

@@ -39,13 +39,17 @@ export class ImportTally {
     this.#counts.received += count
   }
 
-  count(outcome: 'created' | 'updated' | 'skipped'): void {
-    this.#counts[outcome]++
+  count(outcome: 'created' | 'updated' | 'skipped', count = 1): void {
+    this.#counts[outcome] += count
   }
 
   fail(fault: RecordFault): void {
     this.#counts.failed++
     if (this.#errors.length < ERRORS_MAX) this.#errors.push(fault)
+  }
+
+  get failed(): number {
+    return this.#counts.failed
   }
 
   get received(): number {

@@ -1,7 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { InventoryTables } from '../database.ts'
+import { type RawBuilder, sql } from 'kysely'
 import type { ReadProduct } from './import-record.ts'
 
 /** What became of a product of a file; `exists`: a live product has the sku, and stays as it is. */
@@ -24,28 +23,21 @@ function batchStatement({ replace, skus, attributes }: Batch): RawBuilder<Verdic
 
 const batchQuery = prepare('import_products', batchStatement)
 
-/** Stores products in their order, in one statement. @param replace whether a product of the same sku gets the attributes */
-export type StoreBatch = (products: readonly ReadProduct[], replace: boolean) => Promise<readonly ImportVerdict[]>
-
-/** Each batch by itself: what is stored stays. */
-export function storeAtOnce(lanes: Lanes): StoreBatch {
-  return async (products, replace) =>
-    toVerdicts(products, await lanes.write.all(batchQuery, toBatch(products, replace)))
-}
-
-/** All batches in the transaction. */
-export function storeWithin(trx: Kysely<InventoryTables>): StoreBatch {
-  return async (products, replace) => {
-    const { rows } = await batchStatement(toBatch(products, replace)).execute(trx)
-    return toVerdicts(products, rows)
+/**
+ * Stores products in their order, in one statement; what is stored stays.
+ * @param replace whether a product of the same sku gets the attributes
+ */
+export async function storeBatch(
+  lanes: Lanes,
+  products: readonly ReadProduct[],
+  replace: boolean,
+): Promise<readonly ImportVerdict[]> {
+  const batch = {
+    replace,
+    skus: products.map(({ sku }) => sku),
+    attributes: products.map(({ attributes }) => attributes),
   }
-}
-
-function toBatch(products: readonly ReadProduct[], replace: boolean): Batch {
-  return { replace, skus: products.map(({ sku }) => sku), attributes: products.map(({ attributes }) => attributes) }
-}
-
-function toVerdicts(products: readonly ReadProduct[], rows: readonly VerdictRow[]): ImportVerdict[] {
+  const rows = await lanes.write.all(batchQuery, batch)
   const verdicts = new Map(rows.map(({ place, verdict }) => [Number(place), verdict]))
   return products.map((_, at) => verdicts.get(at + 1) ?? 'exists')
 }

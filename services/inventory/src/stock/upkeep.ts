@@ -2,10 +2,14 @@ import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { callForgetKeys } from '../idempotency/key-repository.ts'
+import { callForgetImports } from '../imports/staging-repository.ts'
 import { callExpireReservations } from '../reservations/reservation-repository.ts'
 import type { StockMetrics } from './stock-metrics.ts'
 
-/** Ends what is over, every so often: reservations that are due, keys of the day before. Safe in any number of processes. */
+/**
+ * Ends what is over, every so often: reservations that are due, keys of the day before, files of imports that broke off. Safe in any
+ * number of processes.
+ */
 export interface Upkeep {
   start(): void
   /** One turn: everything that is over now. */
@@ -28,6 +32,8 @@ interface UpkeepOptions {
 
 /** So few that nobody waits long for a level. */
 const BATCH = 100
+/** Rows that nobody waits for. */
+const IMPORT_BATCH = 5_000
 
 export function createUpkeep(options: UpkeepOptions): Upkeep {
   const { everyMs, stuckMs } = options
@@ -87,18 +93,22 @@ function createTurn({ lanes, stockMetrics, meter, logger }: UpkeepOptions, move:
   const forget = async (): Promise<void> => {
     await drain((limit) => callForgetKeys(lanes, limit), move)
   }
+  const forgetImports = async (): Promise<void> => {
+    await drain((limit) => callForgetImports(lanes, limit), move, IMPORT_BATCH)
+  }
   return async () => {
     await attempt('reservation_expiry', expire)
     await attempt('key_clean_up', forget)
+    await attempt('import_clean_up', forgetImports)
   }
 }
 
 /** Takes batches as long as they are full, answers how much they held. */
-async function drain(take: (limit: number) => Promise<number>, move: () => void): Promise<number> {
+async function drain(take: (limit: number) => Promise<number>, move: () => void, limit = BATCH): Promise<number> {
   for (let total = 0; ; ) {
-    const taken = await take(BATCH)
+    const taken = await take(limit)
     move()
     total += taken
-    if (taken < BATCH) return total
+    if (taken < limit) return total
   }
 }

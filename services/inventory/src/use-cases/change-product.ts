@@ -21,12 +21,14 @@ export interface ChangeProductInput {
  * @throws validationError, productNotFound, preconditionFailed, duplicateSku
  */
 export async function changeProduct(
-  { lanes, names, config }: Pick<InventoryDeps, 'lanes' | 'names' | 'config'>,
+  { lanes, names, config, productWrites }: Pick<InventoryDeps, 'lanes' | 'names' | 'config' | 'productWrites'>,
   { attributes, ...input }: ChangeProductInput,
 ): Promise<VersionedChange> {
   const { maxAttributesBytes: bytesMax } = config
   const text = attributes === undefined ? undefined : storableAttributes(attributes, bytesMax)
-  const result = await callChangeProduct(lanes, names, { ...input, attributes: text, bytesMax })
+  const result = await productWrites.run(() =>
+    callChangeProduct(lanes, names, { ...input, attributes: text, bytesMax }),
+  )
   if (result.verdict !== 'done') throw refusals[result.verdict](bytesMax)
   return result.change
 }

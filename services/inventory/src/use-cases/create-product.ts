@@ -19,17 +19,18 @@ export interface CreateProductInput {
  * keyRunning
  */
 export async function createProduct(
-  { lanes, db, names, config }: Pick<InventoryDeps, 'lanes' | 'db' | 'names' | 'config'>,
+  deps: Pick<InventoryDeps, 'lanes' | 'db' | 'names' | 'config' | 'productWrites'>,
   caller: Caller,
   { sku, attributes }: CreateProductInput,
 ): Promise<Answered<InsertedProduct>> {
+  const { lanes, db, names, config, productWrites } = deps
   const product = { sku, attributes: storableAttributes(attributes, config.maxAttributesBytes) }
   if (!caller.repeat) {
-    const body = await insertProduct(lanes, names, product)
+    const body = await productWrites.run(() => insertProduct(lanes, names, product))
     if (body === 'duplicate-sku') throw duplicateSku()
     return { verdict: 'done', body }
   }
-  const answer = await insertProductOnce(db, names, caller, product)
+  const answer = await productWrites.run(() => insertProductOnce(db, names, caller, product))
   if (answer === 'duplicate-sku') throw duplicateSku()
   if (answer.body === null) throw keyRefusals[answer.verdict]()
   return answer

@@ -8,11 +8,11 @@ import { callDeleteProduct } from '../products/product-changes.ts'
  * @throws productNotFound, preconditionFailed, productInStock
  */
 export async function deleteProduct(
-  { lanes, names }: Pick<InventoryDeps, 'lanes' | 'names'>,
+  { lanes, names, productWrites }: Pick<InventoryDeps, 'lanes' | 'names' | 'productWrites'>,
   id: number,
   versions: readonly number[] | undefined,
 ): Promise<void> {
-  const verdict = await callDeleteProduct(lanes, names, { id, versions })
+  const verdict = await productWrites.run(() => callDeleteProduct(lanes, names, { id, versions }))
   if (verdict === 'not-found') throw productNotFound()
   if (verdict === 'stale') throw preconditionFailed()
   if (verdict === 'in-stock') throw productInStock()

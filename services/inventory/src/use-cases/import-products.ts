@@ -1,8 +1,9 @@
-import { isRefusedValue } from '@trestle/database/unavailable.ts'
 import type { InventoryDeps } from '../deps.ts'
 import type { ImportRecord, ReadProduct, RecordFault } from '../imports/import-record.ts'
 import { type ImportReport, ImportTally } from '../imports/import-report.ts'
-import { type ImportVerdict, type StoreBatch, storeAtOnce, storeWithin } from '../imports/import-repository.ts'
+import { type ImportVerdict, storeBatch } from '../imports/import-repository.ts'
+import { StagedImport } from '../imports/staged-import.ts'
+import { storeOneByOneWhenRefused } from '../imports/store-one-by-one.ts'
 
 /** What to do with a product whose sku is taken. */
 export const IMPORT_MODES = ['insert', 'upsert', 'skip'] as const
@@ -12,7 +13,7 @@ export interface ImportInput {
   /** As many at a time as have come. */
   readonly records: AsyncIterable<readonly ImportRecord[]>
   readonly mode: ImportMode
-  /** `batches` stay as they are stored; `all-or-nothing` is one transaction; `nothing` tries and takes back. */
+  /** `batches` stay as they are stored; `all-or-nothing` is one transaction; `nothing` tells what would become of them. */
   readonly storing: 'batches' | 'all-or-nothing' | 'nothing'
 }
 
@@ -35,57 +36,71 @@ export interface ImportOutcome {
 const BATCH_ROWS = 500
 /** Characters of attributes; large ones make smaller batches. */
 const BATCH_LENGTH = 4_194_304
+/** A file that comes slowly is stored, and told of, as often as this. */
+const BATCH_MS = 1_000
+
+type Database = Pick<InventoryDeps, 'lanes' | 'db'>
 
 /**
  * Stores the products of a file in batches; no more than one batch is in memory. A batch that was stored stays whatever
- * happens later, so an import that broke off is continued by starting it again with `skip` or `upsert`.
+ * happens later, so an import that broke off is continued by starting it again with `skip` or `upsert`. Where all or nothing is
+ * to be stored, the batches wait in a table of their own until the file has ended: nobody waits for its client.
  */
 export async function* importProducts(
-  { lanes, db }: Pick<InventoryDeps, 'lanes' | 'db'>,
-  { records, mode, storing }: ImportInput,
+  database: Database,
+  input: ImportInput,
 ): AsyncGenerator<ImportEvent, ImportOutcome> {
   const tally = new ImportTally()
-  if (storing === 'batches') {
-    const store = storeOneByOneWhenRefused(storeAtOnce(lanes))
-    yield* storeRecords(records, { mode, tally, store })
-    return { verdict: 'stored', report: tally.report() }
-  }
-  const trx = await db.startTransaction().execute()
-  try {
-    yield* storeRecords(records, { mode, tally, store: storeWithin(trx) })
-    const report = tally.report()
-    if (storing === 'nothing') return { verdict: 'tried', report }
-    if (report.failed > 0) return { verdict: 'taken-back', report }
-    await trx.commit().execute()
-    return { verdict: 'stored', report }
-  } finally {
-    if (!trx.isCommitted) await trx.rollback().execute()
-  }
+  if (input.storing !== 'batches') return yield* importStaged(database, input, tally)
+  const store = storeOneByOneWhenRefused((products) => storeBatch(database.lanes, products, input.mode === 'upsert'))
+  yield* storeRecords(input, tally, store)
+  return { verdict: 'stored', report: tally.report() }
 }
 
-type Store = (products: readonly ReadProduct[], replace: boolean) => Promise<readonly (ImportVerdict | 'refused')[]>
-
-interface Storing {
-  readonly mode: ImportMode
-  readonly tally: ImportTally
-  readonly store: Store
+async function* importStaged(
+  { db }: Database,
+  input: ImportInput,
+  tally: ImportTally,
+): AsyncGenerator<ImportEvent, ImportOutcome> {
+  const { mode, storing } = input
+  await using staged = await StagedImport.open(db)
+  yield* storeRecords(
+    input,
+    tally,
+    storeOneByOneWhenRefused((products) => staged.add(products)),
+  )
+  const end = storing === 'nothing' || tally.failed > 0 ? await staged.judge(mode) : await staged.apply(mode)
+  tally.count('created', end.created)
+  tally.count('updated', end.updated)
+  tally.count('skipped', end.skipped)
+  const isRefused = tally.failed > 0 || end.taken > 0
+  for await (const rows of staged.listTaken(end)) yield* tell(rows.map(takenFault), tally)
+  const verdict = storing === 'nothing' ? 'tried' : isRefused ? 'taken-back' : 'stored'
+  return { verdict, report: tally.report() }
 }
+
+/** `staged`: it is decided later what becomes of it. `refused`: the database cannot hold it. */
+type Stored = ImportVerdict | 'staged' | 'refused'
+type Store = (products: readonly ReadProduct[]) => Promise<readonly Stored[]>
 
 async function* storeRecords(
-  records: ImportInput['records'],
-  { mode, tally, store }: Storing,
+  { records, mode }: ImportInput,
+  tally: ImportTally,
+  store: Store,
 ): AsyncGenerator<ImportEvent, void> {
   let batch: ReadProduct[] = []
   let length = 0
+  let storedAt = performance.now()
   const faults: RecordFault[] = []
-  const storeBatch = async (): Promise<void> => {
-    const verdicts = batch.length === 0 ? [] : await store(batch, mode === 'upsert')
+  const storeAll = async (): Promise<void> => {
+    const verdicts = batch.length === 0 ? [] : await store(batch)
     for (const [at, product] of batch.entries()) {
       const fault = settle(product, verdicts[at] ?? 'refused', { mode, tally })
       if (fault !== undefined) faults.push(fault)
     }
     batch = []
     length = 0
+    storedAt = performance.now()
   }
   for await (const some of records) {
     for (const record of some) {
@@ -97,11 +112,14 @@ async function* storeRecords(
         length += record.attributes.length
       }
       if (batch.length + faults.length < BATCH_ROWS && length < BATCH_LENGTH) continue
-      await storeBatch()
+      await storeAll()
       yield* tell(faults.splice(0), tally)
     }
+    if (batch.length + faults.length === 0 || performance.now() - storedAt < BATCH_MS) continue
+    await storeAll()
+    yield* tell(faults.splice(0), tally)
   }
-  await storeBatch()
+  await storeAll()
   yield* tell(faults.splice(0), tally)
 }
 
@@ -116,36 +134,20 @@ function* tell(faults: readonly RecordFault[], tally: ImportTally): Generator<Im
 
 /** Counts what became of a product, or says why nothing did. */
 function settle(
-  { line, sku }: ReadProduct,
-  verdict: ImportVerdict | 'refused',
-  { mode, tally }: Pick<Storing, 'mode' | 'tally'>,
+  product: ReadProduct,
+  verdict: Stored,
+  { mode, tally }: { readonly mode: ImportMode; readonly tally: ImportTally },
 ): RecordFault | undefined {
+  const { line, sku } = product
   if (verdict === 'refused') {
     return { line, sku, type: 'SERVER_ERROR', description: 'The product could not be stored.' }
   }
-  if (verdict === 'exists' && mode === 'insert') {
-    return { line, sku, type: 'CONFLICT', description: 'A product with this sku already exists.' }
-  }
+  if (verdict === 'staged') return undefined
+  if (verdict === 'exists' && mode === 'insert') return takenFault(product)
   tally.count(verdict === 'exists' ? 'skipped' : verdict)
   return undefined
 }
 
-/** When the database refuses the values of a batch, one product of it is to blame: the others are stored without it. */
-function storeOneByOneWhenRefused(store: StoreBatch): Store {
-  return async (products, replace) => {
-    try {
-      return await store(products, replace)
-    } catch (error) {
-      if (!isRefusedValue(error)) throw error
-    }
-    const verdicts: (ImportVerdict | 'refused')[] = []
-    for (const product of products) {
-      const alone = store([product], replace).catch((error: unknown) => {
-        if (!isRefusedValue(error)) throw error
-        return ['refused'] as const
-      })
-      verdicts.push(...(await alone))
-    }
-    return verdicts
-  }
+function takenFault({ line, sku }: Pick<ReadProduct, 'line' | 'sku'>): RecordFault {
+  return { line, sku, type: 'CONFLICT', description: 'A product with this sku already exists.' }
 }

@@ -1,0 +1,168 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { InventoryTables } from '../database.ts'
+import type { ReadProduct } from './import-record.ts'
+
+type Connection = Kysely<InventoryTables>
+
+const rowsTable = sql.table('import_rows')
+const importsTable = sql.table('imports')
+/** Live products have one sku each. */
+const heldProduct = sql`${sql.table('products')} p ON p.sku = r.sku AND p.deleted_at IS NULL`
+
+/** Begins to stage a file. Resolves to its id. */
+export async function insertImport(db: Connection): Promise<bigint> {
+  const { rows } = await sql<{ id: bigint }>`INSERT INTO ${importsTable} DEFAULT VALUES RETURNING id`.execute(db)
+  const [row] = rows
+  if (row === undefined) throw new Error('the import has no id')
+  return row.id
+}
+
+/** Stages products behind the `staged` that are there. No product is locked, nor looked at. */
+export async function insertImportRows(
+  db: Connection,
+  { id, staged }: { readonly id: bigint; readonly staged: number },
+  products: readonly ReadProduct[],
+): Promise<void> {
+  const columns = [
+    sql`${products.map(({ line }) => line)}::bigint[]`,
+    sql`${products.map(({ sku }) => sku)}::text[]`,
+    sql`${products.map(({ attributes }) => attributes)}::text[]`,
+  ]
+  await sql`
+    WITH touched AS (UPDATE ${importsTable} SET touched_at = now() WHERE id = ${id} RETURNING id)
+    INSERT INTO ${rowsTable} (import_id, place, line, sku, attributes)
+    SELECT touched.id, ${staged}::bigint + u.place, u.line, u.sku, u.attributes::jsonb
+    FROM touched, unnest(${sql.join(columns)}) WITH ORDINALITY AS u (line, sku, attributes, place)`.execute(db)
+}
+
+/** What would become of the rows of a file if they were stored one after the other. */
+export interface JudgedRows {
+  /** All rows. */
+  readonly staged: number
+  /** Different skus. */
+  readonly skus: number
+  /** Rows of a sku that is free. */
+  readonly created: number
+  /** Rows with other attributes than the product, or the row before them, has. */
+  readonly different: number
+}
+
+/** Judges rows without a lock: what others do meanwhile is decided when the rows are applied. */
+export async function judgeImportRows(db: Connection, id: bigint): Promise<JudgedRows> {
+  const digest = (attributes: RawBuilder<unknown>) => sql`sha256(convert_to(${attributes}::text, 'UTF8'))`
+  const own = digest(sql`r.attributes`)
+  const { rows } = await sql<JudgedRows>`
+    WITH compared AS (
+      SELECT ${own} AS own, ${digest(sql`p.attributes`)} AS held,
+        lag(${own}) OVER (PARTITION BY r.sku ORDER BY r.place) AS earlier
+      FROM ${rowsTable} r LEFT JOIN ${heldProduct} WHERE r.import_id = ${id}
+    )
+    SELECT count(*)::float8 AS staged, count(*) FILTER (WHERE earlier IS NULL)::float8 AS skus,
+      count(*) FILTER (WHERE coalesce(earlier, held) IS NULL)::float8 AS created,
+      count(*) FILTER (WHERE coalesce(earlier, held) <> own)::float8 AS different
+    FROM compared`.execute(db)
+  const [judged] = rows
+  if (judged === undefined) throw new Error('the rows were not counted')
+  return judged
+}
+
+/** Leaves of a file that will not be stored the rows whose sku is taken, by a product or by a row before them. */
+export async function deleteImportRowsButTaken(db: Connection, id: bigint): Promise<void> {
+  await sql`
+    WITH numbered AS (
+      SELECT r.place, p.id IS NULL AND row_number() OVER (PARTITION BY r.sku ORDER BY r.place) = 1 AS is_free
+      FROM ${rowsTable} r LEFT JOIN ${heldProduct} WHERE r.import_id = ${id}
+    )
+    DELETE FROM ${rowsTable} r USING numbered n
+    WHERE n.is_free AND r.import_id = ${id} AND r.place = n.place`.execute(db)
+}
+
+/** A row of a file, as errors name it. */
+export interface StagedRow {
+  readonly place: number
+  readonly line: number
+  readonly sku: string
+}
+
+/** Rows of a file behind a place, in their order, at most `limit`. */
+export async function listImportRows(
+  db: Connection,
+  id: bigint,
+  { after, limit }: { readonly after: number; readonly limit: number },
+): Promise<readonly StagedRow[]> {
+  const { rows } = await sql<StagedRow>`
+    SELECT place::float8, line::float8, sku FROM ${rowsTable}
+    WHERE import_id = ${id} AND place > ${after} ORDER BY place LIMIT ${limit}`.execute(db)
+  return rows
+}
+
+/**
+ * Stores the rows of a file in one statement; of a sku that comes twice the last one, or the first where products stay as they
+ * are. New products come first: until the statement comes to a product that is there, nobody waits for it. One file at a time
+ * is applied, so that two of them cannot wait for each other.
+ */
+export async function applyImportRows(
+  trx: Connection,
+  id: bigint,
+  replace: boolean,
+): Promise<{ readonly created: number; readonly updated: number }> {
+  const onConflict = replace
+    ? sql`DO UPDATE SET attributes = EXCLUDED.attributes, version = p.version + 1, revision = DEFAULT, updated_at = now()
+        WHERE p.attributes::text <> EXCLUDED.attributes::text`
+    : sql`DO NOTHING`
+  const { rows } = await sql<{ created: number; updated: number }>`
+    WITH chosen AS (
+      SELECT DISTINCT ON (r.sku) r.place, r.sku, r.attributes, p.id AS held, p.attributes::text AS held_attributes
+      FROM ${rowsTable} r LEFT JOIN ${heldProduct} WHERE r.import_id = ${id}
+      ORDER BY r.sku, r.place ${replace ? sql`DESC` : sql`ASC`}
+    ), written AS (
+      INSERT INTO ${sql.table('products')} AS p (sku, attributes)
+      SELECT sku, attributes FROM chosen
+      WHERE held IS NULL OR (${replace}::boolean AND held_attributes <> attributes::text)
+      ORDER BY held NULLS FIRST, place
+      ON CONFLICT (sku) WHERE deleted_at IS NULL ${onConflict}
+      RETURNING p.version
+    )
+    SELECT count(*) FILTER (WHERE version = 1)::float8 AS created,
+      count(*) FILTER (WHERE version > 1)::float8 AS updated FROM written`.execute(trx)
+  return rows[0] ?? { created: 0, updated: 0 }
+}
+
+/** Waits until no other file is being applied, and keeps the others waiting until the transaction ends. */
+export async function lockImports(trx: Connection, id: bigint): Promise<void> {
+  await sql`SELECT pg_advisory_xact_lock(tableoid::bigint) FROM ${importsTable} WHERE id = ${id}`.execute(trx)
+}
+
+/** Forgets a file. */
+export async function deleteImport(db: Connection, id: bigint): Promise<void> {
+  await sql`
+    WITH gone AS (DELETE FROM ${rowsTable} WHERE import_id = ${id})
+    DELETE FROM ${importsTable} WHERE id = ${id}`.execute(db)
+}
+
+const forgetQuery = prepare(
+  'forget_imports',
+  (p: { limit: number }) => sql<{ forgotten: number }>`
+    WITH stale AS (
+      SELECT i.id FROM ${importsTable} i WHERE i.touched_at < now() - interval '1 hour' LIMIT 1 FOR UPDATE SKIP LOCKED
+    ), gone AS (
+      DELETE FROM ${rowsTable} r USING stale
+      WHERE r.import_id = stale.id AND r.place IN (
+        SELECT place FROM ${rowsTable} WHERE import_id = stale.id ORDER BY place LIMIT ${p.limit}
+      ) RETURNING 1
+    ), ended AS (
+      DELETE FROM ${importsTable} i USING stale
+      WHERE i.id = stale.id AND (SELECT count(*) FROM gone) < ${p.limit} RETURNING 1
+    )
+    SELECT (SELECT count(*) FROM gone)::int AS forgotten`,
+)
+
+/**
+ * Deletes rows of files that nobody has added to for an hour, because their process has ended; at most `limit`. Resolves to how
+ * many they were.
+ */
+export async function callForgetImports(lanes: Lanes, limit: number): Promise<number> {
+  return (await lanes.write.one(forgetQuery, { limit })).forgotten
+}

@@ -1,0 +1,208 @@
+import { once } from 'node:events'
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import fc from 'fast-check'
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { startInventory, type TestInventory } from './start-inventory.ts'
+import { stockRequests } from './stock-requests.ts'
+
+let inventory: TestInventory
+let requests: ReturnType<typeof stockRequests>
+beforeAll(async () => {
+  inventory = await startInventory()
+  requests = stockRequests(inventory)
+  await inventory.app.listen({ host: '127.0.0.1', port: 0 })
+})
+afterAll(() => inventory.close())
+beforeEach(async () => {
+  await inventory.query('DELETE FROM inventory.stock_levels WHERE on_hand = 0')
+  await inventory.query(
+    'DELETE FROM inventory.products p WHERE NOT EXISTS (SELECT FROM inventory.stock_levels l WHERE l.product_id = p.id)',
+  )
+})
+
+const HEADERS = { 'content-type': 'text/csv' }
+const post = (payload: string, query: string) =>
+  inventory.app.inject({ method: 'POST', url: `/products/import?${query}`, headers: HEADERS, payload })
+
+/** An import whose file has not ended. */
+function begin(query: string): ClientRequest {
+  const { port } = inventory.app.server.address() as AddressInfo
+  const headers = { ...HEADERS, 'transfer-encoding': 'chunked' }
+  const path = `/products/import?${query}`
+  const upload = request({ host: '127.0.0.1', port, method: 'POST', path, headers, agent: false })
+  upload.on('error', () => {})
+  return upload
+}
+
+async function answerOf(
+  upload: ClientRequest,
+): Promise<{ readonly status: number | undefined; readonly body: string }> {
+  const [response]: IncomingMessage[] = await once(upload, 'response')
+  if (response === undefined) throw new Error('no answer')
+  return { status: response.statusCode, body: await text(response) }
+}
+
+const staged = async () => Number((await inventory.query('SELECT count(*) FROM inventory.import_rows'))[0]?.count)
+const versionsOf = async (prefix: string) =>
+  (
+    await inventory.query(
+      `SELECT sku, attributes::text, version FROM inventory.products WHERE sku LIKE $1 AND deleted_at IS NULL ORDER BY sku`,
+      [`${prefix}%`],
+    )
+  ).map(({ sku, attributes, version }) => `${sku} ${attributes} ${version}`)
+const rows = (prefix: string, count: number, value: number) =>
+  Array.from({ length: count }, (_, n) => `${prefix}${String(n).padStart(5, '0')},"{""n"":${value}}"\n`).join('')
+
+describe('an import of all or nothing', () => {
+  it('keeps nobody waiting while its client sends', async () => {
+    await post(`sku,attributes\n${rows('W-', 1_600, 1)}`, 'mode=insert')
+    const [{ id }] = (await inventory.query(`SELECT id FROM inventory.products WHERE sku = 'W-00007'`)) as [
+      { id: number },
+    ]
+    const productId = await requests.addProduct()
+    await requests.move({ type: 'receive', productId, locationId: 1, quantity: 100 })
+    const upload = begin('mode=upsert&atomic=true')
+    upload.write(`sku,attributes\n${rows('W-', 1_600, 2)}W-new,{}\n`)
+    await expect.poll(staged).toBeGreaterThanOrEqual(1_500)
+    const patches = Array.from({ length: 48 }, (_, n) =>
+      requests.send('PATCH', `/products/${id}`, { attributes: { by: n } }),
+    )
+    const created = requests.send('POST', '/products', { sku: 'W-new', attributes: '{"own":1}' })
+    const reserved = requests.reserve({ productId, locationId: 1, quantity: 1 })
+    const statuses = (await Promise.all([...patches, created, reserved])).map(({ statusCode }) => statusCode)
+    expect(new Set(statuses)).toEqual(new Set([200, 201]))
+    const answered = answerOf(upload)
+    upload.end()
+    const { status, body } = await answered
+    expect([status, JSON.parse(body).data]).toMatchObject([200, { received: 1_601, created: 0, updated: 1_601 }])
+    expect((await versionsOf('W-')).slice(7, 8)).toEqual(['W-00007 {"n": 2} 50'])
+    expect((await versionsOf('W-')).at(-1)).toBe('W-new {} 2')
+    expect(await staged()).toBe(0)
+  })
+
+  it('reports as batches do, whatever the file, and leaves the same products', async () => {
+    const line = fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'e'), fc.integer({ min: 0, max: 2 }))
+    const files = fc.array(line, { maxLength: 12 })
+    const counts = ({ body }: { body: string }) => {
+      const answer = JSON.parse(body)
+      const { durationMs: _, errors, ...report } = answer.data ?? answer.error.report
+      const byLine = errors.sort((one: { line: number }, other: { line: number }) => one.line - other.line)
+      return { ...report, errors: byLine }
+    }
+    const write = (lines: readonly (readonly [string, number])[]) =>
+      `sku,attributes\n${lines.map(([sku, n]) => `P-${sku},"{""n"":${n}}"\n`).join('')}`
+    await fc.assert(
+      fc.asyncProperty(files, files, fc.constantFrom('insert', 'upsert', 'skip'), async (before, file, mode) => {
+        const results = []
+        for (const how of ['dryRun=true', 'atomic=true', 'atomic=false']) {
+          await inventory.query(`DELETE FROM inventory.products WHERE sku LIKE 'P-%'`)
+          await post(write(before), 'mode=upsert')
+          const report = counts(await post(write(file), `mode=${mode}&${how}`))
+          const after = await versionsOf('P-')
+          results.push({ how, report, after: after.map((product) => product.replace(/ \d+$/, '')) })
+          if (how === 'dryRun=true') {
+            expect(after).toEqual(await versionsOf('P-'))
+          }
+        }
+        const [tried, whole, batches] = results
+        expect(tried?.report).toEqual(batches?.report)
+        expect(whole?.report).toEqual(batches?.report)
+        if (batches?.report.failed === 0) expect(whole?.after).toEqual(batches.after)
+        else expect(whole?.after).toEqual(tried?.after)
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  it('meets another one over the same products, in the other order, and neither is lost', async () => {
+    const file = (value: number, reverse: boolean) => {
+      const lines = rows('T-', 1_500, value).trimEnd().split('\n')
+      return `sku,attributes\n${(reverse ? lines.toReversed() : lines).join('\n')}\n`
+    }
+    await post(file(0, false), 'mode=insert')
+    const answers = await Promise.all(
+      [1, 2, 3, 4].map((value) => post(file(value, value % 2 === 0), `mode=upsert&atomic=${value < 4}`)),
+    )
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200, 200])
+    expect(answers.map((answer) => answer.json().data.updated)).toEqual([1_500, 1_500, 1_500, 1_500])
+    // Three files are stored as a whole, one after the other; a batch of the fourth may stand over each product.
+    const values = new Set((await versionsOf('T-')).map((product) => product.replace(/^\S+ /, '')))
+    expect(values.size).toBeLessThanOrEqual(2)
+  })
+
+  it('400: where somebody makes a product of the file in the same moment', async () => {
+    const client = new pg.Client({ connectionString: inventory.databaseUrl })
+    await client.connect()
+    await client.query('BEGIN')
+    await client.query(`INSERT INTO inventory.products (sku, attributes) VALUES ('R-00001', '{}')`)
+    const answer = post(`sku,attributes\n${rows('R-', 3, 1)}`, 'atomic=true')
+    const waiting = () =>
+      inventory.query(
+        `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'inventory-transfers'`,
+      )
+    await expect.poll(waiting).toHaveLength(1)
+    await client.query('COMMIT')
+    await client.end()
+    expect((await answer).json()).toMatchObject({
+      statusCode: 400,
+      error: {
+        report: { received: 3, created: 2, failed: 1, errors: [{ line: 3, sku: 'R-00001', type: 'CONFLICT' }] },
+      },
+    })
+    expect(await versionsOf('R-')).toEqual(['R-00001 {} 1'])
+  })
+
+  it('leaves nothing behind where its client goes away, nor where its process does', async () => {
+    const upload = begin('atomic=true')
+    upload.write(`sku,attributes\n${rows('G-', 1_200, 1)}`)
+    await expect.poll(staged).toBeGreaterThanOrEqual(1_000)
+    upload.destroy()
+    await expect.poll(staged).toBe(0)
+    expect(await versionsOf('G-')).toEqual([])
+    await inventory.query(`INSERT INTO inventory.imports (touched_at) VALUES (now() - interval '61 minutes'), (now())`)
+    await inventory.query(
+      `INSERT INTO inventory.import_rows SELECT id, n, n, 'x', '{}' FROM inventory.imports, generate_series(1, 6000) n`,
+    )
+    await expect.poll(staged, { timeout: 20_000 }).toBe(6_000)
+    expect(await inventory.query('SELECT 1 FROM inventory.imports')).toHaveLength(1)
+    await inventory.query('DELETE FROM inventory.import_rows')
+  }, 30_000)
+
+  it('503: where rows have gone meanwhile, and nothing is stored', async () => {
+    const upload = begin('atomic=true')
+    upload.write(`sku,attributes\n${rows('L-', 600, 1)}`)
+    await expect.poll(staged).toBeGreaterThanOrEqual(500)
+    await inventory.query('DELETE FROM inventory.import_rows')
+    const answered = answerOf(upload)
+    upload.end()
+    const { status, body } = await answered
+    expect([status, JSON.parse(body).error.type]).toEqual([503, 'SERVICE_UNAVAILABLE'])
+    expect(await versionsOf('L-')).toEqual([])
+  })
+})
+
+it('changes of a product that is locked for long leave connections to others', async () => {
+  const productId = await requests.addProduct()
+  await requests.move({ type: 'receive', productId, locationId: 1, quantity: 100 })
+  const client = new pg.Client({ connectionString: inventory.databaseUrl })
+  await client.connect()
+  await client.query('BEGIN')
+  await client.query('UPDATE inventory.products SET version = version + 1 WHERE id = $1', [productId])
+  const patches = Array.from({ length: 20 }, (_, n) =>
+    requests.send('PATCH', `/products/${productId}`, { attributes: { by: n } }),
+  )
+  const waiting = () =>
+    inventory.query(`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'inventory'`)
+  await expect.poll(async () => (await waiting()).length).toBe(12)
+  const begunAt = performance.now()
+  const { statusCode } = await requests.reserve({ productId, locationId: 1, quantity: 1 })
+  expect([statusCode, performance.now() - begunAt < 1_000]).toEqual([201, true])
+  // Longer than any other statement waits for a lock.
+  await expect.poll(() => performance.now() - begunAt > 3_000, { timeout: 5_000 }).toBe(true)
+  await client.query('COMMIT')
+  await client.end()
+  expect(new Set((await Promise.all(patches)).map(({ statusCode: status }) => status))).toEqual(new Set([200]))
+}, 20_000)
