@@ -59,6 +59,7 @@ export const settings = {
   AUTH_ADMIN_ROLES: commaList().default([]),
   AUTH_ROLE_SCOPES: roleScopes().default(new Map()),
   IMPORT_MAX_BYTES: integer(1).default(268_435_456),
+  EXPORT_SPOOL_MAX_BYTES: integer(0).default(268_435_456),
   REQUIRE_IF_MATCH: flag().default(false),
   CORS_ORIGINS: origins().default([]),
   RATE_LIMIT: integer(0, 1_000_000).default(0),
@@ -122,6 +123,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     maxAttributesBytes: values.MAX_ATTRIBUTES_BYTES,
     access: toAccess(values),
     importMaxBytes: values.IMPORT_MAX_BYTES,
+    exportSpoolMaxBytes: values.EXPORT_SPOOL_MAX_BYTES,
     requireIfMatch: values.REQUIRE_IF_MATCH,
     corsOrigins: values.CORS_ORIGINS,
     rateLimit: {

@@ -16,6 +16,8 @@ import type { Kysely } from 'kysely'
 import type { TokenVerifier } from './access/token-verifier.ts'
 import type { InventoryConfig } from './config.ts'
 import type { InventoryTables } from './database.ts'
+import { serverBusy } from './errors.ts'
+import { type ReadingAhead, SpoolSpace } from './exports/read-ahead.ts'
 import { Gate } from './http/gate.ts'
 import { Slots } from './http/slots.ts'
 import { importCounter } from './imports/import-metrics.ts'
@@ -27,6 +29,12 @@ import { serviceVersion } from './version.ts'
 
 /** How long `claim_key` waits. */
 const KEY_WAIT_MS = 5_000
+
+/** The database as imports and exports use it. */
+export interface TransferDatabase extends Pick<Database<InventoryTables>, 'db' | 'lanes'> {
+  /** Turns to store a file as a whole. */
+  readonly wholeImports: Gate
+}
 
 /** What the routes and use cases of the inventory work with. */
 export interface InventoryDeps {
@@ -44,10 +52,14 @@ export interface InventoryDeps {
   readonly readiness: Readiness
   /** Keeps changes of products, which may wait for an import, from taking the connections that stock needs. */
   readonly productWrites: Gate
-  /** Imports and exports that run at a time. */
-  readonly transfers: Slots
+  /** Imports that are open at a time: each may have a batch in memory. */
+  readonly imports: Slots
+  /** Exports that are open at a time. */
+  readonly exports: Slots
+  /** What they read ahead of their clients. */
+  readonly exportReading: ReadingAhead
   /** A few connections for them alone: their clients may be slow, and their statements may take any time. */
-  readonly transferDatabase: Pick<Database<InventoryTables>, 'db' | 'lanes'>
+  readonly transferDatabase: TransferDatabase
   /** Counts rows of an import by what became of them. */
   readonly countImport: (counts: Readonly<Record<string, number>>) => void
   /** Knows callers by their tokens; undefined where everybody may do everything. */
@@ -59,7 +71,16 @@ export interface InventoryDeps {
 
 /** Of the connections for writes. */
 const PRODUCT_SHARE = 0.75
-const TRANSFERS_MAX = 4
+/** More than wait for slow clients: half of them may be one client's. */
+const IMPORTS = { all: 16, each: 8 } as const
+const EXPORTS = { all: 32, each: 16 } as const
+/** Exports that read the database at a time. */
+const READERS_MAX = 3
+/** Beside them a file that is stored as a whole, and batches. */
+const TRANSFER_CONNECTIONS = READERS_MAX + 5
+const TURN_MS = 10_000
+/** How long an export waits for its reader in all, once there is no room for what it reads ahead. */
+const READER_MS = 60_000
 /** An import waits for others of the same products; one whose client says nothing gives up sooner. */
 const TRANSFER_LOCK_MS = 60_000
 
@@ -113,8 +134,13 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
     ...{ config, names, log, metrics, stockMetrics, tracing, readiness, upkeep },
     ...{ db: database.db, readLagging: database.readLagging },
     productWrites: new Gate({ places: Math.ceil(config.databasePoolSize * PRODUCT_SHARE), patienceMs: KEY_WAIT_MS }),
-    transfers: new Slots(TRANSFERS_MAX),
-    transferDatabase,
+    imports: new Slots(IMPORTS),
+    exports: new Slots(EXPORTS),
+    exportReading: {
+      space: new SpoolSpace({ bytes: config.exportSpoolMaxBytes, patienceMs: READER_MS }),
+      turns: new Gate({ places: READERS_MAX, patienceMs: TURN_MS, refuse: () => serverBusy() }),
+    },
+    transferDatabase: { ...transferDatabase, wholeImports: new Gate({ places: 1, patienceMs: TRANSFER_LOCK_MS }) },
     countImport: importCounter(metrics.meter),
     tokens: await openTokens(config, log),
     clientLimit,
@@ -149,7 +175,7 @@ async function openDatabases(config: InventoryConfig, names: Names, { logger }: 
   const transferDatabase = openDatabase<InventoryTables>({
     ...shared,
     applicationName: 'inventory-transfers',
-    ...{ poolSize: TRANSFERS_MAX, readConnections: 0 },
+    ...{ poolSize: TRANSFER_CONNECTIONS, readConnections: 0 },
     ...{ statementTimeoutMs: 0, lockTimeoutMs: TRANSFER_LOCK_MS },
   })
   return { database, transferDatabase }

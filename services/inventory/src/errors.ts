@@ -87,6 +87,11 @@ export const serviceUnavailable = defineError(
   'The service is not available at the moment. Please try again.',
   { 'Retry-After': '1' },
 )
-export const serverBusy = defineError(503, 'SERVER_BUSY', 'As many imports and exports run as are allowed at a time.', {
-  'Retry-After': '5',
-})
+export const serverBusy = defineError(
+  503,
+  'SERVER_BUSY',
+  'As many imports or exports are open as are allowed at a time.',
+  {
+    'Retry-After': '5',
+  },
+)

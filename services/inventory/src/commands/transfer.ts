@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { Command, Option } from 'commander'
 import type { InventoryConfig } from '../config.ts'
 import { csvForm, jsonLines } from '../exports/export-form.ts'
+import { Gate } from '../http/gate.ts'
 import type { ImportReport } from '../imports/import-report.ts'
 import { IMPORT_FORMATS, type ImportFormat, readRecords } from '../imports/read-records.ts'
 import { parseAttributePath } from '../products/attribute-path.ts'
@@ -72,7 +73,10 @@ async function runImport(
     const limits = { bytesMax: Number.MAX_SAFE_INTEGER, attributesBytesMax: config.maxAttributesBytes }
     const records = readRecords(bar.watch(createReadStream(file)), format, limits)
     const storing = dryRun ? 'nothing' : atomic ? 'all-or-nothing' : 'batches'
-    const run = importProducts(database, { records, mode, storing })
+    const run = importProducts(
+      { ...database, wholeImports: new Gate({ places: 1, patienceMs: 0 }) },
+      { records, mode, storing },
+    )
     let step = await run.next()
     for (; !step.done; step = await run.next()) if (step.value.type === 'progress') bar.show(step.value.received)
     bar.end()

@@ -1,4 +1,13 @@
+import type { HttpErrorOptions } from '@trestle/common/errors/define-error.ts'
 import { serviceUnavailable } from '../errors.ts'
+
+interface GateOptions {
+  readonly places: number
+  /** How long work waits for its turn. */
+  readonly patienceMs: number
+  /** What it is told then; serviceUnavailable where absent. */
+  readonly refuse?: (options: HttpErrorOptions) => Error
+}
 
 interface Waiting {
   readonly admit: () => void
@@ -12,14 +21,16 @@ interface Waiting {
 export class Gate {
   #free: number
   readonly #patienceMs: number
+  readonly #refuse: (options: HttpErrorOptions) => Error
   readonly #waiting = new Set<Waiting>()
 
-  constructor({ places, patienceMs }: { readonly places: number; readonly patienceMs: number }) {
+  constructor({ places, patienceMs, refuse = serviceUnavailable }: GateOptions) {
     this.#free = places
     this.#patienceMs = patienceMs
+    this.#refuse = refuse
   }
 
-  /** @throws serviceUnavailable when its turn has not come in time; the work has not begun then */
+  /** @throws HttpError when its turn has not come in time; the work has not begun then */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--
     else await this.#turn()
@@ -34,7 +45,7 @@ export class Gate {
     return new Promise((resolve, reject) => {
       const giveUp = () => {
         this.#waiting.delete(waiting)
-        reject(serviceUnavailable({ cause: new Error(`no turn came in ${this.#patienceMs} ms`) }))
+        reject(this.#refuse({ cause: new Error(`no turn came in ${this.#patienceMs} ms`) }))
       }
       const waiting = { admit: resolve, timer: setTimeout(giveUp, this.#patienceMs) }
       this.#waiting.add(waiting)

@@ -2,6 +2,7 @@ import { againWhenLost } from '@trestle/database/again-when-lost.ts'
 import type { Kysely } from 'kysely'
 import type { InventoryTables } from '../database.ts'
 import { serviceUnavailable } from '../errors.ts'
+import type { Gate } from '../http/gate.ts'
 import type { ReadProduct } from './import-record.ts'
 import {
   applyImportRows,
@@ -33,16 +34,19 @@ const TRIES = 5
 /** A file whose rows wait in the database until all of them are there. Forgotten when it is disposed of. */
 export class StagedImport implements AsyncDisposable {
   readonly #db: Kysely<InventoryTables>
+  readonly #turns: Gate
   readonly #id: bigint
   #staged = 0
 
-  private constructor(db: Kysely<InventoryTables>, id: bigint) {
+  private constructor(db: Kysely<InventoryTables>, turns: Gate, id: bigint) {
     this.#db = db
+    this.#turns = turns
     this.#id = id
   }
 
-  static async open(db: Kysely<InventoryTables>): Promise<StagedImport> {
-    return new StagedImport(db, await insertImport(db))
+  /** @param turns in which files are judged and stored: one that waits for another must not keep a connection */
+  static async open(db: Kysely<InventoryTables>, turns: Gate): Promise<StagedImport> {
+    return new StagedImport(db, turns, await insertImport(db))
   }
 
   async add(products: readonly ReadProduct[]): Promise<readonly 'staged'[]> {
@@ -53,11 +57,16 @@ export class StagedImport implements AsyncDisposable {
 
   /** Tells what would become of the rows now, and does nothing. */
   async judge(mode: Mode): Promise<StagedCounts> {
-    return toCounts(this.#checked(await judgeImportRows(this.#db, this.#id)), mode)
+    const judged = await this.#turns.run(() => judgeImportRows(this.#db, this.#id))
+    return toCounts(this.#checked(judged), mode)
   }
 
   /** Stores the rows in one transaction, or none of them where one has a sku that is taken and must not be. */
-  async apply(mode: Mode): Promise<StagedCounts> {
+  apply(mode: Mode): Promise<StagedCounts> {
+    return this.#turns.run(() => this.#apply(mode))
+  }
+
+  async #apply(mode: Mode): Promise<StagedCounts> {
     for (let tries = TRIES; tries > 0; tries--) {
       const counts = await againWhenLost(() => this.#tryApply(mode))
       if (counts !== undefined) return counts

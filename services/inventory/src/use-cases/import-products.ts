@@ -1,4 +1,4 @@
-import type { InventoryDeps } from '../deps.ts'
+import type { TransferDatabase } from '../deps.ts'
 import type { ImportRecord, ReadProduct, RecordFault } from '../imports/import-record.ts'
 import { type ImportReport, ImportTally } from '../imports/import-report.ts'
 import { type ImportVerdict, storeBatch } from '../imports/import-repository.ts'
@@ -39,15 +39,13 @@ const BATCH_LENGTH = 4_194_304
 /** A file that comes slowly is stored, and told of, as often as this. */
 const BATCH_MS = 1_000
 
-type Database = Pick<InventoryDeps, 'lanes' | 'db'>
-
 /**
  * Stores the products of a file in batches; no more than one batch is in memory. A batch that was stored stays whatever
  * happens later, so an import that broke off is continued by starting it again with `skip` or `upsert`. Where all or nothing is
  * to be stored, the batches wait in a table of their own until the file has ended: nobody waits for its client.
  */
 export async function* importProducts(
-  database: Database,
+  database: TransferDatabase,
   input: ImportInput,
 ): AsyncGenerator<ImportEvent, ImportOutcome> {
   const tally = new ImportTally()
@@ -58,12 +56,12 @@ export async function* importProducts(
 }
 
 async function* importStaged(
-  { db }: Database,
+  { db, wholeImports }: TransferDatabase,
   input: ImportInput,
   tally: ImportTally,
 ): AsyncGenerator<ImportEvent, ImportOutcome> {
   const { mode, storing } = input
-  await using staged = await StagedImport.open(db)
+  await using staged = await StagedImport.open(db, wholeImports)
   yield* storeRecords(
     input,
     tally,

@@ -1,7 +1,3 @@
-import { once } from 'node:events'
-import { request } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startInventory, type TestInventory } from '../../../test/start-inventory.ts'
 
@@ -117,40 +113,5 @@ describe('GET /products/export', () => {
       statusCode: 406,
       error: { type: 'NOT_ACCEPTABLE', description: 'The answer would be text/csv or application/x-ndjson.' },
     })
-  })
-
-  it('503: a fifth transfer waits for its turn', async () => {
-    await inventory.app.listen({ host: '127.0.0.1', port: 0 })
-    const { port } = inventory.app.server.address() as AddressInfo
-    const headers = { 'content-type': 'text/csv', 'transfer-encoding': 'chunked' }
-    const uploads: { readonly answered: Promise<unknown[]>; readonly end: () => void }[] = []
-    for (let n = 0; n < 4; n++) {
-      const upload = request({
-        host: '127.0.0.1',
-        port,
-        method: 'POST',
-        path: '/products/import',
-        headers,
-        agent: false,
-      })
-      upload.write('sku,attributes\n')
-      uploads.push({ answered: once(upload, 'response'), end: () => upload.end() })
-      await once(inventory.app.server, 'request')
-    }
-    for (;;) {
-      const response = await get()
-      // Injected requests alone would never let the uploads arrive.
-      await nextTurn()
-      if (response.statusCode === 200) continue
-      expect(response.json()).toMatchObject({ statusCode: 503, error: { type: 'SERVER_BUSY' } })
-      expect(response.headers['retry-after']).toBe('5')
-      break
-    }
-    for (const { answered, end } of uploads) {
-      end()
-      const [response] = await answered
-      expect(response).toMatchObject({ statusCode: 200 })
-    }
-    expect((await get()).statusCode).toBe(200)
   })
 })

@@ -1,8 +1,10 @@
 import { type Args, accepts, p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
+import { actorOf } from '../../access/actor.ts'
 import { invalid } from '../../error-vocabulary.ts'
 import { notAcceptable } from '../../errors.ts'
 import { csvForm, jsonLines } from '../../exports/export-form.ts'
+import { readAhead } from '../../exports/read-ahead.ts'
 import { outage } from '../../http/responses.ts'
 import { IMPORT_FORMATS, type ImportFormat } from '../../imports/read-records.ts'
 import { InventoryController } from '../../plugins/inventory-controller.ts'
@@ -43,13 +45,14 @@ export class Default extends InventoryController {
     return this.#export({ selection, flatten, form })
   }
 
-  /** A place among the transfers is taken when the first bytes are asked for. */
+  /** A place among the exports is taken when the first bytes are asked for. */
   async *#export(input: Parameters<typeof exportProducts>[1]): AsyncGenerator<Uint8Array, void> {
     const { context } = this.application
-    using _ = context.transfers.take()
+    const { exports, exportReading, transferDatabase } = context
+    using _ = exports.take(actorOf(this.request) ?? this.request.ip)
     let bytes = 0
     try {
-      for await (const piece of exportProducts(context.transferDatabase, input)) {
+      for await (const piece of readAhead(exportProducts(transferDatabase, input), exportReading)) {
         bytes += piece.byteLength
         yield piece
       }

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startInventory, startReplica, type TestInventory } from '../../../test/start-inventory.ts'
 import { SCOPES } from '../../access/scopes.ts'
+import { Slots } from '../../http/slots.ts'
 
 let inventory: TestInventory
 beforeAll(async () => {
@@ -314,8 +315,8 @@ describe('many rows', () => {
       request.write(rows(600))
     })
     expect(await stored()).toHaveLength(500)
-    // The place among the transfers is free again: five more of them run one after the other.
-    for (let n = 0; n < 5; n++) expect((await post(rows(1), '?mode=skip')).statusCode).toBe(200)
+    // The place among the imports is free again: as many as one client may have, and one more, run one after the other.
+    for (let n = 0; n < 9; n++) expect((await post(rows(1), '?mode=skip')).statusCode).toBe(200)
   })
 })
 
@@ -325,7 +326,11 @@ it('takes no place where the client has gone before it began', async () => {
     await gone.promise
     return { actor: 'somebody', scopes: new Set(SCOPES) }
   }
-  const replica = await startReplica(inventory.databaseUrl, {}, { tokens: { verify, countKeys: async () => 1 } })
+  const replica = await startReplica(
+    inventory.databaseUrl,
+    {},
+    { tokens: { verify, countKeys: async () => 1 }, imports: new Slots({ all: 4, each: 4 }) },
+  )
   await replica.app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = replica.app.server.address() as AddressInfo
   const own = { ...NDJSON, authorization: 'Bearer x' }
@@ -345,20 +350,26 @@ it('takes no place where the client has gone before it began', async () => {
 })
 
 it('gives its place back where the client goes away without reading', async () => {
-  const { port } = inventory.app.server.address() as AddressInfo
+  const replica = await startReplica(inventory.databaseUrl, {}, { imports: new Slots({ all: 1, each: 1 }) })
+  await replica.app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = replica.app.server.address() as AddressInfo
   const headers = { 'content-type': 'text/csv', ...LINES }
-  for (let n = 0; n < 4; n++) {
+  for (let n = 0; n < 2; n++) {
     const client = nodeRequest({ host: '127.0.0.1', port, method: 'POST', path: '/products/import', headers })
     client.on('error', () => {})
     client.on('response', (response) => response.on('error', () => {}))
     client.end(`sku,attributes\n${'x\n'.repeat(300_000)}`)
-    const [, response] = await once(inventory.app.server, 'request')
+    const [, response] = await once(replica.app.server, 'request')
     // Some megabytes of errors are on their way, and nobody takes them.
     await expect.poll(() => response.writableNeedDrain, { timeout: 20_000 }).toBe(true)
+    const options = { method: 'POST', url: '/products/import', headers: NDJSON, payload: '' } as const
+    const next = async () => (await replica.app.inject(options)).statusCode
+    expect(await next()).toBe(503)
     client.destroy()
     await once(response, 'close')
+    await expect.poll(next, { timeout: 20_000 }).toBe(200)
   }
-  await expect.poll(async () => (await post('sku,attributes\n')).statusCode, { timeout: 20_000 }).toBe(200)
+  await replica.close()
 }, 60_000)
 
 describe('limits', () => {

@@ -1,5 +1,6 @@
 import { type Args, accepts, p, RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
+import { actorOf } from '../../access/actor.ts'
 import { importRefused, payloadTooLarge, unsupportedMediaType } from '../../errors.ts'
 import { requestBytes } from '../../http/request-bytes.ts'
 import { outage } from '../../http/responses.ts'
@@ -55,14 +56,14 @@ export class Default extends InventoryController {
 
   /**
    * The import, with its line in the log and its count in the metrics, however it ends. It takes its place among the
-   * transfers when it begins: one whose client has gone by then never does, and would keep it for ever.
+   * imports when it begins: one whose client has gone by then never does, and would keep it for ever.
    */
   async *#import(
     open: () => ImportInput['records'],
     how: Omit<ImportInput, 'records'>,
   ): AsyncGenerator<ImportEvent, ImportOutcome> {
     const { context } = this.application
-    using _ = context.transfers.take()
+    using _ = context.imports.take(actorOf(this.request) ?? this.request.ip)
     const outcome = yield* importProducts(context.transferDatabase, { records: open(), ...how })
     const { errors: _errors, durationMs: _durationMs, ...counts } = outcome.report
     this.note({ event: 'import.finished', verdict: outcome.verdict, ...counts })

@@ -1,0 +1,79 @@
+import { buffer } from 'node:stream/consumers'
+import { describe, expect, it } from 'vitest'
+import { Gate } from '../http/gate.ts'
+import { readAhead, SpoolSpace } from './read-ahead.ts'
+
+const MIB = 1_048_576
+const sharing = (bytes: number, patienceMs = 60_000) => ({
+  space: new SpoolSpace({ bytes, patienceMs }),
+  turns: new Gate({ places: 1, patienceMs: 60_000 }),
+})
+/** Pieces of odd sizes whose bytes tell their place. */
+async function* source(count: number, onEnd = () => {}): AsyncGenerator<Uint8Array, void> {
+  try {
+    for (let n = 0; n < count; n++) yield Buffer.alloc(50_000 + n, n % 251)
+  } finally {
+    onEnd()
+  }
+}
+describe('readAhead', () => {
+  it.each([
+    ['memory', 3, 0],
+    ['a file', 100, 64 * MIB],
+    ['a file that is too small', 100, MIB],
+    ['no file at all', 100, 0],
+  ])('gives all bytes in their order, by %s', async (_, count, bytes) => {
+    expect(await buffer(readAhead(source(count), sharing(bytes)))).toEqual(await buffer(source(count)))
+  })
+
+  it('reads to the end while nobody takes anything, and gives its turn back', async () => {
+    const shared = sharing(64 * MIB)
+    const ended = Promise.withResolvers<void>()
+    const slow = readAhead(
+      source(200, () => ended.resolve()),
+      shared,
+    )
+    const first = await slow.next()
+    await ended.promise
+    expect(await buffer(readAhead(source(2), shared))).toEqual(await buffer(source(2)))
+    const rest = await buffer(slow)
+    expect(Buffer.concat([first.value ?? Buffer.of(), rest])).toEqual(await buffer(source(200)))
+    expect(shared.space.take(64 * MIB)).toBe(true)
+  })
+
+  it('ends where the space is used up and nobody reads, and gives the room back', async () => {
+    const shared = sharing(MIB, 20)
+    const ended = Promise.withResolvers<void>()
+    const stalled = readAhead(
+      source(200, () => ended.resolve()),
+      shared,
+    )
+    await stalled.next()
+    await ended.promise
+    await expect(buffer(stalled)).rejects.toThrow('read too slowly')
+    expect(shared.space.take(MIB)).toBe(true)
+  })
+
+  it('tells a failure of the source after the pieces before it', async () => {
+    const failing = async function* () {
+      yield Buffer.from('before')
+      throw new Error('the source fails')
+    }
+    const pieces = readAhead(failing(), sharing(MIB))
+    expect(await pieces.next()).toEqual({ done: false, value: Buffer.from('before') })
+    await expect(pieces.next()).rejects.toThrow('the source fails')
+  })
+
+  it('ends its source when its reader leaves', async () => {
+    const ended = Promise.withResolvers<void>()
+    const shared = sharing(MIB)
+    const pieces = readAhead(
+      source(1_000_000, () => ended.resolve()),
+      shared,
+    )
+    await pieces.next()
+    await pieces.return()
+    await ended.promise
+    expect(shared.space.take(MIB)).toBe(true)
+  })
+})

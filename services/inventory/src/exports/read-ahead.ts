@@ -1,0 +1,197 @@
+import { randomUUID } from 'node:crypto'
+import { type FileHandle, open, unlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Gate } from '../http/gate.ts'
+
+/** Bytes that wait in memory before a file is made. */
+const MEMORY_BYTES = 262_144
+const READ_BYTES = 65_536
+
+/** Bytes on disk that all exports share, and how long one of them waits for its reader once they are used up. */
+export class SpoolSpace {
+  readonly patienceMs: number
+  #free: number
+
+  constructor({ bytes, patienceMs }: { readonly bytes: number; readonly patienceMs: number }) {
+    this.patienceMs = patienceMs
+    this.#free = bytes
+  }
+
+  take(bytes: number): boolean {
+    if (bytes > this.#free) return false
+    this.#free -= bytes
+    return true
+  }
+
+  give(bytes: number): void {
+    this.#free += bytes
+  }
+}
+
+/** What exports share: room for what is not taken yet, and turns to read the database. */
+export interface ReadingAhead {
+  readonly space: SpoolSpace
+  readonly turns: Gate
+}
+
+/**
+ * Reads a source to its end, whether or not somebody takes what it gives: what holds a snapshot of the database must not wait for
+ * a client. What is not taken yet waits in memory and then in a file without a name, which ends with the process.
+ * @throws Error when the space is used up and the reader has not caught up in time
+ */
+export async function* readAhead(
+  source: AsyncIterable<Uint8Array>,
+  { space, turns }: ReadingAhead,
+): AsyncGenerator<Uint8Array, void> {
+  const spool = new Spool(space)
+  const filled = turns.run(() => spool.fill(source)).finally(() => spool.end())
+  // Its failure is told after the pieces before it.
+  filled.catch(() => {})
+  try {
+    for (let piece = await spool.next(); piece !== undefined; piece = await spool.next()) yield piece
+    await filled
+  } finally {
+    spool.abandon()
+    await filled.catch(() => {})
+    await spool.close()
+  }
+}
+
+/** Pieces in their order: those in memory come before those of the file, to which pieces go while it holds any. */
+class Spool {
+  readonly #space: SpoolSpace
+  #memory: Uint8Array[] = []
+  #memoryBytes = 0
+  #file: FileHandle | undefined
+  #written = 0
+  #read = 0
+  #waitedMs = 0
+  #isFilled = false
+  #isAbandoned = false
+  #change = Promise.withResolvers<void>()
+
+  constructor(space: SpoolSpace) {
+    this.#space = space
+  }
+
+  async fill(source: AsyncIterable<Uint8Array>): Promise<void> {
+    if (this.#isAbandoned) return
+    for await (const piece of source) {
+      if (!(await this.#write(piece))) await this.#awaitReader()
+      if (this.#isAbandoned) return
+      this.#tell()
+    }
+  }
+
+  /** Says that no piece comes any more. */
+  end(): void {
+    this.#isFilled = true
+    this.#tell()
+  }
+
+  /** The next piece; undefined at the end, which a failure of the source is too. */
+  async next(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      const piece = this.#memory.shift()
+      if (piece !== undefined) {
+        this.#memoryBytes -= piece.byteLength
+        this.#tell()
+        return piece
+      }
+      if (this.#read < this.#written) return this.#readFile()
+      if (this.#isFilled) return undefined
+      await this.#change.promise
+    }
+  }
+
+  abandon(): void {
+    this.#isAbandoned = true
+    this.#tell()
+  }
+
+  async close(): Promise<void> {
+    this.#space.give(this.#written)
+    await this.#file?.close()
+  }
+
+  /** Whether there was room for the piece. Where there was none, it waits in memory all the same, as the only one. */
+  async #write(piece: Uint8Array): Promise<boolean> {
+    if (this.#read === this.#written) this.#empty()
+    const isFileEmpty = this.#written === 0
+    if (isFileEmpty && this.#memoryBytes + piece.byteLength <= MEMORY_BYTES) {
+      this.#keep(piece)
+      return true
+    }
+    if (this.#space.take(piece.byteLength)) {
+      if (await this.#writeFile(piece)) return true
+      this.#space.give(piece.byteLength)
+    }
+    if (!isFileEmpty) await this.#awaitReader()
+    this.#keep(piece)
+    return false
+  }
+
+  #keep(piece: Uint8Array): void {
+    this.#memory.push(piece)
+    this.#memoryBytes += piece.byteLength
+  }
+
+  /** False where the disk takes nothing: then the reader has to be waited for, as where the space is used up. */
+  async #writeFile(piece: Uint8Array): Promise<boolean> {
+    try {
+      this.#file ??= await openNameless()
+      for (let at = 0; at < piece.byteLength; ) {
+        const { bytesWritten } = await this.#file.write(piece, at, piece.byteLength - at, this.#written + at)
+        at += bytesWritten
+      }
+    } catch {
+      return false
+    }
+    this.#written += piece.byteLength
+    return true
+  }
+
+  async #readFile(): Promise<Uint8Array> {
+    const bytes = new Uint8Array(Math.min(READ_BYTES, this.#written - this.#read))
+    const { bytesRead } = (await this.#file?.read(bytes, 0, bytes.byteLength, this.#read)) ?? { bytesRead: 0 }
+    if (bytesRead === 0) throw new Error('the file of an export has lost bytes')
+    this.#read += bytesRead
+    this.#tell()
+    return bytes.subarray(0, bytesRead)
+  }
+
+  /** Gives the room back where all of it was read. Only who writes may do this: a piece on its way has its place in the file. */
+  #empty(): void {
+    this.#space.give(this.#written)
+    this.#written = 0
+    this.#read = 0
+  }
+
+  /** Waits until everything was taken. */
+  async #awaitReader(): Promise<void> {
+    while (!this.#isAbandoned && (this.#memoryBytes > 0 || this.#read < this.#written)) {
+      const left = this.#space.patienceMs - this.#waitedMs
+      if (left <= 0) throw new Error('an export was read too slowly for the space that it needs')
+      const begunAt = performance.now()
+      const timer = setTimeout(() => this.#tell(), left)
+      await this.#change.promise
+      clearTimeout(timer)
+      this.#waitedMs += performance.now() - begunAt
+    }
+  }
+
+  #tell(): void {
+    const { resolve } = this.#change
+    this.#change = Promise.withResolvers()
+    resolve()
+  }
+}
+
+/** A file that only this process can find, and that is gone with it. */
+async function openNameless(): Promise<FileHandle> {
+  const path = join(tmpdir(), `inventory-export-${randomUUID()}`)
+  const file = await open(path, 'wx+', 0o600)
+  await unlink(path)
+  return file
+}

@@ -1,0 +1,95 @@
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { Slots } from '../src/http/slots.ts'
+import { startInventory, startReplica, type TestInventory, type TestReplica } from './start-inventory.ts'
+
+let inventory: TestInventory
+const sockets: Socket[] = []
+beforeAll(async () => {
+  inventory = await startInventory()
+  // Some 30 MB: far more than the buffers of a connection hold.
+  await inventory.query(
+    `INSERT INTO inventory.products (sku, attributes)
+     SELECT 'S-' || n, jsonb_build_object('text', repeat(md5(n::text), 2000)) FROM generate_series(1, 480) n`,
+  )
+  await inventory.app.listen({ host: '127.0.0.1', port: 0 })
+})
+afterAll(async () => {
+  for (const socket of sockets) socket.destroy()
+  await inventory.close()
+})
+
+/** Asks for an export and takes nothing but what the system takes by itself. */
+async function stall({ app }: TestReplica): Promise<Socket> {
+  const { port } = app.server.address() as AddressInfo
+  const socket = connect(port, '127.0.0.1')
+  sockets.push(socket)
+  socket.on('error', () => {})
+  const begun = new Promise((resolve) => socket.once('readable', resolve))
+  socket.write('GET /products/export HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  await begun
+  return socket
+}
+
+it('exports that nobody reads hold no transaction, and keep nobody out', async () => {
+  for (let n = 0; n < 6; n++) await stall(inventory)
+  const open = () =>
+    inventory.query(
+      `SELECT 1 FROM pg_stat_activity WHERE application_name = 'inventory-transfers' AND xact_start IS NOT NULL`,
+    )
+  await expect.poll(open, { timeout: 20_000 }).toEqual([])
+  const headers = { 'content-type': 'text/csv' }
+  const imported = await inventory.app.inject({
+    method: 'POST',
+    url: '/products/import',
+    headers,
+    payload: 'sku,attributes\nnew,{}\n',
+  })
+  expect(imported.json().data.created).toBe(1)
+  const exported = await inventory.app.inject({ url: '/products/export?sku=new' })
+  expect([exported.statusCode, exported.body.length > 0]).toEqual([200, true])
+}, 60_000)
+
+it('a slow reader gets the snapshot of the beginning', async () => {
+  const socket = await stall(inventory)
+  await expect
+    .poll(() =>
+      inventory.query(
+        `SELECT 1 FROM pg_stat_activity WHERE application_name = 'inventory-transfers' AND xact_start IS NOT NULL`,
+      ),
+    )
+    .toEqual([])
+  await inventory.query(`UPDATE inventory.products SET attributes = '{"changed":true}' WHERE sku = 'S-480'`)
+  let text = ''
+  for await (const piece of socket) {
+    text += piece
+    if (text.endsWith('\r\n0\r\n\r\n')) break
+  }
+  expect(text.match(/"sku":"S-/g)).toHaveLength(480)
+  expect(text).not.toContain('changed')
+}, 60_000)
+
+it('503: beyond what is open at a time, told as an expected refusal', async () => {
+  const replica = await startReplica(inventory.databaseUrl, {}, { exports: new Slots({ all: 2, each: 1 }) })
+  await replica.app.listen({ host: '127.0.0.1', port: 0 })
+  const socket = await stall(replica)
+  const headers = { 'x-request-id': 'busy' }
+  const refused = await replica.app.inject({ url: '/products/export', headers })
+  expect([refused.statusCode, refused.headers['retry-after'], refused.json()]).toEqual([
+    503,
+    '5',
+    {
+      statusCode: 503,
+      error: { type: 'SERVER_BUSY', description: 'As many imports or exports are open as are allowed at a time.' },
+    },
+  ])
+  const lines = (await replica.logLines()).filter(({ request_id }) => request_id === 'busy')
+  expect(lines).toMatchObject([{ level: 'warn', error_code: 'SERVER_BUSY' }, { status: 503 }])
+  expect(lines[0]).not.toHaveProperty('err')
+  // The other place is for clients at other addresses.
+  const other = await replica.app.inject({ url: '/products/export?sku=none', remoteAddress: '10.0.0.1' })
+  expect(other.statusCode).toBe(200)
+  socket.destroy()
+  await expect.poll(async () => (await replica.app.inject({ url: '/products/export?sku=none' })).statusCode).toBe(200)
+  await replica.close()
+}, 60_000)
