@@ -29,6 +29,7 @@ describe('loadInventoryConfig', () => {
       maxAttributesBytes: 65_536,
       access: undefined,
       importMaxBytes: 268_435_456,
+      exportSpoolMaxBytes: 268_435_456,
       requireIfMatch: false,
       corsOrigins: [],
       rateLimit: { requestsPerMinute: 0, store: 'memory', redisUrl: undefined },

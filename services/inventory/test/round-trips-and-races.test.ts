@@ -1,6 +1,6 @@
-import { anyText } from '@trestle/testing/any-text.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { json } from './any-json.ts'
 import { startInventory, type TestInventory } from './start-inventory.ts'
 
 let inventory: TestInventory
@@ -17,31 +17,6 @@ const post = (payload: string) =>
     headers: { 'content-type': 'application/json' },
     payload,
   })
-
-/** Text without U+0000 and without halves of surrogate pairs: what PostgreSQL can store. */
-const text = anyText({ maxLength: 20 }).filter((value) => !value.includes('\0'))
-const key = text.filter((value) => value !== '__proto__' && value !== 'constructor')
-const digits = fc.bigInt({ min: -(10n ** 40n), max: 10n ** 40n })
-/** A number's literal beside what must come back: exponents written out, all else as it was. */
-const number = fc.oneof(
-  fc
-    .tuple(digits, fc.constantFrom('', '.0', '.10', '.000000000000000000001'))
-    .map(([n, fraction]) => `${n}${fraction}`),
-  fc.tuple(fc.bigInt({ min: 1n, max: 10n ** 20n }), fc.integer({ min: 0, max: 30 })).map(([n, e]) => `${n}e${e}`),
-)
-/** JSON as a text, made so that no JavaScript number is involved. */
-const { json } = fc.letrec<{ json: string }>((tie) => ({
-  json: fc.oneof(
-    { maxDepth: 4 },
-    fc.constantFrom('true', 'false', 'null'),
-    number,
-    text.map((value) => JSON.stringify(value)),
-    fc.array(tie('json'), { maxLength: 4 }).map((items) => `[${items.join(', ')}]`),
-    fc
-      .uniqueArray(fc.tuple(key, tie('json')), { maxLength: 4, selector: ([name]) => name })
-      .map((members) => `{${members.map(([name, value]) => `${JSON.stringify(name)}: ${value}`).join(', ')}}`),
-  ),
-}))
 
 /** A form in which two JSON texts are equal when they say the same: sorted keys, plain numbers, all as text. */
 function canonical(source: string): unknown {

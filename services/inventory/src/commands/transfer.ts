@@ -4,11 +4,11 @@ import { extname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { Command, Option } from 'commander'
 import type { InventoryConfig } from '../config.ts'
+import { readColumnPaths } from '../exports/column-paths.ts'
 import { csvForm, jsonLines } from '../exports/export-form.ts'
 import { Gate } from '../http/gate.ts'
 import type { ImportReport } from '../imports/import-report.ts'
 import { IMPORT_FORMATS, type ImportFormat, readRecords } from '../imports/read-records.ts'
-import { parseAttributePath } from '../products/attribute-path.ts'
 import { PRODUCT_SORTS, type ProductSort } from '../products/product-list.ts'
 import { readSelection } from '../products/product-query.ts'
 import { exportProducts } from '../use-cases/export-products.ts'
@@ -108,11 +108,9 @@ async function runExport(
   { stdout, stderr }: Streams,
 ): Promise<void> {
   const selection = readSelection({ ...readFilters(filter), sort })
-  const flatten = paths.map((text) => {
-    const path = parseAttributePath(text)
-    if (path === undefined) throw new Error(`--flatten ${text}: must be keys joined with dots`)
-    return path
-  })
+  const read = readColumnPaths(paths)
+  if ('problem' in read) throw new Error(`--flatten: ${read.problem}`)
+  const { paths: flatten } = read
   const form = format === 'csv' ? csvForm({ flatten, spreadsheetSafe: spreadsheetSafe ?? false }) : jsonLines
   const database = openForCommand(config, 'export')
   const bar = createProgressBar(stderr, undefined)

@@ -1,3 +1,4 @@
+import { writeCell } from '../json/json-cell.ts'
 import type { AttributePath } from '../products/attribute-path.ts'
 import { withoutFormula, writeCsvRow } from './csv-row.ts'
 import type { ExportedProduct } from './export-repository.ts'
@@ -18,7 +19,7 @@ export const jsonLines: ExportForm = {
 }
 
 export interface CsvOptions {
-  /** Values that have columns of their own, instead of one column of JSON. */
+  /** Values that have columns of their own, before the column of JSON with all others. */
   readonly flatten: readonly AttributePath[]
   /** Whether a spreadsheet must not take a cell for a formula; what is imported from it then differs. */
   readonly spreadsheetSafe: boolean
@@ -27,13 +28,14 @@ export interface CsvOptions {
 /** CSV with a header. */
 export function csvForm({ flatten, spreadsheetSafe }: CsvOptions): ExportForm {
   const cell = spreadsheetSafe ? withoutFormula : (text: string) => text
-  const columns =
-    flatten.length === 0 ? ['attributes'] : flatten.map((path) => `attributes.${path.map(writeKey).join('.')}`)
+  const columns = flatten.map((path) => `attributes.${path.map(writeKey).join('.')}`)
   return {
-    header: writeCsvRow(['id', 'sku', ...columns].map(cell)),
-    write: ({ id, sku, attributes, flattened }) => {
-      const values = flatten.length === 0 ? [attributes] : flattened.map((json) => textOf(json))
-      return writeCsvRow([String(id), sku, ...values].map(cell))
+    header: writeCsvRow(['id', 'sku', ...columns, 'attributes'].map(cell)),
+    write: ({ id, sku, attributes, flattened, rest }) => {
+      const values = flattened.map((json) => (json === null ? '' : writeCell(json)))
+      // Of attributes that have columns of their own nothing may be left.
+      const others = flatten.length > 0 && rest === '{}' ? '' : flatten.length > 0 ? rest : attributes
+      return writeCsvRow([String(id), sku, ...values, others].map(cell))
     },
   }
 }
@@ -41,10 +43,4 @@ export function csvForm({ flatten, spreadsheetSafe }: CsvOptions): ExportForm {
 /** A key as it is written in a path. */
 function writeKey(key: string): string {
   return /^[^."[\]]+$/.test(key) ? key : JSON.stringify(key)
-}
-
-/** A value as text, without the quotes that JSON has around it. */
-function textOf(json: string | null): string {
-  if (json === null) return ''
-  return json.startsWith('"') ? String(JSON.parse(json)) : json
 }

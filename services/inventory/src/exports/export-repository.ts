@@ -1,6 +1,6 @@
 import { type ControlledTransaction, type Kysely, sql } from 'kysely'
 import type { InventoryTables } from '../database.ts'
-import type { AttributePath } from '../products/attribute-path.ts'
+import { type AttributePath, toJsonPath } from '../products/attribute-path.ts'
 import type { Product } from '../products/product.ts'
 import { matchingCondition, orderOf, type ProductSelection } from '../products/product-list.ts'
 
@@ -8,6 +8,8 @@ import { matchingCondition, orderOf, type ProductSelection } from '../products/p
 export interface ExportedProduct extends Product {
   /** JSON of each value, null where there is none. */
   readonly flattened: readonly (string | null)[]
+  /** JSON of the attributes without these values. */
+  readonly rest: string
 }
 
 /** Taken at a time. Attributes may have 64 KiB each, and several exports run at once. */
@@ -41,10 +43,19 @@ async function declareCursor(
   selection: ProductSelection,
   flatten: readonly AttributePath[],
 ): Promise<void> {
-  const flattened = flatten.map((path) => sql`(attributes #> ${path}::text[])::text`)
+  const found = flatten.map(
+    (path) => sql`jsonb_path_query_first(attributes, ${toJsonPath(path)}::jsonpath, '{}', true)`,
+  )
+  const flattened = found.map((value) => sql`${value}::text`)
+  // Only keys of objects are taken out, as only these are found: in an array `#-` would take a key for a place.
+  const rest = found.reduce(
+    (left, value, at) => sql`${left} #- CASE WHEN ${value} IS NULL THEN '{}' ELSE ${flatten[at]}::text[] END`,
+    sql`attributes`,
+  )
   await sql`
     DECLARE exported NO SCROLL CURSOR FOR
-    SELECT id, sku, attributes::text AS attributes, ARRAY[${sql.join(flattened)}]::text[] AS flattened
+    SELECT id, sku, attributes::text AS attributes, ARRAY[${sql.join(flattened)}]::text[] AS flattened,
+      CASE WHEN jsonb_typeof(attributes) = 'object' THEN ${rest} ELSE attributes END::text AS rest
     FROM ${sql.table('products')} WHERE ${matchingCondition(selection.filters)} ORDER BY ${orderOf(selection.sort)}`.execute(
     trx,
   )

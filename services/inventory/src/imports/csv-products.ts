@@ -1,5 +1,7 @@
 import { badRequest, payloadTooLarge } from '../errors.ts'
-import { type AttributePath, parseAttributePath } from '../products/attribute-path.ts'
+import { JsonLiteral, type JsonMembers, readExactJson, writeExactJson } from '../json/exact-json.ts'
+import { readCell } from '../json/json-cell.ts'
+import { type AttributePath, findClash, parseAttributePath } from '../products/attribute-path.ts'
 import type { CsvRecord } from './csv-reader.ts'
 import { brokenRecord, type RawProduct, type RecordFault } from './import-record.ts'
 
@@ -13,7 +15,7 @@ const ATTRIBUTE_PREFIX = 'attributes.'
 export type RecordReader = (record: CsvRecord) => RawProduct | RecordFault
 
 /**
- * Reads the header: `sku`, and `attributes` or columns `attributes.PATH`; `id` means nothing.
+ * Reads the header: `sku`, and `attributes`, columns `attributes.PATH` or both; `id` means nothing.
  * @throws badRequest for other columns, for one that is there twice or missing, payloadTooLarge for more than 100
  */
 export function readCsvHeader({ fields, isWellFormed }: CsvRecord): RecordReader {
@@ -21,11 +23,11 @@ export function readCsvHeader({ fields, isWellFormed }: CsvRecord): RecordReader
   if (fields.length > COLUMNS_MAX) throw payloadTooLarge({ message: `The file has more than ${COLUMNS_MAX} columns.` })
   const columns = fields.map(readColumn)
   const paths = columns.filter((column) => typeof column !== 'string')
-  const clash = fields.find((name, at) => fields.indexOf(name) !== at) ?? findClash(paths)
+  const clash = fields.find((name, at) => fields.indexOf(name) !== at) ?? findClash(paths)?.join('.')
   if (clash !== undefined) throw badRequest({ message: `The column ${clash} is there twice.` })
   if (!columns.includes('sku')) throw badRequest({ message: 'The file has no column sku.' })
-  if (columns.includes('attributes') === paths.length > 0) {
-    throw badRequest({ message: 'The file must have either a column attributes or columns such as attributes.color.' })
+  if (!columns.includes('attributes') && paths.length === 0) {
+    throw badRequest({ message: 'The file must have a column attributes, or columns such as attributes.color.' })
   }
   return (record) => readRecord(columns, record)
 }
@@ -37,55 +39,39 @@ function readColumn(name: string): Column {
   return path
 }
 
-/** A path that is another one too, or leads through it: both cannot have a value. */
-function findClash(paths: readonly AttributePath[]): string | undefined {
-  return paths
-    .find((path, at) => paths.some((other, i) => i !== at && path.every((key, depth) => key === other[depth])))
-    ?.join('.')
-}
-
 function readRecord(columns: readonly Column[], { line, fields, isWellFormed }: CsvRecord): RawProduct | RecordFault {
   if (!isWellFormed) return brokenRecord(line, 'The record has quotes that are not in order.')
   if (fields.length !== columns.length) {
     return brokenRecord(line, `The record has ${fields.length} fields, the header has ${columns.length}.`)
   }
   const cell = (name: Column): string | undefined => fields[columns.indexOf(name)]
-  const attributes = columns.includes('attributes') ? cell('attributes') : composeAttributes(columns, fields)
-  return { line, sku: cell('sku'), attributes }
-}
-
-/** Keys to further keys, or to JSON. */
-type Tree = Map<string, Tree | string>
-
-/** The JSON of the cells below their paths; an empty cell is no value. */
-function composeAttributes(columns: readonly Column[], fields: readonly string[]): string {
-  const root: Tree = new Map()
-  for (const [at, column] of columns.entries()) {
-    const cell = fields[at]
-    if (typeof column !== 'string' && cell !== undefined && cell !== '') plant(root, column, toJson(cell))
+  const [sku, base] = [cell('sku'), cell('attributes')]
+  const values = columns.flatMap((path, at) => {
+    const value = fields[at] ?? ''
+    // An empty cell is no value.
+    return typeof path === 'string' || value === '' ? [] : [{ path, value }]
+  })
+  if (values.length === 0 && base !== undefined && (base !== '' || columns.every((name) => typeof name === 'string'))) {
+    return { line, sku, attributes: base }
   }
-  return writeTree(root)
+  const members = base === undefined || base === '' ? new Map() : readExactJson(base)
+  if (members === undefined) return { line, sku, attributes: base }
+  for (const { path, value } of values) {
+    if (!(members instanceof Map) || !plant(members, path, new JsonLiteral(readCell(value)))) {
+      const description = `attributes.${path.join('.').slice(0, 64)}: leads through a value that is no object`
+      return { line, sku: sku?.slice(0, 255) ?? null, type: 'VALIDATION_ERROR', description }
+    }
+  }
+  return { line, sku, attributes: writeExactJson(members) }
 }
 
-function plant(tree: Tree, [key = '', ...rest]: AttributePath, json: string): void {
+/** Puts a value below its path. False where a value on the way is no object, and so has no members. */
+function plant(members: JsonMembers, [key = '', ...rest]: AttributePath, value: JsonLiteral): boolean {
   if (rest.length === 0) {
-    tree.set(key, json)
-    return
+    members.set(key, value)
+    return true
   }
-  const known = tree.get(key)
-  const branch: Tree = known instanceof Map ? known : new Map()
-  tree.set(key, branch)
-  plant(branch, rest, json)
-}
-
-function writeTree(tree: Tree): string {
-  const members = [...tree].map(
-    ([key, value]) => `${JSON.stringify(key)}:${value instanceof Map ? writeTree(value) : value}`,
-  )
-  return `{${members.join(',')}}`
-}
-
-/** A cell as the JSON scalar that it reads as, else as text. */
-function toJson(cell: string): string {
-  return /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/.test(cell) ? cell : JSON.stringify(cell)
+  const branch = members.get(key) ?? new Map()
+  members.set(key, branch)
+  return branch instanceof Map && plant(branch, rest, value)
 }

@@ -36,3 +36,10 @@ export function toJsonPath(path: AttributePath): string {
 export function nestJson(path: AttributePath, literal: string): string {
   return path.reduceRight((inner, key) => `{${JSON.stringify(key)}:${inner}}`, literal)
 }
+
+/** A path that is another one too, or leads through it: both cannot have a value of their own. */
+export function findClash(paths: readonly AttributePath[]): AttributePath | undefined {
+  return paths.find((path, at) =>
+    paths.some((other, i) => i !== at && path.every((key, depth) => key === other[depth])),
+  )
+}

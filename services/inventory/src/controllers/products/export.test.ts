@@ -62,11 +62,11 @@ describe('GET /products/export', () => {
     const query = `?format=csv&flatten=color,dim.w,note&spreadsheetSafe=true`
     expect((await get(query)).body).toBe(
       [
-        'id,sku,attributes.color,attributes.dim.w,attributes.note',
-        '1,A,red,2,',
-        `2,"b,""b""",'=1+1,,null`,
-        `3,'=C,,,`,
-        '4,D,,,',
+        'id,sku,attributes.color,attributes.dim.w,attributes.note,attributes',
+        '1,A,red,2,,"{""n"": 0.10, ""dim"": {}}"',
+        `2,"b,""b""",'=1+1,,null,`,
+        `3,'=C,,,,"""text"""`,
+        '4,D,,,,"[1, ""x\\ny""]"',
         '',
       ].join('\r\n'),
     )

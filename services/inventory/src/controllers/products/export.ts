@@ -3,12 +3,13 @@ import { z } from 'zod'
 import { actorOf } from '../../access/actor.ts'
 import { invalid } from '../../error-vocabulary.ts'
 import { notAcceptable } from '../../errors.ts'
+import { readColumnPaths } from '../../exports/column-paths.ts'
 import { csvForm, jsonLines } from '../../exports/export-form.ts'
 import { readAhead } from '../../exports/read-ahead.ts'
 import { outage } from '../../http/responses.ts'
 import { IMPORT_FORMATS, type ImportFormat } from '../../imports/read-records.ts'
 import { InventoryController } from '../../plugins/inventory-controller.ts'
-import { type AttributePath, parseAttributePath } from '../../products/attribute-path.ts'
+import type { AttributePath } from '../../products/attribute-path.ts'
 import { FilterKeywords, readSelection } from '../../products/product-query.ts'
 import { exportProducts } from '../../use-cases/export-products.ts'
 
@@ -35,7 +36,7 @@ export class Default extends InventoryController {
     const { format: asked, flatten: paths, spreadsheetSafe, ...chosen } = keywords
     const format = asked ?? this.#acceptedFormat()
     const selection = readSelection(chosen)
-    const flatten = (paths ?? []).map(readPath)
+    const flatten = readFlatten(paths ?? [])
     if (flatten.length > 0 && format !== 'csv') throw invalid([{ path: 'flatten', message: 'is for CSV' }])
     const form = format === 'csv' ? csvForm({ flatten, spreadsheetSafe }) : jsonLines
     const day = this.application.context.now().toISOString().slice(0, 10).replaceAll('-', '')
@@ -68,8 +69,9 @@ export class Default extends InventoryController {
   }
 }
 
-function readPath(text: string): AttributePath {
-  const path = parseAttributePath(text)
-  if (path === undefined) throw invalid([{ path: 'flatten', message: 'must be keys joined with dots' }])
-  return path
+/** @throws validationError for paths that a file with these columns could not have */
+function readFlatten(texts: readonly string[]): readonly AttributePath[] {
+  const paths = readColumnPaths(texts)
+  if ('problem' in paths) throw invalid([{ path: 'flatten', message: paths.problem }])
+  return paths.paths
 }

@@ -59,13 +59,13 @@ describe('POST /products/import, CSV', () => {
     ])
   })
 
-  it('200: columns of attributes, read as JSON scalars or text, empty cells absent', async () => {
+  it('200: columns of attributes, read as JSON or text, empty cells absent', async () => {
     const csv =
       'attributes.size,sku,attributes.dim.w,"attributes.""a.b""",attributes.dim.h\n42,A,1.50,true,\n"4 2",B,,"""q""",x\n,C,,,\n'
     expect((await post(csv)).json().data).toEqual({ ...counts, received: 3, created: 3 })
     expect(await stored()).toEqual([
       ['A', '{"a.b": true, "dim": {"w": 1.50}, "size": 42}', 1],
-      ['B', '{"a.b": "\\"q\\"", "dim": {"h": "x"}, "size": "4 2"}', 1],
+      ['B', '{"a.b": "q", "dim": {"h": "x"}, "size": "4 2"}', 1],
       ['C', '{}', 1],
     ])
   })
@@ -87,11 +87,7 @@ describe('POST /products/import, CSV', () => {
   it.each([
     ['', 'The file has no header.'],
     ['attributes\n{}\n', 'The file has no column sku.'],
-    ['sku\nA\n', 'The file must have either a column attributes or columns such as attributes.color.'],
-    [
-      'sku,attributes,attributes.a\n',
-      'The file must have either a column attributes or columns such as attributes.color.',
-    ],
+    ['sku\nA\n', 'The file must have a column attributes, or columns such as attributes.color.'],
     ['sku,attributes,price\n', 'The column price is not known.'],
     ['sku,sku,attributes\n', 'The column sku is there twice.'],
     ['sku,attributes.a,attributes.a.b\n', 'The column a is there twice.'],

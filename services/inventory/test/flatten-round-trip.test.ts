@@ -1,0 +1,169 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readCell, writeCell } from '../src/json/json-cell.ts'
+import { json, key } from './any-json.ts'
+import { startInventory, type TestInventory } from './start-inventory.ts'
+
+let inventory: TestInventory
+beforeAll(async () => {
+  inventory = await startInventory()
+})
+afterAll(() => inventory.close())
+
+const importCsv = (payload: string, mode = 'upsert') =>
+  inventory.app.inject({
+    method: 'POST',
+    url: `/products/import?mode=${mode}`,
+    headers: { 'content-type': 'text/csv' },
+    payload,
+  })
+const exportCsv = async (flatten: string) => {
+  const response = await inventory.app.inject({ url: `/products/export?format=csv&${flatten}` })
+  expect(response.statusCode, response.body).toBe(200)
+  return response.body
+}
+const stored = () => inventory.query('SELECT sku, attributes::text FROM inventory.products ORDER BY sku')
+
+/** Stores products, exports them with columns of their own, and imports the file over others of the same skus. */
+async function roundTrip(attributes: readonly string[], flatten: string): Promise<string> {
+  await inventory.query('DELETE FROM inventory.products')
+  for (const [n, text] of attributes.entries()) {
+    await inventory.query('INSERT INTO inventory.products (sku, attributes) VALUES ($1, $2::jsonb)', [`F-${n}`, text])
+  }
+  const before = await stored()
+  const file = await exportCsv(flatten)
+  await inventory.query(`UPDATE inventory.products SET attributes = '{"other":1}'`)
+  const report = (await importCsv(file)).json()
+  expect(report).toMatchObject({ data: { failed: 0, received: attributes.length } })
+  expect(await stored()).toEqual(before)
+  return file
+}
+
+describe('a flattened export', () => {
+  it('is imported as it was, with its types and what has no column', async () => {
+    const odd = '{"ean":"4006381333931","b":"true","n":"null","code":"12E3","emp":"","arr":[1,"2"]}'
+    const file = await roundTrip(
+      [odd, '{"ean":4006381333931,"b":true,"n":null,"arr":"[1,2]","rest":{"k":0.10}}', '[1,{"b":"x"}]', '"true"', '{}'],
+      'flatten=ean,b,n,code,emp,arr',
+    )
+    expect(file.split('\r\n').map((line) => line.replace(/^\d+,/, ''))).toEqual([
+      'id,sku,attributes.ean,attributes.b,attributes.n,attributes.code,attributes.emp,attributes.arr,attributes',
+      'F-0,"""4006381333931""","""true""","""null""","""12E3""","""""","[1, ""2""]",',
+      'F-1,4006381333931,true,null,,,"""[1,2]""","{""rest"": {""k"": 0.10}}"',
+      'F-2,,,,,,,"[1, {""b"": ""x""}]"',
+      'F-3,,,,,,,"""true"""',
+      'F-4,,,,,,,',
+      '',
+    ])
+  })
+
+  it('keeps objects that its columns leave empty, and places of arrays that look like keys', async () => {
+    await roundTrip(
+      [
+        '{"dim":{"w":1}}',
+        '{"dim":{"w":1,"h":[{"w":2}]}}',
+        '{"dim":5}',
+        '{"dim":null}',
+        '{"0":[7]}',
+        '[7,8]',
+        '{"dim":[9]}',
+      ],
+      'flatten=dim.w,0',
+    )
+  })
+
+  it('is imported as it was, whatever the attributes and columns are', async () => {
+    const column = key.filter((name) => !name.includes(','))
+    const columns = fc.uniqueArray(fc.tuple(column, fc.option(column)), {
+      minLength: 1,
+      maxLength: 4,
+      selector: ([name]) => name,
+    })
+    const members = fc.uniqueArray(fc.tuple(key, json), { maxLength: 4, selector: ([name]) => name })
+    const write = (list: readonly (readonly [string, string])[]) =>
+      `{${list.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(',')}}`
+    await fc.assert(
+      fc.asyncProperty(
+        columns,
+        fc.array(fc.tuple(json, members), { minLength: 1, maxLength: 4 }),
+        async (paths, values) => {
+          const flatten = paths
+            .map((path) =>
+              path
+                .filter((name) => name !== null)
+                .map((name) => JSON.stringify(name))
+                .join('.'),
+            )
+            .map((path) => `flatten=${encodeURIComponent(path)}`)
+            .join('&')
+          const products = values.flatMap(([value, others]) => {
+            const own = paths.map(([outer, inner]): [string, string] => [
+              outer,
+              inner === null ? value : write([[inner, value]]),
+            ])
+            const rest = others.filter(([name]) => !paths.some(([outer]) => outer === name))
+            return [value, write(own), write(rest), write([...own, ...rest])]
+          })
+          await roundTrip(
+            products.filter((text) => text !== 'null'),
+            flatten,
+          )
+        },
+      ),
+      { numRuns: 60 },
+    )
+  }, 60_000)
+
+  it.each([
+    'flatten=a,a',
+    'flatten=a,a.b',
+    'flatten=a..b',
+    `flatten=${Array.from({ length: 98 }, (_, n) => `k${n}`).join()}`,
+  ])('400: %s, of which no file could be made', async (flatten) => {
+    const response = await inventory.app.inject({ url: `/products/export?format=csv&${flatten}` })
+    expect(response.json()).toMatchObject({ statusCode: 400, error: { issues: [{ path: 'flatten' }] } })
+  })
+})
+
+describe('an import with both kinds of columns', () => {
+  it('puts the cells into the attributes beside them', async () => {
+    await inventory.query('DELETE FROM inventory.products')
+    const file =
+      'sku,attributes,attributes.a,attributes.d.w\nA,"{""a"":1,""big"":0.10}",2,\nB,,,x\nC,"{""d"":{""h"":1}}",,7\n'
+    expect((await importCsv(file)).json()).toMatchObject({ data: { created: 3, failed: 0 } })
+    expect(await stored()).toEqual([
+      { sku: 'A', attributes: '{"a": 2, "big": 0.10}' },
+      { sku: 'B', attributes: '{"d": {"w": "x"}}' },
+      { sku: 'C', attributes: '{"d": {"h": 1, "w": 7}}' },
+    ])
+  })
+
+  it('refuses a cell that leads through what is no object, and attributes that are no JSON', async () => {
+    const file = 'sku,attributes,attributes.d.w\nD,"{""d"":5}",1\nE,[1],1\nF,{bad,1\n'
+    expect((await importCsv(file)).json().data).toMatchObject({
+      failed: 3,
+      errors: [
+        { line: 2, sku: 'D', description: 'attributes.d.w: leads through a value that is no object' },
+        { line: 3, sku: 'E', description: 'attributes.d.w: leads through a value that is no object' },
+        { line: 4, sku: 'F', description: 'attributes: must be JSON' },
+      ],
+    })
+  })
+})
+
+it('a cell is read as the JSON that it was written from', () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        json,
+        fc
+          .constantFrom('1', '-1.50', 'true', '', '"', '"a"', '[1]', '{}', '{a}', ' 1', '1 ')
+          .map((text) => JSON.stringify(text)),
+      ),
+      (value) => {
+        const expected = value.startsWith('"') ? JSON.stringify(JSON.parse(value)) : value
+        expect(readCell(writeCell(value))).toBe(expected)
+      },
+    ),
+  )
+})
