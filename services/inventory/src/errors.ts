@@ -45,6 +45,7 @@ export const requestTimeout = defineError(408, 'BAD_REQUEST', 'The request took 
 export const duplicateSku = defineError(409, 'CONFLICT', 'A product with this sku already exists.')
 export const productInStock = defineError(409, 'CONFLICT', 'There is still stock of this product.')
 export const preconditionFailed = defineError(412, 'PRECONDITION_FAILED', 'The product has another version by now.')
+export const locationChanged = defineError(412, 'PRECONDITION_FAILED', 'The location has another version by now.')
 export const duplicateCode = defineError(409, 'CONFLICT', 'A location with this code already exists.')
 export const locationHasStock = defineError(409, 'CONFLICT', 'The location still has stock.')
 export const locationInactive = defineError(409, 'CONFLICT', 'The location is not active: it takes no stock.')

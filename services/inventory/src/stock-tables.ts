@@ -19,6 +19,8 @@ export interface LocationTable {
   readonly code: string
   readonly name: string
   readonly active: Generated<boolean>
+  /** Counted by a trigger. */
+  readonly version: Generated<number>
   readonly created_at: Generated<Date>
   /** Null while there is such a location. */
   readonly deleted_at: Date | null

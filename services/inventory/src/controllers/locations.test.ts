@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
+import { startInventory, startReplica, type TestInventory } from '../../test/start-inventory.ts'
 import { stockRequests } from '../../test/stock-requests.ts'
 
 let inventory: TestInventory
@@ -164,6 +164,55 @@ describe('PATCH /locations/:locationId', () => {
         issues: [{ path: '', message: 'must have code, name or active' }],
       },
     })
+  })
+})
+
+describe('the version of a location', () => {
+  const tagOf = async (id: number) => String((await get(`/locations/${id}`)).headers.etag)
+  const patch = (id: number, body: object, etag: string) =>
+    requests.send('PATCH', `/locations/${id}`, body, { 'if-match': etag })
+  const changed = error(412, 'PRECONDITION_FAILED', 'The location has another version by now.')
+
+  it('200: grows with each change, and with none that alters nothing; 304 for who has it', async () => {
+    const created = await post({ code: 'V.1', name: 'x' })
+    const { id } = created.json().data
+    const first = `"l${id}-1"`
+    expect([created.headers.etag, await tagOf(id)]).toEqual([first, first])
+    const known = await requests.get(`/locations/${id}`, { 'if-none-match': first })
+    expect([known.statusCode, known.body, known.headers.etag, known.headers['cache-control']]).toEqual([
+      304,
+      '',
+      first,
+      'no-cache',
+    ])
+    expect((await patch(id, { name: 'x' }, first)).headers.etag).toBe(first)
+    expect((await patch(id, { name: 'y' }, first)).headers.etag).toBe(`"l${id}-2"`)
+    expect((await requests.get(`/locations/${id}`, { 'if-none-match': first })).json().data.name).toBe('y')
+  })
+
+  it('412: of many changes based on one version one passes', async () => {
+    const id = await requests.addLocation()
+    const tag = await tagOf(id)
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => patch(id, { name: `n-${n}` }, tag)))
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, ...Array.from({ length: 19 }, () => 412)])
+    expect((await patch(id, { name: 'late' }, tag)).json()).toEqual(changed)
+    expect((await patch(id, { name: 'weak' }, `W/${await tagOf(id)}`)).statusCode).toBe(412)
+    const remove = (etag: string) => requests.send('DELETE', `/locations/${id}`, undefined, { 'if-match': etag })
+    expect((await remove(tag)).json()).toEqual(changed)
+    expect((await remove(await tagOf(id))).statusCode).toBe(204)
+    expect((await remove('*')).json()).toEqual(absent)
+  })
+
+  it('428: where changes have to name it', async () => {
+    const replica = await startReplica(inventory.databaseUrl, { INVENTORY_REQUIRE_IF_MATCH: 'true' })
+    const { send } = stockRequests(replica)
+    for (const answer of [await send('PATCH', '/locations/1', { name: 'x' }), await send('DELETE', '/locations/1')]) {
+      expect([answer.statusCode, answer.json()]).toEqual([
+        428,
+        error(428, 'PRECONDITION_REQUIRED', 'This change needs the header If-Match.'),
+      ])
+    }
+    await replica.close()
   })
 })
 

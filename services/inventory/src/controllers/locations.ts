@@ -1,15 +1,21 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
-import { duplicateCode, locationHasStock, locationNotFound } from '../errors.ts'
+import { duplicateCode, locationChanged, locationHasStock, locationNotFound } from '../errors.ts'
 import { FreeText } from '../http/free-text.ts'
 import { RecordId } from '../http/record-id.ts'
 import { callerOf } from '../http/request-caller.ts'
 import { outage, repeatable } from '../http/responses.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../list-envelope.ts'
-import { deleteLocation, findLocation, listLocations, updateLocation } from '../locations/location-repository.ts'
-import { LocationCreatedView, LocationView } from '../locations/location-view.ts'
+import {
+  callChangeLocation,
+  callDeleteLocation,
+  findLocation,
+  listLocations,
+} from '../locations/location-repository.ts'
+import { LocationCreatedView, LocationView, locationJson } from '../locations/location-view.ts'
 import { cutPage, listingById, PageKeywords, positionById, readPage } from '../paging/page-query.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
+import { locationTag, namesTag } from '../products/entity-tag.ts'
 import { createLocation } from '../use-cases/create-location.ts'
 
 const Code = z
@@ -20,6 +26,17 @@ const LocationPatch = z
   .object({ code: Code.optional(), name: FreeText.optional(), active: Active.optional() })
   .refine((change) => Object.values(change).some((value) => value !== undefined), 'must have code, name or active')
   .meta({ examples: [{ active: false }] })
+const refusals = {
+  'duplicate-code': duplicateCode,
+  'has-stock': locationHasStock,
+  'not-found': locationNotFound,
+  stale: locationChanged,
+} as const
+const changeResponses = {
+  412: 'The location has another version than If-Match names',
+  428: 'If-Match is missing, where the service demands it',
+  ...outage,
+} as const
 const codeTaken = { 409: 'Another location has this code' } as const
 
 /** /locations, /locations/{locationId} */
@@ -35,11 +52,11 @@ export class Default extends InventoryController {
       path: [RecordId],
       names: ['locationId'],
       returns: recordEnvelope(LocationView, 200),
-      responses: outage,
+      responses: { 304: 'Not changed since the version that If-None-Match names', ...outage },
       summary: 'Get a location',
     }),
   ]
-  GET(...args: Args<typeof Default.GET>): Promise<RawJson> {
+  GET(...args: Args<typeof Default.GET>): Promise<RawJson | undefined> {
     return args.length === 1 ? this.#list(args[0]) : this.#find(args[0])
   }
 
@@ -55,6 +72,7 @@ export class Default extends InventoryController {
     const { verdict, body } = await createLocation(this.application.context, caller, location)
     this.noteRepeat(verdict, { event: 'location.created', location_id: body.id })
     this.response.headers.set('location', `/locations/${body.id}`)
+    this.response.headers.set('etag', locationTag(body.id, 1))
     return recordBody(201, JSON.stringify({ ...body, message: `Location ${body.id} was created.` }))
   }
 
@@ -63,28 +81,28 @@ export class Default extends InventoryController {
     names: ['locationId'],
     keywords: LocationPatch,
     returns: recordEnvelope(LocationView, 200),
-    responses: { ...codeTaken, ...outage },
+    responses: { ...codeTaken, ...changeResponses },
     summary: 'Change a location',
   })
   async PATCH(...[id, change]: Args<typeof Default.PATCH>): Promise<RawJson> {
-    const location = await updateLocation(this.application.context, id, change)
-    if (location === 'duplicate-code') throw duplicateCode()
-    if (!location) throw locationNotFound()
-    this.note({ event: 'location.updated', location_id: id })
-    return recordBody(200, JSON.stringify(location))
+    const target = { id, versions: this.versionsOf('l', id) }
+    const location = await callChangeLocation(this.application.context, target, change)
+    if (typeof location === 'string') throw refusals[location]()
+    this.note({ event: 'location.updated', location_id: id, version: location.version })
+    this.response.headers.set('etag', locationTag(id, location.version))
+    return recordBody(200, locationJson(location))
   }
 
   static DELETE = accepts({
     path: [RecordId],
     names: ['locationId'],
     status: 204,
-    responses: { 409: 'The location still has stock', ...outage },
+    responses: { 409: 'The location still has stock', ...changeResponses },
     summary: 'Delete a location',
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
-    const deleted = await deleteLocation(this.application.context, id)
-    if (deleted === 'has-stock') throw locationHasStock()
-    if (!deleted) throw locationNotFound()
+    const verdict = await callDeleteLocation(this.application.context, { id, versions: this.versionsOf('l', id) })
+    if (verdict !== 'done') throw refusals[verdict]()
     this.note({ event: 'location.deleted', location_id: id })
   }
 
@@ -95,12 +113,18 @@ export class Default extends InventoryController {
     const found = await listLocations(lanes, Number(after?.[0] ?? 0), limit + 1)
     const { rows, link } = cutPage(listing, { limit, query: this.request.query }, found, positionById)
     this.response.headers.set('link', link)
-    return listBody(rows.map((location) => JSON.stringify(location)))
+    return listBody(rows.map(locationJson))
   }
 
-  async #find(id: number): Promise<RawJson> {
+  async #find(id: number): Promise<RawJson | undefined> {
     const location = await findLocation(this.application.context.lanes, id)
     if (!location) throw locationNotFound()
-    return recordBody(200, JSON.stringify(location))
+    const etag = locationTag(id, location.version)
+    this.response.headers.set('etag', etag)
+    this.response.headers.set('cache-control', 'no-cache')
+    const known = this.request.header('if-none-match')
+    if (known === undefined || !namesTag(known, etag)) return recordBody(200, locationJson(location))
+    this.response.status = 304
+    return undefined
   }
 }

@@ -1,12 +1,11 @@
 import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
-import { preconditionRequired } from '../errors.ts'
 import { RecordId } from '../http/record-id.ts'
 import { callerOf } from '../http/request-caller.ts'
 import { outage, repeatable } from '../http/responses.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../list-envelope.ts'
 import { cutPage, readPage } from '../paging/page-query.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
-import { matchedVersions, namesTag, productTag } from '../products/entity-tag.ts'
+import { namesTag, productTag } from '../products/entity-tag.ts'
 import { ProductBody, ProductPatch } from '../products/product-body.ts'
 import { countProducts, positionFormsOf } from '../products/product-list.ts'
 import { IncludeKeywords, nameOfSelection, ProductListKeywords, readSelection } from '../products/product-query.ts'
@@ -98,23 +97,18 @@ export class Default extends InventoryController {
     summary: 'Delete a product',
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
-    await deleteProduct(this.application.context, id, this.#versions(id))
+    await deleteProduct(this.application.context, id, this.versionsOf('p', id))
     this.note({ event: 'product.deleted', product_id: id })
   }
 
   async #change(input: Omit<ChangeProductInput, 'versions'>): Promise<RawJson> {
-    const product = await changeProduct(this.application.context, { ...input, versions: this.#versions(input.id) })
+    const product = await changeProduct(this.application.context, {
+      ...input,
+      versions: this.versionsOf('p', input.id),
+    })
     if (product.changed) this.note({ event: 'product.updated', product_id: product.id, version: product.version })
     this.response.headers.set('etag', productTag(product.id, product.version))
     return recordBody(200, productJson(product))
-  }
-
-  /** The versions that a change may be based on; undefined takes any. */
-  #versions(id: number): readonly number[] | undefined {
-    const header = this.request.header('if-match')
-    if (header !== undefined) return matchedVersions(header, id)
-    if (this.application.context.config.requireIfMatch) throw preconditionRequired()
-    return undefined
   }
 
   async #list(keywords: ProductListKeywords): Promise<RawJson> {

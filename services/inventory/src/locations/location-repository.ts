@@ -7,7 +7,7 @@ import type { InventoryTables } from '../database.ts'
 import type { Answer } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
 import { makeOnce } from '../idempotency/once.ts'
-import type { Location } from './location-view.ts'
+import type { Location, VersionedLocation } from './location-view.ts'
 
 /** What a location is made of. */
 export type NewLocation = Omit<Location, 'id'>
@@ -16,50 +16,57 @@ export type NewLocation = Omit<Location, 'id'>
 export type LocationChange = { readonly [Member in keyof NewLocation]?: NewLocation[Member] | undefined }
 
 // Ids are exact as numbers: they stop at the largest integer that a JSON number carries.
-const COLUMNS = sql<Location>`id::float8, code, name, active`
+const COLUMNS = sql<VersionedLocation>`id::float8, code, name, active, version`
 
 const findQuery = prepare(
   'find_location',
   (p: { id: number }) =>
-    sql<Location>`SELECT ${COLUMNS} FROM ${sql.table('locations')} WHERE id = ${p.id} AND deleted_at IS NULL`,
+    sql<VersionedLocation>`SELECT ${COLUMNS} FROM ${sql.table('locations')} WHERE id = ${p.id} AND deleted_at IS NULL`,
 )
 
 const listQuery = prepare(
   'list_locations',
   (p: { afterId: number; limit: number }) =>
-    sql<Location>`
+    sql<VersionedLocation>`
       SELECT ${COLUMNS} FROM ${sql.table('locations')}
       WHERE id > ${p.afterId} AND deleted_at IS NULL ORDER BY id LIMIT ${p.limit}`,
 )
 
-const updateQuery = prepare(
-  'update_location',
-  (p: LocationChange & { id: number }) =>
-    sql<Location>`
-      UPDATE ${sql.table('locations')}
-      SET code = coalesce(${p.code}, code), name = coalesce(${p.name}, name), active = coalesce(${p.active}, active)
-      WHERE id = ${p.id} AND deleted_at IS NULL RETURNING ${COLUMNS}`,
+/** What a change or a deletion is about, and the versions that it may be based on; undefined takes any. */
+export interface LocationTarget {
+  readonly id: number
+  readonly versions: readonly number[] | undefined
+}
+
+/** Why a location is not changed. */
+export type LocationRefusal = 'not-found' | 'stale'
+
+type ChangeRow = { readonly verdict: LocationRefusal } | ({ readonly verdict: 'done' } & Omit<VersionedLocation, 'id'>)
+
+const changeQuery = prepare(
+  'change_location',
+  (p: LocationTarget & LocationChange) =>
+    sql<ChangeRow>`SELECT * FROM ${sql.table('change_location')}(
+      ${p.id}::bigint, ${p.versions}::integer[], ${p.code}, ${p.name}, ${p.active})`,
 )
 
-const deleteQuery = prepare('delete_location', (p: { id: number }, db: Kysely<InventoryTables>) =>
-  db
-    .updateTable('locations')
-    .set({ deleted_at: sql<Date>`now()` })
-    .where('id', '=', sql<bigint>`${p.id}`)
-    .where('deleted_at', 'is', null)
-    .returning('id'),
+const deleteQuery = prepare(
+  'delete_location',
+  (p: LocationTarget) =>
+    sql<{ readonly verdict: LocationRefusal | 'done' }>`
+      SELECT * FROM ${sql.table('delete_location')}(${p.id}::bigint, ${p.versions}::integer[])`,
 )
 
 const CODE_TAKEN = { constraint: 'locations_code_key', verdict: 'duplicate-code' } as const
 const HAS_STOCK = { constraint: 'locations_stock_check', verdict: 'has-stock' } as const
 
 /** A location, or undefined. */
-export function findLocation(lanes: Lanes, id: number): Promise<Location | undefined> {
+export function findLocation(lanes: Lanes, id: number): Promise<VersionedLocation | undefined> {
   return lanes.read.first(findQuery, { id })
 }
 
 /** Locations with an id above `afterId`, by id, at most `limit`. */
-export function listLocations(lanes: Lanes, afterId: number, limit: number): Promise<Location[]> {
+export function listLocations(lanes: Lanes, afterId: number, limit: number): Promise<VersionedLocation[]> {
   return lanes.lagging.all(listQuery, { afterId, limit })
 }
 
@@ -76,21 +83,29 @@ export function insertLocation(
   return orViolation(names, makeOnce(db, caller, insert), CODE_TAKEN)
 }
 
-/** Changes a location. Resolves to it as it is now, or undefined when there is none. */
-export function updateLocation(
-  { lanes, names }: { readonly lanes: Lanes; readonly names: Names },
-  id: number,
-  change: LocationChange,
-): Promise<Location | undefined | 'duplicate-code'> {
-  return orViolation(names, lanes.write.first(updateQuery, { ...change, id }), CODE_TAKEN)
+interface Writing {
+  readonly lanes: Lanes
+  readonly names: Names
 }
 
-/** Deletes a location that has no stock. Resolves to undefined when there is none. */
-export function deleteLocation(
-  { lanes, names }: { readonly lanes: Lanes; readonly names: Names },
-  id: number,
-): Promise<{ readonly id: bigint } | undefined | 'has-stock'> {
-  return orViolation(names, lanes.write.first(deleteQuery, { id }), HAS_STOCK)
+/** Changes a location. Its version is compared under the row's lock. */
+export async function callChangeLocation(
+  { lanes, names }: Writing,
+  target: LocationTarget,
+  change: LocationChange,
+): Promise<VersionedLocation | LocationRefusal | 'duplicate-code'> {
+  const row = await orViolation(names, lanes.write.one(changeQuery, { ...change, ...target }), CODE_TAKEN)
+  if (row === 'duplicate-code') return row
+  return row.verdict === 'done' ? { ...row, id: target.id } : row.verdict
+}
+
+/** Deletes a location that has no stock. */
+export async function callDeleteLocation(
+  { lanes, names }: Writing,
+  target: LocationTarget,
+): Promise<LocationRefusal | 'done' | 'has-stock'> {
+  const row = await orViolation(names, lanes.write.one(deleteQuery, target), HAS_STOCK)
+  return row === 'has-stock' ? row : row.verdict
 }
 
 /** What a query answers, or a verdict where it has violated a constraint. */

@@ -12,6 +12,16 @@ export const LocationView = z
 
 export type Location = z.infer<typeof LocationView>
 
+/** A location with the number of its version: 1 when made, one more with each change. */
+export interface VersionedLocation extends Location {
+  readonly version: number
+}
+
+/** The JSON of a location. */
+export function locationJson({ id, code, name, active }: Location): string {
+  return JSON.stringify({ id, code, name, active })
+}
+
 /** What POST /locations answers. */
 export const LocationCreatedView = z
   .object({ id: z.int().min(1), message: z.string() })

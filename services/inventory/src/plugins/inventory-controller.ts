@@ -4,6 +4,8 @@ import { type Application, Controller, type Guard, type GuardContext } from '@tr
 import type { FastifyReply } from 'fastify'
 import type { InventoryDeps } from '../deps.ts'
 import { errorVocabulary } from '../error-vocabulary.ts'
+import { preconditionRequired } from '../errors.ts'
+import { matchedVersions } from '../products/entity-tag.ts'
 import { authorize } from './authorize.ts'
 import { fastifyRequestOf, noteOn } from './fastify-request.ts'
 import { limitRate } from './limit-rate.ts'
@@ -32,6 +34,14 @@ export abstract class InventoryController extends OpenController {
   /** Adds members to the log line of this request. */
   protected note(fields: Readonly<Record<string, unknown>>): void {
     noteOn(this.request, fields)
+  }
+
+  /** The versions that a change may be based on; undefined takes any. @throws preconditionRequired where one has to be named */
+  protected versionsOf(kind: 'p' | 'l', id: number): readonly number[] | undefined {
+    const header = this.request.header('if-match')
+    if (header !== undefined) return matchedVersions(header, kind, id)
+    if (this.application.context.config.requireIfMatch) throw preconditionRequired()
+    return undefined
   }
 
   /** Logs a fault that comes when the answer has begun. Returns what the client may know of it. */

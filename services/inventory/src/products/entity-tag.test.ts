@@ -10,7 +10,7 @@ describe('productTag', () => {
     const tags = ['{"stock":1}', '{"stock":2}'].map((shown) => productTag(6, 1, shown))
     expect(tags[0]).toMatch(/^"p6-1-[\w-]{22}"$/)
     expect(tags[0]).not.toBe(tags[1])
-    expect(matchedVersions(tags.join(), 6)).toEqual([1, 1])
+    expect(matchedVersions(tags.join(), 'p', 6)).toEqual([1, 1])
   })
 })
 
@@ -34,9 +34,10 @@ describe('matchedVersions', () => {
     ['"p7-1"', [1]],
     ['"p7-1", "p7-3","p8-2"', [1, 3]],
     ['W/"p7-1"', []],
+    ['"l7-1"', []],
     ['p7-1', []],
     ['', []],
   ])('%s', (header, versions) => {
-    expect(matchedVersions(header, 7)).toEqual(versions)
+    expect(matchedVersions(header, 'p', 7)).toEqual(versions)
   })
 })

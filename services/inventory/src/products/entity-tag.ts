@@ -12,6 +12,11 @@ export function productTag(id: number, version: number, shown?: string): string 
   return `"p${id}-${version}-${createHash('sha256').update(shown).digest('base64url').slice(0, DIGEST_LENGTH)}"`
 }
 
+/** The strong validator of one version of a location. */
+export function locationTag(id: number, version: number): string {
+  return `"l${id}-${version}"`
+}
+
 /**
  * Whether an `If-None-Match` header names `tag`, by weak comparison (RFC 9110, section 13.1.2): `*`, or a list of tags,
  * each of them perhaps weak.
@@ -22,14 +27,14 @@ export function namesTag(header: string, tag: string): boolean {
 }
 
 /**
- * The versions of a product that an `If-Match` header names, by strong comparison (RFC 9110, section 13.1.1): weak tags and
+ * The versions of a product (`p`) or a location (`l`) that an `If-Match` header names, by strong comparison (RFC 9110, section 13.1.1): weak tags and
  * tags of other things name none. Undefined for `*`, which any version meets. Whatever else a representation showed, a change is
  * based on the version of the product: a digest in the tag is not compared.
  */
-export function matchedVersions(header: string, id: number): readonly number[] | undefined {
+export function matchedVersions(header: string, kind: 'p' | 'l', id: number): readonly number[] | undefined {
   if (header.trim() === '*') return undefined
   return header.split(',').flatMap((item) => {
-    const [, tagged, version] = /^"p(\d{1,16})-(\d{1,9})(?:-[\w-]{22})?"$/.exec(item.trim()) ?? []
-    return Number(tagged) === id ? [Number(version)] : []
+    const [, tagged, number, version] = /^"([pl])(\d{1,16})-(\d{1,9})(?:-[\w-]{22})?"$/.exec(item.trim()) ?? []
+    return tagged === kind && Number(number) === id ? [Number(version)] : []
   })
 }
