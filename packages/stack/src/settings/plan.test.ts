@@ -8,6 +8,7 @@ const shared = {
   databaseUrl: 'postgres://embedded',
   secrets: {
     AUTH_JWT_SECRET: 'jwt',
+    AUTH_JWT_KEYS: '[]',
     AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: 'key',
     PAYMENTS_PEPPER: 'pepper',
     PAYMENTS_VAULT_KEYS: '1:vault',
@@ -80,6 +81,7 @@ describe('environmentOf', () => {
       AUTH_DB_DRIVER: 'postgres',
       AUTH_DB_ROLE: 'auth_service',
       AUTH_JWT_SECRET: 'jwt',
+      AUTH_JWT_KEYS: '[]',
       AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: 'key',
       AUTH_SMTP_HOST: '127.0.0.1',
       AUTH_SMTP_PORT: '1025',

@@ -1,3 +1,4 @@
+import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -12,8 +13,10 @@ const newFile = () => join(newFolder(), 'secrets.env')
 describe('loadSecrets', () => {
   it('makes every secret, and a file that only its owner reads', () => {
     const file = newFile()
-    expect(loadSecrets(file, bytes(1))).toEqual({
+    const secrets = loadSecrets(file, bytes(1))
+    expect(secrets).toEqual({
       AUTH_JWT_SECRET: 'AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE',
+      AUTH_JWT_KEYS: expect.any(String),
       AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: 'AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE',
       PAYMENTS_PEPPER: 'AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=',
       PAYMENTS_VAULT_KEYS: '1:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=',
@@ -28,14 +31,27 @@ describe('loadSecrets', () => {
     const text = readFileSync(file, 'utf8')
     expect(loadSecrets(file)).toEqual(first)
     expect(readFileSync(file, 'utf8')).toBe(text)
-    expect(new Set(Object.values(first)).size).toBe(5)
+    expect(new Set(Object.values(first)).size).toBe(6)
+  })
+
+  it('makes a key whose signatures others can verify, and reads it back', () => {
+    const file = newFile()
+    const { AUTH_JWT_KEYS: text } = loadSecrets(file)
+    expect(loadSecrets(file).AUTH_JWT_KEYS).toBe(text)
+    const [key] = JSON.parse(text)
+    expect(key).toMatchObject({ kty: 'EC', crv: 'P-256', alg: 'ES256', key_ops: ['sign'] })
+    const { d: _, ...open } = key
+    const signature = sign('sha256', Buffer.from('a token'), createPrivateKey({ key, format: 'jwk' }))
+    expect(verify('sha256', Buffer.from('a token'), createPublicKey({ key: open, format: 'jwk' }), signature)).toBe(
+      true,
+    )
   })
 
   it('adds what an older file lacks, and takes away the rights of others', () => {
     const file = newFile()
     writeFileSync(file, 'AUTH_JWT_SECRET=kept\nOTHER=also kept\n', { mode: 0o644 })
-    expect(loadSecrets(file, bytes(0)).AUTH_JWT_SECRET).toBe('kept')
-    expect(readFileSync(file, 'utf8')).toMatch(/^AUTH_JWT_SECRET=kept\nOTHER=also kept\nAUTH_SECURITY_/)
+    expect(loadSecrets(file, bytes(2)).AUTH_JWT_SECRET).toBe('kept')
+    expect(readFileSync(file, 'utf8')).toMatch(/^AUTH_JWT_SECRET=kept\nOTHER=also kept\nAUTH_JWT_KEYS=/)
     expect(statSync(file).mode & 0o777).toBe(0o600)
   })
 })

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createECDH, createHash, randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 
@@ -6,8 +6,10 @@ const KEY_BYTES = 32
 
 /** Every secret that the stack makes for development, and how. */
 const makers = {
-  /** HS256 key of the access tokens. */
+  /** HS256 key of tokens of services; of access tokens too where the database has no other key. */
   AUTH_JWT_SECRET: (bytes: Buffer) => bytes.toString('base64url'),
+  /** ES256 key of the access tokens: other services verify it with the public key that is published. */
+  AUTH_JWT_KEYS: makeSigningKey,
   /** Seals what the auth service keeps, for example signing keys. */
   AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: (bytes: Buffer) => bytes.toString('base64url'),
   /** Key of the MACs by which app keys are found. */
@@ -33,15 +35,34 @@ export function loadSecrets(file: string, random: () => Buffer = () => randomByt
   const secretOf = (name: keyof typeof makers) => known[name] || makers[name](random())
   const secrets: Secrets = {
     AUTH_JWT_SECRET: secretOf('AUTH_JWT_SECRET'),
+    AUTH_JWT_KEYS: secretOf('AUTH_JWT_KEYS'),
     AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: secretOf('AUTH_SECURITY_DATABASE_ENCRYPTION_KEY'),
     PAYMENTS_PEPPER: secretOf('PAYMENTS_PEPPER'),
     PAYMENTS_VAULT_KEYS: secretOf('PAYMENTS_VAULT_KEYS'),
     TRESTLE_DATABASE_PASSWORD: secretOf('TRESTLE_DATABASE_PASSWORD'),
   }
   const missing = Object.entries(secrets).filter(([name]) => !known[name])
-  if (missing.length > 0) replaceFile(file, text + missing.map(([name, value]) => `${name}="${value}"\n`).join(''))
+  if (missing.length > 0) replaceFile(file, text + missing.map(writeLine).join(''))
   chmodSync(file, 0o600)
   return secrets
+}
+
+/** A list of one private JWK, as the auth service takes it. */
+function makeSigningKey(bytes: Buffer): string {
+  const pair = createECDH('prime256v1')
+  pair.setPrivateKey(bytes)
+  // The public key is the byte 4 and two numbers of 32 bytes.
+  const point = pair.getPublicKey()
+  const [x, y] = [point.subarray(1, 33), point.subarray(33)].map((part) => part.toString('base64url'))
+  const kid = createHash('sha256').update(point).digest('base64url').slice(0, 16)
+  const d = bytes.toString('base64url')
+  return JSON.stringify([{ kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig', key_ops: ['sign'], kid, x, y, d }])
+}
+
+/** JSON has double quotes of its own. */
+function writeLine([name, value]: readonly [string, string]): string {
+  const quote = value.includes('"') ? "'" : '"'
+  return `${name}=${quote}${value}${quote}\n`
 }
 
 const header = `# Secrets of this checkout's development stack, made by its first start.

@@ -56,6 +56,7 @@ export const services: readonly ServiceDefinition[] = [
       AUTH_API_EXTERNAL_URL: url,
       AUTH_DB_DRIVER: 'postgres',
       AUTH_JWT_SECRET: secrets.AUTH_JWT_SECRET,
+      AUTH_JWT_KEYS: secrets.AUTH_JWT_KEYS,
       AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: secrets.AUTH_SECURITY_DATABASE_ENCRYPTION_KEY,
       AUTH_SMTP_HOST: '127.0.0.1',
       AUTH_SMTP_PORT: String(smtpPort),
