@@ -246,3 +246,33 @@ describe('GET /reservations/:reservationId', () => {
     expect([response.statusCode, response.json()]).toEqual([404, absent])
   })
 })
+
+describe('a reservation that is due', () => {
+  it('is shown as expired, and keeps its stock from nobody, before the sweep', async () => {
+    const replica = await startInventory({ INVENTORY_RESERVATION_SWEEP_MS: '3600000' })
+    const own = stockRequests(replica)
+    const taken = { productId: await own.addProduct(), locationId: 1, quantity: 5 }
+    await own.move({ type: 'receive', ...taken })
+    const first = (await own.reserve({ ...taken, reference: 'DUE', expiresInSeconds: 60 })).json().data.id
+    expect((await own.reserve(taken)).statusCode).toBe(409)
+    const pass = (id: number) =>
+      replica.query('UPDATE inventory.reservations SET expires_at = now() WHERE id = $1', [id])
+    await pass(first)
+    const shown = { id: first, status: 'expired', remaining: 0, quantity: 5 }
+    expect((await own.get(`/reservations/${first}`)).json().data).toMatchObject(shown)
+    expect((await own.get('/reservations?reference=DUE&status=expired')).json().data).toMatchObject([shown])
+    expect((await own.get('/reservations?reference=DUE&status=active')).json().data).toEqual([])
+    expect(await replica.query('SELECT status FROM inventory.reservations WHERE id = $1', [first])).toEqual([
+      { status: 'active' },
+    ])
+    const second = await own.reserve({ ...taken, expiresInSeconds: 60 })
+    expect(second.statusCode).toBe(201)
+    await pass(second.json().data.id)
+    expect((await own.move({ type: 'ship', ...taken })).json().data.levels).toMatchObject([{ onHand: 0, reserved: 0 }])
+    expect((await own.get('/movements?type=expire')).json().data).toMatchObject([
+      { reservationId: second.json().data.id },
+      { reservationId: first },
+    ])
+    await replica.close()
+  })
+})

@@ -3,6 +3,7 @@ import type { Answered, Refused } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
 import { callMoveStock, type MovedStock } from '../movements/move-repository.ts'
 import { effectOf, type MovementLine } from '../movements/movement.ts'
+import { withDueStock } from '../reservations/with-due-stock.ts'
 import { findLevel } from '../stock/level-repository.ts'
 import { type MoveRefusal, stockRefusal } from '../stock/stock-refusals.ts'
 
@@ -16,7 +17,7 @@ export async function moveStock(
   caller: Caller,
   lines: readonly MovementLine[],
 ): Promise<Answered<MovedStock>> {
-  const answer = await callMoveStock(lanes, caller, lines)
+  const answer = await withDueStock({ lanes, stockMetrics }, () => callMoveStock(lanes, caller, lines))
   if (answer.body === null) {
     const line = lines.length > 1 ? answer.line : null
     const quantity = line ? await quantityNow(lanes, lines[line], answer) : answer.quantity

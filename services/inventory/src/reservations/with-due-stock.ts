@@ -1,0 +1,28 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import type { StockMetrics } from '../stock/stock-metrics.ts'
+import { callExpireReservations } from './reservation-repository.ts'
+
+const BATCH = 100
+/** So much that the sweep has not come to is more than a request waits for. */
+const BATCHES_MAX = 10
+
+/**
+ * Takes stock, and does so again after what is due has expired where there was not enough: stock that was promised until a time
+ * is nobody's from then on, not from the next sweep on.
+ */
+export async function withDueStock<Answer extends { readonly verdict: string }>(
+  { lanes, stockMetrics }: { readonly lanes: Lanes; readonly stockMetrics: StockMetrics },
+  take: () => Promise<Answer>,
+): Promise<Answer> {
+  const answer = await take()
+  if (answer.verdict !== 'insufficient-stock') return answer
+  let expired = 0
+  for (let batches = 0; batches < BATCHES_MAX; batches++) {
+    const count = await callExpireReservations(lanes, BATCH)
+    expired += count
+    if (count < BATCH) break
+  }
+  if (expired === 0) return answer
+  stockMetrics.countReservation('expired', expired)
+  return take()
+}
