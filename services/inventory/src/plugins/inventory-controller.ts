@@ -1,7 +1,9 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { noteError, toHttpError } from '@trestle/common/errors/error-handler.ts'
+import { addressKey } from '@trestle/common/server/address-key.ts'
 import { type Application, Controller, type Guard, type GuardContext } from '@trestle/endpoints/endpoints.ts'
 import type { FastifyReply } from 'fastify'
+import { actorOf } from '../access/actor.ts'
 import type { InventoryDeps } from '../deps.ts'
 import { errorVocabulary } from '../error-vocabulary.ts'
 import { preconditionRequired } from '../errors.ts'
@@ -30,6 +32,11 @@ const knowCaller: Guard = Object.assign((context: GuardContext) => authorize(dep
 /** Base of the controllers that ask who calls, and how often. */
 export abstract class InventoryController extends OpenController {
   static override use = [countClient, knowCaller]
+
+  /** Whose part of what is limited a request takes: the caller's, else that of the network it comes from. */
+  protected get client(): string {
+    return actorOf(this.request) ?? addressKey(this.request.ip)
+  }
 
   /** Adds members to the log line of this request. */
   protected note(fields: Readonly<Record<string, unknown>>): void {

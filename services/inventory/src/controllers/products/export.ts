@@ -1,6 +1,5 @@
 import { type Args, accepts, p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
-import { actorOf } from '../../access/actor.ts'
 import { invalid } from '../../error-vocabulary.ts'
 import { notAcceptable } from '../../errors.ts'
 import { readColumnPaths } from '../../exports/column-paths.ts'
@@ -50,7 +49,7 @@ export class Default extends InventoryController {
   async *#export(input: Parameters<typeof exportProducts>[1]): AsyncGenerator<Uint8Array, void> {
     const { context } = this.application
     const { exports, exportReading, transferDatabase } = context
-    using _ = exports.take(actorOf(this.request) ?? this.request.ip)
+    using _ = exports.take(this.client)
     let bytes = 0
     try {
       for await (const piece of readAhead(exportProducts(transferDatabase, input), exportReading)) {

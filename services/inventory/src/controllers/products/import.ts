@@ -1,6 +1,5 @@
 import { type Args, accepts, p, RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
-import { actorOf } from '../../access/actor.ts'
 import { importRefused, payloadTooLarge, unsupportedMediaType } from '../../errors.ts'
 import { requestBytes } from '../../http/request-bytes.ts'
 import { outage } from '../../http/responses.ts'
@@ -63,7 +62,7 @@ export class Default extends InventoryController {
     how: Omit<ImportInput, 'records'>,
   ): AsyncGenerator<ImportEvent, ImportOutcome> {
     const { context } = this.application
-    using _ = context.imports.take(actorOf(this.request) ?? this.request.ip)
+    using _ = context.imports.take(this.client)
     const outcome = yield* importProducts(context.transferDatabase, { records: open(), ...how })
     const { errors: _errors, durationMs: _durationMs, ...counts } = outcome.report
     this.note({ event: 'import.finished', verdict: outcome.verdict, ...counts })
