@@ -126,6 +126,12 @@ describe('requests with large bodies', () => {
     expect(lasting.map(({ destroyed }) => destroyed)).toEqual([false, false])
   })
 
+  it('are cut when more of them wait than the memory bears', async () => {
+    await takeAllPlaces()
+    const waiting = Array.from({ length: 80 }, () => send('/kept?next'))
+    await expect.poll(() => waiting.filter(({ readyState }) => readyState === 'closed').length).toBe(16)
+  })
+
   it('have no place when they are refused for their size', async () => {
     await takeAllPlaces()
     expect(await answerTo(send('/kept', { bytes: BODY_BYTES + 1, keptBack: BODY_BYTES + 1 }))).toMatch(/ 413 /)

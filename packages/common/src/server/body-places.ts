@@ -34,6 +34,9 @@ const SLOW_BYTES = 4 * 1_024
 /** No request gives way before its body has been slow for so long. */
 const GRACE_MS = 2_000
 
+/** Requests that may wait for a place; each has one chunk of its body in memory already. */
+const WAITING_MAX = 64
+
 const leaves = new WeakMap<IncomingMessage, () => void>()
 
 /** Gives the place of a request free: its handler does not keep the body, or has done with it. */
@@ -84,6 +87,7 @@ export function createBodyPlaces({ bytesMax, bodyLimit, cut }: BodyPlacesOptions
       // A body that says that it is too large is refused, or taken by a handler that keeps none of it.
       const isKept = declared <= bodyLimit || declared === Number.POSITIVE_INFINITY
       if (declared <= SMALL_BYTES || !isKept) return begin()
+      if (waiting.size >= WAITING_MAX) return cut(request)
       const bytes = Math.min(declared, bodyLimit, bytesMax)
       const entry: Entry = { request, bytes, begin, received: 0, fastMs: 0 }
       leaves.set(request, () => leave(entry))
