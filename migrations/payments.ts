@@ -54,4 +54,8 @@ export const paymentsMigrations: MigrationSources = {
   '0111-refuse-stale-rates': inFile(() => import('./payments/0111-refuse-stale-rates.ts')),
   '0112-judge-settlements': inFile(() => import('./payments/0112-judge-settlements.ts')),
   '0113-keep-payout-batches': inFile(() => import('./payments/0113-keep-payout-batches.ts')),
+  '0115-create-state-entries': inFile(() => import('./payments/0115-create-state-entries.ts')),
+  '0116-record-states': inFile(() => import('./payments/0116-record-states.ts')),
+  '0117-write-by-functions': inFile(() => import('./payments/0117-write-by-functions.ts')),
+  '0118-record-existing': inFile(() => import('./payments/0118-record-existing.ts')),
 }

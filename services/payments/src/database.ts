@@ -1,4 +1,5 @@
 import type { ColumnType, Generated } from 'kysely'
+import type { StateEntriesTable } from './ledger/states.ts'
 import type * as below from './merchant-tables.ts'
 import type { Claim, Pricing } from './merchants/merchant.ts'
 
@@ -95,6 +96,9 @@ export interface MerchantBalancesTable {
   line_count: Generated<bigint>
   chain_head: Generated<Buffer>
   chain_length: Generated<bigint>
+  /** The end of the chain of states. */
+  state_head: Generated<Buffer>
+  state_length: Generated<bigint>
   /** Seconds that the test clock runs ahead. */
   clock_offset: Generated<bigint>
   /** Transactions up to this id have nothing pending: they have expired. */
@@ -163,6 +167,7 @@ export interface PaymentsTables {
   lines: below.LinesTable
   journals: below.JournalsTable
   entries: below.EntriesTable
+  state_entries: StateEntriesTable
   account_snapshots: below.AccountSnapshotsTable
   cards: below.CardsTable
   disputes: below.DisputesTable
@@ -204,6 +209,7 @@ export const tableClasses: Readonly<Record<keyof PaymentsTables, 'reference' | '
   lines: 'merchant',
   journals: 'merchant',
   entries: 'merchant',
+  state_entries: 'merchant',
   account_snapshots: 'merchant',
   cards: 'merchant',
   disputes: 'merchant',
@@ -233,4 +239,5 @@ export const appendOnlyTables: readonly (keyof PaymentsTables)[] = [
   'entries',
   'trail_entries',
   'lines',
+  'state_entries',
 ]

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import { seedTransaction } from '../src/use-cases/seed-transaction.ts'
+import { seedRows } from '../src/seed/seed-transaction-repository.ts'
+import { sealSeed } from '../src/use-cases/seed-transaction.ts'
 import type { TestPayments } from './payments-app.ts'
 
 /** A payment that a customer has made: what server-made ones go back to. */
@@ -21,13 +22,15 @@ export async function customerPayment(
     amount = 300,
   }: CustomerPayment = {},
 ): Promise<string> {
-  const { rows } = await sql<{ id: string }>`
-    SELECT made.id FROM ${sql.table('merchants')} m, ${sql.table('new_id')}(m.tag) made WHERE m.id = ${merchantId}
+  const { rows } = await sql<{ id: string; instrumentId: string; test: boolean }>`
+    SELECT made.id, card.id AS "instrumentId", m.test
+    FROM ${sql.table('merchants')} m, ${sql.table('new_id')}(m.tag) made, ${sql.table('new_id')}(m.tag) card
+    WHERE m.id = ${merchantId}`.execute(database.db)
+  const [{ id, ...place } = { id: '', instrumentId: '', test: true }] = rows
+  const seeded = seedRows(sealSeed(deps, { id, merchantId, currency, amount, card: { number, expiry } }, place))
+  // As the owner: the service can seed transactions of test merchants alone.
+  await sql`
+    SELECT ${sql.table('add_transaction')}(${merchantId}, ${seeded.transaction}::jsonb, ${seeded.card}::jsonb)
   `.execute(database.db)
-  const id = rows[0]?.id ?? ''
-  const card = { number, expiry }
-  await database.db
-    .transaction()
-    .execute((trx) => seedTransaction(trx, deps, { id, merchantId, currency, amount, card }))
   return id
 }

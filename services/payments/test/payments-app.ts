@@ -76,36 +76,49 @@ export interface TestPayments {
   readonly app: Awaited<ReturnType<typeof buildApp>>
   readonly deps: PaymentsDeps
   /** As the service's role sees it. */
+  readonly service: Database<PaymentsTables>
+  /** The same lanes; but `db` has the rights of the owner, so that a test may alter what the service cannot. */
   readonly database: Database<PaymentsTables>
   /** With the rights of the owner. */
   readonly url: string
   close(): Promise<void>
 }
 
-/** A migrated database of its own, opened as the service's role. */
+/** A migrated database of its own. */
 export async function openTestDatabase({ lockTimeoutMs = 300 }: Pick<TestOptions, 'lockTimeoutMs'> = {}) {
   const temporary = await createTemporaryDatabase({
     template: 'payments',
     migrate: (url) => migrateToLatest({ migrationDatabaseUrl: url, databaseNamespace: '', databaseRole: ROLE }),
   })
-  const database = openAsService(temporary.url, lockTimeoutMs)
+  const service = openAs(ROLE, { url: temporary.url, lockTimeoutMs })
+  const owner = openAs(undefined, { url: temporary.url, lockTimeoutMs })
   return {
-    database,
+    service,
+    database: { ...service, db: owner.db },
     url: temporary.url,
     close: async () => {
-      await database.close()
+      await Promise.all([service.close(), owner.close()])
       await temporary.drop()
     },
   }
 }
 
-function openAsService(url: string, lockTimeoutMs: number, standby?: StandbyConfig): Database<PaymentsTables> {
+interface OpenOptions {
+  readonly url: string
+  readonly lockTimeoutMs: number
+  readonly standby?: StandbyConfig | undefined
+}
+
+/** Connections are made when they are first used. @param role undefined: the owner */
+function openAs(role: string | undefined, { url, lockTimeoutMs, standby }: OpenOptions): Database<PaymentsTables> {
   return openDatabase<PaymentsTables>({
     url,
     names: createNames('payments'),
     applicationName: 'payments-test',
     poolSize: 8,
-    role: ROLE,
+    role,
+    // Nobody reads through the owner's lane.
+    ...(role === undefined && { readConnections: 0 }),
     statementTimeoutMs: 5_000,
     lockTimeoutMs,
     prepared,
@@ -121,12 +134,12 @@ const testVault = createPanVault(TEST_VAULT_KEYS, createNoopMeter())
 /** The service over a database of its own, without rate limits unless some are given. */
 export async function startPayments(options: TestOptions = {}): Promise<TestPayments> {
   const { rateLimits, smtp, onLog, work = smtp !== undefined, wait = waitFor } = options
-  const { database, url, close } = await openTestDatabase(options)
-  const readiness = createReadiness({ database: () => database.ping() })
+  const { service, database, url, close } = await openTestDatabase(options)
+  const readiness = createReadiness({ database: () => service.ping() })
   readiness.markReady()
   const jobs = createJobs({
     url,
-    schema: database.names.jobSchema,
+    schema: service.names.jobSchema,
     role: ROLE,
     prepared,
     applicationName: 'payments-test-jobs',
@@ -135,17 +148,17 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     onError: () => {},
     now: Date.now,
   })
-  const outbox = createOutbox({ db: database.db, jobs, take: takeRows, onError: () => {} })
+  const outbox = createOutbox({ db: service.db, jobs, take: takeRows, onError: () => {} })
   const logger = onLog ? pino({ base: {} }, { write: (line) => onLog(JSON.parse(line)) }) : pino({ enabled: false })
   const limits = createRateLimits({ ...UNLIMITED, ...rateLimits }, memoryStore())
   const deps: PaymentsDeps = {
-    lanes: database.lanes,
+    lanes: service.lanes,
     limits,
     repeats: createRepeats(),
     acquirers: createAcquirers({
       simulator: createSimulator({
         wait,
-        convert: (money, currency) => findExchanged(database.lanes, money, currency),
+        convert: (money, currency) => findExchanged(service.lanes, money, currency),
       }),
       others: options.acquirers ?? new Map(),
       ...{ wait, logger, meter: createNoopMeter() },
@@ -155,7 +168,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     cardTesting: createCardTesting(limits, createNoopMeter()),
     ...{ requireTls: options.requireTls ?? false, vaultHost: options.vaultHost },
     ...{ posUrl: 'https://payments.example/pos', posHost: options.posHost },
-    moves: createTestMoves(database),
+    moves: createTestMoves(service),
     authorizationExpiryDays: options.authorizationExpiryDays ?? 0,
     ...{ confirmationDays: 3, rateAgeDaysMax: 7 },
     payouts: { schedule: 'off', minimum: 1, delayDays: { live: 2, test: 0 } },
@@ -163,7 +176,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     pepper: testPepper,
     pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
     createKey: () => randomUUID(),
-    keyUsage: createKeyUsage(database.lanes, () => {}),
+    keyUsage: createKeyUsage(service.lanes, () => {}),
     now: options.now ?? (() => new Date()),
     ...{ randomBytes, jobs, outbox, baseUrl: 'https://payments.example' },
     webhooks: {
@@ -172,7 +185,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
       secrets: createWebhookSecrets({ vaultKeys: TEST_VAULT_KEYS, pepper: testPepper.export() }),
       allowHttp: true,
     },
-    persons: options.verifyPerson && createPersons(database.lanes, options.verifyPerson),
+    persons: options.verifyPerson && createPersons(service.lanes, options.verifyPerson),
     trustedProxies: options.trustedProxies ?? 0,
     docsEnabled: options.docsEnabled ?? true,
     logger,
@@ -185,11 +198,12 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
   const mailer = smtp && createMailer({ url: `smtp://${smtp.host}:${smtp.port}`, from: 'payments@example.com' })
   if (work) {
     await jobs.open()
-    await startWork({ ...deps, db: database.db, mailer })
+    await startWork({ ...deps, db: service.db, mailer })
   }
   return {
     app,
     deps,
+    service,
     database,
     url,
     close: async () => {
@@ -206,21 +220,22 @@ function createTestMoves({ lanes }: Database<PaymentsTables>) {
 }
 
 /** The same service a second time, as another process of it has it: connections and queues of its own, perhaps a standby. */
-export async function secondProcess({ deps, url }: TestPayments, standby?: StandbyConfig): Promise<TestPayments> {
-  const database = openAsService(url, 5_000, standby)
-  const own = { ...deps, lanes: database.lanes, repeats: createRepeats(), moves: createTestMoves(database) }
+export async function secondProcess(first: TestPayments, standby?: StandbyConfig): Promise<TestPayments> {
+  const { url } = first
+  const service = openAs(ROLE, { url, lockTimeoutMs: 5_000, standby })
+  const own = { ...first.deps, lanes: service.lanes, repeats: createRepeats(), moves: createTestMoves(service) }
   const app = await buildApp(own)
   await app.ready()
   const close = async () => {
     await app.close()
-    await database.close()
+    await service.close()
   }
-  return { app, deps: own, database, url, close }
+  return { app, deps: own, service, database: { ...service, db: first.database.db }, url, close }
 }
 
 /** What the commands of an operator work with; they leave the database open. */
-export function operatorDeps({ deps, database }: Pick<TestPayments, 'deps' | 'database'>): OperatorDeps {
-  return { ...deps, database, webhookSecrets: deps.webhooks.secrets, seedAllowed: true, close: async () => {} }
+export function operatorDeps({ deps, service }: Pick<TestPayments, 'deps' | 'service'>): OperatorDeps {
+  return { ...deps, database: service, webhookSecrets: deps.webhooks.secrets, seedAllowed: true, close: async () => {} }
 }
 
 const waitFor: PaymentsDeps['wait'] = (ms, signal) => setTimeout(ms, undefined, signal && { signal })

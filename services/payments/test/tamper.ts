@@ -1,58 +1,67 @@
 import type pg from 'pg'
 
-/** The tables that the chain covers, and the columns that name their rows. */
-export const LEDGER_KEYS = {
-  journals: ['merchant_id', 'id'],
+/** Of which columns the rows of a table are told apart. Tables that are not here have `merchant_id` and `id`. */
+const KEYS: Readonly<Record<string, readonly string[]>> = {
+  merchants: ['id'],
+  merchant_balances: ['merchant_id'],
   entries: ['merchant_id', 'journal_id', 'seq'],
-  trail_entries: ['merchant_id', 'id'],
-  lines: ['merchant_id', 'id'],
-} as const
-
-export type LedgerTable = keyof typeof LEDGER_KEYS
-
-/** A row to alter, as JSON; what it holds can be put back. */
-export interface LedgerRow {
-  readonly table: LedgerTable
-  readonly merchantId: string
-  /** Of the link that it belongs to. */
-  readonly linkId: string
-  readonly json: string
 }
 
-/** Takes away what a superuser could take away: triggers, checks and keys of the ledger and of what stands beside it. */
-export async function disarm(client: pg.Client): Promise<void> {
+const keysOf = (table: string): readonly string[] => KEYS[table] ?? ['merchant_id', 'id']
+
+/** A row to alter. `id` is how `ledger verify` names it: an entry by its journal, a balance by its merchant. */
+export interface TamperRow {
+  readonly table: string
+  readonly merchantId: string
+  readonly id: string
+  /** Where the row lies until it is altered. */
+  readonly ctid: string
+}
+
+export interface TamperColumn {
+  readonly name: string
+  readonly type: string
+}
+
+/**
+ * Takes away what the owner could take away: triggers, keys, checks and NOT NULL of every table of the service. Then keeps a
+ * copy of the tables that will be altered.
+ */
+export async function disarm(client: pg.Client, tables: readonly string[]): Promise<void> {
   await client.query('SET session_replication_role = replica')
   await client.query(`DO $$ DECLARE c record; BEGIN
-    FOR c IN SELECT conrelid::regclass AS t, conname FROM pg_constraint JOIN pg_class r ON r.oid = conrelid
-      WHERE connamespace = 'payments'::regnamespace AND contype IN ('c', 'p', 'u')
-      AND (r.relname IN ('journals', 'entries', 'trail_entries', 'lines')
-        OR r.relname IN ('transactions', 'disputes') AND contype = 'c')
-    LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', c.t, c.conname); END LOOP; END $$`)
-  for (const table of ['journals', 'entries', 'trail_entries', 'lines']) {
-    await client.query(`CREATE INDEX ON payments.${table} (merchant_id, ${table === 'entries' ? 'journal_id' : 'id'})`)
-    await client.query(`DO $$ DECLARE c record; BEGIN
-      FOR c IN SELECT attname FROM pg_attribute WHERE attrelid = 'payments.${table}'::regclass AND attnum > 0
-        AND attnotnull AND attname NOT IN ('merchant_id', 'id', 'journal_id', 'seq')
-      LOOP EXECUTE format('ALTER TABLE payments.${table} ALTER COLUMN %I DROP NOT NULL', c.attname); END LOOP; END $$`)
+    FOR c IN SELECT conrelid::regclass AS t, conname FROM pg_constraint
+      WHERE connamespace = 'payments'::regnamespace AND contype IN ('f', 'c', 'p', 'u') ORDER BY contype = 'f' DESC
+    LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', c.t, c.conname); END LOOP;
+    FOR c IN SELECT indexrelid::regclass AS i FROM pg_index JOIN pg_class r ON r.oid = indrelid
+      WHERE relnamespace = 'payments'::regnamespace AND indisunique
+    LOOP EXECUTE format('DROP INDEX %s', c.i); END LOOP;
+    FOR c IN SELECT attrelid::regclass AS t, attname FROM pg_attribute JOIN pg_class r ON r.oid = attrelid
+      WHERE relnamespace = 'payments'::regnamespace AND relkind = 'r' AND attnum > 0 AND attnotnull
+    LOOP EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP NOT NULL', c.t, c.attname); END LOOP; END $$`)
+  await client.query('CREATE SCHEMA saved')
+  for (const table of tables) {
+    await client.query(`CREATE INDEX ON payments.${table} (${keysOf(table).join()})`)
+    await client.query(`CREATE TABLE saved.${table} AS TABLE payments.${table}`)
   }
+  await client.query('ANALYZE')
 }
 
-/** The rows of a ledger table below a merchant, in the order of their links. */
-export async function readRows(client: pg.Client, table: LedgerTable, merchantId: string): Promise<LedgerRow[]> {
-  const linkId = table === 'entries' ? 'journal_id' : 'id'
-  const { rows } = await client.query<{ link_id: string; json: string }>(
-    `SELECT ${linkId} AS link_id, row_to_json(r)::text AS json FROM payments.${table} r
-     WHERE merchant_id = $1 ORDER BY ${LEDGER_KEYS[table].join()}`,
+/** The rows of a table of a merchant, in the order of their keys. */
+export async function readRows(client: pg.Client, table: string, merchantId: string): Promise<TamperRow[]> {
+  const keys = keysOf(table)
+  const { rows } = await client.query<{ id: string; ctid: string }>(
+    `SELECT ${keys[1] ?? keys[0]} AS id, ctid::text FROM payments.${table} WHERE ${keys[0]} = $1 ORDER BY ${keys.join()}`,
     [merchantId],
   )
-  return rows.map((row) => ({ table, merchantId, linkId: row.link_id, json: row.json }))
+  return rows.map((row) => ({ table, merchantId, ...row }))
 }
 
 /** Names and types of a table's columns. */
-export async function readColumns(client: pg.Client, table: LedgerTable): Promise<{ name: string; type: string }[]> {
-  const { rows } = await client.query<{ name: string; type: string }>(
+export async function readColumns(client: pg.Client, table: string): Promise<TamperColumn[]> {
+  const { rows } = await client.query<TamperColumn>(
     `SELECT attname AS name, format_type(atttypid, NULL) AS type FROM pg_attribute
-     WHERE attrelid = ('payments.' || $1)::regclass AND attnum > 0 ORDER BY attnum`,
+     WHERE attrelid = ('payments.' || $1)::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
     [table],
   )
   return rows
@@ -67,54 +76,41 @@ const ALTERED: Readonly<Record<string, string>> = {
   smallint: '(coalesce(v, 0) # (1 << ($2::int % 8)))::smallint',
   boolean: 'NOT coalesce(v, false)',
   bytea: `set_byte(v, $2::int % length(v), get_byte(v, $2::int % length(v)) # (1 + $2::int % 255))`,
-  'timestamp with time zone': `v + ((1::bigint << ($2::int % 32)) || ' milliseconds')::interval`,
+  'timestamp with time zone': `coalesce(v, '2026-01-01') + ((1::bigint << ($2::int % 32)) || ' milliseconds')::interval`,
   date: "coalesce(v, '2026-01-01') + (1 << ($2::int % 8))",
+  uuid: `overlay(v::text PLACING CASE right(v::text, 1) WHEN '0' THEN '1' ELSE '0' END FROM 36 FOR 1)::uuid`,
+  // A digit, else a truth; a value that has neither is put into an object.
+  jsonb: `CASE WHEN v::text ~ '[0-8]' THEN regexp_replace(v::text, '[0-8]', '9')::jsonb
+    WHEN v::text ~ 'true' THEN regexp_replace(v::text, 'true', 'false')::jsonb ELSE jsonb_build_object('x', v) END`,
 }
 
 /** Alters one byte of a column. Answers whether the value is another now. */
 export async function alter(
   client: pg.Client,
-  row: LedgerRow,
-  { name, type }: { readonly name: string; readonly type: string },
+  { table, ctid }: TamperRow,
+  { name, type }: TamperColumn,
   choice: number,
 ): Promise<boolean> {
-  const expression = ALTERED[type]
+  const expression = ALTERED[type]?.replaceAll(/\bv\b/g, name)
   if (expression === undefined) throw new Error(`${type} cannot be altered`)
-  const keys = LEDGER_KEYS[row.table].map((key) => `t.${key} = k.${key}`).join(' AND ')
   const { rowCount } = await client.query(
-    `UPDATE payments.${row.table} t SET ${name} = ${expression.replaceAll(/\bv\b/g, `t.${name}`)}
-     FROM json_populate_record(NULL::payments.${row.table}, $1::json) k
-     WHERE ${keys} AND $2::int >= 0 AND t.${name} IS DISTINCT FROM ${expression.replaceAll(/\bv\b/g, `t.${name}`)}`,
-    [row.json, choice],
+    `UPDATE payments.${table} SET ${name} = ${expression}
+     WHERE ctid = $1::tid AND $2::int >= 0 AND ${name} IS DISTINCT FROM ${expression}`,
+    [ctid, choice],
   )
   return rowCount === 1
 }
 
 /** Takes a row out. */
-export async function remove(client: pg.Client, row: LedgerRow): Promise<void> {
-  const keys = LEDGER_KEYS[row.table].map((key) => `t.${key} = k.${key}`).join(' AND ')
-  await client.query(
-    `DELETE FROM payments.${row.table} t USING json_populate_record(NULL::payments.${row.table}, $1::json) k WHERE ${keys}`,
-    [row.json],
-  )
+export async function remove(client: pg.Client, { table, ctid }: TamperRow): Promise<void> {
+  const { rowCount } = await client.query(`DELETE FROM payments.${table} WHERE ctid = $1::tid`, [ctid])
+  if (rowCount !== 1) throw new Error('nothing was removed')
 }
 
-/** Puts the rows of a table below a merchant back as they were. */
-export async function restore(client: pg.Client, rows: readonly LedgerRow[]): Promise<void> {
-  const [first] = rows
-  if (!first) return
-  const json = `[${rows.map((row) => row.json).join()}]`
-  await client.query('BEGIN')
-  // An altered merchant_id has moved the row elsewhere: it is found by the hash or the journal that it kept.
-  await client.query(
-    `DELETE FROM payments.${first.table} t USING json_populate_recordset(NULL::payments.${first.table}, $1::json) k
-     WHERE ${first.table === 'entries' ? 't.journal_id = k.journal_id OR' : 't.hash = k.hash OR'} t.merchant_id = $2`,
-    [json, first.merchantId],
+/** Puts tables back as they were. */
+export async function restore(client: pg.Client, ...tables: readonly string[]): Promise<void> {
+  const statements = tables.map(
+    (table) => `DELETE FROM payments.${table}; INSERT INTO payments.${table} TABLE saved.${table}`,
   )
-  await client.query(
-    `INSERT INTO payments.${first.table}
-     SELECT * FROM json_populate_recordset(NULL::payments.${first.table}, $1::json)`,
-    [json],
-  )
-  await client.query('COMMIT')
+  await client.query(statements.join(';'))
 }

@@ -71,12 +71,7 @@ export async function updateUnknownAttempt(
   { merchantId, id }: AttemptKey,
   status: 'declined' | 'reversed',
 ): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('attempts')
-    .set({ status })
-    .where('merchant_id', '=', merchantId)
-    .where('id', '=', id)
-    .where('status', '=', 'unknown')
-    .executeTakeFirst()
-  return numUpdatedRows === 1n
+  const { rows } = await sql<{ isSettled: boolean }>`
+    SELECT ${sql.table('settle_attempt')}(${merchantId}, ${id}, ${status}) AS "isSettled"`.execute(db)
+  return rows[0]?.isSettled === true
 }

@@ -14,13 +14,15 @@ import {
   type TestPayments,
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
-import { alter, disarm, type LedgerTable, readColumns, readRows, remove, restore } from '../../test/tamper.ts'
+import { alter, disarm, readColumns, readRows, remove, restore } from '../../test/tamper.ts'
 import { ledgerCommand } from './ledger.ts'
 
 let payments: TestPayments
 let member: TestApp
 let merchantId: string
 let transactionId: string
+/** A live merchant that has done nothing. */
+let liveId: string
 /** May do anything, and nothing in the database holds it back. */
 let intruder: pg.Client
 let folder: string
@@ -39,18 +41,12 @@ beforeAll(async () => {
     await post(`/test/disputes/${dispute.id}/outcomes`, { outcome })
   }
   await post(`/test/merchants/${merchantId}/payouts`, {})
+  liveId = (await createTestMerchant(payments, member)).id
   intruder = new pg.Client({ connectionString: payments.url })
   await intruder.connect()
-  await disarm(intruder)
-  await intruder.query('CREATE SCHEMA saved')
-  for (const table of TABLES) await intruder.query(`CREATE TABLE saved.${table} AS TABLE payments.${table}`)
+  await disarm(intruder, TABLES)
 })
-afterEach(async () => {
-  const statements = TABLES.map(
-    (table) => `DELETE FROM payments.${table}; INSERT INTO payments.${table} TABLE saved.${table}`,
-  )
-  await intruder.query(statements.join(';'))
-})
+afterEach(() => restore(intruder, ...TABLES))
 afterAll(async () => {
   await intruder.end()
   await payments.close()
@@ -59,8 +55,9 @@ afterAll(async () => {
 
 const TABLES = [
   ...['merchants', 'merchant_balances', 'transactions', 'disputes', 'payouts'],
-  ...['journals', 'entries', 'trail_entries', 'lines'],
+  ...['journals', 'entries', 'trail_entries', 'lines', 'state_entries', 'instruments', 'cards'],
 ]
+const CHAINED = ['journals', 'entries', 'trail_entries', 'lines', 'state_entries'] as const
 
 const post = (url: string, payload: object) =>
   payments.app.inject({ method: 'POST', url, payload, headers: member.headers })
@@ -87,48 +84,44 @@ async function firstFound(): Promise<{ table: string; id: string; invariant: num
 
 describe('payments ledger verify', () => {
   it('finds nothing in a ledger that nobody touched', async () => {
-    await createTestMerchant(payments, member)
-    expect(await verify()).toEqual({ lines: ['2 merchants, 14 links, 0 violations'], failure: undefined })
+    expect(await verify()).toEqual({ lines: ['2 merchants, 22 links, 0 violations'], failure: undefined })
     expect((await verify('--merchant', merchantId.toUpperCase(), '--json')).lines).toEqual([
-      '{"merchants":1,"links":14,"violations":0}',
+      '{"merchants":1,"links":21,"violations":0}',
     ])
     expect(await verify('--merchant', UNKNOWN_ID)).toMatchObject({ failure: 'the ledger does not hold' })
   })
 
-  it.each<LedgerTable>(['journals', 'entries', 'trail_entries', 'lines'])(
-    'names the first row when a byte of any column was altered: %s',
-    async (table) => {
+  it.each(CHAINED)('names the first row when a byte of any column was altered: %s', async (table) => {
+    for (const column of await readColumns(intruder, table)) {
       const rows = await readRows(intruder, table, merchantId)
-      for (const column of await readColumns(intruder, table)) {
-        const row = rows[column.name.length % rows.length]
-        if (!row || !(await alter(intruder, row, column, 7))) throw new Error(`${column.name} was not altered`)
-        const found = await firstFound()
-        expect([column.name, found?.invariant]).toEqual([column.name, 16])
-        // A row that was moved away is missed at the next one.
-        const isMoved = table !== 'entries' && /^(merchant_)?id$/.test(column.name)
-        if (!isMoved) expect([column.name, found?.id]).toEqual([column.name, row.linkId])
-        await restore(intruder, rows)
-      }
-      expect((await verify()).failure).toBeUndefined()
-    },
-  )
+      const row = rows[column.name.length % rows.length]
+      if (!row || !(await alter(intruder, row, column, 7))) throw new Error(`${column.name} was not altered`)
+      const found = await firstFound()
+      expect([column.name, found?.invariant]).toEqual([column.name, 16])
+      // A row that was moved away is missed at the next one.
+      const isMoved = table !== 'entries' && /^(merchant_)?id$/.test(column.name)
+      if (!isMoved) expect([column.name, found?.id]).toEqual([column.name, row.id])
+      await restore(intruder, table)
+    }
+    expect((await verify()).failure).toBeUndefined()
+  })
 
   it('names a row whose time became one that no clock shows, and goes on', async () => {
-    for (const table of ['journals', 'trail_entries', 'lines'] as const) {
-      const rows = await readRows(intruder, table, merchantId)
-      await intruder.query(`UPDATE payments.${table} SET created = 'infinity' WHERE id = $1`, [rows[0]?.linkId])
-      expect(await firstFound()).toMatchObject({ table, id: rows[0]?.linkId, invariant: 16 })
-      await restore(intruder, rows)
+    for (const table of ['journals', 'trail_entries', 'lines', 'state_entries'] as const) {
+      const [row] = await readRows(intruder, table, merchantId)
+      await intruder.query(`UPDATE payments.${table} SET created = 'infinity' WHERE id = $1`, [row?.id])
+      expect(await firstFound()).toMatchObject({ table, id: row?.id, invariant: 16 })
+      await restore(intruder, table)
     }
   })
 
   it('finds a row that was taken out, anywhere', async () => {
-    for (const table of ['journals', 'entries', 'trail_entries', 'lines'] as const) {
-      const rows = await readRows(intruder, table, merchantId)
-      for (const row of [rows[0], rows.at(-1)]) {
+    for (const table of CHAINED) {
+      for (const end of [0, -1]) {
+        const row = (await readRows(intruder, table, merchantId)).at(end)
         if (row) await remove(intruder, row)
         expect((await verify()).failure).toBe('the ledger does not hold')
-        await restore(intruder, rows)
+        await restore(intruder, table)
       }
     }
   })
@@ -139,7 +132,7 @@ describe('payments ledger verify', () => {
     await insert(UNKNOWN_ID)
     expect((await verify()).lines).toEqual([
       `${merchantId} merchant_balances ${merchantId}: 1 entries belong to no journal (invariant 14)`,
-      '1 merchants, 14 links, 1 violations',
+      '2 merchants, 22 links, 1 violations',
     ])
   })
 
@@ -157,7 +150,7 @@ describe('payments ledger verify', () => {
     const trail = await readRows(intruder, 'trail_entries', merchantId)
     const [line, entry] = [lines.at(-1), trail.at(-1)]
     if (!line || !entry) throw new Error('there are links')
-    const { rows } = await intruder.query('SELECT hash FROM payments.trail_entries WHERE id = $1', [entry.linkId])
+    const { rows } = await intruder.query('SELECT hash FROM payments.trail_entries WHERE id = $1', [entry.id])
     await remove(intruder, line)
     await intruder.query(
       `UPDATE payments.merchant_balances SET chain_head = $1, chain_length = chain_length - 1 WHERE merchant_id = $2`,
@@ -174,20 +167,98 @@ describe('payments ledger verify', () => {
     expect((await verify('--head', file)).failure).toBe(`${file} is no list of heads`)
   })
 
+  it('reads lists that were kept before there were states, and finds a chain of states that was rewritten', async () => {
+    const file = join(folder, 'states')
+    const heads = (await verify('--head')).lines.join('\n')
+    await writeFile(file, heads)
+    const [state] = (await readRows(intruder, 'state_entries', merchantId)).slice(-1)
+    if (!state) throw new Error('there are states')
+    await remove(intruder, state)
+    await intruder.query(
+      `UPDATE payments.merchant_balances b SET state_length = state_length - 1, state_head = (
+         SELECT hash FROM payments.state_entries s WHERE s.merchant_id = b.merchant_id ORDER BY id DESC LIMIT 1
+       ) WHERE merchant_id = $1`,
+      [merchantId],
+    )
+    const chain = (found: { lines: string[] }) => found.lines.filter((each) => each.endsWith('(invariant 16)'))
+    expect(chain(await verify('--head', file))).toEqual([expect.stringContaining('has lost those up to the 7th')])
+    await writeFile(file, heads.replaceAll(/ \d+ [0-9a-f]{64}$/gm, ''))
+    expect(chain(await verify('--head', file))).toEqual([])
+  })
+
   it.each([
     ['transactions SET captured = captured - 1, voided = voided + 1', [3, 3]],
-    ['transactions SET amount = amount + 1', [1]],
+    ['transactions SET amount = amount + 1', [1, 17]],
+    ['transactions SET amount = amount + 500000, pending = pending + 500000', [17]],
     ['transactions SET trail_length = 7', [5]],
-    ["disputes SET status = 'open' WHERE status = 'lost'", [4]],
-    ["disputes SET status = 'lost' WHERE status = 'won'", [4, 4, 4]],
+    ["disputes SET status = 'open' WHERE status = 'lost'", [4, 17]],
+    ["disputes SET status = 'lost' WHERE status = 'won'", [4, 4, 4, 17]],
     ['merchant_balances SET balance = balance + 1', [9, 9]],
+    ["merchant_balances SET currency = 'SEK'", [9]],
     ['merchant_balances SET line_count = line_count + 1', [13]],
     ['merchant_balances SET chain_length = chain_length + 1', [16]],
-    ["payouts SET status = 'created'", [15]],
+    ['merchant_balances SET state_length = state_length + 1', [16]],
+    ["payouts SET status = 'created'", [15, 17]],
   ])('compares what stands beside the ledger with it: %s', async (change, invariants) => {
     await intruder.query(`UPDATE payments.${change}`)
-    const { lines } = await verify('--json')
+    const { lines } = await verify('--json', '--merchant', merchantId)
     const found = lines.flatMap((line) => JSON.parse(line).violation?.invariant ?? [])
     expect(found).toEqual(invariants)
+  })
+
+  it.each([
+    ['transactions', "currency = 'USD'", 'what moves money was changed: one of test, currency, amount'],
+    ['transactions', "instrument_id = repeat('a', 24)", 'who gets or pays money was changed: one of instrument_id'],
+    ['transactions', "tds = 'full'", 'its terms were changed: one of created, descriptor'],
+    ['transactions', `custom = '{"a":1}'`, 'its terms were changed: one of created, descriptor'],
+    ['transactions', "descriptor = 'Other'", 'its terms were changed: one of created, descriptor'],
+    ['payouts', "iban = 'DK5000400440116244'", 'who gets or pays money was changed: one of iban'],
+    ['merchants', `pricing = pricing || '{"rate":1}'`, 'what moves money was changed: one of currency, test'],
+    ['merchants', "iban = 'DK5000400440116244'", 'who gets or pays money was changed: one of iban, name'],
+    ['merchants', `claim = claim || '{"canRefund":false}'`, 'what moves money was changed: one of currency, test'],
+  ])('finds a column of %s that somebody changed by hand: %s', async (table, change, message) => {
+    await intruder.query(`UPDATE payments.${table} SET ${change}`)
+    const { lines, failure } = await verify()
+    expect(failure).toBe('the ledger does not hold')
+    expect(lines[0]).toContain(`${merchantId} ${table} `)
+    expect(lines[0]).toContain(message)
+  })
+
+  it('finds a dispute that was removed together with what it reserved', async () => {
+    await intruder.query("DELETE FROM payments.disputes WHERE status = 'lost'")
+    await intruder.query('UPDATE payments.transactions SET disputed = 0')
+    expect((await verify()).lines).toContainEqual(expect.stringMatching(/ disputes .* was recorded and is gone/))
+  })
+
+  it('finds a transaction that was put in by hand', async () => {
+    await intruder.query(`
+      CREATE TEMP TABLE made AS TABLE payments.transactions;
+      UPDATE made SET id = 'a' || substr(id, 2), pending = amount, captured = 0, refunded = 0, voided = 0, disputed = 0,
+        lost = 0, trail_length = 0;
+      INSERT INTO payments.transactions TABLE made; DROP TABLE made`)
+    expect((await verify()).lines).toEqual([
+      expect.stringMatching(/ transactions a\w+: was never recorded: it was put in by hand \(invariant 17\)$/),
+      '2 merchants, 22 links, 1 violations',
+    ])
+  })
+
+  it.each([
+    [['merchant_balances'], 'merchant_balances', 1],
+    [['merchants'], 'merchants', 1],
+    [['merchants', 'merchant_balances'], 'merchants', 2],
+  ])('finds a merchant whose rows were removed: %s', async (removed, table, violations) => {
+    for (const each of removed) {
+      const key = each === 'merchants' ? 'id' : 'merchant_id'
+      await intruder.query(`DELETE FROM payments.${each} WHERE ${key} = $1`, [merchantId])
+    }
+    const { lines } = await verify()
+    expect(lines[0]).toBe(`${merchantId} ${table} ${merchantId}: is gone (invariant 17)`)
+    expect(lines.at(-1)).toBe(`2 merchants, 22 links, ${violations} violations`)
+  })
+
+  it('finds the clock of a live merchant running ahead', async () => {
+    await intruder.query('UPDATE payments.merchant_balances SET clock_offset = 86400 WHERE merchant_id = $1', [liveId])
+    const message = 'the clock runs 86400 s ahead (invariant 12)'
+    expect((await verify()).lines[0]).toBe(`${liveId} merchant_balances ${liveId}: ${message}`)
   })
 })

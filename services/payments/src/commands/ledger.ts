@@ -1,9 +1,8 @@
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { Command } from 'commander'
-import type { ChainHead } from '../ledger/check-links.ts'
 import { insertVerification } from '../ledger/verification.ts'
-import { type VerifiedMerchant, type Violation, verifyLedger } from '../use-cases/verify-ledger.ts'
+import { type ChainHeads, type VerifiedMerchant, type Violation, verifyLedger } from '../use-cases/verify-ledger.ts'
 import type { Operator } from './operation.ts'
 
 interface VerifyOptions {
@@ -27,13 +26,13 @@ export function ledgerCommand(operator: Operator): Command {
 }
 
 async function verify({ open, print }: Operator, { merchant, head, json }: VerifyOptions): Promise<void> {
-  const kept = typeof head === 'string' ? await readHeads(head) : new Map<string, ChainHead>()
+  const kept = typeof head === 'string' ? await readHeads(head) : new Map<string, ChainHeads>()
   const deps = await open()
   let [merchants, links, violations] = [0, 0n, 0]
   try {
     for await (const verified of verifyLedger(deps.database.db, { merchantId: merchant?.toLowerCase(), kept })) {
       merchants += 1
-      links += verified.length
+      links += verified.ledger.length + verified.states.length
       violations += verified.violations.length
       for (const violation of verified.violations) print(printViolation(violation, json))
       if (head === true) print(printHead(verified, json))
@@ -57,22 +56,36 @@ function printViolation(violation: Violation, json: true | undefined): string {
   return `${merchantId}${row}: ${message} (invariant ${invariant})`
 }
 
-function printHead({ merchantId, length, head }: VerifiedMerchant, json: true | undefined): string {
-  const hash = head.toString('hex')
-  return json ? JSON.stringify({ merchantId, length: Number(length), head: hash }) : `${merchantId} ${length} ${hash}`
+function printHead({ merchantId, ledger, states }: VerifiedMerchant, json: true | undefined): string {
+  const [head, stateHead] = [ledger.head.toString('hex'), states.head.toString('hex')]
+  if (!json) return `${merchantId} ${ledger.length} ${head} ${states.length} ${stateHead}`
+  return JSON.stringify({
+    ...{ merchantId, length: Number(ledger.length), head },
+    ...{ stateLength: Number(states.length), stateHead },
+  })
 }
 
-/** A list that `--head` has printed, as text or JSON. @throws Error on a line that is neither */
-async function readHeads(file: string): Promise<ReadonlyMap<string, ChainHead>> {
-  const heads = new Map<string, ChainHead>()
+/**
+ * A list that `--head` has printed, as text or JSON. Lists of versions that recorded no states end after the ledger's head.
+ * @throws Error on a line that is neither
+ */
+async function readHeads(file: string): Promise<ReadonlyMap<string, ChainHeads>> {
+  const heads = new Map<string, ChainHeads>()
   for await (const line of createInterface({ input: createReadStream(file, 'utf8') })) {
     if (line.trim() === '') continue
-    const { id, length, head } = (HEAD_TEXT.exec(line) ?? HEAD_JSON.exec(line))?.groups ?? {}
+    const { id, length, head, stateLength, stateHead } = (HEAD_TEXT.exec(line) ?? HEAD_JSON.exec(line))?.groups ?? {}
     if (id === undefined || length === undefined || head === undefined) throw new Error(`${file} is no list of heads`)
-    heads.set(id, { length: BigInt(length), head: Buffer.from(head, 'hex') })
+    const states = stateLength === undefined || stateHead === undefined ? undefined : toHead(stateLength, stateHead)
+    heads.set(id, { ledger: toHead(length, head), states })
   }
   return heads
 }
 
-const HEAD_TEXT = /^(?<id>[0-9a-f]{24}) (?<length>\d+) (?<head>[0-9a-f]{64})$/
-const HEAD_JSON = /^\{"merchantId":"(?<id>[0-9a-f]{24})","length":(?<length>\d+),"head":"(?<head>[0-9a-f]{64})"\}$/
+function toHead(length: string, head: string): ChainHeads['ledger'] {
+  return { length: BigInt(length), head: Buffer.from(head, 'hex') }
+}
+
+const HEAD_TEXT =
+  /^(?<id>[0-9a-f]{24}) (?<length>\d+) (?<head>[0-9a-f]{64})( (?<stateLength>\d+) (?<stateHead>[0-9a-f]{64}))?$/
+const HEAD_JSON =
+  /^\{"merchantId":"(?<id>[0-9a-f]{24})","length":(?<length>\d+),"head":"(?<head>[0-9a-f]{64})"(,"stateLength":(?<stateLength>\d+),"stateHead":"(?<stateHead>[0-9a-f]{64})")?\}$/

@@ -1,22 +1,31 @@
 import { createHash } from 'node:crypto'
 import type { EntriesTable, JournalsTable, LinesTable, TrailEntriesTable } from '../merchant-tables.ts'
 import { type Column, canonicalBytes } from './canonical-bytes.ts'
+import type { StateEntriesTable } from './states.ts'
 
 /** Dates are texts here: a day has no time. */
 export type TrailRow = Omit<TrailEntriesTable, 'rate_date'> & { readonly rate_date: string | null }
 
 /** A row of the ledger that is a link of its merchant's chain. */
-export type Link =
+export type LedgerLink =
   | { readonly table: 'journals'; readonly row: JournalsTable; readonly entries: readonly EntriesTable[] }
   | { readonly table: 'trail_entries'; readonly row: TrailRow }
   | { readonly table: 'lines'; readonly row: LinesTable }
 
-/** What the first link of a merchant follows. */
+/** A link of the merchant's other chain: what a row was that moves money, or names who gets it. */
+export interface StateLink {
+  readonly table: 'state_entries'
+  readonly row: StateEntriesTable
+}
+
+export type Link = LedgerLink | StateLink
+
+/** What the first link of a chain follows. */
 export const CHAIN_START = Buffer.alloc(32)
 
 /**
  * The hash that a link must have: SHA-256 of its version, the hash before, and its row without its hash; for a journal also
- * its entries, in order. @see contract 11.5; SQL function `post`
+ * its entries, in order. @see contract 11.5; SQL functions `post` and `record_states`
  */
 export function hashOf(link: Link, previous: Buffer): Buffer {
   return createHash('sha256').update(Buffer.of(link.row.hash_version)).update(previous).update(bytesOf(link)).digest()
@@ -30,6 +39,8 @@ function bytesOf(link: Link): Buffer {
       return trailBytes(link.row)
     case 'lines':
       return lineBytes(link.row)
+    case 'state_entries':
+      return stateBytes(link.row)
   }
 }
 
@@ -103,5 +114,16 @@ function lineBytes(row: LinesTable): Buffer {
     ['bigint', row.balance_after],
     ['text', row.journal_id],
     ['boolean', row.test],
+  ])
+}
+
+function stateBytes(row: StateEntriesTable): Buffer {
+  return linkBytes(row, [
+    ['text', row.table_name],
+    ['text', row.row_id],
+    ['bytea', row.money],
+    ['bytea', row.party],
+    ['bytea', row.terms],
+    ['text', row.login],
   ])
 }

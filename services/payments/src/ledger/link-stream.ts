@@ -1,19 +1,27 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { PaymentsTables } from '../database.ts'
 import type { EntriesTable, JournalsTable, LinesTable } from '../merchant-tables.ts'
-import type { Link, TrailRow } from './chain.ts'
+import type { LedgerLink, Link, StateLink, TrailRow } from './chain.ts'
+import type { StateEntriesTable } from './states.ts'
 
 const PAGE = 1_000
 
-/** The links of a merchant's chain in order; of each table one page is in memory. */
-export async function* streamLinks(db: Kysely<PaymentsTables>, merchantId: string): AsyncGenerator<Link> {
+/** The links of a merchant's ledger in order; of each table one page is in memory. */
+export async function* streamLinks(db: Kysely<PaymentsTables>, merchantId: string): AsyncGenerator<LedgerLink> {
   const sources = [
-    streamRows<JournalRow>(db, { merchantId, table: 'journals', more: entriesOfJournal(merchantId) }, toJournalLink),
-    streamRows<TrailRow>(db, { merchantId, table: 'trail_entries', more: dateOfRate }, (row) => ({
+    streamRows<JournalRow, LedgerLink>(
+      db,
+      { merchantId, table: 'journals', more: entriesOfJournal(merchantId) },
+      toJournalLink,
+    ),
+    streamRows<TrailRow, LedgerLink>(db, { merchantId, table: 'trail_entries', more: dateOfRate }, (row) => ({
       table: 'trail_entries',
       row,
     })),
-    streamRows<LinesTable>(db, { merchantId, table: 'lines', more: sql`` }, (row) => ({ table: 'lines', row })),
+    streamRows<LinesTable, LedgerLink>(db, { merchantId, table: 'lines', more: sql`` }, (row) => ({
+      table: 'lines',
+      row,
+    })),
   ]
   const heads = await Promise.all(sources.map((source) => source.next()))
   for (;;) {
@@ -29,6 +37,12 @@ export async function* streamLinks(db: Kysely<PaymentsTables>, merchantId: strin
   }
 }
 
+/** The links of a merchant's chain of states in order. */
+export function streamStates(db: Kysely<PaymentsTables>, merchantId: string): AsyncGenerator<StateLink> {
+  const source = { merchantId, table: 'state_entries', more: sql`` } as const
+  return streamRows<StateEntriesTable, StateLink>(db, source, (row) => ({ table: 'state_entries', row }))
+}
+
 /** `[seq, account, currency, amount, test]`; the amount as text, which is exact. */
 type EntryTuple = readonly [seq: number, account: string, currency: string, amount: string, test: boolean]
 type JournalRow = JournalsTable & { readonly entries: readonly EntryTuple[] | null }
@@ -40,7 +54,7 @@ function entriesOfJournal(merchantId: string): RawBuilder<unknown> {
   ) AS entries`
 }
 
-function toJournalLink({ entries, ...row }: JournalRow): Link {
+function toJournalLink({ entries, ...row }: JournalRow): LedgerLink {
   return {
     table: 'journals',
     row,
@@ -57,16 +71,16 @@ const dateOfRate = sql`, r.rate_date::text AS rate_date`
 
 interface RowSource {
   readonly merchantId: string
-  readonly table: 'journals' | 'trail_entries' | 'lines'
+  readonly table: Link['table']
   /** Columns beside those of the table. */
   readonly more: RawBuilder<unknown>
 }
 
-async function* streamRows<Row extends { id: string }>(
+async function* streamRows<Row extends { id: string }, Streamed extends Link>(
   db: Kysely<PaymentsTables>,
   { merchantId, table, more }: RowSource,
-  toLink: (row: Row) => Link,
-): AsyncGenerator<Link> {
+  toLink: (row: Row) => Streamed,
+): AsyncGenerator<Streamed> {
   for (let after = ''; ; ) {
     const { rows } = await sql<Row>`
       SELECT r.* ${more} FROM ${sql.table(table)} r

@@ -1,5 +1,4 @@
 import { type Kysely, sql } from 'kysely'
-import { insertOperatorAudit } from '../audit/audit-repository.ts'
 import type { PaymentsTables } from '../database.ts'
 import type { Claim, Pricing } from './merchant.ts'
 
@@ -23,30 +22,16 @@ export interface OperatorSettings {
   readonly acquirer: string | null
 }
 
-/** Changes a merchant, and tells it as an event. @throws Error when there is no such merchant */
+/** Changes a merchant, records the change in its chain and tells it as an event. @throws Error when there is no such merchant */
 export async function changeMerchant(
   db: Kysely<PaymentsTables>,
   id: string,
   change: OperatorChange,
 ): Promise<OperatorSettings> {
-  return db.transaction().execute(async (trx) => {
-    const changed = await trx
-      .updateTable('merchants')
-      .set({
-        claim: sql`claim || ${JSON.stringify(change.claim ?? {})}::jsonb`,
-        pricing: sql`pricing || ${JSON.stringify(change.pricing ?? {})}::jsonb`,
-        ...(change.tdsMode === undefined ? {} : { tds_mode: change.tdsMode }),
-        ...(change.acquirer === undefined ? {} : { acquirer: change.acquirer }),
-        ...(change.iban === undefined ? {} : { iban: change.iban }),
-      })
-      .where('id', '=', id)
-      .returning(['id', 'claim', 'pricing', 'tds_mode', 'acquirer'])
-      .executeTakeFirst()
-    if (!changed) throw new Error(`there is no merchant ${id}`)
-    await sql`
-      SELECT ${sql.table('note_merchant_update')}(m) FROM ${sql.table('merchants')} m WHERE m.id = ${id}`.execute(trx)
-    await insertOperatorAudit(trx, { action: 'merchant.changed', merchantId: id, payload: change })
-    const { tds_mode, ...settings } = changed
-    return { ...settings, tdsMode: tds_mode }
-  })
+  const { rows } = await sql<OperatorSettings>`
+    SELECT f.id, f.claim, f.pricing, f.tds_mode AS "tdsMode", f.acquirer
+    FROM ${sql.table('change_merchant')}(${id}, ${JSON.stringify(change)}::jsonb) f`.execute(db)
+  const [changed] = rows
+  if (!changed) throw new Error(`there is no merchant ${id}`)
+  return changed
 }

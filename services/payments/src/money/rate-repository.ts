@@ -14,11 +14,7 @@ export async function upsertEcbRates(
   await db.transaction().execute(async (trx) => {
     for (let at = 0; at < rates.length; at += CHUNK) {
       const chunk = rates.slice(at, at + CHUNK)
-      await sql`
-        INSERT INTO ${sql.table('fx_rates')} (date, currency, source, rate)
-        SELECT DISTINCT ON (date, currency) date, currency, 'ecb', rate
-        FROM jsonb_to_recordset(${JSON.stringify(chunk)}::jsonb) AS r(date date, currency text, rate numeric)
-        ON CONFLICT (date, currency, source) DO UPDATE SET rate = excluded.rate`.execute(trx)
+      await sql`SELECT ${sql.table('import_rates')}(${JSON.stringify(chunk)}::jsonb)`.execute(trx)
     }
     const payload = { rates: rates.length, from: days[0], to: days.at(-1) }
     await insertOperatorAudit(trx, { action: 'fx.imported', payload })

@@ -65,12 +65,11 @@ export async function exportPayouts(
 ): Promise<BatchMessage | undefined> {
   return db.transaction().execute(async (trx) => {
     const { rows: transfers } = await sql<BankTransfer>`
-      WITH exported AS (
-        UPDATE ${sql.table('payouts')} p SET status = 'exported' WHERE NOT p.test AND p.status = 'created' RETURNING p.*
-      )
       SELECT p.id AS "payoutId", p.amount, p.currency, p.merchant_id AS "merchantId", p.iban,
         coalesce(m.name, m.website) AS "merchantName"
-      FROM exported p JOIN ${sql.table('merchants')} m ON m.id = p.merchant_id ORDER BY p.id`.execute(trx)
+      FROM ${sql.table('export_payouts')}() p JOIN ${sql.table('merchants')} m ON m.id = p.merchant_id ORDER BY p.id`.execute(
+      trx,
+    )
     if (transfers.length === 0) return undefined
     const payouts: readonly BatchedPayout[] = transfers.map(({ payoutId: id, merchantId, merchantName }) => ({
       ...{ id, merchantId, merchantName },

@@ -99,10 +99,13 @@ describe('POST /merchants', () => {
     expect(await db.selectFrom('merchant_apps').selectAll().where('merchant_id', '=', id).execute()).toEqual([
       { merchant_id: id, app_id: member.id, pending: false, invited_by: null, created: row.created },
     ])
+    const [state] = await db.selectFrom('state_entries').selectAll().where('merchant_id', '=', id).execute()
+    expect(state).toMatchObject({ table_name: 'merchants', row_id: id })
     expect(await db.selectFrom('merchant_balances').selectAll().where('merchant_id', '=', id).execute()).toEqual([
       {
-        ...{ merchant_id: id, currency: 'DKK', balance: 0n, last_id: id, line_count: 0n },
+        ...{ merchant_id: id, currency: 'DKK', balance: 0n, last_id: state?.id, line_count: 0n },
         ...{ chain_head: Buffer.alloc(32), chain_length: 0n, clock_offset: 0n, expired_id: '' },
+        ...{ state_head: state?.hash, state_length: 1n },
       },
     ])
     expect(await db.selectFrom('audit').selectAll().where('merchant_id', '=', id).execute()).toMatchObject([

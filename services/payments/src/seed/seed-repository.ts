@@ -39,26 +39,14 @@ export async function insertSeedMerchant(
   merchant: SeedMerchant,
   { claim, pricing }: MerchantDefaults,
 ): Promise<boolean> {
-  if (await db.selectFrom('merchants').select('id').where('id', '=', merchant.id).executeTakeFirst()) return false
-  const own = merchant.id.slice(16)
-  const taken = await db.selectFrom('merchants').select('id').where('tag', '=', own).executeTakeFirst()
-  const { company, bank } = merchant
-  const { tag } = await db
-    .insertInto('merchants')
-    .values({
-      ...{ id: merchant.id, tag: taken ? sql<string>`${sql.table('random_tag')}()` : own, key: merchant.key },
-      ...{ name: merchant.name ?? null, currency: merchant.currency, test: merchant.test, email: merchant.email },
-      ...{ website: merchant.website, descriptor: merchant.descriptor, country: company.country },
-      ...{ company_number: company.number ?? null, iban: bank?.iban ?? null, acquirer: null },
-      ...{ claim: JSON.stringify(claim), pricing: JSON.stringify(pricing), created: createdOf(merchant.id) },
-    })
-    .returning('tag')
-    .executeTakeFirstOrThrow()
-  await db
-    .insertInto('merchant_balances')
-    .values({ merchant_id: merchant.id, currency: merchant.currency, last_id: merchant.id.slice(0, 16) + tag })
-    .execute()
-  return true
+  const { id, key, name, currency, test, email, website, descriptor, company, bank } = merchant
+  const row = {
+    ...{ id, key, name, currency, test, email, website, descriptor, claim, pricing },
+    ...{ country: company.country, company_number: company.number, iban: bank?.iban },
+  }
+  const { rows } = await sql<{ isNew: boolean }>`
+    SELECT ${sql.table('seed_merchant')}(${JSON.stringify(row)}::jsonb) AS "isNew"`.execute(db)
+  return rows[0]?.isNew === true
 }
 
 /** Makes an app a member. @throws Error when there is no such app */

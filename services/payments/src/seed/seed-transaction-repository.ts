@@ -60,28 +60,25 @@ export async function hasTransaction(db: Db, merchantId: string, id: string): Pr
   return row !== undefined
 }
 
-/** Inserts a transaction with its card. An id that does not end in the merchant's tag is listed as an alias. */
-export async function insertSeedTransaction(db: Db, transaction: SeededTransaction): Promise<void> {
-  const { id, merchantId, instrument } = transaction
-  await sql`
-    INSERT INTO ${sql.table('instruments')}
-      (merchant_id, id, created, pan_sealed, key_id, pan_mac, bin, last4, expiry, scheme, scenario)
-    VALUES (${merchantId}, ${instrument.id}, ${createdOf(instrument.id)}, ${instrument.sealed}, ${instrument.keyId},
-      ${instrument.mac}, ${instrument.bin}, ${instrument.last4}, ${instrument.expiry}::date, ${instrument.scheme},
-      ${JSON.stringify(instrument.scenario)}::jsonb)`.execute(db)
-  await sql`
-    INSERT INTO ${sql.table('transactions')} (merchant_id, id, created, instrument_id, test, currency, amount, descriptor,
-      pending, recurring, successful, code_present)
-    SELECT m.id, ${id}, coalesce(${transaction.created ?? null}::timestamptz, ${createdOf(id)}), ${instrument.id}, m.test,
-      ${transaction.currency}, ${transaction.amount}, m.descriptor, ${transaction.amount}, false, true, true
-    FROM ${sql.table('merchants')} m WHERE m.id = ${merchantId}`.execute(db)
-  await sql`
-    INSERT INTO ${sql.table('id_aliases')} (id, merchant_id)
-    SELECT ${id}, m.id FROM ${sql.table('merchants')} m WHERE m.id = ${merchantId} AND m.tag <> right(${id}, 8)`.execute(
-    db,
-  )
-  // Ids go on from the greatest one, also where that lies ahead of the clock.
-  await sql`
-    UPDATE ${sql.table('merchant_balances')} SET last_id = greatest(last_id, left(${id}, 16) || right(last_id, 8))
-    WHERE merchant_id = ${merchantId}`.execute(db)
+/** A transaction and its card as the functions take them: JSON in the columns of their tables. */
+export function seedRows({ id, currency, amount, created, instrument }: SeededTransaction) {
+  const { sealed, keyId, mac, ...card } = instrument
+  return {
+    transaction: JSON.stringify({ id, currency, amount, created }),
+    card: JSON.stringify({ ...card, pan_sealed: hexOf(sealed), key_id: keyId, pan_mac: hexOf(mac) }),
+  }
+}
+
+/** bytea as PostgreSQL reads it from a text. */
+function hexOf(bytes: Buffer): string {
+  return `\\x${bytes.toString('hex')}`
+}
+
+/** Inserts a transaction of a test merchant with its card, and records it. False when the merchant is live. */
+export async function insertSeedTransaction(db: Db, seeded: SeededTransaction): Promise<boolean> {
+  const { transaction, card } = seedRows(seeded)
+  const { rows } = await sql<{ isTest: boolean }>`
+    SELECT ${sql.table('seed_transaction')}(${seeded.merchantId}, ${transaction}::jsonb, ${card}::jsonb) AS "isTest"
+  `.execute(db)
+  return rows[0]?.isTest === true
 }

@@ -9,6 +9,7 @@ import {
   hasTransaction,
   insertSeedTransaction,
   newIdBelow,
+  type SeededTransaction,
 } from '../seed/seed-transaction-repository.ts'
 
 /** A payment of a customer, authorized in full. */
@@ -23,18 +24,32 @@ export interface SeedPayment {
   readonly created?: string | undefined
 }
 
-/** Inserts a transaction as a customer would have made it. Its card number is sealed at once. */
+/**
+ * Inserts a transaction of a test merchant as a customer would have made it. False when it is there already.
+ * @throws Error when there is no such merchant, or when it is live: an acquirer would never have heard of the transaction
+ */
 export async function seedTransaction(
   trx: Kysely<PaymentsTables>,
-  { vault }: Pick<PaymentsDeps, 'vault'>,
-  { id, merchantId, currency, amount, card: { number, expiry }, created }: SeedPayment,
+  deps: Pick<PaymentsDeps, 'vault'>,
+  payment: SeedPayment,
 ): Promise<boolean> {
+  const { id, merchantId } = payment
   const merchant = await findSeedMerchant(trx, merchantId)
   if (!merchant) throw new Error(`transaction ${id}: there is no merchant ${merchantId}`)
   if (await hasTransaction(trx, merchantId, id)) return false
-  const instrumentId = await newIdBelow(trx, merchant)
-  const network = schemeOf(number, merchant)
-  await insertSeedTransaction(trx, {
+  const seeded = sealSeed(deps, payment, { ...merchant, instrumentId: await newIdBelow(trx, merchant) })
+  if (!(await insertSeedTransaction(trx, seeded))) throw new Error(`transaction ${id}: merchant ${merchantId} is live`)
+  return true
+}
+
+/** The transaction as it is inserted: its card number is sealed at once. */
+export function sealSeed(
+  { vault }: Pick<PaymentsDeps, 'vault'>,
+  { id, merchantId, currency, amount, card: { number, expiry }, created }: SeedPayment,
+  { test, instrumentId }: { readonly test: boolean; readonly instrumentId: string },
+): SeededTransaction {
+  const network = schemeOf(number, { test })
+  return {
     ...{ id, merchantId, currency, amount, created },
     instrument: {
       id: instrumentId,
@@ -42,8 +57,7 @@ export async function seedTransaction(
       ...visibleDigits(number),
       expiry: lastDay(expiry),
       scheme: network.verdict === 'unknown' ? null : network.scheme,
-      scenario: merchant.test ? scenarioOfNumber(number) : {},
+      scenario: test ? scenarioOfNumber(number) : {},
     },
-  })
-  return true
+  }
 }

@@ -11,7 +11,6 @@ import {
   insertSeedMember,
   insertSeedMerchant,
 } from '../seed/seed-repository.ts'
-import { findSeedMerchant } from '../seed/seed-transaction-repository.ts'
 import { seedTransaction } from './seed-transaction.ts'
 
 type SeedDeps = Pick<OperatorDeps, 'database' | 'pepper' | 'pricing' | 'vault' | 'moves'>
@@ -33,7 +32,7 @@ export async function seed(deps: SeedDeps, file: SeedFile): Promise<SeedReport> 
   const inserted = await deps.database.db.transaction().execute(async (trx) => ({
     apps: await countNew(file.apps, (app) => insertSeedApp(trx, app, keyMac(deps.pepper, app.key))),
     merchants: await seedMerchants(trx, deps, file),
-    transactions: await countNew(file.transactions, (transaction) => seedTestTransaction(trx, deps, transaction)),
+    transactions: await countNew(file.transactions, (transaction) => seedTransaction(trx, deps, transaction)),
   }))
   let operations = 0
   for (const transaction of file.transactions) operations += await operate(deps, transaction)
@@ -46,17 +45,6 @@ function seedMerchants(trx: Kysely<PaymentsTables>, { pricing }: SeedDeps, { mer
     for (const appId of merchant.apps) await insertSeedMember(trx, merchant.id, appId)
     return isNew
   })
-}
-
-async function seedTestTransaction(
-  trx: Kysely<PaymentsTables>,
-  deps: SeedDeps,
-  payment: SeedTransaction,
-): Promise<boolean> {
-  const merchant = await findSeedMerchant(trx, payment.merchantId)
-  // Operations on it would go to an acquirer that has never heard of it.
-  if (merchant?.test === false) throw new Error(`transaction ${payment.id}: merchant ${payment.merchantId} is live`)
-  return seedTransaction(trx, deps, payment)
 }
 
 /** Goes on with the operation that the trail does not have yet. */

@@ -1,13 +1,25 @@
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type Selectable, sql } from 'kysely'
 import type { PaymentsTables } from '../database.ts'
-import { type ChainHead, checkLink, endCheck, type Finding, type LinkState, startCheck } from '../ledger/check-links.ts'
-import { streamLinks } from '../ledger/link-stream.ts'
+import {
+  type ChainHead,
+  checkLink,
+  endChain,
+  endCheck,
+  type Finding,
+  followChain,
+  type LedgerHead,
+  type LinkState,
+  startChain,
+  startCheck,
+} from '../ledger/check-links.ts'
+import { streamLinks, streamStates } from '../ledger/link-stream.ts'
+import { listChangedRows } from '../ledger/states.ts'
 import { checkFigures, streamFigures } from '../ledger/transaction-figures.ts'
 
 /** Something that must hold of a ledger and does not. */
 export interface Violation {
   readonly merchantId: string
-  /** Number of the invariant in contract 11.3; 16 for the chain. */
+  /** Number of the invariant in contract 11.3; 16 for the chains, 17 for rows that are not as they were recorded. */
   readonly invariant: number
   /** The row that it is about; null when it is about the merchant's ledger as a whole. */
   readonly table: string | null
@@ -15,14 +27,23 @@ export interface Violation {
   readonly message: string
 }
 
-/** What was found of one merchant: the first violations of many, and the end of its chain. */
-export interface VerifiedMerchant extends ChainHead {
+/** The ends of a merchant's chains. Lists that were kept before there were states have none of theirs. */
+export interface ChainHeads {
+  readonly ledger: ChainHead
+  readonly states: ChainHead | undefined
+}
+
+/** What was found of one merchant: the first violations of many, and the ends of its chains. */
+export interface VerifiedMerchant {
   readonly merchantId: string
+  readonly ledger: ChainHead
+  readonly states: ChainHead
   readonly violations: readonly Violation[]
 }
 
 const VIOLATIONS_MAX = 100
 const PAGE = 500
+const NOTHING: ChainHead = { length: 0n, head: Buffer.alloc(0) }
 
 /**
  * Recomputes the ledgers of all merchants, one after the other, each as it stood at one moment, and compares with the heads
@@ -31,10 +52,10 @@ const PAGE = 500
  */
 export async function* verifyLedger(
   db: Kysely<PaymentsTables>,
-  { merchantId, kept }: { readonly merchantId: string | undefined; readonly kept: ReadonlyMap<string, ChainHead> },
+  { merchantId, kept }: { readonly merchantId: string | undefined; readonly kept: ReadonlyMap<string, ChainHeads> },
 ): AsyncGenerator<VerifiedMerchant> {
   const missing = new Set(merchantId === undefined ? kept.keys() : [merchantId])
-  for await (const id of merchantId === undefined ? streamMerchants(db) : [merchantId]) {
+  for await (const id of merchantId === undefined ? streamMerchantIds(db) : [merchantId]) {
     const verified = await verifyMerchant(db, id, kept.get(id))
     if (!verified) continue
     missing.delete(id)
@@ -42,82 +63,126 @@ export async function* verifyLedger(
   }
   for (const id of missing) {
     const violation = { merchantId: id, invariant: 16, table: null, id: null, message: 'the merchant has no ledger' }
-    yield { merchantId: id, length: 0n, head: Buffer.alloc(0), violations: [violation] }
+    yield { merchantId: id, ledger: NOTHING, states: NOTHING, violations: [violation] }
   }
 }
 
-async function* streamMerchants(db: Kysely<PaymentsTables>): AsyncGenerator<string> {
+/** Tables below a merchant whose rows prove that there was one. */
+const TRACES = ['state_entries', 'journals', 'entries', 'trail_entries', 'lines', 'transactions'] as const
+
+/** Every merchant that has a row or a balance, by id; then those of which only rows below them are left. */
+async function* streamMerchantIds(db: Kysely<PaymentsTables>): AsyncGenerator<string> {
   for (let after = ''; ; ) {
-    const rows = await db
-      .selectFrom('merchants')
-      .select('id')
-      .where('id', '>', after)
-      .orderBy('id')
-      .limit(PAGE)
-      .execute()
+    const { rows } = await sql<{ id: string }>`
+      SELECT id FROM (
+        (SELECT id FROM ${sql.table('merchants')} WHERE id > ${after} ORDER BY id LIMIT ${PAGE})
+        UNION
+        (SELECT merchant_id FROM ${sql.table('merchant_balances')}
+          WHERE merchant_id > ${after} ORDER BY merchant_id LIMIT ${PAGE})
+      ) known (id) ORDER BY id LIMIT ${PAGE}`.execute(db)
     yield* rows.map(({ id }) => id)
     const last = rows.at(-1)
-    if (!last || rows.length < PAGE) return
+    if (!last || rows.length < PAGE) break
     after = last.id
   }
+  const orphans = new Set<string>()
+  for (const table of TRACES) {
+    const { rows } = await sql<{ id: string }>`
+      SELECT DISTINCT t.merchant_id AS id FROM ${sql.table(table)} t
+      WHERE NOT EXISTS (SELECT FROM ${sql.table('merchants')} m WHERE m.id = t.merchant_id)
+        AND NOT EXISTS (SELECT FROM ${sql.table('merchant_balances')} b WHERE b.merchant_id = t.merchant_id)
+      LIMIT ${PAGE}`.execute(db)
+    for (const { id } of rows) orphans.add(id)
+  }
+  yield* orphans
 }
 
-/** Undefined when there is no such merchant. */
+/** Undefined when the database has nothing of such a merchant. */
 function verifyMerchant(
   db: Kysely<PaymentsTables>,
   merchantId: string,
-  kept: ChainHead | undefined,
+  kept: ChainHeads | undefined,
 ): Promise<VerifiedMerchant | undefined> {
   return db
     .transaction()
     .setIsolationLevel('repeatable read')
     .setAccessMode('read only')
     .execute(async (trx) => {
-      const row = await readLedgerHead(trx, merchantId)
-      if (!row) return undefined
       const violations: Violation[] = []
       const add = (findings: readonly Finding[], table: string | null, id: string | null) => {
         for (const [invariant, message] of findings) {
           if (violations.length < VIOLATIONS_MAX) violations.push({ merchantId, invariant, table, id, message })
         }
       }
-      const state = startCheck(kept)
-      for await (const link of streamLinks(trx, merchantId)) add(checkLink(state, link), link.table, link.row.id)
+      const { merchant, balance, entries, unsettled } = await readHead(trx, merchantId)
+      const ledger = startCheck(kept?.ledger)
+      for await (const link of streamLinks(trx, merchantId)) add(checkLink(ledger, link), link.table, link.row.id)
+      const states = startChain(kept?.states)
+      for await (const link of streamStates(trx, merchantId)) add(followChain(states, link), link.table, link.row.id)
+      if (!merchant && !balance && ledger.chain.length + states.chain.length + entries === 0n) return undefined
+      if (!merchant) add([[17, 'is gone']], 'merchants', merchantId)
+      if (!balance) add([[17, 'is gone']], 'merchant_balances', merchantId)
+      add(endChain(ledger, balance), 'merchant_balances', merchantId)
+      add(endChain(states, balance?.states), 'merchant_balances', merchantId)
+      if (balance) {
+        add(endCheck(ledger, balance, entries), 'merchant_balances', merchantId)
+        add(checkBalance(balance, merchant), 'merchant_balances', merchantId)
+        add(checkClearing(ledger, balance.currency, unsettled), null, null)
+      }
       let trailEntries = 0n
       for await (const figures of streamFigures(trx, merchantId)) {
         trailEntries += figures.trail_entries
         add(checkFigures(figures), 'transactions', figures.id)
       }
-      add(endCheck(state, row, row.entries), 'merchant_balances', merchantId)
-      add(checkRest(state, row, trailEntries), null, null)
-      return { merchantId, ...state.chain, violations }
+      if (trailEntries !== ledger.trailEntries) add([[3, 'trail entries belong to no transaction']], null, null)
+      for (const { table, id, findings } of await listChangedRows(trx, merchantId)) add(findings, table, id)
+      return { merchantId, ledger: ledger.chain, states: states.chain, violations }
     })
 }
 
-interface LedgerHeadRow {
-  readonly balance: bigint
-  readonly lineCount: bigint
-  readonly head: Buffer
-  readonly length: bigint
-  readonly entries: bigint
+interface BalanceRow extends LedgerHead {
   readonly currency: string
-  readonly unsettled: bigint
+  readonly clockOffset: bigint
+  readonly states: ChainHead
 }
 
-async function readLedgerHead(trx: Kysely<PaymentsTables>, merchantId: string): Promise<LedgerHeadRow | undefined> {
-  const { rows } = await sql<LedgerHeadRow>`
-    SELECT b.balance, b.line_count AS "lineCount", b.chain_head AS head, b.chain_length AS length, b.currency,
-      (SELECT count(*) FROM ${sql.table('entries')} e WHERE e.merchant_id = b.merchant_id) AS entries,
+type MerchantRow = Pick<PaymentsTables['merchants'], 'currency' | 'test'>
+
+/** What the rows of a merchant say of its ledger, and sums over those below it. */
+async function readHead(trx: Kysely<PaymentsTables>, merchantId: string) {
+  const merchant = await trx
+    .selectFrom('merchants')
+    .select(['currency', 'test'])
+    .where('id', '=', merchantId)
+    .executeTakeFirst()
+  const row = await trx
+    .selectFrom('merchant_balances')
+    .selectAll()
+    .where('merchant_id', '=', merchantId)
+    .executeTakeFirst()
+  const { rows } = await sql<{ entries: bigint; unsettled: bigint }>`
+    SELECT (SELECT count(*) FROM ${sql.table('entries')} e WHERE e.merchant_id = ${merchantId}) AS entries,
       (SELECT coalesce(sum(p.amount), 0)::bigint FROM ${sql.table('payouts')} p
-        WHERE p.merchant_id = b.merchant_id AND p.status IN ('created', 'exported')) AS unsettled
-    FROM ${sql.table('merchant_balances')} b WHERE b.merchant_id = ${merchantId}`.execute(trx)
-  return rows[0]
+        WHERE p.merchant_id = ${merchantId} AND p.status IN ('created', 'exported')) AS unsettled`.execute(trx)
+  const [{ entries, unsettled } = { entries: 0n, unsettled: 0n }] = rows
+  return { merchant, balance: row && toBalance(row), entries, unsettled }
 }
 
-function checkRest(state: LinkState, row: LedgerHeadRow, trailEntries: bigint): readonly Finding[] {
-  const clearing = state.payoutClearing.get(row.currency) ?? 0n
+function toBalance(row: Selectable<PaymentsTables['merchant_balances']>): BalanceRow {
+  const { balance, currency, line_count: lineCount, clock_offset: clockOffset } = row
+  const states = { length: row.state_length, head: row.state_head }
+  return { balance, currency, lineCount, clockOffset, length: row.chain_length, head: row.chain_head, states }
+}
+
+/** Live money is paid out by the clock of the database: only that of a test merchant may run ahead. */
+function checkBalance({ currency, clockOffset }: BalanceRow, merchant: MerchantRow | undefined): readonly Finding[] {
   const findings: Finding[] = []
-  if (clearing !== row.unsettled) findings.push([15, `${clearing} waits for the bank, payouts of ${row.unsettled} do`])
-  if (trailEntries !== state.trailEntries) findings.push([3, 'trail entries belong to no transaction'])
+  if (merchant && merchant.currency !== currency) findings.push([9, `is in ${currency}, not ${merchant.currency}`])
+  if (merchant && !merchant.test && clockOffset !== 0n) findings.push([12, `the clock runs ${clockOffset} s ahead`])
   return findings
+}
+
+function checkClearing({ payoutClearing }: LinkState, currency: string, unsettled: bigint): readonly Finding[] {
+  const clearing = payoutClearing.get(currency) ?? 0n
+  return clearing === unsettled ? [] : [[15, `${clearing} waits for the bank, payouts of ${unsettled} do`]]
 }

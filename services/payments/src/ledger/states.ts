@@ -1,0 +1,169 @@
+import { type Kysely, sql } from 'kysely'
+import type { PaymentsTables } from '../database.ts'
+import type { Finding } from './check-links.ts'
+
+/** What a row was when it was written: digests of its columns, by what they do. A link of the merchant's chain of states. */
+export interface StateEntriesTable {
+  merchant_id: string
+  id: string
+  created: Date
+  table_name: string
+  row_id: string
+  money: Buffer
+  party: Buffer
+  terms: Buffer
+  /** Who was connected. */
+  login: string
+  hash: Buffer
+  hash_version: number
+}
+
+/** Columns that move money; that name who gets or pays it; and the others. Those of a transaction's card are `i`. */
+export interface StateColumns {
+  readonly money: readonly string[]
+  readonly party: readonly string[]
+  readonly terms: readonly string[]
+}
+
+/** The tables whose rows are recorded, and the columns of their digests, in order. @see SQL function `row_digests` */
+export const STATES = {
+  merchants: {
+    money: ['r.currency', 'r.test', 'r.acquirer', 'r.claim', 'r.pricing'],
+    party: ['r.iban', 'r.name', 'r.website', 'r.country', 'r.company_number'],
+    terms: ['r.created', 'r.tag', 'r.key', 'r.email', 'r.descriptor', 'r.tds_mode'],
+  },
+  transactions: {
+    money: ['r.test', 'r.currency', 'r.amount', 'r.successful', 'r.acquirer', 'r.acquirer_ref'],
+    party: [
+      ...['r.instrument_id', 'r.source_id', 'i.bin', 'i.last4', 'i.expiry', 'i.scheme', 'i.scenario', 'i.network_ref'],
+      'i.planned',
+    ],
+    terms: [
+      ...['r.created', 'r.descriptor', 'r.reference', 'r.custom', 'r.tds', 'r.recurring', 'r.error_code', 'r.plan'],
+      ...['r.unplanned', 'r.code_present', 'r.session_id', 'r.disputed_at_capture'],
+    ],
+  },
+  cards: {
+    money: ['r.transaction_id'],
+    party: ['r.instrument_id', 'r.deleted'],
+    terms: ['r.created', 'r.notes'],
+  },
+  disputes: {
+    money: ['r.transaction_id', 'r.amount', 'r.currency', 'r.status'],
+    party: ['r.acquirer_ref'],
+    terms: ['r.created', 'r.reason_code', 'r.reason_title', 'r.due', 'r.resolved'],
+  },
+  // Open ones follow from the trail. An answer decides whether a capture is paid out.
+  acquirer_operations: {
+    money: ['r.kind', 'r.status'],
+    party: ['r.transaction_id'],
+    terms: ['r.reason', 'r.answered'],
+  },
+  payouts: {
+    money: ['r.date', 'r.test', 'r.amount', 'r.currency', 'r.status', 'r.line_id'],
+    party: ['r.iban'],
+    terms: ['r.created'],
+  },
+} as const satisfies Readonly<Record<string, StateColumns>>
+
+export type RecordedTable = keyof typeof STATES
+
+/** A row that is not as it was recorded. */
+export interface ChangedRow {
+  readonly table: RecordedTable
+  readonly id: string
+  readonly findings: readonly Finding[]
+}
+
+const CHANGED_MAX = 100
+
+/**
+ * The rows of a merchant that are not as they were recorded last or were never recorded, its own included, and the rows below it
+ * that are gone: at most a hundred of each table. The database compares; nothing but these rows is read.
+ */
+export async function listChangedRows(db: Kysely<PaymentsTables>, merchantId: string): Promise<readonly ChangedRow[]> {
+  const changed: ChangedRow[] = []
+  for (const table of Object.keys(STATES) as RecordedTable[]) {
+    changed.push(...(await listDiffering(db, merchantId, table)))
+    if (table !== 'merchants') changed.push(...(await listGone(db, merchantId, table)))
+  }
+  return [...changed, ...(await listStrayOperations(db, merchantId))]
+}
+
+interface DifferingRow {
+  readonly id: string
+  readonly isRecorded: boolean
+  readonly money: boolean
+  readonly party: boolean
+  readonly terms: boolean
+}
+
+async function listDiffering(db: Kysely<PaymentsTables>, merchantId: string, table: RecordedTable) {
+  const digest = (kind: keyof StateColumns) =>
+    sql`coalesce(sha256(record_send(ROW(${sql.raw(STATES[table][kind].join())}))) = s.${sql.ref(kind)}, false)`
+  const card = sql`
+    LEFT JOIN ${sql.table('instruments')} i ON i.merchant_id = r.merchant_id AND i.id = r.instrument_id`
+  const owner = table === 'merchants' ? sql`r.id` : sql`r.merchant_id`
+  const { rows } = await sql<DifferingRow>`
+    SELECT id, "isRecorded", money, party, terms FROM (
+      SELECT r.id, s.hash IS NOT NULL AS "isRecorded", ${digest('money')} AS money, ${digest('party')} AS party,
+        ${digest('terms')} AS terms
+      FROM ${sql.table(table)} r ${table === 'transactions' ? card : sql``}
+      LEFT JOIN LATERAL (
+        SELECT e.money, e.party, e.terms, e.hash FROM ${sql.table('state_entries')} e
+        WHERE e.merchant_id = ${merchantId} AND e.table_name = ${table} AND e.row_id = r.id ORDER BY e.id DESC LIMIT 1
+      ) s ON true
+      WHERE ${owner} = ${merchantId} ${table === 'acquirer_operations' ? sql`AND (r.status <> 'open' OR s.hash IS NOT NULL)` : sql``}
+    ) compared
+    WHERE NOT (money AND party AND terms) LIMIT ${CHANGED_MAX}`.execute(db)
+  return rows.map(({ id, ...state }): ChangedRow => ({ table, id, findings: describe(table, state) }))
+}
+
+function describe(table: RecordedTable, row: Omit<DifferingRow, 'id'>): readonly Finding[] {
+  if (!row.isRecorded) return [[17, 'was never recorded: it was put in by hand']]
+  const columnsOf = (kind: keyof StateColumns) =>
+    STATES[table][kind].map((column) => column.replace('r.', '').replace('i.', "the card's ")).join(', ')
+  return [
+    ...(row.money ? [] : [[17, `what moves money was changed: one of ${columnsOf('money')}`] as const]),
+    ...(row.party ? [] : [[17, `who gets or pays money was changed: one of ${columnsOf('party')}`] as const]),
+    ...(row.terms ? [] : [[17, `its terms were changed: one of ${columnsOf('terms')}`] as const]),
+  ]
+}
+
+async function listGone(db: Kysely<PaymentsTables>, merchantId: string, table: RecordedTable) {
+  const { rows } = await sql<{ id: string }>`
+    SELECT DISTINCT e.row_id AS id FROM ${sql.table('state_entries')} e
+    WHERE e.merchant_id = ${merchantId} AND e.table_name = ${table}
+      AND NOT EXISTS (SELECT FROM ${sql.table(table)} r WHERE r.merchant_id = e.merchant_id AND r.id = e.row_id)
+    LIMIT ${CHANGED_MAX}`.execute(db)
+  return rows.map(({ id }): ChangedRow => ({ table, id, findings: [[17, 'was recorded and is gone']] }))
+}
+
+/**
+ * Every live capture, refund and void that an acquirer was told of has its operation, and no other has one: what an acquirer
+ * has not accepted is not paid out. An entry that books a rejected one again has none: the acquirer has it already.
+ */
+async function listStrayOperations(db: Kysely<PaymentsTables>, merchantId: string): Promise<readonly ChangedRow[]> {
+  const { rows } = await sql<{ id: string; isMissing: boolean }>`
+    SELECT coalesce(o.id, e.id) AS id, o.id IS NULL AS "isMissing" FROM (
+      SELECT e.id, e.transaction_id, e.kind, e.reference FROM ${sql.table('trail_entries')} e
+      JOIN ${sql.table('transactions')} t
+        ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id AND NOT t.test AND t.acquirer_ref IS NOT NULL
+      WHERE e.merchant_id = ${merchantId} AND e.kind IN ('capture', 'refund', 'void') AND e.amount > 0
+    ) e
+    FULL JOIN (SELECT * FROM ${sql.table('acquirer_operations')} WHERE merchant_id = ${merchantId}) o ON o.id = e.id
+    WHERE CASE
+      WHEN o.id IS NULL THEN NOT EXISTS (
+        SELECT FROM ${sql.table('trail_entries')} r
+        WHERE r.merchant_id = ${merchantId} AND r.transaction_id = e.transaction_id AND r.kind = e.kind AND r.amount < 0
+          AND e.reference = 'accepted ' || right(r.reference, 24)
+      )
+      ELSE (o.transaction_id, o.kind) IS DISTINCT FROM (e.transaction_id, e.kind)
+        OR o.status = 'open' AND num_nonnulls(o.reason, o.answered) > 0
+    END
+    LIMIT ${CHANGED_MAX}`.execute(db)
+  return rows.map(({ id, isMissing }): ChangedRow => {
+    const message = isMissing ? 'is gone: its trail entry was handed to an acquirer' : 'is not that of its trail entry'
+    return { table: 'acquirer_operations', id, findings: [[17, message]] }
+  })
+}
