@@ -1,6 +1,7 @@
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
 import type { Kysely } from 'kysely'
 import { type Catalogue, readCatalogue } from './catalogue.ts'
+import { type CallableFunctions, secureFunctions } from './function-rights.ts'
 import { type MigrationTarget, underLock } from './migration-connection.ts'
 import { buildStage, rehearsalNames, translate } from './rehearsal.ts'
 import { type Grants, grantOnObjects } from './roles.ts'
@@ -23,6 +24,7 @@ export interface Drift {
 
 export interface DriftOptions extends MigrationTarget {
   readonly sources: MigrationSources
+  readonly functions?: CallableFunctions | undefined
   readonly grants?: Grants | undefined
 }
 
@@ -30,11 +32,11 @@ export interface DriftOptions extends MigrationTarget {
  * Compares the objects of a service with those that the same migrations make in an empty schema of their own, within a
  * transaction that is taken back: nothing remains, and no second database is needed.
  */
-export function findDrift({ names, sources, grants, url }: DriftOptions): Promise<Drift> {
+export function findDrift({ names, url, ...rest }: DriftOptions): Promise<Drift> {
   return underLock({ url, names }, async (db) => {
     const trx = await db.startTransaction().execute()
     try {
-      const made = await rehearse(trx, { names, sources, grants })
+      const made = await rehearse(trx, { names, ...rest })
       const differences = compareCatalogues(made, await readCatalogue(trx, names))
       return { objects: made.size, differences: differences.filter((difference) => !isOfNeighbour(difference)) }
     } finally {
@@ -45,11 +47,12 @@ export function findDrift({ names, sources, grants, url }: DriftOptions): Promis
 
 async function rehearse(
   trx: Kysely<unknown>,
-  { names, sources, grants }: Omit<DriftOptions, 'url'>,
+  { names, sources, functions, grants }: Omit<DriftOptions, 'url'>,
 ): Promise<Catalogue> {
   const stage = rehearsalNames(names)
   await buildStage(trx, stage, { names, sources })
-  if (grants) await grantOnObjects(trx, { names: stage, ...grants })
+  if (functions) await secureFunctions(trx, stage, functions)
+  if (grants) await grantOnObjects(trx, { names: stage, functions, ...grants })
   return translateCatalogue(await readCatalogue(trx, stage), stage, names)
 }
 

@@ -1,5 +1,6 @@
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
 import type { Kysely } from 'kysely'
+import { type CallableFunctions, releaseFunctions, secureFunctions } from './function-rights.ts'
 import { type MigrationTarget, underLock, withDatabase } from './migration-connection.ts'
 import { isMarkedComplete, markComplete, unmark } from './migration-mark.ts'
 import { inTurn, listExecuted, runPending, takeBackLast } from './migrator.ts'
@@ -9,6 +10,8 @@ export interface MigrateOptions extends MigrationTarget {
   readonly sources: MigrationSources
   /** Steps after the migrations, under the same lock, for what has a schema of its own: the job queue. */
   readonly afterwards?: ReadonlyArray<(db: Kysely<unknown>) => Promise<void>>
+  /** Functions that run with the rights of their owner, whether the service has a role of its own or not. */
+  readonly functions?: CallableFunctions | undefined
   /** The rights of the role that the service works as, given last; undefined where it works as its own user. */
   readonly grants?: Grants | undefined
   /** What the steps afterwards are made from, as JSON without secrets: when it changes, a start runs them again. */
@@ -34,7 +37,7 @@ export interface MigrationStatus {
  */
 export function migrateUp(options: MigrateOptions): Promise<MigrateResult> {
   return underLock(options, async (db) => {
-    const { names, sources, grants } = options
+    const { names, sources, functions, grants } = options
     if ((await listExecuted(db, names)).some(({ name }) => !(name in sources))) {
       return { migrations: await runPending(db, options) }
     }
@@ -42,7 +45,8 @@ export function migrateUp(options: MigrateOptions): Promise<MigrateResult> {
     const migrations = await runPending(db, options)
     for (const step of options.afterwards ?? []) await step(db)
     await inTurn(db, names, async (trx) => {
-      if (grants) await grantToRole(trx, { names, ...grants })
+      if (functions) await secureFunctions(trx, names, functions)
+      if (grants) await grantToRole(trx, { names, functions, ...grants })
       await markComplete(trx, options)
     })
     return { migrations }
@@ -62,7 +66,10 @@ export async function migrateAtStart(options: MigrateOptions): Promise<MigrateRe
 /** Takes the last migration back. */
 export function migrateDown(options: MigrateOptions): Promise<MigrateResult> {
   return underLock(options, async (db) => {
-    await inTurn(db, options.names, (trx) => unmark(trx, options))
+    await inTurn(db, options.names, async (trx) => {
+      await unmark(trx, options)
+      if (options.functions) await releaseFunctions(trx, options.names)
+    })
     return { migrations: await takeBackLast(db, options) }
   })
 }

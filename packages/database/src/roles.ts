@@ -1,5 +1,6 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
+import { type CallableFunctions, grantFunctions } from './function-rights.ts'
 import { isOwn } from './namespace.ts'
 
 /** A role name that needs no quoting anywhere. */
@@ -13,6 +14,12 @@ export interface Grants {
   readonly serviceUrl?: string | undefined
   /** Tables that the role may read and add to, but never change: ledgers. */
   readonly appendOnly: readonly string[]
+  /** Tables that the role may read alone: functions of the owner write them. */
+  readonly readOnly?: readonly string[]
+  /** Columns of such tables that the role may change all the same, by table. */
+  readonly columns?: Readonly<Record<string, readonly string[]>>
+  /** The functions that the role may call besides those that only read; undefined: all of them. */
+  readonly functions?: CallableFunctions | undefined
 }
 
 export interface GrantOptions extends Grants {
@@ -34,10 +41,11 @@ export async function grantToRole(db: Kysely<unknown>, options: GrantOptions): P
  */
 export async function grantOnObjects(
   db: Kysely<unknown>,
-  { names, role, appendOnly }: Omit<GrantOptions, 'serviceUrl'>,
+  { names, role, appendOnly, readOnly = [], columns = {}, functions }: Omit<GrantOptions, 'serviceUrl'>,
 ): Promise<void> {
   const to = sql.id(role)
   const unchanging = new Set(appendOnly.map((name) => names.prefix + name))
+  const readable = new Set(readOnly.map((name) => names.prefix + name))
   const migratorsOwn = new Set(['schema_migrations', 'schema_migrations_lock'].map((name) => names.prefix + name))
   for (const { schema, prefix } of [names, { schema: names.jobSchema, prefix: '' }]) {
     if (!(await schemaExists(db, schema))) continue
@@ -46,7 +54,9 @@ export async function grantOnObjects(
     const tables = relations.filter(({ kind }) => kind !== 'S')
     const histories = tables.filter(({ name }) => migratorsOwn.has(name))
     const ledgers = tables.filter(({ name }) => unchanging.has(name))
-    const changing = tables.filter(({ name }) => !unchanging.has(name) && !migratorsOwn.has(name))
+    const written = tables.filter(({ name }) => readable.has(name))
+    const special = new Set([...unchanging, ...readable, ...migratorsOwn])
+    const changing = tables.filter(({ name }) => !special.has(name))
     const sequences = relations.filter(({ kind }) => kind === 'S')
     if (ledgers.length > 0) {
       const list = sql.join(ledgers.map(({ name }) => sql.id(schema, name)))
@@ -56,8 +66,13 @@ export async function grantOnObjects(
       const list = sql.join(histories.map(({ name }) => sql.id(schema, name)))
       await sql`REVOKE ALL ON TABLE ${list} FROM ${to}`.execute(db)
     }
+    if (written.length > 0) {
+      const list = sql.join(written.map(({ name }) => sql.id(schema, name)))
+      await sql`REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON TABLE ${list} FROM ${to}`.execute(db)
+    }
     for (const [right, objects] of [
       [sql`SELECT ON TABLE`, histories],
+      [sql`SELECT ON TABLE`, written],
       [sql`SELECT, INSERT ON TABLE`, ledgers],
       [sql`SELECT, INSERT, UPDATE, DELETE ON TABLE`, changing],
       [sql`USAGE, SELECT ON SEQUENCE`, sequences],
@@ -65,8 +80,13 @@ export async function grantOnObjects(
       const list = sql.join(objects.map(({ name }) => sql.id(schema, name)))
       if (objects.length > 0) await sql`GRANT ${right} ${list} TO ${to}`.execute(db)
     }
-    // Functions are open to PUBLIC from their creation; the schema is what guards them.
   }
+  for (const [table, changed] of Object.entries(columns)) {
+    const list = sql.join(changed.map((column) => sql.id(column)))
+    await sql`GRANT UPDATE (${list}) ON TABLE ${names.id(table)} TO ${to}`.execute(db)
+  }
+  // Functions are open to PUBLIC from their creation, but for those that were closed; the schema is what guards the others.
+  if (functions) await grantFunctions(db, { names, role, functions })
 }
 
 interface Relation {

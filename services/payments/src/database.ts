@@ -230,14 +230,3 @@ export const tableClasses: Readonly<Record<keyof PaymentsTables, 'reference' | '
   payout_batches: 'local',
   rate_limits: 'local',
 }
-
-/** Tables that the service may add to but never change. */
-export const appendOnlyTables: readonly (keyof PaymentsTables)[] = [
-  'audit',
-  'payout_batches',
-  'journals',
-  'entries',
-  'trail_entries',
-  'lines',
-  'state_entries',
-]

@@ -5,7 +5,7 @@ import { installJobs, QUEUE_VERSION } from '@trestle/jobs/install.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { paymentsMigrations } from '@trestle/migrations/payments.ts'
 import type { PaymentsConfig } from './config.ts'
-import { appendOnlyTables } from './database.ts'
+import { appendOnlyTables, callableFunctions, readOnlyTables, writableColumns } from './database-rights.ts'
 import { tasks } from './tasks.ts'
 import { serviceVersion } from './version.ts'
 
@@ -32,9 +32,16 @@ export function migrateOptions(config: DatabaseSettings): MigrateOptions {
       role,
       login: serviceUrl && loginOf(serviceUrl),
       appendOnlyTables,
+      readOnlyTables,
+      writableColumns,
+      callableFunctions,
     },
     afterwards: [() => installJobs({ url, schema: names.jobSchema, tasks })],
-    grants: role === undefined ? undefined : { role, serviceUrl, appendOnly: appendOnlyTables },
+    functions: callableFunctions,
+    grants:
+      role === undefined
+        ? undefined
+        : { role, serviceUrl, appendOnly: appendOnlyTables, readOnly: readOnlyTables, columns: writableColumns },
   }
 }
 

@@ -3,7 +3,8 @@ import { planMigrations } from '@trestle/database/plan-migrations.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { appendOnlyTables, tableClasses } from '../src/database.ts'
+import { tableClasses } from '../src/database.ts'
+import { appendOnlyTables, callableFunctions, readOnlyTables } from '../src/database-rights.ts'
 import { migrateOptions } from '../src/migrations.ts'
 import { openTestDatabase } from './payments-app.ts'
 
@@ -97,20 +98,73 @@ describe('the schema', () => {
     expect(rows.length).toBeGreaterThan(15)
   })
 
-  it('lets the role of the service add to ledgers, never change them, and make no tables', async () => {
+  it('lets the role of the service add to the audit, never change it, and make no tables', async () => {
     for (const table of appendOnlyTables) {
       const column = table === 'payout_batches' ? 'id' : 'merchant_id'
       const change = `UPDATE payments.${table} SET ${column} = ${column}`
       for (const statement of [change, `DELETE FROM payments.${table}`, `TRUNCATE payments.${table}`]) {
-        await expect(client.query(`SET ROLE payments_service; ${statement}`)).rejects.toMatchObject({ code: '42501' })
-        await client.query('RESET ROLE')
+        await expect(asService(statement)).rejects.toMatchObject({ code: '42501' })
       }
     }
-    await expect(client.query('SET ROLE payments_service; CREATE TABLE payments.x ()')).rejects.toMatchObject({
-      code: '42501',
-    })
-    await client.query('RESET ROLE')
+    await expect(asService('CREATE TABLE payments.x ()')).rejects.toMatchObject({ code: '42501' })
   })
+
+  it.each(readOnlyTables)('lets the role of the service read %s alone', async (table) => {
+    const { rows } = await client.query<{ name: string }>(
+      'SELECT attname AS name FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped',
+      [`payments.${table}`],
+    )
+    const changes = rows.map(({ name }) => [name, `UPDATE payments.${table} SET ${name} = ${name}`])
+    const others = ['INSERT INTO', 'DELETE FROM', 'TRUNCATE'].map((verb) => [
+      verb,
+      verb === 'INSERT INTO' ? `INSERT INTO payments.${table} TABLE payments.${table}` : `${verb} payments.${table}`,
+    ])
+    const refused: unknown[] = []
+    for (const [name, statement = ''] of [...changes, ...others]) {
+      const code = await asService(statement).then(
+        () => 'done',
+        (error: unknown) => Reflect.get(Object(error), 'code'),
+      )
+      if (code !== '42501') refused.push(name)
+    }
+    // The rotation of the vault's keys seals card numbers anew.
+    expect(refused).toEqual(table === 'instruments' ? ['pan_sealed', 'key_id', 'pan_mac'] : [])
+  })
+
+  it('lets the role of the service call no function that writes but those that it needs', async () => {
+    const rows = await query<{
+      name: string
+      reads: boolean
+      callable: boolean
+      definer: boolean
+      path: string | null
+    }>(
+      client,
+      `SELECT proname AS name, provolatile <> 'v' AS reads, prosecdef AS definer,
+         has_function_privilege('payments_service', oid, 'EXECUTE') AS callable,
+         (SELECT setting FROM unnest(proconfig) setting WHERE setting LIKE 'search_path=%') AS path
+       FROM pg_proc WHERE pronamespace = $1::regnamespace AND proname <> ALL ($2::text[])`,
+    )
+    const { definer, invoker } = callableFunctions
+    const named = (keep: (row: (typeof rows)[number]) => boolean) =>
+      rows
+        .filter(keep)
+        .map(({ name }) => name)
+        .toSorted()
+    expect(named((row) => row.callable && !row.reads)).toEqual([...definer, ...invoker].toSorted())
+    expect(named((row) => row.definer)).toEqual(definer.toSorted())
+    expect(named((row) => row.path === 'search_path=pg_catalog, pg_temp')).toEqual(definer.toSorted())
+  })
+
+  /** Runs a statement as the role of the service; whatever it does is taken back. */
+  async function asService(statement: string): Promise<unknown> {
+    await client.query('BEGIN; SET LOCAL ROLE payments_service')
+    try {
+      return await client.query(statement)
+    } finally {
+      await client.query('ROLLBACK')
+    }
+  }
 })
 
 describe('the ledger', () => {

@@ -1,0 +1,151 @@
+import type { MigrationSources } from '@trestle/migrations/migration.ts'
+import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import { sql } from 'kysely'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { findDrift } from './drift.ts'
+import { type MigrateOptions, migrateDown, migrateUp } from './migrate.ts'
+import { createNames } from './names.ts'
+
+const sources: MigrationSources = {
+  '0001-create-accounts': (names) => ({
+    up: async (db) => {
+      await sql`CREATE TABLE ${names.id('accounts')} (name text, balance int, note text)`.execute(db)
+      await sql`INSERT INTO ${names.id('accounts')} VALUES ('a', 1, '')`.execute(db)
+      await sql`
+        CREATE FUNCTION ${names.id('move')}(p_amount int) RETURNS void LANGUAGE sql VOLATILE AS $$
+          UPDATE ${names.id('accounts')} SET balance = balance + p_amount
+        $$`.execute(db)
+      await sql`
+        CREATE FUNCTION ${names.id('deposit')}() RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+        BEGIN
+          PERFORM ${names.id('move')}(5);
+          RETURN lower('DONE');
+        END $$`.execute(db)
+      await sql`
+        CREATE FUNCTION ${names.id('total')}() RETURNS bigint LANGUAGE sql STABLE AS $$
+          SELECT sum(balance) FROM ${names.id('accounts')}
+        $$`.execute(db)
+      await sql`
+        CREATE FUNCTION ${names.id('tell_time')}() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ SELECT clock_timestamp() $$
+      `.execute(db)
+    },
+    down: async (db) => {
+      for (const name of ['tell_time()', 'total()', 'deposit()', 'move(int)']) {
+        await sql`DROP FUNCTION ${names.id(name.replace(/\(.*/, ''))}${sql.raw(name.replace(/^\w+/, ''))}`.execute(db)
+      }
+      await sql`DROP TABLE ${names.id('accounts')}`.execute(db)
+    },
+  }),
+  '0002-replace-deposit': (names) => ({
+    up: async (db) => {
+      await sql`
+        CREATE OR REPLACE FUNCTION ${names.id('deposit')}() RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+        BEGIN
+          PERFORM ${names.id('move')}(7);
+          RETURN lower('DONE');
+        END $$`.execute(db)
+    },
+    down: async () => {},
+  }),
+}
+
+const names = createNames('bank', 'app')
+const functions = { definer: ['deposit'], invoker: ['tell_time'] }
+
+describe('functions that run with the rights of their owner', () => {
+  const role = 'bank_service'
+  let database: Awaited<ReturnType<typeof createEmptyDatabase>>
+  let options: MigrateOptions
+  let client: pg.Client
+  beforeAll(async () => {
+    database = await createEmptyDatabase()
+    const grants = { role, appendOnly: [], readOnly: ['accounts'], columns: { accounts: ['note'] } }
+    options = { url: database.url, names, sources, functions, grants }
+    client = new pg.Client({ connectionString: database.url })
+    await client.connect()
+    const { '0001-create-accounts': first } = sources
+    if (first) await migrateUp({ ...options, sources: { '0001-create-accounts': first } })
+  })
+  afterAll(async () => {
+    await client.end()
+    await database.drop()
+  })
+
+  /** What a statement answers the role; its error's code where it is refused. */
+  const asRole = async (statement: string): Promise<unknown> => {
+    await client.query(`SET ROLE ${role}`)
+    try {
+      const { rows } = await client.query({ text: statement, rowMode: 'array' })
+      return rows[0]?.[0]
+    } catch (error) {
+      return Reflect.get(Object(error), 'code')
+    } finally {
+      await client.query('RESET ROLE')
+    }
+  }
+
+  it('are the only way to a table that the role may read', async () => {
+    expect(await asRole('UPDATE bank.app_accounts SET balance = 100')).toBe('42501')
+    expect(await asRole("INSERT INTO bank.app_accounts VALUES ('b', 1)")).toBe('42501')
+    expect(await asRole('DELETE FROM bank.app_accounts')).toBe('42501')
+    expect(await asRole('SELECT bank.app_move(100)')).toBe('42501')
+    expect(await asRole('SELECT bank.app_deposit()')).toBe('done')
+    expect(await asRole('SELECT bank.app_total()')).toBe('6')
+    expect(await asRole('SELECT bank.app_tell_time()')).toBeInstanceOf(Date)
+  })
+
+  it('leave a column to the role where it is named', async () => {
+    expect(await asRole("UPDATE bank.app_accounts SET note = 'x' RETURNING note")).toBe('x')
+  })
+
+  it('find nothing that the role puts in the way', async () => {
+    await client.query(`SET ROLE ${role}`)
+    await client.query('CREATE TEMP TABLE app_accounts (name text, balance int, note text)')
+    await client.query("CREATE FUNCTION pg_temp.lower(text) RETURNS text LANGUAGE sql AS $$ SELECT 'forged' $$")
+    await client.query('SET search_path = pg_temp, pg_catalog')
+    expect((await client.query('SELECT bank.app_deposit() AS answer')).rows).toEqual([{ answer: 'done' }])
+    await client.query('RESET search_path; RESET ROLE')
+    expect(await asRole('SELECT bank.app_total()')).toBe('11')
+  })
+
+  it('stay so after a migration that replaces them, and drift nowhere', async () => {
+    expect(await migrateUp(options)).toEqual({ migrations: ['0002-replace-deposit'] })
+    expect(await asRole('SELECT bank.app_deposit()')).toBe('done')
+    expect(await asRole('SELECT bank.app_total()')).toBe('18')
+    expect((await findDrift(options)).differences).toEqual([])
+    await client.query('ALTER FUNCTION bank.app_deposit SECURITY INVOKER')
+    expect((await findDrift(options)).differences).toMatchObject([{ object: 'function app_deposit()' }])
+  })
+
+  it('are as they were for the version before once a migration is taken back', async () => {
+    await migrateDown(options)
+    const { rows } = await client.query(
+      `SELECT proname, prosecdef, proconfig, has_function_privilege('public', oid, 'EXECUTE') AS open
+       FROM pg_proc WHERE pronamespace = 'bank'::regnamespace ORDER BY proname`,
+    )
+    const open = { prosecdef: false, proconfig: null, open: true }
+    expect(rows).toEqual(
+      ['app_deposit', 'app_move', 'app_tell_time', 'app_total'].map((proname) => ({ proname, ...open })),
+    )
+  })
+})
+
+it('functions have the rights of their owner where the service has no role of its own', async () => {
+  const { url, drop } = await createEmptyDatabase()
+  await migrateUp({ url, names, sources, functions })
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const { rows } = await client.query(
+    `SELECT proname, proconfig, has_function_privilege('public', oid, 'EXECUTE') AS open FROM pg_proc
+     WHERE pronamespace = 'bank'::regnamespace AND (prosecdef OR provolatile = 'v') ORDER BY proname`,
+  )
+  expect(rows).toEqual([
+    { proname: 'app_deposit', proconfig: ['search_path=pg_catalog, pg_temp'], open: false },
+    { proname: 'app_move', proconfig: null, open: false },
+    { proname: 'app_tell_time', proconfig: null, open: true },
+  ])
+  expect((await client.query('SELECT bank.app_deposit()')).rowCount).toBe(1)
+  await client.end()
+  await drop()
+})

@@ -1,0 +1,140 @@
+import { openDatabase } from '@trestle/database/connect.ts'
+import { migrateDown, migrateUp } from '@trestle/database/migrate.ts'
+import { createNames } from '@trestle/database/names.ts'
+import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
+import { type Kysely, sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { merchantCommand } from '../src/commands/merchant.ts'
+import { payoutCommand } from '../src/commands/payout.ts'
+import type { PaymentsTables } from '../src/database.ts'
+import { migrateOptions } from '../src/migrations.ts'
+import { type Violation, verifyLedger } from '../src/use-cases/verify-ledger.ts'
+import { customerPayment } from './customer-payment.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  operatorDeps,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from './payments-app.ts'
+import { commandRunner } from './run-command.ts'
+
+let payments: TestPayments
+let member: TestApp
+beforeAll(async () => {
+  payments = await startPayments()
+  member = await createTestApp(payments)
+})
+afterAll(() => payments.close())
+
+async function violations(db: Kysely<PaymentsTables>): Promise<Violation[]> {
+  const found: Violation[] = []
+  for await (const verified of verifyLedger(db, { merchantId: undefined, kept: new Map() })) {
+    found.push(...verified.violations)
+  }
+  return found
+}
+
+const request = async (method: 'POST' | 'PUT', url: string, payload: object) => {
+  const response = await payments.app.inject({ method, url, payload, headers: member.headers })
+  expect(response.statusCode).toBeLessThan(300)
+  return response.body === '' ? {} : response.json()
+}
+
+/** A merchant with a row in every table that is recorded. Answers its id and that of its transaction. */
+async function fillMerchant() {
+  const bank = { iban: 'DK5000400440116243' }
+  const { id } = await createTestMerchant(payments, member, { test: true, currency: 'EUR', bank })
+  const transactionId = await customerPayment(payments, id, { currency: 'EUR', amount: 90_000 })
+  await request('POST', `/transactions/${transactionId}/captures`, { amount: 80_000 })
+  await request('POST', `/merchants/${id}/cards`, { transactionId })
+  await request('POST', `/test/transactions/${transactionId}/disputes`, { amount: 100 })
+  await request('POST', `/test/merchants/${id}/payouts`, {})
+  return { id, transactionId }
+}
+
+/** Which rows of a merchant were recorded, in order, and who was connected. */
+const recorded = (merchantId: string) =>
+  payments.database.db
+    .selectFrom('state_entries')
+    .select(['table_name', 'login'])
+    .where('merchant_id', '=', merchantId)
+    .orderBy('id')
+    .execute()
+
+describe('what money rests on', () => {
+  it('is recorded when it is made and at each change, with the login', async () => {
+    const { id, transactionId } = await fillMerchant()
+    const login = new URL(payments.url).username
+    const made = ['merchants', 'transactions', 'cards', 'disputes', 'payouts']
+    expect(await recorded(id)).toEqual(made.map((table_name) => ({ table_name, login })))
+    await request('PUT', `/merchants/${id}`, { descriptor: 'Another' })
+    const { dispute } = await request('POST', `/test/transactions/${transactionId}/disputes`, { amount: 50 })
+    await request('POST', `/test/disputes/${dispute.id}/outcomes`, { outcome: 'lost' })
+    const { run } = commandRunner([merchantCommand], () => operatorDeps(payments))
+    await run('merchant', 'pricing', id, '--rate', '200')
+    const later = (await recorded(id)).slice(made.length).map(({ table_name }) => table_name)
+    expect(later).toEqual(['merchants', 'disputes', 'disputes', 'merchants'])
+    expect(await violations(payments.database.db)).toEqual([])
+  })
+
+  it('a payout is recorded when it is made, exported, settled and given back', async () => {
+    const { id } = await createTestMerchant(payments, member, { currency: 'EUR', bank: { iban: 'DK5000400440116243' } })
+    const { json, run } = commandRunner([payoutCommand], () => operatorDeps(payments))
+    await sql`SELECT * FROM ${sql.table('adjust')}(${id}, 5000, 'Goodwill')`.execute(payments.service.db)
+    await run('payout', 'run', '--merchant', id)
+    const [payout] = await payments.database.db
+      .selectFrom('payouts')
+      .selectAll()
+      .where('merchant_id', '=', id)
+      .execute()
+    await sql`SELECT ${sql.table('export_payouts')}()`.execute(payments.service.db)
+    await json('payout', 'fail', payout?.id ?? '')
+    expect((await recorded(id)).map(({ table_name }) => table_name)).toEqual([
+      'merchants',
+      ...['payouts', 'payouts', 'payouts'],
+    ])
+    expect(await violations(payments.database.db)).toEqual([])
+  })
+
+  it('is recorded as it is when it was there before', async () => {
+    await fillMerchant()
+    const options = migrateOptions({
+      ...{ migrationDatabaseUrl: payments.url, databaseNamespace: '', databaseRole: 'payments_service' },
+    })
+    for (let last: string | undefined; last !== '0115-create-state-entries'; ) {
+      last = (await migrateDown(options)).migrations[0]
+    }
+    await migrateUp(options)
+    expect(await violations(payments.database.db)).toEqual([])
+    await sql`UPDATE ${sql.table('payouts')} SET iban = 'DK5000400440116244'`.execute(payments.database.db)
+    expect(await violations(payments.database.db)).toContainEqual(
+      expect.objectContaining({ table: 'payouts', invariant: 17 }),
+    )
+  }, 60_000)
+})
+
+it('money is written by functions under a prefix, too', async () => {
+  const { url, drop } = await createEmptyDatabase()
+  const role = 'shop_payments'
+  await migrateUp(migrateOptions({ migrationDatabaseUrl: url, databaseNamespace: 'shop', databaseRole: role }))
+  const { db, close } = openDatabase<PaymentsTables>({
+    ...{ url, names: createNames('payments', 'shop'), role, applicationName: 'test', poolSize: 1 },
+    ...{ statementTimeoutMs: 5_000, lockTimeoutMs: 1_000, prepared, onConnectionError: () => {} },
+  })
+  const merchant = {
+    ...{ id: 'a'.repeat(24), key: '33333333-3333-4333-8333-333333333333', currency: 'EUR', test: true },
+    ...{ email: 'a@example.com', website: 'https://example.com', descriptor: 'Coffee', country: 'DK' },
+    ...{ claim: {}, pricing: {} },
+  }
+  await sql`SELECT ${sql.table('seed_merchant')}(${JSON.stringify(merchant)}::jsonb)`.execute(db)
+  await sql`SELECT ${sql.table('change_merchant')}(${merchant.id}, '{"pricing":{"rate":5}}')`.execute(db)
+  expect(await violations(db)).toEqual([])
+  await expect(db.updateTable('merchants').set({ iban: 'x' }).execute()).rejects.toMatchObject({ code: '42501' })
+  await expect(sql`SELECT ${sql.table('record_states')}('', '', '{}')`.execute(db)).rejects.toMatchObject({
+    code: '42501',
+  })
+  await close()
+  await drop()
+})
