@@ -8,6 +8,7 @@ export const jwtSettings = {
   JWT_SECRET: secret(),
   JWT_EXP: integer(1).default(3_600),
   JWT_AUD: text().default('authenticated'),
+  JWT_ALLOWED_AUDIENCES: commaList().default([]),
   JWT_ADMIN_ROLES: commaList().default(['service_role', 'supabase_admin']),
   JWT_DEFAULT_GROUP_NAME: text().optional(),
   JWT_ISSUER: text().optional(),
@@ -30,6 +31,8 @@ export function toJwtConfig(values: Values & { readonly API_EXTERNAL_URL: string
     lifetimeSeconds: values.JWT_EXP,
     /** Audience of new users. */
     audience: values.JWT_AUD,
+    /** Those that the header X-JWT-AUD of anybody may name: JWT_AUD is one of them. */
+    allowedAudiences: new Set([values.JWT_AUD, ...values.JWT_ALLOWED_AUDIENCES]),
     /** Values of the `role` claim that make an admin; the first is the service's role. */
     adminRoles: values.JWT_ADMIN_ROLES,
     /** Role of new users. */

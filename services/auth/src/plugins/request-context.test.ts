@@ -6,6 +6,7 @@ const main = await openMailApp({
   AUTH_API_EXTERNAL_URL: 'https://auth.example.com:8443/auth/v1',
   AUTH_MAILER_EXTERNAL_HOSTS: 'Auth.Example.ORG',
   AUTH_MAILER_URLPATHS_CONFIRMATION: '/welcome?lang=en',
+  AUTH_JWT_ALLOWED_AUDIENCES: 'web, mobile',
   AUTH_AUDIT_LOG_DISABLE_POSTGRES: 'true',
 })
 const { deps, clock } = main
@@ -59,6 +60,7 @@ describe('readContext', () => {
     expect((await signUp({ ...bearer({}), 'x-jwt-aud': 'web' })).aud).toBe('web')
     expect((await signUp(bearer({}))).aud).toBe('mobile')
     expect((await signUp(bearer({ role: 'service_role' }))).aud).toBe('authenticated')
+    expect((await signUp(bearer({ aud: 'of-a-hook' }))).aud).toBe('authenticated')
     expect((await signUp(bearer({ exp: 1 }))).aud).toBe('authenticated')
     expect((await signUp({ authorization: 'Bearer nonsense' })).aud).toBe('authenticated')
   })

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AuthConfig } from '../config.ts'
 import type { AuthDeps } from '../deps.ts'
+import { validationFailed } from '../errors.ts'
 import { type RedirectCandidate, type RefusedRedirect, resolveRedirect } from '../redirects/redirect-allow-list.ts'
 import { isAdmin } from '../sessions/caller.ts'
 import { findBearer } from '../sessions/find-bearer.ts'
@@ -40,22 +41,30 @@ export function readContext(
   }
 }
 
-/** The audience of a request (contract 3.1): of the users whom it makes, and among whom it looks. @throws validationFailed */
+/**
+ * The audience of a request (contract 3.1): of the users whom it makes, and among whom it looks. Only admins may name one that
+ * the settings do not: anybody else could take the address of somebody in an audience where its owner never looks.
+ * @throws validationFailed
+ */
 export function readAudience(deps: Deps, request: FastifyRequest): string {
-  return requireAudience(header(request, 'x-jwt-aud') ?? bearerAudience(deps, request) ?? deps.config.jwt.audience)
+  const { allowedAudiences, audience: usual, adminRoles } = deps.config.jwt
+  const claims = findBearer(deps, request.headers.authorization)
+  const isByAdmin = claims !== undefined && isAdmin(claims, adminRoles)
+  const wanted = header(request, 'x-jwt-aud')
+  if (wanted !== undefined) {
+    const audience = requireAudience(wanted)
+    if (isByAdmin || allowedAudiences.has(audience)) return audience
+    throw validationFailed({ message: 'X-JWT-AUD names no audience of this service' })
+  }
+  // An admin's token names nobody, and the audience of another one may be the work of a hook.
+  const own = isByAdmin ? undefined : claims?.aud
+  return typeof own === 'string' && allowedAudiences.has(own) ? own : usual
 }
 
 /** Whoever wonders why their users land on SITE_URL finds the rule here. The target itself may carry secrets. */
 function explainRefusal(request: FastifyRequest, reply: FastifyReply, { source, rule, host }: RefusedRedirect): void {
   reply.header('x-redirect-refused', `${rule}; source=${source}`)
   request.logFields = { ...request.logFields, redirect_refused: rule, redirect_source: source, redirect_host: host }
-}
-
-/** The audience of a bearer that the request happens to carry; a bad one counts as none, and an admin's names nobody. */
-function bearerAudience(deps: Deps, { headers }: FastifyRequest): string | undefined {
-  const claims = findBearer(deps, headers.authorization)
-  if (!claims || isAdmin(claims, deps.config.jwt.adminRoles)) return undefined
-  return typeof claims.aud === 'string' && claims.aud !== '' ? claims.aud : undefined
 }
 
 /** API_EXTERNAL_URL, its host replaced by the one asked for where MAILER_EXTERNAL_HOSTS lists that. */

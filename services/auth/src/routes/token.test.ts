@@ -9,6 +9,7 @@ let logFields: unknown
 beforeAll(async () => {
   test = await openTestApp({
     settings: {
+      AUTH_JWT_ALLOWED_AUDIENCES: 'elsewhere',
       AUTH_EXTERNAL_PHONE_ENABLED: 'true',
       // Behind one proxy. The requests carry no X-Real-Ip, so the request limits count none of them.
       AUTH_TRUSTED_PROXIES: '1',

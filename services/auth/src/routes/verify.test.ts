@@ -2,7 +2,11 @@ import { createHash } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openMailApp } from '../../test/mail-app.ts'
 
-const main = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: 'off', AUTH_URI_ALLOW_LIST: 'myapp://callback' })
+const main = await openMailApp({
+  AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+  AUTH_URI_ALLOW_LIST: 'myapp://callback',
+  AUTH_JWT_ALLOWED_AUDIENCES: 'other,mobile',
+})
 const { app, clock, deps } = main
 const password = 'correct horse'
 const OTP_EXPIRED = { code: 403, error_code: 'otp_expired', msg: 'Token has expired or is invalid' }

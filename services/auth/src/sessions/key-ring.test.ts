@@ -57,6 +57,7 @@ function createRing({ keys = [], settings = {}, encryption = encryptionKeys }: C
     JWT_SECRET: jwtSettings.JWT_SECRET.parse(env.JWT_SECRET),
     JWT_EXP: jwtSettings.JWT_EXP.parse(env.JWT_EXP),
     JWT_AUD: jwtSettings.JWT_AUD.parse(env.JWT_AUD),
+    JWT_ALLOWED_AUDIENCES: [],
     JWT_ADMIN_ROLES: jwtSettings.JWT_ADMIN_ROLES.parse(env.JWT_ADMIN_ROLES),
     JWT_DEFAULT_GROUP_NAME: jwtSettings.JWT_DEFAULT_GROUP_NAME.parse(env.JWT_DEFAULT_GROUP_NAME),
     JWT_ISSUER: jwtSettings.JWT_ISSUER.parse(env.JWT_ISSUER),

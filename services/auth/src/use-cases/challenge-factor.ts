@@ -79,7 +79,8 @@ async function issue(
   const createdAt = deps.now()
   const expiresAt = challengeEnd(createdAt, deps.config.mfa.challengeLifetimeSeconds)
   // The interval before the user's row: whoever signs up or asks for a code by SMS takes the same two locks in this order.
-  if (factor.phone !== null) await requireInterval(trx, deps, { kind: 'mfa_sms', identifier: factor.phone })
+  if (factor.phone !== null)
+    await requireInterval(trx, deps, { kind: 'mfa_sms', identifier: factor.phone, audience: undefined })
   const { user, session } = requireFactorOwner(await lockCaller(trx, deps, caller))
   if (!(await findFactor(trx, user.id, factor.id))) throw factorNotFound()
   const message =

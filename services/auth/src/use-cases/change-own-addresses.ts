@@ -68,12 +68,12 @@ export async function changeOwnAddresses(
   } else if (newEmail !== undefined) {
     // By what POST /resend knows the user by; a new address alone would let one mail go to each of any number.
     const identifier = user.email ?? user.phone ?? user.id
-    await requireInterval(trx, deps, { kind: 'email_change', identifier })
+    await requireInterval(trx, deps, { kind: 'email_change', identifier, audience: user.aud })
     await sendEmailChange(trx, deps, user, { newEmail, pkce: changes.pkce, context })
   }
   if (newPhone === undefined) return
   if (deps.config.sms.autoconfirm) return void (await applyPhoneChange(trx, deps, current, { newPhone, ip }))
-  await requireInterval(trx, deps, { kind: 'sms', identifier: newPhone })
+  await requireInterval(trx, deps, { kind: 'sms', identifier: newPhone, audience: user.aud })
   const message = { newPhone, channel: changes.channel, messageId: randomUUID() }
   await sendPhoneChange(trx, deps, current, message)
 }

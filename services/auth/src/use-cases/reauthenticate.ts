@@ -25,9 +25,14 @@ export interface Reauthentication {
 
 /** Sends the nonce by which the caller proves that they still are who signed in: by email, else by SMS (contract 4.6). */
 export async function reauthenticate(deps: AuthDeps, { caller, ip }: Reauthentication): Promise<void> {
-  const { kind, value: identifier } = await requireAddress(deps.db, deps, (await findCaller(deps, caller)).user)
+  const found = (await findCaller(deps, caller)).user
+  const { kind, value: identifier } = await requireAddress(deps.db, deps, found)
   const allowance = kind === 'phone' ? await takeSms(deps, identifier) : await deps.rateLimits.email.take()
-  const interval = { kind: kind === 'phone' ? 'sms' : 'reauthentication', identifier } as const
+  const interval = {
+    kind: kind === 'phone' ? 'sms' : 'reauthentication',
+    identifier,
+    audience: found.aud,
+  } as const
   try {
     await deps.db.transaction().execute(async (trx) => {
       // Before the user: who signs up or asks for a code by SMS takes the same two locks in this order.

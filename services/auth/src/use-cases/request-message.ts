@@ -34,7 +34,9 @@ export async function requestMessage(deps: AuthDeps, wish: MessageWish): Promise
   const allowance = await takeAllowance(deps, request)
   try {
     await deps.db.transaction().execute(async (trx) => {
-      await requireInterval(trx, deps, { kind: intervalKind(purpose, identifier), identifier: identifier.value })
+      const { audience } = request
+      const kind = intervalKind(purpose, identifier)
+      await requireInterval(trx, deps, { kind, identifier: identifier.value, audience })
       if (isKnownBefore(deps, request)) await sendRequested(trx, deps, request)
       else await deps.jobs.send(trx, messageRequestTask, request)
     })

@@ -73,7 +73,7 @@ interface PhoneCode extends OneTimeCodeWish {
 function storeCode(deps: AuthDeps, { identifier, stage, channel, context }: PhoneCode): Promise<HeldSms | undefined> {
   const { value: phone } = identifier
   return deps.db.transaction().execute(async (trx) => {
-    await requireInterval(trx, deps, { kind: 'sms', identifier: phone })
+    await requireInterval(trx, deps, { kind: 'sms', identifier: phone, audience: context.audience })
     const user = await lockOrStageUser(trx, deps, { identifier, audience: context.audience, stage })
     if (!user) return undefined
     await updateUser(trx, user.id, { confirmation_sent_at: deps.now() })

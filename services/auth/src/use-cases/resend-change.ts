@@ -32,7 +32,7 @@ export async function resendPhoneChange(
 ): Promise<boolean> {
   const user = await lockOwner(trx, request)
   if (!user || user.phoneChange === null) return false
-  const waitMs = await touchInterval(trx, deps, { kind: 'sms', identifier: user.phoneChange })
+  const waitMs = await touchInterval(trx, deps, { kind: 'sms', identifier: user.phoneChange, audience: user.aud })
   if (waitMs !== undefined) return false
   return sendPhoneChange(trx, deps, user, { newPhone: user.phoneChange, channel, messageId })
 }

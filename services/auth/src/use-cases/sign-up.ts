@@ -10,7 +10,7 @@ import { mailTask } from '../mail/mail-job.ts'
 import { messageRequestTask } from '../message-requests/message-request.ts'
 import type { MessageSecrets } from '../one-time-tokens/one-time-token-repository.ts'
 import { type Allowance, NOTHING_TAKEN } from '../rate-limits/rate-limits.ts'
-import { intervalMs } from '../rate-limits/send-interval.ts'
+import { intervalMs, throttledAudience } from '../rate-limits/send-interval.ts'
 import { hashThrottleKey } from '../rate-limits/send-throttle.ts'
 import { takeSms } from '../rate-limits/sms-allowance.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
@@ -107,7 +107,11 @@ async function takeAllowance(deps: AuthDeps, identifier: UserIdentifier, isConfi
 
 async function prepareConfirmation(deps: AuthDeps, input: SignUpInput, userId: string): Promise<SignUpConfirmation> {
   const { identifier, pkce, context, channel } = input
-  const interval = { kind: identifier.kind === 'email' ? 'confirmation' : 'sms', identifier: identifier.value } as const
+  const interval = {
+    kind: identifier.kind === 'email' ? 'confirmation' : 'sms',
+    identifier: identifier.value,
+    audience: throttledAudience(deps.config, context.audience),
+  } as const
   const dueBefore = new Date(deps.now().getTime() - intervalMs(deps.config, interval.kind))
   const { secrets, message } = await prepareMessage(deps, input, userId)
   const again = toMessageRequest(deps, { purpose: 'confirmation', identifier, pkce, channel, context })

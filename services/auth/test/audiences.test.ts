@@ -1,0 +1,89 @@
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { OPERATOR } from './forged-token.ts'
+import { openMailApp } from './mail-app.ts'
+import { createSignedUp } from './signed-up.ts'
+
+// Findings 4 and 5. Users of different audiences do not see each other, but an address has one user in all of them.
+const service = await openMailApp({
+  AUTH_JWT_ALLOWED_AUDIENCES: 'mobile',
+  AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+  AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+  AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+  AUTH_RATE_LIMIT_SMS_SENT: 'off',
+})
+const { deps } = service
+afterAll(() => service.close())
+
+const password = 'correct horse'
+const inAudience = (audience: string) => ({ 'x-jwt-aud': audience })
+const REFUSED = { code: 400, error_code: 'validation_failed', msg: 'X-JWT-AUD names no audience of this service' }
+let people = 0
+let email: string
+beforeEach(() => {
+  people += 1
+  email = `audience${people}@example.com`
+})
+
+describe('an audience that the settings do not name', () => {
+  it.each([
+    ['/signup', { password }],
+    ['/otp', {}],
+    ['/magiclink', {}],
+    ['/recover', {}],
+    ['/resend', { type: 'signup' }],
+    ['/verify', { type: 'signup', token: '123456' }],
+    ['/token?grant_type=password', { password }],
+  ])('400: POST %s refuses it, and keeps nothing', async (url, payload) => {
+    const answer = await service.post(url, { email, ...payload }, inAudience('squat'))
+    expect([answer.statusCode, answer.json()]).toMatchObject([400, REFUSED])
+    expect(await deps.db.selectFrom('users').select('id').where('email', '=', email).execute()).toEqual([])
+    expect((await service.post('/signup', { email, password })).json()).toMatchObject({ aud: 'authenticated' })
+    expect((await service.readMail(email)).link.pathname).toBe('/verify')
+  })
+
+  it('400: an anonymous user gets none of it either', async () => {
+    expect((await service.post('/signup', {}, inAudience('squat'))).json()).toEqual(REFUSED)
+    expect((await service.post('/signup', {}, inAudience('mobile'))).json().user.aud).toBe('mobile')
+  })
+
+  it('200: an admin may name it', async () => {
+    const made = await service.post('/admin/users', { email, email_confirm: true }, { ...OPERATOR, ...inAudience('x') })
+    expect([made.statusCode, made.json().aud]).toEqual([200, 'x'])
+  })
+})
+
+describe('the interval between two messages', () => {
+  it.each([
+    ['/recover', {}],
+    ['/otp', {}],
+    ['/magiclink', {}],
+  ])('200: POST %s is not held up by one for another audience', async (url, payload) => {
+    await createSignedUp(deps, { email })
+    expect(
+      (await service.post(url, { email, create_user: false, ...payload }, inAudience('mobile'))).statusCode,
+    ).toBeOneOf([200, 422])
+    expect((await service.post('/recover', { email }, inAudience('mobile'))).statusCode).toBeOneOf([200, 429])
+    expect((await service.post(url, { email, ...payload })).statusCode).toBe(200)
+    expect((await service.readMail(email)).code).toMatch(/^\d{6}$/)
+    expect((await service.post(url, { email, ...payload })).statusCode).toBe(429)
+  })
+
+  it('200: nor is POST /resend', async () => {
+    await service.post('/signup', { email, password })
+    await service.readMail(email)
+    service.clock.advance(900_000)
+    expect((await service.post('/resend', { type: 'signup', email }, inAudience('mobile'))).statusCode).toBe(200)
+    expect((await service.post('/resend', { type: 'signup', email })).statusCode).toBe(200)
+    await service.readMail(email)
+  })
+
+  it('200: nor is POST /otp by SMS', async () => {
+    const phone = `1415555${2000 + people}`
+    const { user } = await createSignedUp(deps, { phone, phone_confirmed_at: new Date(0) })
+    expect((await service.post('/otp', { phone }, inAudience('mobile'))).statusCode).toBe(200)
+    expect((await service.post('/otp', { phone })).statusCode).toBe(200)
+    const { code } = await service.sms.read(phone)
+    const answer = await service.post('/verify', { type: 'sms', phone, token: code })
+    expect(answer.json().user.id).toBe(user.id)
+  })
+})
