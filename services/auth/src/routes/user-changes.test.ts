@@ -63,6 +63,13 @@ describe('PUT /user', () => {
     const admin = await createSignedIn(test, { role: 'supabase_admin' })
     const { body } = await put({ app_metadata: { plan: 'pro' } }, admin.headers)
     expect(body.app_metadata).toEqual({ plan: 'pro', provider: 'email', providers: ['email'] })
+    // The role of the token may be that of yesterday.
+    await test.deps.db.updateTable('users').set({ role: 'authenticated' }).where('id', '=', admin.user.id).execute()
+    await expectFailure({ app_metadata: { plan: 'max' } }, admin.headers, [
+      403,
+      'not_admin',
+      'Updating app_metadata requires admin privileges',
+    ])
   })
 
   // ASVS 7.4.1, 8.2.1

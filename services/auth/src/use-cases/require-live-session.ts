@@ -5,18 +5,18 @@ import { findSessionStanding } from '../sessions/live-session-repository.ts'
 /**
  * Refuses a session that is past SESSIONS_TIMEBOX or SESSIONS_INACTIVITY_TIMEOUT though its row is still there, and its access
  * token not expired: for what must not outlive those (an admin's rights, another token).
- * @throws sessionNotFound, userBanned
+ * @returns the present role of its user @throws sessionNotFound, userBanned
  */
 export async function requireLiveSession(
   { config, lanes }: Pick<AuthDeps, 'config' | 'lanes'>,
   named: { readonly sessionId: string; readonly userId: string | null },
-): Promise<void> {
+): Promise<string> {
   const { timeboxMs, inactivityTimeoutMs } = config.sessions
-  const standing = await findSessionStanding(lanes, {
+  const found = await findSessionStanding(lanes, {
     ...named,
     timeboxSeconds: timeboxMs === undefined ? null : timeboxMs / 1_000,
     inactivitySeconds: inactivityTimeoutMs === undefined ? null : inactivityTimeoutMs / 1_000,
   })
-  if (standing === 'user-banned') throw userBanned()
-  if (standing === 'ended') throw sessionNotFound()
+  if (found.standing === 'live') return found.role
+  throw found.standing === 'ended' ? sessionNotFound() : userBanned()
 }

@@ -42,7 +42,7 @@ export interface UpdateOwnUser {
 export async function updateOwnUser(deps: AuthDeps, { caller, changes, context }: UpdateOwnUser): Promise<Profile> {
   const { password, nonce, currentPassword } = changes
   const found = await findCaller(deps, caller)
-  if (changes.appMetadata && !caller.isAdmin) throw appMetadataForAdmins()
+  if (changes.appMetadata && !isStillAdmin(deps, caller, found)) throw appMetadataForAdmins()
   await judgeOwnChanges(deps, found, changes)
   const { address } = context
   const prepared =
@@ -64,6 +64,15 @@ export async function updateOwnUser(deps: AuthDeps, { caller, changes, context }
     await allowance.giveBack()
     throw error
   }
+}
+
+/**
+ * A token of a session may say a role that its user has no longer. An operator's own token has no session, and where the hook
+ * CUSTOM_ACCESS_TOKEN is on, the role may be its work.
+ */
+function isStillAdmin({ config, hooks }: Pick<AuthDeps, 'config' | 'hooks'>, caller: Caller, { user }: ActiveCaller) {
+  if (!caller.isAdmin || caller.sessionId === null || hooks.isOn('CUSTOM_ACCESS_TOKEN')) return caller.isAdmin
+  return config.jwt.adminRoles.includes(user.role)
 }
 
 interface Change {

@@ -78,8 +78,11 @@ async function change(
   })
   if (wanted.banMs !== undefined) await updateBan(trx, id, wanted.banMs)
   for (const kind of ['email', 'phone'] as const) current = await changeIdentifier(trx, current, { kind, wanted, at })
+  const changesRole = wanted.role !== undefined && wanted.role !== user.role
+  // Tokens of before say the former role, and refreshing must not wait for their end.
+  if (changesRole || passwordHash !== undefined) await deleteSessionsOfUser(trx, id)
+  if (changesRole) await deleteFinishedFlows(trx, id)
   if (passwordHash === undefined) return
-  await deleteSessionsOfUser(trx, id)
   // Nor may a link that is on its way undo what the admin has done; only that of an invitation or a signup stays good.
   await deleteTokensOfKinds(trx, id, ALL_BUT_FIRST_CONFIRMATION)
   await deleteFinishedFlows(trx, id)

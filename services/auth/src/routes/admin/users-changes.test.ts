@@ -176,6 +176,21 @@ describe('PUT /admin/users/{user_id}', () => {
     expect((await signIn({ email, password: 'another horse' })).statusCode).toBe(200)
   })
 
+  // ASVS 7.4.5
+  it('200: a new role ends every session, so an admin who is none any more does not take it back', async () => {
+    const { user, email, password } = await createSignedUp(test.deps, { role: 'supabase_admin' })
+    const session = (await signIn({ email, password })).json()
+    const headers = { authorization: `Bearer ${session.access_token}` }
+    const change = (role: string, by: { authorization: string } = OPERATOR) =>
+      test.app.inject({ method: 'PUT', url: `/admin/users/${user.id}`, headers: by, payload: { role } })
+    expect((await change('supabase_admin', headers)).statusCode).toBe(200)
+    expect((await change('authenticated')).statusCode).toBe(200)
+    const again = await change('supabase_admin', headers)
+    expect([again.statusCode, again.json().error_code]).toEqual([403, 'session_not_found'])
+    expect((await refresh(session.refresh_token)).json()).toMatchObject({ error_code: 'refresh_token_not_found' })
+    expect((await signIn({ email, password })).json().user.role).toBe('authenticated')
+  })
+
   // ASVS 7.4.2, 7.4.5
   it('200: a ban holds at once and everywhere, until it is lifted', async () => {
     const { user, email, password } = await createSignedUp(test.deps)

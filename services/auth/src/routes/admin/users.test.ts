@@ -91,6 +91,10 @@ describe('guard of /admin', () => {
     expect((await ask('GET', request.url, undefined, headers)).status).toBe(200)
     await test.deps.db.deleteFrom('sessions').where('user_id', '=', user.id).execute()
     await failWith(test, request, ended)
+    const again = (await signIn({ email, password })).json().access_token
+    await test.deps.db.updateTable('users').set({ role: 'authenticated' }).where('id', '=', user.id).execute()
+    const demoted = { ...request, headers: { authorization: `Bearer ${again}` } }
+    await failWith(test, demoted, [403, 'not_admin', 'User not allowed'])
     const authorization = forgeBearer({ role: 'service_role', session_id: 'x' })
     const text = 'invalid claim: session_id claim must be a UUID'
     await failWith(test, { ...request, headers: { authorization } }, [403, 'bad_jwt', text])
