@@ -20,7 +20,7 @@ describe('emailCandidates', () => {
     ['nothing while another identity has it', 'a@b.c', [identity('github', 'a@b.c')], undefined],
     ['nobody who has none', 'a@b.c', [identity('phone', null), identity('x', '')], []],
     [
-      'the verified before the older',
+      'whoever has one, oldest first',
       'a@b.c',
       [
         identity('old', 'o@b.c', false),
@@ -28,7 +28,7 @@ describe('emailCandidates', () => {
         identity('new', 'n@b.c', true),
         identity('newer', 'm@b.c', true),
       ],
-      ['new', 'newer', 'old', 'odd'],
+      ['old', 'odd', 'new', 'newer'],
     ],
   ])('%s', (...[, email, identities, providers]) => {
     expect(emailCandidates(email, identities)?.map(({ provider }) => provider)).toEqual(providers)

@@ -1,8 +1,8 @@
 import type { Identity } from './identity.ts'
 
 /**
- * The identities whose email a user may take on after their own went with an identity, best first: verified before
- * others, older before younger (contract 7.3.5). Undefined when the user's email still belongs to one, or there is none.
+ * The identities whose email a user could take on after their own went with an identity, oldest first. Undefined when the
+ * user's email still belongs to one, or there is none. Whether it may be taken on, `isVerified` tells.
  * @param identities what is left, oldest first
  */
 export function emailCandidates(
@@ -10,7 +10,7 @@ export function emailCandidates(
   identities: readonly Identity[],
 ): readonly (Identity & { readonly email: string })[] | undefined {
   if (email === null || identities.some((identity) => identity.email === email)) return undefined
-  return identities.filter(hasEmail).toSorted((a, b) => Number(isVerified(b)) - Number(isVerified(a)))
+  return identities.filter(hasEmail)
 }
 
 /** Whether an identity's email was verified, by us or by its provider. */

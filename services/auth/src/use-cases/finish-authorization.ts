@@ -81,7 +81,12 @@ export async function finishAuthorization(
   if (outcome.verdict === 'no-email') throw profileWithoutEmail()
   const mail = { mailTo: outcome.mailTo, context: { ...context, audience: outcome.user.aud } }
   if (outcome.verdict === 'unverified') {
-    return refuseUnverified(deps, { provider: name, during: flow.linking ? 'link' : 'sign-in', ...mail })
+    return refuseUnverified(deps, {
+      provider: name,
+      user: outcome.user,
+      during: flow.linking ? 'link' : 'sign-in',
+      ...mail,
+    })
   }
   await mailConfirmation(deps, mail)
   return outcome.finished

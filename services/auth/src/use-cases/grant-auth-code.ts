@@ -54,7 +54,7 @@ export async function grantAuthCode(deps: AuthDeps, grant: AuthCodeGrant): Promi
     linkBase: deps.config.server.externalUrl,
     ip: grant.ip,
   }
-  return refuseUnverified(deps, { provider: flow.provider, during: 'link', mailTo, context })
+  return refuseUnverified(deps, { provider: flow.provider, user, during: 'link', mailTo, context })
 }
 
 /** The tokens of an external provider, which are told this once. */

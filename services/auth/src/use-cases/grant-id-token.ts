@@ -59,7 +59,7 @@ export async function grantIdToken(deps: AuthDeps, grant: IdTokenGrant): Promise
   const mail = { mailTo: outcome.mailTo, context: { ...context, audience: outcome.user.aud } }
   if (outcome.verdict === 'unverified') {
     const { name: provider } = judge.configured
-    return refuseUnverified(deps, { provider, during: target ? 'link' : 'sign-in', ...mail })
+    return refuseUnverified(deps, { provider, user: outcome.user, during: target ? 'link' : 'sign-in', ...mail })
   }
   await mailConfirmation(deps, mail)
   return signNewSession(deps, outcome.session)

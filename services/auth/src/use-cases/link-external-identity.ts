@@ -24,7 +24,8 @@ export interface ExternalLink {
 
 /**
  * Adds an external account to the ways in which somebody who is signed in may sign in (contract 7.3.5). Who has no email
- * takes on that of the account. The transaction is one of `settleRaces`.
+ * takes on that of the account, if it is verified: an access token tells others that it is theirs. The transaction is one of
+ * `settleRaces`.
  * @throws identityLinked, identityTaken, emailExists, tokenUserNotFound, userBanned, sessionNotFound
  */
 export async function linkExternalIdentity(
@@ -42,9 +43,8 @@ export async function linkExternalIdentity(
   await recordAudit(trx, deps, { action: 'identity_linked', actor: user, ip, traits })
   await notify(trx, deps, user, { name: 'IDENTITY_LINKED', variables: { Provider: account.provider } })
   const credentialSince = owner.isAnonymous ? null : deps.now()
-  const isOpen = owner.email === null && user.email !== null && user.emailConfirmedAt === null
-  return isOpen
-    ? { verdict: 'unverified', user, mailTo: user.email ?? undefined }
+  return user.email === null && account.email
+    ? { verdict: 'unverified', user, mailTo: account.email.email }
     : { verdict: 'signed-in', user, credentialSince }
 }
 
@@ -54,14 +54,10 @@ async function adoptEmail(
   user: User,
   account: ExternalAccount,
 ): Promise<User> {
-  if (user.email !== null || !account.email) return user
+  const isTrusted = account.email?.isVerified || config.mail.autoconfirm
+  if (user.email !== null || !account.email || !isTrusted) return user
   const email = await freeEmail(trx, account)
   if (email === null) throw emailExists()
   await recordAddressChange(trx, user, { kind: 'email', at: now() })
-  const isTrusted = account.email.isVerified || config.mail.autoconfirm
-  return updateUser(trx, user.id, {
-    email,
-    email_confirmed_at: isTrusted ? now() : null,
-    ...(isTrusted ? { is_anonymous: false } : {}),
-  })
+  return updateUser(trx, user.id, { email, email_confirmed_at: now(), is_anonymous: false })
 }

@@ -2,12 +2,18 @@ import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { AuthDeps } from '../deps.ts'
 import { overEmailRateLimit } from '../errors.ts'
 import { externalEmailUnverified, linkedEmailUnverified } from '../external-errors.ts'
+import { requireInterval } from '../rate-limits/send-interval.ts'
+import type { User } from '../users/user.ts'
+import { lockUserById } from '../users/user-repository.ts'
 import type { RequestContext } from './request-context.ts'
 import { requestMessage } from './request-message.ts'
+import { sendEmailChange } from './send-email-change.ts'
 
 /** An address that its provider has not verified, after what is known so far has been stored. */
 export interface UnverifiedEmail {
   readonly provider: string
+  /** Who has the identity. */
+  readonly user: Pick<User, 'id' | 'aud'>
   /** `link`: the identity was added to the account of who asks. */
   readonly during: 'sign-in' | 'link'
   /** Where a mail may confirm it; undefined: the provider alone can. */
@@ -22,9 +28,31 @@ export async function mailConfirmation(
 ): Promise<void> {
   if (mailTo === undefined) return
   const identifier = { kind: 'email', value: mailTo } as const
-  await requestMessage(deps, { purpose: 'confirmation', identifier, pkce: undefined, context }).catch((error) => {
-    if (!(error instanceof HttpError && error.code === overEmailRateLimit.code)) throw error
-  })
+  await requestMessage(deps, { purpose: 'confirmation', identifier, pkce: undefined, context }).catch(ignoreLimit)
+}
+
+function ignoreLimit(error: unknown): void {
+  if (!(error instanceof HttpError && error.code === overEmailRateLimit.code)) throw error
+}
+
+/**
+ * Mails a confirmation to the address of an identity that somebody has linked who has none: a change of email, so that it is
+ * theirs once they confirm it. Whether somebody else has it, nothing tells.
+ */
+async function mailChange(deps: AuthDeps, { user, mailTo: newEmail, context }: UnverifiedEmail): Promise<void> {
+  if (newEmail === undefined) return
+  const allowance = await deps.rateLimits.email.take()
+  try {
+    await deps.db.transaction().execute(async (trx) => {
+      await requireInterval(trx, deps, { kind: 'email_change', identifier: user.id, audience: user.aud })
+      const owner = await lockUserById(trx, user.id)
+      if (!owner || owner.email !== null || owner.deletedAt !== null) return
+      await sendEmailChange(trx, deps, owner, { newEmail, pkce: undefined, context, onlyIfFree: true })
+    })
+  } catch (error) {
+    await allowance.giveBack()
+    throw error
+  }
 }
 
 /**
@@ -33,7 +61,7 @@ export async function mailConfirmation(
  */
 export async function refuseUnverified(deps: AuthDeps, unverified: UnverifiedEmail): Promise<never> {
   const { provider, during, mailTo } = unverified
-  await mailConfirmation(deps, unverified)
+  await (during === 'link' ? mailChange(deps, unverified).catch(ignoreLimit) : mailConfirmation(deps, unverified))
   const refuse = during === 'link' ? linkedEmailUnverified : externalEmailUnverified
   const advice =
     mailTo === undefined

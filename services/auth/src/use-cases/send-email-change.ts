@@ -11,6 +11,8 @@ import { issueMailToken, type MailToken } from './issue-mail-token.ts'
 export interface EmailChangeMessage extends Pick<MailToken, 'context' | 'messageId'> {
   readonly newEmail: string
   readonly pkce: PkceChallenge | undefined
+  /** Whether an address that somebody has gets no mail. Always so for anonymous users. */
+  readonly onlyIfFree?: boolean
 }
 
 /**
@@ -22,7 +24,7 @@ export async function sendEmailChange(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
   user: User,
-  { newEmail, pkce, context, messageId }: EmailChangeMessage,
+  { newEmail, pkce, context, messageId, onlyIfFree = user.isAnonymous }: EmailChangeMessage,
 ): Promise<void> {
   const at = deps.now()
   await deleteTokensOfKinds(trx, user.id, ['email_change_new', 'email_change_current'])
@@ -43,7 +45,7 @@ export async function sendEmailChange(
   } as const
   const named = messageId === undefined ? {} : { messageId }
   const toNew = { ...mail, ...named, email: newEmail, tokenKind: 'email_change_new' } as const
-  await issueMailToken(trx, deps, user.isAnonymous ? { ...toNew, onlyIfFree: true } : toNew)
+  await issueMailToken(trx, deps, onlyIfFree ? { ...toNew, onlyIfFree: true } : toNew)
   if (user.email === null || !needsBoth(user, deps.config.mail.secureEmailChange)) return
   await issueMailToken(trx, deps, { ...mail, email: user.email, tokenKind: 'email_change_current' })
 }

@@ -65,10 +65,14 @@ async function takePhone(trx: Transaction<AuthDatabase>, { now }: AuthDeps, user
   return updateUser(trx, user.id, { phone: null, phone_confirmed_at: null, phone_change: null, updated_at: now() })
 }
 
-/** Where the email went with the identity, the user takes on that of another one, or has none. */
+/**
+ * Where the email went with the identity, the user takes on that of another one, which must be verified: an access token tells
+ * others that it is theirs. Where there are only others, the identity stays; where there are no emails at all, the user has none.
+ * @throws emailConflict
+ */
 async function settleEmail(
   trx: Transaction<AuthDatabase>,
-  { now }: AuthDeps,
+  { config, now }: AuthDeps,
   user: User,
   left: readonly Identity[],
 ): Promise<User> {
@@ -76,6 +80,7 @@ async function settleEmail(
   if (!candidates) return updateUser(trx, user.id, { updated_at: now() })
   let adopted: (typeof candidates)[number] | undefined
   for (const candidate of candidates) {
+    if (!isVerified(candidate) && !config.mail.autoconfirm) continue
     if (await isTaken(trx, { kind: 'email', value: candidate.email }, user.id)) continue
     adopted = candidate
     break
@@ -85,7 +90,7 @@ async function settleEmail(
   await recordAddressChange(trx, user, { kind: 'email', at: now() })
   return updateUser(trx, user.id, {
     email: adopted?.email ?? null,
-    email_confirmed_at: adopted && isVerified(adopted) ? (user.emailConfirmedAt ?? now()) : null,
+    email_confirmed_at: adopted ? (user.emailConfirmedAt ?? now()) : null,
     email_change: null,
     email_change_confirm_status: 0,
     updated_at: now(),

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { claimsOf } from '../authenticator-app.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 import { createSignedUp } from '../signed-up.ts'
 import {
@@ -84,5 +85,30 @@ describe('with MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS, an address that no provid
     const headers = { authorization: `Bearer ${anonymous.access_token}` }
     const { fragment } = await comeBackAs(service, await beginLinking(service, 'gitlab', headers), person)
     expect(fragment.error_code).toBe('email_not_confirmed')
+    // The identity is there, but neither record nor token say that the address is theirs.
+    const before = (await service.app.inject({ url: '/user', headers })).json()
+    expect(before).toMatchObject({
+      email: '',
+      new_email: email,
+      is_anonymous: true,
+      identities: [{ provider: 'gitlab' }],
+    })
+    const refreshed = await service.post('/token?grant_type=refresh_token', { refresh_token: anonymous.refresh_token })
+    expect(claimsOf(refreshed.json().access_token)).toMatchObject({ email: '' })
+    const { link } = await service.readMail(email)
+    await service.app.inject(`${link.pathname}${link.search}`)
+    const after = (await service.app.inject({ url: '/user', headers })).json()
+    expect(after).toMatchObject({ id: before.id, email, is_anonymous: false, email_confirmed_at: expect.any(String) })
+    expect((await signIn('gitlab', person)).user.id).toBe(before.id)
+  })
+
+  it('tells nobody by linking that somebody else has it, and sends them nothing', async () => {
+    await createSignedUp(service.deps, { email })
+    const anonymous = (await service.post('/signup', {})).json()
+    const headers = { authorization: `Bearer ${anonymous.access_token}` }
+    const { fragment } = await comeBackAs(service, await beginLinking(service, 'gitlab', headers), person)
+    expect(fragment.error_code).toBe('email_not_confirmed')
+    await service.idle()
+    expect(service.recipients()).not.toContain(email)
   })
 })
