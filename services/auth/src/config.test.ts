@@ -221,6 +221,7 @@ describe('loadAuthConfig', () => {
       redirectUri: undefined,
       url: 'https://gitlab.com',
       extraAudiences: [],
+      trustedConnections: [],
       emailOptional: false,
       checksNonce: true,
     })

@@ -59,6 +59,7 @@ export const externalSettings = {
     flag().default(false),
   ),
   EXTERNAL_IOS_BUNDLE_ID: text().optional(),
+  EXTERNAL_WORKOS_TRUSTED_CONNECTIONS: commaList().default([]),
   EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS: commaList().default([
     'https://appleid.apple.com',
     'https://account.apple.com',
@@ -83,6 +84,8 @@ export interface ProviderConfig {
   readonly url: string | undefined
   /** Audiences beside the client ids: apps that sign in with an id_token. */
   readonly extraAudiences: readonly string[]
+  /** Connections and organisations of workos whose word for an address counts. */
+  readonly trustedConnections: readonly string[]
   readonly emailOptional: boolean
   readonly checksNonce: boolean
 }
@@ -114,6 +117,7 @@ function toProviderConfig(values: Values, provider: ProviderName): ProviderConfi
     redirectUri: values[`EXTERNAL_${name}_REDIRECT_URI`],
     url: ownUrl ?? (provider === 'gitlab' ? GITLAB_URL : undefined),
     extraAudiences: provider === 'apple' ? [values.EXTERNAL_IOS_BUNDLE_ID ?? []].flat() : [],
+    trustedConnections: provider === 'workos' ? values.EXTERNAL_WORKOS_TRUSTED_CONNECTIONS : [],
     emailOptional: values[`EXTERNAL_${name}_EMAIL_OPTIONAL`],
     checksNonce: !values[`EXTERNAL_${name}_SKIP_NONCE_CHECK`],
   }

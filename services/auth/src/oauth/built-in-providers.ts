@@ -56,7 +56,13 @@ function configure(name: ProviderName, config: ProviderConfig): AnyConfiguredPro
   const [clientId] = clientIds
   // Without these a start is refused.
   if (!enabled || clientId === undefined || secret === undefined || redirectUri === undefined) return undefined
-  const account = { clientId, secret, redirectUri, baseUrl: url.replace(/\/$/, '') }
+  const account = {
+    clientId,
+    secret,
+    redirectUri,
+    baseUrl: url.replace(/\/$/, ''),
+    trustedConnections: config.trustedConnections,
+  }
   const accepted = [...clientIds, ...config.extraAudiences]
   const common = { name, account, clientIds: accepted, emailOptional, checksNonce, origin: 'operator' } as const
   const provider = DEFINITIONS[name](account)

@@ -8,6 +8,8 @@ export interface ClientAccount {
   readonly redirectUri: string
   /** Own address of gitlab and keycloak, without a slash at its end; empty for others. */
   readonly baseUrl: string
+  /** Connections and organisations of workos whose word for an address counts. */
+  readonly trustedConnections?: readonly string[]
 }
 
 /** An address as a provider lists it, not normalised. */

@@ -87,6 +87,7 @@ export async function openExternalApp(
     {
       ...ALL_PROVIDERS,
       AUTH_EXTERNAL_KEYCLOAK_URL: 'https://keycloak.example.com/realms/test',
+      AUTH_EXTERNAL_WORKOS_TRUSTED_CONNECTIONS: 'conn_01E4ZCR3C56J083X43JQXF3JK5',
       AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
       AUTH_URI_ALLOW_LIST: 'https://app.example.com/**',
       ...settings,

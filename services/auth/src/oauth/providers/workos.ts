@@ -14,8 +14,12 @@ const answerSchema = z.object({
   }),
 })
 
-/** WorkOS. The caller says whose sign-in it is by `connection`, `organization` or `workos_provider`. */
-export const workos: DefineProvider = () => ({
+/**
+ * WorkOS. The caller says whose sign-in it is by `connection`, `organization` or `workos_provider`. It verifies no address: who
+ * runs the identity provider behind a connection writes what they like. So an address counts as verified only where the
+ * settings trust the connection, or its organisation.
+ */
+export const workos: DefineProvider = ({ trustedConnections = [] }) => ({
   protocol: 'oauth2',
   issuer: API,
   authorizeUrl: `${API}/sso/authorize`,
@@ -26,6 +30,8 @@ export const workos: DefineProvider = () => ({
   usesPkce: false,
   identify: async (_api, { answer }) => {
     const { id, email, first_name: first, last_name: last, ...customClaims } = answerSchema.parse(answer).profile
-    return { subject: id, emails: [{ email, isVerified: true }], name: fullName(first, last), customClaims }
+    const { connection_id: connection, organization_id: organization } = customClaims
+    const isVerified = trustedConnections.some((trusted) => trusted === connection || trusted === organization)
+    return { subject: id, emails: [{ email, isVerified }], name: fullName(first, last), customClaims }
   },
 })

@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createSignedUp } from '../signed-up.ts'
+import { type ExternalApp, openExternalApp } from './external-app.ts'
+
+let service: ExternalApp
+beforeAll(async () => {
+  service = await openExternalApp({ AUTH_EXTERNAL_WORKOS_TRUSTED_CONNECTIONS: 'conn_own, org_own' })
+})
+afterAll(() => service.close())
+
+/** Signs in by a connection that says who that is. */
+async function signInBy(connection: string, organization: string, email: string) {
+  const profile = { id: `prof_${connection}_${organization}`, connection_id: connection, organization_id: organization }
+  service.answer((call) =>
+    call === 'POST https://api.workos.com/sso/token'
+      ? { body: { access_token: 'token', profile: { ...profile, email } } }
+      : undefined,
+  )
+  const { state } = await service.begin('workos', { connection })
+  return service.comeBack({ state, code: 'code' })
+}
+
+describe('a sign-in by WorkOS', () => {
+  it('opens nobody’s account by an address that a connection of strangers tells', async () => {
+    const { user, email } = await createSignedUp(service.deps)
+    const { fragment, query } = await signInBy('conn_strange', 'org_strange', email)
+    expect(query.error_code).toBe('provider_email_needs_verification')
+    expect(fragment).not.toHaveProperty('access_token')
+    const identities = service.deps.db.selectFrom('identities').select('provider').where('user_id', '=', user.id)
+    expect(await identities.execute()).toEqual([{ provider: 'email' }])
+  })
+
+  it.each([
+    ['connection', 'conn_own', 'org_any'],
+    ['organisation', 'conn_any', 'org_own'],
+  ])('opens the account of an address that a trusted %s tells', async (_name, connection, organization) => {
+    const { user, email } = await createSignedUp(service.deps)
+    const { fragment } = await signInBy(connection, organization, email)
+    const headers = { authorization: `Bearer ${fragment.access_token}` }
+    expect((await service.app.inject({ url: '/user', headers })).json().id).toBe(user.id)
+  })
+})
