@@ -178,6 +178,12 @@ export interface AmrClaimsTable {
   updated_at: GeneratedTimestamp
 }
 
+/** What the last request has brought for an account that waits for its confirmation, by the kind of its message. */
+export interface SignUpContentsTable extends Record<'user_id' | 'kind' | 'aud', string> {
+  data: JsonObject
+  password_hash: string | null
+}
+
 /** When a user gave themselves the email or phone that they have now. */
 export interface AddressChangesTable {
   user_id: string
@@ -289,6 +295,7 @@ export interface AuthDatabase {
   refresh_tokens: RefreshTokensTable
   mfa_amr_claims: AmrClaimsTable
   address_changes: AddressChangesTable
+  sign_up_contents: SignUpContentsTable
   mfa_factors: MfaFactorsTable
   mfa_challenges: MfaChallengesTable
   mfa_recovery_codes: MfaRecoveryCodesTable

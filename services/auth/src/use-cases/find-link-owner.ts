@@ -8,6 +8,7 @@ import { deleteTokensOfKinds } from '../one-time-tokens/one-time-token-repositor
 import { hashOfUnknownPassword } from '../passwords/argon2.ts'
 import { requireSignupPassword } from '../passwords/require-password.ts'
 import { mergeMetadata } from '../users/metadata.ts'
+import { keepSignUpContent } from '../users/sign-up-content-repository.ts'
 import { isStaged, type User } from '../users/user.ts'
 import {
   deleteStagedUser,
@@ -64,7 +65,10 @@ export async function findLinkOwner(
     return signedUp ? { user: signedUp, type: 'signup', address } : findLinkOwner(trx, deps, search)
   }
   if (!user) throw emailUnknown()
-  if (type === 'magiclink' || type === 'recovery') return { user, type, address }
+  if (type === 'magiclink' || type === 'recovery') {
+    await keepSignUpContent(trx, user, { kind: 'recovery', aud: user.aud, data: {}, passwordHash: null })
+    return { user, type, address }
+  }
   return { user, type, address: await prepareChange(trx, deps, user, search) }
 }
 
@@ -92,17 +96,20 @@ async function findOrSignUp(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
   user: User | undefined,
-  { type, email, context, password, data, passwordHash = hashOfUnknownPassword(deps.randomBytes) }: Search,
+  { type, email, context, password, data, passwordHash }: Search,
 ): Promise<User | undefined> {
   if (user) {
     if (user.emailConfirmedAt !== null) throw emailExists()
+    const content = { kind: 'confirmation', aud: user.aud, data, passwordHash: passwordHash ?? null } as const
+    await keepSignUpContent(trx, user, content)
     return updateUser(trx, user.id, { ...KEPT, raw_user_meta_data: mergeMetadata(user.userMetadata, data) })
   }
   if (type === 'signup') requireSignupPassword(deps.config.passwords.policy, password)
   const identifier = { kind: 'email', value: email } as const
   const holder = await findIdentifierHolder(trx, identifier)
   if (holder && isStaged(holder)) await deleteStagedUser(trx, holder.id)
-  const wanted = { identifier, aud: context.audience, passwordHash, data: mergeMetadata({}, data), since: KEPT }
+  const stored = passwordHash ?? hashOfUnknownPassword(deps.randomBytes)
+  const wanted = { identifier, aud: context.audience, passwordHash: stored, data: mergeMetadata({}, data), since: KEPT }
   return insertOwnUser(trx, deps, wanted)
 }
 

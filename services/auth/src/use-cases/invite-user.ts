@@ -7,6 +7,7 @@ import { emailExists } from '../errors.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import type { Profile } from '../users/profile.ts'
+import { keepSignUpContent, replaceIdentityData } from '../users/sign-up-content-repository.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { getProfile } from '../users/user-profile-repository.ts'
 import { deleteStagedUser, lockOwnerOfIdentifier, updateUser } from '../users/user-repository.ts'
@@ -76,11 +77,19 @@ export async function findOrMakeInvited(
   const holder = await lockOwnerOfIdentifier(trx, identifier, at)
   if (holder && !isStaged(holder)) {
     if (holder.emailConfirmedAt !== null || holder.aud !== context.audience) throw emailExists()
+    // What a stranger has signed up with is not what the admin invites.
+    const isStrange = await keepSignUpContent(trx, holder, {
+      kind: 'confirmation',
+      aud: holder.aud,
+      data,
+      passwordHash: null,
+    })
+    if (isStrange) await replaceIdentityData(trx, holder, identifier, data)
     return updateUser(trx, holder.id, {
       ...since,
       // Whoever signed up with this address has never shown that it is theirs: their password must not outlive the invitation.
       ...(holder.confirmedAt === null ? { encrypted_password: null } : {}),
-      raw_user_meta_data: mergeMetadata(holder.userMetadata, data),
+      raw_user_meta_data: mergeMetadata(isStrange ? {} : holder.userMetadata, data),
       updated_at: at,
     })
   }

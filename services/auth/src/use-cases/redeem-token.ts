@@ -15,6 +15,7 @@ import { requirePassword } from '../passwords/require-password.ts'
 import { createSession, type SignIn } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { findAddressChange } from '../users/address-change-repository.ts'
+import { replaceIdentityData, type SignUpContent, takeSignUpContent } from '../users/sign-up-content-repository.ts'
 import { isBanned, isStaged, type User } from '../users/user.ts'
 import { lockUserById, updateUser } from '../users/user-repository.ts'
 import { applyPhoneChange } from './apply-phone-change.ts'
@@ -94,7 +95,11 @@ async function use(
     await applyPhoneChange(trx, deps, user, { newPhone: user.phoneChange, ip })
     return 'done'
   }
-  await confirm(trx, deps, user, { kind: addressKind(token), passwordHash })
+  await confirm(trx, deps, user, {
+    kind: addressKind(token),
+    content: await takeContent(trx, user, token),
+    passwordHash,
+  })
   await audit(trx, deps, user, redemption)
   return 'done'
 }
@@ -119,8 +124,20 @@ async function hasExternalIdentity({ db }: Pick<AuthDeps, 'db'>, { id }: User): 
   return identities.some(({ provider }) => provider !== 'email' && provider !== 'phone')
 }
 
+/** What the request of the message has brought, where it is the first that confirms an account which began with a signup. */
+async function takeContent(
+  trx: Transaction<AuthDatabase>,
+  user: User,
+  { kind }: OneTimeToken,
+): Promise<SignUpContent | undefined> {
+  if (user.confirmedAt !== null || isStaged(user)) return undefined
+  const content = await takeSignUpContent(trx, user.id, kind)
+  return user.invitedAt === null ? content : undefined
+}
+
 interface Confirmation {
   readonly kind: 'email' | 'phone'
+  readonly content: SignUpContent | undefined
   readonly passwordHash: string | undefined
 }
 
@@ -128,7 +145,7 @@ async function confirm(
   trx: Transaction<AuthDatabase>,
   { now }: Pick<AuthDeps, 'now'>,
   user: User,
-  { kind, passwordHash }: Confirmation,
+  { kind, content, passwordHash }: Confirmation,
 ): Promise<void> {
   const at = now()
   const confirmedAt = kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt
@@ -137,8 +154,11 @@ async function confirm(
     is_anonymous: false,
     ...(confirmedAt === null ? { [`${kind}_confirmed_at`]: at } : {}),
     ...(isStaged(user) ? { staged_at: null, created_at: at } : {}),
+    ...(content && { aud: content.aud, raw_user_meta_data: content.data, encrypted_password: content.passwordHash }),
     ...(passwordHash === undefined ? {} : { encrypted_password: passwordHash }),
   })
+  const value = user[kind]
+  if (content && value !== null) await replaceIdentityData(trx, user, { kind, value }, content.data)
   await mergeIdentityData(trx, { userId: user.id, provider: kind }, { [`${kind}_verified`]: true }, at)
 }
 

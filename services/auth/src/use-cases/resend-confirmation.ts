@@ -24,7 +24,7 @@ export async function resendConfirmation(
   if (!user || user.aud !== audience) return false
   if ((identifier.kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt) !== null) return false
   if (identifier.kind === 'phone') return sendCode(trx, deps, user, request)
-  if (isStaged(user)) return sendMagicLink(trx, deps, { ...request, stage: { data: {} } })
+  if (isStaged(user)) return sendMagicLink(trx, deps, { ...request, stage: { data: user.userMetadata } })
   await updateUser(trx, user.id, { confirmation_sent_at: deps.now() })
   await issueMailToken(trx, deps, {
     user,

@@ -4,6 +4,7 @@ import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { hasClaimedEmail } from '../identities/claimed-email.ts'
 import type { MessageRequest } from '../message-requests/message-request.ts'
+import { keepSignUpContent } from '../users/sign-up-content-repository.ts'
 import { isStaged } from '../users/user.ts'
 import { lockUserByIdentifier, updateUser } from '../users/user-repository.ts'
 import { issueMailToken } from './issue-mail-token.ts'
@@ -17,6 +18,7 @@ export async function sendRecovery(
   const { audience, identifier, ip, pkce } = request
   const user = await lockUserByIdentifier(trx, identifier)
   if (!user || isStaged(user) || user.aud !== audience || (await hasClaimedEmail(trx, user))) return false
+  await keepSignUpContent(trx, user, { kind: 'recovery', aud: audience, data: {}, passwordHash: null })
   await updateUser(trx, user.id, { recovery_sent_at: deps.now() })
   await issueMailToken(trx, deps, {
     user,

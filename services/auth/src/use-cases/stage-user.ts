@@ -3,6 +3,7 @@ import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { hasClaimedEmail } from '../identities/claimed-email.ts'
 import { hashOfUnknownPassword } from '../passwords/argon2.ts'
+import { keepSignUpContent, replaceIdentityData } from '../users/sign-up-content-repository.ts'
 import { isStaged, type User } from '../users/user.ts'
 import {
   lockOwnerOfIdentifier,
@@ -32,11 +33,9 @@ export async function lockOrStageUser(
   const holder = await (stage
     ? lockOwnerOfIdentifier(trx, identifier, deps.now())
     : lockUserByIdentifier(trx, identifier))
-  if (holder && !isStaged(holder)) {
-    return holder.aud === audience && !(await hasClaimedEmail(trx, holder)) ? holder : undefined
-  }
+  if (holder && !isStaged(holder)) return admit(trx, holder, { identifier, audience, stage })
   if (!stage) return undefined
-  if (holder) return updateUser(trx, holder.id, { ...renewed(stage.data), aud: audience, staged_at: deps.now() })
+  if (holder) return renew(trx, deps, holder, { identifier, audience, data: stage.data })
   const staged = await insertOwnUser(trx, deps, {
     identifier,
     aud: audience,
@@ -47,7 +46,35 @@ export async function lockOrStageUser(
   return staged ?? lockOrStageUser(trx, deps, { identifier, audience, stage })
 }
 
-/** Metadata that was sent before stays where the new request brings none. */
-function renewed(data: Readonly<Record<string, unknown>>) {
-  return Object.keys(data).length === 0 ? {} : { raw_user_meta_data: { ...data } }
+/**
+ * Whoever confirms an account that began with a signup by this code takes it over as this request wants it: without a password,
+ * with its metadata, and from an audience in which a stranger may have signed up.
+ */
+async function admit(
+  trx: Transaction<AuthDatabase>,
+  holder: User,
+  { identifier, audience, stage }: StageUser,
+): Promise<User | undefined> {
+  if (await hasClaimedEmail(trx, holder)) return undefined
+  if (holder.aud !== audience && !stage) return undefined
+  const kind = identifier.kind === 'email' ? 'recovery' : 'sms'
+  const content = { kind, aud: audience, data: stage?.data ?? {}, passwordHash: null } as const
+  const isOpen = await keepSignUpContent(trx, holder, content)
+  if (holder.aud === audience) return holder
+  return isOpen ? updateUser(trx, holder.id, { aud: audience }) : undefined
+}
+
+interface Renewal extends Omit<StageUser, 'stage'> {
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+/** A stage is that of the last request alone: an earlier one may have been a stranger's. */
+async function renew(
+  trx: Transaction<AuthDatabase>,
+  { now }: Pick<AuthDeps, 'now'>,
+  staged: User,
+  { identifier, audience, data }: Renewal,
+): Promise<User> {
+  await replaceIdentityData(trx, staged, identifier, data)
+  return updateUser(trx, staged.id, { raw_user_meta_data: { ...data }, aud: audience, staged_at: now() })
 }

@@ -119,7 +119,7 @@ export async function deleteWaysIn(trx: Transaction<AuthDatabase>, userId: strin
 /** Ends all by which a user could sign in or stay signed in: messages and flows too. */
 export async function deleteBelongings(trx: Transaction<AuthDatabase>, userId: string): Promise<void> {
   await deleteWaysIn(trx, userId)
-  for (const table of ['one_time_tokens', 'flow_state'] as const) {
+  for (const table of ['one_time_tokens', 'flow_state', 'sign_up_contents'] as const) {
     await trx.deleteFrom(table).where('user_id', '=', userId).execute()
   }
 }

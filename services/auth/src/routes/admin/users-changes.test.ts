@@ -274,6 +274,8 @@ describe('DELETE /admin/users/{user_id}', () => {
     })
     const session = (await signIn({ email, password })).json()
     await test.deps.db.insertInto('mfa_factors').values({ user_id: user.id, factor_type: 'totp' }).execute()
+    const content = { user_id: user.id, kind: 'confirmation', aud: 'authenticated', data: { name: 'Ann' } }
+    await test.deps.db.insertInto('sign_up_contents').values(content).execute()
     expect(await ask('DELETE', user.id, { should_soft_delete: true })).toEqual({ status: 200, body: {} })
     const { body } = await ask('GET', user.id)
     const obscured = expect.stringMatching(/^[\w-]{43}$/)
@@ -288,6 +290,8 @@ describe('DELETE /admin/users/{user_id}', () => {
       identities: [{ id: obscured, identity_data: {}, provider: 'email' }],
     })
     expect(body).not.toHaveProperty('factors')
+    const contents = test.deps.db.selectFrom('sign_up_contents').selectAll().where('user_id', '=', user.id)
+    expect(await contents.execute()).toEqual([])
     expect(JSON.stringify(body)).not.toContain('@')
     expect((await signIn({ email, password })).statusCode).toBe(400)
     expect((await refresh(session.refresh_token)).statusCode).toBe(400)

@@ -1,0 +1,62 @@
+import { sql, type Transaction } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import { ownIdentityData } from '../identities/identity.ts'
+import type { TokenKind } from '../one-time-tokens/one-time-token.ts'
+import type { User } from './user.ts'
+import type { UserIdentifier } from './user-repository.ts'
+
+/** What a request brings whose message may confirm an account: the account's, if this message does. */
+export interface SignUpContent {
+  readonly aud: string
+  readonly data: Readonly<Record<string, unknown>>
+  /** Null for a request without a password. */
+  readonly passwordHash: string | null
+}
+
+/**
+ * Notes what a request brings for whom a message of a kind goes out, in place of what the last one brought. An account that is
+ * confirmed, or that did not begin with a signup, keeps its own.
+ * @param user locked @returns whether the account takes it on once the message confirms it
+ */
+export async function keepSignUpContent(
+  trx: Transaction<AuthDatabase>,
+  user: Pick<User, 'id' | 'confirmedAt' | 'invitedAt'>,
+  { kind, aud, data, passwordHash }: SignUpContent & { readonly kind: TokenKind },
+): Promise<boolean> {
+  if (user.confirmedAt !== null || user.invitedAt !== null) return false
+  const contents = sql.table('sign_up_contents')
+  const { rows } = await sql<{ kind: string }>`
+    INSERT INTO ${contents} AS c (user_id, kind, aud, data, password_hash)
+    SELECT ${user.id}::uuid, ${kind}, ${aud}, ${JSON.stringify(data)}::jsonb, ${passwordHash}
+    WHERE EXISTS (SELECT FROM ${contents} p WHERE p.user_id = ${user.id})
+    ON CONFLICT (user_id, kind)
+      DO UPDATE SET aud = excluded.aud, data = excluded.data, password_hash = excluded.password_hash
+    RETURNING c.kind`.execute(trx)
+  return rows.length > 0
+}
+
+/** Removes what requests have brought for an account. @returns what the one with a message of a kind did; undefined: nothing */
+export async function takeSignUpContent(
+  trx: Transaction<AuthDatabase>,
+  userId: string,
+  kind: TokenKind,
+): Promise<SignUpContent | undefined> {
+  const rows = await trx.deleteFrom('sign_up_contents').where('user_id', '=', userId).returningAll().execute()
+  const row = rows.find((content) => content.kind === kind)
+  return row && { aud: row.aud, data: row.data, passwordHash: row.password_hash }
+}
+
+/** Replaces what the identity of a user's own address remembers of a request. */
+export async function replaceIdentityData(
+  trx: Transaction<AuthDatabase>,
+  { id }: Pick<User, 'id'>,
+  { kind, value }: UserIdentifier,
+  data: SignUpContent['data'],
+): Promise<void> {
+  await trx
+    .updateTable('identities')
+    .set({ identity_data: ownIdentityData(kind, { userId: id, value }, data) })
+    .where('user_id', '=', id)
+    .where('provider', '=', kind)
+    .execute()
+}

@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { OPERATOR } from './forged-token.ts'
+import { type MailApp, openMailApp } from './mail-app.ts'
+
+// Finding 9, and the rest of 4: a stranger uses an address before its owner does.
+const STRANGE = { org_id: 'attacker-org' }
+const OWN = { name: 'Ann' }
+const STRANGERS_PASSWORD = 'the password of a stranger'
+const OWN_PASSWORD = 'the password of its owner'
+let people = 0
+
+describe.each(['compatible', 'strict'])('an address that a stranger has used first, AUTH_PROFILE=%s', (profile) => {
+  const isStrict = profile === 'strict'
+  let service: MailApp
+  let email: string
+  let phone: string
+  beforeAll(async () => {
+    service = await openMailApp({
+      AUTH_PROFILE: profile,
+      AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
+      AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+      AUTH_RATE_LIMIT_SMS_SENT: 'off',
+      AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+      AUTH_JWT_ALLOWED_AUDIENCES: 'mobile',
+      AUTH_SMS_OTP_EXP: '600',
+      AUTH_SMTP_MAX_FREQUENCY: '60',
+    })
+  })
+  afterAll(() => service.close())
+  beforeEach(() => {
+    people += 1
+    email = `early${people}@example.com`
+    phone = `1415666${1000 + people}`
+  })
+
+  const strangeSignUp = () => service.post('/signup', { email, password: STRANGERS_PASSWORD, data: STRANGE })
+  const ownSignUp = (headers = {}) => service.post('/signup', { email, password: OWN_PASSWORD, data: OWN }, headers)
+  const statusOf = async (payload: object) => (await service.post('/token?grant_type=password', payload)).statusCode
+  const wait = () => service.clock.advance(60_000)
+
+  async function verify(payload: object) {
+    const answer = await service.post('/verify', payload)
+    expect([answer.statusCode, answer.json().msg]).toEqual([200, undefined])
+    return answer.json().user
+  }
+  const confirm = async (type: string, code: string) => verify({ type, email, token: code })
+
+  /** Nothing of the stranger is in the account. */
+  async function expectOwn(user: { user_metadata: object; identities: { identity_data: object }[] }, data: object) {
+    expect(user.user_metadata).toEqual(data)
+    for (const { identity_data } of user.identities) expect(identity_data).not.toHaveProperty('org_id')
+    expect(await statusOf({ email, password: STRANGERS_PASSWORD })).toBe(400)
+  }
+
+  it('200: a signup of the owner brings their own password and metadata', async () => {
+    await strangeSignUp()
+    const strange = await service.readMail(email)
+    wait()
+    expect((await ownSignUp()).json().user_metadata).toEqual(OWN)
+    const { code } = await service.readMail(email)
+    expect((await service.post('/verify', { type: 'signup', token_hash: strange.token })).statusCode).toBe(403)
+    const user = await confirm('signup', code)
+    await expectOwn(user, OWN)
+    expect(user.identities[0].identity_data).toMatchObject({ ...OWN, sub: user.id, email, email_verified: true })
+    // In the strict profile the password comes with the code, or afterwards.
+    expect(await statusOf({ email, password: OWN_PASSWORD })).toBe(isStrict ? 400 : 200)
+  })
+
+  it('200: so it does sent once more, also long after all messages of before have been swept', async () => {
+    await strangeSignUp()
+    await service.readMail(email)
+    wait()
+    await ownSignUp()
+    await service.readMail(email)
+    await service.deps.db.deleteFrom('one_time_tokens').where('relates_to', '=', email).execute()
+    wait()
+    await service.post('/resend', { type: 'signup', email })
+    await expectOwn(await confirm('signup', (await service.readMail(email)).code), OWN)
+  })
+
+  it.each([
+    ['/otp', 'magiclink'],
+    ['/magiclink', 'magiclink'],
+    ['/otp', 'email'],
+    ['/recover', 'recovery'],
+  ])('200: a message of POST %s, as %s, leaves nothing of an earlier signup', async (path, type) => {
+    await strangeSignUp()
+    await service.readMail(email)
+    const data = path === '/recover' ? {} : OWN
+    await service.post(path, { email, ...(path === '/recover' ? {} : { data }) })
+    await expectOwn(await confirm(type, (await service.readMail(email)).code), data)
+  })
+
+  it('200: nor of an earlier request for a code', async () => {
+    await service.post('/otp', { email, data: STRANGE })
+    await service.readMail(email)
+    wait()
+    await service.post('/otp', { email })
+    await expectOwn(await confirm('email', (await service.readMail(email)).code), {})
+  })
+
+  it('200: sent once more, a first code brings what it was asked for with', async () => {
+    await service.post('/otp', { email, data: OWN })
+    await service.readMail(email)
+    wait()
+    await service.post('/resend', { type: 'signup', email })
+    await expectOwn(await confirm('email', (await service.readMail(email)).code), OWN)
+  })
+
+  it('200: what a stranger asks for afterwards takes nothing from the owner’s own message', async () => {
+    await ownSignUp()
+    const own = await service.readMail(email)
+    await service.post('/otp', { email, data: STRANGE })
+    await service.readMail(email)
+    await service.post('/signup', { email, password: STRANGERS_PASSWORD, data: STRANGE })
+    await expectOwn(await confirm('signup', own.code), OWN)
+    expect(await statusOf({ email, password: OWN_PASSWORD })).toBe(isStrict ? 400 : 200)
+    // What was noted for other messages is gone with the first confirmation.
+    wait()
+    await service.post('/magiclink', { email, data: STRANGE })
+    await expectOwn(await confirm('magiclink', (await service.readMail(email)).code), OWN)
+  })
+
+  it('200: an invitation brings what its admin says, whoever signs up afterwards', async () => {
+    await strangeSignUp()
+    await service.readMail(email)
+    await service.post('/invite', { email, data: OWN }, OPERATOR)
+    await service.readMail(email)
+    wait()
+    await strangeSignUp()
+    await expectOwn(await confirm('email', (await service.readMail(email)).code), OWN)
+  })
+
+  it.each(['signup', 'magiclink', 'recovery'])('200: so does a link of POST /admin/generate_link, %s', async (type) => {
+    await strangeSignUp()
+    await service.readMail(email)
+    const payload = { type, email, ...(type === 'signup' ? { password: OWN_PASSWORD, data: OWN } : {}) }
+    const link = (await service.post('/admin/generate_link', payload, OPERATOR)).json()
+    await expectOwn(await verify({ type, token_hash: link.hashed_token }), type === 'signup' ? OWN : {})
+  })
+
+  it('200: by phone too', async () => {
+    await service.post('/signup', { phone, password: STRANGERS_PASSWORD, data: STRANGE })
+    await service.sms.read(phone)
+    wait()
+    await service.post('/signup', { phone, password: OWN_PASSWORD, data: OWN })
+    const { code } = await service.sms.read(phone)
+    const user = await verify({ type: 'sms', phone, token: code })
+    expect(user.user_metadata).toEqual(OWN)
+    expect(await statusOf({ phone, password: STRANGERS_PASSWORD })).toBe(400)
+    expect(await statusOf({ phone, password: OWN_PASSWORD })).toBe(isStrict ? 400 : 200)
+  })
+
+  it.each(['/signup', '/otp'])('200: POST %s gets an address back that waits in another audience', async (path) => {
+    await service.post('/signup', { email, password: STRANGERS_PASSWORD, data: STRANGE }, { 'x-jwt-aud': 'mobile' })
+    await service.readMail(email)
+    await (path === '/signup' ? ownSignUp() : service.post('/otp', { email, data: OWN }))
+    const user = await confirm('email', (await service.readMail(email)).code)
+    expect(user.aud).toBe('authenticated')
+    await expectOwn(user, OWN)
+  })
+})
