@@ -1,4 +1,4 @@
-import { ConfigError } from '@trestle/common/config/load-config.ts'
+import { ConfigError } from '@trestle/common/config/config-error.ts'
 import { describe, expect, it } from 'vitest'
 import { loadAuthConfig, settings } from './config.ts'
 import { parseTemplate } from './mail/mail-template.ts'

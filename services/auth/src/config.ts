@@ -1,5 +1,6 @@
 import { loadConfig, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { text } from '@trestle/common/config/setting.ts'
+import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import { externalRules, externalSettings, externalWarnings, toExternalConfig } from './config/external.ts'
 import { hookRules, hookSettings, toHooksConfig } from './config/hooks.ts'
 import { jwtRules, jwtSettings, jwtWarnings, toJwtConfig } from './config/jwt.ts'
@@ -77,12 +78,12 @@ export interface LoadedConfig {
  * @throws ConfigError with one line for each problem
  */
 export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): LoadedConfig {
-  const source = { prefix: 'AUTH_', env, file }
-  const { PROFILE: profile } = loadConfig({ PROFILE: text().default('') }, source)
+  const source = { prefix: 'AUTH_', env, file, aliases: serverAliases }
+  const { PROFILE: profile } = loadConfig({ PROFILE: text().default('') }, { prefix: source.prefix, env, file })
   const isStrict = profile.toLowerCase() === 'strict'
   const values = loadConfig(isStrict ? { ...settings, ...strictSettings } : settings, {
     ...source,
-    aliases: serverAliases,
+    refusesUnknown: isStrict,
     rules: [
       ...jwtRules,
       ...mailRules,
@@ -96,6 +97,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): LoadedCon
   return {
     config: toAuthConfig(values),
     warnings: [
+      ...findUnknownSettings(settings, source),
       ...serverWarnings(values),
       ...jwtWarnings(values),
       ...securityWarnings(values),

@@ -1,4 +1,4 @@
-import { ConfigError } from '@trestle/common/config/load-config.ts'
+import { ConfigError } from '@trestle/common/config/config-error.ts'
 import { describe, expect, it } from 'vitest'
 import { loadInventoryConfig } from './config.ts'
 
@@ -39,6 +39,7 @@ describe('loadInventoryConfig', () => {
       otlpProtocol: 'http/protobuf',
       tracingEnabled: false,
       docsEnabled: true,
+      warnings: [],
     })
   })
 
@@ -48,6 +49,14 @@ describe('loadInventoryConfig', () => {
     expect(loadInventoryConfig({ ...unprefixed, ...DATABASE, INVENTORY_PORT: '2' })).toMatchObject({
       databaseUrl: DATABASE.INVENTORY_DATABASE_URL,
       port: 2,
+    })
+  })
+
+  it('warns of settings that nobody reads, and leaves those of other services alone', () => {
+    const env = { ...DATABASE, INVENTORY_MAX_LIMITS: '9', AUTH_SITE_ULR: 'x', INVENTORY_PORT: 'tcp://10.0.0.1:80' }
+    expect(loadInventoryConfig(env)).toMatchObject({
+      port: 8080,
+      warnings: ['INVENTORY_MAX_LIMITS is not a setting of this service; the nearest name is INVENTORY_MAX_LIMIT'],
     })
   })
 

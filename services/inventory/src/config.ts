@@ -12,6 +12,7 @@ import {
   trustedProxies,
   url,
 } from '@trestle/common/config/setting.ts'
+import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import { LOG_LEVELS } from '@trestle/common/telemetry/logger.ts'
 import { OTLP_PROTOCOLS } from '@trestle/common/telemetry/otlp-exporters.ts'
 import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
@@ -142,6 +143,8 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     otlpProtocol: values.OTEL_EXPORTER_OTLP_PROTOCOL,
     tracingEnabled: values.TRACING_ENABLED,
     docsEnabled: values.DOCS_ENABLED,
+    /** What an operator should know about these settings. */
+    warnings: findUnknownSettings(settings, { prefix: PREFIX, env, aliases }),
   } as const
 }
 

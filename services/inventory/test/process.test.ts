@@ -83,6 +83,15 @@ describe('inventory migrate, seed, doctor, version', () => {
     expect(doctor.stdout()).not.toContain('hidden')
   })
 
+  it('says which settings nobody reads, and goes on', async () => {
+    const doctor = run(['doctor'], { INVENTORY_DB_ROL: 'hidden' })
+    expect(await doctor.exited).toBe(0)
+    expect(doctor.stdout()).toContain(
+      'note  INVENTORY_DB_ROL is not a setting of this service; the nearest name is INVENTORY_DB_ROLE\n',
+    )
+    expect(doctor.stdout()).not.toContain('hidden')
+  })
+
   it('prints its version and its help', async () => {
     expect(await output('version')).toBe('0.1.0\n')
     expect(await output('--help')).toContain('serve')
@@ -96,7 +105,12 @@ describe('inventory migrate, seed, doctor, version', () => {
 describe('inventory serve', () => {
   it('serves from an empty database, logs to logs/app.log, and ends in order', async () => {
     const empty = await createEmptyDatabase()
-    const inventory = run([], { INVENTORY_DATABASE_URL: empty.url, INVENTORY_DB_ROLE: 'inventory_service' })
+    const misspelt = { INVENTORY_LOG_LEVL: 'hidden' }
+    const inventory = run([], {
+      INVENTORY_DATABASE_URL: empty.url,
+      INVENTORY_DB_ROLE: 'inventory_service',
+      ...misspelt,
+    })
     const address = await addressOf(inventory)
     const users = await fetch(`${address}/users`)
     expect(await users.json()).toMatchObject({ statusCode: 200, data: { length: 5 } })
@@ -104,6 +118,8 @@ describe('inventory serve', () => {
     expect(await inventory.exited).toBe(0)
     const file = readFileSync(join(inventory.directory, 'logs/app.log'), 'utf8')
     expect(file).toBe(inventory.stdout())
+    expect(file).toMatch(/^.*"level":"warn".*"msg":"INVENTORY_LOG_LEVL is not a setting of this service; /)
+    expect(file).not.toContain('hidden')
     expect(file).toMatch(/"msg":"migrated"[\s\S]*"route":"\/users"[\s\S]*"msg":"stopped"/)
     await empty.drop()
   })

@@ -42,6 +42,7 @@ describe('loadPaymentsConfig', () => {
       pepper: Buffer.alloc(32, 1),
       vaultKeys: [{ id: 1, key: Buffer.alloc(32, 1) }],
       throwAwayKeys: [],
+      warnings: [],
       pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
       acquirers: [],
       dayLimits: { authorizationExpiryDays: 0, confirmationDays: 3, rateAgeDaysMax: 7 },
@@ -59,6 +60,14 @@ describe('loadPaymentsConfig', () => {
         ...{ requestsPerSecond: 500, appsPerMinute: 600, failuresPerMinute: 300 },
         ...{ checkoutsPerSecond: 100, refusalsPerTenMinutes: 30, mailsPerHour: 10 },
       },
+    })
+  })
+
+  it('warns of settings that nobody reads, and leaves those of other services alone', () => {
+    const env = { ...complete, PAYMENTS_TRUST_PROXY: '1', AUTH_SITE_ULR: 'x', PAYMENTS_PORT: 'tcp://10.0.0.1:80' }
+    expect(loadPaymentsConfig(env)).toMatchObject({
+      port: 8082,
+      warnings: ['PAYMENTS_TRUST_PROXY is not a setting of this service; the nearest name is PAYMENTS_TRUSTED_PROXIES'],
     })
   })
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { ConfigError, loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
+import { ConfigError } from '@trestle/common/config/config-error.ts'
+import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
 import {
   databaseUrl,
   duration,
@@ -13,6 +14,7 @@ import {
   trustedProxies,
   url,
 } from '@trestle/common/config/setting.ts'
+import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import { LOG_LEVELS } from '@trestle/common/telemetry/logger.ts'
 import { OTLP_PROTOCOLS } from '@trestle/common/telemetry/otlp-exporters.ts'
 import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
@@ -141,6 +143,8 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
       ...(values.PEPPER === pepper ? [`${PREFIX}PEPPER`] : []),
       ...(values.VAULT_KEYS[0] === vaultKey ? [`${PREFIX}VAULT_KEYS`] : []),
     ],
+    /** What an operator should know about these settings. */
+    warnings: findUnknownSettings(settings, { prefix: PREFIX, env, aliases }),
     pricing: { rate: values.FEE_RATE_BPS, flat: values.FEE_FLAT, dispute: values.FEE_DISPUTE },
     ...toMessageConfig(values),
     /** Where tokens of persons come from; undefined: nobody signs in. */

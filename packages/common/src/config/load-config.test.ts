@@ -3,7 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { ConfigError, loadConfig, type Rule, type SettingValues } from './load-config.ts'
+import { ConfigError } from './config-error.ts'
+import { loadConfig, type Rule, type SettingValues } from './load-config.ts'
 import {
   commaList,
   duration,
@@ -122,6 +123,20 @@ loadConfig({}, { prefix: 'X_', env: {} })`
       'X_PORT must not be X_EXP',
     ])
     expect(problems({ X_SITE_URL: 'http://a', X_KEY: 'c2VjcmV0' })).toEqual([])
+  })
+
+  it('takes what Kubernetes says of a Service of the same name for no port', () => {
+    const env = { X_SITE_URL: 'https://a', X_PORT: 'tcp://10.0.0.1:80' }
+    expect([load(env).PORT, load({ ...env, PORT: '7' }).PORT]).toEqual([8081, 7])
+  })
+
+  it('refuses names that no setting reads beside the other problems, where that is asked for', () => {
+    const options = { prefix: 'X_', env: { X_SITE_ULR: 'hidden' } }
+    const misspelt = 'X_SITE_ULR is not a setting of this service; the nearest name is X_SITE_URL'
+    expect(() => loadConfig(settings, options)).toThrow(new ConfigError(['X_SITE_URL is required']))
+    expect(() => loadConfig(settings, { ...options, refusesUnknown: true })).toThrow(
+      new ConfigError(['X_SITE_URL is required', misspelt]),
+    )
   })
 
   it('lets through what a rule throws', () => {

@@ -1,23 +1,22 @@
-import { readFileSync } from 'node:fs'
-import { parseEnv } from 'node:util'
 import type { z } from 'zod'
+import { ConfigError } from './config-error.ts'
+import { type EnvironmentOptions, readEnvironment } from './environment.ts'
 import type { Setting } from './setting.ts'
+import { findUnknownSettings } from './unknown-settings.ts'
 
 /** Settings by name without prefix: `{ SITE_URL: url(), JWT_EXP: integer(1).default(3600) }`. */
 export type Settings = Readonly<Record<string, Setting>>
 
 export type SettingValues<S extends Settings> = { readonly [Name in keyof S]: z.output<S[Name]> }
 
-export interface LoadConfigOptions<S extends Settings> {
+export interface LoadConfigOptions<S extends Settings> extends EnvironmentOptions {
   /** `AUTH_` */
   readonly prefix: string
-  /** The process environment. */
-  readonly env: NodeJS.ProcessEnv
-  /** Another file than `.env` in the working directory; one that is named must exist. */
-  readonly file?: string | undefined
   /** Full names that are read after the prefixed one: `{ PORT: ['AUTH_API_PORT', 'PORT'] }`. */
   readonly aliases?: { readonly [Name in keyof S]?: readonly string[] }
   readonly rules?: readonly Rule<SettingValues<S>>[]
+  /** Whether names with the prefix that no setting reads are problems too. */
+  readonly refusesUnknown?: boolean
 }
 
 /**
@@ -26,23 +25,12 @@ export interface LoadConfigOptions<S extends Settings> {
  */
 export type Rule<Values> = (values: Values) => string | undefined
 
-/** Everything that is wrong with the settings, one line each, without secret values. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError'
-  readonly problems: readonly string[]
-
-  constructor(problems: readonly string[]) {
-    super(problems.map((problem) => `config: ${problem}`).join('\n'))
-    this.problems = problems
-  }
-}
-
 /**
  * Reads settings from the environment and, under it, from an env file. An empty string counts as unset.
  * @throws ConfigError with all problems at once
  */
 export function loadConfig<S extends Settings>(settings: S, options: LoadConfigOptions<S>): SettingValues<S> {
-  const environment = { ...readEnvFile(options.file), ...dropEmpty(options.env) }
+  const environment = readEnvironment(options)
   const problems: string[] = []
   const values: Record<string, unknown> = {}
   for (const [name, setting] of Object.entries(settings)) {
@@ -52,6 +40,7 @@ export function loadConfig<S extends Settings>(settings: S, options: LoadConfigO
     else problems.push(describeProblem(found ?? { name: options.prefix + name }, setting, result.error))
   }
   problems.push(...brokenRules(options.rules ?? [], values as Partial<SettingValues<S>>))
+  if (options.refusesUnknown) problems.push(...findUnknownSettings(settings, options))
   if (problems.length > 0) throw new ConfigError(problems)
   // The loop above has parsed every member of S.
   return Object.freeze(values as SettingValues<S>)
@@ -82,10 +71,10 @@ interface Found {
   readonly value?: string
 }
 
-function lookUp(environment: NodeJS.ProcessEnv, names: readonly string[]): Found | undefined {
+function lookUp(environment: Readonly<Record<string, string>>, names: readonly string[]): Found | undefined {
   for (const name of names) {
     const value = environment[name]
-    if (value !== undefined && value !== '') return { name, value }
+    if (value !== undefined) return { name, value }
   }
   return undefined
 }
@@ -102,20 +91,4 @@ function isSecret(setting: unknown): boolean {
   const { meta, def } = setting as { meta?: () => { secret?: boolean } | undefined; def?: Record<string, unknown> }
   if (meta?.call(setting)?.secret) return true
   return isSecret(def?.innerType) || isSecret(def?.in)
-}
-
-function readEnvFile(file: string | undefined): NodeJS.ProcessEnv {
-  try {
-    return dropEmpty(parseEnv(readFileSync(file ?? '.env', 'utf8')))
-  } catch (error) {
-    if (file === undefined && error instanceof Error && 'code' in error && error.code === 'ENOENT') return {}
-    throw new ConfigError([
-      `${file ?? '.env'} cannot be read (${error instanceof Error ? error.message : String(error)})`,
-    ])
-  }
-}
-
-/** An empty variable of the environment must not hide the value of the file. */
-function dropEmpty(environment: NodeJS.ProcessEnv | NodeJS.Dict<string>): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { ConfigError } from '../config/load-config.ts'
+import { ConfigError } from '../config/config-error.ts'
 import { printable } from './printable.ts'
 
 const FAILURE = 1

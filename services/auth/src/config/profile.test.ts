@@ -1,4 +1,4 @@
-import { ConfigError } from '@trestle/common/config/load-config.ts'
+import { ConfigError } from '@trestle/common/config/config-error.ts'
 import { describe, expect, it } from 'vitest'
 import { loadAuthConfig } from '../config.ts'
 
@@ -126,6 +126,14 @@ describe('AUTH_PROFILE=strict', () => {
       'AUTH_TRUSTED_PROXIES, AUTH_RATE_LIMIT_HEADER or AUTH_SECURITY_FORWARDED_FOR_ENABLED is required when AUTH_PROFILE is strict',
     ])
     expect(problems({ ...STRICT, AUTH_RATE_LIMIT_HEADER: '', AUTH_TRUSTED_PROXIES: '0' })).toEqual([])
+  })
+
+  it('refuses settings that nobody reads, of which the compatible profile only warns', () => {
+    const misspelt = 'AUTH_JWT_EXPP is not a setting of this service; the nearest name is AUTH_JWT_EXP'
+    expect(problems({ ...STRICT, AUTH_JWT_EXPP: '60' })).toEqual([misspelt])
+    expect(loadAuthConfig({ ...REQUIRED, AUTH_JWT_EXPP: '60' }).warnings).toContain(misspelt)
+    const foreign = { PAYMENTS_PORT: '1', INVENTORY_AUTH_ISSUER: 'x', AUTH_SERVICE_HOST: '10.0.0.1' }
+    expect(problems({ ...STRICT, ...foreign, AUTH_PORT: 'tcp://10.0.0.1:80' })).toEqual([])
   })
 
   it('refuses limits by X-Forwarded-For that trust no proxy, of which the compatible profile only warns', () => {

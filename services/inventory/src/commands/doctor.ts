@@ -56,6 +56,7 @@ function keysCheck(access: TokenRules): Check<InventoryConfig> {
 export async function doctor(loadConfig: () => InventoryConfig, print: (line: string) => void): Promise<boolean> {
   const config = checkSettings(loadConfig, print)
   if (config === undefined) return false
+  for (const warning of config.warnings) print(`note  ${warning}`)
   const checks = commonChecks({
     program: 'inventory',
     logFile: config.logFile,

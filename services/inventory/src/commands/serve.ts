@@ -12,6 +12,7 @@ const LARGE_POOL = 32
 export async function serve(config: InventoryConfig, process: NodeJS.Process): Promise<void> {
   const log = createInventoryLog(config)
   try {
+    for (const warning of config.warnings) log.logger.warn(warning)
     await start(config, log, process)
   } catch (error) {
     log.logger.fatal({ err: error }, 'start failed')

@@ -98,6 +98,7 @@ export async function doctor(
 ): Promise<boolean> {
   const config = checkSettings(loadConfig, print)
   if (config === undefined) return false
+  for (const warning of config.warnings) print(`note  ${warning}`)
   const common = commonChecks({
     program: 'payments',
     logFile: config.logFile,

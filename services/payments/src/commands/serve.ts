@@ -17,6 +17,7 @@ const CLOSE_MS = 3_000
 export async function serve(config: PaymentsConfig, process: NodeJS.Process): Promise<void> {
   const log = createPaymentsLog(config)
   try {
+    for (const warning of config.warnings) log.logger.warn(warning)
     await start(config, log, process)
   } catch (error) {
     log.logger.fatal({ err: error }, 'start failed')

@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
+import { ConfigError } from './config-error.ts'
+
+export interface EnvironmentOptions {
+  /** The process environment. */
+  readonly env: NodeJS.ProcessEnv
+  /** Another file than `.env` in the working directory; one that is named must exist. */
+  readonly file?: string | undefined
+}
+
+/**
+ * The variables of the environment and, under them, of an env file; empty ones are left out. So is what Kubernetes says of
+ * the port of a Service (`AUTH_PORT=tcp://10.0.0.1:8081` for one that is called auth), which would hide the own setting.
+ * @throws ConfigError when the file cannot be read
+ */
+export function readEnvironment({ env, file }: EnvironmentOptions): Readonly<Record<string, string>> {
+  // An empty variable of the environment must not hide the value of the file.
+  return { ...dropUnset(readEnvFile(file)), ...dropUnset(env) }
+}
+
+function readEnvFile(file: string | undefined): NodeJS.Dict<string> {
+  try {
+    return parseEnv(readFileSync(file ?? '.env', 'utf8'))
+  } catch (error) {
+    if (file === undefined && error instanceof Error && 'code' in error && error.code === 'ENOENT') return {}
+    throw new ConfigError([
+      `${file ?? '.env'} cannot be read (${error instanceof Error ? error.message : String(error)})`,
+    ])
+  }
+}
+
+function dropUnset(environment: NodeJS.Dict<string>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(environment).flatMap(([name, value]) =>
+      value === undefined || value === '' || isServicePort(name, value) ? [] : [[name, value]],
+    ),
+  )
+}
+
+function isServicePort(name: string, value: string): boolean {
+  return name.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(value)
+}

@@ -1,0 +1,77 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { editDistance, findUnknownSettings } from './unknown-settings.ts'
+
+const settings = { SITE_URL: 1, API_PORT: 1, TRUSTED_PROXIES: 1, EXTERNAL_GITHUB_ENABLED: 1 }
+const aliases = { API_PORT: ['SHOP_PORT', 'PORT'] }
+const find = (env: NodeJS.ProcessEnv, file?: string) =>
+  findUnknownSettings(settings, { prefix: 'SHOP_', env, file, aliases })
+
+describe('findUnknownSettings', () => {
+  it.each([
+    ['SHOP_SITE_ULR', 'SHOP_SITE_URL'],
+    ['SHOP_TRUST_PROXY', 'SHOP_TRUSTED_PROXIES'],
+    ['SHOP_POTR', 'SHOP_PORT'],
+    ['SHOP_EXTERNAL_GITHUB_ENABLE', 'SHOP_EXTERNAL_GITHUB_ENABLED'],
+    // Kubernetes gives numbers of ports alone; a Service of this name gives others too.
+    ['SHOP_PORT_TCP', 'SHOP_PORT'],
+  ])('tells %s, and that %s exists, without the value', (name, nearest) => {
+    expect(find({ [name]: 'hidden' })).toEqual([
+      `${name} is not a setting of this service; the nearest name is ${nearest}`,
+    ])
+  })
+
+  it.each([
+    ['what is a setting', { SHOP_SITE_URL: 'x', SHOP_PORT: '1', SHOP_EXTERNAL_GITHUB_ENABLED: 'x' }],
+    ['what is empty', { SHOP_SITE_ULR: '' }],
+    ['names of others', { SITE_ULR: 'x', BOOKSHOP_SITE_ULR: 'x', shop_site_ulr: 'x' }],
+    [
+      'what Kubernetes says of the Services shop and shop-db',
+      {
+        SHOP_SERVICE_HOST: '10.0.0.1',
+        SHOP_SERVICE_PORT: '80',
+        SHOP_SERVICE_PORT_HTTP: '80',
+        SHOP_PORT: 'tcp://10.0.0.1:80',
+        SHOP_PORT_80_TCP: 'tcp://10.0.0.1:80',
+        SHOP_PORT_80_TCP_PROTO: 'tcp',
+        SHOP_PORT_80_TCP_PORT: '80',
+        SHOP_PORT_80_TCP_ADDR: '10.0.0.1',
+        SHOP_DB_SERVICE_HOST: '10.0.0.2',
+        SHOP_DB_PORT: 'tcp://10.0.0.2:5432',
+        SHOP_DB_PORT_5432_TCP_ADDR: '10.0.0.2',
+        SHOP_DNS_PORT: 'udp://10.0.0.3:53',
+        SHOP_DNS_PORT_53_UDP: 'udp://10.0.0.3:53',
+      },
+    ],
+  ])('leaves out %s', (_case, env) => {
+    expect(find(env)).toEqual([])
+  })
+
+  it('judges the env file too, and orders the names', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'trestle-unknown-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'shop.env')
+    writeFileSync(file, 'SHOP_SITE_URI=hidden\nSHOP_SITE_URL=x\n')
+    expect(find({ SHOP_API_POR: '1' }, file)).toEqual([
+      'SHOP_API_POR is not a setting of this service; the nearest name is SHOP_API_PORT',
+      'SHOP_SITE_URI is not a setting of this service; the nearest name is SHOP_SITE_URL',
+    ])
+  })
+})
+
+describe('editDistance', () => {
+  it.each([
+    ['', '', 0],
+    ['', 'abc', 3],
+    ['abc', '', 3],
+    ['abc', 'abc', 0],
+    ['abc', 'abd', 1],
+    ['abc', 'ac', 1],
+    ['kitten', 'sitting', 3],
+    ['URL', 'ULR', 2],
+  ])('of %j and %j is %i', (from, to, distance) => {
+    expect(editDistance(from, to)).toBe(distance)
+  })
+})
