@@ -5,7 +5,7 @@ FROM node:24-bookworm-slim AS manifests
 WORKDIR /app
 COPY . .
 # Only what an install depends on, so that a change of sources does not install anew.
-RUN find . -type f ! -name package.json ! -name pnpm-lock.yaml ! -name pnpm-workspace.yaml ! -name install.mjs ! -path './patches/*' -delete
+RUN find . -type f ! -name package.json ! -name pnpm-lock.yaml ! -name pnpm-workspace.yaml ! -name .pnpmfile.cjs ! -name install.mjs ! -path './patches/*' -delete
 
 # The packages of all services at once: one download for the three images.
 FROM node:24-bookworm-slim AS packages

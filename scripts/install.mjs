@@ -1,10 +1,11 @@
 // Installs the workspace with the pinned pnpm unless the lock file is the one that the last install saw.
-// Plain JavaScript for any Node.js from 20 on: the repository's own Node 24 arrives with this install.
+// Plain JavaScript for any Node.js from 20 on: the repository's own Node.js arrives with this install, where the registry has it.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { findRuntimeProblem } from './runtime.mjs'
 
 const PNPM = 'pnpm@12.21.0'
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
@@ -13,7 +14,17 @@ const stamp = join(root, 'node_modules', '.installed')
 const lock = createHash('sha256')
   .update(readFileSync(join(root, 'pnpm-lock.yaml')))
   .update(readFileSync(join(root, 'pnpm-workspace.yaml')))
+  .update(readFileSync(join(root, '.pnpmfile.cjs')))
   .digest('hex')
+
+const { optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const machine = { platform: process.platform, arch: process.arch, version: process.versions.node }
+const [, wanted = ''] = /^nodeVersion: (.+)$/m.exec(readFileSync(join(root, 'pnpm-workspace.yaml'), 'utf8')) ?? []
+const problem = findRuntimeProblem(machine, Object.keys(optionalDependencies), wanted)
+if (problem) {
+  process.stderr.write(`${problem}\n`)
+  process.exit(1)
+}
 
 if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== lock) {
   // An install that is broken off leaves modules that fit no lock file.
