@@ -9,6 +9,7 @@ import {
   timingSafeEqual,
   verify,
 } from 'node:crypto'
+import { fromDer, toDer } from './ecdsa-signature.ts'
 
 /** The algorithms that this service signs with (RFC 7518 section 3.1, RFC 8037). */
 export const SIGNING_ALGORITHMS = ['ES256', 'EdDSA', 'RS256', 'HS256', 'ES512', 'RS512'] as const
@@ -45,6 +46,8 @@ export interface SigningKey {
 
 const HASHES = { RS256: 'sha256', RS512: 'sha512', ES256: 'sha256', ES512: 'sha512', EdDSA: null } as const
 type AsymmetricAlgorithm = keyof typeof HASHES
+/** Bytes of each of the two integers of an ECDSA signature. */
+const INTEGER_BYTES = { ES256: 32, ES512: 66 } as const
 
 /** What RFC 7518 asks for at least (sections 3.2 and 3.3). */
 const SECRET_BYTES_MIN = 32
@@ -66,20 +69,35 @@ export function importSigningKey(jwk: PrivateJwk): SigningKey {
   const publicKey = createPublicKey(privateKey)
   const { modulusLength = MODULUS_BITS_MIN } = publicKey.asymmetricKeyDetails ?? {}
   if (modulusLength < MODULUS_BITS_MIN) throw new Error(`key ${jwk.kid} is shorter than ${MODULUS_BITS_MIN} bits`)
-  const hash = HASHES[alg]
-  // JWS has the two halves of an ECDSA signature side by side, not in ASN.1. Other keys ignore the setting.
-  const dsaEncoding = 'ieee-p1363'
   const key: SigningKey = {
     kid: jwk.kid,
     alg,
     header: headerPart(alg, jwk.kid),
     publicJwk: { ...publicKey.export({ format: 'jwk' }), kid: jwk.kid, alg, use: 'sig', key_ops: ['verify'] },
-    sign: (data) => sign(hash, Buffer.from(data), { key: privateKey, dsaEncoding }).toString('base64url'),
-    verify: (data, signature) => verify(hash, Buffer.from(data), { key: publicKey, dsaEncoding }, signature),
+    ...signatures(alg, privateKey, publicKey),
   }
   // The parts of a JWK need not belong together, and node:crypto does not ask.
   if (!key.verify('', Buffer.from(key.sign(''), 'base64url'))) throw new Error(`key ${jwk.kid} does not fit together`)
   return key
+}
+
+function signatures(
+  alg: AsymmetricAlgorithm,
+  privateKey: KeyObject,
+  publicKey: KeyObject,
+): Pick<SigningKey, 'sign' | 'verify'> {
+  const hash = HASHES[alg]
+  const size = alg === 'ES256' || alg === 'ES512' ? INTEGER_BYTES[alg] : undefined
+  return {
+    sign(data) {
+      const signature = sign(hash, Buffer.from(data), privateKey)
+      return (size === undefined ? signature : fromDer(signature, size)).toString('base64url')
+    },
+    verify(data, signature) {
+      const asSigned = size === undefined ? signature : toDer(signature, size)
+      return asSigned !== undefined && verify(hash, Buffer.from(data), publicKey, asSigned)
+    },
+  }
 }
 
 function importSecret({ kid, k = '' }: PrivateJwk): KeyObject {
