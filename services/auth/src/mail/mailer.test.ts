@@ -63,7 +63,7 @@ describe('send', () => {
     expect(sent.messageId).toBe('<0b9aa0f6-6b0c-4d0e-a6a3-8e6c2a2f9b11@example.com>')
     expect(sent.subject).toBe('123456 for <Ada> Bcc: x@example.com')
     expect(sent.html).toContain('<strong>123456</strong>')
-    expect(sent.text?.trim()).toBe('Confirm that it is you\nEnter this code: 123456')
+    expect(sent.text?.trim()).toBe('Confirm that it is you\n\nEnter this code: 123456')
     expect(sent.headers.filter(({ key }) => key === 'x-kind').map(({ value }) => value)).toEqual([
       'reauthentication',
       'b',
