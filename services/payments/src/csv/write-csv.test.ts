@@ -13,3 +13,7 @@ it.each<[Parameters<typeof writeCsv>[0], string]>([
 it.each(['=1+1', '+1', '-1', '@x', '\tx'])('never lets the text %j be a formula', (text) => {
   expect(writeCsv([[{ text }]])).toBe(`'${text}\r\n`)
 })
+
+it('never lets a text be a formula that begins with a carriage return', () => {
+  expect(writeCsv([[{ text: '\r=1+1' }]])).toBe(`"'\r=1+1"\r\n`)
+})
