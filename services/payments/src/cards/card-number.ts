@@ -54,15 +54,6 @@ export function schemeOf(number: string, { test }: { readonly test: boolean }): 
   return isSupported(scheme) ? { verdict: 'supported', scheme } : { verdict: 'unsupported', scheme }
 }
 
-/** Whether the last digit is the check digit of the others. @see ISO/IEC 7812-1, annex B (Luhn) */
-export function hasCheckDigit(number: string): boolean {
-  const sum = [...number].reverse().reduce((total, digit, place) => {
-    const value = place % 2 === 0 ? Number(digit) : Number(digit) * 2
-    return total + (value > 9 ? value - 9 : value)
-  }, 0)
-  return sum % 10 === 0
-}
-
 /** What may be shown of a card number: its first six digits and its last four. */
 export function visibleDigits(number: string): { readonly bin: string; readonly last4: string } {
   return { bin: number.slice(0, 6), last4: number.slice(-4) }
