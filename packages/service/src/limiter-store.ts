@@ -2,8 +2,13 @@ import { once } from 'node:events'
 import type { Database } from '@trestle/database/connect.ts'
 import type { Redis } from 'ioredis'
 import { CompiledQuery } from 'kysely'
-import type { RateLimiterAbstract } from 'rate-limiter-flexible'
-import { RateLimiterMemory, RateLimiterRes } from './memory-limiter.ts'
+import {
+  type RateLimiterAbstract,
+  RateLimiterMemory,
+  RateLimiterPostgres,
+  RateLimiterRedis,
+  RateLimiterRes,
+} from 'rate-limiter-flexible'
 
 /** A fixed window of a limiter. */
 export interface Window {
@@ -57,10 +62,10 @@ export async function openLimiterStore<Tables>(
   onError: (error: Error) => void,
 ): Promise<OpenLimiterStore> {
   if (store === 'postgres') {
-    return { store: await postgresStore(database, onError), check: async () => {}, close: () => {} }
+    return { store: postgresStore(database, onError), check: async () => {}, close: () => {} }
   }
   if (store === 'redis' && redisUrl !== undefined) {
-    const [ioredis, { RateLimiterRedis }] = await Promise.all([import('ioredis'), import('rate-limiter-flexible')])
+    const ioredis = await import('ioredis')
     // Without a queue, retries and patience a command fails soon, and the process's own memory counts instead.
     const client = new ioredis.Redis(redisUrl, {
       enableOfflineQueue: false,
@@ -103,11 +108,10 @@ export function memoryStore(): LimiterStore {
   return (name, window) => toLimiter(new RateLimiterMemory(options(name, fitTimer(window))))
 }
 
-async function postgresStore<Tables>(
+function postgresStore<Tables>(
   { db, names }: Pick<Database<Tables>, 'db' | 'names'>,
   onError: (error: Error) => void,
-): Promise<LimiterStore> {
-  const { RateLimiterPostgres } = await import('rate-limiter-flexible')
+): LimiterStore {
   const client = {
     query: async ({ text, values }: { readonly text: string; readonly values: unknown[] }) => {
       try {
