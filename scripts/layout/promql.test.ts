@@ -21,3 +21,7 @@ it.each([
   expect(names.selectors.map(({ metric, labels }) => [metric, ...labels].join(' '))).toEqual(selectors)
   expect(names.groupings).toEqual(groupings)
 })
+
+it.each(['', 'sum by (job (up', 'up == ', 'rate(a[2 minutes])'])('refuses what is not PromQL: %j', (expression) => {
+  expect(() => namesOf(expression)).toThrow('not PromQL')
+})

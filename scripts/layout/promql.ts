@@ -1,3 +1,6 @@
+import type { SyntaxNode } from '@lezer/common'
+import { parser } from '@prometheus-io/lezer-promql'
+
 /** A metric that an expression reads, and the labels that its selector names. */
 export interface Selector {
   readonly metric: string
@@ -11,21 +14,33 @@ export interface ExpressionNames {
   readonly groupings: readonly string[]
 }
 
-const GROUPING = /\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)/g
-const SELECTOR = /(?<![\w.$])([a-zA-Z_:][\w:]*)\s*(\(|\{[^}]*\})?/g
-const LABEL = /([a-zA-Z_]\w*)\s*(?:=~|!~|!=|=)\s*"/g
-const WORDS = new Set(['and', 'or', 'unless', 'bool', 'by', 'without', 'on', 'ignoring', 'inf', 'nan'])
+/** Grafana puts a duration in the place of its variables before Prometheus sees the expression. */
+const GRAFANA_DURATION = /\$__(?:rate_interval|interval|range)\b/g
 
-/** Reads the names of an expression. */
+/**
+ * Reads the names of an expression, by the grammar of Prometheus itself.
+ * @throws Error when the expression is not PromQL
+ */
 export function namesOf(expression: string): ExpressionNames {
-  const groupings = [...expression.matchAll(GROUPING)].flatMap(([, list = '']) => list.split(','))
-  const bare = expression
-    .replaceAll(GROUPING, ' ')
-    .replaceAll(/\[[^\]]*\]/g, ' ')
-    .replaceAll(/\boffset\s+\S+/g, ' ')
-  const selectors = [...bare.matchAll(SELECTOR)].flatMap(([, metric = '', next = '']): Selector[] => {
-    const isMetric = next !== '(' && !WORDS.has(metric.toLowerCase())
-    return isMetric ? [{ metric, labels: [...next.matchAll(LABEL)].map(([, label = '']) => label) }] : []
+  const text = expression.replaceAll(GRAFANA_DURATION, '5m')
+  const selectors: Selector[] = []
+  const groupings: string[] = []
+  parser.parse(text).iterate({
+    enter({ type, node, from }) {
+      if (type.isError) throw new Error(`not PromQL from character ${from + 1} on: ${expression}`)
+      if (type.name === 'VectorSelector') selectors.push(readSelector(node, text))
+      if (type.name === 'GroupingLabels') groupings.push(...namesBelow(node, 'LabelName', text))
+    },
   })
-  return { selectors, groupings: groupings.map((label) => label.trim()).filter((label) => label !== '') }
+  return { selectors, groupings }
+}
+
+function readSelector(node: SyntaxNode, text: string): Selector {
+  const matchers = node.getChild('LabelMatchers')
+  const labels = matchers?.getChildren('UnquotedLabelMatcher').flatMap((each) => namesBelow(each, 'LabelName', text))
+  return { metric: namesBelow(node, 'Identifier', text).join(), labels: labels ?? [] }
+}
+
+function namesBelow(node: SyntaxNode, kind: string, text: string): readonly string[] {
+  return node.getChildren(kind).map(({ from, to }) => text.slice(from, to))
 }
