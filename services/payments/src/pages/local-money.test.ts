@@ -18,7 +18,8 @@ it.each([
   ['', 'en'],
   ['*', 'en'],
   ['da', 'da'],
-  ['tlh;q=1, sv-SE;q=0.5, en', 'sv-SE'],
+  ['tlh;q=1, sv-SE;q=0.5, en', 'en'],
+  ['tlh, sv-SE;q=0.5, en;q=0', 'sv-SE'],
   ['<script>, nb', 'nb'],
 ])('preferredLocale: %j is %s', (header, locale) => {
   expect(preferredLocale(header)).toBe(locale)

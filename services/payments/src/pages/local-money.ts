@@ -1,3 +1,4 @@
+import Negotiator from 'negotiator'
 import type { Money } from '../merchants/merchant.ts'
 import { currencyExponent } from '../money/currencies.ts'
 import { formatAmount } from '../money/minor-units.ts'
@@ -12,10 +13,14 @@ export function formatLocalMoney({ currency, amount }: Money, locale: string): s
   return format.format(formatAmount(currency, BigInt(amount)) as Intl.StringNumericLiteral)
 }
 
+/** The languages of an Accept-Language header, the best first; those with a weight of 0 are left out. */
+export function preferredLanguages(acceptLanguage: string | undefined): readonly string[] {
+  return new Negotiator({ headers: { 'accept-language': acceptLanguage ?? '' } }).languages()
+}
+
 /** The locale that a browser likes best, of those that numbers can be written in; English when there is none. */
 export function preferredLocale(acceptLanguage: string | undefined): string {
-  const wishes = (acceptLanguage ?? '').split(',').map((wish) => wish.split(';', 1)[0]?.trim() ?? '')
-  return wishes.find(isLocale) ?? 'en'
+  return preferredLanguages(acceptLanguage).find(isLocale) ?? 'en'
 }
 
 function isLocale(tag: string): boolean {

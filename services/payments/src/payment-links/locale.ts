@@ -1,3 +1,4 @@
+import { preferredLanguages } from '../pages/local-money.ts'
 import { type Language, texts } from './texts.ts'
 
 /** In which language a page speaks, and how it writes amounts and dates. */
@@ -14,7 +15,7 @@ const FALLBACK: PageLocale = { language: 'en', tag: 'en' }
 
 /** The locale that a link asks for, else the best that the browser asks for, else English. @see contract 18 */
 export function choosePageLocale(wanted: string | null, acceptLanguage: string | undefined): PageLocale {
-  const wishes = [wanted ?? '', ...byPreference(acceptLanguage ?? '')]
+  const wishes = [wanted ?? '', ...preferredLanguages(acceptLanguage)]
   for (const wish of wishes) {
     const locale = readLocale(wish)
     if (locale) return locale
@@ -33,18 +34,4 @@ function readLocale(text: string): PageLocale | undefined {
 
 function isLanguage(code: string): code is Language {
   return Object.hasOwn(texts, code)
-}
-
-/** The tags of an Accept-Language, the best first. A weight of 0 is a refusal. */
-function byPreference(header: string): readonly string[] {
-  return header
-    .split(',')
-    .map((entry) => {
-      const [tag = '', ...parameters] = entry.split(';').map((part) => part.trim())
-      const weight = parameters.find((parameter) => parameter.startsWith('q='))
-      return { tag, weight: weight === undefined ? 1 : Number(weight.slice(2)) }
-    })
-    .filter(({ weight }) => weight > 0)
-    .sort((a, b) => b.weight - a.weight)
-    .map(({ tag }) => tag)
 }
