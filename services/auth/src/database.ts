@@ -1,7 +1,7 @@
 import type { ColumnType, Generated } from 'kysely'
+import type * as factors from './factor-tables.ts'
 import type { ExternalAccount } from './identities/external-account.ts'
 import type { SealedSecret } from './secrets/sealed-secret.ts'
-import type { StoredCredential } from './webauthn/credential.ts'
 
 /** A jsonb column whose top level is an object. */
 type JsonObject = Record<string, unknown>
@@ -106,6 +106,13 @@ export interface SendThrottleTable {
   sent_at: Timestamp
 }
 
+/** Guesses at the codes of an address in a day, by keyed hash of the address. */
+export interface CodeGuessesTable {
+  key_hash: Buffer
+  guesses: number
+  since: Timestamp
+}
+
 /** What a flow over several requests remembers: PKCE challenges, external sign-in. */
 export interface FlowStateTable {
   id: Generated<string>
@@ -191,67 +198,6 @@ export interface AddressChangesTable {
   changed_at: Timestamp
 }
 
-/** A second factor. */
-export interface MfaFactorsTable {
-  id: Generated<string>
-  user_id: string
-  friendly_name: string | null
-  factor_type: string
-  status: Generated<string>
-  secret: SealedSecret | null
-  phone: string | null
-  last_used_step: bigint | null
-  web_authn_credential: StoredCredential | null
-  last_challenged_at: Timestamp | null
-  /** Guesses at recovery codes since `failing_since`. */
-  failed_attempts: Generated<number>
-  failing_since: Timestamp | null
-  created_at: GeneratedTimestamp
-  updated_at: GeneratedTimestamp
-}
-
-/** What a second factor was asked. Its id is the salt of `otp_hash`. */
-export interface MfaChallengesTable {
-  id: string
-  factor_id: string
-  ip: string | null
-  otp_hash: Buffer | null
-  attempts: Generated<number>
-  verified_at: Timestamp | null
-  web_authn_session_data: { challenge: string } | null
-  created_at: GeneratedTimestamp
-}
-
-/** One code of a set that hangs below a factor. */
-export interface MfaRecoveryCodesTable {
-  id: Generated<string>
-  factor_id: string
-  code_hash: Buffer
-  used_at: Timestamp | null
-}
-
-/** A passkey; bytes are base64url. */
-export interface WebauthnCredentialsTable {
-  id: Generated<string>
-  user_id: string
-  credential_id: string
-  public_key: string
-  sign_count: bigint
-  transports: ColumnType<readonly string[], string, string>
-  friendly_name: string
-  last_used_at: Timestamp | null
-  created_at: GeneratedTimestamp
-  updated_at: GeneratedTimestamp
-}
-
-/** What an authenticator was asked for a passkey. `user_id` is null for a sign-in. */
-export interface WebauthnChallengesTable {
-  id: string
-  user_id: string | null
-  challenge: string
-  expires_at: Timestamp
-}
-
 /** A key of access tokens. `state` is next, active or retired. */
 export interface SigningKeysTable {
   kid: string
@@ -290,17 +236,18 @@ export interface AuthDatabase {
   one_time_tokens: OneTimeTokensTable
   audit_log_entries: AuditLogEntriesTable
   send_throttle: SendThrottleTable
+  code_guesses: CodeGuessesTable
   flow_state: FlowStateTable
   sessions: SessionsTable
   refresh_tokens: RefreshTokensTable
   mfa_amr_claims: AmrClaimsTable
   address_changes: AddressChangesTable
   sign_up_contents: SignUpContentsTable
-  mfa_factors: MfaFactorsTable
-  mfa_challenges: MfaChallengesTable
-  mfa_recovery_codes: MfaRecoveryCodesTable
-  webauthn_credentials: WebauthnCredentialsTable
-  webauthn_challenges: WebauthnChallengesTable
+  mfa_factors: factors.MfaFactorsTable
+  mfa_challenges: factors.MfaChallengesTable
+  mfa_recovery_codes: factors.MfaRecoveryCodesTable
+  webauthn_credentials: factors.WebauthnCredentialsTable
+  webauthn_challenges: factors.WebauthnChallengesTable
   signing_keys: SigningKeysTable
   custom_oauth_providers: CustomProvidersTable
   outbox: OutboxTable

@@ -219,6 +219,7 @@ const INDEXES = [
   'webauthn_challenges_end_idx',
   'one_time_tokens_expires_idx',
   'send_throttle_sent_at_idx',
+  'code_guesses_since_idx',
   'users_staged_at_idx',
   'users_anonymous_idx',
   'audit_log_created_at_idx',

@@ -81,6 +81,7 @@ export function listSweeps({ config, now }: Pick<AuthDeps, 'config' | 'now'>): r
         Math.max(DAY_MS, ...Object.values(config.mail.intervalMs), config.sms.intervalMs, config.mfa.phone.intervalMs),
       ),
     ),
+    byIndex('code_guesses', 'since', yesterday),
     byIndex('users', 'staged_at', ago(stagedMs)),
     byIndex('users', 'created_at', ago(ANONYMOUS_LIFETIME_MS), sql`is_anonymous`),
     ...listRetentions(config, byIndex, ago),

@@ -7,7 +7,8 @@ import {
   type Transaction,
   type Updateable,
 } from 'kysely'
-import type { AuthDatabase, MfaFactorsTable } from '../database.ts'
+import type { AuthDatabase } from '../database.ts'
+import type { MfaFactorsTable } from '../factor-tables.ts'
 import type { StoredCredential } from '../webauthn/credential.ts'
 import { FACTOR_METHODS, type Factor } from './factor.ts'
 
@@ -74,6 +75,36 @@ export async function deleteUnverifiedFactors(
   await (phone === undefined ? query : query.where('phone', '=', phone)).execute()
 }
 
+/** Consecutive failures after which guesses are held off (NIST SP 800-63B, 5.2.2). */
+const FAILURES_MAX = 100
+/** What a success takes back: more than an owner fails at, much less than a guesser does. */
+const FORGIVEN = 20
+
+/**
+ * Takes a guess at the codes of a factor, before it is compared: after a hundred failures there is one in a quarter of an hour,
+ * and after every ten more one in twice that time, up to a day. Nobody is locked out by somebody who has their password: where
+ * the user has a session that showed a second factor, the limits of `failed-attempts.ts` stand alone.
+ * @param guess `network` of who guesses, as a text of inet; undefined: nobody is known by it
+ * @returns false where the answer must count as wrong
+ */
+export async function claimFactorGuess(
+  db: Database,
+  { id, factorType, userId }: Pick<FactorWithSecrets, 'id' | 'factorType'> & { readonly userId: string },
+  { now, network }: { readonly now: Date; readonly network: string | undefined },
+): Promise<boolean> {
+  if (factorType === 'webauthn') return true
+  const pause = sql`make_interval(secs => least(86400, 900 * 2 ^ least((failures - ${sql.lit(FAILURES_MAX)}) / 10, 7)))`
+  const isKnown = sql`EXISTS (SELECT FROM ${sql.table('sessions')} s WHERE s.user_id = ${userId} AND s.aal = 'aal2'
+    AND coalesce(s.last_ip, s.ip) <<= ${network ?? null}::inet)`
+  const { numUpdatedRows } = await db
+    .updateTable('mfa_factors')
+    .set({ failures: sql`failures + 1`, failed_at: now })
+    .where('id', '=', id)
+    .where(sql<boolean>`(failures < ${sql.lit(FAILURES_MAX)} OR failed_at + ${pause} <= ${now} OR ${isKnown})`)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
 interface AcceptedFactor {
   readonly id: string
   readonly step?: number
@@ -93,6 +124,7 @@ export async function acceptFactor(trx: Database, { id, step, credential, now }:
     .set({
       status: 'verified',
       updated_at: now,
+      failures: sql<number>`greatest(failures - ${sql.lit(FORGIVEN + 1)}, 0)`,
       ...(step !== undefined && { last_used_step: BigInt(step) }),
       ...(credential && { web_authn_credential: credential }),
     })

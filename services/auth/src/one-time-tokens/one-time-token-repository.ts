@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { AuthDatabase, OneTimeTokensTable } from '../database.ts'
 import type { Timestamp } from '../users/timestamp.ts'
@@ -75,30 +76,80 @@ export interface Guess {
   readonly audience: string
   readonly relatesTo: string
   readonly kinds: readonly TokenKind[]
+  /** Of `hashGuessKey`. */
+  readonly keyHash: Buffer
+  readonly now: Date
+  /** Of who guesses, as a text of inet; undefined: nobody is known by it. */
+  readonly network: string | undefined
+}
+
+/** Of a code: guesses. Of an address: guesses at all its codes in a day, whatever new messages there are. */
+const GUESSES_A_DAY = 100
+const DAY_MS = 86_400_000
+
+/** Whether a code makes an address somebody's: whoever wants an address says nothing about those who have it. */
+function isOfChange(kind: TokenKind): boolean {
+  return kind === 'email_change_new' || kind === 'email_change_current' || kind === 'phone_change'
 }
 
 /**
- * Takes one of the guesses that each code has, and returns the codes of an address to compare with. Each guess is
- * counted before its comparison, so that parallel guesses cannot have more than `attemptsMax` between them. An address
- * that several users want to change to has a code of each. Where nothing is counted the statement still makes the commit
- * wait for the disk: its time would tell which addresses have a code, and so which are known to POST /recover.
+ * How the guesses at the codes of an address are counted: by a keyed hash, and apart from those of who wants the address, or
+ * guesses with a session of its owner's.
+ */
+export function hashGuessKey(hmacKey: Buffer, { relatesTo, kinds }: Pick<Guess, 'relatesTo' | 'kinds'>): Buffer {
+  const group = kinds.some(isOfChange) ? 'change' : kinds.includes('reauthentication') ? 'session' : 'own'
+  return createHmac('sha256', hmacKey).update(`guess\0${group}\0${relatesTo}`).digest()
+}
+
+/**
+ * Takes one of the guesses that each code has, and one of those that its address has in a day, and returns the codes to compare
+ * with: those of one user, else a guess would be compared with a code of everybody who wants the address. That is who has
+ * the address, else whose message is the newest. Each guess is counted before its comparison, so that parallel guesses cannot
+ * have more than `attemptsMax` between them. Guesses from where the user is signed in do not end with those of others. Where
+ * nothing is counted the statement still makes the commit wait for the disk: its time would tell which addresses have a code,
+ * and so which are known to POST /recover.
  */
 export async function claimGuess(
   db: Database,
-  { audience, relatesTo, kinds }: Guess,
+  { audience, relatesTo, kinds, keyHash, now, network }: Guess,
   attemptsMax: number,
 ): Promise<OneTimeToken[]> {
   if (kinds.length === 0) return []
+  const yesterday = new Date(now.getTime() - DAY_MS)
+  // Whoever wants an address is signed in where they are: that says nothing.
+  const known = kinds.some(isOfChange) ? null : (network ?? null)
   const { rows } = await sql<Selectable<OneTimeTokensTable> | { readonly id: null }>`
-    WITH claimed AS (
+    WITH wanted AS MATERIALIZED (
+      SELECT t.id, t.user_id, coalesce(${relatesTo} IN (u.email, u.phone), false) AS is_owner, t.sent_at
+        FROM ${sql.table('one_time_tokens')} t JOIN ${sql.table('users')} u ON u.id = t.user_id
+        WHERE u.aud = ${audience} AND t.relates_to = ${relatesTo} AND t.kind IN (${sql.join(kinds)})
+          AND t.otp_hash IS NOT NULL AND t.attempts < ${attemptsMax}),
+    claimed AS (
       UPDATE ${sql.table('one_time_tokens')} t SET attempts = t.attempts + 1
-        FROM ${sql.table('users')} u
-        WHERE u.id = t.user_id AND u.aud = ${audience} AND t.relates_to = ${relatesTo} AND t.kind IN (${sql.join(kinds)})
-          AND t.otp_hash IS NOT NULL AND t.attempts < ${attemptsMax}
+        FROM wanted w
+        WHERE t.id = w.id AND t.otp_hash IS NOT NULL AND t.attempts < ${attemptsMax}
+          AND w.user_id = (SELECT f.user_id FROM wanted f ORDER BY f.is_owner DESC, f.sent_at DESC, f.id DESC LIMIT 1)
+          AND NOT EXISTS (
+            SELECT FROM ${sql.table('code_guesses')} g
+            WHERE g.key_hash = ${keyHash} AND g.since > ${yesterday} AND g.guesses >= ${sql.lit(GUESSES_A_DAY)}
+              AND NOT EXISTS (
+                SELECT FROM ${sql.table('sessions')} s
+                WHERE s.user_id = w.user_id AND coalesce(s.last_ip, s.ip) <<= ${known}::inet))
         RETURNING t.*),
+    counted AS (
+      INSERT INTO ${sql.table('code_guesses')} AS g (key_hash, guesses, since)
+        SELECT ${keyHash}::bytea, 1, ${now}::timestamptz WHERE EXISTS (SELECT FROM claimed)
+        ON CONFLICT (key_hash) DO UPDATE SET
+          guesses = CASE WHEN g.since > ${yesterday} THEN g.guesses + 1 ELSE 1 END,
+          since = CASE WHEN g.since > ${yesterday} THEN g.since ELSE excluded.since END),
     decoy AS (SELECT pg_logical_emit_message(true, 'guess', '') WHERE NOT EXISTS (SELECT FROM claimed))
     SELECT claimed.* FROM (SELECT count(*) FROM decoy) one LEFT JOIN claimed ON true`.execute(db)
   return rows.filter((row) => row.id !== null).map(toToken)
+}
+
+/** Forgets the guesses at the codes of an address whose owner has shown one. */
+export async function forgetGuesses(db: Database, keyHash: Buffer): Promise<void> {
+  await db.deleteFrom('code_guesses').where('key_hash', '=', keyHash).execute()
 }
 
 /** Gives a guess back that was right but could not be used yet. */

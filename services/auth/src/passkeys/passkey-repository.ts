@@ -1,5 +1,6 @@
 import type { Kysely, Selectable } from 'kysely'
-import type { AuthDatabase, WebauthnCredentialsTable } from '../database.ts'
+import type { AuthDatabase } from '../database.ts'
+import type { WebauthnCredentialsTable } from '../factor-tables.ts'
 import type { StoredCredential } from '../webauthn/credential.ts'
 import type { Passkey } from './passkey.ts'
 

@@ -17,7 +17,7 @@ describe('readClientAddress', () => {
     ['', ''],
   ])('takes %j for %j, whatever the headers say', (ip, address) => {
     const headers = { 'auth-forwarded-for': '1.1.1.1', 'x-forwarded-for': '2.2.2.2' }
-    expect(read({}, headers, ip)).toEqual({ limitKey: undefined, address })
+    expect(read({}, headers, ip)).toEqual({ limitKey: undefined, network: undefined, address })
   })
 
   it.each([
@@ -41,12 +41,13 @@ describe('readClientAddress', () => {
   ])('limits by the header that a setting names: %j', (value, limitKey) => {
     const config = { forwardedForEnabled: true, limitsBy: { header: 'x-real-ip' } }
     const headers = { 'x-real-ip': value, 'auth-forwarded-for': '3.3.3.3' }
-    expect(read(config, headers)).toEqual({ limitKey, address: '3.3.3.3' })
+    expect(read(config, headers)).toEqual({ limitKey, network: undefined, address: '3.3.3.3' })
   })
 
   it('limits by the address, of IPv6 by its network', () => {
     expect(read({ limitsBy: 'address' }, {}, '2001:db8:1:2::3')).toEqual({
       limitKey: '2001:db8:1:2::/64',
+      network: '2001:db8:1:2::/64',
       address: '2001:db8:1:2::3',
     })
   })

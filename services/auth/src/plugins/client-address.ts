@@ -9,6 +9,8 @@ export interface ClientAddress {
   readonly address: string
   /** Key of the request limits, of IPv6 the network; undefined: the request is not limited. */
   readonly limitKey: string | undefined
+  /** The client's address, or network of IPv6, by which somebody may be known; undefined: it may be a proxy's, of everybody. */
+  readonly network: string | undefined
 }
 
 interface Sources {
@@ -22,9 +24,10 @@ export function readClientAddress(config: AddressConfig, { ip, header }: Sources
   const told = config.forwardedForEnabled ? toAddress(header('auth-forwarded-for')?.split(',')[0]) : undefined
   const address = told ?? toAddress(ip) ?? ''
   const { limitsBy } = config
-  if (limitsBy === 'nothing') return { address, limitKey: undefined }
+  if (limitsBy === 'nothing') return { address, limitKey: undefined, network: undefined }
   const counted = limitsBy === 'address' ? address : header(limitsBy.header)?.trim()
-  return { address, limitKey: counted ? addressKey(counted) : undefined }
+  const limitKey = counted ? addressKey(counted) : undefined
+  return { address, limitKey, network: limitsBy === 'address' ? limitKey : undefined }
 }
 
 interface AddressConfig {

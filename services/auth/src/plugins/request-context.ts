@@ -35,6 +35,7 @@ export function readContext(
     audience: readAudience(deps, request),
     ip: request.clientAddress.address,
     address: request.clientAddress.address,
+    network: request.clientAddress.network,
     userAgent: readUserAgent(request) ?? '',
     redirectTo: target,
     linkBase: linkBase(config, request),

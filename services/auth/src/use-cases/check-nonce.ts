@@ -3,7 +3,7 @@ import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { reauthenticationNotValid } from '../errors.ts'
 import { codeMatches, hashCode } from '../one-time-tokens/one-time-token.ts'
-import { claimGuess } from '../one-time-tokens/one-time-token-repository.ts'
+import { claimGuess, hashGuessKey } from '../one-time-tokens/one-time-token-repository.ts'
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
 import { PASSWORD_PROOF_MS } from '../sessions/session-rows.ts'
 import { findAddressChange } from '../users/address-change-repository.ts'
@@ -48,11 +48,10 @@ export async function checkNonce(
   const identifier = (await findNonceAddress(deps.db, deps, user))?.value ?? user.id
   const attempt = { identifier, address }
   const blocked = await isBlocked(deps, attempt)
-  const tokens = await claimGuess(
-    deps.db,
-    { audience: user.aud, relatesTo: identifier, kinds: ['reauthentication'] },
-    deps.config.security.codeAttemptsMax,
-  )
+  const wanted = { audience: user.aud, relatesTo: identifier, kinds: ['reauthentication'] } as const
+  const keyHash = hashGuessKey(deps.serverKeys.hmac, wanted)
+  const guess = { ...wanted, keyHash, now: deps.now(), network: undefined }
+  const tokens = await claimGuess(deps.db, guess, deps.config.security.codeAttemptsMax)
   for (const { id, userId, codeHash, codeSalt, expiresAt } of tokens) {
     const isAlive = userId === user.id && Date.parse(expiresAt) > deps.now().getTime()
     if (blocked || !isAlive || codeHash === null || codeSalt === null) continue

@@ -6,6 +6,8 @@ export interface RequestContext {
   readonly ip: string
   /** Address for limits. */
   readonly address: string
+  /** By which somebody may be known; undefined where everybody may share it. */
+  readonly network: string | undefined
   readonly userAgent: string
   /** Where the flow ends: a permitted target. */
   readonly redirectTo: string

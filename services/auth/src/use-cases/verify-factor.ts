@@ -22,6 +22,7 @@ import { judgeActivation } from '../factors/enrollment.ts'
 import { FACTOR_METHODS, type Factor } from '../factors/factor.ts'
 import {
   acceptFactor,
+  claimFactorGuess,
   deleteUnverifiedFactors,
   type FactorWithSecrets,
   findFactor,
@@ -49,6 +50,8 @@ export interface VerifyFactor extends SessionOrigin {
   readonly answer: FactorAnswer
   /** The client's address, as far as limits may believe it. */
   readonly address: string
+  /** By which the owner may be known; undefined where everybody may share it. */
+  readonly network: string | undefined
 }
 
 /** A challenge, and the factor that it asks. */
@@ -69,10 +72,15 @@ export async function verifyFactor(deps: AuthDeps, input: VerifyFactor): Promise
   if (left === undefined) throw challengeNotFound()
   const attempt = { identifier: user.id, address: input.address }
   const failures = factorFailuresOf(deps, attempt, asked.factor.factorType)
+  const mayGuess = await claimFactorGuess(
+    deps.db,
+    { ...asked.factor, userId: user.id },
+    { now: deps.now(), network: input.network },
+  )
   const proof = await proveFactor(deps, asked, input.answer)
   // Asked after the comparison: of many guesses that come at once, the later ones meet the failures of the first. And a
   // failure counts before the hook hears of it, whatever that says and however long it takes.
-  const blocked = await failures.isBlocked()
+  const blocked = (await failures.isBlocked()) || !mayGuess
   const isRight = proof !== undefined && !blocked
   if (!isRight) await failures.record()
   await judgeFactorAttempt(deps, user.id, { factor: asked.factor, isRight })

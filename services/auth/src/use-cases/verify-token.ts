@@ -4,6 +4,8 @@ import { codeMatches, hashCode, hashLinkToken } from '../one-time-tokens/one-tim
 import {
   claimGuess,
   findTokenByLink,
+  forgetGuesses,
+  hashGuessKey,
   type OneTimeToken,
   returnGuess,
 } from '../one-time-tokens/one-time-token-repository.ts'
@@ -29,11 +31,11 @@ export async function verifyCode(deps: AuthDeps, input: VerifyCode): Promise<Red
   const attempt = { identifier: identifier.value, address: context.address }
   const blocked = await isBlocked(deps, attempt)
   const owner = await findUserByIdentifier(deps.db, context.audience, identifier)
-  const candidates = await claimGuess(
-    deps.db,
-    { audience: context.audience, relatesTo: identifier.value, kinds: ACCEPTED_KINDS[type] },
-    deps.config.security.codeAttemptsMax,
-  )
+  const { network } = context
+  const wanted = { audience: context.audience, relatesTo: identifier.value, kinds: ACCEPTED_KINDS[type] }
+  const keyHash = hashGuessKey(deps.serverKeys.hmac, wanted)
+  const guess = { ...wanted, keyHash, network, now: deps.now() }
+  const candidates = await claimGuess(deps.db, guess, deps.config.security.codeAttemptsMax)
   const token = matchCode(deps, input, owner, candidates)
   if (!token || blocked) {
     await recordFailure(deps, attempt)
@@ -43,12 +45,14 @@ export async function verifyCode(deps: AuthDeps, input: VerifyCode): Promise<Red
   if (!user) throw otpExpired()
   const secret = { codeHash: token.codeHash }
   // Also refuses a banned user. To a wrong code that is not told: it would show that the account exists.
-  return redeemToken(deps, { ...input, user, token, secret, flow: 'implicit', expired: otpExpired }).catch(
-    async (error) => {
-      await returnGuess(deps.db, token.id)
-      throw error
-    },
-  )
+  try {
+    const redeemed = await redeemToken(deps, { ...input, user, token, secret, flow: 'implicit', expired: otpExpired })
+    await forgetGuesses(deps.db, keyHash)
+    return redeemed
+  } catch (error) {
+    await returnGuess(deps.db, token.id)
+    throw error
+  }
 }
 
 type Guessed = OneTimeToken & { readonly codeHash: Buffer }

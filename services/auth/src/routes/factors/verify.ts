@@ -46,7 +46,8 @@ export const verifyFactorRoutes: FastifyPluginAsyncZod = async (app) => {
       const answer = readAnswer(body)
       const challengeId = parseId(body.challenge_id ?? '')
       if (challengeId === undefined) throw challengeNotFound()
-      const origin = { ...readSessionOrigin(request), address: clientAddress.address }
+      const { address, network } = clientAddress
+      const origin = { ...readSessionOrigin(request), address, network }
       return verifyFactor(deps, { caller, factorId, challengeId, answer, ...origin })
     },
   )

@@ -1,0 +1,71 @@
+import type { ColumnType, Generated } from 'kysely'
+import type { SealedSecret } from './secrets/sealed-secret.ts'
+import type { StoredCredential } from './webauthn/credential.ts'
+
+// Second factors and passkeys. The types of times are those of database.ts.
+type Timestamp = ColumnType<string, string | Date, string | Date>
+type GeneratedTimestamp = ColumnType<string, string | Date | undefined, string | Date>
+
+/** A second factor. */
+export interface MfaFactorsTable {
+  id: Generated<string>
+  user_id: string
+  friendly_name: string | null
+  factor_type: string
+  status: Generated<string>
+  secret: SealedSecret | null
+  phone: string | null
+  last_used_step: bigint | null
+  web_authn_credential: StoredCredential | null
+  last_challenged_at: Timestamp | null
+  /** Guesses at recovery codes since `failing_since`. */
+  failed_attempts: Generated<number>
+  failing_since: Timestamp | null
+  /** Wrong codes since the owner last showed it, up to those that a success takes back; and when the last one came. */
+  failures: Generated<number>
+  failed_at: Timestamp | null
+  created_at: GeneratedTimestamp
+  updated_at: GeneratedTimestamp
+}
+
+/** What a second factor was asked. Its id is the salt of `otp_hash`. */
+export interface MfaChallengesTable {
+  id: string
+  factor_id: string
+  ip: string | null
+  otp_hash: Buffer | null
+  attempts: Generated<number>
+  verified_at: Timestamp | null
+  web_authn_session_data: { challenge: string } | null
+  created_at: GeneratedTimestamp
+}
+
+/** One code of a set that hangs below a factor. */
+export interface MfaRecoveryCodesTable {
+  id: Generated<string>
+  factor_id: string
+  code_hash: Buffer
+  used_at: Timestamp | null
+}
+
+/** A passkey; bytes are base64url. */
+export interface WebauthnCredentialsTable {
+  id: Generated<string>
+  user_id: string
+  credential_id: string
+  public_key: string
+  sign_count: bigint
+  transports: ColumnType<readonly string[], string, string>
+  friendly_name: string
+  last_used_at: Timestamp | null
+  created_at: GeneratedTimestamp
+  updated_at: GeneratedTimestamp
+}
+
+/** What an authenticator was asked for a passkey. `user_id` is null for a sign-in. */
+export interface WebauthnChallengesTable {
+  id: string
+  user_id: string | null
+  challenge: string
+  expires_at: Timestamp
+}

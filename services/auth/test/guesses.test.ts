@@ -1,0 +1,201 @@
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { addApp, answerChallenge } from './authenticator-app.ts'
+import { openMailApp } from './mail-app.ts'
+import { createSignedIn, signIn } from './signed-in.ts'
+import { createSignedUp } from './signed-up.ts'
+
+const main = await openMailApp({
+  AUTH_TRUSTED_PROXIES: '1',
+  AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+  AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false',
+  AUTH_SMTP_MAX_FREQUENCY: '0',
+  AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+  AUTH_RATE_LIMIT_VERIFY: 'off',
+  AUTH_RATE_LIMIT_OTP: 'off',
+  AUTH_RATE_LIMIT_TOKEN_REFRESH: 'off',
+  AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: 'off',
+})
+const { app, clock, deps } = main
+afterAll(() => main.close())
+
+const MINUTE_MS = 60_000
+const DAY_MS = 1_440 * MINUTE_MS
+const HOME = '198.51.100.7'
+let clients = 0
+/** An address that nobody has come from yet. */
+function stranger(): string {
+  clients += 1
+  return `10.0.${clients >> 8}.${clients & 255}`
+}
+const from = (address: string) => ({ 'x-forwarded-for': address })
+const wrongFor = (code: string) => (code === '000000' ? '000001' : '000000')
+
+beforeEach(() => {
+  // Nobody waits for what an earlier test has used up.
+  clock.advance(DAY_MS)
+})
+
+describe('guesses at the codes of an address', () => {
+  const verify = (email: string, token: string, address = stranger()) =>
+    main.post('/verify', { type: 'recovery', email, token }, from(address))
+  const recover = async (email: string) => {
+    await main.post('/recover', { email })
+    return main.readMail(email)
+  }
+  /** As many as a day has: ten at each of ten messages, every one from another address. */
+  async function guessAll(email: string): Promise<void> {
+    for (let message = 0; message < 10; message += 1) {
+      const { code } = await recover(email)
+      for (let guess = 0; guess < 10; guess += 1) await verify(email, wrongFor(code))
+    }
+  }
+
+  // ASVS 6.6.3
+  it('a new message gives none beyond a hundred in a day; its link works, and the next day does', async () => {
+    const { email } = await createSignedUp(deps)
+    await guessAll(email)
+    const { code, token } = await recover(email)
+    expect((await verify(email, code)).json()).toMatchObject({ error_code: 'otp_expired' })
+    expect((await main.post('/verify', { type: 'recovery', token_hash: token })).statusCode).toBe(200)
+    clock.advance(DAY_MS)
+    expect((await verify(email, (await recover(email)).code)).statusCode).toBe(200)
+  })
+
+  it('strangers lock nobody out from where they are signed in', async () => {
+    const person = await createSignedUp(deps)
+    const { email, password } = person
+    await main.post('/token?grant_type=password', { email, password }, from(HOME))
+    await guessAll(email)
+    const { code } = await recover(email)
+    expect((await verify(email, code)).statusCode).toBe(403)
+    expect((await verify(email, code, HOME)).statusCode).toBe(200)
+    // Whoever has shown a code begins anew.
+    expect((await verify(email, (await recover(email)).code)).statusCode).toBe(200)
+  })
+
+  it('many at once use up no more than the message has', async () => {
+    const { email } = await createSignedUp(deps)
+    const { code } = await recover(email)
+    await Promise.all(Array.from({ length: 200 }, () => verify(email, wrongFor(code))))
+    expect((await verify(email, (await recover(email)).code)).statusCode).toBe(200)
+  })
+
+  it('are compared with the code of one account, however many want the address', async () => {
+    const email = 'wanted@example.com'
+    const codes: string[] = []
+    for (let account = 0; account < 5; account += 1) {
+      clock.advance(1_000)
+      const { headers } = await createSignedIn(main)
+      await app.inject({ method: 'PUT', url: '/user', headers, payload: { email } })
+      codes.push((await main.readMail(email)).code)
+    }
+    const attempts = () =>
+      deps.db
+        .selectFrom('one_time_tokens')
+        .select('attempts')
+        .where('relates_to', '=', email)
+        .orderBy('sent_at')
+        .execute()
+    const guess = (token: string) => main.post('/verify', { type: 'email_change', email, token }, from(stranger()))
+    const wrong = ['000000', '000001', '000002', '000003', '000004', '000005'].find((code) => !codes.includes(code))
+    expect((await guess(wrong ?? '')).statusCode).toBe(403)
+    const counts = (await attempts()).map((row) => row.attempts)
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(1)
+    expect((await guess(codes.at(0) ?? '')).statusCode).toBe(403)
+    expect((await guess(codes.at(-1) ?? '')).json()).toMatchObject({ user: { email } })
+  })
+
+  it('are compared with the code of who has the address, whoever wants it later', async () => {
+    const owner = await createSignedUp(deps)
+    const { code } = await recover(owner.email)
+    const other = await createSignedUp(deps)
+    const token = {
+      user_id: other.user.id,
+      kind: 'recovery',
+      relates_to: owner.email,
+      otp_hash: Buffer.alloc(32),
+      otp_salt: Buffer.alloc(16),
+      sent_at: new Date(clock.now().getTime() + MINUTE_MS),
+      expires_at: new Date(clock.now().getTime() + DAY_MS),
+    }
+    await deps.db.insertInto('one_time_tokens').values(token).execute()
+    expect((await verify(owner.email, code)).json()).toMatchObject({ user: { email: owner.email } })
+  })
+
+  it('are counted by a keyed hash, which clean-up removes', async () => {
+    const { email } = await createSignedUp(deps)
+    await verify(email, wrongFor((await recover(email)).code))
+    const rows = await deps.db.selectFrom('code_guesses').selectAll().execute()
+    expect(rows.every(({ key_hash }) => key_hash.length === 32)).toBe(true)
+    // Nobody has a code under this address: there is nothing to guess, and nothing is stored.
+    const count = rows.length
+    await verify('nobody@example.com', '000000')
+    expect(await deps.db.selectFrom('code_guesses').selectAll().execute()).toHaveLength(count)
+  })
+})
+
+describe('guesses at a second factor', () => {
+  /** Somebody with an app, who is signed in at home, and whose password a stranger has. */
+  async function createTarget() {
+    const person = await createSignedIn(main)
+    const raised = await addApp(main, person.headers)
+    await deps.db
+      .updateTable('sessions')
+      .set({ last_ip: HOME })
+      .where('user_id', '=', person.user.id)
+      .where('aal', '=', 'aal2')
+      .execute()
+    return { person, app: raised.app }
+  }
+  const failuresOf = (id: string) =>
+    deps.db.selectFrom('mfa_factors').select('failures').where('id', '=', id).executeTakeFirstOrThrow()
+  const setFailures = (id: string, failures: number) =>
+    deps.db.updateTable('mfa_factors').set({ failures, failed_at: clock.now() }).where('id', '=', id).execute()
+
+  async function answer(target: Awaited<ReturnType<typeof createTarget>>, address: string, right = true) {
+    const { headers } = await signIn(main, target.person)
+    const { factorId } = target.app
+    const code = right ? target.app.code() : wrongFor(target.app.code())
+    return (await answerChallenge(main, { ...headers, ...from(address) }, { factorId, code })).statusCode
+  }
+
+  // ASVS 6.6.3
+  it('come to one in a quarter of an hour after a hundred failures, and to fewer the longer it goes on', async () => {
+    const target = await createTarget()
+    const { factorId } = target.app
+    clock.advance(MINUTE_MS)
+    expect(await answer(target, stranger(), false)).toBe(422)
+    expect(await failuresOf(factorId)).toEqual({ failures: 1 })
+    for (const [failures, minutes] of [
+      [100, 15],
+      [115, 30],
+      [160, 960],
+      [9_999, 1_440],
+    ] as const) {
+      await setFailures(factorId, failures)
+      clock.advance(minutes * MINUTE_MS - 1)
+      expect(await answer(target, stranger())).toBe(422)
+      // What is not compared is not counted either: it would hold the owner off for ever.
+      expect(await failuresOf(factorId)).toEqual({ failures })
+      clock.advance(1)
+      expect(await answer(target, stranger())).toBe(200)
+      expect(await failuresOf(factorId)).toEqual({ failures: failures - 20 })
+    }
+  })
+
+  it('of strangers do not hold the owner off where they are signed in with a second factor', async () => {
+    const target = await createTarget()
+    clock.advance(MINUTE_MS)
+    await setFailures(target.app.factorId, 150)
+    expect(await answer(target, stranger())).toBe(422)
+    expect(await answer(target, HOME)).toBe(200)
+    expect(await failuresOf(target.app.factorId)).toEqual({ failures: 130 })
+  })
+
+  it('below a hundred are as free as before', async () => {
+    const target = await createTarget()
+    clock.advance(MINUTE_MS)
+    await setFailures(target.app.factorId, 99)
+    expect(await answer(target, stranger())).toBe(200)
+  })
+})
