@@ -153,3 +153,22 @@ describe('fitTimer', () => {
     expect(warnings).toEqual([])
   })
 })
+
+describe('memoryStore', () => {
+  it('remembers so many keys of a limiter, and forgets those whose window began first', async () => {
+    const store = memoryStore(3)
+    const [limiter, other] = [store('a', { points: 2, durationSeconds: 60 }), store('b', WINDOW)]
+    const useUp = async (key: string) => {
+      for (let use = 0; use < 3; use += 1) await limiter.consume(key)
+      return limiter.waitMs(key)
+    }
+    for (const key of ['first', 'second', 'third', 'fourth']) expect(await useUp(key)).toEqual(WAIT)
+    const isRemembered = async (key: string) => (await limiter.waitMs(key)) !== undefined
+    const remembered = await Promise.all(['first', 'second', 'third', 'fourth'].map(isRemembered))
+    expect(remembered).toEqual([false, true, true, true])
+    // What is forgotten begins anew, and is remembered then.
+    expect(await useUp('first')).toEqual(WAIT)
+    expect([await isRemembered('second'), await isRemembered('first')]).toEqual([false, true])
+    expect(await other.waitMs('fourth')).toBeUndefined()
+  })
+})

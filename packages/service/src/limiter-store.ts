@@ -103,9 +103,27 @@ export function fitTimer(window: Window): Window {
   return { ...window, points, durationSeconds: TIMER_SECONDS_MAX }
 }
 
-/** Counts in this process. */
-export function memoryStore(): LimiterStore {
-  return (name, window) => toLimiter(new RateLimiterMemory(options(name, fitTimer(window))))
+/** Some 20 MiB for each limiter. Whoever tries one name after the other would else fill the memory, a kilobyte at a time. */
+const KEYS_MAX = 20_000
+
+/**
+ * Counts in this process.
+ * @param keysMax keys that a limiter remembers: of more, those are forgotten whose window began first, and so would end first
+ */
+export function memoryStore(keysMax = KEYS_MAX): LimiterStore {
+  return (name, window) => {
+    const limiter = new RateLimiterMemory(options(name, fitTimer(window)))
+    /** In the order in which their windows began. */
+    const keys = new Set<string>()
+    return toLimiter(limiter, async (key) => {
+      keys.delete(key)
+      keys.add(key)
+      const [oldest] = keys
+      if (keys.size <= keysMax || oldest === undefined) return
+      keys.delete(oldest)
+      await limiter.delete(oldest)
+    })
+  }
 }
 
 function postgresStore<Tables>(
@@ -161,11 +179,13 @@ function shared(name: string, window: Window) {
   }
 }
 
-function toLimiter(limiter: RateLimiterAbstract): Limiter {
+/** @param onWindow told of every key whose window begins */
+function toLimiter(limiter: RateLimiterAbstract, onWindow?: (key: string) => Promise<void>): Limiter {
   return {
     consume: async (key) => {
       try {
-        await limiter.consume(key)
+        const { consumedPoints } = await limiter.consume(key)
+        if (consumedPoints === 1) await onWindow?.(key)
         return undefined
       } catch (refused) {
         // The library throws its result when the points are used up, an Error when its store fails.
