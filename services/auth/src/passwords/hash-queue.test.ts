@@ -74,15 +74,56 @@ describe('createHashQueue', () => {
     expect(await Promise.all(answers)).toEqual(done(...'abcdefghijklmnopqrstuvw'))
   })
 
-  it('gives a long task a batch of its own, in its turn', async () => {
+  it('gives long tasks batches of their own, when no other waits', async () => {
     const { run, given, finish } = createTestQueue(1)
     const answers = run('A', 'b', 'c', 'D', 'E', 'f', 'g')
-    for (let batch = 0; batch < 5; batch += 1) {
+    for (let batch = 0; batch < 4; batch += 1) {
       await settle()
       finish(batch)
     }
     expect(await Promise.all(answers)).toEqual(done('A', 'b', 'c', 'D', 'E', 'f', 'g'))
-    expect(given()).toEqual([['A'], ['b', 'c'], ['D'], ['E'], ['f', 'g']])
+    expect(given()).toEqual([['b', 'c', 'f', 'g'], ['A'], ['D'], ['E']])
+  })
+
+  it('keeps half of the threads free of long tasks', async () => {
+    const { run, given, finish } = createTestQueue(4)
+    void run('A', 'B', 'C')
+    await settle()
+    expect(given()).toEqual([['A'], ['B']])
+    const answers = run('d', 'e')
+    await settle()
+    expect(given()).toEqual([['A'], ['B'], ['d'], ['e']])
+    for (const batch of [2, 3]) finish(batch)
+    expect(await Promise.all(answers)).toEqual(done('d', 'e'))
+    expect(given()).toHaveLength(4)
+  })
+
+  it('gives a long task its turn after eight batches of others', async () => {
+    const { run, given, finish } = createTestQueue(1)
+    void run('A', ...Array.from({ length: 80 }, () => 'b'))
+    for (let batch = 0; batch < 9; batch += 1) {
+      await settle()
+      finish(batch)
+    }
+    await settle()
+    expect(given().findIndex(([task]) => task === 'A')).toBe(8)
+  })
+
+  it('refuses nobody for the time that long tasks take', async () => {
+    const { run, finish } = createTestQueue(2, 100)
+    const long = run('A', 'B', 'C', 'D')
+    expect(await long.pop()).toEqual({ verdict: 'busy', retryAfterSeconds: 1 })
+    await settle()
+    // An hour each.
+    finish(0, HOUR)
+    await settle()
+    expect(await run('E').pop()).toMatchObject({ verdict: 'busy' })
+    const answers = run('f', 'g')
+    await settle()
+    finish(2)
+    await settle()
+    finish(3)
+    expect(await Promise.all(answers)).toEqual(done('f', 'g'))
   })
 
   it('refuses what would wait longer than the limit, and takes it again when there is room', async () => {
