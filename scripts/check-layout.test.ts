@@ -284,6 +284,7 @@ describe('clock and environment', () => {
   })
 })
 
+// ASVS 1.3.6
 describe('calls of other servers', () => {
   const path = 'services/shop/src/items/item.ts'
   const refused = (what: string) => `${path}:1 ${what} calls past the guarded client: use packages/common/src/outbound`

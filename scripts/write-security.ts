@@ -3,20 +3,17 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { authorization, tokens } from './asvs/access.ts'
-import { authentication } from './asvs/authentication.ts'
-import { oauth } from './asvs/oauth.ts'
+import { chapters } from './asvs/chapters.ts'
+import { SERVICES, type Service } from './asvs/requirement.ts'
 import { listDocuments, listProblems, writePage } from './asvs/security-page.ts'
-import { sessions } from './asvs/sessions.ts'
-import { listTaggedTests } from './asvs/test-tags.ts'
+import { listTaggedTests, type Users } from './asvs/test-tags.ts'
 import { readSourceTree } from './layout/source-tree.ts'
 
 const root = join(import.meta.dirname, '..')
 const path = join(root, 'docs', 'security.md')
-const chapters = [authentication, sessions, authorization, tokens, oauth]
 
 const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
-const tests = listTaggedTests(readSourceTree(root))
+const tests = listTaggedTests(readSourceTree(root), usersOfCode())
 const problems = [
   ...listProblems(chapters, tests),
   ...listDocuments(chapters)
@@ -30,6 +27,21 @@ else if (!existsSync(path) || readFileSync(path, 'utf8') !== page) {
 }
 for (const problem of problems) console.error(problem)
 process.exitCode = problems.length > 0 ? 1 : 0
+
+/** A service runs its own folder and the packages that it depends on. The checks in `scripts` judge all of them. */
+function usersOfCode(): Users {
+  const users = new Map<string, readonly Service[]>([['scripts', SERVICES]])
+  for (const service of SERVICES) {
+    users.set(`services/${service}`, [service])
+    const manifest = readFileSync(join(root, 'services', service, 'package.json'), 'utf8')
+    const { dependencies }: { dependencies: Readonly<Record<string, string>> } = JSON.parse(manifest)
+    for (const name of Object.keys(dependencies).filter((each) => each.startsWith('@trestle/'))) {
+      const folder = `packages/${name.slice('@trestle/'.length)}`
+      users.set(folder, [...(users.get(folder) ?? []), service])
+    }
+  }
+  return users
+}
 
 /** The headings of a page, as links name them. */
 function headingsOf(file: string): readonly string[] {

@@ -1,20 +1,36 @@
-import { chapter } from './requirement.ts'
+import { chapter, type Standing } from './requirement.ts'
 
 /** Of 9.2.3, and 10.3.1 alike. */
 export const AUDIENCE = {
   deviation: 'those of users; tokens of operators need no audience, as the service keys that exist have none',
 }
 
-const RIGHTS = { documented: 'services/auth/README.md#who-may-do-what' }
+const ONE_COMPANY = { notApplicable: 'all data belong to one company: whoever has a scope has it for all of them' }
+
+const RIGHTS = {
+  auth: { documented: 'services/auth/README.md#who-may-do-what' },
+  payments: { documented: 'services/payments/README.md#who-may-do-what' },
+  inventory: { documented: 'services/inventory/README.md#who-may-call' },
+} as const satisfies Record<string, Standing>
 
 export const authorization = chapter('V8 Authorization', [
-  ['8.1.1', 1, 'Who may call what, on whose data', RIGHTS],
-  ['8.1.2', 2, 'Who may read and write which fields', RIGHTS],
-  ['8.2.1', 1, 'Calls are for those who may make them'],
-  ['8.2.2', 1, 'Nobody reaches what is somebody else’s'],
-  ['8.2.3', 2, 'Fields are for those who may have them'],
+  ['8.1.1', 1, 'The documentation says who may call what, on whose data', RIGHTS],
+  ['8.1.2', 2, 'The documentation says who may read and write which fields', RIGHTS],
+  [
+    '8.2.1',
+    1,
+    'Calls are for those who may make them',
+    {
+      inventory: {
+        deviation:
+          'everybody may call until `INVENTORY_AUTH_ENABLED` is set, as the specification has it; from then on scopes decide',
+      },
+    },
+  ],
+  ['8.2.2', 1, 'Nobody reaches what belongs to somebody else', { inventory: ONE_COMPANY }],
+  ['8.2.3', 2, 'Fields are for those who may have them', { inventory: ONE_COMPANY }],
   ['8.3.1', 1, 'The service decides, by what no client can change'],
-  ['8.4.1', 2, 'Tenants are kept apart: users of different audiences'],
+  ['8.4.1', 2, 'Tenants are kept apart', { inventory: ONE_COMPANY }],
 ])
 
 export const tokens = chapter('V9 Self-contained tokens', [
@@ -22,7 +38,33 @@ export const tokens = chapter('V9 Self-contained tokens', [
   ['9.1.2', 1, 'Only listed algorithms, never none, and no key serves another algorithm than its own'],
   ['9.1.3', 1, 'Keys come from where they were configured, never from the token'],
   ['9.2.1', 1, 'Tokens hold from nbf to exp'],
-  ['9.2.2', 2, 'Tokens are taken for what they are made for'],
-  ['9.2.3', 2, 'Only tokens for this service', AUDIENCE],
-  ['9.2.4', 2, 'Tokens for several audiences say which one'],
+  [
+    '9.2.2',
+    2,
+    'Tokens are taken for what they are made for',
+    {
+      payments: {
+        deviation: 'issuer, subject, end and a verified address are required; the type of a token is not asked for',
+      },
+      inventory: { deviation: 'issuer, audience, subject and end are required; the type of a token is not asked for' },
+    },
+  ],
+  [
+    '9.2.3',
+    2,
+    'Only tokens for this service',
+    {
+      auth: AUDIENCE,
+      payments: { deviation: 'tokens of persons are known by their issuer; no setting names an audience' },
+    },
+  ],
+  [
+    '9.2.4',
+    2,
+    'Tokens for several audiences say which one',
+    {
+      payments: { notApplicable: 'the service issues no access tokens' },
+      inventory: { notApplicable: 'the service issues no tokens' },
+    },
+  ],
 ])

@@ -1,33 +1,78 @@
-/** How a requirement stands, where tests alone do not tell. */
-export type Standing =
-  /** It asks for words: a page from the root of the repository, with the heading. */
-  { readonly documented: string } | Deviation | { readonly notApplicable: string }
+export const SERVICES = ['auth', 'payments', 'inventory'] as const
+export type Service = (typeof SERVICES)[number]
 
-/** What is not met by default, and why. */
+/** How a service stands to a requirement. A requirement that is met has a tagged test. */
+export type Standing = 'met' | Documented | Deviation | NotApplicable
+
+/** The requirement asks for words, or is left to the operator: a page from the root of the repository, with a heading. */
+export interface Documented {
+  readonly documented: string
+  /** What the page cannot say by itself. */
+  readonly note?: string
+}
+
+/** The service does not meet the requirement by default, and why. */
 export interface Deviation {
   readonly deviation: string
-  /** What the strict profile does about it. */
+  /** What the strict profile of auth does about it. */
   readonly strict?: string
-  /** The strict profile leaves something of it. */
+  /** The strict profile leaves a part of it. */
   readonly isPartial?: true
 }
+
+export interface NotApplicable {
+  readonly notApplicable: string
+}
+
+/** `outside`: the whole chapter does not apply to the service, and the page says so once. */
+export type ServiceStanding = Standing | 'outside'
 
 /** A requirement of the OWASP Application Security Verification Standard 5.0.0, in our words. */
 export interface Requirement {
   readonly id: string
   readonly level: 1 | 2
   readonly asks: string
-  readonly standing: Standing | undefined
+  readonly standings: Readonly<Record<Service, ServiceStanding>>
 }
+
+/** Why a chapter does not apply to a service. */
+export type Reasons = Readonly<Partial<Record<Service, string>>>
 
 export interface Chapter {
   readonly title: string
+  readonly outside: Reasons
   readonly requirements: readonly Requirement[]
 }
 
-/** A row of a chapter. What has no standing is met, as its tests show. */
-export type Row = readonly [id: string, level: 1 | 2, asks: string, standing?: Standing]
+/** One standing for all services, or one for each service that differs. The others are met, or outside the chapter. */
+export type Standings = Standing | Readonly<Partial<Record<Service, Standing>>>
+export type Row = readonly [id: string, level: 1 | 2, asks: string, standings?: Standings]
 
-export function chapter(title: string, rows: readonly Row[]): Chapter {
-  return { title, requirements: rows.map(([id, level, asks, standing]) => ({ id, level, asks, standing })) }
+export function chapter(title: string, rows: readonly Row[], outside: Reasons = {}): Chapter {
+  const requirements = rows.map(([id, level, asks, standings]) => {
+    const standingOf = (service: Service) => standingFor(service, standings, outside)
+    return {
+      id,
+      level,
+      asks,
+      standings: {
+        auth: standingOf('auth'),
+        payments: standingOf('payments'),
+        inventory: standingOf('inventory'),
+      },
+    }
+  })
+  return { title, outside, requirements }
+}
+
+function standingFor(service: Service, standings: Standings | undefined, outside: Reasons): ServiceStanding {
+  const usual = outside[service] === undefined ? 'met' : 'outside'
+  if (standings === undefined) return usual
+  if (isStanding(standings)) return usual === 'outside' ? usual : standings
+  return standings[service] ?? usual
+}
+
+function isStanding(standings: Standings): standings is Standing {
+  if (standings === 'met') return true
+  return 'documented' in standings || 'deviation' in standings || 'notApplicable' in standings
 }

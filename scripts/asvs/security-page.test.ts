@@ -1,26 +1,49 @@
 import { describe, expect, it } from 'vitest'
-import { chapter } from './requirement.ts'
+import { chapter, SERVICES, type Service } from './requirement.ts'
 import { listDocuments, listProblems, writePage } from './security-page.ts'
 import { listTaggedTests } from './test-tags.ts'
 
+const NONE = { notApplicable: 'there is none' }
 const some = chapter('V1 Some', [
-  ['1.1', 1, 'a first thing'],
-  ['1.2', 2, 'a second', { deviation: 'old clients', strict: 'closed' }],
-  ['1.3', 2, 'a third', { notApplicable: 'there is none' }],
-  ['1.4', 2, 'a fourth', { documented: 'README.md#fourth' }],
-  ['1.5', 2, 'a fifth', { deviation: 'no reason' }],
+  ['1.1', 1, 'a first thing', { inventory: { deviation: 'no reason' } }],
+  ['1.2', 2, 'a second', { auth: { deviation: 'old clients', strict: 'closed' }, payments: NONE, inventory: NONE }],
+  ['1.3', 2, 'a third', NONE],
+  ['1.4', 2, 'a fourth', { documented: 'README.md#fourth', note: 'by the operator' }],
 ])
-const test = (requirements: readonly string[]) => ({ path: 'a.test.ts', line: 3, title: '200: [a] | b', requirements })
+const other = chapter('V2 Other', [['2.1', 1, 'a fifth', { payments: 'met' }]], {
+  payments: 'it has none',
+  inventory: 'it has none',
+})
+const nowhere = chapter('V3 None', [], { auth: 'nobody has', payments: 'nobody has', inventory: 'nobody has' })
+const chapters = [some, other, nowhere]
+
+const test = (requirements: readonly string[], services: readonly Service[] = SERVICES) => {
+  return { path: 'a.test.ts', line: 3, title: '200: [a] | b', requirements, services }
+}
 
 describe('listProblems', () => {
-  it('names what nothing answers, what has no such number, and tests of what does not apply', () => {
-    expect(listProblems([some], [test(['1.1', '1.2'])])).toEqual([])
-    expect(listProblems([some], [test(['1.3', '9.9'])])).toEqual([
-      '1.1 has no test, and is neither documented nor a deviation nor not applicable',
-      '1.2 has no test, and is neither documented nor a deviation nor not applicable',
-      '1.3 has tests though it does not apply',
-      'a.test.ts:3: there is no requirement 9.9 of level 1 or 2',
+  it('accepts a requirement that each service has a test or a reason for', () => {
+    expect(listProblems(chapters, [test(['1.1', '1.2', '2.1'])])).toEqual([])
+  })
+
+  it('names what a service has neither a test nor a reason for', () => {
+    expect(listProblems(chapters, [test(['1.1', '1.2', '2.1'], ['auth'])])).toEqual([
+      '1.1 has no test of payments, and no other answer',
+      '2.1 has no test of payments, and no other answer',
     ])
+    expect(listProblems([some], [test(['1.1'])])).toEqual(['1.2 has no test of auth, and no other answer'])
+  })
+
+  it('names tests of one service for what does not apply to it, but not those of shared code', () => {
+    const tests = [test(['1.1', '1.2', '2.1']), test(['1.3', '2.1'], ['inventory'])]
+    expect(listProblems(chapters, tests)).toEqual([
+      '1.3 has tests of inventory though it does not apply',
+      '2.1 has tests of inventory though it does not apply',
+    ])
+  })
+
+  it('names a tag whose number no requirement has', () => {
+    expect(listProblems([], [test(['9.9'])])).toEqual(['a.test.ts:3: there is no requirement 9.9 of level 1 or 2'])
   })
 })
 
@@ -31,22 +54,36 @@ describe('listDocuments', () => {
 })
 
 describe('writePage', () => {
-  it('counts, and explains each requirement', () => {
-    const page = writePage([some], [test(['1.1', '1.2'])])
-    expect(page).toContain('| V1 Some | 1 | 1 | 1 | 1 | 1 |')
+  const page = writePage(chapters, [test(['1.1', '1.2']), test(['2.1'], ['auth'])])
+
+  it('counts for each service', () => {
+    expect(page).toContain('| auth | 2 | 1 | 1 | 0 | 1 | 0 |')
+    expect(page).toContain('| inventory | 0 | 1 | 0 | 1 | 2 | 1 |')
+  })
+
+  it('says once which chapters do not apply', () => {
+    expect(page).toContain('- V2 Other, payments, inventory: it has none.\n- V3 None, all services: nobody has.\n')
+  })
+
+  it('has a line for each requirement, and says what holds for some services alone', () => {
     const link = '[200: \\[a\\] \\| b](../a.test.ts)'
-    expect(page).toContain(`| 1.1 | 1 | a first thing | met | ${link} |`)
-    expect(page).toContain(
-      `| 1.2 | 2 | a second | met when strict | Deviation: old clients.<br>Strict: closed.<br>${link} |`,
-    )
-    expect(page).toContain('| 1.3 | 2 | a third | not applicable | Because there is none. |')
-    expect(page).toContain('| 1.4 | 2 | a fourth | documented | [README.md#fourth](../README.md#fourth) |')
-    expect(page).toContain('| 1.5 | 2 | a fifth | deviation | Deviation: no reason. |')
+    for (const line of [
+      '|  |  | **V1 Some** |  |  |  |  |',
+      `| 1.1 | 1 | a first thing | met | met | deviation | inventory: Deviation: no reason.<br>${link} |`,
+      `| 1.2 | 2 | a second | met when strict | not applicable | not applicable | auth: Deviation: old clients.<br>Strict: closed.<br>payments, inventory: Because there is none.<br>${link} |`,
+      '| 1.3 | 2 | a third | not applicable | not applicable | not applicable | Because there is none. |',
+      '| 1.4 | 2 | a fourth | documented | documented | documented | by the operator: [README.md#fourth](../README.md#fourth) |',
+      `| 2.1 | 1 | a fifth | met | met | – | auth: ${link} |`,
+    ]) {
+      expect(page).toContain(line)
+    }
   })
 })
 
 describe('listTaggedTests', () => {
-  const read = (text: string) => listTaggedTests({ root: '/', files: [{ path: 'a.test.ts', text }] })
+  const users = new Map([['packages/a', ['auth', 'payments'] as const]])
+  const read = (text: string, path = 'packages/a/a.test.ts') =>
+    listTaggedTests({ root: '/', files: [{ path, text }] }, users)
 
   it('finds the test below a tag, also one of a table', () => {
     const text = [
@@ -59,13 +96,22 @@ describe('listTaggedTests', () => {
       "  ])('three %d', () => {})",
       '})',
     ]
+    const place = { path: 'packages/a/a.test.ts', services: ['auth', 'payments'] }
     expect(read(text.join('\n'))).toEqual([
-      { path: 'a.test.ts', line: 3, title: 'two', requirements: ['1.1', '1.2'] },
-      { path: 'a.test.ts', line: 5, title: 'three %d', requirements: ['1.3'] },
+      { ...place, line: 3, title: 'two', requirements: ['1.1', '1.2'] },
+      { ...place, line: 5, title: 'three %d', requirements: ['1.3'] },
     ])
   })
 
   it('refuses a tag that stands above no test', () => {
-    expect(() => read('// ASVS 1.1\nconst x = 1')).toThrow('a.test.ts:1: a tag stands on the line above a test')
+    expect(() => read('// ASVS 1.1\nconst x = 1')).toThrow(
+      'packages/a/a.test.ts:1: a tag stands on the line above a test',
+    )
+  })
+
+  it('refuses a tag beside code that no service runs', () => {
+    expect(() => read("// ASVS 1.1\nit('x', () => {})", 'bench/a.test.ts')).toThrow(
+      'bench/a.test.ts:1: no service runs the code beside this test',
+    )
   })
 })

@@ -1,49 +1,71 @@
-import type { Chapter, Requirement, Standing } from './requirement.ts'
+import { type Chapter, type Requirement, SERVICES, type Service, type ServiceStanding } from './requirement.ts'
 import type { TaggedTest } from './test-tags.ts'
 
-const INTRODUCTION = `# Security of auth, by requirement
+const INTRODUCTION = `# Security by requirement
 
 <!-- Written by scripts/write-security.ts from the tables in scripts/asvs and the tags in the tests. -->
 
-How the service stands to the requirements of levels 1 and 2 of the [OWASP Application Security Verification Standard 5.0.0](https://owasp.org/www-project-application-security-verification-standard/) on authentication, sessions, authorization, self-contained tokens, OAuth and OpenID Connect, in our words. What is met is shown by the tests that are named; each runs with \`npm test\`. What is not met is named as a deviation, with its reason: most come from the API that existing clients expect. [\`AUTH_PROFILE=strict\`](../services/auth/README.md#the-strict-profile) closes those that no client needs.
+How auth, payments and inventory stand to every requirement of levels 1 and 2 of the [OWASP Application Security Verification Standard 5.0.0](https://owasp.org/www-project-application-security-verification-standard/), in our words.
 
-Rules that the operator must keep are in [SECURITY.md](../SECURITY.md).
+- **met**: the linked tests show it. \`npm test\` runs them. A test without the name of a service is of code that several services share; inventory is built on [the framework](../packages/endpoints/README.md), so tests of the framework count for inventory.
+- **documented**: the requirement asks for words, or the operator must meet it. The linked page has the words.
+- **met when strict**: auth meets it with [\`AUTH_PROFILE=strict\`](../services/auth/README.md#the-strict-profile). The default profile keeps the API that existing clients expect.
+- **deviation**: the service does not meet it, for the reason given.
+- **not applicable**: the service has nothing that the requirement is about.
+- **–**: the whole chapter does not apply to the service. The next section says why.
+
+What an operator must do is in [SECURITY.md](../SECURITY.md).
 `
 
-type Verdict = 'met' | 'documented' | 'met when strict' | 'deviation' | 'not applicable'
+type Verdict = 'met' | 'documented' | 'met when strict' | 'deviation' | 'not applicable' | '–'
 
-const VERDICTS: readonly Verdict[] = ['met', 'documented', 'met when strict', 'deviation', 'not applicable']
+const VERDICTS: readonly Verdict[] = ['met', 'documented', 'met when strict', 'deviation', 'not applicable', '–']
 
 /** What does not go together: a requirement that nothing answers, a tag for none, a test of what does not apply. */
 export function listProblems(chapters: readonly Chapter[], tests: readonly TaggedTest[]): readonly string[] {
   const requirements = chapters.flatMap((chapter) => chapter.requirements)
-  const known = new Map(requirements.map((requirement) => [requirement.id, requirement]))
-  const tagged = new Set(tests.flatMap((test) => test.requirements))
-  const isNone = ({ standing }: Requirement): boolean => standing !== undefined && 'notApplicable' in standing
+  const known = new Set(requirements.map(({ id }) => id))
+  const pairs = requirements.flatMap((requirement) => SERVICES.map((service) => ({ requirement, service })))
   return [
-    ...requirements
-      .filter(({ id, standing }) => needsTest(standing) && !tagged.has(id))
-      .map(({ id }) => `${id} has no test, and is neither documented nor a deviation nor not applicable`),
-    ...requirements
-      .filter((requirement) => isNone(requirement) && tagged.has(requirement.id))
-      .map(({ id }) => `${id} has tests though it does not apply`),
+    ...pairs
+      .filter(({ requirement, service }) => needsTest(requirement.standings[service]))
+      .filter(({ requirement, service }) => !tests.some((test) => isShownBy(test, requirement, service)))
+      .map(({ requirement, service }) => `${requirement.id} has no test of ${service}, and no other answer`),
+    ...pairs
+      .filter(({ requirement, service }) => isNone(requirement.standings[service]))
+      .filter(({ requirement, service }) =>
+        tests.some((test) => test.services.length === 1 && isShownBy(test, requirement, service)),
+      )
+      .map(({ requirement, service }) => `${requirement.id} has tests of ${service} though it does not apply`),
     ...tests.flatMap(({ path, line, requirements: ids }) =>
       ids.filter((id) => !known.has(id)).map((id) => `${path}:${line}: there is no requirement ${id} of level 1 or 2`),
     ),
   ]
 }
 
+function isShownBy({ requirements, services }: TaggedTest, { id }: Requirement, service: Service): boolean {
+  return requirements.includes(id) && services.includes(service)
+}
+
 /** What the strict profile closes is tested, like what is met. */
-function needsTest(standing: Standing | undefined): boolean {
-  return standing === undefined || ('deviation' in standing && standing.strict !== undefined)
+function needsTest(standing: ServiceStanding): boolean {
+  if (typeof standing === 'string') return standing === 'met'
+  return 'deviation' in standing && standing.strict !== undefined
+}
+
+function isNone(standing: ServiceStanding): boolean {
+  return typeof standing === 'string' ? standing === 'outside' : 'notApplicable' in standing
 }
 
 /** The pages that requirements are documented on, with their headings. */
 export function listDocuments(
   chapters: readonly Chapter[],
 ): readonly { readonly file: string; readonly anchor: string }[] {
-  const places = chapters.flatMap(({ requirements }) =>
-    requirements.flatMap(({ standing }) => (standing && 'documented' in standing ? [standing.documented] : [])),
+  const standings = chapters.flatMap(({ requirements }) =>
+    requirements.flatMap((requirement) => SERVICES.map((service) => requirement.standings[service])),
+  )
+  const places = standings.flatMap((standing) =>
+    typeof standing === 'object' && 'documented' in standing ? [standing.documented] : [],
   )
   return [...new Set(places)].map((place) => {
     const [file = '', anchor = ''] = place.split('#')
@@ -53,39 +75,81 @@ export function listDocuments(
 
 /** The page, from its tables and the tagged tests. */
 export function writePage(chapters: readonly Chapter[], tests: readonly TaggedTest[]): string {
-  return [INTRODUCTION, toSummary(chapters), ...chapters.map((chapter) => toSection(chapter, tests))].join('\n')
+  const head = ['#', 'Level', 'Asks', ...SERVICES, 'How']
+  const rows = chapters
+    .filter(({ requirements }) => requirements.length > 0)
+    .flatMap(({ title, requirements }) => [
+      ['', '', `**${title}**`, ...SERVICES.map(() => ''), ''],
+      ...requirements.map((requirement) => toRow(requirement, tests)),
+    ])
+  return [
+    INTRODUCTION,
+    `## Chapters that do not apply\n\n${chapters.flatMap(toOutside).join('\n')}\n`,
+    `## Summary\n\n${toSummary(chapters)}`,
+    `## Requirements\n\n${toTable(head, rows)}`,
+  ].join('\n')
+}
+
+function toOutside({ title, outside }: Chapter): readonly string[] {
+  const groups = groupServices((service) => outside[service])
+  return groups.map(([reason, services]) => `- ${title}, ${toNames(services) ?? 'all services'}: ${reason}.`)
 }
 
 function toSummary(chapters: readonly Chapter[]): string {
-  const rows = chapters.map(({ title, requirements }) => {
-    const counts = VERDICTS.map((verdict) => requirements.filter((one) => verdictOf(one) === verdict).length)
-    return [title, ...counts]
+  const requirements = chapters.flatMap((chapter) => chapter.requirements)
+  const rows = SERVICES.map((service) => {
+    const verdicts = requirements.map((requirement) => verdictOf(requirement.standings[service]))
+    return [service, ...VERDICTS.map((verdict) => verdicts.filter((each) => each === verdict).length)]
   })
-  return toTable(['Chapter', ...VERDICTS], rows)
+  return toTable(['Service', ...VERDICTS], rows)
 }
 
-function toSection({ title, requirements }: Chapter, tests: readonly TaggedTest[]): string {
-  const rows = requirements.map((requirement) => {
-    const { id, level, asks } = requirement
-    const own = tests.filter((test) => test.requirements.includes(id))
-    return [id, level, asks, verdictOf(requirement), [...explain(requirement), ...own.map(toLink)].join('<br>')]
-  })
-  return `## ${title}\n\n${toTable(['#', 'Level', 'Asks', 'Stands', 'How'], rows)}`
+function toRow(requirement: Requirement, tests: readonly TaggedTest[]): readonly (string | number)[] {
+  const { id, level, asks, standings } = requirement
+  const words = groupServices((service) => explain(standings[service])).map(prefix)
+  const links = tests
+    .filter((test) => SERVICES.some((service) => isShownBy(test, requirement, service)))
+    .map((test) => [toLink(test), test.services] as const)
+  const verdicts = SERVICES.map((service) => verdictOf(standings[service]))
+  return [id, level, asks, ...verdicts, [...words, ...links.map(prefix)].join('<br>')]
 }
 
-function verdictOf({ standing }: Requirement): Verdict {
-  if (standing === undefined) return 'met'
+/** The services by what is said of them, in the order of the services. */
+function groupServices(say: (service: Service) => string | undefined): readonly (readonly [string, Service[]])[] {
+  const groups = new Map<string, Service[]>()
+  for (const service of SERVICES) {
+    const said = say(service)
+    if (said !== undefined) groups.set(said, [...(groups.get(said) ?? []), service])
+  }
+  return [...groups]
+}
+
+function prefix([text, services]: readonly [string, readonly Service[]]): string {
+  const names = toNames(services)
+  return names === undefined ? text : `${names}: ${text}`
+}
+
+function toNames(services: readonly Service[]): string | undefined {
+  return services.length === SERVICES.length ? undefined : services.join(', ')
+}
+
+function verdictOf(standing: ServiceStanding): Verdict {
+  if (standing === 'met') return 'met'
+  if (standing === 'outside') return '–'
   if ('documented' in standing) return 'documented'
   if ('notApplicable' in standing) return 'not applicable'
   return standing.strict === undefined || standing.isPartial ? 'deviation' : 'met when strict'
 }
 
-function explain({ standing }: Requirement): readonly string[] {
-  if (standing === undefined) return []
-  if ('documented' in standing) return [`[${standing.documented}](../${standing.documented})`]
-  if ('notApplicable' in standing) return [`Because ${standing.notApplicable}.`]
+function explain(standing: ServiceStanding): string | undefined {
+  if (typeof standing === 'string') return undefined
+  if ('notApplicable' in standing) return `Because ${standing.notApplicable}.`
+  if ('documented' in standing) {
+    const link = `[${standing.documented}](../${standing.documented})`
+    return standing.note === undefined ? link : `${standing.note}: ${link}`
+  }
   const { deviation, strict } = standing
-  return [`Deviation: ${deviation}.`, ...(strict === undefined ? [] : [`Strict: ${strict}.`])]
+  return [`Deviation: ${deviation}.`, ...(strict === undefined ? [] : [`Strict: ${strict}.`])].join('<br>')
 }
 
 function toLink({ path, title }: TaggedTest): string {

@@ -1,5 +1,6 @@
 import type { SourceFile, SourceTree } from '../layout/source-tree.ts'
 import { lineAt, visitSyntax } from '../layout/syntax.ts'
+import type { Service } from './requirement.ts'
 
 /** A test, or a group of them, that shows requirements to be met: `// ASVS 6.2.1, 6.2.4` is the line above it. */
 export interface TaggedTest {
@@ -7,24 +8,31 @@ export interface TaggedTest {
   readonly line: number
   readonly title: string
   readonly requirements: readonly string[]
+  /** The services that run the tested code. */
+  readonly services: readonly Service[]
 }
+
+/** For each folder of code, the services that run it. */
+export type Users = ReadonlyMap<string, readonly Service[]>
 
 const TAG = /^ *\/\/ ASVS ([0-9., ]+)$/gm
 
-/** Every tagged test. @throws Error for a tag that stands above no test */
-export function listTaggedTests(tree: SourceTree): readonly TaggedTest[] {
+/** Every tagged test. @throws Error for a tag that stands above no test, or beside code that no service runs */
+export function listTaggedTests(tree: SourceTree, users: Users): readonly TaggedTest[] {
   return tree.files
     .filter(({ path, text }) => path.endsWith('.test.ts') && text.search(TAG) >= 0)
-    .flatMap((file) => tagsOf(file))
+    .flatMap((file) => tagsOf(file, users))
 }
 
-function tagsOf(file: SourceFile): readonly TaggedTest[] {
+function tagsOf(file: SourceFile, users: Users): readonly TaggedTest[] {
   const tests = testsOf(file)
+  const services = [...users].find(([folder]) => file.path.startsWith(`${folder}/`))?.[1]
   return [...file.text.matchAll(TAG)].map((match) => {
     const line = lineAt(file.text, match.index)
     const test = tests.find((candidate) => candidate.line === line + 1)
     if (!test) throw new Error(`${file.path}:${line}: a tag stands on the line above a test`)
-    return { path: file.path, ...test, requirements: (match[1] ?? '').split(',').map((id) => id.trim()) }
+    if (!services) throw new Error(`${file.path}:${line}: no service runs the code beside this test`)
+    return { path: file.path, ...test, requirements: (match[1] ?? '').split(',').map((id) => id.trim()), services }
   })
 }
 

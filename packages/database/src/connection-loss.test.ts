@@ -34,6 +34,7 @@ async function terminate(pid: number): Promise<void> {
 const pidOf = async (db: Pick<typeof database, 'db'>['db']) =>
   (await sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`.execute(db)).rows[0]?.pid ?? 0
 
+// ASVS 16.5.2
 describe('a connection of the pool that is lost', () => {
   it('while it is held fails its next statement, not the process', async () => {
     const lost = database.db.connection().execute(async (held) => {

@@ -165,6 +165,7 @@ describe('migrations', () => {
 })
 
 describe('lanes', () => {
+  // ASVS 1.2.4
   it('runs prepared queries by name on both lanes, with schema and prefix put in', async () => {
     const root = await database.lanes.write.one(insertNote, { title: 'root', parentId: null })
     await database.lanes.write.one(insertNote, { title: 'leaf', parentId: root.id })
@@ -281,6 +282,7 @@ describe('lanes', () => {
 })
 
 describe('the restricted role', () => {
+  // ASVS 13.2.2
   it('reads and writes, but changes no ledger and makes no table', async () => {
     const restricted = openDatabase<Tables>({
       url: empty.url,

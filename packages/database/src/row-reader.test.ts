@@ -14,6 +14,7 @@ describe('rowReader', () => {
     expect(Object.keys(read(['1', '2', '3']))).toEqual(['t', 'n', 'b'])
   })
 
+  // ASVS 1.3.2
   it.each(['a "b" \\\' \n `', '', 'constructor', '__proto__', '\u2028', '0'])('takes the name %j', (name) => {
     const row = rowReader([column(name, TEXT), column('next', TEXT)], parserOf)(['x', 'y'])
     expect(Object.entries(row).toSorted()).toEqual(

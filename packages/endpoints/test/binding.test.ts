@@ -197,6 +197,7 @@ describe('bodies', () => {
     expect(await ask({ ...request, path: '/keywords' })).toEqual([200, body])
   })
 
+  // ASVS 15.3.7
   it('200: the body wins over the query, key by key', async () => {
     const answer = await ask({ ...form('a=body'), path: '/keywords?a=query&b=query' })
     expect(answer).toEqual([200, { a: 'body', b: 'query' }])

@@ -391,6 +391,7 @@ describe('clashes', () => {
 })
 
 describe('options', () => {
+  // ASVS 13.4.2
   it.each([[{ exposeErrors: true }], [{ watch: true }]])('%j is refused in production', (options) => {
     vi.stubEnv('NODE_ENV', 'production')
     expect(() => new Application({ modules: {}, ...options })).toThrow('is for development')

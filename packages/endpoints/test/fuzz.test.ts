@@ -298,6 +298,7 @@ const body = fc.record({
   text: hostile,
 })
 
+// ASVS 1.5.2, 15.3.6
 it('2,000 bodies: no 5xx, and no prototype touched', async () => {
   const statuses = new Map<number, number>()
   const ask = async ({ path, verb, type, framing, text }: (typeof bodies)[number]): Promise<void> => {

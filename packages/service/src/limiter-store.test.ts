@@ -89,6 +89,7 @@ describe('openLimiterStore in a shared store', () => {
     expect(rows).toEqual([{ points: 3 }])
   })
 
+  // ASVS 16.5.2
   it('counts in the process while PostgreSQL is away, and says so', async () => {
     const away = openWith('postgres://nobody@127.0.0.1:1/none')
     errors.length = 0

@@ -105,6 +105,7 @@ describe('requests', () => {
     expect((await app.inject('/verify?type=a%00&token=x')).json()).toEqual(refused)
   })
 
+  // ASVS 15.2.2
   it.each([
     ['/signup', 262_144],
     ['/otp', 262_144],
@@ -151,6 +152,13 @@ describe('requests', () => {
     expect((await app.inject({ method: 'DELETE', url: '/signup/' })).statusCode).toBe(405)
   })
 
+  // ASVS 15.3.7
+  it('of a parameter that comes twice the first counts', async () => {
+    const ask = async (query: string) =>
+      (await app.inject({ url: `/admin/users?${query}`, headers: OPERATOR })).statusCode
+    expect([await ask('page=1&page=0'), await ask('page=0&page=1')]).toEqual([200, 400])
+  })
+
   it('takes the request id of the header that the setting names', async () => {
     const id = (value: string) => app.inject({ url: '/health', headers: { 'x-trace': value } })
     expect((await id('abc-123')).headers['x-request-id']).toBe('abc-123')
@@ -160,6 +168,7 @@ describe('requests', () => {
 })
 
 describe('answers', () => {
+  // ASVS 3.2.1, 3.4.4, 4.1.1
   it('carry the headers of the contract', async () => {
     expect((await app.inject('/health')).headers).toMatchObject({
       'access-control-allow-origin': '*',

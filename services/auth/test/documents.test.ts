@@ -12,6 +12,7 @@ describe('AUTH_DOCS_ENABLED', () => {
     expect((await open.app.inject({ url, headers: { 'if-none-match': String(headers.etag) } })).statusCode).toBe(304)
   })
 
+  // ASVS 13.4.5
   it.each(['/openapi.json', '/docs', '/docs/js/scalar.js'])('404: GET %s where it is switched off', async (url) => {
     expect((await silent.app.inject(url)).statusCode).toBe(404)
   })

@@ -76,6 +76,7 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
     expect([expires_in, expires_at]).toEqual([60, claimsOf(access_token).exp])
   })
 
+  // ASVS 16.5.3
   it('500: claims without what every token must say', async () => {
     const person = await createSignedUp(test.deps)
     for (const claim of ['aud', 'exp', 'iat', 'sub', 'email', 'phone', 'role', 'aal', 'session_id', 'is_anonymous']) {
@@ -92,6 +93,7 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
     expect([answer.statusCode, answer.json().msg]).toEqual([500, 'Error running hook'])
   })
 
+  // ASVS 2.3.3, 16.5.3
   it('leaves no session behind of a sign-in that it refuses', async () => {
     const { user, email, password } = await createSignedUp(test.deps)
     answers(refuse('CUSTOM_ACCESS_TOKEN'))

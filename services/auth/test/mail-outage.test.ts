@@ -6,6 +6,7 @@ const app = await openMailApp()
 afterAll(() => app.close())
 
 describe('a mail server that is away', () => {
+  // ASVS 16.5.2
   it('neither fails nor slows a signup, and the mail comes when it is back', async () => {
     app.refuseMails(true)
     const start = performance.now()

@@ -84,7 +84,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     expect(await target('https://app.example.com/cb')).toBe('https://app.example.com/cb')
   })
 
-  // ASVS 10.1.1, 10.1.2, 10.4.4, 10.4.6
+  // ASVS 10.1.1, 10.1.2, 10.4.4, 10.4.6, 14.2.1
   it('a sign-in at a provider without PKCE, or by a plain challenge', async () => {
     const status = async (query: object) =>
       (await test.app.inject(`/authorize?${new URLSearchParams({ provider: 'keycloak', ...query })}`)).statusCode

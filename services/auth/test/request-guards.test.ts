@@ -88,6 +88,7 @@ const ask = ({ app }: typeof limited, { method, url, payload }: FailingRequest, 
 
 // ASVS 6.3.1, 6.3.4
 describe('request buckets', () => {
+  // ASVS 2.4.1
   it('stand before every answer that holds a session, of which there are no others', async () => {
     const { paths }: ApiPaths = JSON.parse(JSON.stringify(await limited.app.describeApi()))
     const operations = Object.entries(paths).flatMap(([path, methods]) =>

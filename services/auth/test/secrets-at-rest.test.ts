@@ -151,6 +151,7 @@ async function askInVain(accessToken: string, password: string): Promise<void> {
 }
 
 describe('secrets', () => {
+  // ASVS 14.2.4
   it('are in no row of the database in the clear', async () => {
     await service.idle()
     const rows = await readRows(service.deps)
@@ -161,6 +162,7 @@ describe('secrets', () => {
     expect(secrets.size).toBeGreaterThan(25)
   })
 
+  // ASVS 16.2.5
   it('are in no line of the log, and addresses neither', async () => {
     await service.idle()
     await log.flush()

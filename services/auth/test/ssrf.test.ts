@@ -115,6 +115,7 @@ describe('addresses that are refused', () => {
     expect(new Set(REFUSED_HOSTS).size).toBeGreaterThan(200)
   })
 
+  // ASVS 1.3.6
   it.each(Object.entries(callers))('are not called for %s', async (_name, call) => {
     for (const host of REFUSED_HOSTS) {
       for (const scheme of ['http', 'https']) {

@@ -66,6 +66,7 @@ const statusesOf = async (token: string | undefined) => [
 ]
 
 describe('tokens of the authentication service', () => {
+  // ASVS 8.2.1
   it('work by scope: of the role, of the application, and none for nobody', async () => {
     const token = await askAuth('/signup', PERSON)
     expect(await statusesOf(token)).toEqual([200, 403])
@@ -94,6 +95,7 @@ describe('tokens of the authentication service', () => {
   })
 })
 
+// ASVS 16.3.1, 16.3.2, 16.3.3
 it('the log line tells who asked, and who was refused', async () => {
   const headers = { authorization: `Bearer ${sealed({ scope: 'inventory:read' })}`, 'x-request-id': 'known-caller' }
   await inventory.app.inject({ url: '/users/1', headers })
@@ -185,6 +187,7 @@ const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey
 const ed25519 = generateKeyPairSync('ed25519').privateKey
 const zeros: Signer = () => Buffer.alloc(64)
 
+// ASVS 8.3.1, 9.1.1, 9.1.2, 9.1.3, 9.2.1, 9.2.3
 describe('a forged token', () => {
   it('is told from the one that it imitates', async () => {
     expect(await statusesOf(token(ES256, good(), signBy(privateKey)))).toEqual([200, 201])

@@ -49,6 +49,7 @@ describe('a page of another origin', () => {
     })
   })
 
+  // ASVS 3.4.2
   it('may not where its origin is not listed', async () => {
     const response = await inventory.app.inject({ url: '/users', headers: { origin: 'https://evil.example' } })
     expect([response.statusCode, corsOf(response.headers)]).toEqual([200, {}])
@@ -60,6 +61,7 @@ describe('a page of another origin', () => {
     expect(corsOf(refused.headers)).toEqual({})
   })
 
+  // ASVS 3.4.2
   it('may not where none is listed', async () => {
     const { headers } = await shut.app.inject({ url: '/users', headers: { origin: SHOP } })
     expect(corsOf(headers)).toEqual({})

@@ -83,6 +83,7 @@ describe('a request target', () => {
     await expectError(rawRequest(line), status)
   })
 
+  // ASVS 13.4.4
   it.each([
     ['PUT /products', 'GET, HEAD, POST, OPTIONS'],
     ['DELETE /users/1', 'GET, HEAD, OPTIONS'],
@@ -106,6 +107,7 @@ describe('a request target', () => {
     expect(answer).toMatchObject({ status: 204, body: '', headers: { allow } })
   })
 
+  // ASVS 1.1.1
   it.each(['/users/1/', '//users///1', '/%75sers/1', 'http://elsewhere/users/1', '/users/1?'])(
     '%s is /users/1',
     async (target) => {
@@ -152,6 +154,7 @@ describe('a request target', () => {
 })
 
 describe('what is no HTTP', () => {
+  // ASVS 4.2.1
   it.each([
     ['a broken request line', 'nonsense\r\n\r\n', 400],
     ['a broken header', 'GET / HTTP/1.1\r\nHost localhost\r\n\r\n', 400],

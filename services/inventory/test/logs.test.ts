@@ -73,6 +73,7 @@ describe('logs/app.log', () => {
     ])
   })
 
+  // ASVS 14.2.4, 16.2.5
   it('never shows headers that hold secrets, bodies, attributes or query values', async () => {
     const headers = { authorization: `Bearer ${SECRET}`, 'idempotency-key': SECRET, cookie: SECRET }
     const payloads = [{ sku: SECRET, attributes: JSON.stringify({ a: SECRET }) }, { sku: SECRET }, { [SECRET]: 1 }]
@@ -82,6 +83,7 @@ describe('logs/app.log', () => {
     expect(JSON.stringify(await inventory.logLines())).not.toContain(SECRET)
   })
 
+  // ASVS 16.4.1
   it('cannot be given a forged line', async () => {
     const before = (await inventory.logLines()).length
     await inventory.app.inject({ url: '/users/%0d%0a{"level":"info"}' })
@@ -98,6 +100,7 @@ describe('logs/app.log', () => {
     expect(messages).toEqual(['An internal error has occurred while processing your request.', 'request'])
   })
 
+  // ASVS 16.3.4, 16.5.1
   it('has the cause of a 500, which the client does not see', async () => {
     await inventory.query('ALTER TABLE inventory.users RENAME COLUMN username TO renamed')
     const response = await inventory.app.inject({ url: '/users', headers: { 'x-request-id': 'defect' } })

@@ -77,6 +77,7 @@ const write = () =>
   app.inject({ method: 'POST', url: '/products', payload: { sku: `outage-${++serial}`, attributes: '{}' } })
 
 describe('a database that goes away under load', () => {
+  // ASVS 16.5.2
   it('gives 503 in the envelope and no hang; the service recovers alone and has lost no confirmed write', async () => {
     const confirmed: number[] = []
     const statuses = new Set<number>()

@@ -25,6 +25,7 @@ const statusesOf = async (replica: TestReplica, address: string, times: number) 
 }
 
 describe('INVENTORY_RATE_LIMIT', () => {
+  // ASVS 2.4.1
   it('429: beyond the limit, over all processes, with the time to wait', async () => {
     expect(await statusesOf(inventory, '192.0.2.1', 2)).toEqual([200, 200])
     expect(await statusesOf(other, '192.0.2.1', 2)).toEqual([200, 429])

@@ -171,6 +171,7 @@ describe('an import of all or nothing', () => {
     await inventory.query('DELETE FROM inventory.import_rows')
   }, 30_000)
 
+  // ASVS 16.5.3
   it('503: where rows have gone meanwhile, and nothing is stored', async () => {
     const upload = begin('atomic=true')
     upload.write(`sku,attributes\n${rows('L-', 600, 1)}`)

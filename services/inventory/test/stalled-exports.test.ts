@@ -67,6 +67,7 @@ it('a slow reader gets the snapshot of the beginning', async () => {
   expect(answer.includes('changed')).toBe(false)
 }, 60_000)
 
+// ASVS 15.2.2
 it('503: beyond what is open at a time, told as an expected refusal', async () => {
   const replica = await startReplica(inventory.databaseUrl, {}, { exports: new Slots({ all: 2, each: 1 }) })
   await replica.app.listen({ host: '127.0.0.1', port: 0 })

@@ -178,6 +178,7 @@ describe('loadPaymentsConfig', () => {
     })
   })
 
+  // ASVS 13.4.2
   it('makes keys for the run in development only, and says which', () => {
     const { PAYMENTS_PEPPER: _, PAYMENTS_VAULT_KEYS: __, ...rest } = complete
     expect(problems(rest)).toEqual(['config: PAYMENTS_PEPPER is required', 'config: PAYMENTS_VAULT_KEYS is required'])

@@ -32,6 +32,7 @@ async function dump(): Promise<string> {
   return texts.join('\n')
 }
 
+// ASVS 14.2.4, 16.2.5
 it('a card number that was charged, refused and lost track of stands nowhere in clear', async () => {
   const app = await createTestApp(payments)
   const { id } = await createTestMerchant(payments, app, { currency: 'EUR' })
@@ -61,6 +62,7 @@ it('a card number that was charged, refused and lost track of stands nowhere in 
   expect(lines.length).toBeGreaterThan(0)
 })
 
+// ASVS 14.2.4, 16.2.5
 it('nor does one that a customer paid with, nor what it was tokenised to, nor the security code', async () => {
   const browser = browse(payments)
   const { id, key } = await createTestMerchant(payments, await createTestApp(payments), { currency: 'EUR' })

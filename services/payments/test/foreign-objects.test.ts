@@ -101,6 +101,7 @@ async function readsOfMembers() {
 }
 
 describe('an app that is no member of a merchant', () => {
+  // ASVS 8.2.1, 8.2.2, 8.3.1, 8.4.1
   it('403: neither sees nor moves anything below it, by any route, with any body', () =>
     expectShutOut(stranger.headers))
 
@@ -127,6 +128,7 @@ describe('an app that is no member of a merchant', () => {
 })
 
 describe('a person', () => {
+  // ASVS 8.2.2, 8.4.1
   it('403: neither sees nor moves anything below a merchant of others', async () => {
     await payments.app.inject({ url: '/me', headers: person })
     await expectShutOut(person)

@@ -73,6 +73,7 @@ it.each([
   expect(north.asked.authorizations).toHaveLength(0)
 })
 
+// ASVS 16.5.3
 it('400: what the acquirer declines, by its own status code; what it does not answer, as an error that a job looks into', async () => {
   north.answers.authorize = async () => ({ verdict: 'declined', statusCode: 'PAYMENT_RECEIVER_BLOCKED' })
   const declined = await order()
@@ -121,6 +122,7 @@ it('400: card data that came in the clear, where TLS is demanded', async () => {
   expect((await browse(payments).send('/payments', given)).status).toBe(200)
 })
 
+// ASVS 2.4.1
 it('429: an address whose cards were refused too often; test merchants are not counted', async () => {
   const bad = () => order({ number: '4242424242424241' })
   const tester = secure('198.51.100.7')

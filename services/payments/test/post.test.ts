@@ -250,6 +250,7 @@ describe('post', () => {
     expect((await waiting()).slice(1)).toEqual([{ id: last_id, kind: 'event' }])
   })
 
+  // ASVS 2.3.3, 16.5.3
   it('refuses a cause that is posted already, and entries that do not sum to zero, and leaves nothing', async () => {
     const merchantId = await newMerchant('EUR')
     const given = { kind: 'payout', currency: 'EUR', amount: 5, gross: 5, fee_flat: 0, fee_rate: 0 } as const

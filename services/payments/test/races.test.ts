@@ -38,6 +38,7 @@ const lines = async () =>
   >()
 
 describe('races', () => {
+  // ASVS 2.3.4
   it('100 full captures of one transaction at once: one 201, one line, 99 times 400', async () => {
     const id = await customerPayment(payments, merchantId)
     const responses = await Promise.all(

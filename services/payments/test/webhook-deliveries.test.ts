@@ -243,6 +243,7 @@ describe('deliveries', () => {
     expect(at('/deleted')).toHaveLength(1)
   })
 
+  // ASVS 1.3.6
   it('calls no address inside a network, whatever name leads to it', async () => {
     const strict = await startPayments({ work: true })
     const { headers } = await createTestApp(strict)

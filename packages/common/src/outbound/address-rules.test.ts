@@ -4,6 +4,7 @@ import { createAddressRules } from './address-rules.ts'
 const operator = { host: 'gateway.example.com', origin: 'operator' } as const
 const data = { host: 'gateway.example.com', origin: 'data' } as const
 
+// ASVS 1.3.6
 describe('createAddressRules', () => {
   const rule = createAddressRules([])
 

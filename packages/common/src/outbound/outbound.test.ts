@@ -27,6 +27,7 @@ describe('send', () => {
     expect(peer.requests.at(-1)).toMatchObject({ method: 'POST', url: '/x?y=1', body: 'a=1' })
   })
 
+  // ASVS 15.3.2
   it('follows no redirect', async () => {
     expect((await get('/moved')).status).toBe(302)
   })
@@ -38,6 +39,7 @@ describe('send', () => {
     await expect(get('/silent', { timeoutMs: 50 })).rejects.toThrow()
   })
 
+  // ASVS 1.3.6
   it('connects to no other address of a name than those that pass', async () => {
     const mixed = createOutbound(['127.0.0.1'], (_name, _options, callback) =>
       callback(

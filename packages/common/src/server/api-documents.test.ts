@@ -18,6 +18,7 @@ it('describes the routes', async () => {
   })
 })
 
+// ASVS 13.4.5
 it('404: describes the routes to nobody where the documents are switched off', async () => {
   const silent = fastify()
   await silent.register(apiDocuments, { title: 'Example', version: '1.2.3', description: 'An example.', served: false })

@@ -195,6 +195,7 @@ async function readSome(client: Socket, bytes: number): Promise<void> {
   }
 }
 
+// ASVS 15.2.2
 describe('clients that together make too much wait', () => {
   it('are cut, those first that have taken nothing for longest, and the others are answered', async () => {
     freezeTime()

@@ -40,6 +40,7 @@ describe('GET /docs', () => {
     expect([answer.statusCode, answer.headers.location]).toEqual([301, '/docs/'])
   })
 
+  // ASVS 3.4.3, 14.2.3
   it('200: a page that may run its own scripts alone and reach no other host', async () => {
     const page = await get('/docs/')
     expect([page.statusCode, page.headers['content-type'], page.headers['cache-control']]).toEqual([

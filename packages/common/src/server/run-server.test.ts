@@ -250,6 +250,7 @@ it('ends at once when it crashes a second time', async () => {
   expect(events).toEqual(['listening', 'crashed', 'crashed', 'exit 1'])
 })
 
+// ASVS 16.3.4
 it('logs what nobody caught, and ends with status 1', async () => {
   const { events, options, process } = prepare()
   await runServer(options)

@@ -91,6 +91,7 @@ afterAll(async () => {
 })
 
 describe('errors', () => {
+  // ASVS 4.1.1, 16.5.1
   it.each([
     ['GET', '/nothing', undefined, 404, { status: 404, code: 'not_found', message: 'Not found' }],
     ['DELETE', '/things/1', undefined, 405, { status: 405, code: 'method_not_allowed', message: 'Method not allowed' }],
@@ -133,6 +134,27 @@ describe('errors', () => {
       expect(text).toMatch(/^HTTP\/1\.1 405 .*\r\nallow: GET, HEAD\r\n/s)
       expect(text).toContain('{"status":405,"code":"method_not_allowed","message":"Method not allowed"}')
     }
+  })
+
+  // ASVS 13.4.4
+  it('405: TRACE, which would repeat the headers of a request', async () => {
+    const text = await exchange('TRACE /things/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Own: secret\r\n\r\n')
+    expect(text).toMatch(/^HTTP\/1\.1 405 /)
+    expect(text).not.toContain('secret')
+  })
+
+  // ASVS 4.2.1
+  it.each([
+    ['a length beside chunks', 'Content-Length: 4\r\nTransfer-Encoding: chunked'],
+    ['two lengths', 'Content-Length: 5\r\nContent-Length: 0'],
+    ['a coding after chunks', 'Transfer-Encoding: chunked, identity'],
+    ['a length with a sign', 'Content-Length: +5'],
+    ['a name with a space behind it', 'Content-Length : 5'],
+  ])('400: %s, since a proxy may see another end of the request', async (_case, headers) => {
+    const text = await exchange(
+      `POST /things HTTP/1.1\r\nHost: a\r\n${headers}\r\n\r\n0\r\n\r\nGET /things/1 HTTP/1.1\r\n\r\n`,
+    )
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 400'])
   })
 
   it('ignores an expectation that it does not know', async () => {
@@ -219,6 +241,7 @@ describe('a body that is refused', () => {
   })
 })
 
+// ASVS 4.1.3, 15.3.4
 describe('the address of a client', () => {
   const FORWARDED = [
     ['X-Forwarded-For', '192.0.2.1, 198.51.100.7'],
@@ -251,6 +274,7 @@ describe('the address of a client', () => {
 })
 
 describe('telemetry', () => {
+  // ASVS 16.2.1, 16.2.4, 16.3.2, 16.3.4
   it('logs one line a request, with its id, its route pattern and no secret', async () => {
     await app.inject({ url: '/things/42?token=t', headers: { 'x-request-id': 'mine' } })
     await app.inject({ url: '/broken', headers: { 'x-request-id': 'theirs' } })
@@ -283,6 +307,23 @@ describe('telemetry', () => {
       ['error', 'request'],
     ])
     expect(broken[0].err.message).toBe('SELECT secret FROM table')
+  })
+
+  // ASVS 16.4.1
+  it('logs one line a request, whatever the client writes', async () => {
+    const lines = () => readFileSync(file, 'utf8').trim().split('\n')
+    await log.flush()
+    const before = lines().length
+    await app.inject({
+      url: '/nothing"}%0d%0a{"msg":"forged"}\u2028',
+      headers: { 'x-request-id': 'a\n{"msg":"forged"}' },
+    })
+    await log.flush()
+    expect(
+      lines()
+        .slice(before)
+        .map((line) => JSON.parse(line).msg),
+    ).toEqual(['request'])
   })
 
   it('prints metrics by route pattern together with those of the process', async () => {

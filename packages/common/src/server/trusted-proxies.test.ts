@@ -39,6 +39,7 @@ describe('parseTrustedProxies', () => {
   })
 })
 
+// ASVS 4.1.3, 15.3.4
 describe('createAddressReader', () => {
   const PROXIES = ['10.0.0.0/8', 'fd00::/8']
 

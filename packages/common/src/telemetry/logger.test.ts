@@ -13,6 +13,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
+// ASVS 16.2.2
 it('writes the time of each line, to the millisecond', async () => {
   const file = join(folder, 'log')
   const log = createLogger({ level: 'info', file, stdout: false })

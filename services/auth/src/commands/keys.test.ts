@@ -97,6 +97,7 @@ async function answersTo(token: string): Promise<readonly number[]> {
 }
 
 describe('auth keys', () => {
+  // ASVS 11.2.2
   it('rotates over several running processes, and no token fails on the way', async () => {
     expect(await keys()).toEqual(['AUTH_JWT_SECRET signs (HS256)'])
     const bySecret = await signIn(first)

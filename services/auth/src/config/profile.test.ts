@@ -115,6 +115,7 @@ describe('AUTH_PROFILE=strict', () => {
     expect(loadAuthConfig({ ...REQUIRED, ...roles }).warnings).toContainEqual(message)
   })
 
+  // ASVS 2.4.1
   it('refuses a short secret and fixed codes without showing them, and limits that no address reaches', () => {
     expect(problems({ ...STRICT, AUTH_JWT_SECRET: 'short' })).toEqual([
       'AUTH_JWT_SECRET must have at least 32 bytes in the strict profile',

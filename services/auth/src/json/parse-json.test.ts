@@ -14,12 +14,14 @@ describe('parseJson', () => {
     expect(parseJson(text)).toEqual(expected)
   })
 
+  // ASVS 1.5.2, 15.3.6
   it('drops __proto__', () => {
     const parsed = parseJson('{"data":{"__proto__":{"admin":true},"x":1}}')
     expect(JSON.stringify(parsed)).toBe('{"data":{"x":1}}')
     expect(Object.getPrototypeOf(parsed?.data)).toBe(Object.prototype)
   })
 
+  // ASVS 1.3.3, 2.2.1, 15.2.2
   it.each([
     ['{', 'Could not parse request body as JSON: the body is not JSON from character 2 on'],
     ['{"a":1,}', 'Could not parse request body as JSON: the body is not JSON from character 8 on'],

@@ -10,6 +10,7 @@ const link = {
 }
 
 describe('confirmationUrl', () => {
+  // ASVS 1.2.2
   it.each([
     [{}, 'https://auth.example.com/verify?token=ab&type=signup&redirect_to=https://h/p'],
     [{ base: 'https://h/auth/v1/' }, 'https://h/auth/v1/verify?token=ab&type=signup&redirect_to=https://h/p'],

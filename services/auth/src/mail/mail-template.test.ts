@@ -40,12 +40,14 @@ describe('renderHtml', () => {
     )
   })
 
+  // ASVS 1.1.2, 1.2.1, 1.3.7
   it('lets no value break out of an attribute', () => {
     fc.assert(fc.property(anyText(), (value) => !/["'<>]/.test(html('{{ .X }}', { X: value }))))
   })
 })
 
 describe('renderSubject', () => {
+  // ASVS 1.2.1, 1.3.11
   it('escapes nothing and has no line break', () => {
     expect(renderSubject(parseTemplate('{{ .X }}'), { X: 'a&b\r\nBcc: c' })).toBe('a&b Bcc: c')
   })

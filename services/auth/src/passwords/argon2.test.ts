@@ -14,6 +14,7 @@ describe.each([
   ['@node-rs/argon2', loadRustArgon2, loadNodeArgon2],
   ['argon2', loadNodeArgon2, loadRustArgon2],
 ])('%s', (_name, load, loadOther) => {
+  // ASVS 11.4.2
   it('makes hashes of the agreed form, which the other library verifies', async () => {
     const hash = await (await load()).hash('correct horse é 😀')
     expect(hash).toMatch(FORM)

@@ -51,6 +51,7 @@ describe('verify', () => {
     expect(await hasher.verify(hash, 'Secret')).toEqual({ matches: false, outdated: false })
   })
 
+  // ASVS 11.4.2
   it.each(OLDER)('knows %s, and tells that it should be made anew', async (alg, password, hash) => {
     const algorithms: string[] = []
     const hasher = createPasswordHasher({
@@ -128,6 +129,7 @@ describe('a flood', () => {
     expect(batches).toEqual([['hash', '$argon2id', 'hash'], ['$2a$05$CC']])
   })
 
+  // ASVS 15.2.2
   it('503: refuses with Retry-After what would wait more than 2 s, and counts what ran', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const events: string[] = []

@@ -66,6 +66,7 @@ describe('the request limits', () => {
   /** Three requests whose X-Forwarded-For differ only in what the client itself has written. */
   const spoofed = ['1.1.1.1', '2.2.2.2', '3.3.3.3'].map((own) => ({ 'x-forwarded-for': `${own}, 198.51.100.7` }))
 
+  // ASVS 4.1.3, 15.3.4
   it.each([
     [
       'RATE_LIMIT_HEADER=X-Forwarded-For behind one proxy',

@@ -13,6 +13,7 @@ const everything = policy('https://app.example.com', '**')
 const isPermitted = (...given: Parameters<typeof refusedBy>) => refusedBy(...given) === undefined
 
 describe('refusedBy', () => {
+  // ASVS 1.2.2, 3.7.2
   it.each([
     ['https://app.example.com', true],
     ['https://app.example.com/deep?x=1#y', true],
@@ -172,6 +173,7 @@ describe('refusedBy', () => {
     expect(isPermitted('https://app.example.com/a/../b', site)).toBe(true)
   })
 
+  // ASVS 1.1.1
   it('never permits an address that a browser, or a server that decodes it, finds outside the listed path', () => {
     const listed = policy('https://app.example.com', 'https://h.test/app/**', 'https://h.test/one/*')
     const part = fc.constantFrom(

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { withFormFragment, withFragment, withQuery } from './redirect-url.ts'
 
 describe('withFragment', () => {
+  // ASVS 1.2.2
   it.each([
     ['http://h', 'http://h/#a=1&b=x%20y%26'],
     ['http://h/p?q=1', 'http://h/p?q=1#a=1&b=x%20y%26'],

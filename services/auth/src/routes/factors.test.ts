@@ -156,6 +156,7 @@ describe('POST /factors', () => {
     await expectEnrollFailure({ factor_type: 'totp', friendly_name: 'c' }, second.headers, TOO_MANY)
   })
 
+  // ASVS 2.3.2, 2.3.4
   it('422: of many requests at once no more than the limit are answered', async () => {
     const { headers } = await createSignedIn(test)
     const names = Array.from({ length: 12 }, (_, index) => `app ${index}`)

@@ -81,6 +81,7 @@ describe('POST /passkeys/registration', () => {
     expect((await query.execute()).map(({ action }) => action)).toContain('passkey_created')
   })
 
+  // ASVS 2.3.1
   it('400: a challenge is answered once, in time, and by whom it was made for', async () => {
     const { headers } = await createSignedIn(test)
     const other = await createSignedIn(test)

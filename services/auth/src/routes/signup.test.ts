@@ -172,6 +172,7 @@ describe('POST /signup', () => {
   const invalidEmail = 'Unable to validate email address: invalid format'
   const phone = '+14155550100'
   const challenge = 'a'.repeat(43)
+  // ASVS 2.2.1, 2.2.2, 2.2.3
   it.each([
     [{ email: 'x@example.com' }, 400, 'validation_failed', 'Signup requires a valid password'],
     [{ email: 'x@example.com', password: '' }, 400, 'validation_failed', 'Signup requires a valid password'],
@@ -212,6 +213,7 @@ describe('POST /signup', () => {
     expect(await rowsOf('x@example.com')).toEqual([])
   })
 
+  // ASVS 2.2.2, 15.3.5
   it('400: a member of another type', async () => {
     const answer = await main.post('/signup', { email: 1, password })
     expect(answer.json()).toEqual(

@@ -107,6 +107,7 @@ describe('POST /token', () => {
     )
   })
 
+  // ASVS 16.3.1
   it('names the grant in the log line, but no grant that it does not know', async () => {
     await ask('web3', {})
     expect(logFields).toEqual({ remote_addr: '127.0.0.1', grant_type: 'web3' })
@@ -136,6 +137,7 @@ describe('POST /token', () => {
 })
 
 describe('POST /token?grant_type=password', () => {
+  // ASVS 14.2.2, 14.3.2
   it('200: signs in, and says who and how in the access token', async () => {
     const person = await createSignedUp(test.deps)
     const { email, password } = person

@@ -45,6 +45,20 @@ describe('PUT /user', () => {
     expect(await auditOf(user.id)).toEqual(['login', 'user_modified', 'user_modified', 'user_modified'])
   })
 
+  // ASVS 1.2.3, 1.2.4
+  it('200: data come back as they were sent, whatever they hold', async () => {
+    const { headers } = await createSignedIn(test)
+    const data = {
+      name: 'a"}],',
+      'a"}]': '","role":"admin',
+      b: "'; DROP TABLE users; --",
+      c: '\u2028</script>\\\n',
+      d: '$1 {{users}} %s',
+    }
+    const { status, body } = await put({ data }, headers)
+    expect([status, body.user_metadata]).toEqual([200, data])
+  })
+
   it('200: of many that change different keys at once, none is lost', async () => {
     const { headers } = await createSignedIn(test)
     await Promise.all(Array.from({ length: 10 }, (_, i) => put({ data: { [`k${i}`]: i } }, headers)))
@@ -52,7 +66,7 @@ describe('PUT /user', () => {
     expect(Object.keys(body.user_metadata).sort()).toEqual([...Array.from({ length: 10 }, (_, i) => `k${i}`), 'name'])
   })
 
-  // ASVS 8.2.3
+  // ASVS 8.2.3, 15.3.3
   it('200 and 403: app_metadata is for admins', async () => {
     const { headers } = await createSignedIn(test)
     await expectFailure({ app_metadata: { plan: 'pro' } }, headers, [

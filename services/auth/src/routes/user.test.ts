@@ -61,6 +61,7 @@ describe('GET /user', () => {
     expect(JSON.stringify(body)).not.toMatch(/argon2|password/)
   })
 
+  // ASVS 15.3.1
   it('200: lists second factors without their secrets', async () => {
     const { token, user } = await signIn()
     const factor = { user_id: user.id, factor_type: 'phone', phone: '14155550100', friendly_name: 'mine' }

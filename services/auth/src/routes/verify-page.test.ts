@@ -31,7 +31,7 @@ function formOf(html: string): string {
 }
 
 describe('GET /verify with MAILER_LINK_MODE confirm', () => {
-  // ASVS 7.6.2
+  // ASVS 3.5.3, 7.6.2, 14.2.2
   it('200: shows a page whose button does what the link would, once', async () => {
     const { link } = await newLink('http://localhost:5173/a"b?<c>&d')
     for (const headers of [{}, { 'sec-purpose': 'prefetch' }, {}]) {
@@ -57,6 +57,7 @@ describe('GET /verify with MAILER_LINK_MODE confirm', () => {
     )
   })
 
+  // ASVS 3.4.3, 14.2.3
   it('200: its policy lets its own style apply, and its form lead to the redirect alone', async () => {
     const policyOf = async (redirectTo: string) => {
       const page = await open((await newLink(redirectTo)).link)
@@ -72,6 +73,7 @@ describe('GET /verify with MAILER_LINK_MODE confirm', () => {
     expect(await policyOf('https://evil.test')).toBe(policy('http://localhost:3000'))
   })
 
+  // ASVS 1.2.1, 3.2.2
   it('200: a page for any type, with nothing of the query as markup', async () => {
     const page = await main.app.inject({ method: 'GET', url: '/verify?type=<b>&token="><script>alert(1)</script>' })
     expect(page.statusCode).toBe(200)

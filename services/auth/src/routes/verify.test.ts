@@ -200,6 +200,7 @@ describe('POST /verify', () => {
 })
 
 describe('GET /verify', () => {
+  // ASVS 3.4.5
   it('303: signs in and carries the session in the fragment', async () => {
     const { link, id } = await signUp()
     const answer = await follow(link.search.slice(1))

@@ -9,6 +9,7 @@ describe('sealSecret and openSecret', () => {
   const keys = createEncryptionKeys(first, [])
   const sealed = sealSecret(keys, 'row-1', 'a secret é', nonce)
 
+  // ASVS 11.3.1, 11.3.2
   it('have the form of contract 8.2', () => {
     expect(sealed).toEqual({
       key_id: expect.stringMatching(/^[0-9a-f]{16}$/),
@@ -29,6 +30,7 @@ describe('sealSecret and openSecret', () => {
     expect(sealSecret(rotated, 'row-1', 'x', nonce).key_id).not.toBe(sealed.key_id)
   })
 
+  // ASVS 11.3.3
   it.each([
     ['another row', () => openSecret(keys, 'row-2', sealed)],
     ['a key that is gone', () => openSecret(createEncryptionKeys(second, []), 'row-1', sealed)],

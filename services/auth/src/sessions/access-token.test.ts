@@ -157,6 +157,7 @@ describe('importSigningKey', () => {
   const { x: otherX = '', y: otherY = '' } = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({
     format: 'jwk',
   })
+  // ASVS 11.6.1
   it.each([
     ['an unknown type', { kty: 'xyz', kid: 'k' }],
     ['a curve that is not supported', { ...foreign, kid: 'k' }],

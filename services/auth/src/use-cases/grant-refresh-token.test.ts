@@ -8,6 +8,7 @@ const test = await openTestApp({ settings: { AUTH_AUDIT_LOG_DISABLE_POSTGRES: 't
 afterAll(() => test.close())
 
 describe('grantRefreshToken', () => {
+  // ASVS 16.3.1, 16.3.3
   it('tells the log of refreshes and of thefts, where the database keeps no events', async () => {
     const lines: unknown[] = []
     const logger = Object.assign(Object.create(test.deps.logger), { info: (line: unknown) => lines.push(line) })

@@ -45,6 +45,7 @@ const [providerId, flowId] = [randomUUID(), randomUUID()]
 const factorIds = Array.from({ length: 250 }, () => randomUUID())
 
 describe('auth keys reseal', () => {
+  // ASVS 11.2.2
   it('seals every secret anew, batch by batch, and leaves none that the old key must open', async () => {
     const { user } = await createSignedUp(test.deps)
     await db

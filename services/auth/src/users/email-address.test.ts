@@ -4,6 +4,7 @@ import { emailProblem, normaliseEmail } from './email-address.ts'
 const INVALID = 'Unable to validate email address: invalid format'
 
 describe('emailProblem', () => {
+  // ASVS 1.3.3, 1.3.11
   it.each([
     ['', 'An email address is required'],
     [`${'a'.repeat(250)}@b.cd`, undefined],

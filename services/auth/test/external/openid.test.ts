@@ -328,6 +328,7 @@ describe('POST /token, grant id_token', () => {
     await strict.close()
   })
 
+  // ASVS 16.5.2, 16.5.3
   it('503: while the keys of the provider are out of reach', async () => {
     const blind = await openMailApp(
       {

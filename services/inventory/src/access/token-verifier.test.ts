@@ -27,11 +27,13 @@ const verifierOf = (jwksUrl: string) =>
   })
 
 describe('createTokenVerifier', () => {
+  // ASVS 13.2.4
   it('fetches the keys from an address that the settings name', async () => {
     expect(await verifierOf(provider.url).verify(token)).toMatchObject({ actor: 'u1' })
     expect(await verifierOf(provider.url).countKeys()).toBe(1)
   })
 
+  // ASVS 1.3.6
   it.each([
     // Without the guard this reaches the stub: on Linux it is another name of loopback.
     ['an address that the guarded client refuses', provider.url.replace('127.0.0.1', '0.0.0.0')],

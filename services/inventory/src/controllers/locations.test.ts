@@ -150,6 +150,7 @@ describe('PATCH /locations/:locationId', () => {
     expect([response.statusCode, response.json()]).toEqual([404, absent])
   })
 
+  // ASVS 15.3.3
   it('400: refuses what it does not know, and what is no name', async () => {
     expect((await patch(1, { deleted: true })).json()).toMatchObject({ error: { issues: [{ path: 'deleted' }] } })
     expect((await patch(1, { name: null })).json()).toMatchObject({ error: { issues: [{ path: 'name' }] } })

@@ -103,6 +103,7 @@ describe('POST /movements', () => {
     expect([ids.length, ids[0], levels]).toEqual([3, id, [level(9)]])
   })
 
+  // ASVS 2.3.3
   it('409: all lines or none', async () => {
     await begin(3)
     const before = await inventory.query('SELECT count(*) FROM inventory.movements')
@@ -135,6 +136,7 @@ describe('POST /movements', () => {
     expect((await get(`/stock/${productId}`)).json().data.locations).toEqual([level(3)])
   })
 
+  // ASVS 1.4.2
   it.each(['1.00000000000000000001', '0.99999999999999999999', '1e-30', '1000000000000.00001'])(
     '400: the quantity %s is not rounded',
     async (quantity) => {
@@ -250,6 +252,7 @@ describe('POST /movements', () => {
     expect((await move(line, { 'idempotency-key': 'busy' })).statusCode).toBe(201)
   })
 
+  // ASVS 2.2.1, 2.2.2, 2.2.3, 15.3.5
   it.each<[object, string, string]>([
     [{}, 'type', 'is required'],
     [{ type: 'steal', quantity: 1 }, 'type', 'must be one of receive, ship, adjust, count, transfer'],
@@ -409,6 +412,7 @@ describe('GET /movements/:movementId', () => {
     expect((await get(`/movements/${id}`)).json()).toMatchObject({ error: { issues: [{ path: 'movementId' }] } })
   })
 
+  // ASVS 3.5.3
   it('405: nothing changes the ledger', async () => {
     const response = await requests.send('DELETE', '/movements/1')
     expect([response.statusCode, response.headers.allow]).toEqual([405, 'GET, HEAD, OPTIONS'])

@@ -99,6 +99,7 @@ describe('GET /products?…', () => {
     expect(await skusOf(query)).toEqual(skus)
   })
 
+  // ASVS 4.3.1, 15.3.7
   it.each<[string, string]>([
     ['attributes=1', 'attributes'],
     ['attributes.=1', 'attributes.'],
@@ -132,6 +133,7 @@ describe('GET /products?…', () => {
     expect(response.json()).toMatchObject({ error: { type: 'VALIDATION_ERROR', issues: [{ path }] } })
   })
 
+  // ASVS 4.3.1
   it('400: more than ten filters', async () => {
     const query = Array.from({ length: 11 }, (_, n) => `attributes.a${n}=1`).join('&')
     expect((await get(`/products?${query}`)).json()).toMatchObject({
@@ -196,6 +198,7 @@ describe('GET /products?…', () => {
     },
   )
 
+  // ASVS 1.2.2
   it('links repeat the parameters', async () => {
     const { headers } = await get('/products?attributes.color=red&limit=1&include=meta&count=exact')
     expect(headers.link).toMatch(

@@ -48,6 +48,7 @@ describe('POST /products', () => {
     expect((await get(`/products/${id}`)).json().data.attributes).toEqual(attributes)
   })
 
+  // ASVS 1.2.3
   it('201: keeps every digit, sent as text or as an object', async () => {
     const numbers = '{"big":12345678901234567890,"price":0.10,"e":1e2,"small":-1.50E-3}'
     const kept = '{"e": 100, "big": 12345678901234567890, "price": 0.10, "small": -0.00150}'
@@ -73,6 +74,7 @@ describe('POST /products', () => {
     expect(product.json().data).toMatchObject({ sku: 'ä form+', attributes: { 'a b': 'c&d' } })
   })
 
+  // ASVS 1.2.4
   it.each(['😀'.repeat(255), "x'; DROP TABLE products; --", '$.a ? (@ == 1)', '../..', '%_\\'])(
     '201: the sku %s is plain text',
     async (sku) => {

@@ -69,6 +69,7 @@ describe('POST /reservations', () => {
     expect(await stock()).toEqual({ onHand: 10, reserved: 8, available: 2 })
   })
 
+  // ASVS 2.3.2, 2.3.4
   it('201 ten times, 409 for the other 190, of 200 at once', async () => {
     const answers = await Promise.all(Array.from({ length: 200 }, () => reserve({ quantity: 1 })))
     const statuses = answers.map(({ statusCode }) => statusCode).sort()
@@ -147,6 +148,7 @@ describe('POST /reservations/commit/:reservationId', () => {
     expect((await commit(await begin(), { quantity: 2 }, key)).statusCode).toBe(422)
   })
 
+  // ASVS 2.3.1
   it('409: refuses what is over, also before a sweep has seen it', async () => {
     const committed = await begin({ quantity: 1 })
     await commit(committed)
@@ -182,6 +184,7 @@ describe('POST /reservations/commit/:reservationId', () => {
     expect(response.json()).toMatchObject({ statusCode: 400, error: { issues: [{ path }] } })
   })
 
+  // ASVS 3.5.3
   it('405: nothing is read there', async () => {
     const response = await get('/reservations/commit/1')
     expect([response.statusCode, response.headers.allow]).toEqual([405, 'POST, OPTIONS'])
@@ -201,6 +204,7 @@ describe('DELETE /reservations/:reservationId', () => {
     expect(data).toMatchObject([{ onHandDelta: 0, reservedDelta: -3, reservationId: id }])
   })
 
+  // ASVS 2.3.1
   it('409: refuses what is committed', async () => {
     const id = await begin()
     await commit(id)

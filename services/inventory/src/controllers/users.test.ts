@@ -17,6 +17,7 @@ afterAll(() => inventory.close())
 const get = (url: string) => inventory.app.inject({ url })
 
 describe('GET /users', () => {
+  // ASVS 3.2.1, 3.4.4, 4.1.1, 14.2.2
   it('200: lists the seeded users by id, in the list envelope', async () => {
     const response = await get('/users')
     expect(response.statusCode).toBe(200)
@@ -45,6 +46,7 @@ describe('GET /users', () => {
 })
 
 describe('GET /users/:userId', () => {
+  // ASVS 15.3.1
   it('200: one user', async () => {
     const response = await get('/users/5')
     expect(response.json()).toEqual({ statusCode: 200, data: SEED[4] })

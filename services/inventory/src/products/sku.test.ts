@@ -6,6 +6,7 @@ describe('findSkuFault', () => {
     expect(findSkuFault(sku)).toBeUndefined()
   })
 
+  // ASVS 1.3.3
   it.each([
     ['', 'must not be empty'],
     [' A', 'must not begin or end with white space'],

@@ -65,6 +65,7 @@ it('times every call, however it ends', async () => {
   ])
 })
 
+// ASVS 16.5.2
 it('does not know what is not answered in time, breaks, or is asked of nobody', async () => {
   const silent = withAcquirer(
     () => never,

@@ -5,6 +5,7 @@ import { descriptor, email, ListQuery, name, pathId, website } from './fields.ts
 const accepts = (schema: z.ZodType, value: unknown) => schema.safeParse(value).success
 
 describe('fields', () => {
+  // ASVS 1.3.3, 1.3.11
   it.each([
     [name(), 'x', true],
     [name(), 'x'.repeat(255), true],

@@ -29,6 +29,7 @@ describe('parseForm', () => {
     expect('value' in parsed && JSON.parse(JSON.stringify(parsed.value))).toEqual(expected)
   })
 
+  // ASVS 1.5.2, 15.3.6, 15.3.7
   it.each([
     ['a=1&a=2', [{ field: 'a', message: 'is given more than once', code: 'DUPLICATE' }]],
     ['a=1&a[b]=2', [{ field: 'a', message: 'is given more than once', code: 'DUPLICATE' }]],
@@ -58,6 +59,7 @@ describe('parseForm', () => {
     })
   })
 
+  // ASVS 1.1.1
   it('reads back every nested object that is written as a form', () => {
     const key = fc
       .string({ minLength: 1, unit: 'grapheme' })
@@ -77,6 +79,7 @@ describe('parseForm', () => {
     )
   })
 
+  // ASVS 15.3.6
   it('never throws, and never reaches a prototype', () => {
     const piece = fc.constantFrom(
       'a',

@@ -137,6 +137,7 @@ describe('payments vault', () => {
       webhookSecrets: secretsOf(...keys),
     }))
 
+  // ASVS 11.2.2
   it('rotate: seals every number with the first key, once; the old key is no longer needed', async () => {
     const { id } = await createTestMerchant(payments, app, { test: true })
     const source = await customerPayment(payments, id, { number: '1000000000000000' })

@@ -36,6 +36,7 @@ describe('readEcbRates', () => {
     expect(() => readEcbRates(document(cubes))).toThrow(message)
   })
 
+  // ASVS 1.5.1
   it('refuses a document that defines entities', () => {
     const xml = `<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]>${document('')}`
     expect(() => readEcbRates(xml)).toThrow('DOCTYPE')

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { html } from './html.ts'
 
+// ASVS 1.1.2, 1.2.1, 3.2.2
 it('escapes every value but HTML, which it takes as it is', () => {
   const name = `<b onclick="x">'&'`
   expect(html`<p title="${name}">${name}</p>`.html).toBe(

@@ -4,6 +4,7 @@ import { readTypedAmount, readValue } from './link-amount.ts'
 const invalid = { flaw: 'invalid' }
 const tooLarge = { flaw: 'too-large' }
 
+// ASVS 1.4.2
 it.each([
   ['10.99', 'EUR', { amount: 1_099 }],
   ['10', 'EUR', { amount: 1_000 }],

@@ -22,6 +22,7 @@ describe('a link', () => {
     expect(judge('value=1,5')).toMatchObject({ money: undefined, amountFlaw: 'invalid' })
   })
 
+  // ASVS 1.2.2, 1.3.3
   it.each([
     ['currency=XXX', {}, 'currency'],
     ['currency=eur', {}, 'currency'],

@@ -33,6 +33,7 @@ describe('createPersonTokenVerifier', () => {
     },
   )
 
+  // ASVS 9.2.1
   it.each<[string, object]>([
     ['another issuer', { iss: 'https://other.example' }],
     ['no issuer', { iss: undefined }],
@@ -49,6 +50,7 @@ describe('createPersonTokenVerifier', () => {
     expect(await verify(await sign({ ...claims, ...changes }))).toBeUndefined()
   })
 
+  // ASVS 9.1.1, 9.1.2, 9.1.3
   it('refuses a token that another key has signed, none has, or a secret', async () => {
     expect(await verify(await sign(claims, { key: stranger.privateKey }))).toBeUndefined()
     expect(await verify(await sign(claims, { kid: 'k2' }))).toBeUndefined()
@@ -62,6 +64,7 @@ describe('createPersonTokenVerifier', () => {
     }
   })
 
+  // ASVS 16.5.2, 16.5.3
   it('503: answers where the keys cannot be had, since the token may be good', async () => {
     status = 500
     await expect(verify(await sign(claims))).rejects.toMatchObject({ status: 503, code: 'SERVICE_UNAVAILABLE' })

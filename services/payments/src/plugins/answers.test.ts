@@ -49,6 +49,7 @@ const request = (line: string, headers: readonly string[] = [], body = '') =>
   )
 
 describe('answers on the wire', () => {
+  // ASVS 4.1.1, 14.2.2, 14.3.2
   it('one object is one line that ends in a newline, with the standard phrase', async () => {
     const { head, body } = await request('GET /me/')
     expect(head).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
@@ -123,6 +124,7 @@ describe('answers on the wire', () => {
     expect((await payments.app.inject({ url: '/openapi.json', headers: again })).statusCode).toBe(304)
   })
 
+  // ASVS 13.4.5
   it('404: the API document and its page, where they are switched off', async () => {
     const silent = await startPayments({ docsEnabled: false })
     for (const url of ['/openapi.json', '/docs', '/docs/js/scalar.js']) {

@@ -39,6 +39,7 @@ describe('authenticate', () => {
     )
   })
 
+  // ASVS 16.3.1, 16.3.2, 16.3.3
   it('notes identity and merchant in the log line, whatever the answer, and never the key', async () => {
     const { id } = await createTestMerchant(payments, app)
     const stranger = await createTestApp(payments)
@@ -71,6 +72,7 @@ describe('rate limits', () => {
     'x-status-code': 'RATE_LIMITED',
   })
 
+  // ASVS 2.4.1
   it('429: the fifth request of a key within two seconds, before any look at body or object', async () => {
     const get = ({ headers }: TestApp) => payments.app.inject({ url: '/merchants/x', headers })
     for (const _ of Array.from({ length: 4 })) expect((await get(app)).statusCode).toBe(404)
@@ -88,6 +90,7 @@ describe('rate limits', () => {
     expect([response.statusCode, response.headers]).toEqual([429, limited])
   })
 
+  // ASVS 2.4.1, 6.3.1
   it('429: the third bad key of an address within a minute, while good keys still pass', async () => {
     const get = (headers: object) => payments.app.inject({ url: '/me', headers: { ...headers } })
     expect((await get({})).statusCode).toBe(401)

@@ -85,6 +85,7 @@ describe('requestInput', () => {
     }
   })
 
+  // ASVS 15.3.7
   it('400: a form that gives a field twice, before anything is judged by the schema', async () => {
     const response = await post('currency=DKK&currency=EUR', type('application/x-www-form-urlencoded'))
     expect(response.json()).toEqual([{ field: 'currency', message: 'is given more than once', code: 'DUPLICATE' }])

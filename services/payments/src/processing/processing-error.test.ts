@@ -4,6 +4,7 @@ import table from './processing-errors.json' with { type: 'json' }
 import { isRefusal, processingErrorOf, statusCodeOf } from './status-code.ts'
 import statusCodes from './status-codes.json' with { type: 'json' }
 
+// ASVS 15.3.1
 it('tells a client the members of the wire, and nothing else of the table', () => {
   expect(processingError(7)).toEqual({
     code: 7,

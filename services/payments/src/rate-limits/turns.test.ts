@@ -13,6 +13,7 @@ function makeWork() {
   return { started, work, end: (name: string, error?: Error) => ends.get(name)?.(error) }
 }
 
+// ASVS 15.2.2
 it('runs so much of a key at once, the rest in its order, and other keys beside it', async () => {
   const inTurn = createTurns(2)
   const { started, work, end } = makeWork()

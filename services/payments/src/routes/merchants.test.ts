@@ -128,6 +128,7 @@ describe('POST /merchants', () => {
     expect(response.json()).toEqual(missing)
   })
 
+  // ASVS 2.2.1, 2.2.2, 15.3.5
   it.each<[object, string, string]>([
     [{ name: 'x'.repeat(256) }, 'name', 'RANGE'],
     [{ currency: 'dkk' }, 'currency', 'FORMAT'],
@@ -259,6 +260,7 @@ describe('PUT /merchants/:merchantId', () => {
     expect((await inject('PUT', `/merchants/${id}`, values)).statusCode).toBe(204)
   })
 
+  // ASVS 8.2.3, 15.3.3
   it.each<[object, string[]]>([
     [{ currency: 'EUR' }, ['currency']],
     [{ currency: 5 }, ['currency']],

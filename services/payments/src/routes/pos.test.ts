@@ -38,6 +38,7 @@ describe('GET /pos', () => {
     expect(body).not.toContain('id="consent"')
   })
 
+  // ASVS 3.4.3, 3.4.5, 14.2.3
   it('200: is headed so that it loads and sends nothing elsewhere', async () => {
     const { headers } = await open({ value: '10.99' })
     expect(headers).toMatchObject({
@@ -54,6 +55,7 @@ describe('GET /pos', () => {
     expect(headers['strict-transport-security']).toBeUndefined()
   })
 
+  // ASVS 1.2.3
   it('200: gives its script the order of the link', async () => {
     const { body } = await open({ value: '10.9', reference: 'R-1', text: 'T', recurring: 'y', currency: 'USD' })
     const json = /data-checkout="([^"]*)"/.exec(body)?.[1]?.replaceAll('&quot;', '"').replaceAll('&#39;', "'") ?? ''

@@ -88,6 +88,7 @@ describe('POST /vault', () => {
     expect([response.statusCode, response.json().code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
   })
 
+  // ASVS 3.4.2
   it('204: any page may ask, and no page may ask the main API', async () => {
     const preflight = (url: string) => payments.app.inject({ method: 'OPTIONS', url })
     for (const url of ['/vault', '/payments', '/payments/challenges/tds-challenge/poll']) {

@@ -68,6 +68,7 @@ describe('createMoveQueue', () => {
     expect(begun[0]?.ids).toHaveLength(128)
   })
 
+  // ASVS 15.2.2
   it('503: when 4,096 wait', async () => {
     const { begun, move } = controlledQueue()
     abandon(move(moveOf(id(0))))

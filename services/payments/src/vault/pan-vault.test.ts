@@ -11,6 +11,7 @@ const pan = '4539148803436467'
 const meter = createNoopMeter()
 
 describe('createPanVault', () => {
+  // ASVS 11.3.1, 11.3.2
   it('opens what it sealed, and never seals alike twice', () => {
     const vault = createPanVault([first], meter)
     const [one, other] = [vault.seal(pan, place), vault.seal(pan, place)]
@@ -21,6 +22,7 @@ describe('createPanVault', () => {
     expect(one.sealed.toString('latin1')).not.toContain(pan.slice(0, 6))
   })
 
+  // ASVS 11.3.3
   it('refuses every altered bit, every shorter text, and every other row', () => {
     const vault = createPanVault([first, { ...second, id: 0 }], meter)
     const { sealed } = vault.seal(pan, place)

@@ -13,6 +13,7 @@ describe('readVaultKeys', () => {
     ])
   })
 
+  // ASVS 11.2.3
   it.each([
     '',
     'x',

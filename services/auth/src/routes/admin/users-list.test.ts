@@ -194,6 +194,7 @@ describe('GET /admin/users', () => {
 
   const cursorAt = (second: string) =>
     Buffer.from(`${second}.000000+00:00 00000000-0000-4000-8000-000000000000`).toString('base64url')
+  // ASVS 1.4.2
   it.each([
     ['page=0', 'Bad Pagination Parameters: page must be an integer between 1 and 1000000000'],
     ['page=x', 'Bad Pagination Parameters: page must be an integer between 1 and 1000000000'],

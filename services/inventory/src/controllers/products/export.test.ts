@@ -24,6 +24,7 @@ const get = (query = '', headers = {}) => inventory.app.inject({ url: `/products
 const today = () => new Date().toISOString().slice(0, 10).replaceAll('-', '')
 
 describe('GET /products/export', () => {
+  // ASVS 5.4.1
   it('200: NDJSON where nothing is asked for', async () => {
     const response = await get()
     expect(response.headers).toMatchObject({
@@ -58,6 +59,7 @@ describe('GET /products/export', () => {
     expect((await get('', { accept: 'text/csv' })).body).toBe(response.body)
   })
 
+  // ASVS 1.1.2
   it('200: columns of their own, and no cell that a spreadsheet computes', async () => {
     const query = `?format=csv&flatten=color,dim.w,note&spreadsheetSafe=true`
     expect((await get(query)).body).toBe(

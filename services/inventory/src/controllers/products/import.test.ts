@@ -84,6 +84,7 @@ describe('POST /products/import, CSV', () => {
     expect((await stored()).map(([sku]) => sku)).toEqual(['A', 'F'])
   })
 
+  // ASVS 5.2.2
   it.each([
     ['', 'The file has no header.'],
     ['attributes\n{}\n', 'The file has no column sku.'],
@@ -100,6 +101,7 @@ describe('POST /products/import, CSV', () => {
     expect((await post(csv, '', LINES)).json()).toEqual(expected)
   })
 
+  // ASVS 5.2.2
   it('400: bytes that are not UTF-8', async () => {
     const response = await post(Buffer.concat([Buffer.from('sku,attributes\n'), Buffer.from([0xff, 0x0a])]))
     expect(response.json()).toEqual({
@@ -380,6 +382,7 @@ describe('limits', () => {
     })
   })
 
+  // ASVS 5.2.2
   it.each([
     [{ 'content-type': 'text/csv; charset=iso-8859-1' }, 415],
     [{ 'content-type': 'text/csv;header=present; charset="windows-1252"' }, 415],
@@ -397,6 +400,7 @@ describe('limits', () => {
     }
   })
 
+  // ASVS 5.2.1
   it('413: a file, a record, a header that is too large', async () => {
     const large = [
       `sku,attributes\n${'x'.repeat(3_000_000)}`,

@@ -51,6 +51,7 @@ const policy = (formTargets = '') =>
   `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'self'${formTargets}; base-uri 'none'; frame-ancestors *`
 
 describe('POST /acs/challenge', () => {
+  // ASVS 3.2.1, 3.4.4, 3.4.5, 14.2.3
   it('200: shows shop, amount and card, loads nothing from elsewhere, and sets no cookie', async () => {
     const { state } = await open('iframe')
     const page = await post({ state }, { 'accept-language': 'da-DK,da;q=0.9,en;q=0.8' })
@@ -143,6 +144,7 @@ describe('GET /acs/challenge', () => {
 })
 
 describe('GET /assets/:name', () => {
+  // ASVS 13.4.3
   it('200: the files that pages load; 404: others', async () => {
     const load = (name: string) => payments.app.inject({ method: 'GET', url: `/assets/${name}` })
     const [style, script] = [await load('page.css'), await load('conclude.js')]

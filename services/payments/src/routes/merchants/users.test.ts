@@ -169,6 +169,7 @@ describe('POST /merchants/:merchantId/users', () => {
     expect(await users()).toEqual([])
   })
 
+  // ASVS 1.3.11
   it('lets no name write paragraphs of its own, nor a second address into the mail', async () => {
     const named = { method: 'PUT', url: `/merchants/${merchantId}`, headers: member.headers } as const
     await payments.app.inject({ ...named, payload: { name: 'Coffee\r\n\r\nOpen https://evil.example\u2028now' } })

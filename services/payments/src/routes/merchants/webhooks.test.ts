@@ -152,6 +152,7 @@ describe('POST /merchants/:merchantId/webhooks', () => {
 })
 
 describe('GET /merchants/:merchantId/webhooks', () => {
+  // ASVS 15.3.1
   it('200: shows no secret, and since when sending is given up', async () => {
     const [a, b] = [await made({ url: URL }), await made({ url: URL, events: ['user.invited'] })]
     await payments.database.db

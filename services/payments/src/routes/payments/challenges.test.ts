@@ -107,6 +107,7 @@ describe('POST /payments/challenges/:step', () => {
     },
   )
 
+  // ASVS 2.3.1
   it('400: a step that is passed, a second lookup, a redirect to nowhere, and all of a session that is over', async () => {
     const given = await order()
     const { hints } = await walk(browser, given, { until: 'tds-challenge' })

@@ -213,6 +213,7 @@ async function approve(answer: Awaited<ReturnType<typeof inject>>, decision = 'a
 }
 
 describe('GET /pos/pay/:pageId', () => {
+  // ASVS 3.3.2, 3.3.4, 14.3.3
   it('303: pays after the bank has led back, and shows the receipt again', async () => {
     const first = await pay(linkOf(), { number: CHALLENGED })
     expect(String(first.headers.location)).toMatch(/^https:\/\/payments\.example\/acs\/challenge\?state=/)
@@ -260,6 +261,7 @@ describe('GET /pos/pay/:pageId', () => {
     }
   })
 
+  // ASVS 3.5.1
   it('400: gives the card to no other link, and to no other page', async () => {
     const { path, cookie } = keptBy(await pay(linkOf(), { number: CHALLENGED }))
     const other = await createTestMerchant(payments, app, { currency: 'EUR', test: true })

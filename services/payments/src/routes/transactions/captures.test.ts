@@ -96,6 +96,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     })
   })
 
+  // ASVS 2.3.2
   it('201: any number of times, up to the amount; 400 beyond it, naming what is possible', async () => {
     const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
     expect((await capture(id, { amount: 100 })).statusCode).toBe(201)
@@ -117,6 +118,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     expect((await capture(id, { amount: amount + 1 })).json()).toEqual(limit(text))
   })
 
+  // ASVS 2.2.3
   it('400: a currency that is not the transaction’s, whatever the amount', async () => {
     const id = await customerPayment(payments, merchantId)
     const response = await capture(id, { amount: 999_999, currency: 'DKK' })

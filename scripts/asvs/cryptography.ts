@@ -1,0 +1,125 @@
+import { chapter } from './requirement.ts'
+
+const INVENTORY = { documented: 'SECURITY.md#keys-and-algorithms' }
+const NO_KEYS = { notApplicable: 'the service has no keys, and encrypts nothing' }
+const NO_PASSWORDS = { notApplicable: 'the service has no passwords' }
+const PROXY = { documented: 'SECURITY.md#what-you-must-do', note: 'TLS is the proxy’s' }
+
+export const cryptography = chapter('V11 Cryptography', [
+  [
+    '11.1.1',
+    2,
+    'The life of keys is documented',
+    {
+      auth: { documented: 'docs/runbooks/key-rotation.md#key-rotation' },
+      payments: { documented: 'docs/runbooks/key-rotation.md#key-rotation' },
+      inventory: NO_KEYS,
+    },
+  ],
+  ['11.1.2', 2, 'Keys and algorithms are listed, with what they protect', INVENTORY],
+  ['11.2.1', 2, 'Implementations are established ones', INVENTORY],
+  ['11.2.2', 2, 'Algorithms and keys can be replaced', { inventory: NO_KEYS }],
+  [
+    '11.2.3',
+    2,
+    'At least 128 bits of security',
+    {
+      auth: {
+        deviation:
+          'RSA keys of 2,048 bits (112) may sign, since others have such keys; the keys that `npm start` and `auth keys add` make are ES256',
+      },
+      inventory: NO_KEYS,
+    },
+  ],
+  ['11.3.1', 1, 'No insecure modes and paddings', { inventory: NO_KEYS }],
+  ['11.3.2', 1, 'Only approved ciphers, such as AES-GCM', { inventory: NO_KEYS }],
+  ['11.3.3', 2, 'Encrypted data cannot be altered unnoticed', { inventory: NO_KEYS }],
+  [
+    '11.4.1',
+    1,
+    'Only approved hash functions',
+    {
+      auth: {
+        deviation:
+          'SHA-1 where a protocol fixes it: codes by time (RFC 6238), signatures for twitter (OAuth 1.0a), the lookup of breached passwords, and imported PBKDF2 hashes until their next sign-in',
+      },
+      payments: INVENTORY,
+      inventory: INVENTORY,
+    },
+  ],
+  ['11.4.2', 2, 'Passwords are stored by a slow hash', { payments: NO_PASSWORDS, inventory: NO_PASSWORDS }],
+  ['11.4.3', 2, 'Hashes for integrity are collision-resistant', INVENTORY],
+  ['11.4.4', 2, 'Keys from passwords are stretched', { notApplicable: 'no key is derived from a password' }],
+  [
+    '11.5.1',
+    2,
+    'Random values come from a secure generator, and have 128 bits',
+    {
+      auth: {
+        deviation:
+          'all come from the generator of the system; recovery codes have 81 bits, authorization codes 122, and codes of mails and SMS the digits that people can type, with limits of guesses',
+      },
+      payments: {
+        deviation: 'API keys are UUIDs, as published clients expect: 122 bits of the generator of the system',
+      },
+      inventory: { notApplicable: 'the service makes no secrets' },
+    },
+  ],
+  [
+    '11.6.1',
+    2,
+    'Only approved algorithms make keys and signatures',
+    {
+      payments: { notApplicable: 'the service makes no key pairs; what it verifies is in V9' },
+      inventory: { notApplicable: 'the service makes no key pairs; what it verifies is in V9' },
+    },
+  ],
+])
+
+export const communication = chapter('V12 Secure communication', [
+  ['12.1.1', 1, 'Only current versions of TLS', PROXY],
+  ['12.1.2', 2, 'Only recommended cipher suites', PROXY],
+  ['12.1.3', 2, 'Client certificates are verified', { notApplicable: 'no service asks for client certificates' }],
+  [
+    '12.2.1',
+    1,
+    'Clients come by TLS alone',
+    {
+      auth: PROXY,
+      inventory: PROXY,
+      payments: {
+        ...PROXY,
+        note: 'TLS is the proxy’s, and `PAYMENTS_REQUIRE_TLS` refuses live card data that came without',
+      },
+    },
+  ],
+  ['12.2.2', 1, 'Certificates are publicly trusted', PROXY],
+  [
+    '12.3.1',
+    2,
+    'All connections are encrypted',
+    {
+      deviation:
+        'the services listen without TLS behind the proxy; connections to PostgreSQL, Redis, mail servers and collectors are encrypted as their settings say, and not otherwise',
+    },
+  ],
+  [
+    '12.3.2',
+    2,
+    'Certificates of others are validated',
+    { documented: 'SECURITY.md#connections', note: 'Node.js validates, and no setting of a service switches that off' },
+  ],
+  [
+    '12.3.3',
+    2,
+    'The services speak TLS to each other',
+    {
+      auth: { notApplicable: 'it calls no other service of these' },
+      payments: { deviation: 'the address of auth’s keys may be `http://`, for one machine; elsewhere set `https://`' },
+      inventory: {
+        deviation: 'the address of auth’s keys may be `http://`, for one machine; elsewhere set `https://`',
+      },
+    },
+  ],
+  ['12.3.4', 2, 'Internal certificates are trusted by name', { documented: 'SECURITY.md#connections' }],
+])

@@ -1,0 +1,135 @@
+import { chapter } from './requirement.ts'
+
+const NO_COOKIE = { notApplicable: 'the service sets no cookie' }
+const NO_PAGE_OF_DATA = {
+  notApplicable: 'the only page is the documentation of the API, which shows nothing of clients',
+}
+const NO_MESSAGES = { notApplicable: 'no page listens to messages' }
+const NO_AMBIENT = {
+  notApplicable: 'no browser adds credentials by itself: tokens and keys go in the header Authorization',
+}
+const NO_CSRF = { auth: NO_AMBIENT, inventory: NO_AMBIENT }
+
+export const frontend = chapter('V3 Web frontend security', [
+  ['3.2.1', 1, 'Browsers do not render an answer as something that it is not'],
+  ['3.2.2', 1, 'Text is shown as text', { inventory: NO_PAGE_OF_DATA }],
+  [
+    '3.3.1',
+    1,
+    'Cookies are Secure, with the prefix __Host- or __Secure-',
+    {
+      auth: NO_COOKIE,
+      inventory: NO_COOKIE,
+      payments: {
+        deviation:
+          'the one cookie, of a payment that waits for the bank, is Secure where the customer came by TLS, and has no prefix',
+      },
+    },
+  ],
+  ['3.3.2', 2, 'Cookies have SameSite', { auth: NO_COOKIE, inventory: NO_COOKIE }],
+  [
+    '3.3.3',
+    2,
+    'Cookies have the prefix __Host-',
+    {
+      auth: NO_COOKIE,
+      inventory: NO_COOKIE,
+      payments: {
+        deviation: 'the prefix requires the path `/`; the path of the cookie keeps payments in two windows apart',
+      },
+    },
+  ],
+  ['3.3.4', 2, 'Scripts cannot read cookies that are not theirs', { auth: NO_COOKIE, inventory: NO_COOKIE }],
+  [
+    '3.4.1',
+    1,
+    'HSTS for a year, with subdomains',
+    {
+      auth: { deviation: 'the service speaks HTTP to a proxy, which has to add the header' },
+      inventory: { deviation: 'the service speaks HTTP to a proxy, which has to add the header' },
+      payments: {
+        deviation:
+          'payment pages that came by TLS have it for a year, without subdomains; the proxy has to add the rest',
+      },
+    },
+  ],
+  [
+    '3.4.2',
+    1,
+    'CORS names trusted origins, or answers nothing sensitive',
+    {
+      auth: {
+        deviation:
+          'any origin may call, as existing clients expect; without cookies an origin gets only what the tokens that it holds open',
+      },
+    },
+  ],
+  ['3.4.3', 2, 'Pages have a Content-Security-Policy'],
+  ['3.4.4', 2, 'Every answer has `X-Content-Type-Options: nosniff`'],
+  [
+    '3.4.5',
+    2,
+    'The referrer tells others nothing',
+    { inventory: { deviation: 'the page of documentation sets no policy; its address holds nothing sensitive' } },
+  ],
+  [
+    '3.4.6',
+    2,
+    'Every answer has `frame-ancestors`',
+    {
+      deviation:
+        'pages have it, and only the page of the simulated bank may be framed; answers in JSON, which show nothing to click, do not',
+    },
+  ],
+  ['3.5.1', 1, 'Requests are not forged across sites', NO_CSRF],
+  ['3.5.2', 1, 'What relies on a preflight cannot be called without one', NO_AMBIENT],
+  [
+    '3.5.3',
+    1,
+    'GET changes nothing',
+    {
+      auth: {
+        deviation:
+          'links of mails sign in by GET, and `GET /reauthenticate` sends a code to its caller: both are in the API that clients know',
+        strict: 'links show a button first; `GET /reauthenticate` stays',
+        isPartial: true,
+      },
+      payments: {
+        deviation:
+          'the bank leads back by GET, which finishes the payment that the customer has begun by POST; it needs the cookie of that browser',
+      },
+    },
+  ],
+  ['3.5.4', 2, 'Each application has a host name of its own', { documented: 'SECURITY.md#what-you-must-do' }],
+  [
+    '3.5.5',
+    2,
+    'Messages of other windows are checked by origin',
+    {
+      auth: NO_MESSAGES,
+      inventory: NO_MESSAGES,
+      payments: {
+        documented: 'CONTRIBUTING.md#checks',
+        note: '`bench/src/payment-page.ts` pays in Chromium; the page takes messages of its own frame and its origin alone',
+      },
+    },
+  ],
+  [
+    '3.7.1',
+    2,
+    'Only client technologies that are supported',
+    { notApplicable: 'pages are HTML, CSS and JavaScript, without plug-ins' },
+  ],
+  [
+    '3.7.2',
+    2,
+    'Redirects to other hosts follow a list',
+    {
+      payments: {
+        deviation:
+          'a payment link names where it leads after a payment, since a merchant writes it without signing it; the page says which shop it is for',
+      },
+      inventory: { notApplicable: 'nothing redirects to another host' },
+    },
+  ],
+])

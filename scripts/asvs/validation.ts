@@ -1,0 +1,73 @@
+import { chapter } from './requirement.ts'
+
+const OPENAPI = {
+  documented: 'README.md#what-all-three-have',
+  note: 'the OpenAPI document of each service has the form of every field',
+}
+
+export const validation = chapter('V2 Validation and business logic', [
+  ['2.1.1', 1, 'The documentation says how each field is validated', OPENAPI],
+  ['2.1.2', 2, 'The documentation says which fields must fit together', OPENAPI],
+  [
+    '2.1.3',
+    2,
+    'The documentation names limits, for one caller and for all',
+    {
+      auth: { documented: 'services/auth/README.md#guesses' },
+      payments: { documented: 'services/payments/README.md#settings' },
+      inventory: { documented: 'services/inventory/README.md#settings' },
+    },
+  ],
+  ['2.2.1', 1, 'All input is validated'],
+  ['2.2.2', 1, 'The service validates, whatever the client has validated'],
+  ['2.2.3', 2, 'Fields that belong together must fit together'],
+  ['2.3.1', 1, 'Steps are taken in their order'],
+  ['2.3.2', 2, 'The documented limits hold'],
+  ['2.3.3', 2, 'An operation succeeds as a whole, or nothing of it does'],
+  ['2.3.4', 2, 'What is limited cannot be given twice'],
+  [
+    '2.4.1',
+    2,
+    'Automated calls are limited',
+    {
+      auth: {
+        deviation:
+          'guesses and messages are always limited, but requests only once a setting says what stands in front of the service: without it the address may be that of a proxy, whom all clients share',
+        strict: 'the setting is required, and limits cannot be switched off',
+      },
+      inventory: { deviation: 'off by default, as the specification has it (`INVENTORY_RATE_LIMIT`)' },
+    },
+  ],
+])
+
+const NO_FILES = 'no route takes a file'
+const NOT_KEPT = { notApplicable: 'imported files are read as rows, and not kept as files' }
+
+export const files = chapter(
+  'V5 File handling',
+  [
+    [
+      '5.1.1',
+      2,
+      'The documentation names types and sizes of files',
+      {
+        documented: 'services/inventory/README.md#files-in-and-out',
+        note: 'the setting IMPORT_MAX_BYTES has the size',
+      },
+    ],
+    ['5.2.1', 1, 'Files have a size that the service can bear'],
+    ['5.2.2', 1, 'The content of a file is of the type that it claims'],
+    [
+      '5.2.3',
+      2,
+      'Compressed files have a bound for what they unpack to',
+      { notApplicable: 'compressed files are refused' },
+    ],
+    ['5.3.1', 1, 'Uploaded files are never run', NOT_KEPT],
+    ['5.3.2', 1, 'File paths hold nothing of a client', { notApplicable: 'clients name no files' }],
+    ['5.4.1', 2, 'Downloads have a name that the service chose'],
+    ['5.4.2', 2, 'Names of downloads are encoded', { notApplicable: 'the names are constants and a date' }],
+    ['5.4.3', 2, 'Files of strangers are scanned for viruses', NOT_KEPT],
+  ],
+  { auth: NO_FILES, payments: NO_FILES },
+)
