@@ -1,5 +1,7 @@
+import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { badJson } from '../errors.ts'
 import { checkStrings, decodeUtf8, parseJson } from '../json/parse-json.ts'
 
 /**
@@ -15,10 +17,10 @@ export const jsonBody = fp(
         request.headers['content-type'] = 'application/json'
       }
     })
-    app.addContentTypeParser('*', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
-      const text = decodeUtf8(body)
-      return isForm(request) ? checkStrings(Object.fromEntries(new URLSearchParams(text))) : parseBody(text)
+    app.addContentTypeParser('*', { parseAs: 'buffer' }, async (_request: FastifyRequest, body: Buffer) => {
+      return parseBody(decodeUtf8(body))
     })
+    await app.register(formbody, { parser: parseForm })
     app.addHook('preValidation', async (request) => {
       request.query = normaliseQuery(request.query)
       checkStrings(request.params)
@@ -31,6 +33,17 @@ export const jsonBody = fp(
 export function isForm(request: FastifyRequest): boolean {
   if (!request.routeOptions.config.forms) return false
   return /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
+}
+
+/**
+ * Of a field that is given twice the last counts.
+ * @throws badJson, validationFailed
+ */
+function parseForm(text: string): Record<string, string> {
+  // @fastify/formbody writes U+FFFD for bytes that are not UTF-8, and nothing else of a form needs a raw one.
+  if (text.includes('\uFFFD'))
+    throw badJson({ message: 'Could not parse request body as a form: the body is not UTF-8' })
+  return checkStrings(Object.fromEntries(new URLSearchParams(text)))
 }
 
 /** A body `null` counts as an object without members, as a member `null` counts as absent. */

@@ -57,6 +57,15 @@ describe('GET /verify with MAILER_LINK_MODE confirm', () => {
     )
   })
 
+  it('400: a form that is not UTF-8, or whose text cannot be stored', async () => {
+    const post = (payload: string | Buffer) =>
+      main.app.inject({ method: 'POST', url: '/verify', headers: FORM, payload })
+    const broken = await post(Buffer.concat([Buffer.from('token='), Buffer.from([0xff])]))
+    expect([broken.statusCode, broken.json().error_code]).toEqual([400, 'bad_json'])
+    const unstorable = await post('token=%00')
+    expect([unstorable.statusCode, unstorable.json().error_code]).toEqual([400, 'validation_failed'])
+  })
+
   // ASVS 3.4.3, 14.2.3
   it('200: its policy lets its own style apply, and its form lead to the redirect alone', async () => {
     const policyOf = async (redirectTo: string) => {

@@ -13,9 +13,11 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
 
 /**
  * Reads a body by its media type. `unsupported`: neither JSON nor a form, compressed, or not in UTF-8.
+ *
+ * @param body that of a form as `@fastify/formbody` decodes it: with U+FFFD in the place of bytes that are not UTF-8
  * @see contract 3.1
  */
-export function readBody(body: Buffer, headers: BodyHeaders): Parsed<ParsedInput> | 'unsupported' {
+export function readBody(body: Buffer | string, headers: BodyHeaders): Parsed<ParsedInput> | 'unsupported' {
   const type = mediaType(headers['content-type'])
   if (type === undefined) return body.length === 0 ? { value: new ParsedInput('json', {}) } : 'unsupported'
   if (headers['content-encoding'] !== undefined && body.length > 0) return 'unsupported'
@@ -35,7 +37,9 @@ function mediaType(header: string | undefined): 'json' | 'form' | undefined {
   return name === 'application/json' || /^application\/[^/+\s]+\+json$/.test(name) ? 'json' : undefined
 }
 
-function decode(body: Buffer): string | undefined {
+function decode(body: Buffer | string): string | undefined {
+  // A form percent-encodes U+FFFD, so a raw one stands for bytes that were not UTF-8.
+  if (typeof body === 'string') return body.includes('\uFFFD') ? undefined : body.replace(/^\uFEFF/, '')
   try {
     return UTF8.decode(body)
   } catch {

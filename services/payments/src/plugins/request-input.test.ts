@@ -28,6 +28,13 @@ describe('requestInput', () => {
     expect((await post(`\ufeff${JSON.stringify(merchantBody)}`, type(contentType))).statusCode).toBe(201)
   })
 
+  it.each(['', '\ufeff'])('reads a form that begins with %j', async (beginning) => {
+    const form = `${beginning}name=na%C3%AFve+\u00e9%EF%BF%BD`
+    const response = await post(form, type('Application/X-WWW-Form-URLencoded; Charset=UTF-8'))
+    expect(response.statusCode).toBe(400)
+    expect(response.json().map(({ field }: { field: string }) => field)).not.toContain('name')
+  })
+
   it.each<[string, Record<string, string>]>([
     ['x', {}],
     ['x', type('text/plain')],
@@ -37,6 +44,7 @@ describe('requestInput', () => {
     ['x', type('')],
     ['{}', type('application/json; charset=latin1')],
     ['a=1', type('application/x-www-form-urlencoded; charset=iso-8859-1')],
+    ['a=1', { ...type('application/x-www-form-urlencoded'), 'content-encoding': 'gzip' }],
     ['{}', { ...type('application/json'), 'content-encoding': 'gzip' }],
     ['{}', { ...type('application/json'), 'content-encoding': 'identity' }],
   ])('415: %j with %j', async (payload, headers) => {
@@ -52,6 +60,8 @@ describe('requestInput', () => {
     ['{', 'application/json', 'is not valid JSON'],
     ['[]', 'application/json', 'must be an object'],
     [Buffer.from([0x7b, 0xff, 0x7d]), 'application/json', 'is not valid UTF-8'],
+    [Buffer.from([0x61, 0x3d, 0xff]), 'application/x-www-form-urlencoded', 'is not valid UTF-8'],
+    ['a=%ff', 'application/x-www-form-urlencoded', 'is not valid percent-encoded UTF-8'],
     ['a=%zz', 'application/x-www-form-urlencoded', 'is not valid percent-encoded UTF-8'],
   ])('400: %j as %s', async (payload, contentType, message) => {
     const response = await post(payload, type(contentType))

@@ -1,6 +1,7 @@
+import formbody from '@fastify/formbody'
 import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { Flaw } from '../access/admit.ts'
 import { parseForm } from '../bodies/parse-form.ts'
 import { InvalidInput, ParsedInput, validateInput } from '../bodies/parsed-input.ts'
@@ -19,6 +20,8 @@ export const requestInput = fp(
     app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (request, body, done) => {
       done(null, takeBody(request, body))
     })
+    // The parser learns nothing of the request. Its headers are judged with the text, before the body is validated.
+    await app.register(formbody, { parser: (text) => ({ formText: text }) })
     app.setValidatorCompiler<z.ZodType>(
       ({ schema }) =>
         (data: unknown) =>
@@ -37,6 +40,8 @@ export const requestInput = fp(
       done()
     })
     app.addHook('preValidation', (request, _reply, done) => {
+      const { body } = request
+      if (body && !(body instanceof ParsedInput)) request.body = takeBody(request, formText.parse(body).formText)
       if (request.routeOptions.schema?.querystring) request.query = takeQuery(request)
       done()
     })
@@ -55,7 +60,10 @@ export const requestInput = fp(
 
 const MEDIA_TYPE = /^\s*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(;|$)/
 
-function takeBody(request: FastifyRequest, body: Buffer): ParsedInput {
+/** A form, as the library hands it over. */
+const formText = z.object({ formText: z.string() })
+
+function takeBody(request: FastifyRequest, body: Buffer | string): ParsedInput {
   const read = readBody(body, request.headers)
   if (typeof read === 'object' && 'value' in read) return read.value
   request.flaw = { stage: 'parse', error: read === 'unsupported' ? unsupportedMediaType() : invalidFields(read.errors) }
