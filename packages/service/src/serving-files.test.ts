@@ -14,7 +14,7 @@ const LIST = `
 const LATE = [
   /\/migrations\/\w+\/\d{4}-/,
   /\/commands\/(?!serve\.ts)/,
-  /\/node_modules\/(@opentelemetry|@scalar|@simplewebauthn|ioredis|jose|nodemailer|pg-boss\/dist|prom-client|undici)\//,
+  /\/node_modules\/(@opentelemetry|@scalar|@simplewebauthn|ioredis|jose|nodemailer|pg-boss\/dist|prom-client|twilio|undici)\//,
   /\/node_modules\/@fastify\/(otel|swagger)\//,
   // The WebSocket client, with every import of node:http.
   /internal\/deps\/undici/,

@@ -207,6 +207,15 @@ describe('loadAuthConfig', () => {
     ])
   })
 
+  it('warns of an account at Twilio that cannot be one', () => {
+    const account = { AUTH_SMS_TWILIO_AUTH_TOKEN: 't', AUTH_SMS_TWILIO_MESSAGE_SERVICE_SID: 'MG1' }
+    const twilio = (sid: string) => load({ AUTH_SMS_PROVIDER: 'twilio', AUTH_SMS_TWILIO_ACCOUNT_SID: sid, ...account })
+    const { config, warnings } = twilio('SK1')
+    expect(config.sms.gateway).toBeUndefined()
+    expect(warnings).toContain('no SMS can be sent, because AUTH_SMS_TWILIO_ACCOUNT_SID does not begin with AC')
+    expect(twilio('AC1').config.sms.gateway).toBeDefined()
+  })
+
   it('has the defaults of the contract', () => {
     const { config } = load({})
     expect(config.server).toMatchObject({ host: '0.0.0.0', port: 8081, maxRequestDurationMs: 10_000, logLevel: 'info' })

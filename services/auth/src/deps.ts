@@ -144,7 +144,7 @@ export async function createDeps(
     jobs,
     outbox: createOutbox({ db: database.db, jobs, onError: onJobError }),
     mailer,
-    sms: config.sms.gateway && createSmsGateway(config.sms.gateway, outbound),
+    sms: config.sms.gateway && (await createSmsGateway(config.sms.gateway, outbound)),
     outbound,
     keySets: createKeySets(outbound),
     hooks: createHooks(config.hooks, { outbound, logger, now: () => new Date() }),

@@ -61,7 +61,8 @@ async function sendSms(provider: keyof typeof ACCOUNTS, url: string): Promise<un
   const setting = { [`AUTH_SMS_${provider.toUpperCase()}_API_URL`]: url }
   const { gateway } = load({ AUTH_SMS_PROVIDER: provider, ...ACCOUNTS[provider], ...setting }).sms
   if (!gateway) throw new Error('no gateway')
-  return createSmsGateway(gateway, outbound).send({ to: '14155550100', text: 'x', code: '123456', channel: 'sms' })
+  const opened = await createSmsGateway(gateway, outbound)
+  return opened.send({ to: '14155550100', text: 'x', code: '123456', channel: 'sms' })
 }
 
 const ACCOUNT = { clientId: 'c', secret: 's', redirectUri: 'http://localhost', baseUrl: '' }

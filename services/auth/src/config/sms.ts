@@ -2,7 +2,7 @@ import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { duration, flag, oneOf, secret, text, url } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
 import { parseTemplate } from '../mail/mail-template.ts'
-import type { GatewayProtocol } from '../sms/gateway-protocol.ts'
+import type { GatewayProtocol, LibraryGateway } from '../sms/gateway-protocol.ts'
 import { messagebird } from '../sms/gateways/messagebird.ts'
 import { textlocal } from '../sms/gateways/textlocal.ts'
 import { twilio } from '../sms/gateways/twilio.ts'
@@ -64,17 +64,17 @@ export function toSmsConfig(values: Values) {
     testCodes: values.SMS_TEST_OTP,
     testCodesValidUntil: values.SMS_TEST_OTP_VALID_UNTIL,
     provider: values.SMS_PROVIDER,
-    /** Undefined when no gateway is set, or one of its credentials is missing. */
+    /** Undefined when no gateway is set, or one of its credentials is missing or cannot be right. */
     gateway: toGateway(values),
   }
 }
 
-function toGateway(values: Values): GatewayProtocol | undefined {
-  if (values.SMS_PROVIDER === undefined || missingCredentials(values).length > 0) return undefined
+function toGateway(values: Values): GatewayProtocol | LibraryGateway | undefined {
+  if (values.SMS_PROVIDER === undefined || smsWarnings(values).length > 0) return undefined
   return GATEWAYS[values.SMS_PROVIDER](values)
 }
 
-const GATEWAYS: Readonly<Record<SmsGatewayName, (values: Values) => GatewayProtocol>> = {
+const GATEWAYS: Readonly<Record<SmsGatewayName, (values: Values) => GatewayProtocol | LibraryGateway>> = {
   twilio: (values) =>
     twilio({
       apiUrl: values.SMS_TWILIO_API_URL,
@@ -105,7 +105,10 @@ const GATEWAYS: Readonly<Record<SmsGatewayName, (values: Values) => GatewayProto
 }
 
 export function smsWarnings(values: Values): string[] {
-  return missingCredentials(values).map((name) => `no SMS can be sent, because AUTH_${name} is not set`)
+  const missing = missingCredentials(values)
+  if (missing.length > 0) return missing.map((name) => `no SMS can be sent, because AUTH_${name} is not set`)
+  if (values.SMS_PROVIDER !== 'twilio' || values.SMS_TWILIO_ACCOUNT_SID.startsWith('AC')) return []
+  return ['no SMS can be sent, because AUTH_SMS_TWILIO_ACCOUNT_SID does not begin with AC']
 }
 
 function missingCredentials(values: Values): string[] {

@@ -31,3 +31,19 @@ export interface GatewayProtocol {
   /** @param body parsed JSON */
   read(status: number, body: unknown): GatewayVerdict
 }
+
+/** What a gateway has answered: the status of HTTP, and what the answer says. */
+export interface GatewayOutcome {
+  readonly status: number
+  readonly verdict: GatewayVerdict
+}
+
+/** Posts a form through the guarded client. The body is parsed JSON; undefined where it is none. */
+export type PostForm = (request: GatewayRequest) => Promise<{ readonly status: number; readonly body: unknown }>
+
+/** A gateway that the library of its maker speaks to. */
+export interface LibraryGateway {
+  readonly name: string
+  /** Loads the library, which makes no connection of its own but calls `post`. */
+  open(post: PostForm): Promise<(sms: Sms) => Promise<GatewayOutcome>>
+}

@@ -33,8 +33,10 @@ const whatsapp = { channel: 'whatsapp' } as const
 const text = 'Your code is 123456'
 
 type Name = keyof typeof gateways
-const send = (name: Name, change: Partial<Sms> = {}) =>
-  createSmsGateway(gateways[name], createOutbound([])).send({ ...sms, ...change })
+const send = async (name: Name, change: Partial<Sms> = {}) => {
+  const gateway = await createSmsGateway(gateways[name], createOutbound([]))
+  return gateway.send({ ...sms, ...change })
+}
 
 describe('what a gateway is asked', () => {
   it.each<[Name, Partial<Sms>, Record<string, string>]>([
@@ -98,6 +100,7 @@ describe('what a gateway answers', () => {
       '30003',
     ],
     ['twilio', { status: 201, body: { sid: 'SM1', status: 'undelivered' } }, 'status undelivered', 'undelivered'],
+    ['twilio', { status: 400, body: {} }, 'status 400', '400'],
     [
       'messagebird',
       { status: 422, body: { errors: [{ code: 9, description: 'no originator' }] } },
@@ -125,6 +128,9 @@ describe('what a gateway answers', () => {
     ['twilio', { status: 401, body: { code: 20003, message: 'Authenticate' } }, 'twilio answered 401 (20003)'],
     ['twilio', { status: 404, body: { code: 20404, message: 'no /Accounts/AC1' } }, 'twilio answered 404 (20404)'],
     ['twilio', { status: 429, body: { code: 20429 } }, 'twilio answered 429 (20429)'],
+    ['twilio', { status: 503, body: '<html>' }, 'twilio answered 503'],
+    ['twilio', { status: 201, body: '<html>' }, 'twilio answered 201'],
+    ['twilio', { status: 400, body: [] }, 'twilio answered 400'],
     ['messagebird', { status: 503, body: '<html>' }, 'messagebird answered 503'],
     ['textlocal', { status: 200, body: [] }, 'textlocal answered 200'],
     ['vonage', { status: 200, body: { messages: [] } }, 'vonage answered 200'],

@@ -1,5 +1,5 @@
-import type { Outbound, OutboundAnswer } from '@trestle/common/outbound/outbound.ts'
-import type { GatewayProtocol, GatewayVerdict, Sms } from './gateway-protocol.ts'
+import type { Outbound } from '@trestle/common/outbound/outbound.ts'
+import type { GatewayOutcome, GatewayProtocol, LibraryGateway, PostForm, Sms } from './gateway-protocol.ts'
 
 /** Sends texts. */
 export interface SmsGateway {
@@ -24,31 +24,49 @@ const TIMEOUT_MS = 10_000
 const NOT_THE_MESSAGE: readonly number[] = [401, 403, 404, 405, 407, 408, 429]
 const REASON_LENGTH_MAX = 200
 
-export function createSmsGateway(protocol: GatewayProtocol, outbound: Outbound): SmsGateway {
+/** Loads the library of a gateway that has one, at the start, so that no request waits while it is read. */
+export async function createSmsGateway(
+  gateway: GatewayProtocol | LibraryGateway,
+  outbound: Outbound,
+): Promise<SmsGateway> {
+  const post = postOver(outbound)
+  const exchange = 'open' in gateway ? await gateway.open(post) : exchangeForms(gateway, post)
   return {
     send: async (sms) => {
-      const { url, headers, form } = protocol.request(sms)
-      const answer = await outbound.send({
-        method: 'POST',
-        url,
-        headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
-        body: new URLSearchParams(form).toString(),
-        timeoutMs: TIMEOUT_MS,
-        origin: 'operator',
-      })
-      const verdict = readAnswer(protocol, answer)
+      const { status, verdict } = await exchange(sms)
       if (verdict?.verdict === 'sent') return verdict.id
-      if (!verdict || answer.status >= 500 || NOT_THE_MESSAGE.includes(answer.status)) {
-        throw new Error(`${protocol.name} answered ${answer.status}${verdict ? ` (${verdict.code})` : ''}`)
+      if (!verdict || status >= 500 || NOT_THE_MESSAGE.includes(status)) {
+        throw new Error(`${gateway.name} answered ${status}${verdict ? ` (${verdict.code})` : ''}`)
       }
-      throw new SmsRefused(protocol.name, { ...verdict, reason: verdict.reason.slice(0, REASON_LENGTH_MAX) })
+      throw new SmsRefused(gateway.name, { ...verdict, reason: verdict.reason.slice(0, REASON_LENGTH_MAX) })
     },
   }
 }
 
-function readAnswer(protocol: GatewayProtocol, { status, body }: OutboundAnswer): GatewayVerdict {
+function postOver(outbound: Outbound): PostForm {
+  return async ({ url, headers, form }) => {
+    const { status, body } = await outbound.send({
+      method: 'POST',
+      url,
+      headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams(form).toString(),
+      timeoutMs: TIMEOUT_MS,
+      origin: 'operator',
+    })
+    return { status, body: parse(body) }
+  }
+}
+
+function exchangeForms(protocol: GatewayProtocol, post: PostForm): (sms: Sms) => Promise<GatewayOutcome> {
+  return async (sms) => {
+    const { status, body } = await post(protocol.request(sms))
+    return { status, verdict: body === undefined ? undefined : protocol.read(status, body) }
+  }
+}
+
+function parse(text: string): unknown {
   try {
-    return protocol.read(status, JSON.parse(body))
+    return JSON.parse(text)
   } catch (error) {
     if (error instanceof SyntaxError) return undefined
     throw error
