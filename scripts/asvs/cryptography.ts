@@ -107,7 +107,7 @@ export const communication = chapter('V12 Secure communication', [
     '12.3.2',
     2,
     'Certificates of others are validated',
-    { documented: 'SECURITY.md#connections', note: 'Node.js validates, and no setting of a service switches that off' },
+    { documented: 'SECURITY.md#connections', note: 'Node.js validates, unless a connection string says otherwise' },
   ],
   [
     '12.3.3',

@@ -22,7 +22,15 @@ export const encoding = chapter('V1 Encoding and sanitization', [
   ['1.2.2', 1, 'Values in URLs are encoded, and only safe protocols are allowed'],
   ['1.2.3', 1, 'Values in JSON and JavaScript are encoded'],
   ['1.2.4', 1, 'Database queries take values as parameters'],
-  ['1.2.5', 1, 'No input becomes a command of the system', { notApplicable: 'no request starts a program' }],
+  [
+    '1.2.5',
+    1,
+    'No input becomes a command of the system',
+    {
+      notApplicable:
+        'the one program that a service starts writes the page of documentation, and takes nothing of a client',
+    },
+  ],
   ['1.2.6', 2, 'LDAP injection', NO_LDAP],
   ['1.2.7', 2, 'XPath injection', { notApplicable: 'no service uses XPath' }],
   ['1.2.8', 2, 'LaTeX injection', { notApplicable: 'no service uses LaTeX' }],
@@ -30,7 +38,10 @@ export const encoding = chapter('V1 Encoding and sanitization', [
     '1.2.9',
     2,
     'Input in regular expressions is escaped',
-    { notApplicable: 'no regular expression is built from input; globs and search terms have matchers of their own' },
+    {
+      notApplicable:
+        'no regular expression is built from what clients send; globs and search terms have matchers of their own',
+    },
   ],
   ['1.3.1', 1, 'HTML of users is sanitized', { notApplicable: 'no service takes HTML of users' }],
   ['1.3.2', 1, 'Code is not built from input'],

@@ -85,7 +85,7 @@ describe('listTaggedTests', () => {
   const read = (text: string, path = 'packages/a/a.test.ts') =>
     listTaggedTests({ root: '/', files: [{ path, text }] }, users)
 
-  it('finds the test below a tag, also one of a table', () => {
+  it('finds the test below a tag, and names a table with its group', () => {
     const text = [
       "describe('one', () => {",
       '  // ASVS 1.1, 1.2',
@@ -99,7 +99,7 @@ describe('listTaggedTests', () => {
     const place = { path: 'packages/a/a.test.ts', services: ['auth', 'payments'] }
     expect(read(text.join('\n'))).toEqual([
       { ...place, line: 3, title: 'two', requirements: ['1.1', '1.2'] },
-      { ...place, line: 5, title: 'three %d', requirements: ['1.3'] },
+      { ...place, line: 5, title: 'one: three %d', requirements: ['1.3'] },
     ])
   })
 

@@ -36,16 +36,27 @@ function tagsOf(file: SourceFile, users: Users): readonly TaggedTest[] {
   })
 }
 
+interface Titled {
+  readonly start: number
+  readonly end: number
+  readonly title: string
+}
+
 /** The calls `it('…', …)` and `describe('…', …)`, also those of `it.each(…)('…', …)`, by the line where they begin. */
 function testsOf(file: SourceFile): readonly { readonly line: number; readonly title: string }[] {
-  const found: { line: number; title: string }[] = []
+  const found: Titled[] = []
   visitSyntax(file, {
-    CallExpression({ arguments: [first], start }) {
+    CallExpression({ arguments: [first], start, end }) {
       if (!/^(it|describe)\b/.test(file.text.slice(start, start + 9))) return
-      if (first?.type === 'Literal' && typeof first.value === 'string') {
-        found.push({ line: lineAt(file.text, start), title: first.value })
-      }
+      if (first?.type === 'Literal' && typeof first.value === 'string') found.push({ start, end, title: first.value })
     },
   })
-  return found
+  return found.map((test) => ({ line: lineAt(file.text, test.start), title: titleOf(test, found) }))
+}
+
+/** The title of a table of cases says little by itself (`%s: %j`), so the title of its group stands before it. */
+function titleOf({ start, end, title }: Titled, all: readonly Titled[]): string {
+  if (!title.includes('%')) return title
+  const group = all.filter((other) => other.start < start && other.end > end).at(-1)
+  return group === undefined ? title : `${group.title}: ${title}`
 }

@@ -412,7 +412,6 @@ describe('GET /movements/:movementId', () => {
     expect((await get(`/movements/${id}`)).json()).toMatchObject({ error: { issues: [{ path: 'movementId' }] } })
   })
 
-  // ASVS 3.5.3
   it('405: nothing changes the ledger', async () => {
     const response = await requests.send('DELETE', '/movements/1')
     expect([response.statusCode, response.headers.allow]).toEqual([405, 'GET, HEAD, OPTIONS'])

@@ -48,7 +48,6 @@ describe('POST /products', () => {
     expect((await get(`/products/${id}`)).json().data.attributes).toEqual(attributes)
   })
 
-  // ASVS 1.2.3
   it('201: keeps every digit, sent as text or as an object', async () => {
     const numbers = '{"big":12345678901234567890,"price":0.10,"e":1e2,"small":-1.50E-3}'
     const kept = '{"e": 100, "big": 12345678901234567890, "price": 0.10, "small": -0.00150}'

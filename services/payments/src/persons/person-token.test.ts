@@ -64,6 +64,21 @@ describe('createPersonTokenVerifier', () => {
     }
   })
 
+  // ASVS 9.1.3
+  it('refuses a token that brings its key, or says where the key is', async () => {
+    const jwk = await exportJWK(stranger.publicKey)
+    const elsewhere = await startStubProvider(() => ({
+      status: 200,
+      body: { keys: [{ ...jwk, kid: 'k1', alg: 'ES256' }] },
+    }))
+    for (const header of [{ jwk }, { jku: elsewhere.url }, { x5u: elsewhere.url }]) {
+      const token = new SignJWT(claims).setProtectedHeader({ alg: 'ES256', kid: 'k1', ...header })
+      expect(await verify(await token.sign(stranger.privateKey))).toBeUndefined()
+    }
+    expect(elsewhere.requests).toEqual([])
+    await elsewhere.close()
+  })
+
   // ASVS 16.5.2, 16.5.3
   it('503: answers where the keys cannot be had, since the token may be good', async () => {
     status = 500

@@ -24,7 +24,7 @@ const get = (query = '', headers = {}) => inventory.app.inject({ url: `/products
 const today = () => new Date().toISOString().slice(0, 10).replaceAll('-', '')
 
 describe('GET /products/export', () => {
-  // ASVS 5.4.1
+  // ASVS 1.2.3, 5.4.1
   it('200: NDJSON where nothing is asked for', async () => {
     const response = await get()
     expect(response.headers).toMatchObject({
