@@ -3,30 +3,12 @@ import { connect, type Socket } from 'node:net'
 import { createNoopMeter } from '@opentelemetry/api'
 import pino from 'pino'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { defineError } from '../errors/define-error.ts'
-import type { ErrorVocabulary } from '../errors/error-handler.ts'
+import { plainVocabulary } from '../testing/plain-errors.ts'
 import { createServer } from './create-server.ts'
 
 const BODY_BYTES = 100_000
 /** As many bodies of the largest size as have a place at once. */
 const PLACES = 2
-
-const failure = defineError(400, 'failure', 'Failure')
-const tooLarge = defineError(413, 'too_large', 'Too large')
-const fail = (cause: unknown) => failure({ cause })
-const vocabulary: ErrorVocabulary = {
-  envelope: ({ code }) => ({ code }),
-  invalid: () => failure(),
-  malformed: fail,
-  tooLarge: (cause) => tooLarge({ cause }),
-  unsupportedMediaType: fail,
-  notFound: () => failure(),
-  methodNotAllowed: () => failure(),
-  unavailable: fail,
-  timedOut: fail,
-  unexpected: fail,
-  isUnavailable: () => false,
-}
 
 const cleanUps: (() => unknown)[] = []
 let begun: string[] = []
@@ -40,7 +22,7 @@ beforeEach(async () => {
   released = Promise.withResolvers()
   const app = createServer({
     logger: pino({ enabled: false }),
-    vocabulary,
+    vocabulary: plainVocabulary,
     bodyLimit: BODY_BYTES,
     handlerTimeoutMs: 600_000,
     requestTimeoutMs: 0,

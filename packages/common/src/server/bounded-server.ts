@@ -24,9 +24,6 @@ export interface BoundedServerOptions {
 const HEADER_BYTES = 16_384
 /** Of a body that nobody reads, and of a stream that a client does not take; Node's own 64 KiB are 32 MiB for 500 clients. */
 const BUFFERED_BYTES = 16_384
-const HEADER_TIMEOUT_MS = 10_000
-/** How often Node looks for requests that are late; its own 30 s would add as much to every limit. */
-const CHECK_MS = 1_000
 /** For the next request; longer than proxies keep theirs, so that a proxy never sends one to a closed connection. */
 const KEEP_ALIVE_MS = 72_000
 const CUT_REPORT_MS = 10_000
@@ -44,10 +41,10 @@ export function boundedServer(options: BoundedServerOptions, handler: RequestLis
     {
       maxHeaderSize: HEADER_BYTES,
       highWaterMark: BUFFERED_BYTES,
-      headersTimeout: HEADER_TIMEOUT_MS,
-      requestTimeout: options.requestTimeoutMs ?? options.handlerTimeoutMs + HEADER_TIMEOUT_MS,
+      headersTimeout: bounds.headMs,
+      requestTimeout: options.requestTimeoutMs ?? options.handlerTimeoutMs + bounds.headMs,
       keepAliveTimeout: KEEP_ALIVE_MS,
-      connectionsCheckingInterval: CHECK_MS,
+      connectionsCheckingInterval: bounds.lateCheckMs,
       // Node would answer a missing Host header by itself, without the envelope: a hook does it.
       requireHostHeader: false,
     },

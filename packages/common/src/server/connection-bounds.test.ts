@@ -5,9 +5,8 @@ import { text } from 'node:stream/consumers'
 import { createNoopMeter, type Meter } from '@opentelemetry/api'
 import pino from 'pino'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { defineError } from '../errors/define-error.ts'
-import type { ErrorVocabulary } from '../errors/error-handler.ts'
 import { httpTelemetry } from '../telemetry/http-telemetry.ts'
+import { plainVocabulary } from '../testing/plain-errors.ts'
 import type { ConnectionBounds } from './connection-bounds.ts'
 import { createServer } from './create-server.ts'
 import { progressOf, unacknowledgedBytes } from './socket-progress.ts'
@@ -16,22 +15,6 @@ const MIB = 1_024 * 1_024
 /** More than the kernel takes for a client that does not read: some ten megabytes at most, here and at the client. */
 const LARGE = Buffer.alloc(24 * MIB, 'x')
 const STALL_MS = 30_000
-
-const failure = defineError(400, 'failure', 'Failure')
-const fail = (cause: unknown) => failure({ cause })
-const vocabulary: ErrorVocabulary = {
-  envelope: ({ code }) => ({ code }),
-  invalid: () => failure(),
-  malformed: fail,
-  tooLarge: fail,
-  unsupportedMediaType: fail,
-  notFound: () => failure(),
-  methodNotAllowed: () => failure(),
-  unavailable: fail,
-  timedOut: fail,
-  unexpected: fail,
-  isUnavailable: () => false,
-}
 
 const cleanUps: (() => unknown)[] = []
 afterEach(async () => {
@@ -53,7 +36,7 @@ async function startServer(connections: Partial<ConnectionBounds> = {}) {
   const sockets: Socket[] = []
   const app = createServer({
     logger: pino({ base: {} }, { write: (line) => noteLine(logged, JSON.parse(line)) }),
-    vocabulary,
+    vocabulary: plainVocabulary,
     bodyLimit: 100,
     handlerTimeoutMs: 600_000,
     meter: countCuts(cuts),

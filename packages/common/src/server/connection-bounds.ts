@@ -17,6 +17,10 @@ export interface ConnectionBounds {
   readonly bodyBytesMax: number
   /** Bytes that one body may have. */
   readonly bodyLimit: number
+  /** Time that the head of a request may take to arrive, in milliseconds. A connection that says nothing is closed after as long. */
+  readonly headMs: number
+  /** How often Node looks for requests that are late, in milliseconds. Its own 30 s would add as much to every limit. */
+  readonly lateCheckMs: number
 }
 
 /** Why a connection was cut: its client took nothing, the memory was needed, or it sent too much ahead. */
@@ -30,6 +34,8 @@ export const CONNECTION_BOUNDS: ConnectionBounds = {
   pipelinedMax: 16,
   bodyBytesMax: 4 * 1_024 * 1_024,
   bodyLimit: 1_024 * 1_024,
+  headMs: 10_000,
+  lateCheckMs: 1_000,
 }
 
 /** What stands behind an answer that waits: the objects of its request, a compressor, a cursor. Bytes, roughly. */

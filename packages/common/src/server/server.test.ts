@@ -9,38 +9,12 @@ import { promisify } from 'node:util'
 import { createNoopMeter } from '@opentelemetry/api'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
-import { defineError } from '../errors/define-error.ts'
-import type { ErrorVocabulary } from '../errors/error-handler.ts'
 import { httpTelemetry } from '../telemetry/http-telemetry.ts'
 import { createLogger, type ServiceLogger } from '../telemetry/logger.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
+import { plainErrors, plainVocabulary } from '../testing/plain-errors.ts'
 import { createServer, type Server } from './create-server.ts'
 import { createReadiness, readyRoute } from './readiness.ts'
-
-const errors = {
-  notFound: defineError(404, 'not_found', 'Not found'),
-  method: defineError(405, 'method_not_allowed', 'Method not allowed'),
-  malformed: defineError(400, 'malformed', 'Malformed request'),
-  invalid: defineError(400, 'invalid', 'Invalid'),
-  tooLarge: defineError(413, 'too_large', 'Too large'),
-  mediaType: defineError(415, 'media_type', 'Unsupported media type'),
-  away: defineError(503, 'away', 'Away', { 'retry-after': '1' }),
-  late: defineError(504, 'late', 'Late'),
-  defect: defineError(500, 'defect', 'Defect'),
-}
-const vocabulary: ErrorVocabulary = {
-  envelope: ({ status, code, message, details }) => ({ status, code, message, ...details }),
-  invalid: ({ issues }) => errors.invalid({ details: { paths: issues.map(({ path }) => path.join('.')) } }),
-  malformed: (cause) => errors.malformed({ cause }),
-  tooLarge: (cause) => errors.tooLarge({ cause }),
-  unsupportedMediaType: (cause) => errors.mediaType({ cause }),
-  notFound: () => errors.notFound(),
-  methodNotAllowed: (allow) => errors.method({ headers: { allow: allow.join(', ') } }),
-  unavailable: (cause) => errors.away({ cause }),
-  timedOut: (cause) => errors.late({ cause }),
-  unexpected: (cause) => errors.defect({ cause }),
-  isUnavailable: (error) => error instanceof Error && error.message === 'gone',
-}
 
 const folder = mkdtempSync(join(tmpdir(), 'trestle-server-'))
 const file = join(folder, 'deep', 'app.log')
@@ -60,14 +34,14 @@ beforeAll(async () => {
   })
   app = createServer({
     logger: log.logger,
-    vocabulary,
+    vocabulary: plainVocabulary,
     requestIdHeader: 'x-request-id',
     bodyLimit: 100,
     handlerTimeoutMs: 300,
     brokenRequestHeaders: () => ({ 'x-content-type-options': 'nosniff' }),
   })
   await app.register(httpTelemetry, { meter: metrics.meter })
-  await app.register(readyRoute, { readiness, unavailable: (message) => errors.away({ message }) })
+  await app.register(readyRoute, { readiness, unavailable: (message) => plainErrors.away({ message }) })
   app.get('/things/:thingId', async (request) => {
     request.logFields = { own: 'field', password: 'hush' }
     return { id: (request.params as { thingId: string }).thingId }
@@ -260,7 +234,13 @@ describe('the address of a client', () => {
     // Only a trusted peer says how the client came.
     [['10.0.0.0/8'], '127.0.0.1', 'http://own'],
   ])('trusting %j, is %s, who came to %s', async (trustedProxies, address, origin) => {
-    const server = createServer({ logger: log.logger, vocabulary, bodyLimit: 1, handlerTimeoutMs: 300, trustedProxies })
+    const server = createServer({
+      logger: log.logger,
+      vocabulary: plainVocabulary,
+      bodyLimit: 1,
+      handlerTimeoutMs: 300,
+      trustedProxies,
+    })
     server.register(async (inner) => {
       inner.get('/', async ({ ip, protocol, host }) => ({ ip, origin: `${protocol}://${host}` }))
     })

@@ -1,0 +1,98 @@
+import { connect, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import pino from 'pino'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { plainVocabulary } from '../testing/plain-errors.ts'
+import { createServer, type Server } from './create-server.ts'
+
+const HEAD_MS = 300
+const REQUEST_MS = 600
+const DRIP_MS = 20
+const options = { logger: pino({ enabled: false }), vocabulary: plainVocabulary, bodyLimit: 1_000 }
+
+let app: Server
+const cleanUps: (() => void)[] = []
+beforeAll(async () => {
+  app = createServer({
+    ...options,
+    handlerTimeoutMs: 60_000,
+    requestTimeoutMs: REQUEST_MS,
+    connections: { headMs: HEAD_MS, lateCheckMs: 20 },
+  })
+  app.post('/things', async () => ({}))
+  app.get('/things', async () => ({ is: 'answered' }))
+  await app.listen({ host: '127.0.0.1', port: 0 })
+})
+afterAll(() => app.close())
+afterEach(() => {
+  for (const cleanUp of cleanUps.splice(0)) cleanUp()
+})
+
+function open(bytes: string): Socket {
+  const socket = connect({ port: Number(new URL(app.listeningOrigin).port), host: '127.0.0.1', allowHalfOpen: true })
+  socket.on('error', () => {})
+  cleanUps.push(() => socket.destroy())
+  socket.write(bytes)
+  return socket
+}
+
+/** Sends a byte now and then, for ever. */
+function drip(socket: Socket): void {
+  const timer = setInterval(() => socket.write('x'), DRIP_MS)
+  cleanUps.push(() => clearInterval(timer))
+}
+
+/** What the server says until it ends the connection, and after how many milliseconds. */
+async function hearOut(socket: Socket): Promise<readonly [said: string, afterMs: number]> {
+  const begunMs = performance.now()
+  const said = await text(socket)
+  return [said, performance.now() - begunMs]
+}
+
+const LATE = /^HTTP\/1\.1 408 Request Timeout\r\n.*connection: close\r\n\r\n\{"status":408,"code":"malformed",.*\}$/s
+const HEAD = 'POST /things HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n'
+
+describe('a connection on which no whole head comes', () => {
+  it.each([
+    ['says nothing', ''],
+    ['stops in its first line', 'GET /thi'],
+    ['stops in a header', 'GET /things HTTP/1.1\r\nHost: a\r\nX-Filler: '],
+  ])('408: is closed when its client %s', async (_, bytes) => {
+    const [said, afterMs] = await hearOut(open(bytes))
+    expect(said).toMatch(LATE)
+    expect(afterMs).toBeGreaterThan(HEAD_MS / 2)
+  })
+
+  it('408: is closed at the same time when bytes of the head still arrive', async () => {
+    const socket = open('GET /things HTTP/1.1\r\nHost: a\r\nX-Filler: ')
+    drip(socket)
+    const [said, afterMs] = await hearOut(socket)
+    expect(said).toMatch(LATE)
+    expect(afterMs).toBeLessThan(REQUEST_MS * 4)
+  })
+})
+
+describe('a connection on which a body never ends', () => {
+  it('408: is closed when its client stops', async () => {
+    const [said, afterMs] = await hearOut(open(`${HEAD}{`))
+    expect(said).toMatch(LATE)
+    expect(afterMs).toBeGreaterThan(HEAD_MS)
+  })
+
+  it('408: is closed at the same time when bytes of the body still arrive', async () => {
+    const socket = open(`${HEAD}{`)
+    drip(socket)
+    expect((await hearOut(socket))[0]).toMatch(LATE)
+  })
+})
+
+it('answers a client that has closed its side after a whole request', async () => {
+  const socket = open('')
+  socket.end('GET /things HTTP/1.1\r\nHost: a\r\n\r\n')
+  expect((await hearOut(socket))[0]).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\{"is":"answered"\}$/s)
+})
+
+it('gives a head ten seconds, and a body as long as its handler may take besides', async () => {
+  const { server } = createServer({ ...options, handlerTimeoutMs: 15_000 })
+  expect([server.headersTimeout, server.requestTimeout]).toEqual([10_000, 25_000])
+})

@@ -1,0 +1,30 @@
+import { defineError } from '../errors/define-error.ts'
+import type { ErrorVocabulary } from '../errors/error-handler.ts'
+
+/** Errors of a service that exists in tests alone. */
+export const plainErrors = {
+  notFound: defineError(404, 'not_found', 'Not found'),
+  method: defineError(405, 'method_not_allowed', 'Method not allowed'),
+  malformed: defineError(400, 'malformed', 'Malformed request'),
+  invalid: defineError(400, 'invalid', 'Invalid'),
+  tooLarge: defineError(413, 'too_large', 'Too large'),
+  mediaType: defineError(415, 'media_type', 'Unsupported media type'),
+  away: defineError(503, 'away', 'Away', { 'retry-after': '1' }),
+  late: defineError(504, 'late', 'Late'),
+  defect: defineError(500, 'defect', 'Defect'),
+}
+
+/** These errors as the vocabulary of a server. An error with the message `gone` says that a dependency is away. */
+export const plainVocabulary: ErrorVocabulary = {
+  envelope: ({ status, code, message, details }) => ({ status, code, message, ...details }),
+  invalid: ({ issues }) => plainErrors.invalid({ details: { paths: issues.map(({ path }) => path.join('.')) } }),
+  malformed: (cause) => plainErrors.malformed({ cause }),
+  tooLarge: (cause) => plainErrors.tooLarge({ cause }),
+  unsupportedMediaType: (cause) => plainErrors.mediaType({ cause }),
+  notFound: () => plainErrors.notFound(),
+  methodNotAllowed: (allow) => plainErrors.method({ headers: { allow: allow.join(', ') } }),
+  unavailable: (cause) => plainErrors.away({ cause }),
+  timedOut: (cause) => plainErrors.late({ cause }),
+  unexpected: (cause) => plainErrors.defect({ cause }),
+  isUnavailable: (error) => error instanceof Error && error.message === 'gone',
+}
