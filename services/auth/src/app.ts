@@ -50,6 +50,7 @@ import { verifyRoutes } from './routes/verify.ts'
 import { jwksRoutes } from './routes/well-known/jwks.ts'
 import { VERSION } from './version.ts'
 
+const OPENAPI_MODULE = new URL('openapi.ts', import.meta.url)
 const BODY_BYTES = 1_048_576
 /** Of people who are no admins. Routes that take metadata, of up to 64 KiB in its shortest spelling, say more. */
 const SMALL_BODY_BYTES = 65_536
@@ -94,7 +95,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     title: 'Trestle auth',
     version: VERSION,
     description: 'Users, sessions and tokens. A drop-in server for clients of the GoTrue API.',
-    served: config.server.docsEnabled,
+    module: config.server.docsEnabled ? OPENAPI_MODULE : undefined,
     securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
   })
   await app.register(jwksRoutes)

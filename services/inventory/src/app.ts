@@ -1,11 +1,12 @@
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
-import { documentPages } from '@trestle/common/server/document-pages.ts'
+import { describeApi, documentPages } from '@trestle/common/server/document-pages.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
 import type { InventoryDeps } from './deps.ts'
 import { errorVocabulary } from './error-vocabulary.ts'
 import { createEndpoints } from './plugins/mapped-controllers.ts'
 import { RESPONSE_HEADERS, responseHeaders } from './plugins/response-headers.ts'
 
+const OPENAPI_MODULE = new URL('openapi.ts', import.meta.url)
 const HANDLER_TIMEOUT_MS = 15_000
 
 /** The HTTP side of the inventory: the server, and behind it the controllers; not yet listening. */
@@ -31,7 +32,7 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
   await app.register(responseHeaders)
   await app.register(httpTelemetry, { meter: metrics.meter })
   const endpoints = createEndpoints(deps)
-  if (config.docsEnabled) await app.register(documentPages, { document: () => endpoints.openapi() })
+  if (config.docsEnabled) await app.register(documentPages, { document: () => describeApi(OPENAPI_MODULE) })
   await app.register(endpoints.fastify)
   return app
 }

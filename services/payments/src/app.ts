@@ -52,6 +52,7 @@ import { transactionsRoutes } from './routes/transactions.ts'
 import { vaultRoutes } from './routes/vault.ts'
 import { serviceVersion } from './version.ts'
 
+const OPENAPI_MODULE = new URL('openapi.ts', import.meta.url)
 const BODY_BYTES = 131_072
 const HANDLER_TIMEOUT_MS = 30_000
 const SECURITY_SCHEMES = {
@@ -82,7 +83,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     title: 'Trestle payments',
     version: serviceVersion,
     description: 'Merchants, card payments and a ledger.',
-    served: deps.docsEnabled,
+    module: deps.docsEnabled ? OPENAPI_MODULE : undefined,
     securitySchemes: SECURITY_SCHEMES,
   })
   await app.register(healthRoutes)

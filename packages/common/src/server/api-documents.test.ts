@@ -1,31 +1,54 @@
-import fastify from 'fastify'
+import { fastify } from 'fastify'
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
-import { afterAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { apiDocuments } from './api-documents.ts'
 
-const app = fastify()
-app.setValidatorCompiler(validatorCompiler)
-app.setSerializerCompiler(serializerCompiler)
-await app.register(apiDocuments, { title: 'Example', version: '1.2.3', description: 'An example.', served: true })
-app.get('/things', { schema: { summary: 'List things' } }, async () => [])
-afterAll(() => app.close())
+const info = { title: 'Example', version: '1.2.3', description: 'An example.' }
+
+function moduleOf(source: string): URL {
+  return new URL(`data:text/javascript,${encodeURIComponent(source)}`)
+}
+
+async function startApp(module: URL | undefined) {
+  const app = fastify()
+  app.setValidatorCompiler(validatorCompiler)
+  app.setSerializerCompiler(serializerCompiler)
+  await app.register(apiDocuments, { ...info, module })
+  app.get('/things', { schema: { summary: 'List things' } }, async () => [])
+  return app
+}
 
 it('describes the routes', async () => {
-  expect((await app.inject('/openapi.json')).json()).toMatchObject({
+  await using app = await startApp(undefined)
+  await app.ready()
+  expect(await app.describeApi()).toMatchObject({
     openapi: '3.1.0',
     info: { title: 'Example', version: '1.2.3' },
     paths: { '/things': { get: { summary: 'List things' } } },
   })
 })
 
+it('200: serves what the module makes in another process, with no setting of this one', async () => {
+  const source = `
+    setInterval(() => {}, 1_000)
+    const settings = Object.keys(process.env).filter((name) => name !== 'NODE_COMPILE_CACHE')
+    export const buildOpenApi = async () => ({ process: process.pid, settings })`
+  await using app = await startApp(moduleOf(source))
+  const answer = await app.inject('/openapi.json')
+  expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'application/json; charset=utf-8'])
+  expect(answer.json()).toEqual({ process: expect.any(Number), settings: [] })
+  expect(answer.json().process).not.toBe(process.pid)
+})
+
+it('500: when the module makes no document', async () => {
+  await using app = await startApp(moduleOf('export const other = 1'))
+  expect((await app.inject('/openapi.json')).statusCode).toBe(500)
+})
+
 // ASVS 13.4.5
 it('404: describes the routes to nobody where the documents are switched off', async () => {
-  const silent = fastify()
-  await silent.register(apiDocuments, { title: 'Example', version: '1.2.3', description: 'An example.', served: false })
+  await using app = await startApp(undefined)
   for (const url of ['/openapi.json', '/docs', '/docs/', '/docs/js/scalar.js']) {
-    expect([url, (await silent.inject(url)).statusCode]).toEqual([url, 404])
+    expect([url, (await app.inject(url)).statusCode]).toEqual([url, 404])
   }
-  await silent.ready()
-  expect(await silent.describeApi()).toMatchObject({ info: { title: 'Example' } })
-  await silent.close()
 })

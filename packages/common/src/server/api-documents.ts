@@ -7,14 +7,14 @@ import {
   serializerCompiler,
   validatorCompiler,
 } from 'fastify-type-provider-zod'
-import { documentPages } from './document-pages.ts'
+import { describeApi, documentPages } from './document-pages.ts'
 
 export interface ApiDocumentsOptions {
   readonly title: string
   readonly version: string
   readonly description: string
-  /** Whether clients may read the documents. They can be made of the routes in any case. */
-  readonly served: boolean
+  /** The module whose `buildOpenApi` describes the routes to clients; undefined where clients may not read the documents. */
+  readonly module: URL | undefined
   /** How callers authenticate, by name. Every route needs one of them unless its schema says `security: []`. */
   readonly securitySchemes?: SecuritySchemes
 }
@@ -27,11 +27,11 @@ type OpenApi = NonNullable<FastifyDynamicSwaggerOptions['openapi']>
 type SecuritySchemes = NonNullable<NonNullable<OpenApi['components']>['securitySchemes']>
 
 /**
- * Collects all routes that follow, for `/openapi.json` and `/docs`. Register before any route. The library that makes the
- * document of them is loaded, with its kin of 90 files, when somebody asks for it: a start would wait for it.
+ * Collects all routes that follow, and serves `/openapi.json` and `/docs`. Register before any route. `describeApi` loads the
+ * library that makes the document, with its kin of 90 files, when it is called: a process that serves never does.
  */
 export const apiDocuments = fp<ApiDocumentsOptions>(
-  async (app, { securitySchemes = {}, served, ...info }) => {
+  async (app, { securitySchemes = {}, module, ...info }) => {
     const security = Object.keys(securitySchemes).map((name) => ({ [name]: [] }))
     const openapi = { openapi: '3.1.0', info, components: { securitySchemes }, security }
     const routes: RouteOptions[] = []
@@ -39,7 +39,7 @@ export const apiDocuments = fp<ApiDocumentsOptions>(
       if (route.method !== 'HEAD') routes.push(route)
     })
     app.decorate('describeApi', () => describeRoutes(routes, openapi))
-    if (served) await app.register(documentPages, { document: () => app.describeApi() })
+    if (module !== undefined) await app.register(documentPages, { document: () => describeApi(module) })
   },
   { name: 'api-documents' },
 )

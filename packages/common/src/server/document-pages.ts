@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto'
+import { getCompileCacheDir } from 'node:module'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { releaseMemory } from './release-memory.ts'
 import { type Encoding, pack, sharedAsset } from './shared-asset.ts'
 
 export interface DocumentPagesOptions {
-  /** The OpenAPI document, asked for once. */
-  readonly document: () => object | Promise<object>
+  /** The text of the OpenAPI document, asked for once. */
+  readonly document: () => Promise<Buffer>
 }
 
 export const DOCS_PATH = '/docs'
@@ -22,12 +22,7 @@ const KEEP_A_DAY = 'public, max-age=86400'
 export const documentPages = fp<DocumentPagesOptions>(
   async (app, { document }) => {
     const hidden = { schema: { hide: true } }
-    const json = once(async () => {
-      const bytes = Buffer.from(JSON.stringify(await document()))
-      // The library that made it leaves some 20 MiB behind.
-      releaseMemory()
-      return bytes
-    })
+    const json = once(document)
     app.get(
       '/openapi.json',
       hidden,
@@ -97,18 +92,33 @@ function contentSecurityPolicy(html: string): string {
   ].join('; ')
 }
 
-const RENDER_MS = 30_000
-const RENDERED_BYTES_MAX = 16 * 1024 * 1024
+/**
+ * The text of the OpenAPI document that the function `buildOpenApi` of a module makes. Another process loads the module and the
+ * library that describes routes: here they would take 20 MiB, and hold up every other request for a second.
+ */
+export function describeApi(module: URL): Promise<Buffer> {
+  return runProgram('print-api-document.ts', module.href)
+}
 
 /** What the library serves at a path. Another process loads the library: it would take 60 MiB of this one. */
-async function render(path: string, encoding: Encoding): Promise<Buffer> {
+function render(path: string, encoding: Encoding): Promise<Buffer> {
+  return runProgram('render-document-page.ts', path, encoding)
+}
+
+const PROGRAM_MS = 30_000
+const OUTPUT_BYTES_MAX = 16 * 1024 * 1024
+
+/** The output of a program that stands beside this file. */
+async function runProgram(file: string, ...args: readonly string[]): Promise<Buffer> {
   const { execFile } = await import('node:child_process')
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    [join(import.meta.dirname, 'render-document-page.ts'), path, encoding],
-    // The settings of the service, its secrets among them, are nothing to the library.
-    { encoding: 'buffer', env: {}, maxBuffer: RENDERED_BYTES_MAX, timeout: RENDER_MS },
-  )
+  const cache = getCompileCacheDir()
+  const { stdout } = await promisify(execFile)(process.execPath, [join(import.meta.dirname, file), ...args], {
+    encoding: 'buffer',
+    // Libraries have no use for the settings of the service, its secrets among them.
+    env: cache === undefined ? {} : { NODE_COMPILE_CACHE: cache },
+    maxBuffer: OUTPUT_BYTES_MAX,
+    timeout: PROGRAM_MS,
+  })
   return stdout
 }
 
