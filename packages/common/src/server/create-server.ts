@@ -12,6 +12,7 @@ import type { ConnectionBounds } from './connection-bounds.ts'
 import { handlerDeadline } from './handler-deadline.ts'
 import { hearOut } from './hear-out.ts'
 import { STATUS_CODES } from './node-http.ts'
+import { sendBytes } from './send-bytes.ts'
 import { type TrustedProxies, trustProxies } from './trusted-proxies.ts'
 
 export interface ServerOptions {
@@ -101,6 +102,7 @@ export function createServer(options: ServerOptions) {
   })
   app.register(handlerDeadline, { timeoutMs: options.handlerTimeoutMs, timedOut: vocabulary.timedOut })
   app.register(hearOut)
+  app.register(sendBytes)
   app.register(errorHandler, { vocabulary, notFound: options.notFound ?? true })
   return app
 }

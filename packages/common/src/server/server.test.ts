@@ -215,6 +215,27 @@ describe('a body that is refused', () => {
   })
 })
 
+describe('a long text', () => {
+  it('is sent as bytes, of which Node keeps as many as there are while a client takes none', async () => {
+    const sent: unknown[] = []
+    const server = createServer({
+      logger: log.logger,
+      vocabulary: plainVocabulary,
+      bodyLimit: 1,
+      handlerTimeoutMs: 300,
+    })
+    server.addHook('onSend', async (_request, _reply, payload) => {
+      sent.push(payload)
+      return payload
+    })
+    server.get('/', async () => ({ text: 'ß'.repeat(10_000) }))
+    const answer = await server.inject('/')
+    expect(answer.json()).toEqual({ text: 'ß'.repeat(10_000) })
+    expect(sent).toEqual([Buffer.from(answer.body)])
+    await server.close()
+  })
+})
+
 // ASVS 4.1.3, 15.3.4
 describe('the address of a client', () => {
   const FORWARDED = [

@@ -55,8 +55,8 @@ export async function pack(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
   return promisify<Buffer, object, Buffer>(brotliCompress)(bytes, { params })
 }
 
-/** The smallest encoding that the client accepts (RFC 9110, section 12.5.3). */
-export function chooseEncoding(accepted: string | undefined): Encoding {
+/** The smallest of some encodings that the client accepts (RFC 9110, section 12.5.3). */
+export function chooseEncoding(accepted: string | undefined, offered: readonly Encoding[] = ['br', 'gzip']): Encoding {
   const weights = new Map(
     (accepted ?? '').split(',').map((part) => {
       const [name = '', ...parameters] = part.split(';').map((word) => word.trim().toLowerCase())
@@ -65,7 +65,7 @@ export function chooseEncoding(accepted: string | undefined): Encoding {
     }),
   )
   const accepts = (encoding: Encoding) => (weights.get(encoding) ?? weights.get('*') ?? 0) > 0
-  return (['br', 'gzip'] as const).find(accepts) ?? 'identity'
+  return offered.find(accepts) ?? 'identity'
 }
 
 /** A cache may have marked the tag as weak when it packed or unpacked the bytes. */
