@@ -1,3 +1,4 @@
+import { FairGate } from '@trestle/common/server/fair-gate.ts'
 import { createReadiness, type Readiness } from '@trestle/common/server/readiness.ts'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
@@ -16,9 +17,8 @@ import type { Kysely } from 'kysely'
 import type { TokenVerifier } from './access/token-verifier.ts'
 import type { InventoryConfig } from './config.ts'
 import type { InventoryTables } from './database.ts'
-import { serverBusy } from './errors.ts'
+import { serverBusy, serviceUnavailable } from './errors.ts'
 import { type ReadingAhead, SpoolSpace } from './exports/read-ahead.ts'
-import { Gate } from './http/gate.ts'
 import { Slots } from './http/slots.ts'
 import { importCounter } from './imports/import-metrics.ts'
 import { type ClientLimit, openClientLimit } from './rate-limits/client-limit.ts'
@@ -33,7 +33,7 @@ const KEY_WAIT_MS = 5_000
 /** The database as imports and exports use it. */
 export interface TransferDatabase extends Pick<Database<InventoryTables>, 'db' | 'lanes'> {
   /** Turns to store a file as a whole. */
-  readonly wholeImports: Gate
+  readonly wholeImports: FairGate
 }
 
 /** What the routes and use cases of the inventory work with. */
@@ -51,7 +51,9 @@ export interface InventoryDeps {
   readonly tracing: Tracing
   readonly readiness: Readiness
   /** Keeps changes of products, which may wait for an import, from taking the connections that stock needs. */
-  readonly productWrites: Gate
+  readonly productWrites: FairGate
+  /** Turns to read a page of a list; its size is its number of rows. */
+  readonly pages: FairGate
   /** Imports that are open at a time: each may have a batch in memory. */
   readonly imports: Slots
   /** Exports that are open at a time. */
@@ -74,11 +76,13 @@ const PRODUCT_SHARE = 0.75
 /** More than wait for slow clients: half of them may be one client's. */
 const IMPORTS = { all: 16, each: 8 } as const
 const EXPORTS = { all: 32, each: 16 } as const
-/** Exports that read the database at a time. */
-const READERS_MAX = 3
+/** Exports that read the database at a time, in all and of one client. */
+const READERS = { places: 3, each: 2 } as const
 /** Beside them a file that is stored as a whole, and batches. */
-const TRANSFER_CONNECTIONS = READERS_MAX + 5
+const TRANSFER_CONNECTIONS = READERS.places + 5
 const TURN_MS = 10_000
+/** Rows that lists read at a time, in all and for one client: a row may have 64 KiB, and the database takes as long to write it. */
+const PAGE_ROWS = { places: 1_000, each: 500 } as const
 /** How long an export waits for its reader in all, once there is no room for what it reads ahead. */
 const READER_MS = 60_000
 /** An import waits for others of the same products; one whose client says nothing gives up sooner. */
@@ -133,14 +137,15 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
   return {
     ...{ config, names, log, metrics, stockMetrics, tracing, readiness, upkeep },
     ...{ db: database.db, readLagging: database.readLagging },
-    productWrites: new Gate({ places: Math.ceil(config.databasePoolSize * PRODUCT_SHARE), patienceMs: KEY_WAIT_MS }),
+    productWrites: openGate(Math.ceil(config.databasePoolSize * PRODUCT_SHARE), KEY_WAIT_MS),
+    pages: new FairGate({ ...PAGE_ROWS, patienceMs: TURN_MS, refuse: serviceUnavailable }),
     imports: new Slots(IMPORTS),
     exports: new Slots(EXPORTS),
     exportReading: {
       space: new SpoolSpace({ bytes: config.exportSpoolMaxBytes, patienceMs: READER_MS }),
-      turns: new Gate({ places: READERS_MAX, patienceMs: TURN_MS, refuse: () => serverBusy() }),
+      turns: new FairGate({ ...READERS, patienceMs: TURN_MS, refuse: () => serverBusy() }),
     },
-    transferDatabase: { ...transferDatabase, wholeImports: new Gate({ places: 1, patienceMs: TRANSFER_LOCK_MS }) },
+    transferDatabase: { ...transferDatabase, wholeImports: openGate(1, TRANSFER_LOCK_MS) },
     countImport: importCounter(metrics.meter),
     tokens: await openTokens(config, log),
     clientLimit,
@@ -153,6 +158,11 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
       await Promise.all([database.close(), transferDatabase.close()])
     },
   }
+}
+
+/** Turns that clients take in the order of their requests. */
+function openGate(places: number, patienceMs: number): FairGate {
+  return new FairGate({ places, patienceMs, refuse: serviceUnavailable })
 }
 
 async function openDatabases(config: InventoryConfig, names: Names, { logger }: ServiceLogger) {

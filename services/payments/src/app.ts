@@ -10,6 +10,7 @@ import { authenticate } from './plugins/authenticate.ts'
 import { checkout } from './plugins/checkout.ts'
 import { idempotencyKey } from './plugins/idempotency-key.ts'
 import { linkPages } from './plugins/link-pages.ts'
+import { listTurns } from './plugins/list-turns.ts'
 import { requestInput } from './plugins/request-input.ts'
 import { bankRoutes } from './routes/acs/challenge.ts'
 import { fingerprintRoutes } from './routes/acs/fingerprint.ts'
@@ -97,6 +98,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
   await app.register(async (guarded) => {
     await guarded.register(authenticate)
     await guarded.register(idempotencyKey)
+    await guarded.register(listTurns)
     await guarded.register(cardsRoutes)
     await guarded.register(disputesRoutes)
     await guarded.register(fraudsRoutes)

@@ -1,36 +1,108 @@
-import { expect, it } from 'vitest'
-import { Gate } from './gate.ts'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { defineError } from '../errors/define-error.ts'
+import { FairGate } from './fair-gate.ts'
 
-it('lets so many in at a time, the others in their order', async () => {
-  const gate = new Gate({ places: 2, patienceMs: 60_000 })
-  const begun: number[] = []
-  const ends = [0, 1, 2, 3].map(() => Promise.withResolvers<void>())
-  const done = ends.map(({ promise }, n) =>
-    gate.run(async () => {
-      begun.push(n)
-      await promise
-      return n
-    }),
-  )
-  await Promise.resolve()
-  expect(begun).toEqual([0, 1])
-  ends[1]?.resolve()
-  expect(await done[1]).toBe(1)
-  await expect.poll(() => begun).toEqual([0, 1, 2])
-  ends[2]?.reject(new Error('fails'))
-  await expect(done[2]).rejects.toThrow('fails')
-  await expect.poll(() => begun).toEqual([0, 1, 2, 3])
-  for (const { resolve } of ends) resolve()
-  expect(await Promise.all([done[0], done[3]])).toEqual([0, 3])
+const busy = defineError(503, 'busy', 'Busy', { 'retry-after': '1' })
+afterEach(() => {
+  vi.useRealTimers()
 })
 
-it('503: refuses what has waited too long, and never begins it', async () => {
-  const gate = new Gate({ places: 1, patienceMs: 10 })
-  const end = Promise.withResolvers<void>()
-  const first = gate.run(() => end.promise)
-  const begun: string[] = []
-  await expect(gate.run(async () => begun.push('second'))).rejects.toMatchObject({ status: 503 })
-  end.resolve()
-  await first
-  expect(await gate.run(async () => begun.push('third'))).toBe(1)
+/** Work that ends when it is told to, and notes its beginning. */
+function startWork(gate: FairGate, begun: string[]) {
+  return (name: string, client: string, size: number) => {
+    const end = Promise.withResolvers<void>()
+    const done = gate.run(
+      async () => {
+        begun.push(name)
+        await end.promise
+      },
+      { client, size },
+    )
+    return { end: () => Promise.all([end.resolve(), done]), done }
+  }
+}
+
+describe('FairGate', () => {
+  it('lets so many in at a time, the others in their order', async () => {
+    const gate = new FairGate({ places: 2, patienceMs: 60_000, refuse: busy })
+    const begun: number[] = []
+    const ends = [0, 1, 2, 3].map(() => Promise.withResolvers<void>())
+    const done = ends.map(({ promise }, n) =>
+      gate.run(async () => {
+        begun.push(n)
+        await promise
+        return n
+      }),
+    )
+    await expect.poll(() => begun).toEqual([0, 1])
+    ends[1]?.resolve()
+    expect(await done[1]).toBe(1)
+    await expect.poll(() => begun).toEqual([0, 1, 2])
+    ends[2]?.reject(new Error('fails'))
+    await expect(done[2]).rejects.toThrow('fails')
+    await expect.poll(() => begun).toEqual([0, 1, 2, 3])
+    for (const { resolve } of ends) resolve()
+    expect(await Promise.all([done[0], done[3]])).toEqual([0, 3])
+  })
+
+  it('lets a client that has all that it may have wait for itself, and nobody else', async () => {
+    const begun: string[] = []
+    const start = startWork(new FairGate({ places: 4, each: 2, patienceMs: 60_000, refuse: busy }), begun)
+    const first = start('a1', 'a', 2)
+    for (let more = 2; more <= 50; more += 1) start(`a${more}`, 'a', 2)
+    start('b1', 'b', 1)
+    start('c1', 'c', 1)
+    await expect.poll(() => begun).toEqual(['a1', 'b1', 'c1'])
+    await first.end()
+    await expect.poll(() => begun).toEqual(['a1', 'b1', 'c1', 'a2'])
+  })
+
+  it('admits the clients in turn, whatever each of them has waiting', async () => {
+    const begun: string[] = []
+    const start = startWork(new FairGate({ places: 1, patienceMs: 60_000, refuse: busy }), begun)
+    const works = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1'].map((name) => [name, start(name, name.charAt(0), 1)] as const)
+    const byName = new Map(works)
+    for (let count = 1; count <= works.length; count += 1) {
+      await expect.poll(() => begun.length).toBe(count)
+      await byName.get(begun.at(-1) ?? '')?.end()
+    }
+    expect(begun).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3'])
+  })
+
+  it('keeps places for large work, which small work would overtake for ever', async () => {
+    const begun: string[] = []
+    const start = startWork(new FairGate({ places: 2, patienceMs: 60_000, refuse: busy }), begun)
+    const [one, two] = [start('a', 'a', 1), start('b', 'b', 1)]
+    const large = start('large', 'c', 2)
+    start('d', 'd', 1)
+    await one.end()
+    expect(begun).toEqual(['a', 'b'])
+    await two.end()
+    await expect.poll(() => begun).toEqual(['a', 'b', 'large'])
+    await large.end()
+    await expect.poll(() => begun).toEqual(['a', 'b', 'large', 'd'])
+  })
+
+  it('runs work that is larger than all places when nothing else runs', async () => {
+    const gate = new FairGate({ places: 3, each: 2, patienceMs: 60_000, refuse: busy })
+    expect(await gate.run(async () => 'done', { size: 1_000 })).toBe('done')
+    expect(await gate.run(async () => 'done', { size: 1_000 })).toBe('done')
+  })
+
+  it('503: refuses work that has waited too long, never begins it, and admits what waited behind it', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const begun: string[] = []
+    const start = startWork(new FairGate({ places: 2, patienceMs: 10_000, refuse: busy }), begun)
+    const first = start('first', 'a', 1)
+    const late = start('late', 'b', 2)
+    const refused = expect(late.done).rejects.toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
+    vi.advanceTimersByTime(5_000)
+    const behind = start('behind', 'c', 1)
+    vi.advanceTimersByTime(5_000)
+    await refused
+    await behind.end()
+    await first.end()
+    expect(begun).toEqual(['first', 'behind'])
+    expect(vi.getTimerCount()).toBe(0)
+  })
 })

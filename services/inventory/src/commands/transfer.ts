@@ -2,11 +2,12 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { FairGate } from '@trestle/common/server/fair-gate.ts'
 import { Command, Option } from 'commander'
 import type { InventoryConfig } from '../config.ts'
+import { serviceUnavailable } from '../errors.ts'
 import { readColumnPaths } from '../exports/column-paths.ts'
 import { csvForm, jsonLines } from '../exports/export-form.ts'
-import { Gate } from '../http/gate.ts'
 import type { ImportReport } from '../imports/import-report.ts'
 import { IMPORT_FORMATS, type ImportFormat, readRecords } from '../imports/read-records.ts'
 import { PRODUCT_SORTS, type ProductSort } from '../products/product-list.ts'
@@ -74,7 +75,7 @@ async function runImport(
     const records = readRecords(bar.watch(createReadStream(file)), format, limits)
     const storing = dryRun ? 'nothing' : atomic ? 'all-or-nothing' : 'batches'
     const run = importProducts(
-      { ...database, wholeImports: new Gate({ places: 1, patienceMs: 0 }) },
+      { ...database, wholeImports: new FairGate({ places: 1, patienceMs: 0, refuse: serviceUnavailable }) },
       { records, mode, storing },
     )
     let step = await run.next()

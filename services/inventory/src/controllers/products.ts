@@ -121,10 +121,12 @@ export class Default extends InventoryController {
       positionForms: positionFormsOf(selection.sort),
     }
     const wish = readPage(listing, context.config, keywords)
-    const [found, total] = await Promise.all([
-      listProducts(context, { ...selection, includes: include }, { ...wish, limit: wish.limit + 1 }),
-      count === undefined ? undefined : context.readLagging((db) => countProducts(db, selection.filters)),
-    ])
+    const [found, total] = await this.readInTurn(wish.limit, () =>
+      Promise.all([
+        listProducts(context, { ...selection, includes: include }, { ...wish, limit: wish.limit + 1 }),
+        count === undefined ? undefined : context.readLagging((db) => countProducts(db, selection.filters)),
+      ]),
+    )
     const { rows, link } = cutPage(
       listing,
       { limit: wish.limit, query: this.request.query },

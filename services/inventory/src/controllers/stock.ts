@@ -58,7 +58,9 @@ export class Default extends InventoryController {
     const { readLagging, config } = this.application.context
     const listing = { path: '/stock', selection: JSON.stringify(filters), positionForms: [ID_FORM, ID_FORM] }
     const { limit, after } = readPage(listing, config, { limit: rows, cursor })
-    const found = await readLagging((db) => listLevels(db, filters, { after, limit: limit + 1 }))
+    const found = await this.readInTurn(limit, () =>
+      readLagging((db) => listLevels(db, filters, { after, limit: limit + 1 })),
+    )
     const page = cutPage(listing, { limit, query: this.request.query }, found, positionOf)
     this.response.headers.set('link', page.link)
     return listBody(page.rows.map((level) => JSON.stringify(level)))

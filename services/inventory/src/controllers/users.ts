@@ -34,7 +34,9 @@ export class Default extends InventoryController {
   async #list(keywords: PageKeywords): Promise<RawJson> {
     const listing = listingById('/users')
     const { limit, after } = readPage(listing, LIMITS, keywords)
-    const found = await listUsers(this.application.context.lanes, Number(after?.[0] ?? 0), limit + 1)
+    const found = await this.readInTurn(limit, () =>
+      listUsers(this.application.context.lanes, Number(after?.[0] ?? 0), limit + 1),
+    )
     const { rows, link } = cutPage(listing, { limit, query: this.request.query }, found, positionById)
     this.response.headers.set('link', link)
     return listBody(rows.map(userJson))

@@ -12,8 +12,10 @@ export interface ExportedProduct extends Product {
   readonly rest: string
 }
 
-/** Taken at a time. Attributes may have 64 KiB each, and several exports run at once. */
-const ROWS = 200
+/** Characters of the rows that are taken at a time, roughly. Attributes may have 64 KiB each, and several exports run at once. */
+const TAKEN_LENGTH = 262_144
+/** Rows that are taken first, and at most. */
+const [FIRST_ROWS, ROWS_MAX] = [20, 500]
 
 /**
  * All live products of a selection, many at a time, as they were when the first were read. The connection is the caller's
@@ -27,15 +29,22 @@ export async function* readExport(
   const trx = await db.startTransaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute()
   try {
     await declareCursor(trx, selection, flatten)
-    for (;;) {
+    for (let count = FIRST_ROWS; ; ) {
       const { rows } = await sql<Omit<ExportedProduct, 'id'> & { readonly id: bigint }>`
-        FETCH ${sql.lit(ROWS)} FROM exported`.execute(trx)
+        FETCH ${sql.lit(count)} FROM exported`.execute(trx)
       if (rows.length === 0) break
       yield rows.map((row) => ({ ...row, id: Number(row.id) }))
+      count = nextCount(rows)
     }
   } finally {
     await trx.rollback().execute()
   }
+}
+
+/** How many rows are taken next, if they are as long as these. */
+function nextCount(rows: readonly Pick<ExportedProduct, 'attributes'>[]): number {
+  const length = rows.reduce((sum, { attributes }) => sum + attributes.length, 0)
+  return Math.max(1, Math.min(ROWS_MAX, Math.floor((TAKEN_LENGTH * rows.length) / length)))
 }
 
 async function declareCursor(

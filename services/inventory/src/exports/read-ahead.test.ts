@@ -1,12 +1,13 @@
 import { buffer } from 'node:stream/consumers'
+import { FairGate } from '@trestle/common/server/fair-gate.ts'
 import { describe, expect, it } from 'vitest'
-import { Gate } from '../http/gate.ts'
+import { serverBusy } from '../errors.ts'
 import { readAhead, SpoolSpace } from './read-ahead.ts'
 
 const MIB = 1_048_576
 const sharing = (bytes: number, patienceMs = 60_000) => ({
   space: new SpoolSpace({ bytes, patienceMs }),
-  turns: new Gate({ places: 1, patienceMs: 60_000 }),
+  turns: new FairGate({ places: 1, patienceMs: 60_000, refuse: serverBusy }),
 })
 /** Pieces of odd sizes whose bytes tell their place. */
 async function* source(count: number, onEnd = () => {}): AsyncGenerator<Uint8Array, void> {

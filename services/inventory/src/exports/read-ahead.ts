@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Gate } from '../http/gate.ts'
+import type { FairGate } from '@trestle/common/server/fair-gate.ts'
 
 /** Bytes that wait in memory before a file is made. */
 const MEMORY_BYTES = 262_144
@@ -32,20 +32,22 @@ export class SpoolSpace {
 /** What exports share: room for what is not taken yet, and turns to read the database. */
 export interface ReadingAhead {
   readonly space: SpoolSpace
-  readonly turns: Gate
+  readonly turns: FairGate
 }
 
 /**
  * Reads a source to its end, whether or not somebody takes what it gives: what holds a snapshot of the database must not wait for
  * a client. What is not taken yet waits in memory and then in a file without a name, which ends with the process.
+ * @param client who shares the turns fairly with others
  * @throws Error when the space is used up and the reader has not caught up in time
  */
 export async function* readAhead(
   source: AsyncIterable<Uint8Array>,
   { space, turns }: ReadingAhead,
+  client = '',
 ): AsyncGenerator<Uint8Array, void> {
   const spool = new Spool(space)
-  const filled = turns.run(() => spool.fill(source)).finally(() => spool.end())
+  const filled = turns.run(() => spool.fill(source), { client }).finally(() => spool.end())
   // Its failure is told after the pieces before it.
   filled.catch(() => {})
   try {

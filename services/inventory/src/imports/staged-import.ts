@@ -1,8 +1,8 @@
+import type { FairGate } from '@trestle/common/server/fair-gate.ts'
 import { againWhenLost } from '@trestle/database/again-when-lost.ts'
 import type { Kysely } from 'kysely'
 import type { InventoryTables } from '../database.ts'
 import { serviceUnavailable } from '../errors.ts'
-import type { Gate } from '../http/gate.ts'
 import type { ReadProduct } from './import-record.ts'
 import {
   applyImportRows,
@@ -34,18 +34,18 @@ const TRIES = 5
 /** A file whose rows wait in the database until all of them are there. Forgotten when it is disposed of. */
 export class StagedImport implements AsyncDisposable {
   readonly #db: Kysely<InventoryTables>
-  readonly #turns: Gate
+  readonly #turns: FairGate
   readonly #id: bigint
   #staged = 0
 
-  private constructor(db: Kysely<InventoryTables>, turns: Gate, id: bigint) {
+  private constructor(db: Kysely<InventoryTables>, turns: FairGate, id: bigint) {
     this.#db = db
     this.#turns = turns
     this.#id = id
   }
 
   /** @param turns in which files are judged and stored: one that waits for another must not keep a connection */
-  static async open(db: Kysely<InventoryTables>, turns: Gate): Promise<StagedImport> {
+  static async open(db: Kysely<InventoryTables>, turns: FairGate): Promise<StagedImport> {
     return new StagedImport(db, turns, await insertImport(db))
   }
 

@@ -38,6 +38,14 @@ export abstract class InventoryController extends OpenController {
     return actorOf(this.request) ?? addressKey(this.request.ip)
   }
 
+  /**
+   * Reads a page in its turn. Long pages of one client follow each other, and keep no other client waiting.
+   * @throws serviceUnavailable when the turn does not come in time
+   */
+  protected readInTurn<T>(rows: number, read: () => Promise<T>): Promise<T> {
+    return this.application.context.pages.run(read, { client: this.client, size: rows })
+  }
+
   /** Adds members to the log line of this request. */
   protected note(fields: Readonly<Record<string, unknown>>): void {
     noteOn(this.request, fields)

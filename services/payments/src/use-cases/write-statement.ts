@@ -16,7 +16,8 @@ export interface StatementInput {
   readonly period: StatementPeriod | null
 }
 
-const PAGE = 1_000
+/** Lines that are written in one go: other requests wait for so long. */
+const PAGE = 200
 
 /**
  * A merchant's lines of a period as CSV, between its balances before and after them. Access is judged before anything is

@@ -52,7 +52,7 @@ export class Default extends InventoryController {
     using _ = exports.take(this.client)
     let bytes = 0
     try {
-      for await (const piece of readAhead(exportProducts(transferDatabase, input), exportReading)) {
+      for await (const piece of readAhead(exportProducts(transferDatabase, input), exportReading, this.client)) {
         bytes += piece.byteLength
         yield piece
       }

@@ -1,0 +1,54 @@
+import { addressKey } from '@trestle/common/server/address-key.ts'
+import { FairGate } from '@trestle/common/server/fair-gate.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { serverBusy } from '../errors.ts'
+
+/** Rows that all clients, and that one client, may have read at a time. The longest list has a thousand. */
+const ROWS = { places: 2_000, each: 1_000 } as const
+const PATIENCE_MS = 10_000
+
+/**
+ * Lets clients take turns with their lists, from the query until the answer is written. A client that asks for many long lists
+ * at once waits behind its own, and nobody else does. 503 when the turn does not come in time.
+ */
+export const listTurns = fp(
+  async (app) => {
+    const gate = new FairGate({ ...ROWS, patienceMs: PATIENCE_MS, refuse: serverBusy })
+    app.decorateRequest('listTurn')
+    app.addHook('preHandler', async (request, reply) => {
+      const size = rowsOf(request)
+      if (size === undefined || request.flaw !== undefined) return
+      const turn = await gate.enter({ client: addressKey(request.ip), size })
+      request.listTurn = turn
+      // The client may have left while it waited: nothing is sent then.
+      if (isOver(reply)) turn[Symbol.dispose]()
+    })
+    app.addHook('onSend', (request, _reply, payload, done) => {
+      request.listTurn?.[Symbol.dispose]()
+      done(null, payload)
+    })
+    app.addHook('onResponse', (request, _reply, done) => {
+      request.listTurn?.[Symbol.dispose]()
+      done()
+    })
+  },
+  { name: 'list-turns', dependencies: ['request-input'] },
+)
+
+/** How many rows a request asks for; undefined when it asks for no list. */
+function rowsOf({ query }: FastifyRequest): number | undefined {
+  if (typeof query !== 'object' || query === null || !('limit' in query)) return undefined
+  return typeof query.limit === 'number' ? query.limit : undefined
+}
+
+function isOver({ sent, raw }: FastifyReply): boolean {
+  return sent || raw.destroyed
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The turn of a list that is read. */
+    listTurn: Disposable | undefined
+  }
+}
