@@ -14,6 +14,7 @@ import { pinnedActions } from './layout/pinned-actions.ts'
 import { portableCore } from './layout/portable-core.ts'
 import { settingsDocuments } from './layout/settings-documents.ts'
 import { type Problem, type Rule, readSourceTree } from './layout/source-tree.ts'
+import { unlicensedPackages } from './layout/unlicensed-packages.ts'
 import { urlFiles } from './layout/url-files.ts'
 
 const rules: readonly Rule[] = [
@@ -31,6 +32,7 @@ const rules: readonly Rule[] = [
   pagePictures,
   pinnedActions,
   imageFiles,
+  unlicensedPackages,
 ]
 
 /** Every broken rule in the tree under `root`. Throws when a source cannot be parsed or a `config.ts` not be loaded. */
