@@ -17,7 +17,16 @@ export const QUEUE_VERSION: string = pgBoss.version
 export async function installJobs({ url, schema, tasks }: InstallOptions): Promise<void> {
   // Here: a start that has nothing to install need not load it.
   const { PgBoss } = await import('pg-boss')
-  const boss = new PgBoss({ connectionString: url, schema, max: 1, supervise: false, schedule: false, migrate: true })
+  const boss = new PgBoss({
+    connectionString: url,
+    schema,
+    max: 1,
+    supervise: false,
+    schedule: false,
+    migrate: true,
+    // An install that is killed would leave its row.
+    registerInstance: false,
+  })
   boss.on('error', () => {})
   await boss.start()
   try {

@@ -208,6 +208,8 @@ async function openQueue(config: JobsConfig): Promise<Queue> {
     createSchema: false,
     reindex: false,
     monitorVacuum: false,
+    // Nobody reads the register: /ready and the metrics say which processes work.
+    registerInstance: false,
     superviseIntervalSeconds: SUPERVISE_SECONDS,
     monitorIntervalSeconds: SUPERVISE_SECONDS,
     useListenNotify: config.prepared,
