@@ -1,5 +1,5 @@
-/** Digits in one run, or in groups of four; and ids of this service whole, so that no run of digits within one is taken out. */
-export const LONG_NUMBERS = /\b[0-9a-f]{24,}\b|\d{12,}|\b\d{4}(?:[ -]\d{4}){2,3}(?:[ -]\d{1,3})?\b/gi
+/** Digits in one run, or in groups of four to six; and ids of this service whole, so that no run of digits within one is taken out. */
+export const LONG_NUMBERS = /\b[0-9a-f]{24,}\b|\d{12,}|\b\d{4,6}(?:[ -]\d{4,6}){2,4}(?:[ -]\d{1,3})?\b/gi
 
 /** No card number is shorter. */
 const NUMBER_LENGTH = 12

@@ -11,6 +11,13 @@ describe('scrub', () => {
     ['4111-1111-1111-1111', '9999-9999-9999-9999'],
     ['6304000000000000000', '9999999999999999999'],
     ['378282246310005', '999999999999999'],
+    ['3782 822463 10005', '9999 999999 99999'],
+    ['/nope/4539%205787%206362%201486', '/nope/[redacted]'],
+    ['/nope/4539%2D5787%2d6362%2E1486?a=1', '/nope/[redacted]?a=1'],
+    ['/nope/4539%25205787%25206362%25201486', '/nope/[redacted]'],
+    ['/nope/4539+5787+6362%201486/x', '/nope/[redacted]/x'],
+    ['/nope/%34%35%33%39%35%37%38%37%36%33%36%32%31%34%38%36', '/nope/[redacted]'],
+    ['/nope/7%204539%205787%206362%201486%209', '/nope/[redacted]'],
     ['"pcn":"1000000000000000"', '"pcn":"[redacted]"'],
     ['"pcn": 1000 0000 0000 0001', '"pcn": [redacted]'],
     ['type=pcn&value=12', 'type=pcn&value=[redacted]'],
@@ -31,6 +38,8 @@ describe('scrub', () => {
     ['2026-03-01T10:20:30.123Z'],
     ['"duration_ms":12.345'],
     ['@trestle/payments'],
+    ['/nope/4539%205787%206362%201487'],
+    ['/pos?text=a%20b&value=10%2C50'],
   ])('leaves %s', (text) => {
     expect(scrub(text)).toBe(text)
   })
@@ -54,7 +63,20 @@ describe('scrub', () => {
   })
 
   it('takes its time in proportion to the text, whatever that is', () => {
-    for (const text of ['a', '1', '1 ', 'pcn ', 'DK50', 'a@', 'f'.repeat(24)]) {
+    for (const text of [
+      'a',
+      '1',
+      '1 ',
+      '%20',
+      '1%20',
+      '%25',
+      '%31',
+      '12345%2d',
+      'pcn ',
+      'DK50',
+      'a@',
+      'f'.repeat(24),
+    ]) {
       const long = text.repeat(65_536 / text.length)
       const start = performance.now()
       scrub(long)
