@@ -81,6 +81,7 @@ export const errorVocabulary: ErrorVocabulary = {
   methodNotAllowed: (allow) => errors.methodNotAllowed({ headers: { Allow: allow.join(', ') } }),
   unavailable: (cause) => errors.serviceUnavailable({ cause }),
   timedOut: (cause) => errors.serviceUnavailable({ cause }),
+  bodyTimedOut: (cause) => errors.requestTimeout({ cause }),
   unexpected: (cause) => errors.serverError({ cause }),
   // Away, too slow or too contended: all of them pass.
   isUnavailable: (error) => isDatabaseUnavailable(error) || isLockTimeout(error),

@@ -32,6 +32,8 @@ export interface ErrorVocabulary {
   /** The database or another dependency is away for the moment. */
   unavailable(cause: unknown): HttpError
   timedOut(cause: unknown): HttpError
+  /** The body of a request did not come in time; leave out to answer `timedOut`. */
+  bodyTimedOut?(cause: unknown): HttpError
   /** Everything else: a defect. */
   unexpected(cause: unknown): HttpError
   /** Whether an error means that a dependency is away. */

@@ -100,7 +100,11 @@ export function createServer(options: ServerOptions) {
     const cause = new Error(isTooLong ? 'URL longer than 8 KiB' : 'no Host header')
     return done((isTooLong ? vocabulary.uriTooLong?.(cause) : undefined) ?? vocabulary.malformed(cause))
   })
-  app.register(handlerDeadline, { timeoutMs: options.handlerTimeoutMs, timedOut: vocabulary.timedOut })
+  app.register(handlerDeadline, {
+    timeoutMs: options.handlerTimeoutMs,
+    timedOut: vocabulary.timedOut,
+    bodyTimedOut: (cause) => vocabulary.bodyTimedOut?.(cause) ?? vocabulary.timedOut(cause),
+  })
   app.register(hearOut)
   app.register(sendBytes)
   app.register(errorHandler, { vocabulary, notFound: options.notFound ?? true })

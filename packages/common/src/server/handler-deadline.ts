@@ -7,6 +7,8 @@ export interface HandlerDeadlineOptions {
   /** Milliseconds; kept to a quarter of a second. */
   readonly timeoutMs: number
   readonly timedOut: (cause: unknown) => HttpError
+  /** The same where the body has not come by then. */
+  readonly bodyTimedOut: (cause: unknown) => HttpError
 }
 
 const SWEEP_MS = 250
@@ -20,7 +22,7 @@ const SWEEP_MS = 250
  * former tables behind, in which V8 keeps finished requests until the next full collection.
  */
 export const handlerDeadline = fp<HandlerDeadlineOptions>(
-  async (app, { timeoutMs, timedOut }) => {
+  async (app, { timeoutMs, timedOut, bodyTimedOut }) => {
     const running: (Running | undefined)[] = []
     const empty: number[] = []
     const sweep = setInterval(() => {
@@ -28,7 +30,11 @@ export const handlerDeadline = fp<HandlerDeadlineOptions>(
       for (const [place, each] of running.entries()) {
         if (each === undefined || each.arrived > latest) continue
         leave(each.reply, place)
-        expire(each.reply, timedOut(new Error(`the handler took longer than ${timeoutMs} ms`)))
+        if (isBodyAwaited(each.reply)) {
+          // What still comes is read by nobody, so the connection is of no more use.
+          each.reply.header('connection', 'close')
+          expire(each.reply, bodyTimedOut(new Error(`the body took longer than ${timeoutMs} ms`)))
+        } else expire(each.reply, timedOut(new Error(`the handler took longer than ${timeoutMs} ms`)))
       }
     }, SWEEP_MS)
     sweep.unref()
@@ -63,6 +69,11 @@ export const handlerDeadline = fp<HandlerDeadlineOptions>(
 interface Running {
   readonly reply: FastifyReply
   readonly arrived: number
+}
+
+/** Whether the client has not sent all of its body. A request that is injected says nothing of it. */
+function isBodyAwaited({ request: { raw } }: FastifyReply): boolean {
+  return raw.complete === false
 }
 
 function expire(reply: FastifyReply, error: HttpError): void {

@@ -148,6 +148,12 @@ function exchange(bytes: string): Promise<string> {
   return text(socket)
 }
 
+it('answers 408 to a body that does not come in time, and closes the connection', async () => {
+  const head = 'POST /things HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n'
+  const answer = await exchange(`${head}{"name"`)
+  expect(answer).toMatch(/^HTTP\/1\.1 408 .*connection: close.*"code":"slow_body"/is)
+})
+
 describe('a body that is refused', () => {
   const MIB = 1024 * 1024
   const CLOSE = 'Connection: close\r\n'

@@ -11,6 +11,7 @@ export const plainErrors = {
   mediaType: defineError(415, 'media_type', 'Unsupported media type'),
   away: defineError(503, 'away', 'Away', { 'retry-after': '1' }),
   late: defineError(504, 'late', 'Late'),
+  slowBody: defineError(408, 'slow_body', 'Slow body'),
   defect: defineError(500, 'defect', 'Defect'),
 }
 
@@ -25,6 +26,7 @@ export const plainVocabulary: ErrorVocabulary = {
   methodNotAllowed: (allow) => plainErrors.method({ headers: { allow: allow.join(', ') } }),
   unavailable: (cause) => plainErrors.away({ cause }),
   timedOut: (cause) => plainErrors.late({ cause }),
+  bodyTimedOut: (cause) => plainErrors.slowBody({ cause }),
   unexpected: (cause) => plainErrors.defect({ cause }),
   isUnavailable: (error) => error instanceof Error && error.message === 'gone',
 }
