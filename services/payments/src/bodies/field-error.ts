@@ -33,9 +33,16 @@ export function toFieldErrors(issues: readonly Issue[], input: unknown, members:
   const errors = new Map<string, FieldError>()
   for (const issue of [...issues].sort((a, b) => place(a) - place(b))) {
     const field = issue.path.length === 0 ? 'body' : issue.path.join('.')
-    if (!errors.has(field)) errors.set(field, { field, ...explain(issue, input) })
+    if (!errors.has(field) && !isBeyondInteger(issue, issues)) errors.set(field, { field, ...explain(issue, input) })
   }
   return [...errors.values()]
+}
+
+/** Zod tells the bound of all integers first, also where a field has a lower one. */
+function isBeyondInteger(issue: Issue, issues: readonly Issue[]): boolean {
+  if (issue.code !== 'too_big' || issue.maximum !== Number.MAX_SAFE_INTEGER) return false
+  const place = issue.path.join('.')
+  return issues.some((other) => other !== issue && other.code === 'too_big' && other.path.join('.') === place)
 }
 
 function explain(issue: Issue, input: unknown): Omit<FieldError, 'field'> {
@@ -43,7 +50,14 @@ function explain(issue: Issue, input: unknown): Omit<FieldError, 'field'> {
   if (issue.code === 'custom') return { message: issue.message, code: customCode(issue) }
   if (issue.code === 'invalid_type') return { message: `must be ${nounOf(issue.expected)}`, code: 'TYPE' }
   if (issue.code === 'too_small' || issue.code === 'too_big') return { message: boundOf(issue), code: 'RANGE' }
+  if (issue.code === 'unrecognized_keys') return { message: unknownMembersOf(issue), code: 'FORMAT' }
   return { message: 'is not valid', code: 'FORMAT' }
+}
+
+/** Only what looks like the name of a member is told again: a name may be anything, a card number too. */
+function unknownMembersOf({ keys }: z.core.$ZodIssueUnrecognizedKeys): string {
+  const names = keys.filter((key) => /^[a-z][a-z_]{0,31}$/i.test(key))
+  return names.length === 0 ? 'has a member that is unknown' : `has no member ${names.join(', ')}`
 }
 
 function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {

@@ -21,3 +21,15 @@ it('validateInput: names what is wrong in the order of the body, whatever judged
     { field: 'third.inner', message: 'is required', code: 'REQUIRED' },
   ])
 })
+
+it('validateInput: tells the bound of the field, and which members are unknown, but nothing that may be a card number', () => {
+  const strict = () => z.unknown().pipe(z.strictObject({}))
+  const Bounded = z.object({ amount: z.int().max(999), test: strict(), more: strict() })
+  const given = { amount: 1e30, test: { colour: 1, other_one: 2 }, more: { '4111111111111111': 1 } }
+  const validated = validateInput(Bounded, new ParsedInput('json', given))
+  expect('error' in validated ? validated.error.fields : []).toEqual([
+    { field: 'amount', message: 'must be at most 999', code: 'RANGE' },
+    { field: 'test', message: 'has no member colour, other_one', code: 'FORMAT' },
+    { field: 'more', message: 'has a member that is unknown', code: 'FORMAT' },
+  ])
+})
