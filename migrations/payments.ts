@@ -58,4 +58,9 @@ export const paymentsMigrations: MigrationSources = {
   '0116-record-states': inFile(() => import('./payments/0116-record-states.ts')),
   '0117-write-by-functions': inFile(() => import('./payments/0117-write-by-functions.ts')),
   '0118-record-existing': inFile(() => import('./payments/0118-record-existing.ts')),
+  '0119-bind-tokens': inFile(() => import('./payments/0119-bind-tokens.ts')),
+  '0120-note-taken-steps': inFile(() => import('./payments/0120-note-taken-steps.ts')),
+  '0121-invite-apps': inFile(() => import('./payments/0121-invite-apps.ts')),
+  '0122-keep-last-app': inFile(() => import('./payments/0122-keep-last-app.ts')),
+  '0123-repeat-keys': inFile(() => import('./payments/0123-repeat-keys.ts')),
 }

@@ -74,6 +74,7 @@ export const plainJourneys: readonly Journey[] = [
       await page.locator('#amount').fill('3')
       await page.keyboard.press('Enter')
       await enterCard(page, { number: UNASKED })
+      await page.getByRole('link').click()
       await page.waitForURL(`${stage.shopUrl}?transactionId=**`)
       equal((await stage.transactions())[0]?.amount, 300)
     },

@@ -50,7 +50,6 @@ const screens: readonly Screen[] = [
   {
     name: 'return',
     show: async (page, stage) => {
-      await page.route('**/assets/leave.js', (route) => route.fulfill({ contentType: 'text/javascript', body: '' }))
       await page.goto(linkOf(stage, { ...ORDER, redirect: stage.shopUrl }))
       await enterCard(page, { number: UNASKED })
       await page.locator('#leave').waitFor()

@@ -45,6 +45,8 @@ describe('loadPaymentsConfig', () => {
       warnings: [],
       pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
       acquirers: [],
+      registration: 'open',
+      unusedAppDays: 0,
       dayLimits: { authorizationExpiryDays: 0, confirmationDays: 3, rateAgeDaysMax: 7 },
       payouts: { schedule: 'off', minimum: 1, delayDays: { live: 2, test: 0 } },
       batchScope: 'any',
@@ -59,6 +61,7 @@ describe('loadPaymentsConfig', () => {
       rateLimits: {
         ...{ requestsPerSecond: 500, appsPerMinute: 600, failuresPerMinute: 300 },
         ...{ checkoutsPerSecond: 100, refusalsPerTenMinutes: 30, mailsPerHour: 10 },
+        invitationsPerHour: 60,
       },
     })
   })
@@ -165,6 +168,14 @@ describe('loadPaymentsConfig', () => {
     expect(problems({ ...complete, PAYMENTS_SMTP_URL: 'mail:secret' })).toEqual([
       'config: PAYMENTS_SMTP_URL must be an absolute URL (smtp:// or smtps://)',
     ])
+  })
+
+  it('wants a trusted proxy where TLS is demanded, since nobody else can say what came by it', () => {
+    const demanded = { ...complete, PAYMENTS_REQUIRE_TLS: 'yes' }
+    expect(problems(demanded)).toEqual([
+      'config: PAYMENTS_REQUIRE_TLS needs PAYMENTS_TRUSTED_PROXIES: a proxy says by X-Forwarded-Proto what came by TLS',
+    ])
+    expect(problems({ ...demanded, PAYMENTS_TRUSTED_PROXIES: '10.0.0.0/8' })).toEqual([])
   })
 
   it('wants keys and issuer of persons together', () => {

@@ -24,6 +24,8 @@ import { acquiringSettings, toAcquiringConfig } from './config/acquiring.ts'
 import { checkoutSettings, toCheckoutConfig } from './config/checkout.ts'
 import { messageRules, messageSettings, toMessageConfig } from './config/messages.ts'
 import { postingSettings, toPostingConfig } from './config/posting.ts'
+import { rateLimitSettings, toRateLimitConfig } from './config/rate-limits.ts'
+import { registrationSettings, toRegistrationConfig } from './config/registration.ts'
 import type { Money } from './merchants/merchant.ts'
 import { readMoney } from './money/minor-units.ts'
 import { readVaultKeys } from './vault/vault-keys.ts'
@@ -70,17 +72,13 @@ export const settings = {
   FEE_DISPUTE: money().default({ currency: 'EUR', amount: 2_500 }),
   RATE_LIMIT_STORE: oneOf('memory', 'postgres', 'redis').default('memory'),
   REDIS_URL: url('redis', 'rediss').meta({ secret: true }).optional(),
-  RATE_KEY: integer(0, 1_000_000).default(500),
-  RATE_APPS: integer(0, 1_000_000).default(600),
-  RATE_FAILURES: integer(0, 1_000_000).default(300),
-  RATE_ADDRESS: integer(0, 1_000_000).default(100),
-  RATE_REFUSALS: integer(0, 1_000_000).default(30),
-  RATE_MAILS: integer(0, 1_000_000).default(10),
+  ...rateLimitSettings,
   ...messageSettings,
   USER_JWKS_URL: url().optional(),
   USER_ISSUER: text().optional(),
   ...acquiringSettings,
   ...checkoutSettings,
+  ...registrationSettings,
   ...postingSettings,
   DEV: flag().default(false),
 } as const
@@ -154,6 +152,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
         : { jwksUrl: values.USER_JWKS_URL, issuer: values.USER_ISSUER },
     ...toAcquiringConfig(values),
     ...toCheckoutConfig(values),
+    ...toRegistrationConfig(values),
     ...toPostingConfig(values),
     dayLimits: {
       authorizationExpiryDays: values.AUTH_EXPIRY_DAYS,
@@ -162,20 +161,14 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
     },
     rateLimitStore: values.RATE_LIMIT_STORE,
     redisUrl: values.REDIS_URL,
-    rateLimits: {
-      requestsPerSecond: values.RATE_KEY,
-      appsPerMinute: values.RATE_APPS,
-      failuresPerMinute: values.RATE_FAILURES,
-      checkoutsPerSecond: values.RATE_ADDRESS,
-      refusalsPerTenMinutes: values.RATE_REFUSALS,
-      mailsPerHour: values.RATE_MAILS,
-    },
+    ...toRateLimitConfig(values),
   } as const
 }
 
 type JudgedValues = Pick<
   SettingValues<typeof settings>,
-  'RATE_LIMIT_STORE' | 'REDIS_URL' | 'SMTP_URL' | 'MAIL_FROM' | 'USER_JWKS_URL' | 'USER_ISSUER'
+  | ('RATE_LIMIT_STORE' | 'REDIS_URL' | 'SMTP_URL' | 'MAIL_FROM' | 'USER_JWKS_URL' | 'USER_ISSUER')
+  | ('REQUIRE_TLS' | 'TRUSTED_PROXIES')
 >
 
 const rules: readonly Rule<JudgedValues>[] = [
@@ -187,6 +180,11 @@ const rules: readonly Rule<JudgedValues>[] = [
     (USER_JWKS_URL === undefined) === (USER_ISSUER === undefined)
       ? undefined
       : `${PREFIX}USER_JWKS_URL and ${PREFIX}USER_ISSUER are set together`,
+  // The service itself speaks plain HTTP: without a proxy that it believes, nothing would count as sent by TLS.
+  ({ REQUIRE_TLS, TRUSTED_PROXIES }) =>
+    REQUIRE_TLS && TRUSTED_PROXIES === 0
+      ? `${PREFIX}REQUIRE_TLS needs ${PREFIX}TRUSTED_PROXIES: a proxy says by X-Forwarded-Proto what came by TLS`
+      : undefined,
   ...messageRules,
 ]
 

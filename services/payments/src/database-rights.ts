@@ -23,7 +23,7 @@ export const writableColumns = { instruments: ['pan_sealed', 'key_id', 'pan_mac'
  */
 export const callableFunctions: CallableFunctions = {
   definer: [
-    ...['create_app', 'create_key', 'revoke_key', 'user_of_email'],
+    ...['create_app', 'create_invited_app', 'create_key', 'revoke_key', 'user_of_email'],
     ...['create_merchant', 'update_merchant', 'change_merchant', 'seed_merchant'],
     ...['add_app', 'revoke_app', 'invite_user', 'revoke_user', 'accept_invitation'],
     ...['charge_begin', 'charge_finish', 'payment_begin', 'payment_finish', 'settle_attempt', 'seed_transaction'],

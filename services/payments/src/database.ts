@@ -134,6 +134,24 @@ export interface PayoutBatchesTable {
   payouts: Json<readonly unknown[]>
 }
 
+/** The merchant that used a token of a card first: the token is of use to no other. */
+export interface TokenMerchantsTable {
+  jti: string
+  merchant_id: string
+  expires: Date
+}
+
+/** An invitation to register an app, as an operator gave it out. */
+export interface AppInvitationsTable {
+  code_hash: Buffer
+  note: string | null
+  created: Date
+  expires: Date
+  used: Date | null
+  /** The app that was made with it. */
+  app_id: string | null
+}
+
 /** What a euro cost on a day. */
 export interface FxRatesTable {
   date: Date
@@ -184,6 +202,8 @@ export interface PaymentsTables {
   idempotency: below.IdempotencyTable
   audit: AuditTable
   fx_rates: FxRatesTable
+  token_merchants: TokenMerchantsTable
+  app_invitations: AppInvitationsTable
   merchant_creations: MerchantCreationsTable
   payout_batches: PayoutBatchesTable
   rate_limits: RateLimitsTable
@@ -226,7 +246,9 @@ export const tableClasses: Readonly<Record<keyof PaymentsTables, 'reference' | '
   idempotency: 'merchant',
   audit: 'merchant',
   fx_rates: 'reference',
+  app_invitations: 'reference',
   merchant_creations: 'local',
   payout_batches: 'local',
+  token_merchants: 'local',
   rate_limits: 'local',
 }

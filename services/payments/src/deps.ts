@@ -72,6 +72,10 @@ export interface PaymentsDeps extends DayLimits {
   readonly posUrl: string
   /** A host whose root is that page too; undefined: none. */
   readonly posHost: string | undefined
+  /** Who may make apps. */
+  readonly registration: PaymentsConfig['registration']
+  /** Days after which apps that nobody uses are deleted; 0: never. */
+  readonly unusedAppDays: number
   /** Captures, refunds and voids on their way. */
   readonly moves: MoveQueue
   /** When and how much is paid out. */
@@ -125,7 +129,8 @@ export interface ProcessDeps extends PaymentsDeps {
 export interface OperatorDeps
   extends Pick<
     PaymentsDeps,
-    'pepper' | 'createKey' | 'jobs' | 'pricing' | 'vault' | 'acquirers' | 'moves' | 'payouts'
+    | ('pepper' | 'createKey' | 'jobs' | 'pricing' | 'vault' | 'acquirers' | 'moves' | 'payouts')
+    | ('randomBytes' | 'unusedAppDays')
   > {
   readonly database: Database<PaymentsTables>
   readonly webhookSecrets: WebhookSecrets
@@ -177,14 +182,13 @@ export async function createDeps(
     vault: createPanVault(config.vaultKeys, metrics.meter),
     seals: createCheckoutSeals(config.vaultKeys),
     ...config.checkout,
+    ...{ registration: config.registration, unusedAppDays: config.unusedAppDays },
     moves: openMoves(config, { lanes: database.lanes, meter: metrics.meter }),
     ...config.dayLimits,
     payouts: config.payouts,
     wait: waitFor,
     pricing: config.pricing,
-    createKey: randomUUID,
-    randomBytes,
-    now,
+    ...{ createKey: randomUUID, randomBytes, now },
     keyUsage: createKeyUsage(database.lanes, (error) => logger.warn({ err: error }, 'use of keys was not written')),
     ...{ jobs, mailer },
     outbox: createOutbox({
@@ -253,6 +257,7 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
     ...{
       pepper: createSecretKey(config.pepper),
       createKey: randomUUID,
+      ...{ randomBytes, unusedAppDays: config.unusedAppDays },
       pricing: config.pricing,
       payouts: config.payouts,
       seedAllowed: config.seedAllowed,

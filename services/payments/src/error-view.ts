@@ -71,6 +71,15 @@ export function orderRefused(
   return new HttpError(400, statusCode, { message, details, headers })
 }
 
+/** The processing error of card data that is not protected on its way. */
+const INSECURE = 21
+
+/** 400 over card data that came without TLS. @see contract 24, "Transport" */
+export function cardDataInsecure(): HttpError {
+  const error = processingError(INSECURE)
+  return errors.requestInvalid({ message: error.message, details: { error } })
+}
+
 /** 400 over the fields that are wrong. */
 export function invalidFields(fields: readonly FieldError[], cause?: unknown): HttpError {
   return errors.requestInvalid({ details: { fields }, cause })
@@ -88,6 +97,8 @@ export const errorVocabulary: ErrorVocabulary = {
   notFound: () => errors.endpointNotFound(),
   unavailable: (cause) => errors.serviceUnavailable({ cause }),
   timedOut: (cause) => errors.serviceUnavailable({ cause }),
+  bodyTimedOut: (cause) => errors.requestTimeout({ cause }),
+  uriTooLong: (cause) => errors.uriTooLong({ cause }),
   unexpected: (cause) => (isLockTimeout(cause) ? errors.conflict({ cause }) : errors.internalError({ cause })),
   isUnavailable: isDatabaseUnavailable,
 }

@@ -14,11 +14,23 @@ export const unauthorized = declare(401, 'UNAUTHORIZED', 'The API key is missing
   'www-authenticate': 'Basic realm="payments", charset="UTF-8"',
 })
 export const forbidden = declare(403, 'FORBIDDEN', 'The API key has no access to this resource')
+export const registrationClosed = declare(
+  403,
+  'REGISTRATION_CLOSED',
+  'Apps are made by the operator of this service alone',
+)
+export const registrationInvited = declare(
+  403,
+  'REGISTRATION_INVITED',
+  'An app needs the code of an invitation, as member code, that is good, unused and not too old',
+)
 export const notFound = declare(404, 'NOT_FOUND', 'There is no such resource')
 export const endpointNotFound = declare(404, 'ENDPOINT_NOT_FOUND', 'There is no such endpoint')
 export const conflict = declare(409, 'CONFLICT', 'The object is being changed by another request', RETRY)
 /** No retry helps: the outcome is final. */
 export const disputeClosed = declare(409, 'CONFLICT', 'The dispute was closed the other way')
+export const requestTimeout = declare(408, 'REQUEST_TIMEOUT', 'The body took too long to arrive')
+export const uriTooLong = declare(414, 'URI_TOO_LONG', 'The URL is longer than 8 KiB')
 export const payloadTooLarge = declare(413, 'PAYLOAD_TOO_LARGE', 'The body is too large')
 export const unsupportedMediaType = declare(415, 'UNSUPPORTED_MEDIA_TYPE', 'The body must be JSON or a form, in UTF-8')
 export const rateLimited = declare(429, 'RATE_LIMITED', 'Too many requests')

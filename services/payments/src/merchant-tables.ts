@@ -166,8 +166,9 @@ export interface PayoutsTable extends MerchantRow {
 export interface PaymentSessionsTable extends MerchantRow {
   /** SHA-256 of what the customer agreed to; hints and tokens of another order are of no use to it. */
   digest: Buffer
-  /** The last step that was offered. */
+  /** The last step that was offered, and the last whose task was given out. */
   state: string
+  taken: string | null
   /** What of 3-D Secure the card is enrolled in. */
   tds: Json<unknown> | null
   /** Where the page that shows the challenge comes from, and where a redirect leads back. */

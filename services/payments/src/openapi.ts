@@ -19,10 +19,14 @@ const textSeal = { seal: unused, open: unused }
 
 const documentDeps: PaymentsDeps = {
   lanes: { read: lane, write: lane, lagging: lane },
-  limits: { requests: limit, apps: limit, failures: limit, checkouts: limit, refusals: limit, mails: limit },
+  limits: {
+    ...{ requests: limit, apps: limit, failures: limit, checkouts: limit, refusals: limit, mails: limit },
+    ...{ invitations: limit, invitationAddresses: limit },
+  },
   cardTesting: { watch: unused },
   seals: { tokens: textSeal, hints: textSeal, frames: textSeal },
   ...{ requireTls: false, vaultHost: undefined, posUrl: '', posHost: undefined },
+  ...{ registration: 'open', unusedAppDays: 0 },
   repeats: { run: unused },
   acquirers: { names: [], find: unused, authorize: unused },
   vault: { keyId: 0, seal: unused, open: unused, macs: unused },

@@ -30,6 +30,7 @@ type WorkDeps = Pick<
   | 'baseUrl'
   | 'mailer'
   | 'webhooks'
+  | 'unusedAppDays'
   | 'now'
 >
 
@@ -49,7 +50,7 @@ export async function startWork(deps: WorkDeps): Promise<void> {
   await workOnExpiry(deps)
   await workOnPayouts(deps)
   await workOnSnapshots(deps)
-  await deps.jobs.work(cleanUpTask, () => runCleanUp(deps.db, (rows) => deps.logger.info({ rows }, 'cleaned up')))
+  await deps.jobs.work(cleanUpTask, () => runCleanUp(deps))
   await deps.jobs.schedule(cleanUpTask, CLEAN_UP_CRON)
   deps.outbox.start()
   deps.keyUsage.start()

@@ -122,6 +122,55 @@ it('400: card data that came in the clear, where TLS is demanded', async () => {
   expect((await browse(payments).send('/payments', given)).status).toBe(200)
 })
 
+it.each([
+  ['/vault', { type: 'pcn', value: NUMBER }],
+  ['/vault', { type: 'pcsc', value: '111' }],
+])('400: %s takes nothing that came in the clear, where TLS is demanded', async (path, payload) => {
+  const { status, body } = await browse(payments).send(path, payload)
+  expect([status, body.code, body.error.code]).toEqual([400, 'REQUEST_INVALID', 21])
+  expect(body).not.toHaveProperty('token')
+  expect((await browser.send(path, payload)).status).toBe(201)
+})
+
+it('400: no page of payment links is shown, and no form of one is taken, in the clear', async () => {
+  const link = new URLSearchParams({ key: String(merchant.key), value: '10', locale: 'en' }).toString()
+  const form = { link, page: 'A'.repeat(22), number: NUMBER, expiry: '08/66', code: '111' }
+  const inject = (method: 'GET' | 'POST', url: string, headers = {}) =>
+    payments.app.inject({
+      ...{ method, url, headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers } },
+      payload: method === 'GET' ? '' : new URLSearchParams(form).toString(),
+    })
+  const tried = [
+    await inject('GET', `/pos?${link}`),
+    await inject('POST', '/pos'),
+    await inject('POST', '/pos/pay'),
+    await inject('GET', `/pos/pay?${link}`),
+    await inject('GET', `/pos/pay/${form.page}?${link}`),
+  ]
+  for (const { statusCode, body } of tried) {
+    expect([statusCode, body.includes('without a secure connection'), body.includes('<form')]).toEqual([
+      400,
+      true,
+      false,
+    ])
+  }
+  expect(north.asked.authorizations).toHaveLength(0)
+  const secured = await inject('GET', `/pos?${link}`, { 'x-forwarded-proto': 'https' })
+  expect([secured.statusCode, secured.body.includes('cc-number')]).toEqual([200, true])
+})
+
+it('400: a live order whose returnUrl leaves the site of the merchant', async () => {
+  const returnTo = async (returnUrl: string) => {
+    const { status, body } = await browser.send('/payments', await order({ returnUrl }))
+    return [status, body.message]
+  }
+  expect(await returnTo('https://evil.example/phish')).toEqual([
+    ...[400, "returnUrl must be on the site of the merchant's website"],
+  ])
+  expect(await returnTo('https://shop.example.com/back')).toEqual([200, undefined])
+  expect(await returnTo('https://payments.example/pos/pay/x')).toEqual([200, undefined])
+})
+
 // ASVS 2.4.1
 it('429: an address whose cards were refused too often; test merchants are not counted', async () => {
   const bad = () => order({ number: '4242424242424241' })

@@ -158,13 +158,37 @@ describe('tokens', () => {
     expect(await transactions()).toMatchObject([{ successful: true }])
   })
 
-  it('are spent at one merchant only', async () => {
+  it('belong to the merchant that uses them first, and are of use to no other', async () => {
     const given = await order()
-    expect((await walk(browser, given)).status).toBe(201)
+    expect((await walk(browser, given, { until: 'card-lookup' })).status).toBe(200)
     const other = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
-    expect((await walk(browser, { ...given, integration: { key: other.key } })).status).toBe(201)
+    const own = await order({ key: other.key })
+    const mixed = [
+      [{ ...own.card, number: given.card.number }, 'card.number'],
+      [{ ...own.card, code: given.card.code }, 'card.code'],
+    ] as const
+    for (const [card, path] of mixed) {
+      const { status, body } = await browser.send('/payments/challenges/card-lookup', { ...own, card })
+      expect([status, body.code, body.path]).toEqual([400, 'TOKEN_INVALID', path])
+    }
+    // A code that is exchanged for another one on the way is found at the end.
+    const { hints } = await walk(browser, own, { until: 'tds-challenge' })
+    const late = await browser.send('/payments', { ...own, hints, card: { ...own.card, code: given.card.code } })
+    expect([late.status, late.body.path]).toEqual([400, 'card.code'])
+    expect((await walk(browser, own)).status).toBe(201)
+    expect((await walk(browser, given)).status).toBe(201)
     const third = await walk(browser, given)
     expect([third.status, third.body.code]).toEqual([400, 'TOKEN_INVALID'])
+  })
+
+  it('belong to one of two merchants that use them at once', async () => {
+    const other = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
+    for (let round = 0; round < 20; round++) {
+      const given = await order()
+      const orders = [given, { ...given, integration: { key: other.key } }]
+      const sent = orders.map((each) => browser.send('/payments/challenges/card-lookup', each))
+      expect((await Promise.all(sent)).map(({ status }) => status).sort()).toEqual([200, 400])
+    }
   })
 })
 

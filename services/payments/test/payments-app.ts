@@ -38,7 +38,7 @@ import { startWork, stopWork } from '../src/work.ts'
 const ROLE = 'payments_service'
 const UNLIMITED: RateLimitConfig = {
   ...{ requestsPerSecond: 0, appsPerMinute: 0, failuresPerMinute: 0 },
-  ...{ checkoutsPerSecond: 0, refusalsPerTenMinutes: 0, mailsPerHour: 0 },
+  ...{ checkoutsPerSecond: 0, refusalsPerTenMinutes: 0, mailsPerHour: 0, invitationsPerHour: 0 },
 }
 
 /** The secret of the digests of keys. */
@@ -58,6 +58,7 @@ export interface TestOptions {
   readonly authorizationExpiryDays?: number
   readonly requireTls?: boolean
   readonly vaultHost?: string
+  readonly registration?: PaymentsDeps['registration']
   readonly trustedProxies?: number
   readonly docsEnabled?: boolean
   /** A host whose root is the page of payment links. */
@@ -168,6 +169,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     cardTesting: createCardTesting(limits, createNoopMeter()),
     ...{ requireTls: options.requireTls ?? false, vaultHost: options.vaultHost },
     ...{ posUrl: 'https://payments.example/pos', posHost: options.posHost },
+    ...{ registration: options.registration ?? 'open', unusedAppDays: 0 },
     moves: createTestMoves(service),
     authorizationExpiryDays: options.authorizationExpiryDays ?? 0,
     ...{ confirmationDays: 3, rateAgeDaysMax: 7 },

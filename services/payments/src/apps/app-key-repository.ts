@@ -2,7 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { fromApp } from '../access/access-query.ts'
-import type { Judged, Verdict } from '../access/admit.ts'
+import { type Judged, splitVerdict, type Verdict } from '../access/admit.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import type { AppKey } from './app-key.ts'
 
@@ -13,19 +13,28 @@ export interface CreateKeyInput {
   readonly hint: string | null
 }
 
+interface CreatedRow {
+  verdict: Verdict | 'key-spent'
+  identity_id: string | null
+  id: string | null
+  created: Date | null
+}
+
 const createQuery = prepare(
   'create_key',
-  (p: CreateKeyInput) => sql<{ verdict: Verdict; identity_id: string | null; id: string | null; created: Date | null }>`
+  (p: CreateKeyInput) => sql<CreatedRow>`
     SELECT verdict, identity_id, id, created FROM ${sql.table('create_key')}(${p.keyMac}, ${p.newMac}, ${p.hint})`,
 )
 
-/** Gives the calling app one more key. */
+/** Gives the calling app one more key, or tells the one that has this digest. `isSpent`: that was revoked since. */
 export async function callCreateKey(
   lanes: Lanes,
   input: CreateKeyInput,
-): Promise<Judged & { readonly made: Pick<AppKey, 'id' | 'created'> | undefined }> {
-  const { verdict, identity_id, id, created } = await lanes.write.one(createQuery, input)
-  return { verdict, identityId: identity_id, made: id === null || created === null ? undefined : { id, created } }
+): Promise<Judged & { readonly made: Pick<AppKey, 'id' | 'created'> | undefined; readonly isSpent: boolean }> {
+  const { identity_id, id, created, ...row } = await lanes.write.one(createQuery, input)
+  const [verdict, refusal] = splitVerdict(row.verdict, ['key-spent'])
+  const made = id === null || created === null ? undefined : { id, created }
+  return { verdict, identityId: identity_id, made, isSpent: refusal !== undefined }
 }
 
 const revokeQuery = prepare(

@@ -1,6 +1,23 @@
 import { type Kysely, sql } from 'kysely'
 import { insertOperatorAudit } from '../audit/audit-repository.ts'
 import type { PaymentsTables } from '../database.ts'
+import { hashToken } from '../invitations/invitation.ts'
+
+/** Invites somebody to register one app, and answers the code: it is kept as a digest alone, and good for 14 days. */
+export async function inviteApp(
+  db: Kysely<PaymentsTables>,
+  { code, note }: { readonly code: string; readonly note: string | null },
+): Promise<{ readonly code: string; readonly expires: Date }> {
+  return db.transaction().execute(async (trx) => {
+    const { expires } = await trx
+      .insertInto('app_invitations')
+      .values({ code_hash: hashToken(code), note, created: sql`now()`, expires: sql`now() + interval '14 days'` })
+      .returning('expires')
+      .executeTakeFirstOrThrow()
+    await insertOperatorAudit(trx, { action: 'app.invited', payload: { note, expires } })
+    return { code, expires }
+  })
+}
 
 /** Whether members see a hint of the key of an app without a name. @throws Error when there is no such app */
 export async function updateAppHidden(db: Kysely<PaymentsTables>, id: string, hidden: boolean): Promise<void> {

@@ -24,6 +24,17 @@ export async function callCreateApp(lanes: Lanes, app: NewApp): Promise<string> 
   return (await lanes.write.one(createQuery, app)).id
 }
 
+const createInvitedQuery = prepare(
+  'create_invited_app',
+  (p: NewApp & { codeHash: Buffer }) => sql<{ id: string | null }>`
+    SELECT ${sql.table('create_invited_app')}(${p.codeHash}, ${p.keyMac}, ${p.hint}, ${p.name}) AS id`,
+)
+
+/** The same, where the code of an invitation is good; it is used up. Undefined, and nothing is made, where it is not. */
+export async function callCreateInvitedApp(lanes: Lanes, app: NewApp & { readonly codeHash: Buffer }) {
+  return (await lanes.write.one(createInvitedQuery, app)).id ?? undefined
+}
+
 interface IdentityRow {
   verdict: Verdict
   id: string | null

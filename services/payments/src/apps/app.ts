@@ -13,6 +13,17 @@ export function keyMac(pepper: KeyObject, key: string): Buffer {
   return createHmac('sha256', pepper).update(key).digest()
 }
 
+/**
+ * The key that a request under an Idempotency-Key makes, the same each time that it is sent: nothing has to be kept of it. It is
+ * a UUID of version 4 that nobody can tell without the secret.
+ */
+export function repeatedKey(pepper: KeyObject, callerMac: Buffer, idempotencyKey: string): string {
+  const bytes = createHmac('sha256', pepper).update('repeated key').update(callerMac).update(idempotencyKey).digest()
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6)
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
+  return bytes.toString('hex', 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
+
 /** What may be shown of a key: its last four characters. */
 export function keyHint(key: string): string {
   return key.slice(-4)

@@ -8,6 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
+const KEEP = { unusedAppDays: 0 }
 const HOUR_MS = 3_600_000
 const ago = (hours: number) => new Date(Date.now() - hours * HOUR_MS)
 const bytes = Buffer.alloc(32)
@@ -31,6 +32,10 @@ describe('cleanUp', () => {
       .insertInto('spent_tokens')
       .values([ago(1), ago(-1)].map((expires, i) => ({ merchant_id, jti: `t${i}`, expires })))
       .execute()
+    await db
+      .insertInto('token_merchants')
+      .values([ago(1), ago(-1)].map((expires, i) => ({ merchant_id, jti: `t${i}`, expires })))
+      .execute()
     const eventAt = (at: Date, n: number) => ({
       merchant_id,
       id: `${hex(Math.floor(at.getTime() / 1_000), 8)}${hex(n, 8)}${merchant_id.slice(16)}`,
@@ -42,15 +47,38 @@ describe('cleanUp', () => {
       .insertInto('events')
       .values([...old, eventAt(ago(29 * 24), 0), eventAt(ago(0), 0)])
       .execute()
-    expect(await cleanUp(db)).toEqual({
+    expect(await cleanUp(db, KEEP)).toEqual({
       ...{ idempotency: 1, merchant_creations: 1, spent_tokens: 1, events: 2_500 },
-      ...{ payment_sessions: 0, invitations: 0 },
+      ...{ payment_sessions: 0, invitations: 0, token_merchants: 1, app_invitations: 0, apps: 0 },
     })
     expect(await db.selectFrom('idempotency').select('key').execute()).toEqual([{ key: 'k1' }])
     expect(await db.selectFrom('merchant_creations').select('key').execute()).toEqual([{ key: 'new' }])
     expect(await db.selectFrom('spent_tokens').select('jti').execute()).toEqual([{ jti: 't1' }])
+    expect(await db.selectFrom('token_merchants').select('jti').execute()).toEqual([{ jti: 't1' }])
     expect(await db.selectFrom('events').select('id').execute()).toHaveLength(2)
-    expect(await cleanUp(db)).toMatchObject({ events: 0, idempotency: 0 })
+    expect(await cleanUp(db, KEEP)).toMatchObject({ events: 0, idempotency: 0 })
+  })
+
+  it('deletes apps that nobody uses, where the operator wants that', async () => {
+    const { db } = payments.database
+    const [unused, used, fresh, member] = await Promise.all([1, 2, 3, 4].map(() => createTestApp(payments)))
+    if (!unused || !used || !fresh || !member) throw new Error('no apps')
+    await createTestMerchant(payments, member)
+    const old = { created: ago(31 * 24) }
+    for (const { id } of [unused, used, member]) {
+      await db.updateTable('apps').set(old).where('id', '=', id).execute()
+      await db.updateTable('app_keys').set(old).where('app_id', '=', id).execute()
+    }
+    await db
+      .updateTable('app_keys')
+      .set({ last_used: ago(24) })
+      .where('app_id', '=', used.id)
+      .execute()
+    const status = async ({ headers }: { headers: { authorization: string } }) =>
+      (await payments.app.inject({ url: '/me', headers: { ...headers } })).statusCode
+    expect(await cleanUp(db, KEEP)).toMatchObject({ apps: 0 })
+    expect(await cleanUp(db, { unusedAppDays: 30 })).toMatchObject({ apps: 1 })
+    expect(await Promise.all([unused, used, fresh, member].map(status))).toEqual([401, 200, 200, 200])
   })
 
   it('leaves what somebody holds for the next time', async () => {
@@ -62,8 +90,8 @@ describe('cleanUp', () => {
       .execute()
     await db.transaction().execute(async (trx) => {
       await trx.selectFrom('merchant_creations').select('key').where('identity_id', '=', id).forUpdate().execute()
-      expect(await cleanUp(db)).toMatchObject({ merchant_creations: 0 })
+      expect(await cleanUp(db, KEEP)).toMatchObject({ merchant_creations: 0 })
     })
-    expect(await cleanUp(db)).toMatchObject({ merchant_creations: 1 })
+    expect(await cleanUp(db, KEEP)).toMatchObject({ merchant_creations: 1 })
   })
 })

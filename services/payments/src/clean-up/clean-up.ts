@@ -2,6 +2,8 @@ import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { defineTask } from '@trestle/jobs/task.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { PaymentsTables } from '../database.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { deleteUnusedApps } from './unused-apps.ts'
 
 /** Deletes rows that nobody needs any more, every hour, once among all processes. */
 export const cleanUpTask = defineTask<Record<string, never>>('clean_up', {
@@ -27,24 +29,37 @@ const rules: readonly StaleRows[] = [
   { table: 'merchant_creations', stale: sql`created < now() - interval '24 hours'` },
   { table: 'payment_sessions', stale: sql`expires < now()` },
   { table: 'spent_tokens', stale: sql`expires < now()` },
+  { table: 'token_merchants', stale: sql`expires < now()` },
   // A while longer, so that its page can say that it is over.
   { table: 'invitations', stale: sql`expires < now() - interval '30 days'` },
+  { table: 'app_invitations', stale: sql`expires < now() - interval '30 days'` },
 ]
 
 const BATCH = 1_000
 const MERCHANTS = 1_000
 
-/** Deletes what is stale, a batch a statement; rows that somebody holds are left for the next time. */
-export async function cleanUp(db: Kysely<PaymentsTables>): Promise<CleanedRows> {
+/**
+ * Deletes what is stale, a batch a statement; rows that somebody holds are left for the next time. `unusedAppDays`: after which
+ * apps go that nobody uses; 0: never.
+ */
+export async function cleanUp(
+  db: Kysely<PaymentsTables>,
+  { unusedAppDays }: Pick<PaymentsDeps, 'unusedAppDays'>,
+): Promise<CleanedRows> {
   const counts: Partial<Record<keyof PaymentsTables, number>> = {}
   for (const { table, stale } of rules) counts[table] = await deleteRows(db, table, staleRows(table, stale))
   counts.events = await deleteOldEvents(db)
+  counts.apps = unusedAppDays === 0 ? 0 : await deleteUnusedApps(db, unusedAppDays)
   return counts
 }
 
 /** What is done with the job: the numbers go to the log. */
-export async function runCleanUp(db: Kysely<PaymentsTables>, log: (counts: CleanedRows) => void): Promise<Outcome> {
-  log(await cleanUp(db))
+export async function runCleanUp({
+  db,
+  logger,
+  unusedAppDays,
+}: Pick<PaymentsDeps, 'logger' | 'unusedAppDays'> & { readonly db: Kysely<PaymentsTables> }): Promise<Outcome> {
+  logger.info({ rows: await cleanUp(db, { unusedAppDays }) }, 'cleaned up')
   return 'done'
 }
 

@@ -1,12 +1,18 @@
 import type { Command } from 'commander'
-import { revokeAllKeys, updateAppHidden } from '../apps/app-operations.ts'
+import { inviteApp, revokeAllKeys, updateAppHidden } from '../apps/app-operations.ts'
 import type { OperatorDeps } from '../deps.ts'
+import { drawToken } from '../invitations/invitation.ts'
 import { createApp } from '../use-cases/create-app.ts'
 import { type Operation, type OperationInput, type Operator, operationGroup } from './operation.ts'
 
 /** `payments app …`: apps as an operator sees them. */
 export function appCommand(operator: Operator): Command {
-  return operationGroup(operator, 'app', 'make apps, show or hide their hints, revoke their keys', operations)
+  return operationGroup(
+    operator,
+    'app',
+    'make apps, invite others to, show or hide their hints, revoke their keys',
+    operations,
+  )
 }
 
 const operations: readonly Operation[] = [
@@ -16,6 +22,16 @@ const operations: readonly Operation[] = [
     options: [['--name <name>', 'what merchants see instead of the hint of its key']],
     run: ({ database: { lanes }, pepper, createKey }, { options }) =>
       createApp({ lanes, pepper, createKey }, { name: typeof options.name === 'string' ? options.name : undefined }),
+  },
+  {
+    usage: 'invite',
+    description: 'print a code with which one app can be registered within 14 days',
+    options: [['--note <text>', 'whom it is for']],
+    run: ({ database, randomBytes }, { options: { note } }) =>
+      inviteApp(database.db, {
+        code: drawToken(randomBytes),
+        note: typeof note === 'string' ? note : null,
+      }),
   },
   {
     usage: 'hide <id>',

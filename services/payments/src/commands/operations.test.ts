@@ -15,6 +15,7 @@ import {
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
+import { hashToken } from '../invitations/invitation.ts'
 import { appCommand } from './app.ts'
 import { fxCommand } from './fx.ts'
 import { merchantCommand } from './merchant.ts'
@@ -47,6 +48,17 @@ describe('payments app', () => {
     expect(app).toEqual({ id: expect.any(String), name: 'Shop', key: '11111111-1111-4111-8111-111111111111' })
     expect(rest).toEqual([])
     expect(await me(basic('11111111-1111-4111-8111-111111111111'))).toBe(200)
+  })
+
+  it('invite: prints a code once, and keeps its digest alone', async () => {
+    const [line = ''] = await run('app', 'invite', '--note', 'for the shop', '--json')
+    const { code } = JSON.parse(line)
+    expect(code).toMatch(/^[\w-]{43}$/)
+    const { db } = payments.database
+    const [kept] = await db.selectFrom('app_invitations').selectAll().execute()
+    expect(kept).toMatchObject({ code_hash: hashToken(code), note: 'for the shop', used: null, app_id: null })
+    expect(Number(kept?.expires) - Number(kept?.created)).toBe(14 * 86_400_000)
+    expect(await lastAudit()).toMatchObject([{ action: 'app.invited', payload: { note: 'for the shop' } }])
   })
 
   it('hide, show: marks the app, and writes it down', async () => {

@@ -15,8 +15,9 @@ export function tasksCommand(operator: Operator): Command {
 export function pruneCommand(operator: Operator): Command {
   return operationCommand(operator, {
     usage: 'prune',
-    description: 'delete expired sessions, tokens and invitations, idempotency keys of a day, events of a month',
-    run: ({ database }) => cleanUp(database.db),
+    description:
+      'delete expired sessions, tokens and invitations, idempotency keys of a day, events of a month, apps that nobody uses',
+    run: ({ database, unusedAppDays }) => cleanUp(database.db, { unusedAppDays }),
   })
 }
 

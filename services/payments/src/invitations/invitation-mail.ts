@@ -1,5 +1,4 @@
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
-import type { Invitation } from './invitation.ts'
 
 /** The mail of an invitation. Who is invited, where to and by whom is read when it is sent. */
 export interface InvitationMailJob {
@@ -13,24 +12,22 @@ export const invitationMailTask = defineTask<InvitationMailJob>('invitation_mail
   sealed: true,
 })
 
-/** The text of the mail. The subject is fixed: no name that somebody chose gets into a header. */
-export function invitationMail({ merchant, inviter }: Invitation, link: string): { subject: string; text: string } {
+/**
+ * The text of the mail. It is the same for everybody but for the link: anybody can make an app and a merchant and invite a
+ * stranger, so that no name that somebody chose may travel under the operator's sender. The page behind the link names them.
+ */
+export function invitationMail(link: string): { subject: string; text: string } {
   return {
     subject: 'You are invited to look after a merchant',
     text: `Hello,
 
-${oneLine(inviter ?? 'an app')} invites you to look after ${oneLine(merchant)}.
+you are invited to look after a merchant at ${new URL(link).host}.
 
-Open this page to read more and to accept:
+Open this page to see who invites you, and to accept:
 
 ${link}
 
 The invitation can be accepted once, within 14 days. If you did not expect it, do nothing.
 `,
   }
-}
-
-/** A name must not bring paragraphs of its own into a mail that this service signs. */
-function oneLine(name: string): string {
-  return name.replaceAll(/[\s\p{C}]+/gu, ' ').trim()
 }

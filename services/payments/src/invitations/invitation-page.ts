@@ -23,6 +23,7 @@ export function invitationPage(invitation: Invitation | undefined): InvitationPa
   const text = [
     `${inviter ?? 'An app'} invites ${email} to look after ${merchant}.`,
     'You will see its payments, move its money, and be able to invite and revoke others.',
+    'The names were chosen by whoever invites you. Nobody has checked them.',
   ]
   return page(200, `Look after ${merchant}?`, text, ACCEPT_FORM)
 }

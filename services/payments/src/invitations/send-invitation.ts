@@ -39,7 +39,7 @@ async function sendInvitation(
     return 'dropped'
   }
   const link = `${baseUrl}/invitations/${token}`
-  await mailer.send({ to: invitation.email, ...invitationMail(invitation, link) })
+  await mailer.send({ to: invitation.email, ...invitationMail(link) })
   return 'done'
 }
 

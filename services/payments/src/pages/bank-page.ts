@@ -65,6 +65,14 @@ ${returnUrl === null ? html`<p>Go back to the shop and begin again.</p>` : back(
   )
 }
 
+/**
+ * The cardholder has answered, and goes back to the shop by a link that names its host. Anybody can have this page lead anywhere:
+ * whoever opens it decides.
+ */
+export function returnPage(returnUrl: string): string {
+  return page('Done', html`<h1>Done</h1>${back(returnUrl)}`)
+}
+
 /** The page was opened in a way that it cannot know. */
 export function lostPage(): string {
   return page(
@@ -76,7 +84,9 @@ export function lostPage(): string {
 }
 
 function back(returnUrl: string): Html {
-  return html`<p><a href="${returnUrl}">Return to the shop</a></p>`
+  return html`
+<p>The shop is at ${new URL(returnUrl).host}. This service is for tests, and does not know who runs it.</p>
+<p><a href="${returnUrl}">Return to the shop</a></p>`
 }
 
 function page(title: string, main: Html, script?: Page['script']): string {

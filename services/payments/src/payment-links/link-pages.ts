@@ -55,18 +55,28 @@ ${DONE_MARK}
 
 const DONE_MARK = html`<svg class="done" viewBox="0 0 48 48" aria-hidden="true"><circle cx="24" cy="24" r="22"/><path d="m14 25 7 7 13-15"/></svg>`
 
-/** Leads to the page that the link names. No form leads there, since the policy of forms would have to allow any origin. */
-export function returnPage(redirect: string, transactionId: string, locale: PageLocale): string {
+/**
+ * Leads to the page that the link names. No form leads there, since the policy of forms would have to allow any origin. Anybody
+ * can make a test merchant: its page goes nowhere by itself, and names the host.
+ */
+export function returnPage(
+  redirect: string,
+  { transactionId, test }: Pick<Receipt, 'transactionId' | 'test'>,
+  locale: PageLocale,
+): string {
   const say = speak(locale.language)
   const address = redirectAfter(redirect, transactionId)
-  return renderLinkPage(locale, {
-    title: say('returnTitle'),
+  const leave = {
     script: '/assets/leave.js',
     head: html`<noscript><meta http-equiv="refresh" content="0; url=${address}"></noscript>`,
+  } as const
+  return renderLinkPage(locale, {
+    ...{ title: say('returnTitle'), ...(test ? {} : leave) },
     main: html`
+${testNotice(test, say)}
 ${DONE_MARK}
 <h1>${say('returnTitle')}</h1>
-<p>${say('returnText')}</p>
+<p>${test ? say('returnTest', { host: new URL(address).host }) : say('returnText')}</p>
 <p><a id="leave" href="${address}">${say('returnLink')}</a></p>`,
   })
 }

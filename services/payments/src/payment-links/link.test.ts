@@ -1,7 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { closedBy, judgeLink, redirectAfter } from './link.ts'
 
-const payee = { key: 'k', name: 'Shop', test: true, currency: 'EUR', canPay: true, hasRate: true }
+const payee = {
+  key: 'k',
+  name: 'Shop',
+  website: 'https://shop.example',
+  test: true,
+  currency: 'EUR',
+  canPay: true,
+  hasRate: true,
+}
 const judge = (text: string, changes = {}) => judgeLink(new URLSearchParams(`test=1&${text}`), { ...payee, ...changes })
 
 describe('a link', () => {
@@ -36,6 +44,15 @@ describe('a link', () => {
     ['', { test: false }, 'live-only'],
   ] as const)('%j, %j leads nowhere: %s', (text, changes, problem) => {
     expect(judge(text, changes)).toBe(problem)
+  })
+
+  it.each([
+    ['https://shop.example/done', 'https://shop.example/done'],
+    ['https://pay.shop.example/done', 'https://pay.shop.example/done'],
+    ['https://evil.example/phish', undefined],
+  ])('of a live merchant may lead back to %s: %j, the site of its website alone', (redirect, led) => {
+    const link = judgeLink(new URLSearchParams({ redirect }), { ...payee, test: false })
+    expect(typeof link === 'string' ? undefined : link.redirect).toBe(led)
   })
 
   it.each(['', 'test=0', 'test=yes', 'test='])('with %j is not for a test merchant', (text) => {

@@ -1,5 +1,6 @@
 import { isHttpUrl, isStorable } from '../bodies/fields.ts'
 import type { Money } from '../merchants/merchant.ts'
+import { sharesSite } from '../merchants/site.ts'
 import { isChargeable } from '../money/currencies.ts'
 import { type AmountFlaw, readValue } from './link-amount.ts'
 import type { LinkPayee } from './payee-repository.ts'
@@ -53,7 +54,7 @@ export function judgeLink(query: URLSearchParams, payee: LinkPayee): PaymentLink
   if (payee.test !== (test === '1')) return payee.test ? 'test-only' : 'live-only'
   const currency = currencyOf(query) ?? payee.currency
   if (!isChargeable(currency)) return 'currency'
-  if (redirect !== undefined && !isRedirect(redirect)) return 'redirect'
+  if (redirect !== undefined && !isRedirect(redirect, payee)) return 'redirect'
   if (!isShortText(reference)) return 'reference'
   if (!isShortText(text)) return 'text'
   const read = value === undefined ? undefined : readValue(value, currency)
@@ -84,9 +85,11 @@ function isShortText(text: string | undefined): boolean {
   return text === undefined || (text.length <= TEXT_LENGTH_MAX && isStorable(text))
 }
 
-function isRedirect(text: string): boolean {
+/** Anybody can write a link: one of a live merchant leads back to no other site than that of the merchant. */
+function isRedirect(text: string, { test, website }: LinkPayee): boolean {
   const url = URL.parse(text)
-  return text.length <= REDIRECT_LENGTH_MAX && isHttpUrl(text) && url?.username === '' && url.password === ''
+  const isAddress = text.length <= REDIRECT_LENGTH_MAX && isHttpUrl(text) && url?.username === '' && url.password === ''
+  return isAddress && (test || sharesSite(text, website))
 }
 
 /** Where a customer goes after the payment: the redirect of the link, with the transaction at the end of its query. */

@@ -9,6 +9,7 @@ export interface LinkPayee {
   readonly key: string
   /** Its name, or the host of its website. */
   readonly name: string
+  readonly website: string
   readonly test: boolean
   readonly currency: string
   /** Whether it takes card payments at all, and the rate of the link's currency is recent enough for live ones. */
@@ -54,9 +55,9 @@ export async function findLinkPayee(
 ): Promise<LinkPayee | undefined> {
   const row = UUID.test(link.key) ? await lanes.read.first(payeeQuery, { ...link, rateAgeDaysMax }) : undefined
   if (!row) return undefined
-  const { key, test, currency } = row
+  const { key, website, test, currency } = row
   return {
-    ...{ key, test, currency, name: row.name ?? hostOf(row.website), hasRate: row.rate !== null },
+    ...{ key, website, test, currency, name: row.name ?? hostOf(website), hasRate: row.rate !== null },
     canPay: row.can_charge && row.rate !== 'stale' && (test || acquirers.includes(row.acquirer ?? '')),
   }
 }

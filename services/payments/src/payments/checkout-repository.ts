@@ -12,6 +12,7 @@ export interface Payee {
   readonly test: boolean
   readonly currency: string
   readonly descriptor: string
+  readonly website: string
   readonly tdsMode: 'attempt' | 'full'
   /** Null: none that is live. */
   readonly acquirer: string | null
@@ -64,6 +65,7 @@ interface CheckoutRow {
   test: boolean
   currency: string
   descriptor: string
+  website: string
   tds_mode: 'attempt' | 'full'
   acquirer: string | null
   can_charge: boolean
@@ -73,6 +75,7 @@ interface CheckoutRow {
   instrument_id: string
   session_id: string | null
   state: Step | null
+  taken: Step | null
   tds: Enrolment | null
   outcome: Authentication['outcome']
   timed_out: boolean | null
@@ -93,7 +96,7 @@ interface QueryInput extends Omit<CheckoutInput, 'repeat'> {
 const checkoutQuery = prepare(
   'find_checkout',
   (p: QueryInput) => sql<CheckoutRow>`
-    SELECT m.id, m.test, m.currency, m.descriptor, m.tds_mode, m.acquirer,
+    SELECT m.id, m.test, m.currency, m.descriptor, m.website, m.tds_mode, m.acquirer,
       (m.claim ->> 'canChargeCard')::boolean AS can_charge, ${sql.table('merchant_now')}(m.id) AS now,
       ${rateState(p.currency, p.rateAgeDaysMax)} AS rate,
       ARRAY(
@@ -101,7 +104,7 @@ const checkoutQuery = prepare(
           AND s.attempt_id IS NULL AND i.key IS NULL
       ) AS spent,
       made.id AS instrument_id,
-      s.id AS session_id, s.state, s.tds, s.outcome, s.challenged < now() - interval '10 minutes' AS timed_out,
+      s.id AS session_id, s.state, s.taken, s.tds, s.outcome, s.challenged < now() - interval '10 minutes' AS timed_out,
       s.transaction_id, s.status_code,
       i.fingerprint, i.status AS repeat_status, i.object_id AS repeat_object_id, i.body AS repeat_status_code
     FROM ${sql.table('merchants')} m
@@ -119,9 +122,9 @@ export async function findCheckout(lanes: Lanes, input: CheckoutInput): Promise<
   const { method = null, path = null, key: repeatKey = null } = repeat ?? {}
   const row = await lanes.read.first(checkoutQuery, { ...names, method, path, repeatKey })
   if (!row) return undefined
-  const { id, test, currency, descriptor, tds_mode: tdsMode, acquirer, can_charge: canChargeCard, now } = row
+  const { id, test, currency, descriptor, website, tds_mode: tdsMode, acquirer, can_charge: canChargeCard, now } = row
   return {
-    payee: { id, test, currency, descriptor, tdsMode, acquirer, canChargeCard, now },
+    payee: { id, test, currency, descriptor, website, tdsMode, acquirer, canChargeCard, now },
     rate: row.rate,
     spent: row.spent,
     instrumentId: row.instrument_id,
@@ -131,10 +134,10 @@ export async function findCheckout(lanes: Lanes, input: CheckoutInput): Promise<
 }
 
 function toSession(row: CheckoutRow): Session | undefined {
-  const { session_id: id, state, tds: enrolment, outcome, timed_out } = row
+  const { session_id: id, state, taken, tds: enrolment, outcome, timed_out } = row
   if (id === null || state === null || enrolment === null) return undefined
   const end = toEnd(row.transaction_id, row.status_code)
-  return { id, state, enrolment, outcome, isTimedOut: timed_out ?? false, end }
+  return { id, state, enrolment, outcome, isTaken: taken === state, isTimedOut: timed_out ?? false, end }
 }
 
 function toRepeated(row: CheckoutRow, { fingerprint }: Repeat): Checkout['repeated'] {

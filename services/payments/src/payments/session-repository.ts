@@ -39,9 +39,21 @@ const offerQuery = prepare(
     WHERE merchant_id = ${p.merchantId} AND id = ${p.id} AND state = ${p.from} RETURNING id`,
 )
 
-/** Remembers the step that is offered: it is the only one that can be taken now. Of requests at once the first counts. */
+/** Remembers the step that is offered: no later one can be taken now. Of requests at once the first counts. */
 export async function updateOfferedStep(lanes: Lanes, key: SessionKey, step: OfferedStep): Promise<void> {
   await lanes.write.first(offerQuery, { ...key, ...step })
+}
+
+const takeQuery = prepare(
+  'take_step',
+  (p: SessionKey & { step: Step }) => sql<{ id: string }>`
+    UPDATE ${sql.table('payment_sessions')} SET taken = ${p.step}
+    WHERE merchant_id = ${p.merchantId} AND id = ${p.id} AND state = ${p.step} RETURNING id`,
+)
+
+/** Notes that the task of a step was given out, where it is the one that was offered last. */
+export async function updateTakenStep(lanes: Lanes, key: SessionKey, step: Step): Promise<void> {
+  await lanes.write.first(takeQuery, { ...key, step })
 }
 
 /** Where a challenge is shown, and where it leads back. */

@@ -8,6 +8,7 @@ import {
   type TestApp,
   type TestPayments,
 } from '../../test/payments-app.ts'
+import { errorVocabulary } from '../error-view.ts'
 
 let payments: TestPayments
 let app: TestApp
@@ -133,5 +134,21 @@ describe('answers on the wire', () => {
       expect([url, (await silent.app.inject(url)).statusCode]).toEqual([url, 404])
     }
     await silent.close()
+  })
+})
+
+describe('a request that takes too long', () => {
+  it('is 408 where its body did not come, whose client is to blame', () => {
+    const cause = new Error('slow')
+    expect(errorVocabulary.bodyTimedOut?.(cause)).toMatchObject({ status: 408, code: 'REQUEST_TIMEOUT' })
+    expect(errorVocabulary.timedOut(cause)).toMatchObject({ status: 503, code: 'SERVICE_UNAVAILABLE' })
+  })
+
+  it('is 414 where its URL is longer than 8 KiB, on no field of its body', async () => {
+    const response = await payments.app.inject({ url: `/me?x=${'a'.repeat(9_000)}` })
+    expect([response.statusCode, response.json()]).toEqual([
+      ...[414, { code: 'URI_TOO_LONG', message: 'The URL is longer than 8 KiB' }],
+    ])
+    expect(response.headers['x-status-code']).toBe('URI_TOO_LONG')
   })
 })

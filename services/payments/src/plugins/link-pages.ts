@@ -9,6 +9,7 @@ import { choosePageLocale, type PageLocale } from '../payment-links/locale.ts'
 import { type PaymentPage, paymentPage } from '../payment-links/payment-page.ts'
 import type { TextName } from '../payment-links/texts.ts'
 import { openLink } from '../use-cases/open-link.ts'
+import { isInsecure } from './secure-transport.ts'
 
 /** Who asks for a page, and in which language it is to be. */
 export interface PageVisit {
@@ -38,6 +39,11 @@ export const linkPages = fp(
       const envelope = () => troublePage('troubleAdvice', undefined, locale)
       reply.headers(headersOf(request))
       return sendError({ ...errorVocabulary, envelope }, toHttpError(errorVocabulary, thrown, request), reply)
+    })
+    app.addHook('onRequest', async (request, reply) => {
+      if (!isInsecure(request)) return
+      const visit = visitOf(request, reply)
+      return sendPage(visit, 400, problemPage('insecure', visit.locale))
     })
   },
   { name: 'link-pages' },

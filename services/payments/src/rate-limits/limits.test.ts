@@ -10,6 +10,7 @@ const config = {
   checkoutsPerSecond: 1,
   refusalsPerTenMinutes: 2,
   mailsPerHour: 0,
+  invitationsPerHour: 0,
 }
 const take = async (limit: RateLimit, count: number) => {
   const answers: unknown[] = []

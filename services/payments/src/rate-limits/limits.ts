@@ -25,6 +25,9 @@ export interface RateLimits {
   readonly refusals: RateLimit
   /** Invitations by mail, by a digest of the address that they go to. */
   readonly mails: RateLimit
+  /** Invitations that are asked for, by whoever asks: a key or a person; and by the address that it comes from. */
+  readonly invitations: RateLimit
+  readonly invitationAddresses: RateLimit
 }
 
 /** The settings of the limits; 0 switches one off. */
@@ -35,6 +38,7 @@ export interface RateLimitConfig {
   readonly checkoutsPerSecond: number
   readonly refusalsPerTenMinutes: number
   readonly mailsPerHour: number
+  readonly invitationsPerHour: number
 }
 
 /** Windows of more than a second's allowance let a client be uneven. */
@@ -43,10 +47,11 @@ const CHECKOUT_WINDOW_SECONDS = 3
 const REFUSAL_WINDOW_SECONDS = 600
 
 export function createRateLimits(config: RateLimitConfig, store: LimiterStore): RateLimits {
-  const { requestsPerSecond, appsPerMinute, failuresPerMinute, mailsPerHour } = config
+  const { requestsPerSecond, appsPerMinute, failuresPerMinute, mailsPerHour, invitationsPerHour } = config
   const { checkoutsPerSecond, refusalsPerTenMinutes } = config
   const requests = requestsPerSecond * REQUEST_WINDOW_SECONDS
   const checkouts = checkoutsPerSecond * CHECKOUT_WINDOW_SECONDS
+  const invitations = { events: invitationsPerHour, seconds: 3_600 }
   const refusals = { name: 'refusal', events: refusalsPerTenMinutes, seconds: REFUSAL_WINDOW_SECONDS }
   return {
     requests: createRateLimit({ name: 'request', events: requests, seconds: REQUEST_WINDOW_SECONDS }, store),
@@ -57,6 +62,8 @@ export function createRateLimits(config: RateLimitConfig, store: LimiterStore): 
     ),
     refusals: byAddress(createRateLimit(refusals, store)),
     mails: createRateLimit({ name: 'mail', events: mailsPerHour, seconds: 3_600 }, store),
+    invitations: createRateLimit({ name: 'invitation', ...invitations }, store),
+    invitationAddresses: byAddress(createRateLimit({ name: 'invitation-address', ...invitations }, store)),
   }
 }
 

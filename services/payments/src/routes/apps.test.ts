@@ -1,7 +1,10 @@
 import { createSecretKey } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { basic, createdOf, startPayments, type TestPayments } from '../../test/payments-app.ts'
+import { buildApp } from '../app.ts'
 import { keyMac } from '../apps/app.ts'
+import { inviteApp } from '../apps/app-operations.ts'
+import { hashToken } from '../invitations/invitation.ts'
 
 let payments: TestPayments
 beforeAll(async () => {
@@ -54,6 +57,40 @@ describe('POST /apps', () => {
     expect(response.statusCode).toBe(400)
     expect(response.json()).toEqual([{ field: 'name', message, code }])
     expect(response.headers['x-status-code']).toBe('REQUEST_INVALID')
+  })
+
+  it('403: makes nothing where registration is closed, and with a code alone where it is by invitation', async () => {
+    const { db } = payments.database
+    const count = async () => (await db.selectFrom('apps').select('id').execute()).length
+    const ask = async (registration: 'closed' | 'invited', payload: object) => {
+      const other = await buildApp({ ...payments.deps, registration })
+      const response = await other.inject({ method: 'POST', url: '/apps', payload })
+      await other.close()
+      return response
+    }
+    const { code } = await inviteApp(db, { code: 'c'.repeat(43), note: 'Shop' })
+    const old = await inviteApp(db, { code: 'd'.repeat(43), note: null })
+    await db
+      .updateTable('app_invitations')
+      .set({ expires: new Date() })
+      .where('code_hash', '=', hashToken(old.code))
+      .execute()
+    const before = await count()
+    const closed = await ask('closed', { code })
+    expect([closed.statusCode, closed.json().code]).toEqual([403, 'REGISTRATION_CLOSED'])
+    for (const payload of [{}, { code: 'x' }, { code: '' }, { code: old.code }]) {
+      const refused = await ask('invited', payload)
+      expect([refused.statusCode, refused.json().code]).toEqual([403, 'REGISTRATION_INVITED'])
+    }
+    expect(await count()).toBe(before)
+    const made = await Promise.all([1, 2, 3].map(() => ask('invited', { name: 'Shop', code })))
+    expect(made.map(({ statusCode }) => statusCode).toSorted()).toEqual([201, 403, 403])
+    expect(await count()).toBe(before + 1)
+    const { app } =
+      made.find(({ statusCode }) => statusCode === 201)?.json<{ app: { id: string; key: string } }>() ?? {}
+    expect((await payments.app.inject({ url: '/me', headers: basic(app?.key ?? '') })).statusCode).toBe(200)
+    const kept = db.selectFrom('app_invitations').select(['note', 'app_id']).where('used', 'is not', null)
+    expect(await kept.execute()).toEqual([{ note: 'Shop', app_id: app?.id }])
   })
 
   it('keeps the digest and four characters of the key, and nothing else of it', async () => {

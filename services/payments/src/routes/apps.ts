@@ -1,12 +1,15 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { CreatedAppView, viewCreatedApp } from '../apps/app-view.ts'
-import { name } from '../bodies/fields.ts'
+import { name, text } from '../bodies/fields.ts'
 import { errorResponses } from '../error-view.ts'
 import { refuseBeyond } from '../plugins/refuse-beyond.ts'
-import { createApp } from '../use-cases/create-app.ts'
+import { registerApp } from '../use-cases/register-app.ts'
 
-const AppBody = z.object({ name: name().optional() })
+const CODE_LENGTH_MAX = 255
+
+/** The code is judged where registration is by invitation, and ignored elsewhere. */
+const AppBody = z.object({ name: name().optional(), code: text().max(CODE_LENGTH_MAX).optional() })
 
 /** Making an app needs no credentials and ignores any. @see contract 8.1 */
 export const appsRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -17,15 +20,16 @@ export const appsRoutes: FastifyPluginAsyncZod = async (app) => {
       onRequest: (request) => refuse(request.ip),
       schema: {
         summary: 'Create an app and its secret key',
+        description: 'Where registration is by invitation, `code` is one that the operator has given out.',
         security: [],
         body: AppBody,
-        response: { 201: z.object({ app: CreatedAppView }), ...errorResponses(400, 413, 415) },
+        response: { 201: z.object({ app: CreatedAppView }), ...errorResponses(400, 403, 413, 415) },
       },
     },
     async (request, reply) => {
       if (request.flaw) throw request.flaw.error
       reply.code(201)
-      return { app: viewCreatedApp(await createApp(app.deps, { name: request.body.name })) }
+      return { app: viewCreatedApp(await registerApp(app.deps, request.body)) }
     },
   )
 }

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { refuseInsecure } from '../plugins/secure-transport.ts'
 import { tokenizeCard } from '../use-cases/tokenize-card.ts'
 import { VAULT_BODY_BYTES, VaultBody } from '../vault/vault-body.ts'
 import { showLink } from './pos.ts'
@@ -8,7 +9,8 @@ export const vaultHostRoutes: FastifyPluginAsyncZod = async (app) => {
   const { vaultHost } = app.deps
   if (vaultHost === undefined) return
   const constraints = { host: hostPattern(vaultHost) }
-  const options = { bodyLimit: VAULT_BODY_BYTES, constraints, schema: { hide: true, body: VaultBody } }
+  const schema = { hide: true, body: VaultBody }
+  const options = { bodyLimit: VAULT_BODY_BYTES, onRequest: refuseInsecure, constraints, schema }
   app.post('/', options, ({ body }, reply) => reply.code(201).send(tokenizeCard(app.deps, body)))
 }
 

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { checkoutErrors } from '../error-view.ts'
+import { refuseInsecure } from '../plugins/secure-transport.ts'
 import { tokenizeCard } from '../use-cases/tokenize-card.ts'
 import { VAULT_BODY_BYTES, VaultBody, VaultToken } from '../vault/vault-body.ts'
 
@@ -9,6 +10,7 @@ export const vaultRoutes: FastifyPluginAsyncZod = async (app) => {
     '/vault',
     {
       bodyLimit: VAULT_BODY_BYTES,
+      onRequest: refuseInsecure,
       schema: {
         summary: 'Tokenise a card number or a security code',
         security: [],

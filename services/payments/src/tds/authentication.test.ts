@@ -4,9 +4,16 @@ import { type Authentication, nextOf, tdsVerdict } from './authentication.ts'
 import { NOT_ENROLLED, type Step, simulatedEnrolment } from './enrolment.ts'
 
 const at = (state: Step, changes: Partial<Authentication> = {}, scenario: ScenarioChanges = {}): Authentication => ({
-  ...{ enrolment: simulatedEnrolment(completeScenario(scenario)), state, outcome: null, isTimedOut: false },
+  ...{
+    enrolment: simulatedEnrolment(completeScenario(scenario)),
+    state,
+    isTaken: true,
+    outcome: null,
+    isTimedOut: false,
+  },
   ...changes,
 })
+const DEVICE = { step: 'device-fingerprint' }
 const answered = new Set<Step>(['card-lookup', 'tds-challenge'])
 
 describe('nextOf', () => {
@@ -15,6 +22,13 @@ describe('nextOf', () => {
     ['the lookup', at('card-lookup'), new Set(), { step: 'device-fingerprint' }],
     ['the device', at('device-fingerprint'), new Set(), { step: 'tds-fingerprint' }],
     ['a fingerprint', at('tds-fingerprint'), new Set(), { step: 'tds-challenge' }],
+    ['a device nobody has looked at', at('device-fingerprint', { isTaken: false }), new Set(), DEVICE],
+    [
+      'a fingerprint nobody has taken',
+      at('tds-fingerprint', { isTaken: false }),
+      new Set(),
+      { step: 'tds-fingerprint' },
+    ],
     [
       'a card without a fingerprint',
       at('device-fingerprint', {}, { tdsFingerprint: 'unavailable' }),

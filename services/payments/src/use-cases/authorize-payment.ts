@@ -15,6 +15,7 @@ import {
   callFinishPayment,
 } from '../payments/payment-repository.ts'
 import { processingErrorOf } from '../processing/status-code.ts'
+import { claimTokens } from './claim-tokens.ts'
 import type { OpenOrder } from './open-checkout.ts'
 
 export type AuthorizeDeps = Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'vault' | 'wait'>
@@ -35,8 +36,10 @@ const UNKNOWN_OUTCOME = 'PAYMENT_METHOD_ERROR'
 /**
  * Writes down the attempt, asks the acquirer unless the order is refused already, and writes down what became of it: always a
  * transaction. Undefined when the session has just ended. @see contract 15.4, 19
+ * @throws 400 when another merchant was the first to use a token
  */
 export async function authorizePayment(deps: AuthorizeDeps, decided: DecidedOrder): Promise<PaymentEnd | undefined> {
+  await claimTokens(deps, decided.opened)
   const begun = await beginOnceFree(deps, toBeginInput(deps, decided))
   if ('end' in begun) return begun.end
   if ('refusal' in begun) return refuseBegin(begun.refusal)

@@ -1,17 +1,35 @@
 import { admit, type Flaw, keyMacOf } from '../access/admit.ts'
 import type { Caller } from '../access/caller.ts'
-import { keyHint, keyMac } from '../apps/app.ts'
+import { keyHint, keyMac, repeatedKey } from '../apps/app.ts'
 import { callCreateKey } from '../apps/app-key-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
+import { invalidFields } from '../error-view.ts'
 
-/** Gives the calling app one more key, known to it alone from here on: only a digest is kept. */
+/** A new key, as only its caller sees it. */
+export interface CreatedKey {
+  readonly id: string
+  readonly key: string
+  readonly created: Date
+  /** Whether it was made before, under the same Idempotency-Key. */
+  readonly replayed: boolean
+}
+
+/**
+ * Gives the calling app one more key, known to it alone from here on: only a digest is kept. Under an Idempotency-Key the same
+ * key is made each time. @throws 400 when that key was revoked since
+ */
 export async function createKey(
   { lanes, pepper, createKey: draw }: Pick<PaymentsDeps, 'lanes' | 'pepper' | 'createKey'>,
   { caller, flaw }: { readonly caller: Caller; readonly flaw: Flaw | undefined },
-): Promise<{ readonly id: string; readonly key: string; readonly created: Date }> {
-  const key = draw()
+): Promise<CreatedKey> {
+  const mac = keyMacOf(caller)
+  const key = caller.repeat === undefined ? draw() : repeatedKey(pepper, mac, caller.repeat.key)
   const values = flaw ? { newMac: null, hint: null } : { newMac: keyMac(pepper, key), hint: keyHint(key) }
-  const { made } = admit(caller, await callCreateKey(lanes, { keyMac: keyMacOf(caller), ...values }), flaw)
+  const result = await callCreateKey(lanes, { keyMac: mac, ...values })
+  const { made, isSpent, verdict } = admit(caller, result, flaw)
+  if (isSpent) throw invalidFields([SPENT])
   if (!made) throw new Error('create_key answered done without a key')
-  return { ...made, key }
+  return { ...made, key, replayed: verdict === 'replayed' }
 }
+
+const SPENT = { field: 'Idempotency-Key', message: 'was used for a key that is revoked', code: 'MISMATCH' } as const

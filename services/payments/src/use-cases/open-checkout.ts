@@ -3,6 +3,7 @@ import { completeScenario, type Scenario, type ScenarioChanges } from '../acquir
 import { scenarioOfPayment } from '../acquirers/test-object.ts'
 import { type SchemeVerdict, schemeOf } from '../cards/card-number.ts'
 import type { PaymentsDeps } from '../deps.ts'
+import { cardDataInsecure } from '../error-view.ts'
 import {
   integrationDisabled,
   integrationKeyUnknown,
@@ -13,6 +14,7 @@ import {
   tokenTypeUnexpected,
 } from '../errors.ts'
 import type { Money } from '../merchants/merchant.ts'
+import { sharesSite } from '../merchants/site.ts'
 import {
   type Checkout,
   findCheckout,
@@ -23,7 +25,6 @@ import {
 import { readHints } from '../payments/hint.ts'
 import { moneyOf, orderDigest, orderProblem } from '../payments/order.ts'
 import type { Order } from '../payments/payment-body.ts'
-import { processingError } from '../processing/processing-error.ts'
 import type { Step } from '../tds/enrolment.ts'
 import { type CardToken, type OpenedToken, openToken } from '../vault/card-token.ts'
 
@@ -65,11 +66,12 @@ export interface EndedOrder {
   readonly replayed: boolean
 }
 
-export type CheckoutDeps = Pick<PaymentsDeps, 'lanes' | 'seals' | 'acquirers' | 'requireTls' | 'rateAgeDaysMax' | 'now'>
+export type CheckoutDeps = Pick<
+  PaymentsDeps,
+  'lanes' | 'seals' | 'acquirers' | 'requireTls' | 'posUrl' | 'rateAgeDaysMax' | 'now'
+>
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-/** The processing error of card data that is not protected on its way. */
-const INSECURE = 21
 
 /**
  * Judges an order up to its tokens, in the contract's order, with one statement. What it has come to before is told whatever
@@ -117,19 +119,25 @@ function judgeRequest({ requireTls }: CheckoutDeps, { order, isSecure }: OrderRe
   if (test !== (order.test !== undefined)) {
     throw testModeMixed({ message: test ? 'test is required for a test merchant' : 'test is not for a live merchant' })
   }
-  if (requireTls && !test && !isSecure) {
-    const error = processingError(INSECURE)
-    throw requestInvalid({ message: error.message, details: { error } })
-  }
+  if (requireTls && !test && !isSecure) throw cardDataInsecure()
 }
 
 /** What may have changed since the order was first sent: the merchant's permission, dates, rates. */
-function judgeOrder({ acquirers }: CheckoutDeps, order: Order, { payee, rate }: Checkout): void {
+function judgeOrder({ acquirers, posUrl }: CheckoutDeps, order: Order, { payee, rate }: Checkout): void {
   const hasAcquirer = payee.test || acquirers.names.includes(payee.acquirer ?? '')
   if (!payee.canChargeCard || !hasAcquirer) throw integrationDisabled()
   const problem = orderProblem(order, payee.now) ?? (rate === null ? 'amount.currency has no exchange rate' : undefined)
   if (problem !== undefined) throw requestInvalid({ message: problem })
+  if (!mayReturn(order.returnUrl, payee, posUrl)) throw requestInvalid({ message: OTHER_SITE })
   if (rate === 'stale') throw rateUnavailable()
+}
+
+const OTHER_SITE = "returnUrl must be on the site of the merchant's website"
+
+/** A live merchant's customers are led nowhere but to its site, or back to our own page of payment links. */
+function mayReturn(returnUrl: string | undefined, { test, website }: Payee, posUrl: string): boolean {
+  if (returnUrl === undefined || test) return true
+  return sharesSite(returnUrl, website) || new URL(returnUrl).origin === new URL(posUrl).origin
 }
 
 function takeToken(

@@ -55,13 +55,14 @@ async function walk(
     const answer = await pay(deps, request)
     if ('transactionId' in answer) return toReceipt(deps, { link, card }, answer.transactionId)
     const step = answer.challenges[0]?.name
-    if (step !== 'card-lookup' && step !== 'tds-challenge') continue
+    if (step === undefined) break
     const way = step === 'tds-challenge' ? 'redirect' : 'iframe'
     const task = await takeChallenge(deps, { ...request, step, way, origin: undefined }).catch(passUnavailable)
     // The same form came twice, and the other has gone on meanwhile. What has become of the order is told next.
     if (!task) continue
     hints.push(...task.hints)
-    if (task.url !== undefined) return { bankUrl: task.url, hints }
+    // A fingerprint that was taken and brings no hint is passed over.
+    if (step === 'tds-challenge' && task.url !== undefined) return { bankUrl: task.url, hints }
   }
   throw challengeUnavailable()
 }

@@ -5,10 +5,17 @@ import type { ChallengeType } from '../payments/challenge.ts'
 import type { Session } from '../payments/checkout-repository.ts'
 import { sealHint } from '../payments/hint.ts'
 import type { ChallengeTaskView } from '../payments/payment-view.ts'
-import { insertSession, type SessionKey, updateChallenged, updateOutcome } from '../payments/session-repository.ts'
-import { nextOf } from '../tds/authentication.ts'
+import {
+  insertSession,
+  type SessionKey,
+  updateChallenged,
+  updateOutcome,
+  updateTakenStep,
+} from '../payments/session-repository.ts'
+import { nextOf, wasOffered } from '../tds/authentication.ts'
 import { NOT_ENROLLED, type Step, simulatedEnrolment } from '../tds/enrolment.ts'
 import { sealChallengeState, sealFingerprintState } from '../tds/frame-state.ts'
+import { claimTokens } from './claim-tokens.ts'
 import { type CheckoutDeps, type OpenOrder, type OrderRequest, openCheckout } from './open-checkout.ts'
 import { problemOf } from './pay.ts'
 
@@ -32,21 +39,24 @@ const CHALLENGE_SIZE = { width: 390, height: 400 }
 const POLL_INTERVAL_MS = 2_000
 
 /**
- * Takes the step of a payment that was offered last. @see contract 15.3
- * @throws 400 when the order is not at this step, or its session is over
+ * Takes a step of a payment that was offered, the last one or one before it: of clients that send the same order at once each
+ * can go on. @see contract 15.3
+ * @throws 400 when the order has not come to this step, or its session is over
  */
 export async function takeChallenge(deps: ChallengeDeps, request: ChallengeRequest): Promise<ChallengeTask> {
   const opened = await openCheckout(deps, request)
   if ('end' in opened || problemOf(opened) !== undefined) throw challengeUnavailable()
   const { session, done } = opened
   if (request.step === 'card-lookup' && !session) return lookUpCard(deps, opened)
-  if (session?.state !== request.step || session.state === 'card-lookup') throw challengeUnavailable()
+  if (!session || !wasOffered(session, request.step)) throw challengeUnavailable()
   if (request.step !== 'tds-challenge') return fingerprint(deps, { opened, session, request })
   if ('status' in nextOf(session, done)) throw challengeUnavailable()
   return challenge(deps, { opened, session, request })
 }
 
-async function lookUpCard(deps: ChallengeDeps, { payee, digest, scenario }: OpenOrder): Promise<ChallengeTask> {
+async function lookUpCard(deps: ChallengeDeps, opened: OpenOrder): Promise<ChallengeTask> {
+  const { payee, digest, scenario } = opened
+  await claimTokens(deps, opened)
   const enrolment = payee.test ? simulatedEnrolment(scenario) : NOT_ENROLLED
   const sessionId = await insertSession(deps.lanes, { merchantId: payee.id, digest, enrolment })
   return { hints: [sealHint(deps.seals.hints, digest, { sessionId, step: 'card-lookup' })] }
@@ -58,8 +68,10 @@ interface Taken {
   readonly request: ChallengeRequest
 }
 
-function fingerprint({ seals, baseUrl }: ChallengeDeps, { opened, session, request }: Taken): ChallengeTask {
+async function fingerprint(deps: ChallengeDeps, { opened, session, request }: Taken): Promise<ChallengeTask> {
+  const { seals, baseUrl, lanes } = deps
   const { step, origin = '*' } = request
+  await updateTakenStep(lanes, { merchantId: opened.payee.id, id: session.id }, step)
   const proof = sealHint(seals.hints, opened.digest, { sessionId: session.id, step })
   const hint = session.enrolment.silent.includes(step) ? null : proof
   return {

@@ -112,27 +112,42 @@ describe('GET /acs/challenge', () => {
   it.each([
     ['approve', 201],
     ['decline', 400],
-  ])('303: leads back to the shop after %s, where the order ends with %i', async (decision, status) => {
-    const { order, hints, state } = await open('redirect')
-    const page = await get(state)
-    expect(page.headers['content-security-policy']).toBe(policy(' https: http:'))
-    expect(page.body).toContain('Approve the payment?')
-    expect((await browser.send('/payments', { ...order, hints })).body.challenges).toHaveLength(3)
-    const back = await post({ state, decision })
-    expect([back.statusCode, back.headers.location]).toEqual([303, RETURN_URL])
-    expect((await get(state)).statusCode).toBe(303)
-    expect((await browser.send('/payments', { ...order, hints })).status).toBe(status)
-  })
+  ])(
+    '200: names the host before it leads back to it after %s, where the order ends with %i',
+    async (decision, status) => {
+      const { order, hints, state } = await open('redirect')
+      const page = await get(state)
+      expect(page.headers['content-security-policy']).toBe(policy())
+      expect(page.body).toContain('Approve the payment?')
+      expect((await browser.send('/payments', { ...order, hints })).body.challenges).toHaveLength(3)
+      const back = await post({ state, decision })
+      for (const shown of [back, await get(state)]) {
+        expect([shown.statusCode, shown.headers.location]).toEqual([200, undefined])
+        expect(shown.body).toContain('<p>The shop is at shop.example:8443.')
+        expect(shown.body).toContain(`<a href="${RETURN_URL.replaceAll('&', '&amp;')}">Return to the shop</a>`)
+        expect(shown.body).not.toMatch(/<script|http-equiv="refresh"/)
+      }
+      expect((await browser.send('/payments', { ...order, hints })).status).toBe(status)
+    },
+  )
 
   it.each([
     ['https://shop.example/caf\u00e9?\u2603#\u{1f600}', 'https://shop.example/caf%C3%A9?%E2%98%83#%F0%9F%98%80'],
     ['https://shop.example/\u0001\u007f', 'https://shop.example/%01%7F'],
     ['HTTPS://M\u00fcller.example', 'https://xn--mller-kva.example/'],
-  ])('303: leads back to %j as a browser spells it', async (given, location) => {
+  ])('200: leads back to %j as a browser spells it', async (given, location) => {
     const { state } = await open('redirect', {}, given)
     const back = await post({ state, decision: 'approve' })
-    expect([back.statusCode, back.headers.location]).toEqual([303, location])
-    expect(back.headers['content-security-policy']).toBe(policy(' https: http:'))
+    expect([back.statusCode, back.body.includes(`<a href="${location}">`)]).toEqual([200, true])
+    expect(back.headers['content-security-policy']).toBe(policy())
+  })
+
+  it('303: leads back to our own page of payment links at once', async () => {
+    const own = 'https://payments.example/pos/pay/x?key=1'
+    const { state } = await open('redirect', {}, own)
+    const back = await post({ state, decision: 'approve' })
+    expect([back.statusCode, back.headers.location]).toEqual([303, own])
+    expect(back.headers['content-security-policy']).toBe(policy(' https://payments.example'))
   })
 
   it('200: shows a way back when it is too late', async () => {

@@ -51,6 +51,25 @@ describe('POST /me/keys', () => {
     expect(await auditOf(app.id)).toContainEqual({ action: 'key.created', payload: { id: key.id } })
   })
 
+  it('201: makes one key under an Idempotency-Key, and another under another', async () => {
+    const repeated = { ...app.headers, 'idempotency-key': 'again-1' }
+    const [first, ...others] = await Promise.all([1, 2, 3, 4].map(() => create(repeated)))
+    for (const { statusCode, body } of others) expect([statusCode, body]).toEqual([201, first?.body])
+    expect([first, ...others].filter((made) => made?.headers['idempotent-replayed'] === 'true')).toHaveLength(3)
+    const { key } = (await create(repeated)).json<{ key: CreatedKey }>()
+    expect(key.key).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+    expect((await payments.app.inject({ url: '/me', headers: basic(key.key) })).statusCode).toBe(200)
+    const other = (await create({ ...app.headers, 'idempotency-key': 'again-2' })).json<{ key: CreatedKey }>().key
+    const ofNew = (await create({ ...basic(key.key), 'idempotency-key': 'again-1' })).json<{ key: CreatedKey }>().key
+    expect(new Set([key.id, other.id, ofNew.id]).size).toBe(3)
+    expect((await revoke(key.id)).statusCode).toBe(204)
+    const spent = await create(repeated)
+    expect([spent.statusCode, spent.json()]).toEqual([
+      400,
+      [{ field: 'Idempotency-Key', message: 'was used for a key that is revoked', code: 'MISMATCH' }],
+    ])
+  })
+
   it('401: makes nothing without a good key', async () => {
     const response = await create(basic('unknown'))
     expect(response.statusCode).toBe(401)

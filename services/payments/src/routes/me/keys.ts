@@ -6,6 +6,7 @@ import { AppKeyView, CreatedKeyView, viewAppKey } from '../../apps/app-key-view.
 import { ListQuery, pathId } from '../../bodies/fields.ts'
 import { errorResponses } from '../../error-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
+import { replyCreated } from '../../plugins/idempotency-key.ts'
 import { createKey } from '../../use-cases/create-key.ts'
 import { revokeKey } from '../../use-cases/revoke-key.ts'
 
@@ -35,8 +36,8 @@ export const keysRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw }, reply) => {
-      const { id, key, created } = await createKey(app.deps, { caller, flaw })
-      reply.code(201)
+      const { id, key, created, replayed } = await createKey(app.deps, { caller, flaw })
+      replyCreated(reply, replayed)
       return { key: { id, key, created: created.toISOString() } }
     },
   )

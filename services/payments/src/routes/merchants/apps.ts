@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { admit } from '../../access/admit.ts'
 import { id, ListQuery, pathId } from '../../bodies/fields.ts'
-import { errorResponses } from '../../error-view.ts'
+import { errorResponses, invalidFields } from '../../error-view.ts'
 import { listAppMembers } from '../../members/app-member-repository.ts'
 import { AppMemberView, viewAppMember } from '../../members/member-view.ts'
 import { callRevokeMember } from '../../members/revoke-member.ts'
@@ -12,6 +12,9 @@ import { addApp } from '../../use-cases/add-app.ts'
 
 const MerchantParams = z.object({ merchantId: pathId() })
 const AppParams = z.object({ merchantId: pathId(), appId: pathId() })
+
+/** Without an app nobody could reach the merchant through the API any more. */
+const LAST_APP = { field: 'appId', message: 'is the only app of the merchant', code: 'LIMIT_EXCEEDED' } as const
 
 /** The apps of a merchant: all have the same rights. @see contract 8.8 */
 export const merchantAppsRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -63,7 +66,8 @@ export const merchantAppsRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async ({ caller, flaw, params: { merchantId, appId } }, reply) => {
       const input = { caller, merchantId, memberId: flaw ? null : appId }
-      admit(caller, await callRevokeMember(app.deps.lanes, 'app', input), flaw)
+      const { isLast } = admit(caller, await callRevokeMember(app.deps.lanes, 'app', input), flaw)
+      if (isLast) throw invalidFields([LAST_APP])
       return reply.code(204).send()
     },
   )

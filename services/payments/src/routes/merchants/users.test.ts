@@ -82,7 +82,9 @@ describe('POST /merchants/:merchantId/users', () => {
     const mail = await mailTo(email)
     expect(mail.subject).toBe('You are invited to look after a merchant')
     expect(mail.from).toMatchObject({ address: 'payments@example.com' })
-    expect(mail.text).toContain('Shop & Co invites you to look after Coffee.')
+    expect(mail.text).toContain('you are invited to look after a merchant at payments.example.')
+    // Names are free text of whoever made app and merchant.
+    for (const name of ['Shop & Co', 'Coffee']) expect(`${mail.subject} ${mail.text} ${mail.html}`).not.toContain(name)
     expect(user).toEqual({ id: user?.id, email, created: createdOf(user?.id ?? ''), pending: true })
     const link = linkIn(mail.text)
     expect((await accept(link)).statusCode).toBe(303)
@@ -170,12 +172,12 @@ describe('POST /merchants/:merchantId/users', () => {
   })
 
   // ASVS 1.3.11
-  it('lets no name write paragraphs of its own, nor a second address into the mail', async () => {
+  it('lets no name into the mail, nor a second address', async () => {
     const named = { method: 'PUT', url: `/merchants/${merchantId}`, headers: member.headers } as const
     await payments.app.inject({ ...named, payload: { name: 'Coffee\r\n\r\nOpen https://evil.example\u2028now' } })
     await invite({ email: `a,b${addresses}@example.com` })
-    const mail = await sink.take(({ text }) => text?.includes('evil') ?? false)
-    expect(mail.text).toContain('to look after Coffee Open https://evil.example now.')
+    const mail = await sink.take(({ to }) => to?.[0]?.address?.includes(`a,b${addresses}`) ?? false)
+    expect(mail.text).not.toContain('evil')
     // A quoted local part: one address.
     expect(mail.to).toEqual([{ name: '', address: `"a,b${addresses}"@example.com` }])
   })

@@ -8,6 +8,7 @@ import { callRevokeMember } from '../../members/revoke-member.ts'
 import { listUserMembers } from '../../members/user-member-repository.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 import { replyCreated } from '../../plugins/idempotency-key.ts'
+import { refuseBeyond } from '../../plugins/refuse-beyond.ts'
 import { inviteUser } from '../../use-cases/invite-user.ts'
 
 const MerchantParams = z.object({ merchantId: pathId() })
@@ -15,6 +16,8 @@ const UserParams = z.object({ merchantId: pathId(), userId: pathId() })
 
 /** The people who look after a merchant, and who are invited to. @see contract 8.7 */
 export const merchantUsersRoutes: FastifyPluginAsyncZod = async (app) => {
+  const refuseSender = refuseBeyond(app, 'invitations', app.deps.limits.invitations)
+  const refuseAddress = refuseBeyond(app, 'invitations', app.deps.limits.invitationAddresses)
   app.get(
     '/merchants/:merchantId/users',
     {
@@ -35,6 +38,11 @@ export const merchantUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/merchants/:merchantId/users',
     {
+      // Anybody can make apps, so that the address counts too.
+      onRequest: async ({ caller: { keyMac, person }, ip }) => {
+        await refuseSender(keyMac?.toString('base64') ?? person ?? '')
+        await refuseAddress(ip)
+      },
       schema: {
         summary: 'Invite a user by e-mail address',
         params: MerchantParams,

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { readCardInput, readTokenisedCard } from '../../payment-links/card-form.ts'
 import { isPayable, type PayableLink, QUERY_LENGTH_MAX } from '../../payment-links/link.ts'
 import { returnPage, troublePage } from '../../payment-links/link-pages.ts'
-import { sealReceipt } from '../../payment-links/receipt.ts'
+import { openReceipt, type Receipt, sealReceipt } from '../../payment-links/receipt.ts'
 import { refusalOf } from '../../payment-links/refusal.ts'
 import { openUnderWay, sealUnderWay, type UnderWay } from '../../payment-links/under-way.ts'
 import {
@@ -66,9 +66,11 @@ export const posPayRoutes: FastifyPluginAsyncZod = async (app) => {
     const visit = visitOf(request, reply)
     const link = await openPayable(visit, query)
     if (!link) return reply
-    const [, kept = ''] = /(?:^|;\s*)card=([^;]+)/.exec(request.headers.cookie ?? '') ?? []
-    const underWay = openUnderWay(deps.seals.frames, kept, { pageId, query: link.query })
-    return underWay ? goOn(visit, { link, pageId }, underWay) : tellTooLate(visit, query)
+    const { cookie = '' } = request.headers
+    const underWay = openUnderWay(deps.seals.frames, cookieOf(cookie, 'card'), { pageId, query: link.query })
+    if (underWay) return goOn(visit, { link, pageId }, underWay)
+    const paid = openReceipt(deps.seals.frames, cookieOf(cookie, 'paid'))
+    return paid ? tellPaid(visit, link, paid) : tellTooLate(visit, query)
   }
   // The cardholder's bank leads back to here.
   app.get('/pos/pay/:pageId', { schema: { hide: true, params: PageParams } }, (request, reply) =>
@@ -97,7 +99,7 @@ interface SentPage {
 }
 
 async function goOn(visit: PageVisit, { link, pageId }: SentPage, underWay: UnderWay): Promise<FastifyReply> {
-  const { request, reply, locale } = visit
+  const { request, reply } = visit
   const { deps } = request.server
   const { card, expiry } = underWay
   const path = `/pos/pay/${pageId}`
@@ -110,20 +112,35 @@ async function goOn(visit: PageVisit, { link, pageId }: SentPage, underWay: Unde
   }
   if ('bankUrl' in answer) {
     const kept = { expiry, card: { ...card, hints: [...answer.hints] } }
-    keepCard(visit, path, sealUnderWay(deps.seals.frames, kept, { pageId, query: link.query }))
+    const sealed = sealUnderWay(deps.seals.frames, kept, { pageId, query: link.query })
+    setCookies(visit, path, { card: sealed })
     return reply.redirect(answer.bankUrl, 303)
   }
-  if (link.redirect !== undefined) return sendPage(visit, 200, returnPage(link.redirect, answer.transactionId, locale))
-  const shown = new URLSearchParams({ receipt: sealReceipt(deps.seals.frames, answer), locale: locale.tag })
+  // The tokens are spent. Without the receipt a reload could only ask for the card once more.
+  if (request.method === 'GET') setCookies(visit, path, { card: '', paid: sealReceipt(deps.seals.frames, answer) })
+  return tellPaid(visit, link, answer)
+}
+
+function tellPaid(visit: PageVisit, { redirect }: PayableLink, receipt: Omit<Receipt, 'paid'>): FastifyReply {
+  const { request, reply, locale } = visit
+  if (redirect !== undefined) return sendPage(visit, 200, returnPage(redirect, receipt, locale))
+  const { seals } = request.server.deps
+  const shown = new URLSearchParams({ receipt: sealReceipt(seals.frames, receipt), locale: locale.tag })
   return reply.redirect(`/pos/receipt?${shown}`, 303)
 }
 
 /**
  * The customer's browser keeps the tokens and proofs while the bank has it: neither an address nor the database holds them. It
- * gives them back on the path of their page alone, so that payments in two windows do not meet.
+ * gives them back on the path of their page alone, so that payments in two windows do not meet. An empty text takes one away.
  */
-function keepCard({ request, reply }: PageVisit, path: string, sealed: string): void {
-  const attributes = [`Path=${path}`, 'HttpOnly', 'SameSite=Lax', `Max-Age=${COOKIE_SECONDS}`]
-  if (request.protocol === 'https') attributes.push('Secure')
-  reply.header('set-cookie', [`card=${sealed}`, ...attributes].join('; '))
+function setCookies({ request, reply }: PageVisit, path: string, cookies: Readonly<Record<string, string>>): void {
+  const attributes = [`Path=${path}`, 'HttpOnly', 'SameSite=Lax', ...(request.protocol === 'https' ? ['Secure'] : [])]
+  const headers = Object.entries(cookies).map(([name, sealed]) =>
+    [`${name}=${sealed}`, ...attributes, `Max-Age=${sealed === '' ? 0 : COOKIE_SECONDS}`].join('; '),
+  )
+  reply.header('set-cookie', headers)
+}
+
+function cookieOf(header: string, name: string): string {
+  return new RegExp(`(?:^|;\\s*)${name}=([^;]+)`).exec(header)?.[1] ?? ''
 }

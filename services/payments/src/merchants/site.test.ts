@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest'
+import { sharesSite } from './site.ts'
+
+describe('sharesSite', () => {
+  it.each([
+    ['https://example.com/back', 'https://example.com'],
+    ['https://example.com:8443/back', 'example.com/shop'],
+    ['http://pay.example.com/', 'https://www.example.com/shop'],
+    ['https://example.com', 'https://www.example.com'],
+    ['https://EXAMPLE.com', 'Example.COM'],
+    ['http://localhost:3000/back', 'localhost:8080'],
+    ['https://192.0.2.1/back', 'http://192.0.2.1'],
+  ])('%s is on the site of %s', (address, website) => {
+    expect(sharesSite(address, website)).toBe(true)
+  })
+
+  it.each([
+    ['https://evil.example/', 'https://example.com'],
+    ['https://example.com.evil.example/', 'https://example.com'],
+    ['https://notexample.com/', 'https://example.com'],
+    ['https://evil.com/', 'com'],
+    ['https://example.com@evil.example/', 'https://example.com'],
+    ['https://example.com', 'https://shop.example.com'],
+    ['no address', 'https://example.com'],
+    ['https://example.com', ''],
+  ])('%s is not on the site of %s', (address, website) => {
+    expect(sharesSite(address, website)).toBe(false)
+  })
+})

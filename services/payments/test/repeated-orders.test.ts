@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Answer, type Browser, browse, hintsOf, makeOrder } from './customer.ts'
+import { createTestApp, createTestMerchant, secondProcess, startPayments, type TestPayments } from './payments-app.ts'
+
+let payments: TestPayments
+let second: TestPayments
+let browsers: readonly [Browser, Browser]
+let merchant: { id: string; key?: unknown }
+beforeAll(async () => {
+  payments = await startPayments({ lockTimeoutMs: 5_000 })
+  second = await secondProcess(payments)
+  browsers = [browse(payments), browse(second)]
+  merchant = await createTestMerchant(payments, await createTestApp(payments), { currency: 'EUR', test: true })
+})
+afterAll(async () => {
+  await second.close()
+  await payments.close()
+})
+
+/** More with TIMES=100. */
+const ROUNDS = 10 * Number(process.env.TIMES ?? 1)
+const AT_ONCE = 10
+const STEPS_MAX = 8
+const clients = Array.from({ length: AT_ONCE }, (_, i) => i)
+const order = () => makeOrder(browsers[0], { key: merchant.key })
+const sendAs = (client: number, path: string, payload: object) =>
+  browsers[client % 2 === 0 ? 0 : 1].send(path, payload, { origin: 'https://shop.example' })
+
+/** Does what the first challenge of an answer asks for, and answers its hints. */
+async function take(client: number, given: object, { body: { challenges } }: Answer): Promise<readonly string[]> {
+  const { status, body } = await sendAs(client, challenges[0].path, given)
+  expect([challenges[0].path, status, body]).toEqual([challenges[0].path, 200, body])
+  if (body.url === undefined) return body.hints
+  return hintsOf(await browsers[0].submit(body.url, { ...body.fields, decision: 'approve' }))
+}
+
+describe('the same order with the same hints, ten times at once', () => {
+  it('is answered alike at every step', async () => {
+    for (let round = 0; round < ROUNDS; round++) {
+      const given = await order()
+      const hints: string[] = []
+      for (let steps = 0; steps < STEPS_MAX; steps++) {
+        const answers = await Promise.all(clients.map((i) => sendAs(i, '/payments', { ...given, hints })))
+        const [first, ...others] = answers
+        if (!first) throw new Error('nobody answered')
+        for (const { status, body } of others) expect([status, body]).toEqual([first.status, first.body])
+        if (first.status === 201) break
+        hints.push(...(await take(0, { ...given, hints }, first)))
+      }
+      expect((await sendAs(0, '/payments', { ...given, hints })).status).toBe(201)
+    }
+  }, 60_000)
+
+  it('pays once for clients that each go on by themselves, and refuses none of them', async () => {
+    for (let round = 0; round < ROUNDS; round++) {
+      const given = await order()
+      const begun = await take(0, given, await sendAs(0, '/payments', given))
+      const ends = await Promise.all(clients.map((i) => goOn(i, given, begun)))
+      expect(new Set(ends).size).toBe(1)
+    }
+  }, 60_000)
+})
+
+/** Goes through the challenges as far as there are any, and answers the transaction. */
+async function goOn(client: number, given: object, begun: readonly string[]): Promise<string> {
+  const hints = [...begun]
+  for (let steps = 0; steps < STEPS_MAX; steps++) {
+    const answer = await sendAs(client, '/payments', { ...given, hints })
+    if (answer.status === 201) return answer.body.transactionId
+    expect([answer.status, answer.body]).toEqual([200, answer.body])
+    hints.push(...(await take(client, { ...given, hints }, answer)))
+  }
+  throw new Error('the challenges do not end')
+}
