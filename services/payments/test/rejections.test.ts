@@ -120,10 +120,12 @@ describe('an operation that the acquirer rejects', () => {
   it('paid out already: the balance becomes negative, and the next capture fills it up', async () => {
     const id = await merchant.charge(2_000)
     const entry = await merchant.book('capture', id, 1_000)
-    // As a version before this one has left it: nobody waited for the acquirer.
-    await payments.database.db.deleteFrom('acquirer_operations').where('id', '=', entry).execute()
+    // Payouts leave open captures out. Without the row of the operation this one counts as accepted.
+    const { db } = payments.database
+    const [open] = await db.deleteFrom('acquirer_operations').where('id', '=', entry).returningAll().execute()
     await merchant.wait(3)
     expect(await pay()).toBe(961n)
+    if (open) await db.insertInto('acquirer_operations').values(open).execute()
     await merchant.answer(entry, REJECTED)
     expect([await amounts(id), await merchant.balance()]).toEqual([[2_000, 0, 0, 0, 0], -961])
     await merchant.answer(await merchant.book('capture', id, 2_000), ACCEPTED)

@@ -20,7 +20,11 @@ interface OperationRow {
   acquirer_ref: string | null
 }
 
-/** An operation on a live transaction as its acquirer is told of it, and who that is. */
+/**
+ * An operation on a live transaction as its acquirer is told of it, and who that is.
+ * @throws Error unless the trail entry was handed over: jobs are rows that the service may write, so a job alone proves nothing.
+ * Entries that correct another have no operation of their own
+ */
 export async function getOperation(
   db: Kysely<PaymentsTables>,
   { merchantId, id }: OperationKey,
@@ -28,10 +32,12 @@ export async function getOperation(
   const { rows } = await sql<OperationRow>`
     SELECT e.kind, e.transaction_id, e.amount::text, t.currency, e.descriptor, t.acquirer, t.acquirer_ref
     FROM ${sql.table('trail_entries')} e
+    JOIN ${sql.table('acquirer_operations')} o
+      ON o.merchant_id = e.merchant_id AND o.id = e.id AND (o.transaction_id, o.kind) = (e.transaction_id, e.kind)
     JOIN ${sql.table('transactions')} t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
-    WHERE e.merchant_id = ${merchantId} AND e.id = ${id}`.execute(db)
+    WHERE e.merchant_id = ${merchantId} AND e.id = ${id} AND e.amount > 0`.execute(db)
   const [row] = rows
-  if (!row) throw new Error(`there is no trail entry ${id}`)
+  if (!row) throw new Error(`there is no operation ${id}`)
   if (row.acquirer === null || row.acquirer_ref === null) throw new Error(`trail entry ${id} is of no acquirer`)
   const { kind, transaction_id: transactionId, amount, currency, descriptor, acquirer, acquirer_ref: acquirerRef } = row
   const money = { currency, amount: Number(amount) }

@@ -146,19 +146,24 @@ async function listGone(db: Kysely<PaymentsTables>, merchantId: string, table: R
 async function listStrayOperations(db: Kysely<PaymentsTables>, merchantId: string): Promise<readonly ChangedRow[]> {
   const { rows } = await sql<{ id: string; isMissing: boolean }>`
     SELECT coalesce(o.id, e.id) AS id, o.id IS NULL AS "isMissing" FROM (
-      SELECT e.id, e.transaction_id, e.kind, e.reference FROM ${sql.table('trail_entries')} e
+      SELECT e.id, e.transaction_id, e.kind, EXISTS (
+        SELECT FROM ${sql.table('trail_entries')} r
+        WHERE r.merchant_id = ${merchantId} AND r.transaction_id = e.transaction_id AND r.kind = e.kind AND r.amount < 0
+          AND e.reference = 'accepted ' || right(r.reference, 24)
+      ) AS is_repeat, EXISTS (
+        -- The line tells a repeat from an entry for which a client has chosen such a reference. A void has no line.
+        SELECT FROM ${sql.table('lines')} l
+        WHERE l.merchant_id = ${merchantId} AND l.id = e.line_id AND left(l.description, 9) = 'Accepted '
+      ) AS is_booked_again
+      FROM ${sql.table('trail_entries')} e
       JOIN ${sql.table('transactions')} t
         ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id AND NOT t.test AND t.acquirer_ref IS NOT NULL
       WHERE e.merchant_id = ${merchantId} AND e.kind IN ('capture', 'refund', 'void') AND e.amount > 0
     ) e
     FULL JOIN (SELECT * FROM ${sql.table('acquirer_operations')} WHERE merchant_id = ${merchantId}) o ON o.id = e.id
     WHERE CASE
-      WHEN o.id IS NULL THEN NOT EXISTS (
-        SELECT FROM ${sql.table('trail_entries')} r
-        WHERE r.merchant_id = ${merchantId} AND r.transaction_id = e.transaction_id AND r.kind = e.kind AND r.amount < 0
-          AND e.reference = 'accepted ' || right(r.reference, 24)
-      )
-      ELSE (o.transaction_id, o.kind) IS DISTINCT FROM (e.transaction_id, e.kind)
+      WHEN o.id IS NULL THEN NOT e.is_repeat
+      ELSE e.is_repeat AND e.is_booked_again OR (o.transaction_id, o.kind) IS DISTINCT FROM (e.transaction_id, e.kind)
         OR o.status = 'open' AND num_nonnulls(o.reason, o.answered) > 0
     END
     LIMIT ${CHANGED_MAX}`.execute(db)

@@ -1,0 +1,70 @@
+import { type RawBuilder, sql } from 'kysely'
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { submitOperation } from '../src/use-cases/submit-operation.ts'
+import { createLiveMerchant } from './live-merchant.ts'
+import { createTestApp, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+import { createStubAcquirer } from './stub-acquirer.ts'
+
+const north = createStubAcquirer()
+let payments: TestPayments
+let app: TestApp
+beforeAll(async () => {
+  payments = await startPayments({ acquirers: new Map([['north', north]]) })
+  app = await createTestApp(payments)
+})
+afterAll(() => payments.close())
+
+const live = () => createLiveMerchant(payments, app, { north })
+
+/** Runs a statement with the SQL login of the service, inside the service's role. */
+const attack = (statement: RawBuilder<unknown>) => statement.execute(payments.service.db)
+
+describe('an operation that was booked again', () => {
+  /** A refund that the acquirer accepted after it had been taken back; answers the ids of both entries. */
+  async function bookAgain() {
+    const merchant = await live()
+    const transactionId = await merchant.charge(1_000)
+    await merchant.answer(await merchant.book('capture', transactionId, 1_000), { verdict: 'accepted' })
+    const first = await merchant.book('refund', transactionId, 400)
+    for (const outcome of ['unanswered', 'accepted']) {
+      await attack(sql`SELECT * FROM ${sql.table('operation_close')}(${merchant.id}, ${first}, ${outcome}, NULL)`)
+    }
+    const { trail } = await merchant.get(transactionId)
+    return { merchant, transactionId, first, again: String(trail.at(-1).id) }
+  }
+
+  it('a job for its entry reaches no acquirer, and the entry gets no operation', async () => {
+    const { merchant, again } = await bookAgain()
+    const sent: string[] = []
+    north.answers.submit = async ({ operationId }) => {
+      sent.push(operationId)
+      return { verdict: 'accepted' }
+    }
+    const deps = { ...payments.deps, db: payments.service.db, logger: pino({ enabled: false }) }
+    await expect(submitOperation(deps, { merchantId: merchant.id, id: again })).rejects.toThrow(
+      `there is no operation ${again}`,
+    )
+    expect(sent).toEqual([])
+    const close = sql`SELECT * FROM ${sql.table('operation_close')}(${merchant.id}, ${again}, 'accepted', NULL)`
+    await expect(attack(close)).rejects.toMatchObject({ code: 'P0002' })
+    expect(await merchant.violations()).toEqual([])
+  })
+
+  it('ledger verify reports an operation of its entry', async () => {
+    const { merchant, transactionId, again } = await bookAgain()
+    await sql`
+      INSERT INTO ${sql.table('acquirer_operations')} (merchant_id, id, created, transaction_id, kind)
+      VALUES (${merchant.id}, ${again}, now(), ${transactionId}, 'refund')`.execute(payments.database.db)
+    expect(await merchant.violations()).toMatchObject([{ table: 'acquirer_operations', id: again, invariant: 17 }])
+    await sql`DELETE FROM ${sql.table('acquirer_operations')} WHERE id = ${again}`.execute(payments.database.db)
+  })
+
+  it('ledger verify takes no other entry for it, whatever reference a client has chosen', async () => {
+    const { merchant, transactionId, first } = await bookAgain()
+    const url = `/transactions/${transactionId}/refunds`
+    const payload = { amount: 100, reference: `accepted ${first}` }
+    expect((await payments.app.inject({ method: 'POST', url, payload, headers: app.headers })).statusCode).toBe(201)
+    expect(await merchant.violations()).toEqual([])
+  })
+})
