@@ -1,9 +1,6 @@
 import type { CallableFunctions } from '@trestle/database/function-rights.ts'
 import type { PaymentsTables } from './database.ts'
 
-/** Tables that the service may add to but never change. */
-export const appendOnlyTables: readonly (keyof PaymentsTables)[] = ['audit', 'payout_batches']
-
 /**
  * Tables that decide where money goes, which functions alone write: the service may only read them. So whoever holds its login
  * can do what the functions do, and nothing else.
@@ -11,7 +8,7 @@ export const appendOnlyTables: readonly (keyof PaymentsTables)[] = ['audit', 'pa
 export const readOnlyTables: readonly (keyof PaymentsTables)[] = [
   ...(['merchants', 'merchant_balances', 'id_aliases', 'instruments', 'transactions', 'cards', 'disputes'] as const),
   ...(['frauds', 'payouts', 'attempts', 'acquirer_operations', 'fx_rates', 'account_snapshots'] as const),
-  ...(['journals', 'entries', 'trail_entries', 'lines', 'state_entries'] as const),
+  ...(['journals', 'entries', 'trail_entries', 'lines', 'state_entries', 'audit', 'payout_batches'] as const),
 ]
 
 /** The rotation of the vault's keys seals card numbers anew. */
@@ -20,17 +17,20 @@ export const writableColumns = { instruments: ['pan_sealed', 'key_id', 'pan_mac'
 /**
  * The functions that the service calls. Those that write run with the rights of the owner; what they call besides cannot be
  * called from outside. A new one that is not listed is refused with "permission denied".
+ *
+ * What only commands of operators do is not listed: change_merchant, adjust, import_rates, export_payouts, payout_close,
+ * seed_merchant, seed_transaction and add_audit. Those commands connect with the login of the owner.
  */
 export const callableFunctions: CallableFunctions = {
   definer: [
     ...['create_app', 'create_invited_app', 'create_key', 'revoke_key', 'user_of_email'],
-    ...['create_merchant', 'update_merchant', 'change_merchant', 'seed_merchant'],
+    ...['create_merchant', 'update_merchant'],
     ...['add_app', 'revoke_app', 'invite_user', 'revoke_user', 'accept_invitation'],
-    ...['charge_begin', 'charge_finish', 'payment_begin', 'payment_finish', 'settle_attempt', 'seed_transaction'],
-    ...['move_many', 'expire_authorizations', 'create_card', 'import_rates'],
-    ...['operation_close', 'dispute_open', 'dispute_close', 'fraud_add', 'adjust', 'scheme_settle', 'clock_advance'],
-    ...['payout', 'payout_close', 'export_payouts', 'snapshot_accounts'],
+    ...['charge_begin', 'charge_finish', 'payment_begin', 'payment_finish', 'settle_attempt'],
+    ...['move_many', 'expire_authorizations', 'create_card'],
+    ...['operation_close', 'dispute_open', 'dispute_close', 'fraud_add', 'scheme_settle', 'clock_advance'],
+    ...['payout', 'snapshot_accounts'],
     ...['create_webhook', 'rotate_webhook_secret', 'delete_webhook', 'disable_webhook', 'replay_webhook'],
   ],
-  invoker: ['new_id', 'random_tag', 'merchant_now', 'add_audit'],
+  invoker: ['new_id', 'random_tag', 'merchant_now'],
 }

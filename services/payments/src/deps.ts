@@ -241,9 +241,13 @@ function connectJobs(config: PaymentsConfig, meter: Meter, onError: (error: Erro
   })
 }
 
-/** Opens what an operator's command needs. @throws Error when migrations are pending */
+/**
+ * Opens what an operator's command needs. It connects as `migrate` does: the login of the service may not call the functions of
+ * operators. @throws Error when migrations are pending
+ */
 export async function openOperatorDeps(config: PaymentsConfig): Promise<OperatorDeps> {
-  const database = openPaymentsDatabase(config, () => {}, { writeTimeoutMs: OPERATION_TIMEOUT_MS })
+  const asOwner = { ...config, databaseUrl: config.migrationDatabaseUrl, databaseRole: undefined }
+  const database = openPaymentsDatabase(asOwner, () => {}, { writeTimeoutMs: OPERATION_TIMEOUT_MS })
   try {
     await expectMigrations(database)
   } catch (error) {

@@ -5,7 +5,7 @@ import { installJobs, QUEUE_VERSION } from '@trestle/jobs/install.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { paymentsMigrations } from '@trestle/migrations/payments.ts'
 import type { PaymentsConfig } from './config.ts'
-import { appendOnlyTables, callableFunctions, readOnlyTables, writableColumns } from './database-rights.ts'
+import { callableFunctions, readOnlyTables, writableColumns } from './database-rights.ts'
 import { tasks } from './tasks.ts'
 import { serviceVersion } from './version.ts'
 
@@ -31,7 +31,6 @@ export function migrateOptions(config: DatabaseSettings): MigrateOptions {
       tasks,
       role,
       login: serviceUrl && loginOf(serviceUrl),
-      appendOnlyTables,
       readOnlyTables,
       writableColumns,
       callableFunctions,
@@ -41,7 +40,7 @@ export function migrateOptions(config: DatabaseSettings): MigrateOptions {
     grants:
       role === undefined
         ? undefined
-        : { role, serviceUrl, appendOnly: appendOnlyTables, readOnly: readOnlyTables, columns: writableColumns },
+        : { role, serviceUrl, appendOnly: [], readOnly: readOnlyTables, columns: writableColumns },
   }
 }
 

@@ -78,6 +78,8 @@ export interface TestPayments {
   readonly deps: PaymentsDeps
   /** As the service's role sees it. */
   readonly service: Database<PaymentsTables>
+  /** As an operator's commands see it. */
+  readonly owner: Database<PaymentsTables>
   /** The same lanes; but `db` has the rights of the owner, so that a test may alter what the service cannot. */
   readonly database: Database<PaymentsTables>
   /** With the rights of the owner. */
@@ -95,6 +97,7 @@ export async function openTestDatabase({ lockTimeoutMs = 300 }: Pick<TestOptions
   const owner = openAs(undefined, { url: temporary.url, lockTimeoutMs })
   return {
     service,
+    owner,
     database: { ...service, db: owner.db },
     url: temporary.url,
     close: async () => {
@@ -118,8 +121,6 @@ function openAs(role: string | undefined, { url, lockTimeoutMs, standby }: OpenO
     applicationName: 'payments-test',
     poolSize: 8,
     role,
-    // Nobody reads through the owner's lane.
-    ...(role === undefined && { readConnections: 0 }),
     statementTimeoutMs: 5_000,
     lockTimeoutMs,
     prepared,
@@ -135,7 +136,7 @@ const testVault = createPanVault(TEST_VAULT_KEYS, createNoopMeter())
 /** The service over a database of its own, without rate limits unless some are given. */
 export async function startPayments(options: TestOptions = {}): Promise<TestPayments> {
   const { rateLimits, smtp, onLog, work = smtp !== undefined, wait = waitFor } = options
-  const { service, database, url, close } = await openTestDatabase(options)
+  const { service, owner, database, url, close } = await openTestDatabase(options)
   const readiness = createReadiness({ database: () => service.ping() })
   readiness.markReady()
   const jobs = createJobs({
@@ -206,6 +207,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     app,
     deps,
     service,
+    owner,
     database,
     url,
     close: async () => {
@@ -232,12 +234,12 @@ export async function secondProcess(first: TestPayments, standby?: StandbyConfig
     await app.close()
     await service.close()
   }
-  return { app, deps: own, service, database: { ...service, db: first.database.db }, url, close }
+  return { app, deps: own, service, owner: first.owner, database: { ...service, db: first.database.db }, url, close }
 }
 
 /** What the commands of an operator work with; they leave the database open. */
-export function operatorDeps({ deps, service }: Pick<TestPayments, 'deps' | 'service'>): OperatorDeps {
-  return { ...deps, database: service, webhookSecrets: deps.webhooks.secrets, seedAllowed: true, close: async () => {} }
+export function operatorDeps({ deps, owner }: Pick<TestPayments, 'deps' | 'owner'>): OperatorDeps {
+  return { ...deps, database: owner, webhookSecrets: deps.webhooks.secrets, seedAllowed: true, close: async () => {} }
 }
 
 const waitFor: PaymentsDeps['wait'] = (ms, signal) => setTimeout(ms, undefined, signal && { signal })

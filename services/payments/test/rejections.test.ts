@@ -81,7 +81,7 @@ describe('an operation that the acquirer rejects', () => {
 
   it('refund: what it took and its fee return, and the amount can be refunded again', async () => {
     const change = JSON.stringify({ pricing: { refund: { currency: 'EUR', amount: 7 } } })
-    await sql`SELECT ${sql.table('change_merchant')}(${merchant.id}, ${change}::jsonb)`.execute(payments.service.db)
+    await sql`SELECT ${sql.table('change_merchant')}(${merchant.id}, ${change}::jsonb)`.execute(payments.owner.db)
     const id = await merchant.charge(1_000)
     await merchant.answer(await merchant.book('capture', id, 1_000), ACCEPTED)
     const entry = await merchant.book('refund', id, 400)

@@ -1,9 +1,12 @@
 import { type RawBuilder, sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { adjustCommand } from '../src/commands/adjust.ts'
+import { ledgerCommand } from '../src/commands/ledger.ts'
 import { submitOperation } from '../src/use-cases/submit-operation.ts'
 import { createLiveMerchant } from './live-merchant.ts'
-import { createTestApp, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+import { createTestApp, operatorDeps, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+import { commandRunner } from './run-command.ts'
 import { createStubAcquirer } from './stub-acquirer.ts'
 
 const north = createStubAcquirer()
@@ -19,6 +22,8 @@ const live = () => createLiveMerchant(payments, app, { north })
 
 /** Runs a statement with the SQL login of the service, inside the service's role. */
 const attack = (statement: RawBuilder<unknown>) => statement.execute(payments.service.db)
+const REFUSED = { code: '42501' }
+const commands = [ledgerCommand, adjustCommand] as const
 
 describe('an operation that was booked again', () => {
   /** A refund that the acquirer accepted after it had been taken back; answers the ids of both entries. */
@@ -55,9 +60,9 @@ describe('an operation that was booked again', () => {
     const { merchant, transactionId, again } = await bookAgain()
     await sql`
       INSERT INTO ${sql.table('acquirer_operations')} (merchant_id, id, created, transaction_id, kind)
-      VALUES (${merchant.id}, ${again}, now(), ${transactionId}, 'refund')`.execute(payments.database.db)
+      VALUES (${merchant.id}, ${again}, now(), ${transactionId}, 'refund')`.execute(payments.owner.db)
     expect(await merchant.violations()).toMatchObject([{ table: 'acquirer_operations', id: again, invariant: 17 }])
-    await sql`DELETE FROM ${sql.table('acquirer_operations')} WHERE id = ${again}`.execute(payments.database.db)
+    await sql`DELETE FROM ${sql.table('acquirer_operations')} WHERE id = ${again}`.execute(payments.owner.db)
   })
 
   it('ledger verify takes no other entry for it, whatever reference a client has chosen', async () => {
@@ -67,4 +72,22 @@ describe('an operation that was booked again', () => {
     expect((await payments.app.inject({ method: 'POST', url, payload, headers: app.headers })).statusCode).toBe(201)
     expect(await merchant.violations()).toEqual([])
   })
+})
+
+it('the service can write no audit row, by itself or by the function', async () => {
+  const silence = JSON.stringify({ merchants: 1, links: 1, violations: 0 })
+  const row = sql`
+    INSERT INTO ${sql.table('audit')} VALUES
+    (repeat('0', 24), repeat('f', 24), NULL, 'ledger.verified', ${silence}::jsonb, '2100-01-01')`
+  await expect(attack(row)).rejects.toMatchObject(REFUSED)
+  const call = sql`SELECT ${sql.table('add_audit')}(repeat('0', 24), NULL, 'ledger.verified', ${silence}::jsonb)`
+  await expect(attack(call)).rejects.toMatchObject(REFUSED)
+})
+
+it('a command that only the owner may run says which setting it needs', async () => {
+  const { id } = await live()
+  const asService = commandRunner(commands, () => ({ ...operatorDeps(payments), database: payments.service }))
+  const message = 'the login of the service may not do this: set PAYMENTS_MIGRATION_DATABASE_URL'
+  await expect(asService.run('adjust', id, '500', 'Goodwill')).rejects.toThrow(message)
+  await expect(asService.run('ledger', 'verify')).rejects.toThrow(message)
 })

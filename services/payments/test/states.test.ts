@@ -82,14 +82,14 @@ describe('what money rests on', () => {
   it('a payout is recorded when it is made, exported, settled and given back', async () => {
     const { id } = await createTestMerchant(payments, member, { currency: 'EUR', bank: { iban: 'DK5000400440116243' } })
     const { json, run } = commandRunner([payoutCommand], () => operatorDeps(payments))
-    await sql`SELECT * FROM ${sql.table('adjust')}(${id}, 5000, 'Goodwill')`.execute(payments.service.db)
+    await sql`SELECT * FROM ${sql.table('adjust')}(${id}, 5000, 'Goodwill')`.execute(payments.owner.db)
     await run('payout', 'run', '--merchant', id)
     const [payout] = await payments.database.db
       .selectFrom('payouts')
       .selectAll()
       .where('merchant_id', '=', id)
       .execute()
-    await sql`SELECT ${sql.table('export_payouts')}()`.execute(payments.service.db)
+    await sql`SELECT ${sql.table('export_payouts')}()`.execute(payments.owner.db)
     await json('payout', 'fail', payout?.id ?? '')
     expect((await recorded(id)).map(({ table_name }) => table_name)).toEqual([
       'merchants',
@@ -119,22 +119,27 @@ it('money is written by functions under a prefix, too', async () => {
   const { url, drop } = await createEmptyDatabase()
   const role = 'shop_payments'
   await migrateUp(migrateOptions({ migrationDatabaseUrl: url, databaseNamespace: 'shop', databaseRole: role }))
-  const { db, close } = openDatabase<PaymentsTables>({
-    ...{ url, names: createNames('payments', 'shop'), role, applicationName: 'test', poolSize: 1 },
-    ...{ statementTimeoutMs: 5_000, lockTimeoutMs: 1_000, prepared, onConnectionError: () => {} },
-  })
+  const openAs = (user: string | undefined) =>
+    openDatabase<PaymentsTables>({
+      ...{ url, names: createNames('payments', 'shop'), role: user, applicationName: 'test', poolSize: 1 },
+      ...{ statementTimeoutMs: 5_000, lockTimeoutMs: 1_000, prepared, onConnectionError: () => {} },
+    })
+  const [owner, service] = [openAs(undefined), openAs(role)]
+  const { db } = service
   const merchant = {
     ...{ id: 'a'.repeat(24), key: '33333333-3333-4333-8333-333333333333', currency: 'EUR', test: true },
     ...{ email: 'a@example.com', website: 'https://example.com', descriptor: 'Coffee', country: 'DK' },
     ...{ claim: {}, pricing: {} },
   }
-  await sql`SELECT ${sql.table('seed_merchant')}(${JSON.stringify(merchant)}::jsonb)`.execute(db)
-  await sql`SELECT ${sql.table('change_merchant')}(${merchant.id}, '{"pricing":{"rate":5}}')`.execute(db)
+  await sql`SELECT ${sql.table('seed_merchant')}(${JSON.stringify(merchant)}::jsonb)`.execute(owner.db)
+  const change = sql`SELECT ${sql.table('change_merchant')}(${merchant.id}, '{"pricing":{"rate":5}}')`
+  await change.execute(owner.db)
+  await expect(change.execute(db)).rejects.toMatchObject({ code: '42501' })
   expect(await violations(db)).toEqual([])
   await expect(db.updateTable('merchants').set({ iban: 'x' }).execute()).rejects.toMatchObject({ code: '42501' })
   await expect(sql`SELECT ${sql.table('record_states')}('', '', '{}')`.execute(db)).rejects.toMatchObject({
     code: '42501',
   })
-  await close()
+  await Promise.all([owner.close(), service.close()])
   await drop()
 })

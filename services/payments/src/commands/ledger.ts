@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline'
 import { Command } from 'commander'
 import { insertVerification } from '../ledger/verification.ts'
 import { type ChainHeads, type VerifiedMerchant, type Violation, verifyLedger } from '../use-cases/verify-ledger.ts'
-import type { Operator } from './operation.ts'
+import { explainRefusal, type Operator } from './operation.ts'
 
 interface VerifyOptions {
   readonly merchant?: string
@@ -39,6 +39,8 @@ async function verify({ open, print }: Operator, { merchant, head, json }: Verif
     }
     if (merchant === undefined)
       await insertVerification(deps.database.db, { merchants, links: Number(links), violations })
+  } catch (error) {
+    throw explainRefusal(error)
   } finally {
     await deps.close()
   }

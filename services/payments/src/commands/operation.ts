@@ -54,7 +54,15 @@ async function perform({ open, print }: Operator, { run }: Operation, command: C
   try {
     const answer = await run(deps, { words: command.processedArgs.flat().map(String), options })
     for (const line of printAnswer(answer, json === true ? 'json' : 'text')) print(line)
+  } catch (error) {
+    throw explainRefusal(error)
   } finally {
     await deps.close()
   }
+}
+
+/** Says which login a command needs where the database has refused the one that it has. */
+export function explainRefusal(error: unknown): unknown {
+  if (!(error instanceof Error && /^permission denied/.test(error.message))) return error
+  return new Error('the login of the service may not do this: set PAYMENTS_MIGRATION_DATABASE_URL', { cause: error })
 }

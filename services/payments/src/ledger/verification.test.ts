@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-it('the gauges of the ledger tell what the last verification has found, and when it was', async () => {
+it('the gauges of the ledger tell what the last verification has found and when it was, whatever rows of the future say', async () => {
   const values = new Map<string, number>()
   let observe: (() => void | Promise<void>) | undefined
   const meter: Meter = {
@@ -36,4 +36,16 @@ it('the gauges of the ledger tell what the last verification has found, and when
   expect((await look())[0]).toBe(3)
   await run('ledger', 'verify')
   expect((await look())[0]).toBe(0)
+  await insertVerification(db, { merchants: 1, links: 10, violations: 2 })
+  const payload = JSON.stringify({ merchants: 1, links: 10, violations: 0 })
+  const [now, later] = [new Date(), new Date('2100-01-01T00:00:00Z')]
+  const row = { merchant_id: '0'.repeat(24), identity_id: null, action: 'ledger.verified', payload }
+  await db
+    .insertInto('audit')
+    .values([
+      { ...row, id: 'f'.repeat(24), created: now },
+      { ...row, id: `${Math.floor(now.getTime() / 1_000).toString(16)}ffffffffffffffff`, created: later },
+    ])
+    .execute()
+  expect((await look())[0]).toBe(2)
 })

@@ -30,12 +30,13 @@ export function observeLedger(meter: Meter, db: Kysely<PaymentsTables>): void {
   })
   meter.addBatchObservableCallback(
     async (result) => {
-      // Ids begin with their time: no older rows are looked at.
+      // Ids begin with their time: no older rows are looked at. A row of the future would hide all later ones.
       const { rows } = await sql<{ violations: number; seconds: number }>`
         SELECT (payload ->> 'violations')::int AS violations, extract(epoch FROM created)::float8 AS seconds
         FROM ${sql.table('audit')}
         WHERE merchant_id = repeat('0', 24) AND action = ${ACTION}
           AND id > lpad(to_hex(floor(extract(epoch FROM now() - interval '31 days'))::bigint), 8, '0')
+          AND id < lpad(to_hex(floor(extract(epoch FROM now()))::bigint + 1), 8, '0') AND created <= now()
         ORDER BY id DESC LIMIT 1`.execute(db)
       result.observe(imbalance, rows[0]?.violations ?? 0)
       result.observe(verified, rows[0]?.seconds ?? 0)
