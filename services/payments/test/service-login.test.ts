@@ -24,6 +24,7 @@ const live = () => createLiveMerchant(payments, app, { north })
 const attack = (statement: RawBuilder<unknown>) => statement.execute(payments.service.db)
 const REFUSED = { code: '42501' }
 const commands = [ledgerCommand, adjustCommand] as const
+const { run } = commandRunner(commands, () => operatorDeps(payments))
 
 describe('an operation that was booked again', () => {
   /** A refund that the acquirer accepted after it had been taken back; answers the ids of both entries. */
@@ -90,4 +91,25 @@ it('a command that only the owner may run says which setting it needs', async ()
   const message = 'the login of the service may not do this: set PAYMENTS_MIGRATION_DATABASE_URL'
   await expect(asService.run('adjust', id, '500', 'Goodwill')).rejects.toThrow(message)
   await expect(asService.run('ledger', 'verify')).rejects.toThrow(message)
+})
+
+it('a policy of row-level security hides no row from ledger verify, whoever runs it', async () => {
+  const { id } = await live()
+  const asOwner = async (...statements: string[]) => {
+    for (const statement of statements) await sql.raw(statement).execute(payments.owner.db)
+  }
+  const forged = `'${id}', '${'f'.repeat(24)}', now(), '2020-01-01', false, 100, 'EUR', 'HIDDEN', 'created', '${'e'.repeat(24)}'`
+  await asOwner(
+    'ALTER TABLE payments.payouts ENABLE ROW LEVEL SECURITY',
+    "CREATE POLICY hide ON payments.payouts USING (iban <> 'HIDDEN')",
+    `INSERT INTO payments.payouts (merchant_id, id, created, date, test, amount, currency, iban, status, line_id) VALUES (${forged})`,
+  )
+  await expect(run('ledger', 'verify', '--merchant', id)).rejects.toThrow('the ledger does not hold')
+  const asService = commandRunner(commands, () => ({ ...operatorDeps(payments), database: payments.service }))
+  await expect(asService.run('ledger', 'verify', '--merchant', id)).rejects.toThrow('row-level security policy')
+  await asOwner(
+    "DELETE FROM payments.payouts WHERE iban = 'HIDDEN'",
+    'DROP POLICY hide ON payments.payouts',
+    'ALTER TABLE payments.payouts DISABLE ROW LEVEL SECURITY',
+  )
 })
