@@ -64,4 +64,5 @@ export const paymentsMigrations: MigrationSources = {
   '0122-keep-last-app': inFile(() => import('./payments/0122-keep-last-app.ts')),
   '0123-repeat-keys': inFile(() => import('./payments/0123-repeat-keys.ts')),
   '0124-close-known-operations': inFile(() => import('./payments/0124-close-known-operations.ts')),
+  '0125-note-replaced-rates': inFile(() => import('./payments/0125-note-replaced-rates.ts')),
 }

@@ -212,6 +212,18 @@ describe('payments fx', () => {
     expect((await run('fx', 'list'))[0]).toMatch(/^currency +rate +date +source$/)
   })
 
+  it('import: writes down each rate that it replaces, with the old one', async () => {
+    const rates = (usd: string) =>
+      `<Cube time='2026-03-03'><Cube currency='USD' rate='${usd}'/><Cube currency='DKK' rate='7.4'/></Cube>`
+    const replaced = () =>
+      payments.database.db.selectFrom('audit').select('payload').where('action', '=', 'fx.replaced').execute()
+    for (const _ of [1, 2]) await run('fx', 'import', await file('first.xml', rates('1.09')))
+    expect(await replaced()).toEqual([])
+    await run('fx', 'import', await file('second.xml', rates('0.0001')))
+    const rate = { date: '2026-03-03', currency: 'USD', from: '1.09', to: '0.0001' }
+    expect(await replaced()).toEqual([{ payload: { rates: [rate] } }])
+  })
+
   it('import: refuses what is too long, nothing known, or no such document', async () => {
     await expect(run('fx', 'import', await file('long.xml', ' '.repeat(5_242_881)))).rejects.toThrow('more than 5 MB')
     const foreign = "<Cube time='2026-03-02'><Cube currency='CYP' rate='1'/></Cube>"
