@@ -65,4 +65,5 @@ export const paymentsMigrations: MigrationSources = {
   '0123-repeat-keys': inFile(() => import('./payments/0123-repeat-keys.ts')),
   '0124-close-known-operations': inFile(() => import('./payments/0124-close-known-operations.ts')),
   '0125-note-replaced-rates': inFile(() => import('./payments/0125-note-replaced-rates.ts')),
+  '0126-delete-old-events': inFile(() => import('./payments/0126-delete-old-events.ts')),
 }

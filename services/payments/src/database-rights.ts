@@ -2,13 +2,14 @@ import type { CallableFunctions } from '@trestle/database/function-rights.ts'
 import type { PaymentsTables } from './database.ts'
 
 /**
- * Tables that decide where money goes, which functions alone write: the service may only read them. So whoever holds its login
+ * Tables that decide where money goes or tell who moved it, which functions alone write: the service may only read them. So whoever holds its login
  * can do what the functions do, and nothing else.
  */
 export const readOnlyTables: readonly (keyof PaymentsTables)[] = [
   ...(['merchants', 'merchant_balances', 'id_aliases', 'instruments', 'transactions', 'cards', 'disputes'] as const),
   ...(['frauds', 'payouts', 'attempts', 'acquirer_operations', 'fx_rates', 'account_snapshots'] as const),
-  ...(['journals', 'entries', 'trail_entries', 'lines', 'state_entries', 'audit', 'payout_batches'] as const),
+  ...(['journals', 'entries', 'trail_entries', 'lines', 'state_entries'] as const),
+  ...(['audit', 'events', 'payout_batches'] as const),
 ]
 
 /** The rotation of the vault's keys seals card numbers anew. */
@@ -29,7 +30,7 @@ export const callableFunctions: CallableFunctions = {
     ...['charge_begin', 'charge_finish', 'payment_begin', 'payment_finish', 'settle_attempt'],
     ...['move_many', 'expire_authorizations', 'create_card'],
     ...['operation_close', 'dispute_open', 'dispute_close', 'fraud_add', 'scheme_settle', 'clock_advance'],
-    ...['payout', 'snapshot_accounts'],
+    ...['payout', 'snapshot_accounts', 'delete_old_events'],
     ...['create_webhook', 'rotate_webhook_secret', 'delete_webhook', 'disable_webhook', 'replay_webhook'],
   ],
   invoker: ['new_id', 'random_tag', 'merchant_now'],

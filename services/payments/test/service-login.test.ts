@@ -93,6 +93,28 @@ it('a command that only the owner may run says which setting it needs', async ()
   await expect(asService.run('ledger', 'verify')).rejects.toThrow(message)
 })
 
+it('the service can hide no event from its merchant, by itself or by the function', async () => {
+  const merchant = await live()
+  await merchant.charge(100)
+  const before = await merchant.events()
+  const own = sql`WHERE merchant_id = ${merchant.id}`
+  await expect(attack(sql`DELETE FROM ${sql.table('events')} ${own}`)).rejects.toMatchObject(REFUSED)
+  await expect(attack(sql`UPDATE ${sql.table('events')} SET type = 'x' ${own}`)).rejects.toMatchObject(REFUSED)
+  await attack(sql`SELECT ${sql.table('delete_old_events')}(ARRAY[${merchant.id}]::text[], 1000)`)
+  expect([before.length > 0, await merchant.events()]).toEqual([true, before])
+})
+
+it.each([
+  'SELECT payments.import_rates(\'[{"date":"2026-03-02","currency":"USD","rate":0.0001}]\')',
+  'SELECT payments.export_payouts()',
+  "INSERT INTO payments.payout_batches VALUES (repeat('f', 24), now(), '{}', '[]')",
+  "SELECT payments.payout_close(repeat('f', 24), 'settled')",
+  "SELECT payments.adjust(repeat('f', 24), 100, 'x')",
+  'SELECT payments.change_merchant(repeat(\'f\', 24), \'{"iban":"LT601010012345678901"}\')',
+])('the service cannot do what operators do: %s', async (statement) => {
+  await expect(attack(sql.raw(statement))).rejects.toMatchObject(REFUSED)
+})
+
 it('a policy of row-level security hides no row from ledger verify, whoever runs it', async () => {
   const { id } = await live()
   const asOwner = async (...statements: string[]) => {

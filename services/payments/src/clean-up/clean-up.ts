@@ -81,10 +81,7 @@ async function deleteRows(
   }
 }
 
-/** Where the ids of a month ago begin: those that are less are older. */
-const MONTH_AGO = sql`lpad(to_hex(floor(extract(epoch FROM now() - interval '30 days'))::bigint), 8, '0')`
-
-/** Events are found merchant by merchant, by their ids, which begin with their time. */
+/** Events are found merchant by merchant, by their ids. A function deletes them: the service may not. */
 async function deleteOldEvents(db: Kysely<PaymentsTables>): Promise<number> {
   let total = 0
   let after = ''
@@ -94,12 +91,13 @@ async function deleteOldEvents(db: Kysely<PaymentsTables>): Promise<number> {
     const last = rows.at(-1)
     if (!last) return total
     const ids = rows.map(({ id }) => id)
-    const old = sql`
-      SELECT o.ctid FROM unnest(${ids}::text[]) AS m (id) CROSS JOIN LATERAL (
-        SELECT e.ctid FROM ${sql.table('events')} e
-        WHERE e.merchant_id = m.id AND e.id < ${MONTH_AGO} LIMIT ${sql.lit(BATCH)} FOR UPDATE SKIP LOCKED
-      ) o LIMIT ${sql.lit(BATCH)}`
-    total += await deleteRows(db, 'events', old)
+    for (let deleted = BATCH; deleted === BATCH; total += deleted) deleted = await deleteBatchOfEvents(db, ids)
     after = last.id
   }
+}
+
+async function deleteBatchOfEvents(db: Kysely<PaymentsTables>, merchantIds: readonly string[]): Promise<number> {
+  const { rows } = await sql<{ deleted: number }>`
+    SELECT ${sql.table('delete_old_events')}(${merchantIds}::text[], ${sql.lit(BATCH)}) AS deleted`.execute(db)
+  return rows[0]?.deleted ?? 0
 }
