@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
@@ -178,6 +179,45 @@ describe('payments payout', () => {
     await expect(run('payout', 'export', folder, '--again', UNKNOWN_ID)).rejects.toThrow(
       `there is no batch ${UNKNOWN_ID}`,
     )
+  })
+
+  it('export --again: refuses a batch that names a payout twice, in another batch too, or none; writes each time down', async () => {
+    await run('payout', 'run', '--merchant', await merchantWithMoney('EUR'))
+    const { batch } = await json<Exported>('payout', 'export', folder, ...DEBTOR)
+    await json('payout', 'export', folder, '--again', batch)
+    const { db } = payments.database
+    const audit = db.selectFrom('audit').select('payload').where('action', '=', 'payouts.exported-again')
+    expect((await audit.orderBy('id').execute()).at(-1)).toEqual({ payload: { batch, payouts: 1 } })
+    const { payouts, ...rest } = await db
+      .selectFrom('payout_batches')
+      .selectAll()
+      .where('id', '=', batch)
+      .executeTakeFirstOrThrow()
+    const debtor = JSON.stringify(rest.debtor)
+    const forge = async (id: string, forged: readonly unknown[]) => {
+      const row = { ...rest, id, debtor, payouts: JSON.stringify(forged) }
+      await db.insertInto('payout_batches').values(row).execute()
+      return run('payout', 'export', folder, '--again', id)
+    }
+    const absent = { id: UNKNOWN_ID, merchantId: UNKNOWN_ID, merchantName: 'Mallory' }
+    await expect(forge('1'.repeat(24), [absent])).rejects.toThrow('the batch names payouts that are not there')
+    await expect(forge('2'.repeat(24), [...payouts, ...payouts])).rejects.toThrow('is in batches more than once')
+    await expect(run('payout', 'export', folder, '--again', batch)).rejects.toThrow('is in batches more than once')
+  })
+
+  it('export: a payout without a merchant stops it, and nothing is marked', async () => {
+    const id = await merchantWithMoney('EUR')
+    await run('payout', 'run', '--merchant', id)
+    const { db } = payments.database
+    const rename = (from: string, to: string) =>
+      db.transaction().execute(async (trx) => {
+        await sql`SET LOCAL session_replication_role = replica`.execute(trx)
+        await trx.updateTable('merchants').set({ id: to }).where('id', '=', from).execute()
+      })
+    await rename(id, UNKNOWN_ID)
+    await expect(run('payout', 'export', folder, ...DEBTOR)).rejects.toThrow('has no merchant')
+    await rename(UNKNOWN_ID, id)
+    expect(await json('payout', 'export', folder, ...DEBTOR)).toMatchObject({ payouts: 1 })
   })
 
   it('export: of two at once, each payout is in one batch', async () => {

@@ -64,12 +64,7 @@ export async function exportPayouts(
   prepare: (message: BatchMessage) => Promise<void>,
 ): Promise<BatchMessage | undefined> {
   return db.transaction().execute(async (trx) => {
-    const { rows: transfers } = await sql<BankTransfer>`
-      SELECT p.id AS "payoutId", p.amount, p.currency, p.merchant_id AS "merchantId", p.iban,
-        coalesce(m.name, m.website) AS "merchantName"
-      FROM ${sql.table('export_payouts')}() p JOIN ${sql.table('merchants')} m ON m.id = p.merchant_id ORDER BY p.id`.execute(
-      trx,
-    )
+    const transfers = await markExported(trx)
     if (transfers.length === 0) return undefined
     const payouts: readonly BatchedPayout[] = transfers.map(({ payoutId: id, merchantId, merchantName }) => ({
       ...{ id, merchantId, merchantName },
@@ -89,22 +84,44 @@ export async function exportPayouts(
   })
 }
 
+/** @throws Error when a payout has no merchant, or a policy of row-level security would hide rows: nothing is marked then */
+async function markExported(trx: Db): Promise<readonly BankTransfer[]> {
+  await sql`SET LOCAL row_security = off`.execute(trx)
+  const { rows } = await sql<Omit<BankTransfer, 'merchantName'> & { merchantName: string | null }>`
+    SELECT p.id AS "payoutId", p.amount, p.currency, p.merchant_id AS "merchantId", p.iban,
+      coalesce(m.name, m.website) AS "merchantName"
+    FROM ${sql.table('export_payouts')}() p LEFT JOIN ${sql.table('merchants')} m ON m.id = p.merchant_id
+    ORDER BY p.id`.execute(trx)
+  return rows.map(({ merchantName, ...transfer }) => {
+    if (merchantName === null) throw new Error(`payout ${transfer.payoutId} has no merchant`)
+    return { ...transfer, merchantName }
+  })
+}
+
 /**
- * A batch as it was exported, so that its files can be written again.
- * @throws Error when there is none, or the bank has answered about one of its payouts: the file is of no use then, or harmful
+ * A batch as it was exported, so that its files can be written again. That is written down: the bank may get the files twice.
+ * @throws Error when there is none, when it names a payout that is not there, twice, or in another batch too, or when the bank has
+ * answered about one of its payouts: the files are of no use then, or harmful
  */
 export async function getBatch(db: Db, id: string): Promise<BatchMessage> {
   const batch = await db.selectFrom('payout_batches').selectAll().where('id', '=', id).executeTakeFirst()
   if (!batch) throw new Error(`there is no batch ${id}`)
-  const { rows } = await sql<BankTransfer & { status: string }>`
+  const { rows } = await sql<BankTransfer & { status: string; isElsewhere: boolean }>`
     SELECT p.id AS "payoutId", p.amount, p.currency, p.merchant_id AS "merchantId", p.iban,
-      b.payout ->> 'merchantName' AS "merchantName", p.status
+      b.payout ->> 'merchantName' AS "merchantName", p.status, EXISTS (
+        SELECT FROM ${sql.table('payout_batches')} other
+        WHERE other.id <> ${id} AND other.payouts @> jsonb_build_array(jsonb_build_object('id', p.id))
+      ) AS "isElsewhere"
     FROM jsonb_array_elements(${JSON.stringify(batch.payouts)}::jsonb) AS b (payout)
     JOIN ${sql.table('payouts')} p ON p.merchant_id = b.payout ->> 'merchantId' AND p.id = b.payout ->> 'id'
     ORDER BY p.id`.execute(db)
+  if (rows.length !== batch.payouts.length) throw new Error('the batch names payouts that are not there')
+  const twice = rows.find(({ payoutId, isElsewhere }, at) => isElsewhere || payoutId === rows[at - 1]?.payoutId)
+  if (twice) throw new Error(`payout ${twice.payoutId} is in batches more than once`)
   const closed = rows.find(({ status }) => status !== 'exported')
   if (closed) throw new Error(`payout ${closed.payoutId} of the batch is ${closed.status}`)
-  const transfers = rows.map(({ status: _, ...transfer }) => transfer)
+  const transfers = rows.map(({ status: _, isElsewhere: __, ...transfer }) => transfer)
+  await insertOperatorAudit(db, { action: 'payouts.exported-again', payload: { batch: id, payouts: transfers.length } })
   return { id, created: batch.created, debtor: { bic: undefined, ...batch.debtor }, transfers }
 }
 
