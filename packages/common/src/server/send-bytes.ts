@@ -4,8 +4,8 @@ import fp from 'fastify-plugin'
 const LONG = 4_096
 
 /**
- * Turns long texts into bytes before they are sent. While a client does not take an answer, Node keeps three bytes for each
- * character of a text, besides the text; and the bounds of connections count one.
+ * Turns long texts into bytes before they are sent. Of a text that waits for its client, a socket counts the characters, each of
+ * which may have three bytes: the bounds of connections would let three times as much wait.
  */
 export const sendBytes = fp(
   async (app) => {

@@ -222,7 +222,7 @@ describe('a body that is refused', () => {
 })
 
 describe('a long text', () => {
-  it('is sent as bytes, of which Node keeps as many as there are while a client takes none', async () => {
+  it('is sent as bytes, so that the bounds of connections count all of them while they wait', async () => {
     const sent: unknown[] = []
     const server = createServer({
       logger: log.logger,
