@@ -30,15 +30,21 @@ export async function* readExport(
   try {
     await declareCursor(trx, selection, flatten)
     for (let count = FIRST_ROWS; ; ) {
-      const { rows } = await sql<Omit<ExportedProduct, 'id'> & { readonly id: bigint }>`
+      const { rows } = await sql<ExportedRow>`
         FETCH ${sql.lit(count)} FROM exported`.execute(trx)
       if (rows.length === 0) break
-      yield rows.map((row) => ({ ...row, id: Number(row.id) }))
+      yield rows.map((row) => ({ ...row, id: Number(row.id), rest: row.rest ?? row.attributes }))
       count = nextCount(rows)
     }
   } finally {
     await trx.rollback().execute()
   }
+}
+
+interface ExportedRow extends Omit<ExportedProduct, 'id' | 'rest'> {
+  readonly id: bigint
+  /** Null where no value has a column of its own: the rest is all, and would be read twice. */
+  readonly rest: string | null
 }
 
 /** How many rows are taken next, if they are as long as these. */
@@ -64,7 +70,7 @@ async function declareCursor(
   await sql`
     DECLARE exported NO SCROLL CURSOR FOR
     SELECT id, sku, attributes::text AS attributes, ARRAY[${sql.join(flattened)}]::text[] AS flattened,
-      CASE WHEN jsonb_typeof(attributes) = 'object' THEN ${rest} ELSE attributes END::text AS rest
+      ${flatten.length === 0 ? sql`NULL` : sql`CASE WHEN jsonb_typeof(attributes) = 'object' THEN ${rest} ELSE attributes END`}::text AS rest
     FROM ${sql.table('products')} WHERE ${matchingCondition(selection.filters)} ORDER BY ${orderOf(selection.sort)}`.execute(
     trx,
   )
