@@ -1,6 +1,7 @@
+import { createNoopMeter } from '@opentelemetry/api'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { AcquirerEvent } from '../src/acquirers/acquirer.ts'
+import { type AcquirerEvent, EVENTS_LIMIT, NO_MERCHANT } from '../src/acquirers/acquirer.ts'
 import { applyAcquirerEvents } from '../src/use-cases/apply-acquirer-events.ts'
 import { customerPayment } from './customer-payment.ts'
 import { capture } from './operations.ts'
@@ -47,9 +48,11 @@ beforeEach(async () => {
 
 const db = () => payments.database.db
 const logger = pino({ enabled: false })
+const counter = createNoopMeter().createCounter('events')
+const eventDeps = () => ({ ...payments.deps, db: db(), logger, counter })
 const apply = async (...events: AcquirerEvent[]) => {
   north.answers.events = events
-  await applyAcquirerEvents({ ...payments.deps, db: db(), logger }, 'north', north)
+  return applyAcquirerEvents(eventDeps(), 'north', north)
 }
 const get = async (url: string) => (await payments.app.inject({ url, headers: app.headers })).json()
 const problems = async () =>
@@ -182,7 +185,7 @@ describe('applyAcquirerEvents', () => {
       money: { currency: 'EUR', amount: 5 },
     } as const
     north.answers.events = [settlement]
-    const apply = (name: string) => applyAcquirerEvents({ ...payments.deps, db: db(), logger }, name, north)
+    const apply = (name: string) => applyAcquirerEvents(eventDeps(), name, north)
     await apply('south')
     expect(await problems()).toEqual(['the merchant has nothing with this acquirer'])
     const { id } = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
@@ -205,13 +208,71 @@ describe('applyAcquirerEvents', () => {
     expect([await problems(), north.asked.acknowledged]).toEqual([['of no known kind or form'], ['u1']])
   })
 
+  it.each<[string, object]>([
+    ['a reference with U+0000', { reference: 'x\0y' }],
+    ['a kind with U+0000', { kind: 'a\0' }],
+    ['a kind with a lone surrogate', { kind: 'a\ud800' }],
+    ['a merchant that does not exist', { merchantId: NO_MERCHANT }],
+  ])('keeps an unknown event with %s, and applies those around it', async (_name, given) => {
+    const event = { type: 'unknown', kind: 'fee', reference: `u-${merchantId}`, merchantId, ...given } as const
+    await apply(opened('d1'), event, opened('d2'))
+    expect(north.asked.acknowledged).toEqual(['d1', event.reference, 'd2'])
+    expect(await get(`/disputes?limit=9&filter[merchantId]=${merchantId}`)).toHaveLength(2)
+    const kept = db().selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', event.merchantId)
+    expect(await kept.execute()).toMatchObject([{ payload: { problem: 'of no known kind or form' } }])
+  })
+
+  it('applies no event to one of two transactions that have the same reference', async () => {
+    // The customer's own payment is the other transaction of this merchant.
+    await db()
+      .updateTable('transactions')
+      .set({ acquirer: 'north', acquirer_ref: acquirerRef })
+      .where('merchant_id', '=', merchantId)
+      .execute()
+    await apply(opened('d1'), {
+      type: 'fraud',
+      reference: 'f1',
+      merchantId,
+      acquirerRef,
+      reason: 1,
+      reported: undefined,
+    })
+    expect(await problems()).toEqual(Array.from({ length: 2 }, () => 'several transactions have this reference'))
+    expect(await get(`/disputes?limit=9&filter[merchantId]=${merchantId}`)).toEqual([])
+    expect(await get(`/frauds?limit=9&filter[merchantId]=${merchantId}`)).toEqual([])
+  })
+
+  it('holds up only the later events of the merchant whose event fails, and acknowledges the others', async () => {
+    const { id: neighbour } = await createTestMerchant(payments, app, { currency: 'EUR' })
+    const { write } = payments.deps.lanes
+    const one: typeof write.one = (query, input) =>
+      query.name === 'dispute_open' ? Promise.reject(new Error('of this event alone')) : write.one(query, input)
+    north.answers.events = [
+      opened('d1'),
+      closed('e1', 'd1', 'won'),
+      { type: 'unknown', kind: 'fee', reference: 'u1', merchantId: neighbour },
+    ]
+    const lanes = { ...payments.deps.lanes, write: { ...write, one } }
+    await applyAcquirerEvents({ ...eventDeps(), lanes }, 'north', north)
+    expect([north.asked.acknowledged, await problems()]).toEqual([['u1'], []])
+    await apply(...north.answers.events)
+    expect(north.asked.acknowledged).toEqual(['u1', 'd1', 'e1', 'u1'])
+    expect(await problems()).toEqual([])
+  })
+
+  it('asks for more when the list was full', async () => {
+    const event = (n: number) => ({ type: 'unknown', kind: 'fee', reference: `u${n}`, merchantId }) as const
+    expect(await apply(...Array.from({ length: EVENTS_LIMIT - 1 }, (_, n) => event(n)))).toBe(false)
+    expect(await apply(...Array.from({ length: EVENTS_LIMIT }, (_, n) => event(n)))).toBe(true)
+  })
+
   it('acknowledges nothing when the books are away', async () => {
-    const broken = { ...payments.deps, db: db(), logger, lanes: { ...payments.deps.lanes, write: brokenLane } }
+    const lanes = { ...payments.deps.lanes, write: brokenLane }
     north.answers.events = [opened('d1')]
-    await expect(applyAcquirerEvents(broken, 'north', north)).rejects.toThrow('away')
+    await expect(applyAcquirerEvents({ ...eventDeps(), lanes }, 'north', north)).rejects.toThrow('terminated')
     expect(north.asked.acknowledged).toEqual([])
   })
 })
 
-const away = () => Promise.reject(new Error('away'))
+const away = () => Promise.reject(new Error('Connection terminated'))
 const brokenLane = { one: away, first: away, all: away }

@@ -227,6 +227,16 @@ describe('an operation without an answer', () => {
     expect(await merchant.violations()).toEqual([])
   })
 
+  it('counts as rejected too when the answer is one that the books do not take', async () => {
+    const id = await merchant.charge(1_000)
+    await age(await merchant.book('capture', id, 600))
+    north.answers.submit = async () => ({ verdict: 'rejected', reason: 'no\0pe' })
+    await end()
+    expect([await amounts(id), await merchant.balance()]).toEqual([[1_000, 0, 0, 0, 0], 0])
+    expect(await merchant.exceptions()).toMatchObject([{ problem: 'unanswered', reason: null }])
+    expect(await merchant.violations()).toEqual([])
+  })
+
   it.each(['capture', 'refund', 'void'] as const)(
     '%s: accepted after all, it is booked again, and sent to nobody',
     async (kind) => {

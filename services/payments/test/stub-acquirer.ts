@@ -43,7 +43,7 @@ export function createStubAcquirer(): StubAcquirer {
     inquire: noted(asked.inquiries, () => answers.inquire),
     reverse: noted(asked.reversals, () => answers.reverse),
     submit: noted(asked.tasks, () => answers.submit),
-    events: async () => answers.events,
+    events: async () => ({ events: answers.events, unnamed: 0 }),
     acknowledge: async (references) => void asked.acknowledged.push(...references),
   }
 }

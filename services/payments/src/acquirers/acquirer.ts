@@ -53,6 +53,18 @@ export type TaskOutcome =
   | { readonly verdict: 'rejected'; readonly reason: string }
   | { readonly verdict: 'retry' }
 
+/** Stands for the merchant of an event that names none. No merchant has this id. */
+export const NO_MERCHANT = '0'.repeat(24)
+/** Events that are asked for at once. */
+export const EVENTS_LIMIT = 500
+
+/** Events that an acquirer has for us. */
+export interface AcquirerNews {
+  readonly events: readonly AcquirerEvent[]
+  /** Elements of the list without a readable reference. Nobody can acknowledge them. */
+  readonly unnamed: number
+}
+
 /** What an acquirer tells us of its own accord. References are unique below the merchant, and an event is applied once. */
 export type AcquirerEvent = { readonly reference: string; readonly merchantId: string } & (
   | {
@@ -71,7 +83,7 @@ export type AcquirerEvent = { readonly reference: string; readonly merchantId: s
       readonly reported: string | undefined
     }
   | { readonly type: 'settlement'; readonly money: Money }
-  /** Of a kind or form that we do not know; what else it says may be anything, and is not kept. */
+  /** Of a kind or form that we do not know. Its reference may be any text; what else it says is not kept. */
   | { readonly type: 'unknown'; readonly kind: string }
 )
 
@@ -83,8 +95,8 @@ export interface Acquirer {
   /** Gives back a reservation that nobody was told of. */
   reverse(idempotencyRef: string): Promise<TaskOutcome>
   submit(task: AcquirerTask): Promise<TaskOutcome>
-  /** Events that were not acknowledged yet, oldest first. */
-  events(): Promise<readonly AcquirerEvent[]>
+  /** At most EVENTS_LIMIT events that were not acknowledged yet, oldest first. */
+  events(): Promise<AcquirerNews>
   /** Takes events off the list: they have been applied, or put aside for an operator. */
   acknowledge(references: readonly string[]): Promise<void>
 }

@@ -13,19 +13,23 @@ export interface AcquirerReference {
   readonly reference: string
 }
 
-/** The id of the transaction that an acquirer authorized under its reference. */
+/**
+ * The id of the transaction that an acquirer authorized under its reference. `ambiguous`: the acquirer gave the reference to
+ * several, so nobody can tell which of them is meant.
+ */
 export async function findAuthorized(
   db: Db,
   { merchantId, acquirer, reference }: AcquirerReference,
-): Promise<string | undefined> {
-  const row = await db
+): Promise<{ readonly id: string } | 'ambiguous' | undefined> {
+  const [row, another] = await db
     .selectFrom('transactions')
     .select('id')
     .where('merchant_id', '=', merchantId)
     .where('acquirer_ref', '=', reference)
     .where('acquirer', '=', acquirer)
-    .executeTakeFirst()
-  return row?.id
+    .limit(2)
+    .execute()
+  return another ? 'ambiguous' : row
 }
 
 /** The id of the dispute that was opened under a reference. */

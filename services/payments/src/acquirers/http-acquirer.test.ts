@@ -1,7 +1,7 @@
 import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { type StubAnswer, type StubProvider, startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { AcquirerTask, AuthorizationRequest } from './acquirer.ts'
+import { type AcquirerTask, type AuthorizationRequest, NO_MERCHANT } from './acquirer.ts'
 import { createHttpAcquirer } from './http-acquirer.ts'
 import { completeScenario } from './scenario.ts'
 
@@ -80,9 +80,32 @@ describe('createHttpAcquirer', () => {
     await expect(acquirer.submit(task)).rejects.toThrow()
   })
 
-  it('knows by 404 that an authorization was never asked for', async () => {
+  it('knows by 404 that an authorization was never asked for, once it inquires', async () => {
     answer = { status: 404 }
     expect(await acquirer.inquire(attempt)).toEqual(declined('PAYMENT_METHOD_ERROR'))
+    await expect(acquirer.authorize(request)).rejects.toThrow('404')
+  })
+
+  it.each([
+    { ref: 'r\0' },
+    { ref: 'r\ud800' },
+    { ref: 'r', networkRef: 'n\0' },
+    { ref: 'r', networkRef: '\udc00' },
+    { ref: 'r'.repeat(256) },
+  ])('takes no approval from %j, which cannot be stored exactly, but reverses it after an inquiry', async (refs) => {
+    answer = { body: { verdict: 'approved', ...refs } }
+    await expect(acquirer.authorize(request)).rejects.toThrow()
+    expect(await acquirer.inquire(attempt)).toMatchObject({ verdict: 'approved' })
+  })
+
+  it.each([
+    ['no\0pe', 'no\ufffdpe'],
+    ['\ud800', '\ufffd'],
+    ['x'.repeat(1_001), 'x'.repeat(1_000)],
+    [`${'x'.repeat(999)}\u{1f4b3}`, `${'x'.repeat(999)}\ufffd`],
+  ])('makes a reason of rejection fit to be stored (%#)', async (reason, fitted) => {
+    answer = { body: { verdict: 'rejected', reason } }
+    expect(await acquirer.submit(task)).toEqual({ verdict: 'rejected', reason: fitted })
   })
 
   it.each([{ verdict: 'accepted' }, { verdict: 'retry' }, { verdict: 'rejected', reason: 'closed' }])(
@@ -96,7 +119,7 @@ describe('createHttpAcquirer', () => {
     },
   )
 
-  it('reads events, those that it does not understand too, and acknowledges', async () => {
+  it('reads a page of events, and acknowledges', async () => {
     const events = [
       { type: 'dispute.opened', reference: 'e1', merchantId, acquirerRef: 'r', amount: 5, reasonCode: 4853 },
       { type: 'dispute.opened', reference: 'e2', merchantId, acquirerRef: 'r', amount: 5 },
@@ -105,20 +128,74 @@ describe('createHttpAcquirer', () => {
       { type: 'settlement', reference: 'e5', merchantId, money: { currency: 'EUR', amount: -5 } },
     ]
     answer = { body: events }
-    expect(await acquirer.events()).toMatchObject(events)
-    const [known] = events
-    answer = { body: [{ ...events[1], amount: 0 }, { reference: 'e6', merchantId, card: '4111111111111111' }, known] }
-    expect(await acquirer.events()).toEqual([
-      { type: 'unknown', kind: 'dispute.opened', reference: 'e2', merchantId },
-      { type: 'unknown', kind: '', reference: 'e6', merchantId },
-      { ...known },
-    ])
-    answer = { body: [known, { type: 'fraud', merchantId }] }
-    await expect(acquirer.events()).rejects.toThrow()
+    expect(await acquirer.events()).toMatchObject({ events, unnamed: 0 })
+    expect(stub.requests.at(-1)).toMatchObject({ method: 'GET', url: '/cards/events?limit=500' })
     answer = { status: 204, body: '' }
     await acquirer.acknowledge(['e1', 'e2'])
     expect(stub.requests.at(-1)).toMatchObject({
       ...{ method: 'POST', url: '/cards/events/acknowledgements', body: '{"references":["e1","e2"]}' },
     })
+  })
+
+  const [known, unknown] = [
+    { type: 'dispute.won', reference: 'e1', merchantId, disputeReference: 'd1' },
+    { type: 'unknown', kind: 'fraud', merchantId },
+  ]
+  it.each<[string, object, object]>([
+    [
+      'a known kind in another form',
+      { type: 'fraud', reference: 'e2', merchantId, acquirerRef: 0 },
+      { ...unknown, reference: 'e2' },
+    ],
+    [
+      'no kind, and card data',
+      { reference: 'e2', merchantId, card: '4111111111111111' },
+      { ...unknown, kind: '', reference: 'e2' },
+    ],
+    [
+      'a reference with U+0000',
+      { type: 'fraud', reference: 'x\0y', merchantId, acquirerRef: 'r' },
+      { ...unknown, reference: 'x\0y' },
+    ],
+    [
+      'a long reference',
+      { type: 'fraud', reference: 'x'.repeat(256), merchantId, acquirerRef: 'r' },
+      { ...unknown, reference: 'x'.repeat(256) },
+    ],
+    [
+      'another merchant id',
+      { type: 'fraud', reference: 'e2', merchantId: 'UNKNOWN', acquirerRef: 'r' },
+      { ...unknown, reference: 'e2', merchantId: NO_MERCHANT },
+    ],
+    [
+      'no merchant id',
+      { type: 'report.available', reference: 'e2' },
+      { ...unknown, kind: 'report.available', reference: 'e2', merchantId: NO_MERCHANT },
+    ],
+    [
+      'U+0000 in its kind',
+      { type: 'a\0', reference: 'e2', merchantId },
+      { ...unknown, kind: 'a\ufffd', reference: 'e2' },
+    ],
+    [
+      'a lone surrogate in its kind',
+      { type: 'a\ud800', reference: 'e2', merchantId },
+      { ...unknown, kind: 'a\ufffd', reference: 'e2' },
+    ],
+  ])('reads an event with %s as one of an unknown kind, and those around it', async (_name, event, read) => {
+    answer = { body: [known, event, known] }
+    expect(await acquirer.events()).toEqual({ events: [known, read, known], unnamed: 0 })
+  })
+
+  it('counts elements without a reference, and reads those around them', async () => {
+    answer = { body: [known, { type: 'fraud', merchantId }, null, 'x', { reference: '' }, known] }
+    expect(await acquirer.events()).toEqual({ events: [known, known], unnamed: 4 })
+    answer = { body: { events: [known] } }
+    await expect(acquirer.events()).rejects.toThrow()
+  })
+
+  it('reads a list of more than a mebibyte', async () => {
+    answer = { body: [{ ...known, note: 'x'.repeat(2_000_000) }] }
+    expect(await acquirer.events()).toEqual({ events: [known], unnamed: 0 })
   })
 })

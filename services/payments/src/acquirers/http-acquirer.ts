@@ -1,7 +1,16 @@
-import type { Outbound, OutboundAnswer } from '@trestle/common/outbound/outbound.ts'
+import type { Outbound, OutboundAnswer, OutboundRequest } from '@trestle/common/outbound/outbound.ts'
 import { z } from 'zod'
+import { isStorable, toStorable } from '../bodies/fields.ts'
 import { isRefusal } from '../processing/status-code.ts'
-import type { Acquirer, AcquirerEvent, AuthorizationOutcome, AuthorizationRequest, TaskOutcome } from './acquirer.ts'
+import {
+  type Acquirer,
+  type AcquirerNews,
+  type AuthorizationOutcome,
+  type AuthorizationRequest,
+  EVENTS_LIMIT,
+  NO_MERCHANT,
+  type TaskOutcome,
+} from './acquirer.ts'
 
 /** Where an acquirer, or the program that stands between us and it, is spoken to. */
 export interface HttpAcquirerOptions {
@@ -16,21 +25,39 @@ const TIMEOUT_MS = 10_000
 /** A code of another vocabulary: the issuer gave no reason that we know. */
 const UNNAMED_REFUSAL = 'PAYMENT_REJECTED_BY_ISSUER'
 
-const Authorization = z.union([
-  z.object({
-    verdict: z.literal('approved'),
-    ref: z.string().min(1).max(255),
-    networkRef: z.string().max(255).nullish(),
-  }),
+/** Bytes of an answer to GET /events. A bridge that ignores the limit may send more than a page. */
+const EVENTS_BYTES_MAX = 16 * 1_048_576
+const REASON_LENGTH = 1_000
+const REFERENCE_LENGTH = 255
+
+const reference = z.string().min(1).max(REFERENCE_LENGTH).refine(isStorable)
+/** Text whose exact value does not matter to us: it is made to fit. */
+const fitted = (length: number) => z.string().transform((text) => toStorable(text.slice(0, length)))
+const otherOutcomes = [
   z.object({ verdict: z.literal('declined'), statusCode: z.string() }),
   z.object({ verdict: z.literal('unknown') }),
+] as const
+/** Captures name the reference later, so one that cannot be stored exactly makes the outcome unknown. */
+const Authorization = z.union([
+  z.object({
+    ...{ verdict: z.literal('approved'), ref: reference },
+    networkRef: z.string().max(REFERENCE_LENGTH).refine(isStorable).nullish(),
+  }),
+  ...otherOutcomes,
+])
+/** An approval that an inquiry finds is reversed by the attempt's id, so its references need not be stored exactly. */
+const Inquiry = z.union([
+  z.object({
+    ...{ verdict: z.literal('approved'), ref: z.string().min(1).pipe(fitted(REFERENCE_LENGTH)) },
+    networkRef: fitted(REFERENCE_LENGTH).nullish(),
+  }),
+  ...otherOutcomes,
 ])
 const Task = z.union([
   z.object({ verdict: z.enum(['accepted', 'retry']) }),
-  z.object({ verdict: z.literal('rejected'), reason: z.string().max(1_000) }),
+  z.object({ verdict: z.literal('rejected'), reason: fitted(REASON_LENGTH) }),
 ])
 const id = z.string().regex(/^[0-9a-f]{24}$/)
-const reference = z.string().min(1).max(255)
 const KnownEvent = z.discriminatedUnion('type', [
   z.object({
     ...{ type: z.literal('dispute.opened'), reference, merchantId: id, acquirerRef: reference },
@@ -46,37 +73,44 @@ const KnownEvent = z.discriminatedUnion('type', [
     money: z.object({ currency: z.string().regex(/^[A-Z]{3}$/), amount: z.int() }),
   }),
 ])
-/** It must be acknowledged like any other, or all that comes after it would wait for ever. */
+/**
+ * Any event that can be acknowledged. It must be, or it would stay in the list for ever. Only its reference is kept as it came:
+ * what else it says may be anything.
+ */
 const UnknownEvent = z
-  .object({ type: z.string().max(255).catch(''), reference, merchantId: id })
-  .transform(({ type: kind, ...event }) => ({ ...event, type: 'unknown', kind }) as const)
-const Events = z.array(z.union([KnownEvent, UnknownEvent]))
+  .object({ type: z.string().catch(''), reference: z.string().min(1), merchantId: id.catch(NO_MERCHANT) })
+  .transform(
+    ({ type: kind, ...event }) =>
+      ({ ...event, type: 'unknown', kind: toStorable(kind.slice(0, REFERENCE_LENGTH)) }) as const,
+  )
+/** Null: an element without a reference cannot be acknowledged. */
+const Events = z.array(z.union([KnownEvent, UnknownEvent, z.unknown().transform(() => null)]))
 
 /**
  * An acquirer behind JSON over HTTP. A call that is not answered in full tells nothing: an authorization is then unknown, a
  * task is tried again. @see README.md of this folder
  */
 export function createHttpAcquirer({ url, secret, outbound }: HttpAcquirerOptions): Acquirer {
-  const call = (method: 'GET' | 'POST', path: string, body?: object): Promise<OutboundAnswer> =>
+  const send = (method: 'GET' | 'POST', path: string, more: Partial<OutboundRequest>): Promise<OutboundAnswer> =>
     outbound.send({
+      ...more,
       method,
       url: `${url.replace(/\/$/, '')}${path}`,
       headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       timeoutMs: TIMEOUT_MS,
       origin: 'operator',
     })
+  const post = (path: string, body: object) => send('POST', path, { body: JSON.stringify(body) })
   return {
-    authorize: async (request) => toAuthorization(await call('POST', '/authorizations', toBody(request))),
-    inquire: async (ref) => toAuthorization(await call('GET', `/authorizations/${ref}`)),
-    reverse: async (ref) => toTaskOutcome(await call('POST', `/authorizations/${ref}/reversals`, {})),
-    submit: async (task) => toTaskOutcome(await call('POST', '/operations', task)),
-    events: async (): Promise<readonly AcquirerEvent[]> => {
-      const events = Events.parse(readJson(await call('GET', '/events')))
-      return events.map((event) => ({ reasonCode: undefined, reason: undefined, reported: undefined, ...event }))
-    },
+    authorize: async (request) =>
+      toAuthorization(Authorization.parse(readJson(await post('/authorizations', toBody(request))))),
+    inquire: async (ref) => toInquiry(await send('GET', `/authorizations/${ref}`, {})),
+    reverse: async (ref) => toTaskOutcome(await post(`/authorizations/${ref}/reversals`, {})),
+    submit: async (task) => toTaskOutcome(await post('/operations', task)),
+    events: async () =>
+      toNews(readJson(await send('GET', `/events?limit=${EVENTS_LIMIT}`, { bytesMax: EVENTS_BYTES_MAX }))),
     acknowledge: async (references) => {
-      readJson(await call('POST', '/events/acknowledgements', { references }))
+      readJson(await post('/events/acknowledgements', { references }))
     },
   }
 }
@@ -89,13 +123,25 @@ function toBody({ card, ...request }: AuthorizationRequest): object {
   }
 }
 
-/** 404 to an inquiry: it was never asked, so nothing is reserved. */
-function toAuthorization(answer: OutboundAnswer): AuthorizationOutcome {
+/** 404 to an inquiry: it was never asked, so nothing is reserved. To a request it tells nothing, as any other failure. */
+function toInquiry(answer: OutboundAnswer): AuthorizationOutcome {
   if (answer.status === 404) return { verdict: 'declined', statusCode: 'PAYMENT_METHOD_ERROR' }
-  const outcome = Authorization.parse(readJson(answer))
+  return toAuthorization(Inquiry.parse(readJson(answer)))
+}
+
+function toAuthorization(outcome: z.output<typeof Authorization>): AuthorizationOutcome {
   if (outcome.verdict === 'approved') return { ...outcome, networkRef: outcome.networkRef ?? null }
   if (outcome.verdict === 'unknown' || isRefusal(outcome.statusCode)) return outcome
   return { verdict: 'declined', statusCode: UNNAMED_REFUSAL }
+}
+
+/** Each event is read alone, so that one of an unexpected form holds up no other. @throws Error when it is no list at all */
+function toNews(list: unknown): AcquirerNews {
+  const read = Events.parse(list)
+  const events = read
+    .filter((event) => event !== null)
+    .map((event) => ({ reasonCode: undefined, reason: undefined, reported: undefined, ...event }))
+  return { events, unnamed: read.length - events.length }
 }
 
 function toTaskOutcome(answer: OutboundAnswer): TaskOutcome {

@@ -30,7 +30,7 @@ export function createSimulator({ convert, wait }: SimulatorDeps): Acquirer {
     inquire: async () => ({ verdict: 'declined', statusCode: 'PAYMENT_METHOD_ERROR' }),
     reverse: async () => ({ verdict: 'accepted' }),
     submit: async () => ({ verdict: 'accepted' }),
-    events: async () => [],
+    events: async () => ({ events: [], unnamed: 0 }),
     acknowledge: async () => {},
   }
 }

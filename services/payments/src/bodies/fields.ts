@@ -5,6 +5,11 @@ export function isStorable(value: string): boolean {
   return !value.includes('\0') && value.isWellFormed()
 }
 
+/** The text with U+FFFD in the place of each character that cannot be stored. */
+export function toStorable(value: string): string {
+  return value.replaceAll('\0', '\ufffd').toWellFormed()
+}
+
 /** A text that can be stored. */
 export function text() {
   return z.string().refine(isStorable, {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
+import { toStorable } from '../bodies/fields.ts'
 import type { PaymentsTables } from '../database.ts'
 
 type Db = Kysely<PaymentsTables>
@@ -13,14 +14,17 @@ export interface AcquirerException {
   readonly payload: object
 }
 
-/** Keeps an exception, once for each reference. False when it is there already. */
+/**
+ * Keeps an exception, once for each reference. False when it is there already. Texts that jsonb does not take are made
+ * storable: what nobody can store nobody would hear of.
+ */
 export async function insertException(db: Db, { merchantId, reference, payload }: AcquirerException): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('acquirer_exceptions')
     .values({
       merchant_id: merchantId,
       id: createHash('sha256').update(reference).digest('hex').slice(0, 24),
-      payload: JSON.stringify(payload),
+      payload: JSON.stringify(payload, (_, value: unknown) => (typeof value === 'string' ? toStorable(value) : value)),
       created: sql<Date>`now()`,
       resolved: null,
     })

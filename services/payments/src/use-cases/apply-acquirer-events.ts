@@ -1,7 +1,9 @@
-import { isRefusedValue } from '@trestle/database/unavailable.ts'
+import type { Counter } from '@opentelemetry/api'
+import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
+import { isDatabaseUnavailable, isRefusedValue, isStatementTimeout } from '@trestle/database/unavailable.ts'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { OPERATOR } from '../access/caller.ts'
-import type { Acquirer, AcquirerEvent } from '../acquirers/acquirer.ts'
+import { type Acquirer, type AcquirerEvent, EVENTS_LIMIT } from '../acquirers/acquirer.ts'
 import {
   callSettleScheme,
   findAuthorized,
@@ -15,43 +17,92 @@ import { callCloseDispute, callOpenDispute } from '../disputes/dispute-repositor
 import { insertException } from '../exceptions/exception-repository.ts'
 import { callAddFraud } from '../frauds/fraud-repository.ts'
 
-type EventDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'acquirers' | 'logger'>
+type WorkDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'acquirers' | 'logger' | 'meter'>
 
-/** Asks every acquirer for news, every minute. Without acquirers there is nobody to ask. */
-export async function workOnAcquirerEvents(deps: EventDeps): Promise<void> {
-  await deps.jobs.work(acquirerEventsTask, () => applyAllEvents(deps))
-  if (deps.acquirers.names.length > 0) await deps.jobs.schedule(acquirerEventsTask, '* * * * *')
+interface EventDeps extends Pick<ProcessDeps, 'db' | 'lanes' | 'logger'> {
+  /** Events by acquirer, and by what came of them: `applied`, `kept`, `held`, `unnamed`. */
+  readonly counter: Counter
 }
 
-async function applyAllEvents(deps: EventDeps): Promise<Outcome> {
-  for (const name of deps.acquirers.names) {
-    const acquirer = deps.acquirers.find(name)
-    // One that is away must not keep the others waiting.
-    await (acquirer && applyAcquirerEvents(deps, name, acquirer))?.catch((error: unknown) => {
-      deps.logger.warn({ err: error, acquirer: name }, 'the events of an acquirer could not be applied')
-    })
+const OUTCOMES = ['applied', 'kept', 'held', 'unnamed'] as const
+/** Lists that are asked for in a row. Others wait for the next minute. */
+const LISTS_MAX = 20
+
+/** Asks every acquirer for news, every minute. Without acquirers there is nobody to ask. */
+export async function workOnAcquirerEvents({ jobs, acquirers, meter, ...deps }: WorkDeps): Promise<void> {
+  const series = acquirers.names.flatMap((acquirer) => OUTCOMES.map((outcome) => ({ acquirer, outcome })))
+  const counter = startAtZero(
+    meter.createCounter('payments_acquirer_events_total', { description: 'Events of acquirers by outcome' }),
+    series,
+  )
+  await jobs.work(acquirerEventsTask, () => applyAllEvents({ ...deps, counter }, acquirers))
+  if (acquirers.names.length > 0) await jobs.schedule(acquirerEventsTask, '* * * * *')
+}
+
+async function applyAllEvents(deps: EventDeps, acquirers: WorkDeps['acquirers']): Promise<Outcome> {
+  for (const name of acquirers.names) {
+    const acquirer = acquirers.find(name)
+    if (!acquirer) continue
+    try {
+      let lists = 1
+      while ((await applyAcquirerEvents(deps, name, acquirer)) && lists < LISTS_MAX) lists += 1
+    } catch (error) {
+      // One that is away must not keep the others waiting.
+      deps.logger.error({ err: error, acquirer: name }, 'the events of an acquirer could not be applied')
+    }
   }
   return 'done'
 }
 
 /**
  * Applies what an acquirer has to tell, each event at most once, and acknowledges it. What our books cannot follow is kept
- * for the operator. @see contract 13, 19
+ * for the operator. An event that fails stays unacknowledged and holds up only later events of its merchant, whose order
+ * matters. Answers whether more events may wait. @see contract 13, 19
+ * @throws Error when the acquirer or the database is away
  */
 export async function applyAcquirerEvents(
-  deps: Pick<EventDeps, 'db' | 'lanes' | 'logger'>,
+  deps: EventDeps,
   name: string,
   acquirer: Pick<Acquirer, 'events' | 'acknowledge'>,
-): Promise<void> {
-  const events = await acquirer.events()
-  for (const event of events) {
-    const problem = await applyEvent(deps, name, event).catch(toProblem)
-    if (problem !== undefined) await keepException(deps, name, { event, problem })
+): Promise<boolean> {
+  const { events, unnamed } = await acquirer.events()
+  if (unnamed > 0) {
+    deps.counter.add(unnamed, { acquirer: name, outcome: 'unnamed' })
+    deps.logger.error({ acquirer: name, events: unnamed }, 'events without a reference cannot be acknowledged')
   }
-  if (events.length > 0) await acquirer.acknowledge(events.map(({ reference }) => reference))
+  const held = new Set<string>()
+  const settled: string[] = []
+  for (const event of events) {
+    const outcome = held.has(event.merchantId) ? 'held' : await settleEvent(deps, name, event)
+    deps.counter.add(1, { acquirer: name, outcome })
+    if (outcome === 'held') held.add(event.merchantId)
+    else settled.push(event.reference)
+  }
+  if (settled.length > 0) await acquirer.acknowledge(settled)
+  return settled.length > 0 && events.length + unnamed >= EVENTS_LIMIT
 }
 
-/** Values that the books do not take would be refused for ever, and hold up all that comes after them. */
+/** Applies an event, or keeps it for the operator. `held`: neither was possible, and it comes again. */
+async function settleEvent(
+  deps: EventDeps,
+  acquirer: string,
+  event: AcquirerEvent,
+): Promise<'applied' | 'kept' | 'held'> {
+  try {
+    const problem = await applyEvent(deps, acquirer, event).catch(toProblem)
+    if (problem === undefined) return 'applied'
+    await keepException(deps, acquirer, { event, problem })
+    return 'kept'
+  } catch (error) {
+    // A statement that takes too long may do so because of this event alone.
+    if (isDatabaseUnavailable(error) && !isStatementTimeout(error)) throw error
+    const reference = shown(event)
+    deps.logger.error({ err: error, acquirer, reference }, 'an event of an acquirer failed, and is tried again')
+    return 'held'
+  }
+}
+
+/** Values that the books do not take would be refused for ever. */
 function toProblem(error: unknown): string {
   if (isRefusedValue(error)) return 'values that the books do not take'
   throw error
@@ -68,11 +119,12 @@ async function applyEvent(
   const acquirerRef = `${acquirer}:${event.reference}`
   switch (event.type) {
     case 'dispute.opened': {
-      const transactionId = await findAuthorized(db, { merchantId, acquirer, reference: event.acquirerRef })
-      if (transactionId === undefined) return 'unknown transaction'
+      const found = await findAuthorized(db, { merchantId, acquirer, reference: event.acquirerRef })
+      if (found === undefined) return 'unknown transaction'
+      if (found === 'ambiguous') return 'several transactions have this reference'
       const reason = toReason(event.reasonCode)
       const dispute = { amount: event.amount, ...reason, acquirerRef }
-      const { limit } = await callOpenDispute(lanes, { ...OPERATOR, transactionId, dispute })
+      const { limit } = await callOpenDispute(lanes, { ...OPERATOR, transactionId: found.id, dispute })
       return limit && `more than the ${limit.amount} that can be disputed`
     }
     case 'dispute.won':
@@ -83,10 +135,11 @@ async function applyEvent(
       return (await callCloseDispute(lanes, { ...OPERATOR, disputeId, outcome })).refusal
     }
     case 'fraud': {
-      const transactionId = await findAuthorized(db, { merchantId, acquirer, reference: event.acquirerRef })
-      if (transactionId === undefined) return 'unknown transaction'
+      const found = await findAuthorized(db, { merchantId, acquirer, reference: event.acquirerRef })
+      if (found === undefined) return 'unknown transaction'
+      if (found === 'ambiguous') return 'several transactions have this reference'
       const fraud = { reason: event.reason, reported: event.reported, acquirerRef }
-      await callAddFraud(lanes, { ...OPERATOR, transactionId, fraud })
+      await callAddFraud(lanes, { ...OPERATOR, transactionId: found.id, fraud })
       return undefined
     }
     case 'unknown':
@@ -117,13 +170,20 @@ function toReason(code: number | undefined): { readonly reasonCode: number; read
     : { reasonCode: DEFAULT_REASON_CODE, reasonTitle: reasonTitle(DEFAULT_REASON_CODE) ?? '' }
 }
 
+/** A reference as far as somebody may want to read it. */
+function shown({ reference }: AcquirerEvent): string {
+  return reference.slice(0, 255)
+}
+
 async function keepException(
   { db, logger }: Pick<EventDeps, 'db' | 'logger'>,
   acquirer: string,
   { event, problem }: { readonly event: AcquirerEvent; readonly problem: string },
 ): Promise<void> {
-  const { merchantId, reference } = event
-  const payload = { ...event, acquirer, problem }
-  await insertException(db, { merchantId, reference: `event ${acquirer}:${reference}`, payload })
+  const reference = shown(event)
+  const payload = { ...event, reference, acquirer, problem }
+  await insertException(db, {
+    ...{ merchantId: event.merchantId, reference: `event ${acquirer}:${event.reference}`, payload },
+  })
   logger.error({ acquirer, reference, problem }, 'an event of an acquirer could not be applied')
 }

@@ -1,4 +1,4 @@
-import { isEndedStatement } from '@trestle/database/unavailable.ts'
+import { isEndedStatement, isRefusedValue } from '@trestle/database/unavailable.ts'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { CONFIRMATION_CRON, confirmationTask } from '../acquirers/confirmation-task.ts'
 import { getOperation, listOverdueOperations, type OperationKey } from '../acquirers/operation-repository.ts'
@@ -38,7 +38,15 @@ export async function endConfirmations(deps: Omit<ConfirmationDeps, 'jobs'>): Pr
 
 async function endConfirmation(deps: Omit<ConfirmationDeps, 'jobs'>, key: OperationKey): Promise<void> {
   const { acquirer, task } = await getOperation(deps.db, key)
-  await followAnswer(deps, { acquirer, task, answer: await askOnceMore(deps, acquirer, task) })
+  const answer = await askOnceMore(deps, acquirer, task)
+  try {
+    await followAnswer(deps, { acquirer, task, answer })
+  } catch (error) {
+    if (!isRefusedValue(error)) throw error
+    // The wait ends now, so an answer that the books do not take counts as none.
+    deps.logger.error({ err: error, acquirer, operation_id: key.id }, 'the answer of an acquirer could not be stored')
+    await followAnswer(deps, { acquirer, task, answer: { verdict: 'unanswered' } })
+  }
 }
 
 async function askOnceMore(
