@@ -9,12 +9,17 @@ import { type Amounts, authorized, type Operation, operate } from '../src/transa
 const RATE_BASIS_POINTS = 135n
 const FLAT = { from: 'EUR', amount: 25n }
 
+/** A capture, with what names the rate at which it was exchanged. */
+export interface ModelCapture extends CapturedAmount {
+  readonly rateKey: string
+}
+
 /** A transaction as the rules in TypeScript have it. */
 export interface ModelTransaction {
   readonly currency: string
   readonly merchantCurrency: string
   readonly amounts: Amounts
-  readonly captures: readonly CapturedAmount[]
+  readonly captures: readonly ModelCapture[]
   readonly trailLength: number
 }
 
@@ -49,8 +54,9 @@ export function carryOut(
     const gross = reversalGross(transaction, amount)
     return { outcome: 'done', transaction: moved, balance: -gross, fee: { flat: 0n, rate: 0n } }
   }
-  const worth = captureWorth({ from: transaction.currency, to, amount }, market)
-  const grown = [...captures, { amount, gross: worth.gross }]
+  const worth = captureWorth({ from: transaction.currency, to, amount, captures }, market)
+  const rateKey = rateKeyOf({ from: transaction.currency, to }, market)
+  const grown = [...captures, { amount, gross: worth.gross, rateKey }]
   return { outcome: 'done', transaction: { ...moved, captures: grown }, ...worth }
 }
 
@@ -60,20 +66,40 @@ export interface Market {
   readonly day: string
 }
 
-/** What a capture brings a merchant that pays the usual fees. */
-export function captureWorth(
-  { from, to, amount }: { readonly from: string; readonly to: string; readonly amount: bigint },
-  market: Market,
-) {
-  const gross = convert({ from, to, amount }, market)
+interface FurtherCapture extends Pair {
+  readonly amount: bigint
+  /** Those before it. */
+  readonly captures: readonly ModelCapture[]
+}
+
+interface Pair {
+  readonly from: string
+  readonly to: string
+}
+
+/**
+ * What a capture brings a merchant that pays the usual fees: the difference that it makes to what all captures at its rate are
+ * worth together, and to the fee by percentage of all captures. @see SQL function `next_capture`
+ */
+export function captureWorth({ from, to, amount, captures }: FurtherCapture, market: Market) {
+  const sameRate = captures.filter(({ rateKey }) => rateKey === rateKeyOf({ from, to }, market))
+  const before = sameRate.reduce((sum, capture) => sum + capture.amount, 0n)
+  const gross = convert({ from, to, amount: before + amount }, market) - convert({ from, to, amount: before }, market)
+  const grossBefore = captures.reduce((sum, capture) => sum + capture.gross, 0n)
   const price = { rateBasisPoints: RATE_BASIS_POINTS, flat: convert({ ...FLAT, to }, market) }
-  const fee = operationFee('capture', gross, price)
+  const whole = operationFee('capture', grossBefore + gross, price)
+  const fee = { flat: whole.flat, rate: whole.rate - operationFee('capture', grossBefore, price).rate }
   return { gross, fee, balance: gross - fee.flat - fee.rate }
+}
+
+/** The rate at which a day exchanges one currency into another. */
+export function rateKeyOf({ from, to }: Pair, { rates, day }: Market): string {
+  return from === to ? '' : [from, to].map((currency) => rateOfDay(rates, currency, day)?.rate).join('/')
 }
 
 /** What a reversal of so much more takes. */
 export function reversalGross(
-  { captures, amounts }: Pick<ModelTransaction, 'captures' | 'amounts'>,
+  { captures, amounts }: Pick<ModelTransaction, 'amounts'> & { readonly captures: readonly CapturedAmount[] },
   amount: bigint,
 ): bigint {
   const reversed = amounts.refunded + amounts.lost

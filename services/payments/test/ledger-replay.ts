@@ -4,7 +4,7 @@ import type { PaymentsTables } from '../src/database.ts'
 import type { TrailKind } from '../src/merchant-tables.ts'
 import type { Rate } from '../src/money/rates.ts'
 import { authorized } from '../src/transactions/amounts.ts'
-import { captureWorth, convert, reversalGross } from './ledger-model.ts'
+import { captureWorth, convert, type ModelTransaction, rateKeyOf, reversalGross } from './ledger-model.ts'
 
 interface TrailFigures {
   readonly transaction_id: string
@@ -32,26 +32,37 @@ export async function replay(db: Kysely<PaymentsTables>, rates: readonly Rate[])
     JOIN ${sql.table('merchants')} m ON m.id = e.merchant_id
     ORDER BY e.transaction_id, e.seq`.execute(db)
   let id = ''
-  let state = { captures: [] as { amount: bigint; gross: bigint }[], amounts: authorized(0n) }
+  let state: ReplayState = { captures: [], amounts: authorized(0n) }
   for (const row of rows) {
     if (row.transaction_id !== id) state = { captures: [], amounts: authorized(0n) }
     id = row.transaction_id
-    const { amount, gross, fee_flat, fee_rate, balance } = row
+    const { gross, fee_flat, fee_rate, balance } = row
     expect([id, row.kind, { gross, fee_flat, fee_rate, balance }]).toEqual([id, row.kind, worthOf(row, state, rates)])
-    if (row.kind === 'capture') state.captures.push({ amount, gross })
-    const { refunded, lost } = state.amounts
-    if (row.kind === 'refund') state.amounts = { ...state.amounts, refunded: refunded + amount }
-    if (row.kind === 'disputeLost') state.amounts = { ...state.amounts, lost: lost + amount }
+    state = after(row, state, rates)
   }
   return rows.length
 }
 
-type ReplayState = Parameters<typeof reversalGross>[0]
+type ReplayState = Pick<ModelTransaction, 'captures' | 'amounts'>
+
+function after(row: TrailFigures, { captures, amounts }: ReplayState, rates: readonly Rate[]): ReplayState {
+  const { kind, amount, gross, currency: from, merchant_currency: to, day } = row
+  switch (kind) {
+    case 'capture':
+      return { captures: [...captures, { amount, gross, rateKey: rateKeyOf({ from, to }, { rates, day }) }], amounts }
+    case 'refund':
+      return { captures, amounts: { ...amounts, refunded: amounts.refunded + amount } }
+    case 'disputeLost':
+      return { captures, amounts: { ...amounts, lost: amounts.lost + amount } }
+    default:
+      return { captures, amounts }
+  }
+}
 
 function worthOf(row: TrailFigures, state: ReplayState, rates: readonly Rate[]) {
   const { kind, amount, currency: from, merchant_currency: to, day } = row
   if (kind === 'capture') {
-    const { gross, fee, balance } = captureWorth({ from, to, amount }, { rates, day })
+    const { gross, fee, balance } = captureWorth({ from, to, amount, captures: state.captures }, { rates, day })
     return { gross, fee_flat: fee.flat, fee_rate: fee.rate, balance }
   }
   if (kind === 'void' || kind === 'disputeWon') return { gross: 0n, fee_flat: 0n, fee_rate: 0n, balance: 0n }

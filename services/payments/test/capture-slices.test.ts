@@ -1,0 +1,112 @@
+import fc from 'fast-check'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { keyMac } from '../src/apps/app.ts'
+import { callMoveMany } from '../src/transactions/move-repository.ts'
+import { createLiveMerchant } from './live-merchant.ts'
+import { createTestApp, startPayments, type TestApp, type TestPayments, testPepper } from './payments-app.ts'
+import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
+
+const REJECTED = { verdict: 'rejected', reason: 'closed' } as const
+/** Rates of the tests are older than those that a live merchant may have. */
+const TERMS = { marginBasisPoints: 0, ageDaysMax: 100_000 }
+let north: StubAcquirer
+let payments: TestPayments
+let app: TestApp
+let merchant: Awaited<ReturnType<typeof createLiveMerchant>>
+beforeAll(async () => {
+  north = createStubAcquirer()
+  payments = await startPayments({ acquirers: new Map([['north', north]]) })
+  app = await createTestApp(payments)
+})
+beforeEach(async () => {
+  merchant = await createLiveMerchant(payments, app, { north, test: true })
+  await price(135, 0)
+})
+afterAll(() => payments.close())
+
+const price = async (rate: number, flat: number) => {
+  const change = JSON.stringify({ pricing: { rate, flat: { currency: 'EUR', amount: flat } } })
+  await sql`SELECT FROM ${sql.table('change_merchant')}(${merchant.id}, ${change})`.execute(payments.database.db)
+}
+const capture = async (transactionId: string, amount: number) => {
+  const move = { keyMac: keyMac(testPepper, app.key), person: null, repeat: undefined, transactionId, amount }
+  const [result] = await callMoveMany(payments.database.lanes, [{ ...move, operation: 'capture' }], TERMS)
+  const entry = result?.transaction?.trail.at(-1)
+  if (!entry) throw new Error(`a capture of ${amount} was ${result?.verdict}`)
+  return { id: entry.id, balance: entry.balance, fee: entry.feeFlat + entry.feeRate }
+}
+const captureEach = async (transactionId: string, amounts: readonly number[]) => {
+  let [balance, fee] = [0, 0]
+  for (const amount of amounts) {
+    const entry = await capture(transactionId, amount)
+    balance += entry.balance
+    fee += entry.fee
+  }
+  return { balance, fee }
+}
+
+describe('captures of one transaction', () => {
+  it.each([
+    ['JPY', 200, 1],
+    ['EUR', 3_700, 37],
+    ['IDR', 20_000, 100],
+    ['USD', 1_000, 7],
+  ])('in %s, %i in slices of %i: bring what one capture brings', async (currency, total, slice) => {
+    const whole = await captureEach(await merchant.charge(total, currency), [total])
+    const slices = Array.from({ length: Math.ceil(total / slice) }, (_, n) => Math.min(slice, total - n * slice))
+    expect(await captureEach(await merchant.charge(total, currency), slices)).toEqual(whole)
+    expect(await merchant.violations()).toEqual([])
+  })
+
+  it('in any slices, with refunds between them, bring what one capture brings', async () => {
+    const slices = fc.array(fc.integer({ min: 1, max: 300 }), { minLength: 1, maxLength: 12 })
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom('JPY', 'EUR', 'KWD', 'DKK'), slices, async (currency, amounts) => {
+        const total = amounts.reduce((sum, amount) => sum + amount, 0)
+        const whole = await captureEach(await merchant.charge(total, currency), [total])
+        const id = await merchant.charge(total, currency)
+        const [first = 0, ...rest] = amounts
+        const brought = await captureEach(id, [first])
+        await merchant.book('refund', id, 1)
+        const more = await captureEach(id, rest)
+        expect({ balance: brought.balance + more.balance, fee: brought.fee + more.fee }).toEqual(whole)
+      }),
+      { numRuns: 15 },
+    )
+    expect(await merchant.violations()).toEqual([])
+  })
+
+  it('pay the flat fee each, and a new percentage only on what follows it', async () => {
+    await price(135, 25)
+    const id = await merchant.charge(4_000)
+    expect(await capture(id, 1_000)).toMatchObject({ balance: 1_000 - 25 - 14, fee: 39 })
+    await price(200, 10)
+    expect(await capture(id, 1_000)).toMatchObject({ balance: 1_000 - 10 - 20, fee: 30 })
+  })
+
+  it('at another rate begin anew: a new rate changes nothing that was captured before', async () => {
+    const id = await merchant.charge(1_000, 'JPY')
+    const { balance } = await capture(id, 500)
+    await sql`
+      INSERT INTO ${sql.table('fx_rates')} (date, currency, source, rate)
+      VALUES (current_date, 'JPY', 'ecb', 100)`.execute(payments.database.db)
+    const later = await capture(id, 500)
+    await sql`DELETE FROM ${sql.table('fx_rates')} WHERE date = current_date`.execute(payments.database.db)
+    expect([balance > 0, later.balance + later.fee]).toEqual([true, 500])
+  })
+
+  it('that the acquirer rejects give back exactly what they brought, and the next goes on from what is left', async () => {
+    merchant = await createLiveMerchant(payments, app, { north })
+    await price(135, 0)
+    const id = await merchant.charge(3_700)
+    for (let n = 0; n < 20; n++) await capture(id, 37)
+    const before = await merchant.balance()
+    const entry = await capture(id, 60)
+    await merchant.answer(entry.id, REJECTED)
+    expect(await merchant.balance()).toBe(before)
+    const again = await capture(id, 60)
+    expect(again).toMatchObject({ balance: entry.balance, fee: entry.fee })
+    expect(await merchant.violations()).toEqual([])
+  })
+})
