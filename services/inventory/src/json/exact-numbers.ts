@@ -11,10 +11,21 @@ export function parseExactly(text: string): unknown {
 
 const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
-/** Whether a number of the JSON grammar is whole, as `1.0` and `1.5e1` are. */
+/** No honest number is longer, and JSON that is kept as text is not read here. */
+const LITERAL_LENGTH_MAX = 1_000
+
+/** Whether a number of the JSON grammar is whole, as `1.0` and `1.5e1` are. A literal of more than 1,000 characters is not. */
 function isWhole(literal: string): boolean {
+  if (literal.length > LITERAL_LENGTH_MAX) return false
   const [, whole = '', fraction = '', exponent = '0'] = NUMBER.exec(literal) ?? []
-  const digits = (whole + fraction).replace(/0+$/, '')
+  const digits = withoutFinalZeros(whole + fraction)
   // How many of the digits stand behind the point once the exponent has moved it.
   return digits === '' || digits.length <= whole.length + Number(exponent)
+}
+
+/** A loop from the end: the expression `0+$` starts anew at every zero, so its time grows with the square of the length. */
+function withoutFinalZeros(digits: string): string {
+  let end = digits.length
+  while (digits[end - 1] === '0') end--
+  return digits.slice(0, end)
 }
