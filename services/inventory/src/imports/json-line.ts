@@ -1,4 +1,4 @@
-import { isJsonText, keepNestedText } from '../json/json-object.ts'
+import { nestedTexts } from '../json/nested-text.ts'
 import { brokenRecord, type RawProduct, type RecordFault } from './import-record.ts'
 
 const MEMBERS: ReadonlySet<string> = new Set(['id', 'sku', 'attributes'])
@@ -15,15 +15,17 @@ export function readJsonLine(line: number, text: string): RawProduct | RecordFau
     return { line, sku: typeof sku === 'string' ? sku.slice(0, 255) : null, type: 'VALIDATION_ERROR', description }
   }
   if (typeof attributes === 'string') return { line, sku, attributes }
-  if (isJsonText(attributes)) return { line, sku, attributes: attributes.jsonText }
   if (attributes === undefined) return { line, sku, attributes: undefined }
+  // As they were sent, since numbers keep their digits; their size is judged before anything reads their values.
+  const sent = typeof attributes === 'object' && attributes !== null ? nestedTexts(text).get('attributes') : undefined
+  if (sent !== undefined) return { line, sku, attributes: sent }
   const description = 'attributes: must be a text that is JSON, an object or an array'
   return { line, sku: typeof sku === 'string' ? sku.slice(0, 255) : null, type: 'VALIDATION_ERROR', description }
 }
 
 function parse(text: string): unknown {
   try {
-    return keepNestedText(text, JSON.parse(text))
+    return JSON.parse(text)
   } catch {
     return undefined
   }

@@ -31,7 +31,7 @@ export async function* readRecords(
   format: ImportFormat,
   limits: ReadLimits,
 ): AsyncGenerator<readonly ImportRecord[]> {
-  const splitter = format === 'csv' ? splitCsv() : splitLines()
+  const splitter = format === 'csv' ? splitCsv(limits.attributesBytesMax) : splitLines()
   const judge = (read: Read): ImportRecord =>
     'description' in read ? read : judgeProduct(read, limits.attributesBytesMax)
   try {
@@ -60,13 +60,13 @@ async function* decode(bytes: AsyncIterable<Uint8Array>, bytesMax: number): Asyn
   yield toText()
 }
 
-function splitCsv(): Splitter {
+function splitCsv(attributesBytesMax: number): Splitter {
   const reader = new CsvReader()
   let read: RecordReader | undefined
   const take = (records: ReturnType<CsvReader['push']>): Read[] => {
     const [first] = records
     if (read === undefined && first !== undefined) {
-      read = readCsvHeader(first)
+      read = readCsvHeader(first, attributesBytesMax)
       return records.slice(1).map(read)
     }
     return read === undefined ? [] : records.map(read)
@@ -91,9 +91,11 @@ function splitLines(): Splitter {
     })
   return {
     push: (text) => {
-      const lines = (rest + text).split('\n')
+      // Looks for line ends in the new piece alone: searching the unfinished line again for each piece would take quadratic time.
+      const [first = '', ...others] = text.split('\n')
+      const lines = [rest + first, ...others]
+      if (lines.some(({ length }) => length > RECORD_LENGTH_MAX)) throw new RecordTooLongError(line + 1)
       rest = lines.pop() ?? ''
-      if ([rest, ...lines].some(({ length }) => length > RECORD_LENGTH_MAX)) throw new RecordTooLongError(line + 1)
       return take(lines)
     },
     end: () => take(rest === '' ? [] : [rest]),

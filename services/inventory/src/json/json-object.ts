@@ -1,5 +1,5 @@
 import { parseExactly } from './exact-numbers.ts'
-import { scanJson } from './scan-json.ts'
+import { nestedTexts } from './nested-text.ts'
 
 /** A member that is an object or an array, as the text it was sent as: parsing it would cost large numbers their digits. */
 export interface JsonText {
@@ -20,7 +20,7 @@ export function keepNestedText(text: string, value: unknown): unknown {
   if (!isNested(value) || Array.isArray(value)) return value
   const entries = Object.entries(hasRounded(text, value) ? Object(parseExactly(text)) : value)
   if (!entries.some(([, member]) => isNested(member))) return Object.fromEntries(entries)
-  const { nested } = scanJson(text)
+  const nested = nestedTexts(text)
   return Object.fromEntries(
     entries.map(([key, member]) => [key, isNested(member) ? { jsonText: nested.get(key) } : member]),
   )

@@ -14,8 +14,6 @@ export interface JsonScan {
   readonly numberGrowth: number
   /** The most digits that a number has after its point. */
   readonly fractionDigits: number
-  /** The objects and arrays that are members of the outermost object, each as its own text; of a repeated key the last. */
-  readonly nested: ReadonlyMap<string, string>
 }
 
 interface ScanState {
@@ -27,12 +25,9 @@ interface ScanState {
   unstorableText: boolean
   numberGrowth: number
   fractionDigits: number
-  /** For each open level: whether it is an object, and its latest key. */
+  /** For each open level: whether it is an object. */
   readonly isObject: boolean[]
-  readonly latestKey: string[]
   expectsKey: boolean
-  nestedStart: number
-  readonly nested: Map<string, string>
 }
 
 const [QUOTE, BACKSLASH, COMMA, MINUS, ZERO, NINE] = [0x22, 0x5c, 0x2c, 0x2d, 0x30, 0x39]
@@ -50,10 +45,7 @@ export function scanJson(text: string): JsonScan {
     numberGrowth: 0,
     fractionDigits: 0,
     isObject: [false],
-    latestKey: [''],
     expectsKey: false,
-    nestedStart: 0,
-    nested: new Map(),
   }
   for (let at = 0; at < text.length; ) at = scanToken(state, at)
   return { ...state, depth: state.deepest }
@@ -64,27 +56,22 @@ function scanToken(state: ScanState, at: number): number {
   const code = state.text.charCodeAt(at)
   if (code === QUOTE) return scanString(state, at)
   if (code === MINUS || (code >= ZERO && code <= NINE)) return scanNumber(state, at)
-  if (code === OPEN_OBJECT || code === OPEN_ARRAY) openLevel(state, at, code === OPEN_OBJECT)
-  else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) closeLevel(state, at)
+  if (code === OPEN_OBJECT || code === OPEN_ARRAY) openLevel(state, code === OPEN_OBJECT)
+  else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) closeLevel(state)
   else if (code === COMMA) state.expectsKey = state.isObject[state.depth] === true
   return at + 1
 }
 
-function openLevel(state: ScanState, at: number, isObject: boolean): void {
-  if (state.depth === 1 && state.isObject[1]) state.nestedStart = at
+function openLevel(state: ScanState, isObject: boolean): void {
   state.depth++
   state.deepest = Math.max(state.deepest, state.depth)
   state.isObject[state.depth] = isObject
-  state.latestKey[state.depth] = ''
   state.expectsKey = isObject
 }
 
-function closeLevel(state: ScanState, at: number): void {
+function closeLevel(state: ScanState): void {
   state.depth--
   state.expectsKey = false
-  if (state.depth === 1 && state.isObject[1]) {
-    state.nested.set(state.latestKey[1] ?? '', state.text.slice(state.nestedStart, at + 1))
-  }
 }
 
 function scanString(state: ScanState, start: number): number {
@@ -114,7 +101,6 @@ function readString(literal: string): string {
 
 function takeKey(state: ScanState, key: string): void {
   state.keys++
-  state.latestKey[state.depth] = key
   if (key === '__proto__') state.hasProtoKey = true
 }
 

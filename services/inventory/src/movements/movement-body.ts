@@ -4,6 +4,7 @@ import { FreeText } from '../http/free-text.ts'
 import { RecordId } from '../http/record-id.ts'
 import { parseExactly } from '../json/exact-numbers.ts'
 import { isJsonText } from '../json/json-object.ts'
+import { hasMoreItems } from '../json/nested-text.ts'
 import { QUANTITY_MAX } from '../stock/level.ts'
 import { LINE_TYPES, type MovementLine } from './movement.ts'
 
@@ -38,12 +39,17 @@ const Line = z.discriminatedUnion(
   { error: `must be one of ${LINE_TYPES.join(', ')}` },
 )
 
+const LINES_BOUND = `must have 1 to ${LINES_MAX} lines`
+
 const Lines = z.preprocess(
-  (value) => (isJsonText(value) ? parseExactly(value.jsonText) : value),
-  z
-    .array(Line, { error: 'must be a list' })
-    .min(1, `must have 1 to ${LINES_MAX} lines`)
-    .max(LINES_MAX, `must have 1 to ${LINES_MAX} lines`),
+  (value, context) => {
+    if (!isJsonText(value)) return value
+    if (!value.jsonText.startsWith('[') || !hasMoreItems(value.jsonText, LINES_MAX)) return parseExactly(value.jsonText)
+    // Before the lines are parsed and checked: a body has room for a hundred thousand of them.
+    context.addIssue({ code: 'custom', message: LINES_BOUND })
+    return z.NEVER
+  },
+  z.array(Line, { error: 'must be a list' }).min(1, LINES_BOUND).max(LINES_MAX, LINES_BOUND),
 )
 
 /** What a movement asks for: one line as an object, or several as its member `lines`. */
