@@ -11,12 +11,14 @@ const provider = await startStubProvider(({ url }) => {
 })
 afterAll(() => provider.close())
 
-const token = await new SignJWT({ sub: 'u1' })
-  .setProtectedHeader({ alg: 'ES256', kid: 'k1' })
-  .setIssuer('https://auth.example')
-  .setAudience('authenticated')
-  .setExpirationTime('1h')
-  .sign(privateKey)
+const tokenOf = (sub: string) =>
+  new SignJWT({ sub })
+    .setProtectedHeader({ alg: 'ES256', kid: 'k1' })
+    .setIssuer('https://auth.example')
+    .setAudience('authenticated')
+    .setExpirationTime('1h')
+    .sign(privateKey)
+const token = await tokenOf('u1')
 const verifierOf = (jwksUrl: string) =>
   createTokenVerifier({
     jwksUrl,
@@ -31,6 +33,20 @@ describe('createTokenVerifier', () => {
   it('fetches the keys from an address that the settings name', async () => {
     expect(await verifierOf(provider.url).verify(token)).toMatchObject({ actor: 'u1' })
     expect(await verifierOf(provider.url).countKeys()).toBe(1)
+  })
+
+  it.each([
+    ['holds U+0000', 'u\0'],
+    ['holds half a surrogate pair', 'u\ud83d'],
+    ['is longer than 255 characters', 'u'.repeat(256)],
+    ['is empty', ''],
+  ])('takes no token whose sub %s', async (_case, sub) => {
+    expect(await verifierOf(provider.url).verify(await tokenOf(sub))).toBeUndefined()
+  })
+
+  it('takes a sub of 255 characters', async () => {
+    const sub = 'u'.repeat(255)
+    expect(await verifierOf(provider.url).verify(await tokenOf(sub))).toMatchObject({ actor: sub })
   })
 
   // ASVS 1.3.6

@@ -60,7 +60,7 @@ export function createTokenVerifier(rules: TokenRules): TokenVerifier {
   return {
     verify: async (token) => {
       const claims = await readClaims(token)
-      if (claims?.sub === undefined || claims.sub === '') return undefined
+      if (claims?.sub === undefined || !isActor(claims.sub)) return undefined
       return { actor: claims.sub, scopes: scopesOf(claims, rules) }
     },
     countKeys: async () => {
@@ -68,4 +68,11 @@ export function createTokenVerifier(rules: TokenRules): TokenVerifier {
       return keys.jwks()?.keys.length ?? 0
     },
   }
+}
+
+const ACTOR_LENGTH_MAX = 255
+
+/** Whether a `sub` can be stored as the actor of a change: PostgreSQL takes neither U+0000 nor half a surrogate pair. */
+function isActor(sub: string): boolean {
+  return sub !== '' && sub.length <= ACTOR_LENGTH_MAX && sub.isWellFormed() && !sub.includes('\0')
 }
