@@ -1,5 +1,9 @@
+import { once } from 'node:events'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { accepts, Controller } from '../src/endpoints.ts'
+import { Application, accepts, Controller } from '../src/endpoints.ts'
 import { type EveryInterface, everyInterface } from './every-interface.ts'
 
 class Requests extends Controller {
@@ -10,6 +14,10 @@ class Requests extends Controller {
   static GET_versions = accepts({ version: ['v1', 'v2'] })
   GET_versions() {
     return 'served'
+  }
+
+  GET_href() {
+    return this.request.url.href
   }
 
   GET_accepts() {
@@ -181,4 +189,22 @@ describe('behind proxies', () => {
     expect([await ask('ip'), await ask('origin')]).toEqual([ip, origin])
     await close()
   })
+
+  it.each(['a/b?c#d@e', 'a?b', 'a#b', 'a@b', 'a\\b', 'a b'])(
+    'takes no path, query or user from the host %s',
+    async (host) => {
+      const app = await new Application({ modules: { index: { Requests } }, trustProxy: true }).ready()
+      const server = createServer(app.listener).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const href = async (headers: Readonly<Record<string, string>>) => {
+        const { port } = server.address() as AddressInfo
+        const [response] = await once(request({ port, path: '/requests/href', headers }).end(), 'response')
+        return new Response(Readable.toWeb(response)).json()
+      }
+      const hrefs = [await href({ host }), await href({ host: 'good.example:8080', 'x-forwarded-host': host })]
+      expect(hrefs).toEqual(['http://localhost/requests/href', 'http://localhost/requests/href'])
+      expect(await href({ host: '[::1]:8080' })).toBe('http://[::1]:8080/requests/href')
+      server.close()
+    },
+  )
 })

@@ -199,8 +199,9 @@ export class EndpointRequest {
   #buildUrl(): RequestUrl {
     const [ownScheme, ownHost] = this.#incoming.origin().split('://')
     const scheme = this.#forwarded('x-forwarded-proto')?.match(/^https?$/i)?.[0] ?? ownScheme
-    const called = `${scheme}://${this.#forwarded('x-forwarded-host') ?? ownHost}`
-    const origin = URL.canParse(called) ? called : 'http://localhost'
+    const host = this.#forwarded('x-forwarded-host') ?? ownHost ?? ''
+    const called = `${scheme}://${host}`
+    const origin = bareHost.test(host) && URL.canParse(called) ? called : 'http://localhost'
     const path = this.path.replace(/^https?:\/\/[^/]*/i, '')
     const mount = path
       .split('/')
@@ -215,6 +216,9 @@ export class EndpointRequest {
     )
   }
 }
+
+/** A host and perhaps a port. With `/`, `?`, `#`, `@` or `\\` a client would choose the path, the query or the host of the URL. */
+const bareHost = /^[^\s/?#@\\]+$/
 
 const goodId = /^[A-Za-z0-9._-]{1,64}$/
 
