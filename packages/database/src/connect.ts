@@ -1,6 +1,7 @@
 import type { Names } from '@trestle/migrations/migration.ts'
-import { Kysely, PostgresDialect } from 'kysely'
+import { Kysely, PostgresDialect, type PostgresPool } from 'kysely'
 import pg from 'pg'
+import { createCancellablePool } from './cancellable-pool.ts'
 import { createLanes, type Lanes } from './lanes.ts'
 import type { Statement } from './named-query.ts'
 import { type PipelinedClients, startPipelinedClients } from './pipelined-clients.ts'
@@ -24,6 +25,8 @@ export interface DatabaseConfig {
   readonly statementTimeoutMs: number
   /** Ends a statement of the write pool instead, where it may wait for locks longer than others may take. */
   readonly writeTimeoutMs?: number
+  /** Connections for `readLagging`, on each server; 4 by default. They are opened when they are needed. */
+  readonly laggingConnections?: number
   /** Connections of the read lane; 2 by default, 0 where nobody uses it. */
   readonly readConnections?: number
   /** Ends the wait for a lock (55P03); below the statement timeout, so that it speaks first. */
@@ -57,12 +60,17 @@ export interface Database<Tables> {
   /** For prepared queries. */
   readonly lanes: Lanes
   readonly names: Names
-  /** Runs a read that may lag behind, on the standby where one keeps up. It may be run again on the primary. */
-  readLagging<T>(read: (db: Kysely<Tables>) => Promise<T>): Promise<T>
+  /**
+   * Runs a read that may lag behind, on the standby where one keeps up. It may be run again on the primary. It has connections
+   * of its own, so that reads which take long keep nobody from writing, and is cancelled when the signal is aborted.
+   */
+  readLagging<T>(read: (db: Kysely<Tables>) => Promise<T>, signal?: AbortSignal): Promise<T>
   /** What is known of the standby, with the connections of its pool; undefined where none is set. */
   standby(): (StandbyState & { readonly connections: Connections }) | undefined
   /** Connections of the write pool. */
   connections(): Connections
+  /** Connections of the primary for reads that may lag behind. */
+  laggingConnections(): Connections
   /** Resolves when a connection of each lane answers. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -70,6 +78,7 @@ export interface Database<Tables> {
 
 /** Beyond the server's own limit: a connection that says nothing for so long is taken for dead. */
 const SILENCE_MS = 2_000
+const LAGGING_CONNECTIONS = 4
 
 /**
  * The read lane takes prepared queries alone, which find rows by key: one plan serves all values. PostgreSQL would plan
@@ -101,15 +110,16 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
       ...{ prepared: config.prepared, spans: config.spans, parserOf: parserOf(config) },
     }),
     names: config.names,
-    readLagging: (read) =>
+    readLagging: (read, signal) =>
       choice && standby
         ? choice.choose(
-            () => read(standby.db),
-            () => read(db),
+            () => standby.lagging.run(read, signal),
+            () => primary.lagging.run(read, signal),
           )
-        : read(db),
-    standby: () => choice && standby && { ...choice.state(), connections: connectionsOf(standby.pool) },
+        : primary.lagging.run(read, signal),
+    standby: () => choice && standby && { ...choice.state(), connections: connectionsOf(standby.lagging.pool) },
     connections: () => connectionsOf(pool),
+    laggingConnections: () => connectionsOf(primary.lagging.pool),
     ping: async () => {
       await Promise.all([pool.query('SELECT 1'), readers.query({ name: '', text: 'SELECT 1', values: [] })])
     },
@@ -125,16 +135,47 @@ interface Server<Tables> {
   readonly db: Kysely<Tables>
   readonly pool: pg.Pool
   readonly readers: PipelinedClients
+  readonly lagging: LaggingReads<Tables>
+}
+
+/** Reads that may lag behind, over connections of their own. */
+interface LaggingReads<Tables> {
+  readonly pool: pg.Pool
+  run<T>(read: (db: Kysely<Tables>) => Promise<T>, signal: AbortSignal | undefined): Promise<T>
+  close(): Promise<void>
 }
 
 function openServer<Tables>(config: DatabaseConfig, url: string): Server<Tables> {
-  const { statementTimeoutMs, writeTimeoutMs = statementTimeoutMs, spans } = config
+  const { statementTimeoutMs, writeTimeoutMs = statementTimeoutMs } = config
+  const pool = openPool({ ...config, url, statementTimeoutMs: writeTimeoutMs })
+  const readers = startPipelinedClients(connectionOptions({ ...config, url }, KEEP_PLANS), {
+    count: config.readConnections ?? 2,
+    silenceMs: statementTimeoutMs + SILENCE_MS,
+    parserOf: parserOf(config),
+    onConnectionError: config.onConnectionError,
+  })
+  return { db: openQueries(config, pool), pool, readers, lagging: openLagging({ ...config, url }) }
+}
+
+function openLagging<Tables>(config: DatabaseConfig): LaggingReads<Tables> {
+  const pool = openPool({ ...config, poolSize: config.laggingConnections ?? LAGGING_CONNECTIONS })
+  const cancellable = createCancellablePool(pool)
+  const db = openQueries<Tables>(config, cancellable.pool)
+  return {
+    pool,
+    run: (read, signal) => cancellable.until(signal, () => read(db)),
+    close: () => closePool(db, pool),
+  }
+}
+
+function openPool(config: DatabaseConfig): pg.Pool {
+  const { statementTimeoutMs } = config
   const pool = new pg.Pool({
-    ...connectionOptions({ ...config, url, statementTimeoutMs: writeTimeoutMs }),
+    ...connectionOptions(config),
     max: config.poolSize,
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 60_000,
-    query_timeout: writeTimeoutMs && writeTimeoutMs + SILENCE_MS,
+    query_timeout: statementTimeoutMs && statementTimeoutMs + SILENCE_MS,
   })
   // The loss of a connection in use reaches its statement; without a listener of its own it would also end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
@@ -143,26 +184,27 @@ function openServer<Tables>(config: DatabaseConfig, url: string): Server<Tables>
     Reflect.deleteProperty(error, 'client')
     config.onConnectionError(error)
   })
-  const db = new Kysely<Tables>({
+  return pool
+}
+
+function openQueries<Tables>({ names, spans }: DatabaseConfig, pool: PostgresPool): Kysely<Tables> {
+  return new Kysely<Tables>({
     dialect: new PostgresDialect({ pool }),
-    plugins: [new TablePrefixPlugin(config.names)],
+    plugins: [new TablePrefixPlugin(names)],
     ...(spans && { log: (event) => spans.record('query', event.queryDurationMillis, event.level === 'error') }),
   })
-  const readers = startPipelinedClients(connectionOptions({ ...config, url }, KEEP_PLANS), {
-    count: config.readConnections ?? 2,
-    silenceMs: statementTimeoutMs + SILENCE_MS,
-    parserOf: parserOf(config),
-    onConnectionError: config.onConnectionError,
-  })
-  return { db, pool, readers }
 }
 
 function connectionsOf({ idleCount, totalCount, waitingCount }: pg.Pool): Connections {
   return { idle: idleCount, used: totalCount - idleCount, waiting: waitingCount }
 }
 
-async function closeServer<Tables>({ db, pool, readers }: Server<Tables>): Promise<void> {
-  await Promise.all([db.destroy(), readers.close()])
+async function closeServer<Tables>({ db, pool, readers, lagging }: Server<Tables>): Promise<void> {
+  await Promise.all([closePool(db, pool), lagging.close(), readers.close()])
+}
+
+async function closePool<Tables>(db: Kysely<Tables>, pool: pg.Pool): Promise<void> {
+  await db.destroy()
   // Kysely ends the pool only where it has used it; the write lane uses it too.
   if (!pool.ending) await pool.end()
 }

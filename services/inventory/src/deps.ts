@@ -114,7 +114,10 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
     startTracing({ enabled: config.tracingEnabled, otlpProtocol: config.otlpProtocol, resource }),
   ])
   const { database, transferDatabase } = await openDatabases(config, names, log)
-  observeConnections(metrics.meter, database, { transfers: transferDatabase })
+  observeConnections(metrics.meter, database, {
+    transfers: transferDatabase,
+    lists: { connections: () => database.laggingConnections() },
+  })
   const stockMetrics = createStockMetrics(metrics.meter)
   const { lanes } = database
   const { logger } = log

@@ -52,6 +52,11 @@ describe('GET /products?…', () => {
     ['attributes.size=42.0', ['shirt-red', 'mug-2']],
     ['attributes.size=4.2e1', ['shirt-red', 'mug-2']],
     ['attributes.size="42"', ['shirt-blue']],
+    ['attributes.size[in]=42.0,43', ['shirt-red', 'SHIRT-XL', 'mug-2']],
+    ['attributes.note[in]=null,true', ['SHIRT-XL']],
+    ['attributes.dim.w[in]=2,1.50', ['shirt-red', 'shirt-blue']],
+    ['attributes.tags[in]=new,sale', ['SHIRT-XL']],
+    [`attributes."a.b"[in]=1,2`, ['mug']],
     ['attributes.on=true', ['mug-2']],
     ['attributes.note=null', ['SHIRT-XL']],
     ['attributes.dim.w=2', ['shirt-blue']],
@@ -131,6 +136,20 @@ describe('GET /products?…', () => {
     const response = await get(`/products?${query}`)
     expect(response.statusCode).toBe(400)
     expect(response.json()).toMatchObject({ error: { type: 'VALIDATION_ERROR', issues: [{ path }] } })
+  })
+
+  it('400: more than 100 values in all lists', async () => {
+    const list = (count: number) => Array.from({ length: count }, (_, n) => n).join(',')
+    const query = `attributes.a[in]=${list(60)}&sku[in]=${list(40)}`
+    expect(await skusOf(query)).toEqual([])
+    expect((await get(`/products?${query},x`)).json()).toEqual({
+      statusCode: 400,
+      error: {
+        type: 'VALIDATION_ERROR',
+        description: 'The request: must have at most 100 values in all lists',
+        issues: [{ path: '', message: 'must have at most 100 values in all lists' }],
+      },
+    })
   })
 
   // ASVS 4.3.1

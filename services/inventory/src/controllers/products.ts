@@ -19,7 +19,10 @@ import { showProduct } from '../use-cases/show-product.ts'
 const LIST_DESCRIPTION =
   `All parameters must hold. attributes.PATH=V compares a value inside the attributes with a JSON scalar
 or a text; PATH is keys joined with dots, a key with a dot in double quotes. Operators in brackets behind it: ne, gt, gte, lt, lte,
-in, has, exists, prefix; for example attributes.price[gte]=10. At most ten filters.`.replaceAll('\n', ' ')
+in, has, exists, prefix; for example attributes.price[gte]=10. At most ten filters, and 100 values in all lists of a request.`.replaceAll(
+    '\n',
+    ' ',
+  )
 
 const OnePath = { path: [RecordId], names: ['productId'] } as const
 const changeResponses = {
@@ -113,6 +116,7 @@ export class Default extends InventoryController {
 
   async #list(keywords: ProductListKeywords): Promise<RawJson> {
     const { context } = this.application
+    const { signal } = this.request
     const { limit: _limit, cursor: _cursor, include = [], count, ...chosen } = keywords
     const selection = readSelection(chosen)
     const listing = {
@@ -123,8 +127,8 @@ export class Default extends InventoryController {
     const wish = readPage(listing, context.config, keywords)
     const [found, total] = await this.readInTurn(wish.limit, () =>
       Promise.all([
-        listProducts(context, { ...selection, includes: include }, { ...wish, limit: wish.limit + 1 }),
-        count === undefined ? undefined : context.readLagging((db) => countProducts(db, selection.filters)),
+        listProducts(context, { ...selection, includes: include, signal }, { ...wish, limit: wish.limit + 1 }),
+        count === undefined ? undefined : context.readLagging((db) => countProducts(db, selection.filters), signal),
       ]),
     )
     const { rows, link } = cutPage(

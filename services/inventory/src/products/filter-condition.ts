@@ -13,6 +13,11 @@ export function conditionOf(filter: ProductFilter): RawBuilder<SqlBool> {
       const found = sql<SqlBool>`attributes @> ANY(${filter.values}::jsonb[])`
       return filter.negated ? sql`NOT (${found})` : found
     }
+    case 'one-of':
+      // The second condition is the one that the GIN index answers. The first one says the same: where rows are looked at one by
+      // one, it takes the value out once and finds it by its hash, instead of comparing the attributes with every value.
+      return sql`(jsonb_path_query_first(attributes, ${filter.jsonPath}::jsonpath, '{}', true) = ANY(${filter.literals}::jsonb[])
+        AND attributes @> ANY(${filter.nested}::jsonb[]))`
     case 'predicate':
       return sql`attributes @@ ${filter.jsonPath}::jsonpath`
     case 'exists':

@@ -8,15 +8,29 @@ export type ProductFilter =
   | { readonly kind: 'sku-prefix'; readonly prefix: string }
   /** The attributes contain one of these JSON values. */
   | { readonly kind: 'contains'; readonly values: readonly string[]; readonly negated: boolean }
+  /** The scalar at the path is one of these; `nested` are the same values inside of the objects that the path names. */
+  | {
+      readonly kind: 'one-of'
+      readonly jsonPath: string
+      readonly literals: readonly string[]
+      readonly nested: readonly string[]
+    }
   /** A jsonpath predicate holds. */
   | { readonly kind: 'predicate'; readonly jsonPath: string }
   | { readonly kind: 'exists'; readonly jsonPath: string; readonly wanted: boolean }
   | { readonly kind: 'search'; readonly text: string }
 
 /** A filter, or why a parameter is none. */
-export type FilterVerdict = { readonly filter: ProductFilter } | { readonly problem: string }
+export type FilterVerdict =
+  | {
+      readonly filter: ProductFilter
+      /** Values of a list that it compares with. */
+      readonly listed?: number
+    }
+  | { readonly problem: string }
 
-const VALUES_MAX = 100
+/** Of one list, and of all lists of a request together. */
+export const VALUES_MAX = 100
 const SEARCH_LENGTH_MAX = 200
 const CONTAINED_BYTES_MAX = 65_536
 /** Of a number once it is written out. */
@@ -57,7 +71,7 @@ function readSku(operator: string, value: string): FilterVerdict {
   if (operator === 'prefix') return { filter: { kind: 'sku-prefix', prefix: value } }
   const values = operator === 'in' ? splitList(value)?.map(textOf) : [value]
   if (operator !== 'in' && operator !== 'eq') return { problem: 'has an operator that is not known' }
-  return values === undefined ? tooMany : { filter: { kind: 'sku', values } }
+  return values === undefined ? tooMany : { filter: { kind: 'sku', values }, listed: values.length }
 }
 
 const tooMany: FilterVerdict = { problem: `must have 1 to ${VALUES_MAX} values` }
@@ -79,7 +93,7 @@ const operators: Readonly<Record<string, Read>> = {
   ne: (path, value) => contains(path, [value], { negated: true }),
   in: (path, value) => {
     const values = splitList(value)
-    return values === undefined ? tooMany : contains(path, values)
+    return values === undefined ? tooMany : oneOf(path, values)
   },
   has: (path, value) => contains(path, [value], { inArray: true }),
   gt: compare('>'),
@@ -109,6 +123,13 @@ function contains(
   if (literals.some((literal) => !isNumberInBounds(literal))) return longNumber
   const nested = literals.map((literal) => nestJson(path, inArray ? `[${literal}]` : literal))
   return { filter: { kind: 'contains', values: nested, negated } }
+}
+
+function oneOf(path: AttributePath, values: readonly string[]): FilterVerdict {
+  const literals = values.flatMap(scalarsOf)
+  if (literals.some((literal) => !isNumberInBounds(literal))) return longNumber
+  const nested = literals.map((literal) => nestJson(path, literal))
+  return { filter: { kind: 'one-of', jsonPath: toJsonPath(path), literals, nested }, listed: values.length }
 }
 
 const longNumber: FilterVerdict = { problem: 'must not be a number that is too long when written out' }

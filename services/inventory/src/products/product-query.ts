@@ -2,7 +2,7 @@ import { p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { type Issue, invalid } from '../error-vocabulary.ts'
 import { PageKeywords } from '../paging/page-query.ts'
-import { readFilter } from './product-filter.ts'
+import { readFilter, VALUES_MAX } from './product-filter.ts'
 import { PRODUCT_SORTS, type ProductSelection } from './product-list.ts'
 import { INCLUDES } from './product-view.ts'
 
@@ -52,6 +52,8 @@ export function readSelection({
   )
   if (first !== undefined) throw invalid([first, ...others])
   if (given.length > FILTERS_MAX) throw invalid([{ path: '', message: `must have at most ${FILTERS_MAX} filters` }])
+  const listed = verdicts.reduce((sum, { verdict }) => sum + ('listed' in verdict ? verdict.listed : 0), 0)
+  if (listed > VALUES_MAX) throw invalid([{ path: '', message: `must have at most ${VALUES_MAX} values in all lists` }])
   return { sort, filters: verdicts.flatMap(({ verdict }) => ('filter' in verdict ? [verdict.filter] : [])) }
 }
 

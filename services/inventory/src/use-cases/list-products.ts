@@ -17,13 +17,17 @@ export interface ListedProductJson {
  */
 export async function listProducts(
   { lanes, readLagging }: Pick<InventoryDeps, 'lanes' | 'readLagging'>,
-  { includes, ...selection }: ProductSelection & { readonly includes: readonly Include[] },
+  {
+    includes,
+    signal,
+    ...selection
+  }: ProductSelection & { readonly includes: readonly Include[]; readonly signal: AbortSignal },
   page: ProductPage,
 ): Promise<ListedProductJson[]> {
   if (selection.filters.length === 0 && selection.sort === 'id' && includes.length === 0) {
     const products = await listProductsById(lanes, Number(page.after?.[0] ?? 0), page.limit)
     return products.map((product) => ({ json: productJson(product), position: positionById(product) }))
   }
-  const products = await readLagging((db) => selectProducts(db, selection, page))
+  const products = await readLagging((db) => selectProducts(db, selection, page), signal)
   return products.map((product) => ({ json: productDetailsJson(product, includes), position: product.position }))
 }

@@ -1,0 +1,74 @@
+import { get } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { startInventory, type TestInventory } from './start-inventory.ts'
+
+// A lock on the table of products stands for statements that take long: lists wait for it until it is given back.
+
+let inventory: TestInventory
+let blocker: pg.Client
+beforeAll(async () => {
+  inventory = await startInventory({ INVENTORY_DB_STATEMENT_TIMEOUT_MS: '600000' })
+  await inventory.app.listen({ host: '127.0.0.1', port: 0 })
+  blocker = new pg.Client({ connectionString: inventory.databaseUrl })
+  await blocker.connect()
+})
+afterAll(async () => {
+  await blocker.end()
+  await inventory.close()
+})
+beforeEach(async () => {
+  await blocker.query('BEGIN')
+  await blocker.query('LOCK TABLE inventory.products')
+})
+afterEach(async () => {
+  await blocker.query('ROLLBACK')
+})
+
+const LISTS_MAX = 4
+const WAITING = `SELECT count(*)::int AS count FROM pg_stat_activity
+  WHERE datname = current_database() AND wait_event_type = 'Lock'`
+
+async function expectWaiting(count: number): Promise<void> {
+  await vi.waitFor(async () => expect(await inventory.query(WAITING)).toEqual([{ count }]), { timeout: 10_000 })
+}
+
+/** Opens lists that nothing answers yet. */
+function openLists(count: number) {
+  const { port } = inventory.app.server.address() as AddressInfo
+  const lists = Array.from({ length: count }, () => get({ port, path: '/products?attributes.a=1&count=exact' }))
+  const closed = lists.map((list) => new Promise((resolve) => list.on('error', () => {}).once('close', resolve)))
+  return async () => {
+    for (const list of lists) list.destroy()
+    await Promise.all(closed)
+  }
+}
+
+describe('lists that take long', () => {
+  it('keep nobody from writing, and the process ready', async () => {
+    const leave = openLists(40)
+    await expectWaiting(LISTS_MAX)
+    const written = await inventory.app.inject({
+      method: 'POST',
+      url: '/locations',
+      payload: { code: 'A', name: 'A' },
+    })
+    expect(written.statusCode).toBe(201)
+    expect((await inventory.app.inject({ url: '/ready' })).statusCode).toBe(200)
+    await leave()
+  })
+
+  it('end when their clients leave', async () => {
+    const leave = openLists(LISTS_MAX)
+    await expectWaiting(LISTS_MAX)
+    await leave()
+    await expectWaiting(0)
+    await blocker.query('ROLLBACK')
+    const [listed] = await Promise.all([
+      inventory.app.inject({ url: '/products?sort=-id' }),
+      inventory.app.inject({ url: '/products?sku=A&count=exact' }),
+    ])
+    expect(listed.statusCode).toBe(200)
+  })
+})
