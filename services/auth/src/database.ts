@@ -45,6 +45,8 @@ export interface UsersTable {
   staged_at: Timestamp | null
   /** Made by an admin or an import: clean-up leaves the user alone, however long the address waits for its confirmation. */
   keep_unconfirmed: Generated<boolean>
+  /** Since when the account is somebody's; null also where it has always been confirmed (see users/claim-repository.ts). */
+  claimed_at: Timestamp | null
   created_at: GeneratedTimestamp
   updated_at: GeneratedTimestamp
 }

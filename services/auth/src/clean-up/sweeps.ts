@@ -107,7 +107,7 @@ function listRetentions(
 
 /** Those who signed up and never came back. The first line is the condition of the index. */
 const UNCONFIRMED = sql<boolean>`confirmed_at IS NULL AND invited_at IS NULL AND staged_at IS NULL AND NOT keep_unconfirmed
-  AND last_sign_in_at IS NULL AND banned_until IS NULL AND deleted_at IS NULL`
+  AND claimed_at IS NULL AND last_sign_in_at IS NULL AND banned_until IS NULL AND deleted_at IS NULL`
 
 /** Sessions that the settings ended a day ago. */
 function listSessionWalks(

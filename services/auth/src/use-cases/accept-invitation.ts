@@ -36,7 +36,12 @@ export async function acceptInvitation(
   const known = await findExternalIdentity(trx, account)
   if (known && known.userId !== invited.id) throw identityTaken()
   const identity = known ?? (await insertExternalIdentity(trx, invited.id, account, deps.now()))
-  const owner = { decision: 'link', user: await learn(trx, deps, invited, account), identityId: identity.id } as const
+  const owner = {
+    decision: 'link',
+    user: await learn(trx, deps, invited, account),
+    identityId: identity.id,
+    isFirstAddress: false,
+  } as const
   const user = await confirmOwner(trx, deps, owner, { ...account, email: matching })
   const traits = { provider: account.provider }
   await recordAudit(trx, deps, { action: 'invite_accepted', actor: user, ip, traits })

@@ -82,6 +82,7 @@ async function create(
     invited_at: isInvited ? at : null,
     confirmation_sent_at: isInvited ? at : null,
     keep_unconfirmed: true,
+    claimed_at: at,
     raw_app_meta_data: mergeMetadata({ provider: kinds[0], providers: kinds }, wanted.appMetadata),
     raw_user_meta_data: mergeMetadata({}, wanted.userMetadata),
     created_at: at,

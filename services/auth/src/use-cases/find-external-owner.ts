@@ -33,6 +33,8 @@ export interface ExternalOwner {
   readonly user: User
   /** The identity of the account. */
   readonly identityId: string
+  /** Whether the account there has signed this user in before, and had told no address until now. */
+  readonly isFirstAddress: boolean
   /** Since when the identity is a way into the user's account; null: since the account was made. */
   readonly credentialSince: Timestamp | null
 }
@@ -77,7 +79,13 @@ async function takeExisting(
   if ((await findExternalIdentity(trx, account))?.userId !== userId) throw new StaleView()
   await refreshExternalIdentity(trx, id, account.data, deps.now())
   const user = await learn(trx, deps, owner, account)
-  return { decision: 'existing', user, identityId: id, credentialSince: identitySince(identity, owner) }
+  return {
+    decision: 'existing',
+    user,
+    identityId: id,
+    isFirstAddress: identity.email === null,
+    credentialSince: identitySince(identity, owner),
+  }
 }
 
 async function link(
@@ -91,7 +99,13 @@ async function link(
   const user = await learn(trx, deps, owner, account)
   const traits = { identity_id: id, provider: account.provider, provider_id: account.subject }
   await recordAudit(trx, deps, { action: 'identity_linked', actor: user, ip, traits })
-  return { decision: 'link', user, identityId: id, credentialSince: identitySince(identity, owner) }
+  return {
+    decision: 'link',
+    user,
+    identityId: id,
+    isFirstAddress: false,
+    credentialSince: identitySince(identity, owner),
+  }
 }
 
 async function create(
@@ -113,12 +127,13 @@ async function create(
     email,
     raw_app_meta_data: { provider, providers: [provider] },
     raw_user_meta_data: mergeMetadata({}, data),
+    claimed_at: account.email ? null : at,
     created_at: at,
     updated_at: at,
   })
   const { id } = await insertExternalIdentity(trx, user.id, account, at)
   await queueUserCreated(trx, deps, { userId: user.id, ip: context.ip })
-  return { decision: 'create', user, identityId: id, credentialSince: null }
+  return { decision: 'create', user, identityId: id, isFirstAddress: false, credentialSince: null }
 }
 
 /** The account's address, unless somebody has it. Who only waits for a first code gives it up (contract 7.4). */

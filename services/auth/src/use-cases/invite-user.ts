@@ -5,6 +5,7 @@ import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { emailExists } from '../errors.ts'
 import type { Admin } from '../sessions/admin.ts'
+import { isUnclaimed } from '../users/claim-repository.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import type { Profile } from '../users/profile.ts'
 import { keepSignUpContent, replaceIdentityData } from '../users/sign-up-content-repository.ts'
@@ -88,7 +89,7 @@ export async function findOrMakeInvited(
     return updateUser(trx, holder.id, {
       ...since,
       // Whoever signed up with this address has never shown that it is theirs: their password must not outlive the invitation.
-      ...(holder.confirmedAt === null ? { encrypted_password: null } : {}),
+      ...((await isUnclaimed(trx, holder)) ? { encrypted_password: null } : {}),
       raw_user_meta_data: mergeMetadata(isStrange ? {} : holder.userMetadata, data),
       updated_at: at,
     })

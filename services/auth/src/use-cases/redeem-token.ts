@@ -60,10 +60,11 @@ export async function redeemToken(deps: AuthDeps, redemption: Redemption): Promi
     if (isBanned(user, deps.now())) throw userBanned()
     if (addressFor(redemption.token.kind, user) !== redemption.token.relatesTo) throw redemption.expired()
     if (!(await consumeToken(trx, redemption.token, redemption.secret))) throw redemption.expired()
+    const isTakenOver = await confirmerOwns({ ...deps, db: trx }, user)
     if ((await use(trx, deps, user, { ...redemption, passwordHash })) === 'other-address-left') {
       return { verdict: 'other-address-left' }
     }
-    if (confirmerOwns(deps, user)) await takeOverAccount(trx, deps, user, passwordHash)
+    if (isTakenOver) await takeOverAccount(trx, deps, user, passwordHash)
     await deleteTokensOfUser(trx, user.id)
     if (isStaged(user)) await queueUserCreated(trx, deps, { userId: user.id, ip: redemption.context.ip })
     return finish(trx, deps, user, redemption)
@@ -113,7 +114,7 @@ async function hashWantedPassword(deps: AuthDeps, { type, user, password }: Rede
   if (password === 'not-asked') return undefined
   const isNeeded = type === 'signup' && user.passwordHash === null && !(await hasExternalIdentity(deps, user))
   if (!password && isNeeded) throw validationFailed({ message: 'Password is required' })
-  if (!password || !(isNeeded || type === 'invite' || confirmerOwns(deps, user))) return undefined
+  if (!password || !(isNeeded || type === 'invite' || (await confirmerOwns(deps, user)))) return undefined
   requirePassword(deps.config.passwords.policy, password)
   await refuseBreached(deps, password)
   return deps.passwords.hash(password)

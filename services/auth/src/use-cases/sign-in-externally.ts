@@ -5,6 +5,7 @@ import type { AuthDeps } from '../deps.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
 import { deleteOtherIdentities } from '../identities/external-identity-repository.ts'
 import { recordAddressChange } from '../users/address-change-repository.ts'
+import { isUnclaimed } from '../users/claim-repository.ts'
 import type { Timestamp } from '../users/timestamp.ts'
 import type { User } from '../users/user.ts'
 import { deleteBelongings, updateUser } from '../users/user-repository.ts'
@@ -68,18 +69,19 @@ function isKnown(user: User, email: ExternalAccount['email']): boolean {
 }
 
 /**
- * Confirms an account by the word of a provider. Until now nobody has shown that its address is theirs, so what came before
- * may be a stranger's who waits for the owner of the address: password, metadata, other identities and every way to stay
- * signed in go. Who has confirmed a phone number is no such stranger.
+ * Confirms an account by the word of a provider. Where it is nobody's yet, what came before may be a stranger's who waits for
+ * the owner of the address: password, metadata, other identities and every way to stay signed in go. They stay where the account
+ * has no address, and the provider, by which its user is known, tells of one for the first time.
  */
 export async function confirmOwner(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
-  { decision, user, identityId }: Pick<ExternalOwner, 'decision' | 'user' | 'identityId'>,
+  { decision, user, identityId, isFirstAddress }: Omit<ExternalOwner, 'credentialSince'>,
   account: ExternalAccount,
 ): Promise<User> {
   const at = deps.now()
-  const isStrange = decision !== 'create' && user.confirmedAt === null
+  const isKnownWithout = user.email === null && isFirstAddress
+  const isStrange = decision !== 'create' && !isKnownWithout && (await isUnclaimed(trx, user))
   if (isStrange) {
     await deleteBelongings(trx, user.id)
     await deleteOtherIdentities(trx, user.id, identityId)

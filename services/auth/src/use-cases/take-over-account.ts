@@ -3,20 +3,20 @@ import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { deleteFinishedFlows } from '../flow-states/flow-state-repository.ts'
 import { deleteUnverifiedIdentities } from '../identities/external-identity-repository.ts'
+import { isUnclaimed } from '../users/claim-repository.ts'
 import type { User } from '../users/user.ts'
 import { deleteWaysIn, updateUser } from '../users/user-repository.ts'
 import { setOwnIdentity } from './set-own-identity.ts'
 
 /**
- * Whether an account is all that of whoever confirms it: where nobody has confirmed it yet, all by which it may be entered may
- * be a stranger's, who has used the address of somebody else. Who has no address so far, and is known by a provider, is none.
+ * Whether an account is all that of whoever confirms it: where it is nobody's yet, all by which it may be entered may be a
+ * stranger's, who has used the address of somebody else. Who has no address so far, and is known by a provider, is none.
+ * @param user as they were before the confirmation
  */
-export function confirmerOwns(
-  { config }: Pick<AuthDeps, 'config'>,
-  { confirmedAt, email, phone, isAnonymous }: User,
-): boolean {
-  const isOpen = confirmedAt === null && (email !== null || phone !== null || isAnonymous)
-  return config.signup.confirmerOwnsAccount && isOpen
+export async function confirmerOwns({ config, db }: Pick<AuthDeps, 'config' | 'db'>, user: User): Promise<boolean> {
+  const { email, phone, isAnonymous } = user
+  const mayBeOpen = config.signup.confirmerOwnsAccount && (email !== null || phone !== null || isAnonymous)
+  return mayBeOpen && isUnclaimed(db, user)
 }
 
 /**

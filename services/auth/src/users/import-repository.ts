@@ -51,7 +51,7 @@ export async function insertImportedUsers(
 
 const USER_COLUMNS = `id, aud, role, email, phone, encrypted_password, email_confirmed_at, phone_confirmed_at, invited_at,
   confirmation_sent_at, recovery_sent_at, last_sign_in_at, raw_app_meta_data, raw_user_meta_data, banned_until,
-  is_anonymous, is_sso_user, created_at, updated_at`
+  is_anonymous, is_sso_user, claimed_at, created_at, updated_at`
 const IDENTITY_COLUMNS = 'user_id, provider, provider_id, identity_data, last_sign_in_at, created_at, updated_at'
 
 function hasAnyOf(users: readonly ImportedUser[]) {

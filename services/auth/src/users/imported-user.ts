@@ -48,7 +48,14 @@ export function toImportedUser(line: UserLine, defaults: ImportDefaults): Import
   const providers = [...new Set(identities.map(({ provider }) => provider))]
   const own = providers.length === 0 ? {} : { provider: providers[0], providers }
   const appMetadata = { ...own, ...requireMetadata(line.app_metadata) }
-  return { row: { ...row, raw_app_meta_data: appMetadata }, identities, hasOwnId: line.id !== undefined }
+  const claimed_at = isClaimed(row, identities) ? row.created_at : null
+  return { row: { ...row, raw_app_meta_data: appMetadata, claimed_at }, identities, hasOwnId: line.id !== undefined }
+}
+
+/** Whom a provider made without an address is nobody else: who confirms an address later adds it to what is theirs. */
+function isClaimed({ email, phone, is_anonymous }: Row, identities: readonly ImportedIdentity[]): boolean {
+  const hasAddress = email !== null || phone !== null || identities.some(({ identity_data }) => identity_data.email)
+  return !hasAddress && !is_anonymous
 }
 
 type Row = ReturnType<typeof toRow>

@@ -36,6 +36,7 @@ describe('a line of users import', () => {
         banned_until: null,
         is_anonymous: false,
         is_sso_user: false,
+        claimed_at: null,
         created_at: now,
         updated_at: now,
       },
@@ -51,6 +52,14 @@ describe('a line of users import', () => {
       ],
       hasOwnId: false,
     })
+  })
+
+  it('is somebody\u2019s account already where no address of it can be confirmed by somebody else', () => {
+    const github = { provider: 'github', id: '42' }
+    const told = { ...github, identity_data: { email: 'ada@example.com' } }
+    expect(read({ id: ID, identities: [github] }).row.claimed_at).toBe(now)
+    expect(read({ id: ID, identities: [told] }).row.claimed_at).toBeNull()
+    expect(read({ id: ID, is_anonymous: true }).row.claimed_at).toBeNull()
   })
 
   it('takes what it says, and for identifiers that are confirmed without a time that of the account', () => {

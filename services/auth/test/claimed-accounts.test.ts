@@ -1,0 +1,153 @@
+import { createHash } from 'node:crypto'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { addApp } from './authenticator-app.ts'
+import { type Anybody, type AnybodyStub, begin, comeBackAs, startAnybodyProvider } from './external/anybody-provider.ts'
+import { OPERATOR } from './forged-token.ts'
+import { type MailApp, openMailApp } from './mail-app.ts'
+import { createSignedIn, type SignedIn } from './signed-in.ts'
+
+// Numbers 1 and 5 of a later attack: an account whose address is unconfirmed again was taken for nobody's, so its second factor,
+// password and data went to whoever confirmed the address.
+const VERIFIER = 'v'.repeat(43)
+const PKCE = {
+  code_challenge: createHash('sha256').update(VERIFIER).digest('base64url'),
+  code_challenge_method: 's256',
+}
+const STRANGERS_PASSWORD = 'the password of a stranger'
+let people = 0
+
+describe.each(['compatible', 'strict'])('an account that is somebody\u2019s, AUTH_PROFILE=%s', (profile) => {
+  let service: MailApp
+  let stub: AnybodyStub
+  let address: string
+  let account: Anybody
+  beforeAll(async () => {
+    stub = await startAnybodyProvider()
+    const settings = {
+      ...stub.settings,
+      AUTH_PROFILE: profile,
+      AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
+      AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+      AUTH_EXTERNAL_KEYCLOAK_EMAIL_OPTIONAL: 'true',
+      AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+      AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+    }
+    // Proofs are dated by the clock of the database.
+    service = await openMailApp(settings, { replace: () => ({ now: () => new Date() }) })
+  })
+  afterAll(async () => {
+    await service.close()
+    await stub.close()
+  })
+  beforeEach(() => {
+    people += 1
+    address = `claimed${people}@example.com`
+    account = { sub: `8${people}` }
+  })
+
+  const bearer = (token: unknown) => ({ authorization: `Bearer ${token}` })
+  const enroll = (headers: SignedIn['headers']) =>
+    addApp({ ...service, clock: { now: () => new Date(), advance: () => {} } }, headers)
+  const update = (id: string, payload: object) =>
+    service.app.inject({ method: 'PUT', url: `/admin/users/${id}`, headers: OPERATOR, payload })
+  const statusOf = async (email: string, password: string) =>
+    (await service.post('/token?grant_type=password', { email, password })).statusCode
+
+  /** Signs in at the provider, with or without a session to link the account to. */
+  async function signInAs(person: Anybody, state?: string) {
+    const { query } = await comeBackAs(service, state ?? (await begin(service, 'keycloak', PKCE)), person)
+    const exchange = { auth_code: query.code, code_verifier: VERIFIER }
+    const answer = await service.post('/token?grant_type=pkce', exchange)
+    expect([answer.statusCode, answer.json().msg]).toEqual([200, undefined])
+    return { user: answer.json().user, headers: bearer(answer.json().access_token) }
+  }
+  async function link(headers: SignedIn['headers']) {
+    const url = `/user/identities/authorize?${new URLSearchParams({ provider: 'keycloak', ...PKCE })}`
+    const begun = await service.app.inject({ url, headers })
+    return signInAs(account, new URL(String(begun.headers.location)).searchParams.get('state') ?? '')
+  }
+  async function confirm(email: string) {
+    expect((await service.post('/otp', { email })).statusCode).toBe(200)
+    const answer = await service.post('/verify', { type: 'email', email, token: (await service.readMail(email)).code })
+    expect([answer.statusCode, answer.json().msg]).toEqual([200, undefined])
+    return answer.json().user
+  }
+  async function show(id: string) {
+    const { user_metadata, identities, factors, email } = (
+      await service.app.inject({ url: `/admin/users/${id}`, headers: OPERATOR })
+    ).json()
+    const providers = identities.map(({ provider }: { provider: string }) => provider).sort()
+    return { email, name: user_metadata.name, providers, factors: (factors ?? []).length }
+  }
+
+  it('keeps what it has when its provider, without an address so far, tells one', async () => {
+    const { user, headers } = await signInAs(account)
+    await enroll(headers)
+    await service.app.inject({ method: 'PUT', url: '/user', headers, payload: { data: { name: 'Ann' } } })
+    expect((await signInAs({ ...account, email: address, verified: true })).user.id).toBe(user.id)
+    expect(await show(user.id)).toEqual({ email: address, name: 'Ann', providers: ['keycloak'], factors: 1 })
+  })
+
+  it('keeps what it has when an anonymous user has linked that provider', async () => {
+    const anonymous = (await service.post('/signup', { data: { name: 'Ann' } })).json()
+    await link(bearer(anonymous.access_token))
+    await signInAs({ ...account, email: address, verified: true })
+    expect(await show(anonymous.user.id)).toMatchObject({ email: address, name: 'Ann' })
+  })
+
+  it('keeps what it has after it has lost its address', async () => {
+    const person = await createSignedIn(service)
+    await link((await enroll(person.headers)).headers)
+    const { db } = service.deps
+    const lost = sql`email = NULL, email_confirmed_at = NULL`
+    await sql`UPDATE ${sql.table('users')} SET ${lost} WHERE id = ${person.user.id}`.execute(db)
+    const known = { ...account, email: address, verified: true }
+    expect((await signInAs(known)).user.id).toBe(person.user.id)
+    const kept = { email: address, name: 'Ann', providers: ['email', 'keycloak'], factors: 1 }
+    expect(await show(person.user.id)).toEqual(kept)
+    expect(await statusOf(address, person.password)).toBe(200)
+  })
+
+  it.each([
+    ['a code', (email: string) => confirm(email)],
+    ['a provider', async (email: string) => (await signInAs({ ...account, email, verified: true })).user],
+  ])('keeps what it has when an admin sets an address, and %s confirms it', async (_name, confirmBy) => {
+    const person = await createSignedIn(service)
+    await enroll(person.headers)
+    expect((await update(person.user.id, { email: address })).statusCode).toBe(200)
+    expect((await confirmBy(address)).id).toBe(person.user.id)
+    expect(await show(person.user.id)).toMatchObject({ email: address, name: 'Ann', factors: 1 })
+    expect(await statusOf(address, person.password)).toBe(200)
+  })
+
+  it('keeps its password when an admin sets an address, and invites it', async () => {
+    const person = await createSignedIn(service)
+    await update(person.user.id, { email: address })
+    expect((await service.post('/invite', { email: address }, OPERATOR)).statusCode).toBe(200)
+    await update(person.user.id, { email_confirm: true })
+    expect(await statusOf(address, person.password)).toBe(200)
+  })
+
+  it('keeps the password that an admin has made it with', async () => {
+    const password = 'given to Ann by an admin'
+    const made = await service.post('/admin/users', { email: address, password }, OPERATOR)
+    expect((await confirm(address)).id).toBe(made.json().id)
+    expect(await statusOf(address, password)).toBe(200)
+  })
+
+  it('takes on nothing of a signup, though it began with one that an admin has confirmed', async () => {
+    const first = `first${people}@example.com`
+    const password = 'a password of her own'
+    await service.post('/signup', { email: first, password, data: { name: 'Ann' } })
+    const { users } = (await service.app.inject({ url: `/admin/users?filter=${first}`, headers: OPERATOR })).json()
+    await update(users[0].id, { email_confirm: true })
+    await update(users[0].id, { email: address })
+    await service.post('/signup', { email: address, password: STRANGERS_PASSWORD, data: { name: 'Mole' } })
+    const { code } = await service.readMail(address)
+    const answer = await service.post('/verify', { type: 'signup', email: address, token: code })
+    expect([answer.statusCode, answer.json().msg]).toEqual([200, undefined])
+    expect(await show(users[0].id)).toMatchObject({ email: address, name: 'Ann' })
+    expect([await statusOf(address, STRANGERS_PASSWORD), await statusOf(address, password)]).toEqual([400, 200])
+  })
+})
