@@ -241,7 +241,7 @@ describe('PUT /user with a password that needs reauthentication, in a session of
     expect((await test.readMail(person.email)).mail.subject).toMatch(/is your verification code$/)
   })
 
-  it('400: by a mail to the address of an identity that took the place of the own one', async () => {
+  it('422: the address of an identity that was linked just now takes not the place of the own one', async () => {
     await comeBackAs(test, await beginLinking(test, 'keycloak', person.headers), {
       sub: `5${people}`,
       email: thief,
@@ -250,8 +250,9 @@ describe('PUT /user with a password that needs reauthentication, in a session of
     const { body } = await test.app.inject({ url: '/user', headers: person.headers })
     const own = JSON.parse(body).identities.find(({ provider }: { provider: string }) => provider === 'email')
     const url = `/user/identities/${own.identity_id}`
-    expect((await test.app.inject({ method: 'DELETE', url, headers: person.headers })).statusCode).toBe(200)
-    expect(await setPassword(await signInByMail('/magiclink', thief))).toEqual(REFUSED)
+    const answer = await test.app.inject({ method: 'DELETE', url, headers: person.headers })
+    expect([answer.statusCode, answer.json().error_code]).toEqual([422, 'email_conflict_identity_not_deletable'])
+    expect(await setPassword(await signInByMail('/magiclink', person.email))).toEqual(DONE)
   })
 
   it('200: by a mail to an address that an admin has set just now', async () => {

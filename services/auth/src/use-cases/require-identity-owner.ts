@@ -15,9 +15,14 @@ export async function requireIdentityOwner(
   deps: Pick<AuthDeps, 'config' | 'now'>,
   caller: ActiveCaller,
 ): Promise<void> {
-  const isRaised = caller.session?.aal === 'aal2'
-  if (deps.config.security.factorGuardsIdentities && !isRaised && (await hasVerifiedFactor(db, caller.user.id))) {
-    throw identitiesNeedSecondFactor()
-  }
+  if (deps.config.security.factorGuardsIdentities) await requireShownFactor(db, caller)
   await requireFreshSession(db, deps, caller)
+}
+
+/**
+ * Lets a caller change an address along with their identities, in every profile: who has a second factor must have shown it, as
+ * for any other change of an address. @throws identitiesNeedSecondFactor
+ */
+export async function requireShownFactor(db: Kysely<AuthDatabase>, { session, user }: ActiveCaller): Promise<void> {
+  if (session?.aal !== 'aal2' && (await hasVerifiedFactor(db, user.id))) throw identitiesNeedSecondFactor()
 }

@@ -14,7 +14,7 @@ import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-repository.ts'
 import { isTaken, withUniqueIdentifiers } from './claim-identifier.ts'
 import { lockCaller } from './find-caller.ts'
-import { requireIdentityOwner } from './require-identity-owner.ts'
+import { requireIdentityOwner, requireShownFactor } from './require-identity-owner.ts'
 import { updateProviders } from './set-own-identity.ts'
 
 export interface UnlinkIdentity {
@@ -47,8 +47,10 @@ export async function unlinkIdentity(
     if (identities.length < 2) throw singleIdentity()
     const unlinked = identities.find(({ id }) => id === identityId)
     if (!unlinked) throw identityNotFound()
-    await deleteIdentity(trx, unlinked.id)
     const left = identities.filter((identity) => identity !== unlinked)
+    const takesAddress = unlinked.provider === 'phone' || emailCandidates(user.email, left) !== undefined
+    if (takesAddress) await requireShownFactor(trx, active)
+    await deleteIdentity(trx, unlinked.id)
     const current =
       unlinked.provider === 'phone' ? await takePhone(trx, deps, user) : await settleEmail(trx, deps, user, left)
     await updateProviders(trx, current)
@@ -68,6 +70,7 @@ async function takePhone(trx: Transaction<AuthDatabase>, { now }: AuthDeps, user
 /**
  * Where the email went with the identity, the user takes on that of another one, which must be verified: an access token tells
  * others that it is theirs. Where there are only others, the identity stays; where there are no emails at all, the user has none.
+ * A confirmed email does not go: its mailbox, by which the user is known, has to agree to a change of email first.
  * @throws emailConflict
  */
 async function settleEmail(
@@ -78,6 +81,7 @@ async function settleEmail(
 ): Promise<User> {
   const candidates = emailCandidates(user.email, left)
   if (!candidates) return updateUser(trx, user.id, { updated_at: now() })
+  if (user.emailConfirmedAt !== null) throw emailConflict()
   let adopted: (typeof candidates)[number] | undefined
   for (const candidate of candidates) {
     if (!isVerified(candidate) && !config.mail.autoconfirm) continue
@@ -90,7 +94,7 @@ async function settleEmail(
   await recordAddressChange(trx, user, { kind: 'email', at: now() })
   return updateUser(trx, user.id, {
     email: adopted?.email ?? null,
-    email_confirmed_at: adopted ? (user.emailConfirmedAt ?? now()) : null,
+    email_confirmed_at: adopted ? now() : null,
     email_change: null,
     email_change_confirm_status: 0,
     updated_at: now(),

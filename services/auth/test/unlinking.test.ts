@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { addApp } from './authenticator-app.ts'
+import { type MailApp, openMailApp } from './mail-app.ts'
+import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
+
+// Number 2 of a later attack: whoever had stolen a session put an address of their own in the place of the user's, by linking an
+// identity and unlinking the own one.
+const CONFLICT = [422, 'email_conflict_identity_not_deletable']
+const NEEDS_FACTOR = [403, 'insufficient_aal']
+const DONE = [200, undefined]
+let phones = 14155550170
+
+describe.each(['compatible', 'strict'])('an address and the identity that it goes with, AUTH_PROFILE=%s', (profile) => {
+  let service: MailApp
+  beforeAll(async () => {
+    const settings = {
+      AUTH_PROFILE: profile,
+      AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
+      AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+    }
+    // Proofs are dated by the clock of the database.
+    service = await openMailApp(settings, { replace: () => ({ now: () => new Date() }) })
+  })
+  afterAll(() => service.close())
+
+  const own = ({ record }: SignedIn): string => Object(record).identities[0].identity_id
+  async function link({ user }: SignedIn, provider: string, data: Record<string, unknown>): Promise<string> {
+    const values = { user_id: user.id, provider, provider_id: `${provider}-${user.id}`, identity_data: data }
+    const query = service.deps.db.insertInto('identities').values(values).returning('id')
+    return (await query.executeTakeFirstOrThrow()).id
+  }
+  async function unlink(headers: SignedIn['headers'], id: string) {
+    const answer = await service.app.inject({ method: 'DELETE', url: `/user/identities/${id}`, headers })
+    return [answer.statusCode, answer.json().error_code]
+  }
+  const show = async (headers: SignedIn['headers']) => (await service.app.inject({ url: '/user', headers })).json()
+
+  it('422: a confirmed email does not go with the own identity, whoever has another one', async () => {
+    const person = await createSignedIn(service)
+    await link(person, 'github', { email: `thief-${person.email}`, email_verified: true })
+    expect(await unlink(person.headers, own(person))).toEqual(CONFLICT)
+    const kept = { email: person.email, email_confirmed_at: person.record.email_confirmed_at }
+    expect(await show(person.headers)).toMatchObject(kept)
+  })
+
+  it('422: nor does it with one at a provider', async () => {
+    const person = await createSignedIn(service)
+    const google = await link(person, 'google', { email: person.email, email_verified: true })
+    await link(person, 'github', { email: `thief-${person.email}`, email_verified: true })
+    expect(await unlink(person.headers, own(person))).toEqual(DONE)
+    expect(await unlink(person.headers, google)).toEqual(CONFLICT)
+  })
+
+  it('422: nor does it where nothing else has an email', async () => {
+    const person = await createSignedIn(service)
+    await link(person, 'github', {})
+    expect(await unlink(person.headers, own(person))).toEqual(CONFLICT)
+    expect(await show(person.headers)).toMatchObject({ email: person.email })
+  })
+
+  it('403: an address goes with no identity before the second factor was shown; 200 for who has shown it', async () => {
+    phones += 1
+    const person = await createSignedIn(service, { phone: String(phones), phone_confirmed_at: new Date() })
+    const phone = await link(person, 'phone', { phone: String(phones), phone_verified: true })
+    const github = await link(person, 'github', { email: person.email, email_verified: true })
+    const raised = await addApp({ ...service, clock: { now: () => new Date(), advance: () => {} } }, person.headers)
+    const { headers } = await signIn(service, person)
+    expect(await unlink(headers, phone)).toEqual(NEEDS_FACTOR)
+    // Clients of today take away at aal1 what no address goes with.
+    expect(await unlink(headers, github)).toEqual(profile === 'strict' ? NEEDS_FACTOR : DONE)
+    expect(await unlink(raised.headers, phone)).toEqual(DONE)
+    expect(await show(raised.headers)).toMatchObject({ phone: '', email: person.email })
+  })
+})
