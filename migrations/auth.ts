@@ -45,4 +45,5 @@ export const authMigrations: MigrationSources = {
   '0088-keep-sign-up-contents': inFile(() => import('./auth/0088-keep-sign-up-contents.ts')),
   '0089-count-guesses': inFile(() => import('./auth/0089-count-guesses.ts')),
   '0090-claim-users': inFile(() => import('./auth/0090-claim-users.ts')),
+  '0091-end-address-changes': inFile(() => import('./auth/0091-end-address-changes.ts')),
 }

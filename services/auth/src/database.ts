@@ -31,9 +31,12 @@ export interface UsersTable {
   recovery_sent_at: Timestamp | null
   email_change: string | null
   email_change_sent_at: Timestamp | null
+  /** When somebody who was signed in asked for the change; `…_sent_at` is when its messages went out last. */
+  email_change_asked_at: Timestamp | null
   email_change_confirm_status: Generated<number>
   phone_change: string | null
   phone_change_sent_at: Timestamp | null
+  phone_change_asked_at: Timestamp | null
   reauthentication_sent_at: Timestamp | null
   last_sign_in_at: Timestamp | null
   raw_app_meta_data: Generated<JsonObject>

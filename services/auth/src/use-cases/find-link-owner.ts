@@ -126,6 +126,7 @@ async function prepareChange(
   // Whoever agrees with their current address agrees to this very change.
   if (user.emailChange !== newEmail)
     await deleteTokensOfKinds(trx, user.id, ['email_change_new', 'email_change_current'])
-  await updateUser(trx, user.id, { email_change: newEmail, email_change_confirm_status: 0 })
+  const change = { email_change: newEmail, email_change_confirm_status: 0, email_change_asked_at: deps.now() }
+  await updateUser(trx, user.id, change)
   return type === 'email_change_current' ? email : newEmail
 }

@@ -11,6 +11,8 @@ import { issueMailToken, type MailToken } from './issue-mail-token.ts'
 export interface EmailChangeMessage extends Pick<MailToken, 'context' | 'messageId'> {
   readonly newEmail: string
   readonly pkce: PkceChallenge | undefined
+  /** Whether the messages of a change go out once more: it is no younger for that. */
+  readonly isAgain?: boolean
   /** Whether an address that somebody has gets no mail. Always so for anonymous users. */
   readonly onlyIfFree?: boolean
 }
@@ -24,13 +26,14 @@ export async function sendEmailChange(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
   user: User,
-  { newEmail, pkce, context, messageId, onlyIfFree = user.isAnonymous }: EmailChangeMessage,
+  { newEmail, pkce, context, messageId, isAgain = false, onlyIfFree = user.isAnonymous }: EmailChangeMessage,
 ): Promise<void> {
   const at = deps.now()
   await deleteTokensOfKinds(trx, user.id, ['email_change_new', 'email_change_current'])
   await updateUser(trx, user.id, {
     email_change: newEmail,
     email_change_sent_at: at,
+    ...(isAgain ? {} : { email_change_asked_at: at }),
     email_change_confirm_status: 0,
     updated_at: at,
   })

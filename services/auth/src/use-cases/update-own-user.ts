@@ -9,6 +9,7 @@ import { consumeToken, deleteTokensOfUser } from '../one-time-tokens/one-time-to
 import type { Caller } from '../sessions/caller.ts'
 import { deleteSessionsOfUser } from '../sessions/session-rows.ts'
 import { mergeMetadata } from '../users/metadata.ts'
+import { deletePendingChanges } from '../users/pending-change-repository.ts'
 import type { Profile } from '../users/profile.ts'
 import { getProfile } from '../users/user-profile-repository.ts'
 import { updateUser } from '../users/user-repository.ts'
@@ -99,7 +100,10 @@ async function change(
   await recordAudit(trx, deps, { action: 'user_modified', actor: user, ip: context.ip })
 }
 
-/** With a new password everybody else is signed out, and no message or auth code of before works any more (contract 4.6). */
+/**
+ * With a new password everybody else is signed out, and no message, auth code or change of address of before works any more
+ * (contract 4.6).
+ */
 async function changePassword(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
@@ -111,6 +115,7 @@ async function changePassword(
   await updateUser(trx, user.id, { encrypted_password: hash, updated_at: deps.now() })
   await deleteSessionsOfUser(trx, user.id, session?.id)
   await deleteTokensOfUser(trx, user.id)
+  await deletePendingChanges(trx, user.id)
   await deleteFinishedFlows(trx, user.id)
   await notify(trx, deps, user, { name: 'PASSWORD_CHANGED', variables: {} })
   await recordAudit(trx, deps, { action: 'user_updated_password', actor: user, ip })

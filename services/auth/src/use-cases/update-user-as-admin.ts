@@ -14,6 +14,7 @@ import { deleteSessionsOfUser } from '../sessions/session-rows.ts'
 import { deleteAddressChange } from '../users/address-change-repository.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
 import { mergeMetadata } from '../users/metadata.ts'
+import { deletePendingChanges } from '../users/pending-change-repository.ts'
 import type { Profile } from '../users/profile.ts'
 import type { User } from '../users/user.ts'
 import { getProfile } from '../users/user-profile-repository.ts'
@@ -80,21 +81,14 @@ async function change(
   for (const kind of ['email', 'phone'] as const) current = await changeIdentifier(trx, current, { kind, wanted, at })
   const changesRole = wanted.role !== undefined && wanted.role !== user.role
   // Tokens of before say the former role, and refreshing must not wait for their end.
-  if (changesRole || passwordHash !== undefined) await deleteSessionsOfUser(trx, id)
-  if (changesRole) await deleteFinishedFlows(trx, id)
+  if (!changesRole && passwordHash === undefined) return
+  await deleteSessionsOfUser(trx, id)
+  await deleteFinishedFlows(trx, id)
+  await deletePendingChanges(trx, id)
   if (passwordHash === undefined) return
   // Nor may a link that is on its way undo what the admin has done; only that of an invitation or a signup stays good.
-  await deleteTokensOfKinds(trx, id, ALL_BUT_FIRST_CONFIRMATION)
-  await deleteFinishedFlows(trx, id)
+  await deleteTokensOfKinds(trx, id, ['recovery', 'reauthentication'])
 }
-
-const ALL_BUT_FIRST_CONFIRMATION = [
-  'recovery',
-  'email_change_new',
-  'email_change_current',
-  'phone_change',
-  'reauthentication',
-] as const
 
 interface IdentifierChange {
   readonly kind: UserIdentifier['kind']

@@ -37,6 +37,7 @@ import { promoteSession } from '../sessions/promote-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import type { SessionOrigin } from '../sessions/session-repository.ts'
 import { type SessionView, signSessionView } from '../sessions/session-view.ts'
+import { deletePendingChanges } from '../users/pending-change-repository.ts'
 import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
 import { findCaller, lockCaller } from './find-caller.ts'
 import { judgeFactorAttempt } from './judge-attempt.ts'
@@ -143,6 +144,8 @@ async function accept(
   // Until its first proof the factor guards nothing, however long it waited for that.
   const promoted = await promoteSession(trx, deps, { ...shown, credentialSince: isFirst ? now : current.createdAt })
   if (!promoted) throw sessionNotFound()
+  // Asked for without a factor, they would go around it. At aal2 they are the user's own.
+  if (isFirst && session.aal !== 'aal2') await deletePendingChanges(trx, user.id)
   if (isFirst) await notify(trx, deps, user, { name: 'MFA_FACTOR_ENROLLED', variables: { FactorType: factorType } })
   const traits = { factor_id: factor.id, challenge_id: challenge.id }
   await recordAudit(trx, deps, { action: 'verification_attempted', actor: user, sessionId: session.id, ip, traits })

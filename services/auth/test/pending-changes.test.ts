@@ -1,0 +1,133 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { addApp } from './authenticator-app.ts'
+import { OPERATOR } from './forged-token.ts'
+import { type MailApp, openMailApp } from './mail-app.ts'
+import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
+
+// Number 3 of a later attack: whoever had stolen a session asked for a change of address. The change survived all that ends the
+// session, and anybody could have its code sent again.
+const NEW_PASSWORD = 'a staple of batteries'
+let people = 0
+
+describe.each(['compatible', 'strict'])(
+  'a change of address that a thief has asked for, AUTH_PROFILE=%s',
+  (profile) => {
+    let service: MailApp
+    let person: SignedIn
+    let phone: string
+    let email: string
+    beforeAll(async () => {
+      const settings = {
+        AUTH_PROFILE: profile,
+        AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
+        AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+        AUTH_RATE_LIMIT_SMS_SENT: 'off',
+        AUTH_SMTP_MAX_FREQUENCY: '0',
+        AUTH_SMS_MAX_FREQUENCY: '0',
+        AUTH_SMS_OTP_EXP: '600',
+        AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+      }
+      // Proofs are dated by the clock of the database.
+      service = await openMailApp(settings, { replace: () => ({ now: () => new Date() }) })
+    })
+    afterAll(() => service.close())
+    beforeEach(async () => {
+      people += 1
+      phone = `1415888${1000 + people}`
+      email = `thief${people}@example.com`
+      person = await createSignedIn(service)
+    })
+
+    const put = async (headers: SignedIn['headers'], payload: object) => {
+      const answer = await service.app.inject({ method: 'PUT', url: '/user', headers, payload })
+      expect([answer.statusCode, answer.json().msg]).toEqual([200, undefined])
+    }
+    const update = async (payload: object) => {
+      const url = `/admin/users/${person.user.id}`
+      const answer = await service.app.inject({ method: 'PUT', url, headers: OPERATOR, payload })
+      expect(answer.statusCode).toBe(200)
+    }
+    const logOut = async (scope: string) => {
+      const owner = await signIn(service, person)
+      expect((await service.post(`/logout?scope=${scope}`, {}, owner.headers)).statusCode).toBe(204)
+    }
+    const setPassword = async () =>
+      put((await signIn(service, person)).headers, { password: NEW_PASSWORD, current_password: person.password })
+    const enroll = async () => {
+      const clock = { now: () => new Date(), advance: () => {} }
+      await addApp({ ...service, clock }, (await signIn(service, person)).headers)
+    }
+    const verify = async (payload: object) => (await service.post('/verify', payload)).statusCode
+    const resend = async (type: 'email_change' | 'phone_change') =>
+      expect((await service.post('/resend', { type, email: person.email })).statusCode).toBe(200)
+    const mails = () => service.recipients().filter((to) => to === email).length
+    const waiting = () =>
+      service.deps.db
+        .selectFrom('users')
+        .select(['email_change', 'email_change_confirm_status', 'phone_change'])
+        .where('id', '=', person.user.id)
+        .executeTakeFirst()
+
+    it.each([
+      ['a new password', () => setPassword()],
+      ['a password that an admin sets', () => update({ password: NEW_PASSWORD })],
+      ['another role', () => update({ role: 'editor' })],
+      ['a first factor', () => enroll()],
+      ['a log-out from everywhere', () => logOut('global')],
+    ])('ends with %s, also on its way, and nobody has it sent again', async (_name, end) => {
+      await put(person.headers, { phone })
+      await put(person.headers, { email })
+      const { code: smsCode } = await service.sms.read(phone)
+      const { code: mailCode } = await service.readMail(email)
+      const present = { type: 'email_change', email: person.email, token: (await service.readMail(person.email)).code }
+      expect(await verify(present)).toBe(200)
+      await end()
+      expect(await waiting()).toEqual({ email_change: null, email_change_confirm_status: 0, phone_change: null })
+      expect(await verify({ type: 'phone_change', phone, token: smsCode })).toBe(403)
+      expect(await verify({ type: 'email_change', email, token: mailCode })).toBe(403)
+      await resend('phone_change')
+      await resend('email_change')
+      await service.idle()
+      expect(mails()).toBe(1)
+      const tokens = service.deps.db.selectFrom('one_time_tokens').select('kind').where('user_id', '=', person.user.id)
+      expect(await tokens.execute()).toEqual([])
+    })
+
+    it.each(['local', 'others'])('stays with a log-out of scope %s', async (scope) => {
+      await put(person.headers, { phone })
+      await logOut(scope)
+      const { code } = await service.sms.read(phone)
+      expect(await verify({ type: 'phone_change', phone, token: code })).toBe(200)
+    })
+
+    it('is sent again for a day after it was asked for, however often that is', async () => {
+      const age = (interval: string) => {
+        const columns = ['email_change_asked_at', 'phone_change_asked_at'] as const
+        const older = columns.map((column) => sql`${sql.ref(column)} = ${sql.ref(column)} - ${interval}::interval`)
+        return sql`UPDATE ${sql.table('users')} SET ${sql.join(older)} WHERE id = ${person.user.id}`.execute(
+          service.deps.db,
+        )
+      }
+      await put(person.headers, { phone })
+      await put(person.headers, { email })
+      await service.readMail(email)
+      const first = await service.sms.read(phone)
+      await age('23 hours')
+      await resend('email_change')
+      await resend('phone_change')
+      await service.readMail(email)
+      expect((await service.sms.read(phone)).code).not.toBe(first.code)
+      await age('1 hour')
+      await resend('email_change')
+      await resend('phone_change')
+      await service.idle()
+      expect(mails()).toBe(2)
+      const sent = service.deps.db.selectFrom('one_time_tokens').select('sent_at').where('user_id', '=', person.user.id)
+      const before = await sent.execute()
+      await resend('phone_change')
+      await service.idle()
+      expect(await sent.execute()).toEqual(before)
+    })
+  },
+)
