@@ -168,7 +168,7 @@ describe('requests', () => {
 })
 
 describe('answers', () => {
-  // ASVS 3.2.1, 3.4.4, 4.1.1
+  // ASVS 3.2.1, 3.4.4, 3.4.6, 4.1.1
   it('carry the headers of the contract', async () => {
     expect((await app.inject('/health')).headers).toMatchObject({
       'access-control-allow-origin': '*',
@@ -176,6 +176,7 @@ describe('answers', () => {
       'content-type': 'application/json; charset=utf-8',
       'x-content-type-options': 'nosniff',
       'x-frame-options': 'DENY',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
     })
   })
 

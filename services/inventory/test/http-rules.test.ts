@@ -33,6 +33,7 @@ async function expectError(request: string | Buffer, status: number): Promise<Re
   expect(answer.headers).toMatchObject({
     'content-type': 'application/json; charset=utf-8',
     'x-content-type-options': 'nosniff',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
     'cache-control': 'no-store',
     'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
   })

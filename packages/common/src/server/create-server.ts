@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Meter } from '@opentelemetry/api'
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify'
@@ -13,7 +13,7 @@ import { handlerDeadline } from './handler-deadline.ts'
 import { hearOut } from './hear-out.ts'
 import { STATUS_CODES } from './node-http.ts'
 import { sendBytes } from './send-bytes.ts'
-import { type TrustedProxies, trustProxies } from './trusted-proxies.ts'
+import { createProtocolReader, type TrustedProxies, trustProxies } from './trusted-proxies.ts'
 
 export interface ServerOptions {
   readonly logger: FastifyBaseLogger
@@ -48,10 +48,18 @@ export interface ServerOptions {
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 const URL_BYTES = 8_192
+/** Of an answer that is no page: a browser loads nothing for it, and shows it in no frame. Each page sets a policy of its own. */
+const DATA_POLICY = "default-src 'none'; frame-ancestors 'none'"
+/**
+ * For a year. Without `includeSubDomains`: a service cannot know whether every name below its host speaks TLS, and browsers
+ * would refuse those that do not for that year. An operator who knows lets the proxy replace the header.
+ */
+const TRANSPORT_SECURITY = 'max-age=31536000'
 
 /** A Fastify server with the bounds, request ids, zod compilers and error envelope that all services share. */
 export function createServer(options: ServerOptions) {
-  const { vocabulary } = options
+  const { vocabulary, trustedProxies = 0 } = options
+  const browserHeaders = createBrowserHeaders(trustedProxies)
   const pattern = options.requestIdPattern ?? /^[\x21-\x7e]{1,128}$/
   const header = options.requestIdHeader?.toLowerCase()
   const app = fastify({
@@ -75,7 +83,8 @@ export function createServer(options: ServerOptions) {
       maxParamLength: URL_BYTES,
     },
     frameworkErrors: (error, request, reply) => {
-      reply.headers({ ...options.brokenRequestHeaders?.(request.headers) })
+      // Fastify hands over a request without decorations, whose own protocol follows no proxy.
+      reply.headers({ ...browserHeaders(request.raw), ...options.brokenRequestHeaders?.(request.headers) })
       reply.type(JSON_TYPE).serializer((body: unknown) => layOut(vocabulary, body, reply.statusCode))
       // No hook runs for these: their log line is written here.
       const known = toHttpError(vocabulary, error, request)
@@ -90,10 +99,10 @@ export function createServer(options: ServerOptions) {
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
   decorateErrors(app)
-  trustProxies(app, options.trustedProxies ?? 0)
+  trustProxies(app, trustedProxies)
   app.decorateRequest('mappedRoute')
   app.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id)
+    reply.headers({ 'x-request-id': request.id, ...browserHeaders(request.raw) })
     const isTooLong = request.url.length > URL_BYTES
     if (!isTooLong && (request.headers.host !== undefined || request.raw.httpVersion !== '1.1')) return done()
     reply.headers({ ...options.brokenRequestHeaders?.(request.headers) })
@@ -109,6 +118,14 @@ export function createServer(options: ServerOptions) {
   app.register(sendBytes)
   app.register(errorHandler, { vocabulary, notFound: options.notFound ?? true })
   return app
+}
+
+/** Headers that bind browsers. An answer over plain HTTP has no Strict-Transport-Security (RFC 6797, section 7.2). */
+function createBrowserHeaders(trusted: TrustedProxies): (request: IncomingMessage) => Record<string, string> {
+  const readProtocol = createProtocolReader(trusted)
+  const policy = { 'content-security-policy': DATA_POLICY }
+  return (request) =>
+    readProtocol(request) === 'https' ? { ...policy, 'strict-transport-security': TRANSPORT_SECURITY } : policy
 }
 
 function isReplaced(): never {
@@ -133,6 +150,7 @@ function answerBrokenRequest(
   const known = new HttpError(status, code, { message, details, headers: own, cause: error })
   const body = layOut(vocabulary, vocabulary.envelope(known, undefined), status)
   const headers = {
+    'content-security-policy': DATA_POLICY,
     ...brokenRequestHeaders?.({}),
     ...known.headers,
     'content-type': JSON_TYPE,

@@ -40,7 +40,7 @@ describe('GET /docs', () => {
     expect([answer.statusCode, answer.headers.location]).toEqual([301, '/docs/'])
   })
 
-  // ASVS 3.4.3, 14.2.3
+  // ASVS 3.4.3, 3.4.5, 14.2.3
   it('200: a page that may run its own scripts alone and reach no other host', async () => {
     const page = await get('/docs/')
     expect([page.statusCode, page.headers['content-type'], page.headers['cache-control']]).toEqual([
@@ -53,6 +53,8 @@ describe('GET /docs', () => {
     const policy = String(page.headers['content-security-policy'])
     expect(policy).toContain(`script-src 'self' 'sha256-${hash('sha256', inline, 'base64')}';`)
     expect(policy).toMatch(/^default-src 'none'; /)
+    expect(policy).toMatch(/; frame-ancestors 'none'$/)
+    expect(page.headers['referrer-policy']).toBe('no-referrer')
     expect(policy + page.payload).not.toMatch(/https?:\/\//)
   })
 })

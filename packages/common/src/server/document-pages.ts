@@ -60,7 +60,7 @@ function pageAsset(): Serve {
     return sharedAsset({
       type: 'text/html; charset=utf-8',
       cacheControl: ASK_EACH_TIME,
-      headers: { 'content-security-policy': contentSecurityPolicy(html.toString()) },
+      headers: { 'content-security-policy': contentSecurityPolicy(html.toString()), 'referrer-policy': 'no-referrer' },
       load: (encoding) => pack(html, encoding),
     })
   })

@@ -242,6 +242,56 @@ describe('a long text', () => {
   })
 })
 
+describe('headers for browsers', () => {
+  const POLICY = "default-src 'none'; frame-ancestors 'none'"
+  const BY_TLS = { 'x-forwarded-proto': 'https' }
+  // A test below counts the lines of the other log.
+  const { logger } = createLogger({ level: 'fatal', stdout: false })
+  const open = (trustedProxies?: number) => {
+    const server = createServer({
+      logger,
+      vocabulary: plainVocabulary,
+      bodyLimit: 1,
+      handlerTimeoutMs: 300,
+      trustedProxies,
+    })
+    server.register(async (inner) => {
+      inner.get('/', async () => ({}))
+      inner.get('/page', async (_request, reply) => reply.header('content-security-policy', 'own').send('page'))
+    })
+    return server
+  }
+  const URLS = ['/', '/nothing', '/%zz', `/${'x'.repeat(8_192)}`]
+
+  // ASVS 3.4.6
+  it.each(URLS.map((url) => [url.slice(0, 9), url]))('no page may frame the answer of %s', async (_name, url) => {
+    expect((await open().inject(url)).headers['content-security-policy']).toBe(POLICY)
+  })
+
+  it('no page may frame the answer to what is no HTTP request', async () => {
+    expect(await exchange('nonsense\r\n\r\n')).toContain(`content-security-policy: ${POLICY}\r\n`)
+  })
+
+  it('a page has its own policy', async () => {
+    expect((await open().inject('/page')).headers['content-security-policy']).toBe('own')
+  })
+
+  // ASVS 3.4.1
+  it.each(URLS.map((url) => [url.slice(0, 9), url]))(
+    '%s travels by TLS for a year, once it has',
+    async (_name, url) => {
+      const answer = await open(1).inject({ url, headers: BY_TLS })
+      expect(answer.headers['strict-transport-security']).toBe('max-age=31536000')
+    },
+  )
+
+  it('an answer over HTTP does not ask for TLS, nor does one of which only the client says that it came by TLS', async () => {
+    const plain = await open(1).inject('/')
+    const claimed = await open().inject({ url: '/', headers: BY_TLS })
+    for (const { headers } of [plain, claimed]) expect(headers).not.toHaveProperty('strict-transport-security')
+  })
+})
+
 // ASVS 4.1.3, 15.3.4
 describe('the address of a client', () => {
   const FORWARDED = [

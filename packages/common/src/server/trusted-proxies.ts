@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
@@ -45,19 +46,37 @@ export function createAddressReader(
   }
 }
 
+/** Reads by which protocol the client came: the socket's, or the one that a trusted peer names in X-Forwarded-Proto. */
+export function createProtocolReader(trusted: TrustedProxies): (request: IncomingMessage) => 'https' | 'http' {
+  const readForwarded = createForwardedReader(trusted)
+  return (request) => {
+    const told = readForwarded(request, 'x-forwarded-proto')?.toLowerCase()
+    const isSecure = told === undefined ? 'encrypted' in request.socket : told === 'https'
+    return isSecure ? 'https' : 'http'
+  }
+}
+
+/** Reads the last value of an X-Forwarded header, which the peer has written. Undefined where the peer is not trusted. */
+function createForwardedReader(
+  trusted: TrustedProxies,
+): ({ headers, socket }: IncomingMessage, name: string) => string | undefined {
+  const trusts = createTrust(trusted)
+  return ({ headers, socket }, name) => {
+    const value = headers[name]
+    if (value === undefined || !trusts(toAddress(socket.remoteAddress) ?? '', 0)) return undefined
+    return String(value).split(',').at(-1)?.trim()
+  }
+}
+
 /**
  * Makes `request.ip` the client's address for every limit and log line. `request.protocol` and `request.host` follow the
  * X-Forwarded headers of a trusted peer, and of nobody else. Fastify's own `trustProxy` would also take an entry that is
  * no address, or that ends in a port, for the client.
  */
 export function trustProxies(app: FastifyInstance, trusted: TrustedProxies): void {
-  const trusts = createTrust(trusted)
   const readAddress = createAddressReader(trusted)
-  const forwarded = ({ raw }: FastifyRequest, name: string): string | undefined => {
-    const value = raw.headers[name]
-    if (value === undefined || !trusts(toAddress(raw.socket.remoteAddress) ?? '', 0)) return undefined
-    return String(value).split(',').at(-1)?.trim()
-  }
+  const readProtocol = createProtocolReader(trusted)
+  const readForwarded = createForwardedReader(trusted)
   app.decorateRequest('ip', {
     getter(this: FastifyRequest) {
       return readAddress(this.raw.socket.remoteAddress, this.raw.headers['x-forwarded-for']?.toString())
@@ -65,14 +84,12 @@ export function trustProxies(app: FastifyInstance, trusted: TrustedProxies): voi
   })
   app.decorateRequest('protocol', {
     getter(this: FastifyRequest) {
-      const told = forwarded(this, 'x-forwarded-proto')?.toLowerCase()
-      const isSecure = told === undefined ? 'encrypted' in this.raw.socket : told === 'https'
-      return isSecure ? 'https' : 'http'
+      return readProtocol(this.raw)
     },
   })
   app.decorateRequest('host', {
     getter(this: FastifyRequest) {
-      return forwarded(this, 'x-forwarded-host') ?? this.raw.headers.host ?? ''
+      return readForwarded(this.raw, 'x-forwarded-host') ?? this.raw.headers.host ?? ''
     },
   })
 }

@@ -17,7 +17,7 @@ afterAll(() => inventory.close())
 const get = (url: string) => inventory.app.inject({ url })
 
 describe('GET /users', () => {
-  // ASVS 3.2.1, 3.4.4, 4.1.1, 14.2.2
+  // ASVS 3.2.1, 3.4.4, 3.4.6, 4.1.1, 14.2.2
   it('200: lists the seeded users by id, in the list envelope', async () => {
     const response = await get('/users')
     expect(response.statusCode).toBe(200)
@@ -26,6 +26,7 @@ describe('GET /users', () => {
       'content-type': 'application/json; charset=utf-8',
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
       link: '</users>; rel="first"',
     })
   })

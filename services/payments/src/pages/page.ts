@@ -45,15 +45,13 @@ export interface PageReach {
   readonly formTargets?: readonly string[]
   /** Origins that its script may call, and whose pages it may show in a frame. */
   readonly partners?: readonly string[]
-  /** Whether it travels by TLS, as it then always should. */
-  readonly isSecure?: boolean
   /** Who may show the page in a frame; nobody by default. */
   readonly frameAncestors?: "'none'" | '*'
 }
 
 /** The headers of a page: it loads from its own origin alone, and its address is told to nobody. */
 export function pageHeaders(reach: PageReach = {}): Record<string, string> {
-  const { formTargets = [], partners, isSecure = false, frameAncestors = "'none'" } = reach
+  const { formTargets = [], partners, frameAncestors = "'none'" } = reach
   const policy = [
     "default-src 'none'",
     "script-src 'self'",
@@ -69,6 +67,5 @@ export function pageHeaders(reach: PageReach = {}): Record<string, string> {
     'content-type': 'text/html; charset=utf-8',
     'permissions-policy': 'payment=()',
     'referrer-policy': 'no-referrer',
-    ...(isSecure ? { 'strict-transport-security': 'max-age=31536000' } : {}),
   }
 }

@@ -97,11 +97,14 @@ describe('answers on the wire', () => {
     }
   })
 
+  // ASVS 3.4.6
   it('404: a path with broken percent-encoding, with all headers of an answer', async () => {
     const { head, body } = await request('GET /merchants/%')
     expect(head).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/)
     const type = 'content-type: application/json; charset=utf-8'
-    for (const header of [type, 'cache-control: no-store', 'x-status-code: ENDPOINT_NOT_FOUND', 'x-request-id: ']) {
+    const policy = "content-security-policy: default-src 'none'; frame-ancestors 'none'"
+    const status = 'x-status-code: ENDPOINT_NOT_FOUND'
+    for (const header of [type, policy, status, 'cache-control: no-store', 'x-request-id: ']) {
       expect(head).toContain(`\r\n${header}`)
     }
     expect(body.toString()).toBe('{"code":"ENDPOINT_NOT_FOUND","message":"There is no such endpoint"}\n')

@@ -37,7 +37,7 @@ export const linkPages = fp(
     app.setErrorHandler((thrown, request, reply) => {
       const { locale } = visitOf(request, reply)
       const envelope = () => troublePage('troubleAdvice', undefined, locale)
-      reply.headers(headersOf(request))
+      reply.headers(pageHeaders())
       return sendError({ ...errorVocabulary, envelope }, toHttpError(errorVocabulary, thrown, request), reply)
     })
     app.addHook('onRequest', async (request, reply) => {
@@ -79,8 +79,8 @@ function tellProblem(visit: PageVisit, problem: LinkProblem): undefined {
 }
 
 /** Sends a page that needs nothing but its own origin. */
-export function sendPage({ request, reply }: PageVisit, status: number, page: string): FastifyReply {
-  return reply.code(status).headers(headersOf(request)).send(page)
+export function sendPage({ reply }: PageVisit, status: number, page: string): FastifyReply {
+  return reply.code(status).headers(pageHeaders()).send(page)
 }
 
 /** Sends the card form of a link: at first, or again with what was wrong. */
@@ -90,16 +90,12 @@ export function sendPaymentPage(
   tried?: Pick<PaymentPage, 'expiry' | 'flaws' | 'refusal'>,
 ): FastifyReply {
   const { baseUrl: api, randomBytes } = request.server.deps
+  // Of the checkout, which the page calls.
+  const { origin } = new URL(api)
   const pageId = randomBytes(PAGE_ID_BYTES).toString('base64url')
   const page = paymentPage({ link, pageId, api, expiry: '', flaws: {}, refusal: undefined, ...tried }, locale)
   return reply
     .code(tried ? 400 : 200)
-    .headers(headersOf(request, new URL(api).origin))
+    .headers(pageHeaders({ partners: [origin], formTargets: [origin] }))
     .send(page)
-}
-
-/** `partner` is the origin of the checkout, where the page calls it. */
-function headersOf({ protocol }: FastifyRequest, partner?: string): Record<string, string> {
-  const origins = partner === undefined ? {} : { partners: [partner], formTargets: [partner] }
-  return pageHeaders({ isSecure: protocol === 'https', ...origins })
 }

@@ -320,6 +320,7 @@ describe('a payment without script', () => {
     expect(textOf(receipt.body)).not.toContain('Test mode')
   })
 
+  // ASVS 3.4.1
   it('303: travels by TLS from then on, once it does', async () => {
     const form = await formOf(linkOf(), { number: CHALLENGED })
     const { headers } = await payments.app.inject({
