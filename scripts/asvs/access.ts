@@ -55,7 +55,9 @@ export const tokens = chapter('V9 Self-contained tokens', [
     'Only tokens for this service',
     {
       auth: AUDIENCE,
-      payments: { deviation: 'tokens of persons are known by their issuer; no setting names an audience' },
+      payments: {
+        deviation: 'tokens of persons for any audience are taken unless `PAYMENTS_USER_AUDIENCE` names one',
+      },
     },
   ],
   [

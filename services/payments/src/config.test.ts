@@ -186,7 +186,16 @@ describe('loadPaymentsConfig', () => {
     expect(loadPaymentsConfig({ ...jwks, PAYMENTS_USER_ISSUER: 'x' }).signIn).toEqual({
       jwksUrl: jwks.PAYMENTS_USER_JWKS_URL,
       issuer: 'x',
+      audience: undefined,
     })
+  })
+
+  it('takes an audience of persons only with the keys that show whom a token is for', () => {
+    const env = { ...complete, PAYMENTS_USER_AUDIENCE: 'payments' }
+    expect(problems(env)).toEqual(['config: PAYMENTS_USER_JWKS_URL is required when PAYMENTS_USER_AUDIENCE is set'])
+    const jwksUrl = 'https://auth.example/.well-known/jwks.json'
+    const { signIn } = loadPaymentsConfig({ ...env, PAYMENTS_USER_JWKS_URL: jwksUrl, PAYMENTS_USER_ISSUER: 'x' })
+    expect(signIn).toEqual({ jwksUrl, issuer: 'x', audience: 'payments' })
   })
 
   // ASVS 13.4.2

@@ -26,6 +26,7 @@ import { messageRules, messageSettings, toMessageConfig } from './config/message
 import { postingSettings, toPostingConfig } from './config/posting.ts'
 import { rateLimitSettings, toRateLimitConfig } from './config/rate-limits.ts'
 import { registrationSettings, toRegistrationConfig } from './config/registration.ts'
+import { signInRules, signInSettings, toSignInConfig } from './config/sign-in.ts'
 import type { Money } from './merchants/merchant.ts'
 import { readMoney } from './money/minor-units.ts'
 import { readVaultKeys } from './vault/vault-keys.ts'
@@ -74,8 +75,7 @@ export const settings = {
   REDIS_URL: url('redis', 'rediss').meta({ secret: true }).optional(),
   ...rateLimitSettings,
   ...messageSettings,
-  USER_JWKS_URL: url().optional(),
-  USER_ISSUER: text().optional(),
+  ...signInSettings,
   ...acquiringSettings,
   ...checkoutSettings,
   ...registrationSettings,
@@ -145,11 +145,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
     warnings: findUnknownSettings(settings, { prefix: PREFIX, env, aliases }),
     pricing: { rate: values.FEE_RATE_BPS, flat: values.FEE_FLAT, dispute: values.FEE_DISPUTE },
     ...toMessageConfig(values),
-    /** Where tokens of persons come from; undefined: nobody signs in. */
-    signIn:
-      values.USER_JWKS_URL === undefined || values.USER_ISSUER === undefined
-        ? undefined
-        : { jwksUrl: values.USER_JWKS_URL, issuer: values.USER_ISSUER },
+    signIn: toSignInConfig(values),
     ...toAcquiringConfig(values),
     ...toCheckoutConfig(values),
     ...toRegistrationConfig(values),
@@ -167,7 +163,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
 
 type JudgedValues = Pick<
   SettingValues<typeof settings>,
-  | ('RATE_LIMIT_STORE' | 'REDIS_URL' | 'SMTP_URL' | 'MAIL_FROM' | 'USER_JWKS_URL' | 'USER_ISSUER')
+  | ('RATE_LIMIT_STORE' | 'REDIS_URL' | 'SMTP_URL' | 'MAIL_FROM' | 'USER_JWKS_URL' | 'USER_ISSUER' | 'USER_AUDIENCE')
   | ('REQUIRE_TLS' | 'TRUSTED_PROXIES')
 >
 
@@ -176,10 +172,7 @@ const rules: readonly Rule<JudgedValues>[] = [
     RATE_LIMIT_STORE === 'redis' && REDIS_URL === undefined
       ? `${PREFIX}REDIS_URL is required when ${PREFIX}RATE_LIMIT_STORE is redis`
       : undefined,
-  ({ USER_JWKS_URL, USER_ISSUER }) =>
-    (USER_JWKS_URL === undefined) === (USER_ISSUER === undefined)
-      ? undefined
-      : `${PREFIX}USER_JWKS_URL and ${PREFIX}USER_ISSUER are set together`,
+  ...signInRules,
   // The service itself speaks plain HTTP: without a proxy that it believes, nothing would count as sent by TLS.
   ({ REQUIRE_TLS, TRUSTED_PROXIES }) =>
     REQUIRE_TLS && TRUSTED_PROXIES === 0

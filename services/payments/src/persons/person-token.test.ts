@@ -50,6 +50,23 @@ describe('createPersonTokenVerifier', () => {
     expect(await verify(await sign({ ...claims, ...changes }))).toBeUndefined()
   })
 
+  // ASVS 9.2.3
+  it.each<[string, object, string | undefined]>([
+    ['its audience', { aud: 'payments' }, 'John@example.com'],
+    ['its audience among others', { aud: ['shop', 'payments'] }, 'John@example.com'],
+    ['another audience', { aud: 'shop' }, undefined],
+    ['an audience in another case', { aud: 'Payments' }, undefined],
+    ['no audience', {}, undefined],
+    ['an empty list of audiences', { aud: [] }, undefined],
+  ])('where the audience is set, judges a token with %s', async (_, changes, email) => {
+    const options = { jwksUrl: provider.url, issuer: ISSUER, audience: 'payments', now: () => NOW }
+    expect(await createPersonTokenVerifier(options)(await sign({ ...claims, ...changes }))).toBe(email)
+  })
+
+  it('takes tokens for any audience where none is set', async () => {
+    expect(await verify(await sign({ ...claims, aud: 'shop' }))).toBe('John@example.com')
+  })
+
   // ASVS 9.1.1, 9.1.2, 9.1.3
   it('refuses a token that another key has signed, none has, or a secret', async () => {
     expect(await verify(await sign(claims, { key: stranger.privateKey }))).toBeUndefined()

@@ -1,5 +1,5 @@
 import { openConfiguredKeys } from '@trestle/common/outbound/remote-keys.ts'
-import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose'
+import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose'
 import { z } from 'zod'
 import { email } from '../bodies/fields.ts'
 import { serviceUnavailable } from '../errors.ts'
@@ -9,6 +9,8 @@ export interface PersonTokenOptions {
   readonly jwksUrl: string
   /** The `iss` of its tokens. It gives nobody an address that is not verified. */
   readonly issuer: string
+  /** What their `aud` must name; undefined: tokens for any audience are taken. */
+  readonly audience?: string | undefined
   /** The only clock. */
   readonly now: () => Date
 }
@@ -27,10 +29,11 @@ const FETCH_MS = 5_000
  * Checks access tokens of a sign-in service. @throws 503 when its keys cannot be had: the token may be good
  * @see contract 2.8; RFC 7519, RFC 8725
  */
-export function createPersonTokenVerifier({ jwksUrl, issuer, now }: PersonTokenOptions): VerifyPersonToken {
+export function createPersonTokenVerifier({ jwksUrl, issuer, audience, now }: PersonTokenOptions): VerifyPersonToken {
   const keys = openConfiguredKeys(jwksUrl, { timeoutMs: FETCH_MS })
+  const expected = audience === undefined ? { issuer } : { issuer, audience }
   return async (token) => {
-    const claims = await readClaims(token, keys, { issuer, currentDate: now() })
+    const claims = await readClaims(token, keys, { ...expected, currentDate: now() })
     return claims && verifiedEmail(claims)
   }
 }
@@ -38,7 +41,7 @@ export function createPersonTokenVerifier({ jwksUrl, issuer, now }: PersonTokenO
 async function readClaims(
   token: string,
   keys: JWTVerifyGetKey,
-  options: { readonly issuer: string; readonly currentDate: Date },
+  options: Pick<JWTVerifyOptions, 'issuer' | 'audience' | 'currentDate'>,
 ): Promise<JWTPayload | undefined> {
   try {
     const { payload } = await jwtVerify(token, keys, {

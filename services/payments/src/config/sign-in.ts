@@ -1,0 +1,27 @@
+import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
+import { text, url } from '@trestle/common/config/setting.ts'
+
+/** Settings of the service whose access tokens persons may call with. @see contract 2.8 */
+export const signInSettings = {
+  USER_JWKS_URL: url().optional(),
+  USER_ISSUER: text().optional(),
+  USER_AUDIENCE: text().optional(),
+} as const
+
+type Values = SettingValues<typeof signInSettings>
+
+export const signInRules: readonly Rule<Values>[] = [
+  ({ USER_JWKS_URL, USER_ISSUER }) =>
+    (USER_JWKS_URL === undefined) === (USER_ISSUER === undefined)
+      ? undefined
+      : 'PAYMENTS_USER_JWKS_URL and PAYMENTS_USER_ISSUER are set together',
+  ({ USER_JWKS_URL, USER_AUDIENCE }) =>
+    USER_AUDIENCE !== undefined && USER_JWKS_URL === undefined
+      ? 'PAYMENTS_USER_JWKS_URL is required when PAYMENTS_USER_AUDIENCE is set'
+      : undefined,
+]
+
+/** Where tokens of persons come from, and whom they must be for; undefined: nobody signs in. */
+export function toSignInConfig({ USER_JWKS_URL: jwksUrl, USER_ISSUER: issuer, USER_AUDIENCE: audience }: Values) {
+  return jwksUrl === undefined || issuer === undefined ? undefined : { jwksUrl, issuer, audience }
+}
