@@ -5,6 +5,13 @@ const NO_KEYS = { notApplicable: 'the service has no keys, and encrypts nothing'
 const NO_PASSWORDS = { notApplicable: 'the service has no passwords' }
 const PROXY = { documented: 'SECURITY.md#what-you-must-do', note: 'TLS is the proxy’s' }
 
+const PLAIN_CONNECTIONS =
+  'the service listens without TLS behind the proxy; connections to PostgreSQL, Redis and collectors are encrypted as their settings say, and mails where the server offers it, or always if the setting `…_SMTP_REQUIRE_TLS` says so'
+const PLAIN_KEYS = {
+  deviation:
+    'the address of auth’s keys may be `http://`; where it names another machine, a start and `doctor` warn that it should be `https://`',
+}
+
 export const cryptography = chapter('V11 Cryptography', [
   [
     '11.1.1',
@@ -99,8 +106,16 @@ export const communication = chapter('V12 Secure communication', [
     2,
     'All connections are encrypted',
     {
-      deviation:
-        'the services listen without TLS behind the proxy; connections to PostgreSQL, Redis, mail servers and collectors are encrypted as their settings say, and not otherwise',
+      auth: {
+        deviation: PLAIN_CONNECTIONS,
+        strict: 'mails go by TLS alone, unless the mail server is on the same machine',
+        isPartial: true,
+      },
+      payments: { deviation: PLAIN_CONNECTIONS },
+      inventory: {
+        deviation:
+          'the service listens without TLS behind the proxy; connections to PostgreSQL, Redis and collectors are encrypted as their settings say, and not otherwise',
+      },
     },
   ],
   [
@@ -115,10 +130,8 @@ export const communication = chapter('V12 Secure communication', [
     'The services speak TLS to each other',
     {
       auth: { notApplicable: 'it calls no other service of these' },
-      payments: { deviation: 'the address of auth’s keys may be `http://`, for one machine; elsewhere set `https://`' },
-      inventory: {
-        deviation: 'the address of auth’s keys may be `http://`, for one machine; elsewhere set `https://`',
-      },
+      payments: PLAIN_KEYS,
+      inventory: PLAIN_KEYS,
     },
   ],
   ['12.3.4', 2, 'Internal certificates are trusted by name', { documented: 'SECURITY.md#connections' }],

@@ -19,7 +19,12 @@ interface Waiter {
   readonly resolve: (mail: Email) => void
 }
 
-export async function startMailSink(): Promise<MailSink> {
+export interface MailSinkOptions {
+  /** Whether it speaks TLS to clients that ask for it, with a certificate that nobody trusts. */
+  readonly offersTls?: boolean
+}
+
+export async function startMailSink({ offersTls = false }: MailSinkOptions = {}): Promise<MailSink> {
   const mails: Email[] = []
   const untaken: Email[] = []
   const waiters = new Set<Waiter>()
@@ -31,7 +36,7 @@ export async function startMailSink(): Promise<MailSink> {
     return waiter.resolve(mail)
   }
   const server = new SMTPServer({
-    disabledCommands: ['STARTTLS'],
+    disabledCommands: offersTls ? [] : ['STARTTLS'],
     authOptional: true,
     onData: (stream, _session, done) => {
       const chunks: Buffer[] = []

@@ -60,6 +60,21 @@ describe('loadInventoryConfig', () => {
     })
   })
 
+  // ASVS 12.3.3
+  it('warns of keys of tokens that travel without TLS, where tokens are asked for', () => {
+    const access = { INVENTORY_AUTH_ISSUER: 'a', INVENTORY_AUTH_AUDIENCE: 'b' }
+    const warningsFor = (jwksUrl: string, enabled: string) =>
+      loadInventoryConfig({
+        ...{ ...DATABASE, ...access },
+        ...{ INVENTORY_AUTH_ENABLED: enabled, INVENTORY_AUTH_JWKS_URL: jwksUrl },
+      }).warnings
+    expect(warningsFor('http://auth:8081/.well-known/jwks.json', 'true')).toEqual([
+      'INVENTORY_AUTH_JWKS_URL is http:// and not on this machine: whoever is between can replace the keys, and sign tokens for anybody',
+    ])
+    expect(warningsFor('http://auth:8081/.well-known/jwks.json', 'false')).toEqual([])
+    expect(warningsFor('https://auth.example/.well-known/jwks.json', 'true')).toEqual([])
+  })
+
   it('takes 0 connections for the default and honours any other number', () => {
     expect(loadInventoryConfig({ ...DATABASE, INVENTORY_DB_POOL_SIZE: '0' }).databasePoolSize).toBe(16)
     expect(loadInventoryConfig({ ...DATABASE, INVENTORY_DB_POOL_SIZE: '64' }).databasePoolSize).toBe(64)

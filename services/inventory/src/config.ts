@@ -1,4 +1,5 @@
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
+import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import {
   commaList,
   databaseUrl,
@@ -144,7 +145,10 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     tracingEnabled: values.TRACING_ENABLED,
     docsEnabled: values.DOCS_ENABLED,
     /** What an operator should know about these settings. */
-    warnings: findUnknownSettings(settings, { prefix: PREFIX, env, aliases }),
+    warnings: [
+      ...findUnknownSettings(settings, { prefix: PREFIX, env, aliases }),
+      ...(values.AUTH_ENABLED ? plainHttpWarnings(`${PREFIX}AUTH_JWKS_URL`, values.AUTH_JWKS_URL) : []),
+    ],
   } as const
 }
 

@@ -163,6 +163,7 @@ describe('loadPaymentsConfig', () => {
     expect(problems(smtp)).toEqual(['config: PAYMENTS_MAIL_FROM is required when PAYMENTS_SMTP_URL is set'])
     expect(loadPaymentsConfig({ ...smtp, PAYMENTS_MAIL_FROM: 'a@example.com' }).smtp).toEqual({
       url: 'smtp://user:secret@mail.example:587',
+      requireTls: false,
       from: 'a@example.com',
     })
     expect(problems({ ...complete, PAYMENTS_SMTP_URL: 'mail:secret' })).toEqual([
@@ -196,6 +197,16 @@ describe('loadPaymentsConfig', () => {
     const jwksUrl = 'https://auth.example/.well-known/jwks.json'
     const { signIn } = loadPaymentsConfig({ ...env, PAYMENTS_USER_JWKS_URL: jwksUrl, PAYMENTS_USER_ISSUER: 'x' })
     expect(signIn).toEqual({ jwksUrl, issuer: 'x', audience: 'payments' })
+  })
+
+  // ASVS 12.3.3
+  it('warns of keys of persons that travel without TLS', () => {
+    const warningsFor = (jwksUrl: string) =>
+      loadPaymentsConfig({ ...complete, PAYMENTS_USER_JWKS_URL: jwksUrl, PAYMENTS_USER_ISSUER: 'x' }).warnings
+    expect(warningsFor('http://auth:8081/.well-known/jwks.json')).toEqual([
+      'PAYMENTS_USER_JWKS_URL is http:// and not on this machine: whoever is between can replace the keys, and sign tokens for anybody',
+    ])
+    expect(warningsFor('https://auth.example/.well-known/jwks.json')).toEqual([])
   })
 
   // ASVS 13.4.2

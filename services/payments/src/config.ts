@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { ConfigError } from '@trestle/common/config/config-error.ts'
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
+import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import {
   databaseUrl,
   duration,
@@ -142,7 +143,10 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
       ...(values.VAULT_KEYS[0] === vaultKey ? [`${PREFIX}VAULT_KEYS`] : []),
     ],
     /** What an operator should know about these settings. */
-    warnings: findUnknownSettings(settings, { prefix: PREFIX, env, aliases }),
+    warnings: [
+      ...findUnknownSettings(settings, { prefix: PREFIX, env, aliases }),
+      ...plainHttpWarnings(`${PREFIX}USER_JWKS_URL`, values.USER_JWKS_URL),
+    ],
     pricing: { rate: values.FEE_RATE_BPS, flat: values.FEE_FLAT, dispute: values.FEE_DISPUTE },
     ...toMessageConfig(values),
     signIn: toSignInConfig(values),

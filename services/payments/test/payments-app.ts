@@ -198,7 +198,8 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
   }
   const app = await buildApp(deps)
   await app.ready()
-  const mailer = smtp && createMailer({ url: `smtp://${smtp.host}:${smtp.port}`, from: 'payments@example.com' })
+  const sender = { from: 'payments@example.com', requireTls: false }
+  const mailer = smtp && createMailer({ url: `smtp://${smtp.host}:${smtp.port}`, ...sender })
   if (work) {
     await jobs.open()
     await startWork({ ...deps, db: service.db, mailer })

@@ -1,9 +1,11 @@
 import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { duration, flag, integer, oneOf, port, secret, text } from '@trestle/common/config/setting.ts'
+import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
 import { z } from 'zod'
 import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from '../mail/default-templates.ts'
 import { parseTemplate, type Template } from '../mail/mail-template.ts'
 import { emailProblem } from '../users/email-address.ts'
+import type { ProfileValues } from './profile.ts'
 import { codeLength, lifetimeSeconds, sameSetting, templateText, urlReference } from './rules.ts'
 
 /** The switches MAILER_NOTIFICATIONS_<X>_ENABLED. */
@@ -33,6 +35,7 @@ export const mailSettings = {
   SMTP_ADMIN_EMAIL: emailAddress().optional(),
   SMTP_USER: text().optional(),
   SMTP_PASS: secret().optional(),
+  SMTP_REQUIRE_TLS: flag().optional(),
   SMTP_SENDER_NAME: text().optional(),
   SMTP_MAX_FREQUENCY: duration().optional(),
   SMTP_HEADERS: mailHeaders().optional(),
@@ -63,6 +66,8 @@ export interface SmtpConfig {
   readonly port: number
   readonly user: string | undefined
   readonly password: string | undefined
+  /** Whether a server that offers no TLS gets no mail, and no password. */
+  readonly requireTls: boolean
   readonly from: { readonly name: string; readonly address: string }
   /** Further headers; `$messageType` in a value stands for the kind of mail. */
   readonly headers: Readonly<Record<string, readonly string[]>>
@@ -72,7 +77,7 @@ export type MailConfig = ReturnType<typeof toMailConfig>
 
 const SECOND_MS = 1_000
 
-export function toMailConfig(values: Values & { readonly SITE_URL: string }) {
+export function toMailConfig(values: Values & ProfileValues & { readonly SITE_URL: string }) {
   const frequencyMs = values.SMTP_MAX_FREQUENCY
   return {
     /** Undefined where R12 lets the server be missing: mails are dropped then. */
@@ -108,7 +113,7 @@ export function toMailConfig(values: Values & { readonly SITE_URL: string }) {
   }
 }
 
-function toSmtpConfig(values: Values): SmtpConfig | undefined {
+function toSmtpConfig(values: Values & ProfileValues): SmtpConfig | undefined {
   const { SMTP_HOST: host, SMTP_PORT: smtpPort, SMTP_ADMIN_EMAIL: address } = values
   if (host === undefined || smtpPort === undefined || address === undefined) return undefined
   return {
@@ -116,9 +121,15 @@ function toSmtpConfig(values: Values): SmtpConfig | undefined {
     port: smtpPort,
     user: values.SMTP_USER,
     password: values.SMTP_PASS,
+    requireTls: values.SMTP_REQUIRE_TLS ?? (values.PROFILE === 'strict' && isElsewhere(host)),
     from: { name: values.SMTP_SENDER_NAME ?? address, address },
     headers: values.SMTP_HEADERS ?? {},
   }
+}
+
+/** Whether mails leave this machine, where others can read what is not encrypted. */
+function isElsewhere(host: string): boolean {
+  return !namesLoopback(host.toLowerCase())
 }
 
 const REQUIRED = ['SMTP_HOST', 'SMTP_PORT', 'SMTP_ADMIN_EMAIL'] as const
@@ -142,10 +153,16 @@ export const mailRules: readonly Rule<MailValues>[] = [
   ),
 ]
 
-export function mailWarnings(values: WithHook): string[] {
+export function mailWarnings(values: WithHook & ProfileValues): string[] {
   if (values.HOOK_SEND_EMAIL_ENABLED) return []
   const missing = REQUIRED.filter((name) => values[name] === undefined).map((name) => `AUTH_${name}`)
-  return missing.length === 0 ? [] : [`mail is dropped, because ${missing.join(', ')} is not set`]
+  if (missing.length > 0) return [`mail is dropped, because ${missing.join(', ')} is not set`]
+  const { PROFILE, SMTP_HOST: host = '', SMTP_REQUIRE_TLS: requireTls } = values
+  return PROFILE === 'strict' && requireTls === false && isElsewhere(host)
+    ? [
+        `AUTH_SMTP_REQUIRE_TLS is false and ${host} is another machine: mails, and the codes in them, may travel in clear`,
+      ]
+    : []
 }
 
 /** A URL, or a path under SITE_URL. */

@@ -129,6 +129,30 @@ describe('AUTH_PROFILE=strict', () => {
     expect(problems({ ...STRICT, AUTH_RATE_LIMIT_HEADER: '', AUTH_TRUSTED_PROXIES: '0' })).toEqual([])
   })
 
+  // ASVS 12.3.1
+  it.each([
+    ['mail.example.com', undefined, true],
+    ['10.0.0.5', undefined, true],
+    ['mail.example.com', 'false', false],
+    ['LOCALHOST', undefined, false],
+    ['127.0.0.1', undefined, false],
+    ['::1', undefined, false],
+    ['localhost', 'true', true],
+  ])('asks the mail server %s for TLS, AUTH_SMTP_REQUIRE_TLS=%s: %s', (host, setting, requireTls) => {
+    const env = { AUTH_SMTP_HOST: host, ...(setting === undefined ? {} : { AUTH_SMTP_REQUIRE_TLS: setting }) }
+    expect(loadAuthConfig({ ...STRICT, ...env }).config.mail.smtp?.requireTls).toBe(requireTls)
+    expect(loadAuthConfig({ ...REQUIRED, ...env }).config.mail.smtp?.requireTls).toBe(setting === 'true')
+  })
+
+  it('warns of mails to another machine that may travel in clear', () => {
+    const warnings = (env: Record<string, string>) =>
+      loadAuthConfig({ ...STRICT, AUTH_SMTP_REQUIRE_TLS: 'false', ...env }).warnings
+    const warning =
+      'AUTH_SMTP_REQUIRE_TLS is false and mail.example.com is another machine: mails, and the codes in them, may travel in clear'
+    expect(warnings({ AUTH_SMTP_HOST: 'mail.example.com' })).toContain(warning)
+    expect(warnings({}).filter((line) => line.includes('SMTP'))).toEqual([])
+  })
+
   it('refuses settings that nobody reads, of which the compatible profile only warns', () => {
     const misspelt = 'AUTH_JWT_EXPP is not a setting of this service; the nearest name is AUTH_JWT_EXP'
     expect(problems({ ...STRICT, AUTH_JWT_EXPP: '60' })).toEqual([misspelt])

@@ -77,6 +77,15 @@ describe('send', () => {
     sink.refuse = false
   })
 
+  // ASVS 12.3.1
+  it('gives no mail to a server that offers no TLS, where TLS is required', async () => {
+    const { mailer } = open({ AUTH_SMTP_REQUIRE_TLS: 'true', AUTH_SMTP_USER: 'ada', AUTH_SMTP_PASS: 's3cret' })
+    const before = sink.mails.length
+    await expect(mailer.send(mail, now)).rejects.toThrow(/^SMTP ETLS/)
+    await expect(mailer.check()).rejects.toMatchObject({ code: 'ETLS' })
+    expect(sink.mails).toHaveLength(before)
+  })
+
   it('drops mails where no server is set', async () => {
     const { mailer } = open({ AUTH_SMTP_HOST: '' })
     expect(await mailer.send(mail, now)).toBe(false)

@@ -87,8 +87,9 @@ async function openTransport(smtp: SmtpConfig): Promise<Transporter> {
   return createTransport({
     host: smtp.host,
     port: smtp.port,
-    // Port 465 speaks TLS from the first byte; elsewhere STARTTLS is used when the server offers it.
+    // Port 465 speaks TLS from the first byte; elsewhere STARTTLS is used when the server offers it, or in any case.
     secure: smtp.port === 465,
+    requireTLS: smtp.requireTls,
     connectionTimeout: CONNECT_MS,
     greetingTimeout: CONNECT_MS,
     socketTimeout: IDLE_MS,

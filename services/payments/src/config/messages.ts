@@ -4,6 +4,7 @@ import { commaList, flag, text, url } from '@trestle/common/config/setting.ts'
 /** Settings of what the service sends by itself. */
 export const messageSettings = {
   SMTP_URL: url('smtp', 'smtps').meta({ secret: true }).optional(),
+  SMTP_REQUIRE_TLS: flag().default(false),
   MAIL_FROM: text().optional(),
   WEBHOOK_ALLOW_HTTP: flag().default(false),
   WEBHOOK_ALLOWED_HOSTS: commaList().default([]),
@@ -18,10 +19,13 @@ export const messageRules: readonly Rule<Pick<Values, 'SMTP_URL' | 'MAIL_FROM'>>
       : undefined,
 ]
 
-export function toMessageConfig({ SMTP_URL, MAIL_FROM, ...values }: Values) {
+export function toMessageConfig({ SMTP_URL, SMTP_REQUIRE_TLS, MAIL_FROM, ...values }: Values) {
   return {
     /** Undefined: mails wait in the queue. */
-    smtp: SMTP_URL === undefined || MAIL_FROM === undefined ? undefined : { url: SMTP_URL, from: MAIL_FROM },
+    smtp:
+      SMTP_URL === undefined || MAIL_FROM === undefined
+        ? undefined
+        : { url: SMTP_URL, from: MAIL_FROM, requireTls: SMTP_REQUIRE_TLS },
     webhooks: {
       /** For test merchants. */
       allowHttp: values.WEBHOOK_ALLOW_HTTP,

@@ -22,6 +22,8 @@ export interface MailerConfig {
   /** `smtp://user:password@host:port`, or `smtps://…` for TLS from the first byte. */
   readonly url: string
   readonly from: string
+  /** Whether a server that offers no TLS gets no mail, and no password. */
+  readonly requireTls: boolean
 }
 
 /** Mails by what became of them: sent, dropped, failed (for this time), waiting (without a server). */
@@ -41,10 +43,10 @@ export function smtpReason(error: unknown): Record<string, unknown> {
 const CONNECT_MS = 10_000
 const IDLE_MS = 20_000
 
-export function createMailer({ url, from }: MailerConfig): Mailer {
+export function createMailer({ url, from, requireTls }: MailerConfig): Mailer {
   let opened: Promise<Transporter> | undefined
   const open = () => {
-    opened ??= openTransport(url)
+    opened ??= openTransport(requireTls ? withTlsRequired(url) : url)
     return opened
   }
   return {
@@ -57,6 +59,13 @@ export function createMailer({ url, from }: MailerConfig): Mailer {
     },
     close: () => void opened?.then((transport) => transport.close()),
   }
+}
+
+/** In the URL itself: what the URL says holds before any option, `requireTLS=false` too. */
+function withTlsRequired(url: string): string {
+  const address = new URL(url)
+  address.searchParams.set('requireTLS', 'true')
+  return address.href
 }
 
 /** With the first mail: the library is large, and no start waits for it. */

@@ -1,0 +1,46 @@
+import { startMailSink } from '@trestle/testing/mail-sink.ts'
+import { afterAll, describe, expect, it } from 'vitest'
+import { createMailer } from './mailer.ts'
+
+const plain = await startMailSink()
+const tls = await startMailSink({ offersTls: true })
+afterAll(async () => {
+  await plain.close()
+  await tls.close()
+})
+
+const from = 'payments@example.com'
+const mail = { to: 'ada@example.com', subject: 'Receipt', text: 'Thank you' }
+
+describe('createMailer', () => {
+  // ASVS 12.3.1
+  it.each(['', '?requireTLS=false', '?ignoreTLS=true', '?opportunisticTLS=true'])(
+    'gives no mail to a server that offers no TLS, where TLS is required, whatever its URL says: %s',
+    async (query) => {
+      const url = `smtp://ada:s3cret@127.0.0.1:${plain.port}${query}`
+      const mailer = createMailer({ url, from, requireTls: true })
+      await expect(mailer.send(mail)).rejects.toMatchObject({ code: 'ETLS' })
+      await expect(mailer.check()).rejects.toMatchObject({ code: 'ETLS' })
+      mailer.close()
+      expect(plain.mails).toEqual([])
+    },
+  )
+
+  it('sends by TLS where TLS is required, and only to a server whose certificate is good', async () => {
+    const url = `smtp://127.0.0.1:${tls.port}`
+    const distrustful = createMailer({ url, from, requireTls: true })
+    await expect(distrustful.send(mail)).rejects.toMatchObject({ code: 'ESOCKET' })
+    expect(tls.mails).toEqual([])
+    const trustful = createMailer({ url: `${url}?tls.rejectUnauthorized=false`, from, requireTls: true })
+    await trustful.send(mail)
+    expect(await tls.take()).toMatchObject({ subject: 'Receipt', to: [{ address: 'ada@example.com' }] })
+    for (const mailer of [distrustful, trustful]) mailer.close()
+  })
+
+  it('sends in clear to a server that offers no TLS, where TLS is not required', async () => {
+    const mailer = createMailer({ url: `smtp://127.0.0.1:${plain.port}`, from, requireTls: false })
+    await mailer.send(mail)
+    expect((await plain.take()).subject).toBe('Receipt')
+    mailer.close()
+  })
+})
