@@ -156,20 +156,42 @@ describe('fitTimer', () => {
 })
 
 describe('memoryStore', () => {
-  it('remembers so many keys of a limiter, and forgets those whose window began first', async () => {
-    const store = memoryStore(3)
-    const [limiter, other] = [store('a', { points: 2, durationSeconds: 60 }), store('b', WINDOW)]
+  const openSmall = (keysMax: number) => {
+    const store = memoryStore(keysMax)
+    const limiter = store('a', WINDOW)
     const useUp = async (key: string) => {
       for (let use = 0; use < 3; use += 1) await limiter.consume(key)
       return limiter.waitMs(key)
     }
+    const areUsedUp = (...keys: string[]) =>
+      Promise.all(keys.map(async (key) => (await limiter.waitMs(key)) !== undefined))
+    return { store, limiter, useUp, areUsedUp }
+  }
+
+  it('remembers so many keys of a limiter, and forgets those whose window began first', async () => {
+    const { store, useUp, areUsedUp } = openSmall(6)
+    const other = store('b', WINDOW)
     for (const key of ['first', 'second', 'third', 'fourth']) expect(await useUp(key)).toEqual(WAIT)
-    const isRemembered = async (key: string) => (await limiter.waitMs(key)) !== undefined
-    const remembered = await Promise.all(['first', 'second', 'third', 'fourth'].map(isRemembered))
-    expect(remembered).toEqual([false, true, true, true])
+    expect(await areUsedUp('first', 'second', 'third', 'fourth')).toEqual([false, true, true, true])
     // What is forgotten begins anew, and is remembered then.
     expect(await useUp('first')).toEqual(WAIT)
-    expect([await isRemembered('second'), await isRemembered('first')]).toEqual([false, true])
+    expect(await areUsedUp('second', 'first')).toEqual([false, true])
     expect(await other.waitMs('fourth')).toBeUndefined()
+  })
+
+  it('forgets no key that is used up for others that are not', async () => {
+    const { limiter, useUp, areUsedUp } = openSmall(4)
+    await useUp('refused')
+    for (let other = 0; other < 20; other += 1) await limiter.consume(`other ${other}`)
+    expect(await areUsedUp('refused')).toEqual([true])
+  })
+
+  it('counts the next keys, however many are used up', async () => {
+    const { limiter, useUp, areUsedUp } = openSmall(4)
+    for (let other = 0; other < 20; other += 1) await useUp(`other ${other}`)
+    await limiter.consume('one')
+    await limiter.consume('two')
+    await limiter.consume('one')
+    expect(await areUsedUp('one', 'two')).toEqual([true, false])
   })
 })

@@ -108,20 +108,32 @@ const KEYS_MAX = 20_000
 
 /**
  * Counts in this process.
- * @param keysMax keys that a limiter remembers: of more, those are forgotten whose window began first, and so would end first
+ * @param keysMax keys that a limiter remembers: of more, those are forgotten whose window began first, and so would end first.
+ * Keys that are used up are forgotten after all others, and have at most half of the room. Else whoever is refused for one key
+ * would lift that with a flood of other keys, and a flood of used-up keys would leave no room to count the next one.
  */
 export function memoryStore(keysMax = KEYS_MAX): LimiterStore {
   return (name, window) => {
-    const limiter = new RateLimiterMemory(options(name, fitTimer(window)))
+    const fitting = fitTimer(window)
+    const limiter = new RateLimiterMemory(options(name, fitting))
     /** In the order in which their windows began. */
-    const keys = new Set<string>()
-    return toLimiter(limiter, async (key) => {
-      keys.delete(key)
-      keys.add(key)
+    const open = new Set<string>()
+    /** In the order in which they were used up. */
+    const usedUp = new Set<string>()
+    const forget = async (keys: Set<string>) => {
       const [oldest] = keys
-      if (keys.size <= keysMax || oldest === undefined) return
+      if (oldest === undefined) return
       keys.delete(oldest)
       await limiter.delete(oldest)
+    }
+    return toLimiter(limiter, async (key, uses) => {
+      if (uses !== 1 && uses !== fitting.points) return
+      open.delete(key)
+      usedUp.delete(key)
+      const keys = uses >= fitting.points ? usedUp : open
+      keys.add(key)
+      if (usedUp.size > Math.ceil(keysMax / 2)) await forget(usedUp)
+      else if (open.size + usedUp.size > keysMax) await forget(open)
     })
   }
 }
@@ -179,13 +191,13 @@ function shared(name: string, window: Window) {
   }
 }
 
-/** @param onWindow told of every key whose window begins */
-function toLimiter(limiter: RateLimiterAbstract, onWindow?: (key: string) => Promise<void>): Limiter {
+/** @param onUse told of every use that is granted, with the number of those in its window */
+function toLimiter(limiter: RateLimiterAbstract, onUse?: (key: string, uses: number) => Promise<void>): Limiter {
   return {
     consume: async (key) => {
       try {
         const { consumedPoints } = await limiter.consume(key)
-        if (consumedPoints === 1) await onWindow?.(key)
+        await onUse?.(key, consumedPoints)
         return undefined
       } catch (refused) {
         // The library throws its result when the points are used up, an Error when its store fails.
