@@ -73,6 +73,28 @@ describe('guesses at the codes of an address', () => {
     expect((await verify(email, (await recover(email)).code)).statusCode).toBe(200)
   })
 
+  it('beyond a hundred come to one in a quarter of an hour, also for who has only a phone', async () => {
+    const phone = '14155550123'
+    const { user } = await createSignedUp(deps, { phone, phone_confirmed_at: new Date(0) })
+    const askFor = async () => {
+      clock.advance(MINUTE_MS)
+      await main.post('/otp', { phone, create_user: false })
+      return (await main.sms.read(phone)).code
+    }
+    const enter = (token: string) => main.post('/verify', { type: 'sms', phone, token }, from(stranger()))
+    for (let message = 0; message < 10; message += 1) {
+      const code = await askFor()
+      for (let guess = 0; guess < 10; guess += 1) await enter(wrongFor(code))
+    }
+    expect((await enter(await askFor())).statusCode).toBe(403)
+    clock.advance(4 * MINUTE_MS)
+    const code = await askFor()
+    expect((await enter(wrongFor(code))).statusCode).toBe(403)
+    expect((await enter(code)).statusCode).toBe(403)
+    clock.advance(14 * MINUTE_MS)
+    expect((await enter(await askFor())).json()).toMatchObject({ user: { id: user.id } })
+  })
+
   it('many at once use up no more than the message has', async () => {
     const { email } = await createSignedUp(deps)
     const { code } = await recover(email)

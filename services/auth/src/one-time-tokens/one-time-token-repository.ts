@@ -83,8 +83,10 @@ export interface Guess {
   readonly network: string | undefined
 }
 
-/** Of a code: guesses. Of an address: guesses at all its codes in a day, whatever new messages there are. */
+/** Of an address: guesses at all its codes in a day, whatever new messages there are, that need not wait. */
 const GUESSES_A_DAY = 100
+/** Of the day so far, each of these adds a guess. Nobody is held off for the whole day, and a guesser wins next to nothing. */
+const SECONDS_A_FURTHER_GUESS = 900
 const DAY_MS = 86_400_000
 
 /** Whether a code makes an address somebody's: whoever wants an address says nothing about those who have it. */
@@ -118,6 +120,8 @@ export async function claimGuess(
   const yesterday = new Date(now.getTime() - DAY_MS)
   // Whoever wants an address is signed in where they are: that says nothing.
   const known = kinds.some(isOfChange) ? null : (network ?? null)
+  const elapsed = sql`extract(epoch FROM ${now}::timestamptz - g.since)`
+  const allowed = sql`${sql.lit(GUESSES_A_DAY)} + floor(${elapsed} / ${sql.lit(SECONDS_A_FURTHER_GUESS)})`
   const { rows } = await sql<Selectable<OneTimeTokensTable> | { readonly id: null }>`
     WITH wanted AS MATERIALIZED (
       SELECT t.id, t.user_id, coalesce(${relatesTo} IN (u.email, u.phone), false) AS is_owner, t.sent_at
@@ -131,7 +135,7 @@ export async function claimGuess(
           AND w.user_id = (SELECT f.user_id FROM wanted f ORDER BY f.is_owner DESC, f.sent_at DESC, f.id DESC LIMIT 1)
           AND NOT EXISTS (
             SELECT FROM ${sql.table('code_guesses')} g
-            WHERE g.key_hash = ${keyHash} AND g.since > ${yesterday} AND g.guesses >= ${sql.lit(GUESSES_A_DAY)}
+            WHERE g.key_hash = ${keyHash} AND g.since > ${yesterday} AND g.guesses >= ${allowed}
               AND NOT EXISTS (
                 SELECT FROM ${sql.table('sessions')} s
                 WHERE s.user_id = w.user_id AND coalesce(s.last_ip, s.ip) <<= ${known}::inet))
