@@ -1,6 +1,7 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { OPERATOR } from './forged-token.ts'
 import { openMailApp } from './mail-app.ts'
+import { createSignedIn } from './signed-in.ts'
 import { createSignedUp } from './signed-up.ts'
 
 // Findings 4 and 5. Users of different audiences do not see each other, but an address has one user in all of them.
@@ -49,6 +50,20 @@ describe('an audience that the settings do not name', () => {
   it('200: an admin may name it', async () => {
     const made = await service.post('/admin/users', { email, email_confirm: true }, { ...OPERATOR, ...inAudience('x') })
     expect([made.statusCode, made.json().aud]).toEqual([200, 'x'])
+  })
+
+  it('403: who was an admin once may not, nor after their sign-out', async () => {
+    const admin = await createSignedIn(service, { role: 'supabase_admin' })
+    const headers = { ...admin.headers, ...inAudience('squat') }
+    const signUp = () => service.post('/signup', { email, password }, headers)
+    const setRole = (role: string) =>
+      deps.db.updateTable('users').set({ role }).where('id', '=', admin.user.id).execute()
+    await setRole('authenticated')
+    expect((await signUp()).json()).toMatchObject({ code: 403, error_code: 'not_admin' })
+    await setRole('supabase_admin')
+    await deps.db.deleteFrom('sessions').where('user_id', '=', admin.user.id).execute()
+    expect((await signUp()).json()).toMatchObject({ code: 403, error_code: 'session_not_found' })
+    expect(await deps.db.selectFrom('users').select('id').where('email', '=', email).execute()).toEqual([])
   })
 })
 

@@ -5,23 +5,24 @@ import { validationFailed } from '../errors.ts'
 import { type RedirectCandidate, type RefusedRedirect, resolveRedirect } from '../redirects/redirect-allow-list.ts'
 import { isAdmin } from '../sessions/caller.ts'
 import { findBearer } from '../sessions/find-bearer.ts'
+import { admitAdmin } from '../use-cases/admit-admin.ts'
 import type { RequestContext } from '../use-cases/request-context.ts'
 import { requireAudience } from '../users/audience.ts'
 import { readUserAgent } from './session-origin.ts'
 
-type Deps = Pick<AuthDeps, 'config' | 'now' | 'signingKeys'>
+type Deps = Pick<AuthDeps, 'config' | 'hooks' | 'lanes' | 'now' | 'signingKeys'>
 
 /**
  * Reads the context of a request to an endpoint that needs no bearer. Where the request asks for a redirect that is refused,
  * answer and log name the rule.
  * @param formTarget the target of a form body, where it is one
  */
-export function readContext(
+export async function readContext(
   deps: Deps,
   request: FastifyRequest,
   reply: FastifyReply,
   formTarget?: string,
-): RequestContext {
+): Promise<RequestContext> {
   const { config } = deps
   const candidates: readonly RedirectCandidate[] = [
     { source: 'header', target: header(request, 'redirect_to') },
@@ -32,7 +33,7 @@ export function readContext(
   const { target, refused } = resolveRedirect(candidates, config.signup.redirects)
   if (refused) explainRefusal(request, reply, refused)
   return {
-    audience: readAudience(deps, request),
+    audience: await readAudience(deps, request),
     ip: request.clientAddress.address,
     address: request.clientAddress.address,
     network: request.clientAddress.network,
@@ -45,17 +46,20 @@ export function readContext(
 /**
  * The audience of a request (contract 3.1): of the users whom it makes, and among whom it looks. Only admins may name one that
  * the settings do not: anybody else could take the address of somebody in an audience where its owner never looks.
- * @throws validationFailed
+ * @throws validationFailed, and as `admitAdmin` does
  */
-export function readAudience(deps: Deps, request: FastifyRequest): string {
+export async function readAudience(deps: Deps, request: FastifyRequest): Promise<string> {
   const { allowedAudiences, audience: usual, adminRoles } = deps.config.jwt
   const claims = findBearer(deps, request.headers.authorization)
   const isByAdmin = claims !== undefined && isAdmin(claims, adminRoles)
   const wanted = header(request, 'x-jwt-aud')
   if (wanted !== undefined) {
     const audience = requireAudience(wanted)
-    if (isByAdmin || allowedAudiences.has(audience)) return audience
-    throw validationFailed({ message: 'X-JWT-AUD names no audience of this service' })
+    if (allowedAudiences.has(audience)) return audience
+    if (!isByAdmin) throw validationFailed({ message: 'X-JWT-AUD names no audience of this service' })
+    // The token of who was an admin once still says so.
+    await admitAdmin(deps, claims)
+    return audience
   }
   // An admin's token names nobody, and the audience of another one may be the work of a hook.
   const own = isByAdmin ? undefined : claims?.aud

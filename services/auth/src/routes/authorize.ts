@@ -24,7 +24,7 @@ export const authorizeRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      const { redirectTo } = readContext(deps, request, reply)
+      const { redirectTo } = await readContext(deps, request, reply)
       const inviteToken = request.query.invite_token
       const wish = {
         ...readAuthorizeQuery(request.query, deps.config.signup.pkce),

@@ -93,7 +93,7 @@ async function finish(
   { flow, answer }: { readonly flow: AuthorizationFlow; readonly answer: CallbackAnswer },
 ): Promise<string> {
   const target = targetOf(deps, flow)
-  const context = { ...readContext(deps, request, reply), redirectTo: target }
+  const context = { ...(await readContext(deps, request, reply)), redirectTo: target }
   try {
     const finished = await finishAuthorization(deps, { flow, answer, context })
     if (finished.verdict === 'auth-code') return codeRedirect(target, finished.code)

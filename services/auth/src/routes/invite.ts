@@ -32,7 +32,7 @@ export const inviteRoutes: FastifyPluginAsyncZod = async (app) => {
         admin,
         email: requireEmail(body.email ?? ''),
         data: requireMetadata(body.data),
-        context: readContext(deps, request, reply),
+        context: await readContext(deps, request, reply),
       })
       return toUserView(user, identities, factors)
     },

@@ -38,7 +38,7 @@ export const magiclinkRoutes: FastifyPluginAsyncZod = async (app) => {
         createUser: true,
         data: requireMetadata(body.data),
         pkce: parsePkce(body, deps.config.signup.pkce),
-        context: readContext(deps, request, reply),
+        context: await readContext(deps, request, reply),
       })
       return {}
     },

@@ -41,7 +41,7 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
       const wish = {
         createUser: body.create_user ?? true,
         data: requireMetadata(body.data),
-        context: readContext(deps, request, reply),
+        context: await readContext(deps, request, reply),
       }
       const { emailEnabled, phoneEnabled } = deps.config.signup
       if (body.email) {

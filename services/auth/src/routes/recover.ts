@@ -31,7 +31,7 @@ export const recoverRoutes: FastifyPluginAsyncZod = async (app) => {
         purpose: 'recovery',
         identifier: requireIdentifier(body),
         pkce: parsePkce(body, deps.config.signup.pkce),
-        context: readContext(deps, request, reply),
+        context: await readContext(deps, request, reply),
       })
       return {}
     },

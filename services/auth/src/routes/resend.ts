@@ -51,7 +51,7 @@ export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
         purpose,
         identifier: requireIdentifier(body),
         pkce: parsePkce(body, deps.config.signup.pkce),
-        context: readContext(deps, request, reply),
+        context: await readContext(deps, request, reply),
       })
       request.logFields = { ...request.logFields, message_id: messageId }
       return { message_id: messageId }

@@ -59,13 +59,13 @@ export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
       const { body } = request
       if (!body.email && !body.phone) {
         await admitAnonymous(deps, request)
-        const context = readContext(deps, request, reply)
+        const context = await readContext(deps, request, reply)
         return toSignedIn(deps, await signInAnonymously(deps, { data: requireMetadata(body.data), context }))
       }
       const result = await signUp(deps, {
         ...(await checkSignUp(deps, body)),
         data: requireMetadata(body.data),
-        context: readContext(deps, request, reply),
+        context: await readContext(deps, request, reply),
       })
       return result.verdict === 'signed-in'
         ? toSignedIn(deps, result.session)

@@ -88,7 +88,7 @@ export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
         if (readGrantType(request) === 'password') await requireCaptcha(app.deps, request)
       },
     },
-    (request, reply) => {
+    async (request, reply) => {
       const { body } = request
       const grantType = readGrantType(request)
       if (grantType !== undefined && GRANTS.has(grantType)) {
@@ -98,7 +98,7 @@ export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
       switch (grantType) {
         case 'password': {
           const { email, phone, password } = requireBody(body)
-          const audience = readAudience(app.deps, request)
+          const audience = await readAudience(app.deps, request)
           const address = request.clientAddress.address
           return grantPassword(app.deps, { ...origin, email, phone, password, audience, address })
         }
@@ -112,7 +112,7 @@ export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
           const { id_token: idToken, client_id: clientId, access_token: accessToken, ...rest } = requireBody(body)
           const { provider, issuer, nonce, link_identity: isLink } = rest
           const linkTo = isLink ? readCaller(app.deps, request) : undefined
-          const context = readContext(app.deps, request, reply)
+          const context = await readContext(app.deps, request, reply)
           return grantIdToken(app.deps, { idToken, provider, issuer, clientId, accessToken, nonce, linkTo, context })
         }
         case 'web3':

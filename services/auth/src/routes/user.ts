@@ -60,7 +60,7 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       const changes = parseChanges(deps, request.body)
-      const context = readContext(deps, request, reply)
+      const context = await readContext(deps, request, reply)
       const { user, identities, factors } = await updateOwnUser(deps, { caller: request.caller, changes, context })
       return toUserView(user, identities, factors)
     },

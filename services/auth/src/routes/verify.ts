@@ -84,7 +84,7 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       if (isForm(request)) return followLink(deps, request, reply, request.body)
-      const verified = await verifyBodyToken(deps, request.body, readContext(deps, request, reply))
+      const verified = await verifyBodyToken(deps, request.body, await readContext(deps, request, reply))
       if (verified.verdict === 'other-address-left') return { msg: OTHER_ADDRESS_LEFT, code: '200' }
       if (verified.verdict === 'auth-code') throw new Error('a flow without redirect ended in an auth code')
       const { session, type } = verified
@@ -103,8 +103,13 @@ function verifyBodyToken(
 }
 
 /** Shows the page whose button uses the link. Looking at it uses nothing up. */
-function showPage(deps: AuthDeps, request: FastifyRequest, reply: FastifyReply, fields: VerifyFields): FastifyReply {
-  const { redirectTo } = readContext(deps, request, reply)
+async function showPage(
+  deps: AuthDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  fields: VerifyFields,
+): Promise<FastifyReply> {
+  const { redirectTo } = await readContext(deps, request, reply)
   const { html, policy } = confirmationPage({ ...parseLink(fields), redirectTo })
   return reply
     .header('content-security-policy', policy)
@@ -126,7 +131,7 @@ async function followLink(
   fields: VerifyFields,
 ): Promise<FastifyReply> {
   const { type, token } = parseLink(fields)
-  const context = readContext(deps, request, reply, fields.redirect_to)
+  const context = await readContext(deps, request, reply, fields.redirect_to)
   const go = (address: string) => reply.header('referrer-policy', 'no-referrer').redirect(address, 303)
   const flow = isPkceToken(token) ? 'pkce' : 'implicit'
   try {

@@ -49,7 +49,7 @@ export const generateLinkRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request, reply) => {
       const { admin, body } = request
       const type = requireLinkType(body.type)
-      const context = readContext(deps, request, reply, body.redirect_to)
+      const context = await readContext(deps, request, reply, body.redirect_to)
       const link = await generateLink(deps, {
         admin,
         type,

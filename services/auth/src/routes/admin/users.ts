@@ -69,7 +69,7 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       const { query } = request
-      const audience = readAudience(deps, request)
+      const audience = await readAudience(deps, request)
       const list = parseUserList(query, hasParameter(request.url, 'cursor'))
       const listed = await listUsers(deps, audience, list)
       const { filter, sort } = query
@@ -84,7 +84,7 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request, reply) => {
       const { admin, body } = request
       const id = body.id ? requireNewId(body.id) : undefined
-      const context = readContext(deps, request, reply)
+      const context = await readContext(deps, request, reply)
       return toView(await createUser(deps, { admin, id, wanted: parseAdminUser(body), context }))
     },
   )
@@ -107,7 +107,7 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
       if (body.id && body.id.toLowerCase() !== id) {
         throw validationFailed({ message: 'id of the body is another one than that of the path' })
       }
-      const context = readContext(deps, request, reply)
+      const context = await readContext(deps, request, reply)
       return toView(await createUser(deps, { admin, id, wanted: parseAdminUser(body), context }))
     },
   )

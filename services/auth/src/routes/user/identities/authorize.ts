@@ -27,7 +27,7 @@ export const linkingRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      const { redirectTo } = readContext(deps, request, reply)
+      const { redirectTo } = await readContext(deps, request, reply)
       const { caller, query } = request
       const wish = { ...readAuthorizeQuery(query, deps.config.signup.pkce), redirectTo }
       const url = await startLinking(deps, { caller, wish })
