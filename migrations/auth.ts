@@ -46,4 +46,5 @@ export const authMigrations: MigrationSources = {
   '0089-count-guesses': inFile(() => import('./auth/0089-count-guesses.ts')),
   '0090-claim-users': inFile(() => import('./auth/0090-claim-users.ts')),
   '0091-end-address-changes': inFile(() => import('./auth/0091-end-address-changes.ts')),
+  '0092-hold-other-audiences': inFile(() => import('./auth/0092-hold-other-audiences.ts')),
 }

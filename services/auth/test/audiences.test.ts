@@ -83,6 +83,40 @@ describe('the interval between two messages', () => {
     expect((await service.post(url, { email, ...payload })).statusCode).toBe(429)
   })
 
+  it.each([
+    ['/signup', 'mail', { password: 'planted password', data: { planted: true } }],
+    ['/otp', 'mail', { data: { planted: true } }],
+    ['/otp', 'SMS', { data: { planted: true } }],
+  ])('200: POST %s by %s of another audience replaces nothing that went out within it', async (url, medium, stolen) => {
+    const phone = `1415555${3000 + people}`
+    const to = medium === 'mail' ? { email } : { phone }
+    const read = async () => (medium === 'mail' ? service.readMail(email) : service.sms.read(phone))
+    const first = url === '/signup' ? { password, data: { own: true } } : { data: { own: true } }
+    expect((await service.post(url, { ...to, ...first })).statusCode).toBe(200)
+    const { code } = await read()
+    for (const path of ['/signup', '/otp'].filter((other) => url === '/signup' || other === url)) {
+      expect((await service.post(path, { ...to, ...stolen }, inAudience('mobile'))).statusCode).toBe(200)
+    }
+    await service.idle()
+    const type = medium === 'SMS' ? 'sms' : 'email'
+    const { user } = (await service.post('/verify', { type, ...to, token: code })).json()
+    expect([user.aud, user.user_metadata]).toMatchObject(['authenticated', { own: true }])
+    expect(user.user_metadata).not.toHaveProperty('planted')
+  })
+
+  it('200: after it a signup of another audience counts, and holds the next one up', async () => {
+    await service.post('/signup', { email, password, data: { from: 'first' } })
+    await service.readMail(email)
+    service.clock.advance(900_000)
+    const again = { email, password, data: { from: 'second' } }
+    expect((await service.post('/signup', again, inAudience('mobile'))).statusCode).toBe(200)
+    service.clock.advance(1_000)
+    expect((await service.post('/signup', { ...again, data: { from: 'third' } })).statusCode).toBe(200)
+    const { code } = await service.readMail(email)
+    const answer = await service.post('/verify', { type: 'signup', email, token: code }, inAudience('mobile'))
+    expect(answer.json().user).toMatchObject({ aud: 'mobile', user_metadata: { from: 'second' } })
+  })
+
   it('200: nor is POST /resend', async () => {
     await service.post('/signup', { email, password })
     await service.readMail(email)

@@ -179,6 +179,17 @@ export async function consumeToken(
   return numDeletedRows > 0n
 }
 
+/** Whether a message that a user still has was sent after a point in time. */
+export async function hasTokenSince(db: Database, userId: string, since: Date): Promise<boolean> {
+  const row = await db
+    .selectFrom('one_time_tokens')
+    .select('id')
+    .where('user_id', '=', userId)
+    .where('sent_at', '>', sql<string>`${since}`)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 /** Ends messages of some kinds that a user still has. */
 export async function deleteTokensOfKinds(
   trx: Transaction<AuthDatabase>,

@@ -2,7 +2,9 @@ import type { Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { hasClaimedEmail } from '../identities/claimed-email.ts'
+import { hasTokenSince } from '../one-time-tokens/one-time-token-repository.ts'
 import { hashOfUnknownPassword } from '../passwords/argon2.ts'
+import { intervalMs } from '../rate-limits/send-interval.ts'
 import { keepSignUpContent, replaceIdentityData } from '../users/sign-up-content-repository.ts'
 import { isStaged, type User } from '../users/user.ts'
 import {
@@ -23,7 +25,8 @@ export interface StageUser {
 /**
  * Locks the user who may sign in by a one-time code. An identifier that nobody has becomes a staged user, who is no user yet
  * (contract 7.4); asking again renews the stage.
- * @returns undefined when there is nobody to send a code to, among them users of another audience
+ * @returns undefined when there is nobody to send a code to, among them users of another audience, and those whom nobody has
+ * confirmed while a message of another audience is younger than the interval: a stranger would replace it
  */
 export async function lockOrStageUser(
   trx: Transaction<AuthDatabase>,
@@ -33,6 +36,7 @@ export async function lockOrStageUser(
   const holder = await (stage
     ? lockOwnerOfIdentifier(trx, identifier, deps.now())
     : lockUserByIdentifier(trx, identifier))
+  if (holder && holder.aud !== audience && (await isHeld(trx, deps, holder, identifier))) return undefined
   if (holder && !isStaged(holder)) return admit(trx, holder, { identifier, audience, stage })
   if (!stage) return undefined
   if (holder) return renew(trx, deps, holder, { identifier, audience, data: stage.data })
@@ -44,6 +48,17 @@ export async function lockOrStageUser(
     since: { staged_at: deps.now() },
   })
   return staged ?? lockOrStageUser(trx, deps, { identifier, audience, stage })
+}
+
+/** Whether the last message to somebody is younger than the interval, which each audience counts for itself. */
+function isHeld(
+  trx: Transaction<AuthDatabase>,
+  { config, now }: Pick<AuthDeps, 'config' | 'now'>,
+  { id }: User,
+  { kind }: UserIdentifier,
+): Promise<boolean> {
+  const interval = intervalMs(config, kind === 'email' ? 'recovery' : 'sms')
+  return hasTokenSince(trx, id, new Date(now().getTime() - interval))
 }
 
 /**
