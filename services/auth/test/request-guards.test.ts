@@ -2,6 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from './auth-app.ts'
 import { expectFailure, type FailingRequest } from './expect-failure.ts'
 import { OPERATOR } from './forged-token.ts'
+import { createSignedUp } from './signed-up.ts'
 
 const PASSKEYS = {
   AUTH_PASSKEY_ENABLED: 'true',
@@ -170,6 +171,26 @@ describe('captcha', () => {
     await expectFailure(guarded, row, [400, 'captcha_failed', text, oauth])
     const admitted = await ask(guarded, row, OPERATOR)
     expect(admitted.json().error_code).not.toBe('captcha_failed')
+  })
+
+  it('400: asks who was an admin once, and whose session has ended', async () => {
+    const { email, password, user } = await createSignedUp(guarded.deps, { role: 'supabase_admin' })
+    const signIn = { method: 'POST', url: '/token?grant_type=password', payload: { email, password } } as const
+    const { access_token: token } = (await ask(guarded, signIn, OPERATOR)).json()
+    const again = async () => {
+      const { statusCode, body } = await ask(guarded, signIn, { authorization: `Bearer ${token}` })
+      return statusCode === 200 ? statusCode : JSON.parse(body)
+    }
+    const refused = { code: 400, error_code: 'captcha_failed', msg: text }
+    const oauth = { error: 'invalid_request', error_description: text }
+    const setRole = (role: string) =>
+      guarded.deps.db.updateTable('users').set({ role }).where('id', '=', user.id).execute()
+    expect(await again()).toBe(200)
+    await setRole('authenticated')
+    expect(await again()).toEqual({ ...refused, ...oauth })
+    await setRole('supabase_admin')
+    await guarded.deps.db.deleteFrom('sessions').where('user_id', '=', user.id).execute()
+    expect(await again()).toEqual({ ...refused, ...oauth })
   })
 
   it.each(requests.filter(({ captcha }) => !captcha))('is not asked for by $method $url', async (row) => {

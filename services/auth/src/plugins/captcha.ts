@@ -1,11 +1,12 @@
+import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { verifyCaptcha } from '../captcha/verify-captcha.ts'
 import type { AuthDeps } from '../deps.ts'
-import { isAdmin } from '../sessions/caller.ts'
 import { findBearer } from '../sessions/find-bearer.ts'
+import { admitAdmin } from '../use-cases/admit-admin.ts'
 
-type Deps = Pick<AuthDeps, 'config' | 'now' | 'outbound' | 'signingKeys'>
+type Deps = Pick<AuthDeps, 'config' | 'hooks' | 'lanes' | 'now' | 'outbound' | 'signingKeys'>
 
 /** Asks for a captcha before the body of routes with `captcha: true` in their config is looked at (contract 3.1). */
 export const captcha = fp<{ readonly deps: Deps }>(
@@ -20,13 +21,21 @@ export const captcha = fp<{ readonly deps: Deps }>(
 /** @throws captchaFailed unless the body has a good token, captcha is off, or the request carries an admin's bearer */
 export async function requireCaptcha(deps: Deps, request: FastifyRequest): Promise<void> {
   const config = deps.config.security.captcha
-  if (!config || hasAdminBearer(deps, request)) return
+  if (!config || (await hasAdminBearer(deps, request))) return
   await verifyCaptcha(deps.outbound, config, readToken(request.body), request.clientAddress.address)
 }
 
-function hasAdminBearer(deps: Deps, { headers }: FastifyRequest): boolean {
+/** Whether the bearer would open the admin endpoints: the token of who was an admin once still says so. */
+async function hasAdminBearer(deps: Deps, { headers }: FastifyRequest): Promise<boolean> {
   const claims = findBearer(deps, headers.authorization)
-  return claims !== undefined && isAdmin(claims, deps.config.jwt.adminRoles)
+  if (claims === undefined) return false
+  try {
+    await admitAdmin(deps, claims)
+    return true
+  } catch (error) {
+    if (error instanceof HttpError && error.status === 403) return false
+    throw error
+  }
 }
 
 function readToken(body: unknown): string | undefined {
