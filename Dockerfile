@@ -28,7 +28,7 @@ RUN pinned-pnpm install --offline --frozen-lockfile --prod --filter-prod "@trest
 FROM node:24-bookworm-slim
 ARG SERVICE
 ENV SERVICE=$SERVICE NODE_ENV=production NODE_COMPILE_CACHE=/app/.cache/node \
-    AUTH_API_HOST=0.0.0.0 PAYMENTS_HOST=0.0.0.0 INVENTORY_HOST=0.0.0.0
+    AUTH_API_HOST=0.0.0.0 PAYMENTS_HOST=0.0.0.0 INVENTORY_HOST=0.0.0.0 OTEL_EXPORTER_PROMETHEUS_HOST=0.0.0.0
 WORKDIR /app
 RUN mkdir -p .cache logs && chown node:node .cache logs
 COPY --from=install /app ./

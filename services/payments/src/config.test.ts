@@ -34,7 +34,7 @@ describe('loadPaymentsConfig', () => {
       shutdownDelayMs: 0,
       logLevel: 'info',
       logFile: undefined,
-      metrics: { enabled: true, exporter: 'prometheus', host: '0.0.0.0', port: 9101 },
+      metrics: { enabled: true, exporter: 'prometheus', host: '127.0.0.1', port: 9101 },
       otlpProtocol: 'http/protobuf',
       tracingEnabled: false,
       trustedProxies: 0,

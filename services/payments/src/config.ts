@@ -62,7 +62,7 @@ export const settings = {
   METRICS_ENABLED: flag().default(true),
   METRICS_EXPORTER: oneOf('prometheus', 'opentelemetry').default('prometheus'),
   OTEL_EXPORTER_OTLP_PROTOCOL: oneOf(...OTLP_PROTOCOLS).default('http/protobuf'),
-  OTEL_EXPORTER_PROMETHEUS_HOST: text().default('0.0.0.0'),
+  OTEL_EXPORTER_PROMETHEUS_HOST: text().default('127.0.0.1'),
   OTEL_EXPORTER_PROMETHEUS_PORT: port().default(9101),
   TRACING_ENABLED: flag().default(false),
   DOCS_ENABLED: flag().default(true),
