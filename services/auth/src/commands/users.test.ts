@@ -286,6 +286,18 @@ describe('auth users export', () => {
     expect(await signIn({ email: person.email }, person.password)).toBe(200)
   })
 
+  it('says since when an account is somebody\u2019s, whose address of today was never confirmed', async () => {
+    const at = '2021-01-01T00:00:00.000001+00:00'
+    const { user } = await createSignedUp(deps, { email_confirmed_at: null, claimed_at: at })
+    const { output } = await users(['export'])
+    expect(JSON.parse(output)).toMatchObject({ id: user.id, claimed_at: at })
+    await deps.db.deleteFrom('users').execute()
+    expect(await users(['import'], output)).toEqual({ output: added(1), reports: [], failure: undefined })
+    const rows = await deps.db.selectFrom('users').select(['id', 'confirmed_at', 'claimed_at']).execute()
+    expect(rows).toEqual([{ id: user.id, confirmed_at: null, claimed_at: at }])
+    expect((await users(['export'])).output).toBe(output)
+  })
+
   it('leaves out who is no user yet or no longer', async () => {
     const row = { aud: 'authenticated', role: 'authenticated' }
     await deps.db

@@ -9,7 +9,7 @@ export async function* exportUsers({ db }: CommandDeps): AsyncGenerator<string> 
   let after: string | undefined
   do {
     const page = await listUsersWithIdentities(db, { after, limit: PAGE })
-    for (const { user, identities } of page) yield `${writeUserLine(user, identities)}\n`
+    for (const each of page) yield `${writeUserLine(each)}\n`
     after = page.at(-1)?.user.id
   } while (after !== undefined)
 }

@@ -2,11 +2,14 @@ import type { Kysely } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { Identity } from '../identities/identity.ts'
 import { toIdentity } from '../identities/identity-repository.ts'
+import type { Timestamp } from './timestamp.ts'
 import type { User } from './user.ts'
 import { toUser } from './user-repository.ts'
 
 export interface UserWithIdentities {
   readonly user: User
+  /** Since when the account is somebody's, see `claim-repository.ts`. */
+  readonly claimedAt: Timestamp | null
   /** Oldest first. */
   readonly identities: readonly Identity[]
 }
@@ -35,5 +38,9 @@ export async function listUsersWithIdentities(
     .orderBy('id')
     .execute()
   const byUser = Map.groupBy(identities.map(toIdentity), ({ userId }) => userId)
-  return users.map((row) => ({ user: toUser(row), identities: byUser.get(row.id) ?? [] }))
+  return users.map((row) => ({
+    user: toUser(row),
+    claimedAt: row.claimed_at,
+    identities: byUser.get(row.id) ?? [],
+  }))
 }

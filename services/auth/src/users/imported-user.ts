@@ -48,7 +48,7 @@ export function toImportedUser(line: UserLine, defaults: ImportDefaults): Import
   const providers = [...new Set(identities.map(({ provider }) => provider))]
   const own = providers.length === 0 ? {} : { provider: providers[0], providers }
   const appMetadata = { ...own, ...requireMetadata(line.app_metadata) }
-  const claimed_at = isClaimed(row, identities) ? row.created_at : null
+  const claimed_at = line.claimed_at ?? (isClaimed(row, identities) ? row.created_at : null)
   return { row: { ...row, raw_app_meta_data: appMetadata, claimed_at }, identities, hasOwnId: line.id !== undefined }
 }
 

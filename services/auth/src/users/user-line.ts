@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Identity } from '../identities/identity.ts'
 import { parseJson } from '../json/parse-json.ts'
-import type { User } from './user.ts'
+import type { UserWithIdentities } from './export-repository.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const NIL_UUID = '00000000-0000-0000-0000-000000000000'
@@ -51,6 +51,7 @@ const userLineSchema = z.object({
   banned_until: time.optional(),
   is_anonymous: z.boolean().optional(),
   is_sso_user: z.boolean().optional(),
+  claimed_at: time.optional(),
   created_at: time.optional(),
   updated_at: time.optional(),
 })
@@ -86,7 +87,7 @@ export function readUserLine(text: string): ReadUserLine {
 }
 
 /** Writes one line. What has not happened is left out. */
-export function writeUserLine(user: User, identities: readonly Identity[]): string {
+export function writeUserLine({ user, claimedAt, identities }: UserWithIdentities): string {
   const line: { readonly [Name in keyof UserLine]: unknown } = {
     id: user.id,
     aud: user.aud,
@@ -106,6 +107,7 @@ export function writeUserLine(user: User, identities: readonly Identity[]): stri
     banned_until: user.bannedUntil,
     is_anonymous: user.isAnonymous,
     is_sso_user: user.isSsoUser,
+    claimed_at: claimedAt,
     created_at: user.createdAt,
     updated_at: user.updatedAt,
   }
