@@ -87,7 +87,7 @@ describe('serving', () => {
       export class Default extends Controller {
         async GET() {
           console.log('begun')
-          await new Promise((resolve) => process.once('${signal}', () => setTimeout(resolve, 50)))
+          await new Promise((resolve) => process.once('${signal}', () => setImmediate(resolve)))
           return 'finished'
         }
       }`
@@ -103,20 +103,26 @@ describe('serving', () => {
   })
 
   it('prints a line for each answer, without its query, unless it is to be quiet', async () => {
-    using folder = moduleFolder({ 'controllers.ts': quickStart })
+    // Whoever is quiet does not print the port either.
+    const telling = `import { Server } from 'node:net'
+      const { listen } = Server.prototype
+      Server.prototype.listen = function (...args) {
+        return listen.apply(this, args).once('listening', () => console.error('port ' + this.address().port))
+      }`
+    using folder = moduleFolder({ 'controllers.ts': `${quickStart}${telling}` })
     for (const [args, line] of [
       [[], /^GET \/foo 200 \d+ ms\nGET \/no%20where 404 \d+ ms\n$/m],
       [['--quiet'], undefined],
     ] as const) {
-      const child = start(folder.path, ['--host', '127.0.0.1:28741', ...args])
+      const child = start(folder.path, ['--host', '127.0.0.1:0', ...args])
+      const port = printed(child, /^port (\d+)$/m, 'stderr')
       let out = ''
       child.stdout?.on('data', (data) => {
         out += data
       })
-      const ask = (path: string): Promise<Response | undefined> =>
-        fetch(`http://127.0.0.1:28741${path}`).catch(() => undefined)
-      while ((await ask('/foo')) === undefined);
-      expect((await ask('/no%20where?token=secret'))?.status).toBe(404)
+      const url = `http://127.0.0.1:${await port}`
+      expect((await fetch(`${url}/foo`)).status).toBe(200)
+      expect((await fetch(`${url}/no%20where?token=secret`)).status).toBe(404)
       expect(await stop(child)).toBe(0)
       if (line === undefined) expect(out).toBe('')
       else expect(out).toMatch(line)
