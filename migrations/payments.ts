@@ -67,4 +67,5 @@ export const paymentsMigrations: MigrationSources = {
   '0125-note-replaced-rates': inFile(() => import('./payments/0125-note-replaced-rates.ts')),
   '0126-delete-old-events': inFile(() => import('./payments/0126-delete-old-events.ts')),
   '0127-telescope-captures': inFile(() => import('./payments/0127-telescope-captures.ts')),
+  '0128-keep-batch-digests': inFile(() => import('./payments/0128-keep-batch-digests.ts')),
 }

@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
@@ -203,6 +203,51 @@ describe('payments payout', () => {
     await expect(forge('1'.repeat(24), [absent])).rejects.toThrow('the batch names payouts that are not there')
     await expect(forge('2'.repeat(24), [...payouts, ...payouts])).rejects.toThrow('is in batches more than once')
     await expect(run('payout', 'export', folder, '--again', batch)).rejects.toThrow('is in batches more than once')
+  })
+
+  it('export: what was changed by hand goes to no bank, the first time and again', async () => {
+    const id = await merchantWithMoney('EUR')
+    await run('payout', 'run', '--merchant', id)
+    const { db } = payments.database
+    const by = async (change: RawBuilder<unknown>) =>
+      db.transaction().execute(async (trx) => {
+        await sql`SET LOCAL session_replication_role = replica`.execute(trx)
+        await change.execute(trx)
+      })
+    const setIban = (iban: string) =>
+      by(sql`UPDATE ${sql.table('payouts')} SET iban = ${iban} WHERE merchant_id = ${id}`)
+    const [own, other] = ['DK5000400440116243', 'DE89370400440532013000']
+    const changed = /^payout [0-9a-f]{24}: who gets or pays money was changed: one of iban; look with: /
+    await setIban(other)
+    await expect(run('payout', 'export', folder, ...DEBTOR)).rejects.toThrow(changed)
+    await setIban(own)
+    const { batch, files } = await json<Exported>('payout', 'export', folder, ...DEBTOR)
+    const again = () => run('payout', 'export', folder, '--again', batch)
+    const text = () => readFile(join(folder, files[0] ?? ''), 'utf8')
+    const before = await text()
+    await setIban(other)
+    await expect(again()).rejects.toThrow(changed)
+    await setIban(own)
+    for (const [column, path] of [
+      ['debtor', '{iban}'],
+      ['payouts', '{0,merchantName}'],
+    ] as const) {
+      const kept = await db
+        .selectFrom('payout_batches')
+        .select(column)
+        .where('id', '=', batch)
+        .executeTakeFirstOrThrow()
+      const set = (value: RawBuilder<unknown>) =>
+        by(sql`UPDATE ${sql.table('payout_batches')} SET ${sql.ref(column)} = ${value} WHERE id = ${batch}`)
+      await set(sql`jsonb_set(${sql.ref(column)}, ${path}, to_jsonb(${other}::text))`)
+      await expect(again()).rejects.toThrow(`batch ${batch} is not what was exported`)
+      await set(sql`${JSON.stringify(Reflect.get(kept, column))}::jsonb`)
+    }
+    await again()
+    expect(await text()).toBe(before)
+    // A batch from before digests were kept.
+    await by(sql`UPDATE ${sql.table('payout_batches')} SET digest = NULL WHERE id = ${batch}`)
+    await again()
   })
 
   it('export: a payout without a merchant stops it, and nothing is marked', async () => {

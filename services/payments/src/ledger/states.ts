@@ -87,7 +87,16 @@ export async function listChangedRows(db: Kysely<PaymentsTables>, merchantId: st
     changed.push(...(await listDiffering(db, merchantId, table)))
     if (table !== 'merchants') changed.push(...(await listGone(db, merchantId, table)))
   }
-  return [...changed, ...(await listStrayOperations(db, merchantId))]
+  return [...changed, ...(await listRedirected(db, merchantId)), ...(await listStrayOperations(db, merchantId))]
+}
+
+/** Those of a merchant's payouts that are not as they were recorded last. */
+export async function listChangedPayouts(
+  db: Kysely<PaymentsTables>,
+  merchantId: string,
+  ids: readonly string[],
+): Promise<readonly ChangedRow[]> {
+  return listDiffering(db, merchantId, 'payouts', ids)
 }
 
 interface DifferingRow {
@@ -98,7 +107,13 @@ interface DifferingRow {
   readonly terms: boolean
 }
 
-async function listDiffering(db: Kysely<PaymentsTables>, merchantId: string, table: RecordedTable) {
+/** @param ids of these rows alone */
+async function listDiffering(
+  db: Kysely<PaymentsTables>,
+  merchantId: string,
+  table: RecordedTable,
+  ids?: readonly string[],
+) {
   const digest = (kind: keyof StateColumns) =>
     sql`coalesce(sha256(record_send(ROW(${sql.raw(STATES[table][kind].join())}))) = s.${sql.ref(kind)}, false)`
   const card = sql`
@@ -114,6 +129,7 @@ async function listDiffering(db: Kysely<PaymentsTables>, merchantId: string, tab
         WHERE e.merchant_id = ${merchantId} AND e.table_name = ${table} AND e.row_id = r.id ORDER BY e.id DESC LIMIT 1
       ) s ON true
       WHERE ${owner} = ${merchantId} ${table === 'acquirer_operations' ? sql`AND (r.status <> 'open' OR s.hash IS NOT NULL)` : sql``}
+        ${ids ? sql`AND r.id = ANY (${ids}::text[])` : sql``}
     ) compared
     WHERE NOT (money AND party AND terms) LIMIT ${CHANGED_MAX}`.execute(db)
   return rows.map(({ id, ...state }): ChangedRow => ({ table, id, findings: describe(table, state) }))
@@ -137,6 +153,17 @@ async function listGone(db: Kysely<PaymentsTables>, merchantId: string, table: R
       AND NOT EXISTS (SELECT FROM ${sql.table(table)} r WHERE r.merchant_id = e.merchant_id AND r.id = e.row_id)
     LIMIT ${CHANGED_MAX}`.execute(db)
   return rows.map(({ id }): ChangedRow => ({ table, id, findings: [[17, 'was recorded and is gone']] }))
+}
+
+/** Who gets a payout stays from the first time that it was recorded: what was changed by hand could be recorded with it later. */
+async function listRedirected(db: Kysely<PaymentsTables>, merchantId: string): Promise<readonly ChangedRow[]> {
+  const { rows } = await sql<{ id: string }>`
+    SELECT e.row_id AS id FROM ${sql.table('state_entries')} e
+    WHERE e.merchant_id = ${merchantId} AND e.table_name = 'payouts'
+    GROUP BY e.row_id HAVING count(DISTINCT e.party) > 1 LIMIT ${CHANGED_MAX}`.execute(db)
+  return rows.map(
+    ({ id }): ChangedRow => ({ table: 'payouts', id, findings: [[17, 'was recorded with two accounts']] }),
+  )
 }
 
 /**

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type BankTransfer, type Debtor, writePain001 } from './pain-001.ts'
@@ -27,6 +28,17 @@ export function toBankFiles({ id, created, debtor, transfers }: BatchMessage): r
     ...(euro.length > 0 ? [{ name: `${messageId}.xml`, text: writePain001(message) }] : []),
     ...(others.length > 0 ? [{ name: `${messageId}.csv`, text: writePayoutCsv(others) }] : []),
   ]
+}
+
+/** SHA-256 of all that the files of a batch say, however they are written. */
+export function digestBatch({ id, created, debtor, transfers }: BatchMessage): Buffer {
+  const told = transfers.map(({ payoutId, merchantId, merchantName, iban, amount, currency }) => [
+    ...[payoutId, merchantId, merchantName, iban, String(amount), currency],
+  ])
+  const { name, iban, bic = null } = debtor
+  return createHash('sha256')
+    .update(JSON.stringify([id, created, name, iban, bic, told]))
+    .digest()
 }
 
 /** Files that are whole on the disk, under names that nobody takes for bank files. */

@@ -1,7 +1,8 @@
 import { type Kysely, sql } from 'kysely'
 import { insertOperatorAudit } from '../audit/audit-repository.ts'
 import type { PaymentsTables } from '../database.ts'
-import type { BatchMessage } from './bank-files.ts'
+import { listChangedPayouts } from '../ledger/states.ts'
+import { type BatchMessage, digestBatch } from './bank-files.ts'
 import type { BankTransfer, Debtor } from './pain-001.ts'
 import type { Payout } from './payout.ts'
 
@@ -57,6 +58,7 @@ interface BatchedPayout {
  * Puts every live payout that waits into a new batch, marks it as exported, and lets `prepare` write the batch down, all in
  * one transaction: what cannot be written stays where it was. Of two calls at once each payout is in one batch. Undefined
  * when nothing waits.
+ * @throws Error when a payout that waits was changed by hand
  */
 export async function exportPayouts(
   db: Db,
@@ -64,21 +66,29 @@ export async function exportPayouts(
   prepare: (message: BatchMessage) => Promise<void>,
 ): Promise<BatchMessage | undefined> {
   return db.transaction().execute(async (trx) => {
+    await sql`SET LOCAL row_security = off`.execute(trx)
+    const waiting = trx
+      .selectFrom('payouts')
+      .select(['id', 'merchant_id as merchantId'])
+      .where('status', '=', 'created')
+    await expectRecorded(trx, await waiting.where('test', '=', false).execute())
     const transfers = await markExported(trx)
     if (transfers.length === 0) return undefined
     const payouts: readonly BatchedPayout[] = transfers.map(({ payoutId: id, merchantId, merchantName }) => ({
       ...{ id, merchantId, merchantName },
     }))
     const { rows } = await sql<{ id: string; created: Date }>`
-      INSERT INTO ${sql.table('payout_batches')} (id, created, debtor, payouts)
-      SELECT made.id, made.created, ${JSON.stringify(debtor)}::jsonb, ${JSON.stringify(payouts)}::jsonb
-      FROM ${sql.table('new_id')}(${sql.table('random_tag')}()) made
-      RETURNING id, created`.execute(trx)
+      SELECT id, created FROM ${sql.table('new_id')}(${sql.table('random_tag')}())`.execute(trx)
     const [batch] = rows
-    if (!batch) throw new Error('the batch was not written')
+    if (!batch) throw new Error('the batch has no id')
+    const message = { ...batch, debtor, transfers }
+    const told = { debtor: JSON.stringify(debtor), payouts: JSON.stringify(payouts), digest: digestBatch(message) }
+    await trx
+      .insertInto('payout_batches')
+      .values({ ...batch, ...told })
+      .execute()
     const payload = { batch: batch.id, payouts: payouts.map(({ id }) => id) }
     await insertOperatorAudit(trx, { action: 'payouts.exported', payload })
-    const message = { ...batch, debtor, transfers }
     await prepare(message)
     return message
   })
@@ -86,7 +96,6 @@ export async function exportPayouts(
 
 /** @throws Error when a payout has no merchant, or a policy of row-level security would hide rows: nothing is marked then */
 async function markExported(trx: Db): Promise<readonly BankTransfer[]> {
-  await sql`SET LOCAL row_security = off`.execute(trx)
   const { rows } = await sql<Omit<BankTransfer, 'merchantName'> & { merchantName: string | null }>`
     SELECT p.id AS "payoutId", p.amount, p.currency, p.merchant_id AS "merchantId", p.iban,
       coalesce(m.name, m.website) AS "merchantName"
@@ -98,10 +107,23 @@ async function markExported(trx: Db): Promise<readonly BankTransfer[]> {
   })
 }
 
+/** Marking records a payout as it is, so whatever was changed by hand is looked for before. @throws Error when one was */
+async function expectRecorded(db: Db, payouts: readonly Pick<BatchedPayout, 'id' | 'merchantId'>[]): Promise<void> {
+  for (const [merchantId, own] of Map.groupBy(payouts, (payout) => payout.merchantId)) {
+    const [changed] = await listChangedPayouts(
+      db,
+      merchantId,
+      own.map(({ id }) => id),
+    )
+    const [finding] = changed?.findings ?? []
+    if (changed) throw new Error(`payout ${changed.id}: ${finding?.[1]}; look with: payments ledger verify`)
+  }
+}
+
 /**
  * A batch as it was exported, so that its files can be written again. That is written down: the bank may get the files twice.
  * @throws Error when there is none, when it names a payout that is not there, twice, or in another batch too, or when the bank has
- * answered about one of its payouts: the files are of no use then, or harmful
+ * answered about one of its payouts: the files are of no use then, or harmful; when a payout or the batch is not what it was
  */
 export async function getBatch(db: Db, id: string): Promise<BatchMessage> {
   const batch = await db.selectFrom('payout_batches').selectAll().where('id', '=', id).executeTakeFirst()
@@ -120,9 +142,17 @@ export async function getBatch(db: Db, id: string): Promise<BatchMessage> {
   if (twice) throw new Error(`payout ${twice.payoutId} is in batches more than once`)
   const closed = rows.find(({ status }) => status !== 'exported')
   if (closed) throw new Error(`payout ${closed.payoutId} of the batch is ${closed.status}`)
+  await expectRecorded(
+    db,
+    rows.map(({ payoutId, merchantId }) => ({ id: payoutId, merchantId })),
+  )
   const transfers = rows.map(({ status: _, isElsewhere: __, ...transfer }) => transfer)
+  const message = { id, created: batch.created, debtor: { bic: undefined, ...batch.debtor }, transfers }
+  if (batch.digest && !batch.digest.equals(digestBatch(message))) {
+    throw new Error(`batch ${id} is not what was exported: its account, a name, an account or an amount was changed`)
+  }
   await insertOperatorAudit(db, { action: 'payouts.exported-again', payload: { batch: id, payouts: transfers.length } })
-  return { id, created: batch.created, debtor: { bic: undefined, ...batch.debtor }, transfers }
+  return message
 }
 
 /** A batch as an operator's list shows it. */
