@@ -3,7 +3,7 @@ import type { Order } from '../payments/payment-body.ts'
 import type { PayableLink } from './link.ts'
 
 /** The order of a link, before there is a card: what the script of the page completes and sends. @see contract 18 */
-export function orderOfLink({ payee, money: { currency, amount }, reference, text, recurring }: PayableLink) {
+export function orderOfLink({ payee, money: { currency, amount }, reference, text, redirect, recurring }: PayableLink) {
   const custom = { ...(reference === undefined ? {} : { reference }), ...(text === undefined ? {} : { text }) }
   return {
     integration: { key: payee.key },
@@ -11,5 +11,6 @@ export function orderOfLink({ payee, money: { currency, amount }, reference, tex
     amount: { currency, exponent: currencyExponent(currency) ?? 0, value: amount },
     ...(Object.keys(custom).length === 0 ? {} : { custom }),
     ...(recurring ? { unplanned: { merchant: true, customer: true } } : {}),
+    ...(redirect === undefined ? {} : { redirect }),
   } satisfies Partial<Order>
 }

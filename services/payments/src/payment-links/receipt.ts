@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { TextSeal } from '../vault/text-seal.ts'
+import type { CardPlace } from './under-way.ts'
 
 const Content = z.object({
   merchant: z.string(),
@@ -15,15 +16,18 @@ export interface Receipt extends z.infer<typeof Content> {
   readonly paid: Date
 }
 
-const PLACE = 'receipt'
-
 /** A receipt as the address of its page carries it: whoever has the address sees it, and nobody can make one up. */
-export function sealReceipt(frames: TextSeal, receipt: Omit<Receipt, 'paid'>): string {
-  return frames.seal(receipt, PLACE)
+export function sealReceipt(frames: TextSeal, receipt: Omit<Receipt, 'paid'>, place?: CardPlace): string {
+  return frames.seal(receipt, placeOf(place))
 }
 
-/** Undefined unless the text was made here. The id of a transaction tells when it was made. */
-export function openReceipt(frames: TextSeal, text: string): Receipt | undefined {
-  const { data } = Content.safeParse(frames.open(text, PLACE))
+/** Undefined unless the text was made here, for this place. The id of a transaction tells when it was made. */
+export function openReceipt(frames: TextSeal, text: string, place?: CardPlace): Receipt | undefined {
+  const { data } = Content.safeParse(frames.open(text, placeOf(place)))
   return data && { ...data, paid: new Date(Number.parseInt(data.transactionId.slice(0, 8), 16) * 1_000) }
+}
+
+/** Where a card was entered, the receipt leads on to what the link names: there it is good for no other link. */
+function placeOf(place: CardPlace | undefined): string {
+  return place ? `receipt/${place.pageId}?${place.query}` : 'receipt'
 }

@@ -58,9 +58,10 @@ describe('orderDigest', () => {
       digest({ card: { number: 'n', code: 'c', expiry: { month: 2, year: 2030 } } }),
       digest({ unplanned: { merchant: true } }),
       digest({ plan: [repeated()] }),
+      digest({ redirect: 'https://shop.example/done' }),
       digest({}, 'other'),
     ]
-    expect(new Set([same[0], ...others]).size).toBe(8)
+    expect(new Set([same[0], ...others]).size).toBe(9)
   })
 })
 

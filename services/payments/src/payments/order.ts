@@ -56,10 +56,13 @@ function minorUnits(amount: Amount): bigint {
 
 /**
  * What a customer agreed to, as 32 bytes: the hints of one order are of no use to another. The card is named by its token.
+ * Where a payment link leads belongs to it, so that a payment under one link is not told to the shop of another.
  * @see contract 15.2, "Tampering"
  */
-export function orderDigest({ integration, amount, card, plan, unplanned }: Order, numberJti: string): Buffer {
-  return fingerprintOf({ key: integration.key.toLowerCase(), amount, numberJti, expiry: card.expiry, plan, unplanned })
+export function orderDigest(order: Order, numberJti: string): Buffer {
+  const { integration, amount, card, plan, unplanned, redirect } = order
+  const key = integration.key.toLowerCase()
+  return fingerprintOf({ key, amount, numberJti, expiry: card.expiry, plan, unplanned, redirect })
 }
 
 /**

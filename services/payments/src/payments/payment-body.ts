@@ -10,6 +10,7 @@ const HINT_LENGTH_MAX = 4_096
 const PLAN_ENTRIES_MAX = 50
 const TOKEN_LENGTH_MAX = 1_024
 const RETURN_URL_LENGTH_MAX = 2_048
+const REDIRECT_LENGTH_MAX = 2_048
 
 const Amount = z.object({ ...decimalMoneyShape, value: z.int().min(1) })
 
@@ -77,6 +78,10 @@ export const PaymentBody = z.object({
   unplanned: Unplanned.optional(),
   hints: z.array(z.string().max(HINT_LENGTH_MAX)).max(HINTS_MAX).default([]),
   returnUrl: returnUrl().optional(),
+  redirect: text()
+    .max(REDIRECT_LENGTH_MAX)
+    .optional()
+    .describe('Where the payment link of the order leads after the payment: part of what tells orders apart'),
   applepay: notOffered(),
   mobilepay: notOffered(),
 })

@@ -3,6 +3,7 @@ import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, callerRow } from '../access/caller.ts'
 import type { ScenarioChanges } from '../acquirers/scenario.ts'
+import type { Money } from '../merchants/merchant.ts'
 import { type PaymentEnd, toEnd } from './checkout-repository.ts'
 
 /** A payment as it is written down before anyone is asked. Without a session it can only be refused. */
@@ -71,6 +72,30 @@ export async function callBeginPayment(lanes: Lanes, input: BeginInput): Promise
   const end = toEnd(transaction_id, status_code)
   if (!end) throw new Error(`payment_begin answered ${verdict} without an end`)
   return { end }
+}
+
+const paidQuery = prepare(
+  'get_paid_order',
+  (p: { merchantKey: string; transactionId: string }) => sql<{
+    currency: string
+    amount: bigint
+    reference: string | null
+    last4: string
+  }>`
+    SELECT t.currency, t.amount, t.reference, i.last4
+    FROM ${sql.table('merchants')} m
+    JOIN ${sql.table('transactions')} t ON t.merchant_id = m.id AND t.id = ${p.transactionId}
+    JOIN ${sql.table('instruments')} i ON i.merchant_id = t.merchant_id AND i.id = t.instrument_id
+    WHERE m.key = ${p.merchantKey}::uuid`,
+)
+
+/** What a customer has paid, as it was written down, and the card by its last digits. */
+export async function getPaidOrder(
+  lanes: Lanes,
+  input: { readonly merchantKey: string; readonly transactionId: string },
+): Promise<{ readonly money: Money; readonly reference: string | null; readonly last4: string }> {
+  const { currency, amount, reference, last4 } = await lanes.read.one(paidQuery, input)
+  return { money: { currency, amount: Number(amount) }, reference, last4 }
 }
 
 /** What became of an attempt, in the words of the row `attempts`. */

@@ -51,8 +51,9 @@ it('pays once where the same form has paid before any one of its steps, and tell
   const alone = depsWith(0, async () => {})
   await payByLink(alone.deps, formOf('alone'))
   expect(alone.statements()).toBeGreaterThan(5)
-  // Before the last one the card's bank has been asked; the other would wait for that.
-  for (let number = 1; number < alone.statements(); number++) {
+  for (let number = 1; number <= alone.statements(); number++) {
+    // Before the last but one the card's bank has been asked; the other would wait for that.
+    if (number === alone.statements() - 1) continue
     const told: unknown[] = []
     const pay = async (deps: typeof payments.deps) => told.push(await payByLink(deps, formOf(`sent twice, ${number}`)))
     await pay(depsWith(number, async () => void (await pay(payments.deps))).deps)

@@ -5,7 +5,7 @@ import type { TokenisedCard } from '../payment-links/card-form.ts'
 import type { PayableLink } from '../payment-links/link.ts'
 import { orderOfLink } from '../payment-links/link-order.ts'
 import type { Receipt } from '../payment-links/receipt.ts'
-import { openToken } from '../vault/card-token.ts'
+import { getPaidOrder } from '../payments/payment-repository.ts'
 import type { OrderRequest } from './open-checkout.ts'
 import { type PayDeps, pay } from './pay.ts'
 import { type ChallengeDeps, takeChallenge } from './take-challenge.ts'
@@ -53,7 +53,7 @@ async function walk(
   for (let steps = 0; steps < STEPS_MAX; steps++) {
     const request = { order: { ...order, hints }, repeat, address, isSecure }
     const answer = await pay(deps, request)
-    if ('transactionId' in answer) return toReceipt(deps, { link, card }, answer.transactionId)
+    if ('transactionId' in answer) return toReceipt(deps, link, answer.transactionId)
     const step = answer.challenges[0]?.name
     if (step === undefined) break
     const way = step === 'tds-challenge' ? 'redirect' : 'iframe'
@@ -71,12 +71,12 @@ function passUnavailable(error: unknown): undefined {
   if (!(error instanceof HttpError && error.code === challengeUnavailable.code)) throw error
 }
 
-function toReceipt(
-  { seals }: PayDeps,
-  { link: { payee, money, reference }, card }: Pick<LinkPayment, 'link' | 'card'>,
+/** Tells of the transaction, not of the form: what has ended may have been paid under another reference, or by another card. */
+async function toReceipt(
+  { lanes }: PayDeps,
+  { payee }: PayableLink,
   transactionId: string,
-): Omit<Receipt, 'paid'> {
-  const number = openToken(seals.tokens, card.number, 'pcn')
-  const last4 = 'token' in number ? number.token.value.slice(-4) : ''
-  return { merchant: payee.name, test: payee.test, money, reference: reference ?? null, last4, transactionId }
+): Promise<Omit<Receipt, 'paid'>> {
+  const paid = await getPaidOrder(lanes, { merchantKey: payee.key, transactionId })
+  return { merchant: payee.name, test: payee.test, ...paid, transactionId }
 }

@@ -42,6 +42,19 @@ async function formOf(link = linkOf(), changes: Record<string, string> = {}) {
   const page = /name="page" value="([^"]+)"/.exec(body)?.[1] ?? ''
   return { link: link.toString(), page, number: FRICTIONLESS, expiry: '08/66', code: '111', ...changes }
 }
+/** Pays as the script of the page does, and answers the form that it sends then. */
+async function payByScript(link: URLSearchParams) {
+  const [browser, { body }] = [browse(payments), await inject('GET', `/pos?${link}`)]
+  const checkout = /data-checkout="([^"]+)"/.exec(body)?.[1] ?? ''
+  const { card } = await makeOrder(browser, { key: merchant.key })
+  const { order } = JSON.parse(checkout.replaceAll('&quot;', '"').replaceAll('&amp;', '&'))
+  const paid = await walk(browser, { ...order, card })
+  const { number, code, expiry } = card
+  const tokens = { number: number.token, code: code.token, expiry, hints: paid.hints }
+  const { page } = await formOf(link)
+  const form = { link: link.toString(), page, expiry: '08/66', card: JSON.stringify(tokens) }
+  return { form, transactionId: String(paid.body.transactionId) }
+}
 const pay = async (link = linkOf(), changes = {}) => inject('POST', '/pos/pay', await formOf(link, changes))
 const transactions = async () =>
   (
@@ -135,17 +148,40 @@ describe('POST /pos/pay', () => {
   })
 
   it('303: takes a payment that the script has brought to its end, and again', async () => {
-    const browser = browse(payments)
-    const order = await makeOrder(browser, { key: merchant.key })
-    const { hints, body } = await walk(browser, order)
-    const { number, code, expiry } = order.card
-    const card = JSON.stringify({ number: number.token, code: code.token, expiry, hints })
-    const { link, page } = await formOf()
+    const { form, transactionId } = await payByScript(linkOf())
     for (let sent = 0; sent < 2; sent++) {
-      const { statusCode, headers } = await inject('POST', '/pos/pay', { link, page, expiry: '08/66', card })
+      const { statusCode, headers } = await inject('POST', '/pos/pay', form)
       expect(statusCode).toBe(303)
-      expect((await inject('GET', String(headers.location))).body).toContain(body.transactionId)
+      expect((await inject('GET', String(headers.location))).body).toContain(transactionId)
     }
+  })
+
+  it('303: tells of what was paid, under whatever link and from whatever card it is sent again', async () => {
+    const { form: scripted, transactionId } = await payByScript(linkOf({ reference: 'ORDER-A' }))
+    const { link, page } = await formOf(linkOf({ reference: 'ORDER-B' }))
+    const told = await inject('POST', '/pos/pay', { ...scripted, link, page })
+    const receipt = textOf((await inject('GET', String(told.headers.location))).body)
+    expect(receipt).toContain(`Reference ORDER-A Card •••• 0000 Transaction ${transactionId}`)
+    const form = await formOf()
+    const answers = [await inject('POST', '/pos/pay', form)]
+    answers.push(await inject('POST', '/pos/pay', { ...form, number: '2000000000001234' }))
+    const shown = await Promise.all(answers.map(({ headers }) => inject('GET', String(headers.location))))
+    expect(textOf(shown[1]?.body ?? '')).toBe(textOf(shown[0]?.body ?? '-'))
+  })
+
+  it('400: leads to no page but that of the link that was paid', async () => {
+    const redirectOf = (order: string) => linkOf({ redirect: `https://shop.example/done?order=${order}` })
+    const { form, transactionId } = await payByScript(redirectOf('A'))
+    const before = (await transactions()).length
+    for (const other of [redirectOf('B'), linkOf()]) {
+      const { link, page } = await formOf(other)
+      const { statusCode, body } = await inject('POST', '/pos/pay', { ...form, link, page })
+      expect([statusCode, textOf(body).includes('That took too long.')]).toEqual([400, true])
+      expect(body).not.toContain(transactionId)
+    }
+    const { statusCode, body } = await inject('POST', '/pos/pay', form)
+    expect([statusCode, body.includes(`/done?order=A&amp;transactionId=${transactionId}`)]).toEqual([200, true])
+    expect((await transactions()).length).toBe(before)
   })
 
   it('303: tells of a payment, whatever its merchant may do since; 400: begins no other', async () => {
@@ -237,6 +273,13 @@ describe('GET /pos/pay/:pageId', () => {
     const again = await inject('GET', `${path}?${linkOf()}`, {}, paid.split(';')[0])
     const { body } = await inject('GET', String(again.headers.location))
     expect([again.statusCode, textOf(body).includes('Your payment was received')]).toEqual([303, true])
+    for (const address of [
+      `${path}?${linkOf({ redirect: 'https://shop.example/done' })}`,
+      `/pos/pay/${'a'.repeat(22)}?${linkOf()}`,
+    ]) {
+      const elsewhere = await inject('GET', address, {}, paid.split(';')[0])
+      expect([elsewhere.statusCode, textOf(elsewhere.body).includes('That took too long.')]).toEqual([400, true])
+    }
     expect((await transactions()).length).toBe(before)
   })
 

@@ -67,9 +67,10 @@ export const posPayRoutes: FastifyPluginAsyncZod = async (app) => {
     const link = await openPayable(visit, query)
     if (!link) return reply
     const { cookie = '' } = request.headers
-    const underWay = openUnderWay(deps.seals.frames, cookieOf(cookie, 'card'), { pageId, query: link.query })
+    const place = { pageId, query: link.query }
+    const underWay = openUnderWay(deps.seals.frames, cookieOf(cookie, 'card'), place)
     if (underWay) return goOn(visit, { link, pageId }, underWay)
-    const paid = openReceipt(deps.seals.frames, cookieOf(cookie, 'paid'))
+    const paid = openReceipt(deps.seals.frames, cookieOf(cookie, 'paid'), place)
     return paid ? tellPaid(visit, link, paid) : tellTooLate(visit, query)
   }
   // The cardholder's bank leads back to here.
@@ -103,6 +104,7 @@ async function goOn(visit: PageVisit, { link, pageId }: SentPage, underWay: Unde
   const { deps } = request.server
   const { card, expiry } = underWay
   const path = `/pos/pay/${pageId}`
+  const place = { pageId, query: link.query }
   const answer = await payByLink(deps, {
     ...{ link, card, pageId, address: request.ip, isSecure: request.protocol === 'https' },
     returnUrl: new URL(`${path}?${link.query}`, deps.posUrl).href,
@@ -112,12 +114,12 @@ async function goOn(visit: PageVisit, { link, pageId }: SentPage, underWay: Unde
   }
   if ('bankUrl' in answer) {
     const kept = { expiry, card: { ...card, hints: [...answer.hints] } }
-    const sealed = sealUnderWay(deps.seals.frames, kept, { pageId, query: link.query })
-    setCookies(visit, path, { card: sealed })
+    setCookies(visit, path, { card: sealUnderWay(deps.seals.frames, kept, place) })
     return reply.redirect(answer.bankUrl, 303)
   }
   // The tokens are spent. Without the receipt a reload could only ask for the card once more.
-  if (request.method === 'GET') setCookies(visit, path, { card: '', paid: sealReceipt(deps.seals.frames, answer) })
+  if (request.method === 'GET')
+    setCookies(visit, path, { card: '', paid: sealReceipt(deps.seals.frames, answer, place) })
   return tellPaid(visit, link, answer)
 }
 
