@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
+import { queueRights } from './queue-rights.ts'
 
 /** What a complete run of `migrate up` depends on. */
 export interface MarkedRun {
@@ -45,7 +46,7 @@ function state({ names }: MarkedRun) {
 }
 
 function mark({ sources, settings }: MarkedRun, rights: string | undefined): string {
-  const text = JSON.stringify([Object.keys(sources), settings, rights])
+  const text = JSON.stringify([Object.keys(sources), settings, rights, queueRights])
   return `complete ${createHash('sha256').update(text).digest('base64url')}`
 }
 

@@ -2,6 +2,7 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
 import { type CallableFunctions, grantFunctions } from './function-rights.ts'
 import { isOwn } from './namespace.ts'
+import { queueRights, workersColumns } from './queue-rights.ts'
 
 /** A role name that needs no quoting anywhere. */
 export const ROLE_PATTERN = /^[a-z_][a-z0-9_]{0,62}$/
@@ -43,50 +44,55 @@ export async function grantOnObjects(
   db: Kysely<unknown>,
   { names, role, appendOnly, readOnly = [], columns = {}, functions }: Omit<GrantOptions, 'serviceUrl'>,
 ): Promise<void> {
-  const to = sql.id(role)
-  const unchanging = new Set(appendOnly.map((name) => names.prefix + name))
-  const readable = new Set(readOnly.map((name) => names.prefix + name))
-  const migratorsOwn = new Set(['schema_migrations', 'schema_migrations_lock'].map((name) => names.prefix + name))
-  for (const { schema, prefix } of [names, { schema: names.jobSchema, prefix: '' }]) {
-    if (!(await schemaExists(db, schema))) continue
-    await sql`GRANT USAGE ON SCHEMA ${sql.id(schema)} TO ${to}`.execute(db)
-    const relations = await listRelations(db, { schema, prefix })
-    const tables = relations.filter(({ kind }) => kind !== 'S')
-    const histories = tables.filter(({ name }) => migratorsOwn.has(name))
-    const ledgers = tables.filter(({ name }) => unchanging.has(name))
-    const written = tables.filter(({ name }) => readable.has(name))
-    const special = new Set([...unchanging, ...readable, ...migratorsOwn])
-    const changing = tables.filter(({ name }) => !special.has(name))
-    const sequences = relations.filter(({ kind }) => kind === 'S')
-    if (ledgers.length > 0) {
-      const list = sql.join(ledgers.map(({ name }) => sql.id(schema, name)))
-      await sql`REVOKE UPDATE, DELETE, TRUNCATE ON TABLE ${list} FROM ${to}`.execute(db)
-    }
-    if (histories.length > 0) {
-      const list = sql.join(histories.map(({ name }) => sql.id(schema, name)))
-      await sql`REVOKE ALL ON TABLE ${list} FROM ${to}`.execute(db)
-    }
-    if (written.length > 0) {
-      const list = sql.join(written.map(({ name }) => sql.id(schema, name)))
-      await sql`REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON TABLE ${list} FROM ${to}`.execute(db)
-    }
-    for (const [right, objects] of [
-      [sql`SELECT ON TABLE`, histories],
-      [sql`SELECT ON TABLE`, written],
-      [sql`SELECT, INSERT ON TABLE`, ledgers],
-      [sql`SELECT, INSERT, UPDATE, DELETE ON TABLE`, changing],
-      [sql`USAGE, SELECT ON SEQUENCE`, sequences],
-    ] as const) {
-      const list = sql.join(objects.map(({ name }) => sql.id(schema, name)))
-      if (objects.length > 0) await sql`GRANT ${right} ${list} TO ${to}`.execute(db)
-    }
-  }
-  for (const [table, changed] of Object.entries(columns)) {
-    const list = sql.join(changed.map((column) => sql.id(column)))
-    await sql`GRANT UPDATE (${list}) ON TABLE ${names.id(table)} TO ${to}`.execute(db)
+  const history = ['schema_migrations', 'schema_migrations_lock']
+  await grantOnTables(db, role, { ...names, closed: [], readOnly: [...history, ...readOnly], appendOnly, columns })
+  if (await schemaExists(db, names.jobSchema)) {
+    await grantOnTables(db, role, {
+      ...{ schema: names.jobSchema, prefix: '', closed: queueRights.closed, readOnly: ['version'] },
+      // A worker adds its own queue for schedules when it starts.
+      appendOnly: ['queue'],
+      columns: await workersColumns(db, names.jobSchema),
+    })
   }
   // Functions are open to PUBLIC from their creation, but for those that were closed; the schema is what guards the others.
   if (functions) await grantFunctions(db, { names, role, functions })
+}
+
+/** Tables of a schema by what a role may do with them, without their prefix; with all others everything but DDL. */
+interface TableRights extends Pick<Names, 'schema' | 'prefix'>, Required<Pick<Grants, 'columns'>> {
+  readonly closed: readonly string[]
+  readonly readOnly: readonly string[]
+  readonly appendOnly: readonly string[]
+}
+
+async function grantOnTables(db: Kysely<unknown>, role: string, rights: TableRights): Promise<void> {
+  const { schema, prefix, closed, readOnly, appendOnly, columns } = rights
+  const to = sql.id(role)
+  await sql`GRANT USAGE ON SCHEMA ${sql.id(schema)} TO ${to}`.execute(db)
+  const relations = await listRelations(db, { schema, prefix })
+  const tables = relations.filter(({ kind }) => kind !== 'S')
+  const named = (list: readonly string[]) => tables.filter(({ name }) => list.some((own) => prefix + own === name))
+  const [shut, read, ledgers] = [named(closed), named(readOnly), named(appendOnly)]
+  const special = new Set([...shut, ...read, ...ledgers])
+  const idsOf = (objects: readonly Relation[]) => sql.join(objects.map(({ name }) => sql.id(schema, name)))
+  for (const [right, objects] of [
+    [sql`ALL`, [...shut, ...read]],
+    [sql`UPDATE, DELETE, TRUNCATE`, ledgers],
+  ] as const) {
+    if (objects.length > 0) await sql`REVOKE ${right} ON TABLE ${idsOf(objects)} FROM ${to}`.execute(db)
+  }
+  for (const [right, objects] of [
+    [sql`SELECT ON TABLE`, read],
+    [sql`SELECT, INSERT ON TABLE`, ledgers],
+    [sql`SELECT, INSERT, UPDATE, DELETE ON TABLE`, tables.filter((table) => !special.has(table))],
+    [sql`USAGE, SELECT ON SEQUENCE`, relations.filter(({ kind }) => kind === 'S')],
+  ] as const) {
+    if (objects.length > 0) await sql`GRANT ${right} ${idsOf(objects)} TO ${to}`.execute(db)
+  }
+  for (const [table, changed] of Object.entries(columns)) {
+    const list = sql.join(changed.map((column) => sql.id(column)))
+    await sql`GRANT UPDATE (${list}) ON TABLE ${sql.id(schema, prefix + table)} TO ${to}`.execute(db)
+  }
 }
 
 interface Relation {

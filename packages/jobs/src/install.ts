@@ -1,3 +1,4 @@
+import { type Kysely, sql } from 'kysely'
 import type { PgBoss } from 'pg-boss'
 import pgBoss from 'pg-boss/package.json' with { type: 'json' }
 import { type AnyTask, deadQueue } from './task.ts'
@@ -14,7 +15,8 @@ export interface InstallOptions {
 export const QUEUE_VERSION: string = pgBoss.version
 
 /** Makes or updates the queue's schema and its queues. Part of `migrate`, under its lock; changes nothing when up to date. */
-export async function installJobs({ url, schema, tasks }: InstallOptions): Promise<void> {
+export async function installJobs(db: Kysely<unknown>, { url, schema, tasks }: InstallOptions): Promise<void> {
+  await secureQueue(db, schema)
   // Here: a start that has nothing to install need not load it.
   const { PgBoss } = await import('pg-boss')
   const boss = new PgBoss({
@@ -47,6 +49,43 @@ export async function installJobs({ url, schema, tasks }: InstallOptions): Promi
   } finally {
     await boss.stop({ graceful: false })
   }
+  await secureQueue(db, schema)
+}
+
+/**
+ * An install runs the statements in `bam` and puts the names of tables into statements, with its own rights. So what others
+ * could have written to `bam` goes, and nobody else may write there from then on; and no queue has a table of its own. What an
+ * install itself has left there to do stays, where nobody else could write.
+ */
+async function secureQueue(db: Kysely<unknown>, schema: string): Promise<void> {
+  const [bam, queue] = [sql.id(schema, 'bam'), sql.id(schema, 'queue')]
+  const isThere = sql`to_regclass(${`"${schema}".bam`}) IS NOT NULL`
+  if ((await sql`SELECT WHERE ${isThere}`.execute(db)).rows.length === 0) return
+  await db.transaction().execute(async (trx) => {
+    // Who writes a row at this moment is waited for.
+    await sql`LOCK TABLE ${bam} IN ACCESS EXCLUSIVE MODE`.execute(trx)
+    const { rows: writers } = await sql<{ name: string | null }>`
+      SELECT DISTINCT r.rolname AS name FROM pg_class c CROSS JOIN aclexplode(c.relacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
+      WHERE c.oid = ${`"${schema}".bam`}::regclass AND a.grantee <> c.relowner`.execute(trx)
+    if (writers.length > 0) {
+      await sql`DELETE FROM ${bam} WHERE status <> 'completed'`.execute(trx)
+      const names = writers.map(({ name }) => (name === null ? sql`PUBLIC` : sql.id(name)))
+      await sql`REVOKE ALL ON TABLE ${bam} FROM ${sql.join(names)}`.execute(trx)
+    }
+    const { rows: checks } = await sql`
+      SELECT FROM pg_constraint WHERE conrelid = ${`"${schema}".queue`}::regclass AND conname = 'queue_shared_ck'`.execute(
+      trx,
+    )
+    if (checks.length > 0) return
+    await sql`LOCK TABLE ${queue} IN ACCESS EXCLUSIVE MODE`.execute(trx)
+    await sql`
+      UPDATE ${queue} SET partition = false, table_name = 'job_common'
+      WHERE partition OR table_name <> 'job_common'`.execute(trx)
+    await sql`
+      ALTER TABLE ${queue} ADD CONSTRAINT queue_shared_ck CHECK (NOT partition AND table_name = 'job_common')`.execute(
+      trx,
+    )
+  })
 }
 
 /** The worker ends an attempt by itself; the queue takes for lost what says nothing for longer. */

@@ -1,10 +1,11 @@
 import { createNoopMeter, type Meter } from '@opentelemetry/api'
 import { openDatabase } from '@trestle/database/connect.ts'
 import { migrateUp } from '@trestle/database/migrate.ts'
+import { withDatabase } from '@trestle/database/migration-connection.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { grantToRole } from '@trestle/database/roles.ts'
 import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
-import { sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { listDeadJobs } from './dead-jobs.ts'
 import { installJobs } from './install.ts'
@@ -35,7 +36,7 @@ const temporary = await createTemporaryDatabase({
       names,
       sources: { '0001-schema': () => ({ up: async () => {} }) },
       afterwards: [
-        () => installJobs({ url, schema: names.jobSchema, tasks }),
+        (db) => installJobs(db, { url, schema: names.jobSchema, tasks }),
         (db) => grantToRole(db, { names, role: 'jobs_service', appendOnly: [] }),
       ],
     }),
@@ -248,6 +249,7 @@ describe('jobs', () => {
   })
 
   it('installs again without a change', async () => {
-    await expect(installJobs({ url: temporary.url, schema: names.jobSchema, tasks })).resolves.toBeUndefined()
+    const install = (db: Kysely<unknown>) => installJobs(db, { url: temporary.url, schema: names.jobSchema, tasks })
+    await expect(withDatabase(temporary, install)).resolves.toBeUndefined()
   })
 })

@@ -35,7 +35,7 @@ const temporary = await createTemporaryDatabase({
               .then(() => {}),
         }),
       },
-      afterwards: [() => installJobs({ url, schema: names.jobSchema, tasks: [greet] })],
+      afterwards: [(db) => installJobs(db, { url, schema: names.jobSchema, tasks: [greet] })],
     }),
 })
 const database = openDatabase<object>({

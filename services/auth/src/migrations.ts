@@ -34,7 +34,7 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
     names,
     sources: authMigrations,
     settings: { VERSION, QUEUE_VERSION, tasks, role, login: loginOf(serviceUrl) },
-    afterwards: [() => installJobs({ url, schema: names.jobSchema, tasks })],
+    afterwards: [(db) => installJobs(db, { url, schema: names.jobSchema, tasks })],
     grants: role === undefined ? undefined : { role, serviceUrl, appendOnly: [] },
   }
 }

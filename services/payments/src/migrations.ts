@@ -35,7 +35,7 @@ export function migrateOptions(config: DatabaseSettings): MigrateOptions {
       writableColumns,
       callableFunctions,
     },
-    afterwards: [() => installJobs({ url, schema: names.jobSchema, tasks })],
+    afterwards: [(db) => installJobs(db, { url, schema: names.jobSchema, tasks })],
     functions: callableFunctions,
     grants:
       role === undefined

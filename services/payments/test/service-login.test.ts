@@ -111,6 +111,7 @@ it.each([
   "SELECT payments.payout_close(repeat('f', 24), 'settled')",
   "SELECT payments.adjust(repeat('f', 24), 100, 'x')",
   'SELECT payments.change_merchant(repeat(\'f\', 24), \'{"iban":"LT601010012345678901"}\')',
+  "INSERT INTO payments_jobs.bam (name, version, table_name, command) VALUES ('x', 46, 'job_common', 'SELECT 1')",
 ])('the service cannot do what operators do: %s', async (statement) => {
   await expect(attack(sql.raw(statement))).rejects.toMatchObject(REFUSED)
 })

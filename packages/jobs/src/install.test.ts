@@ -1,0 +1,97 @@
+import { type MigrateOptions, migrateUp } from '@trestle/database/migrate.ts'
+import { withDatabase } from '@trestle/database/migration-connection.ts'
+import { createNames } from '@trestle/database/names.ts'
+import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { installJobs } from './install.ts'
+import { type AnyTask, defineTask } from './task.ts'
+
+const options = { retryLimit: 1, firstDelaySeconds: 1, longestDelaySeconds: 1, timeoutSeconds: 30, sealed: false }
+const tasks: readonly AnyTask[] = [defineTask<{ readonly to: string }>('greet', options)]
+const names = createNames('shop', 'app')
+const role = 'install_service'
+const optionsOf = (url: string): MigrateOptions => ({
+  url,
+  names,
+  sources: { '0001-schema': () => ({ up: async () => {} }) },
+  afterwards: [(db) => installJobs(db, { url, schema: names.jobSchema, tasks })],
+  grants: { role, appendOnly: [] },
+})
+
+/** What the next install would run as the owner. */
+const FORGED = `INSERT INTO app_shop_jobs.bam (name, version, status, table_name, command)
+  VALUES ('x', 46, 'pending', 'job_common', 'CREATE TABLE public.owned AS SELECT session_user')`
+
+describe('installing the queue', () => {
+  let database: TemporaryDatabase
+  beforeAll(async () => {
+    database = await createEmptyDatabase()
+    await migrateUp(optionsOf(database.url))
+  })
+  afterAll(() => database.drop())
+
+  const asOwner = async (statement: string) =>
+    (await withDatabase(database, (db) => sql.raw(statement).execute(db))).rows
+  /** The error's code where the role is refused, else nothing. */
+  const asRole = (statement: string): Promise<unknown> =>
+    withDatabase(database, (db) =>
+      db.transaction().execute(async (trx) => {
+        await sql`SET LOCAL ROLE ${sql.id(role)}`.execute(trx)
+        await sql.raw(statement).execute(trx)
+      }),
+    ).catch((error) => error.code)
+
+  it.each([
+    FORGED,
+    'SELECT command FROM app_shop_jobs.bam',
+    'UPDATE app_shop_jobs.version SET version = 30',
+    'DELETE FROM app_shop_jobs.version',
+    "UPDATE app_shop_jobs.queue SET table_name = 'x', partition = true",
+    'DELETE FROM app_shop_jobs.queue',
+  ])('leaves the service no way to have the owner run: %s', async (statement) => {
+    expect(await asRole(statement)).toBe('42501')
+  })
+
+  it('lets nobody name a table for a queue', async () => {
+    const add = (name: string, settings: string) =>
+      asRole(`SELECT app_shop_jobs.create_queue('${name}', '${settings}'::jsonb)`)
+    expect(await add('own', '{"policy": "standard", "partition": true}')).toBe('23514')
+    expect(await add('own', '{"policy": "standard"}')).toBeUndefined()
+    const forged = `INSERT INTO app_shop_jobs.queue
+      SELECT (jsonb_populate_record(q, '{"name": "x", "table_name": "job_common; DROP"}')).* FROM app_shop_jobs.queue q LIMIT 1`
+    expect(await asRole(forged)).toBe('23514')
+  })
+
+  it.each([
+    'UPDATE app_shop_jobs.version SET cron_on = now(), flow_on = now(), monitor_backoff_on = now()',
+    'UPDATE app_shop_jobs.queue SET monitor_on = now(), queued_count = 0',
+    'SELECT FROM app_shop_jobs.queue FOR NO KEY UPDATE',
+    "INSERT INTO app_shop_jobs.job (name) VALUES ('greet')",
+  ])('lets workers do: %s', async (statement) => {
+    expect(await asRole(statement)).toBeUndefined()
+  })
+
+  it('runs nothing that the service put there while it had the right to', async () => {
+    await asOwner(`GRANT ALL ON ALL TABLES IN SCHEMA app_shop_jobs TO ${role}`)
+    await asOwner('GRANT ALL ON app_shop_jobs.bam TO PUBLIC')
+    await asOwner('ALTER TABLE app_shop_jobs.queue DROP CONSTRAINT queue_shared_ck')
+    const queues = await asOwner('SELECT name, partition, table_name FROM app_shop_jobs.queue ORDER BY name')
+    expect(await asRole('UPDATE app_shop_jobs.version SET bam_on = NULL')).toBeUndefined()
+    expect(await asRole(FORGED)).toBeUndefined()
+    expect(await asRole("UPDATE app_shop_jobs.queue SET partition = true, table_name = 'x; DROP'")).toBeUndefined()
+    await migrateUp(optionsOf(database.url))
+    expect(await asOwner('SELECT * FROM app_shop_jobs.bam')).toEqual([])
+    expect(await asOwner("SELECT to_regclass('public.owned') AS made")).toEqual([{ made: null }])
+    expect(await asOwner('SELECT name, partition, table_name FROM app_shop_jobs.queue ORDER BY name')).toEqual(queues)
+    expect(await asRole(FORGED)).toBe('42501')
+  })
+
+  it('keeps what an install has left to do itself', async () => {
+    const build = FORGED.replace("'pending'", "'failed'").replace('CREATE TABLE public.owned AS ', '')
+    await asOwner('UPDATE app_shop_jobs.version SET bam_on = now()')
+    await asOwner(build)
+    await migrateUp(optionsOf(database.url))
+    expect(await asOwner('SELECT name, status FROM app_shop_jobs.bam')).toEqual([{ name: 'x', status: 'failed' }])
+  })
+})
