@@ -150,4 +150,60 @@ describe.each(['compatible', 'strict'])('an account that is somebody\u2019s, AUT
     expect(await show(users[0].id)).toMatchObject({ email: address, name: 'Ann' })
     expect([await statusOf(address, STRANGERS_PASSWORD), await statusOf(address, password)]).toEqual([400, 200])
   })
+
+  /** Ways by which whoever reads the mailbox that an admin has set gets a message of an invitation. */
+  const MESSAGES = [
+    ['invited again', () => service.post('/invite', { email: address }, OPERATOR)],
+    ['sent the confirmation once more', () => service.post('/resend', { type: 'signup', email: address })],
+  ] as const
+  async function moveInvited(send: () => ReturnType<MailApp['post']>) {
+    const person = await createSignedIn(service, { invited_at: new Date() })
+    await enroll(person.headers)
+    await update(person.user.id, { email: address })
+    expect((await send()).statusCode).toBe(200)
+    return { person, ...(await service.readMail(address)) }
+  }
+
+  it.each(MESSAGES)('keeps its password when an admin sets an address, which is %s', async (_name, send) => {
+    const { person, code } = await moveInvited(send)
+    const payload = { type: 'invite', email: address, token: code, password: STRANGERS_PASSWORD }
+    const answer = await service.post('/verify', payload)
+    expect([answer.statusCode, answer.json().user.id]).toEqual([200, person.user.id])
+    expect([await statusOf(address, STRANGERS_PASSWORD), await statusOf(address, person.password)]).toEqual([400, 200])
+    expect(await show(person.user.id)).toMatchObject({ email: address, factors: 1 })
+  })
+
+  it.each(MESSAGES)('gets no identity when an admin sets an address, which is %s', async (_name, send) => {
+    const { person, token } = await moveInvited(send)
+    const state = await begin(service, 'keycloak', { ...PKCE, invite_token: token })
+    const { query } = await comeBackAs(service, state, { ...account, email: address, verified: true })
+    expect(query).toEqual({
+      error: 'server_error',
+      error_code: 'invite_not_found',
+      error_description: 'Invite not found',
+    })
+    expect(await show(person.user.id)).toMatchObject({ providers: ['email'], factors: 1 })
+  })
+
+  it('gets no password by a message while it has a second factor', async () => {
+    const person = await createSignedIn(service)
+    await enroll(person.headers)
+    const { db } = service.deps
+    await db.updateTable('users').set({ encrypted_password: null }).where('id', '=', person.user.id).execute()
+    await update(person.user.id, { email: address })
+    await service.post('/resend', { type: 'signup', email: address })
+    const { code } = await service.readMail(address)
+    const payload = { type: 'signup', email: address, token: code, password: STRANGERS_PASSWORD }
+    expect((await service.post('/verify', payload)).statusCode).toBe(200)
+    expect(await statusOf(address, STRANGERS_PASSWORD)).toBe(400)
+  })
+
+  it('takes the password of an invitation until somebody has signed in', async () => {
+    const password = 'a password of her own'
+    await service.post('/admin/users', { email: address, password: STRANGERS_PASSWORD }, OPERATOR)
+    const { code } = await service.readMail(address)
+    const answer = await service.post('/verify', { type: 'invite', email: address, token: code, password })
+    expect(answer.statusCode).toBe(200)
+    expect([await statusOf(address, STRANGERS_PASSWORD), await statusOf(address, password)]).toEqual([400, 200])
+  })
 })

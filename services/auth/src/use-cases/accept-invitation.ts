@@ -12,6 +12,7 @@ import { isBanned, type User } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
 import { learn } from './find-external-owner.ts'
 import { confirmOwner, type ExternalOutcome } from './sign-in-externally.ts'
+import { awaitsFirstSignIn } from './take-over-account.ts'
 
 export interface AcceptedInvitation {
   readonly account: ExternalAccount
@@ -54,6 +55,8 @@ async function lockInvited(trx: Transaction<AuthDatabase>, { now }: AuthDeps, li
   if (!token || !user || user.invitedAt === null || user.deletedAt !== null) throw inviteNotFound()
   if (Date.parse(token.expiresAt) <= now().getTime()) throw inviteNotFound()
   if (isBanned(user, now())) throw userBanned()
+  // An account that somebody signs in to gets no further way in by a mail alone.
+  if (!(await awaitsFirstSignIn({ db: trx }, user))) throw inviteNotFound()
   if (!(await consumeToken(trx, token, { linkHash }))) throw inviteNotFound()
   return user
 }

@@ -5,6 +5,7 @@ import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { userBanned, validationFailed } from '../errors.ts'
+import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { issueAuthCode } from '../flow-states/flow-state-repository.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
 import { listIdentities, mergeIdentityData } from '../identities/identity-repository.ts'
@@ -23,7 +24,7 @@ import { askBeforeUserCreated } from './ask-before-user-created.ts'
 import { TAKEN_FOR_USER, withUniqueIdentifiers } from './claim-identifier.ts'
 import { confirmEmailChange } from './confirm-email-change.ts'
 import type { RequestContext } from './request-context.ts'
-import { confirmerOwns, takeOverAccount } from './take-over-account.ts'
+import { awaitsFirstSignIn, confirmerOwns, takeOverAccount } from './take-over-account.ts'
 
 /** A message whose secret was right, on its way to be used up. */
 export interface Redemption {
@@ -52,7 +53,7 @@ export type Redeemed =
  * come at once: the row is deleted by one of them.
  */
 export async function redeemToken(deps: AuthDeps, redemption: Redemption): Promise<Redeemed> {
-  const passwordHash = await hashWantedPassword(deps, redemption)
+  const hashed = await hashWantedPassword(deps, redemption)
   if (isStaged(redemption.user)) await askForStaged(deps, redemption)
   return withUniqueIdentifiers(deps, TAKEN_FOR_USER, async (trx) => {
     const user = await lockUserById(trx, redemption.user.id)
@@ -60,7 +61,11 @@ export async function redeemToken(deps: AuthDeps, redemption: Redemption): Promi
     if (isBanned(user, deps.now())) throw userBanned()
     if (addressFor(redemption.token.kind, user) !== redemption.token.relatesTo) throw redemption.expired()
     if (!(await consumeToken(trx, redemption.token, redemption.secret))) throw redemption.expired()
-    const isTakenOver = await confirmerOwns({ ...deps, db: trx }, user)
+    // Hashing takes its time: meanwhile somebody may have signed in, or added a second factor.
+    const locked = { ...deps, db: trx }
+    const isWanted = hashed && (await judgePassword(locked, { type: redemption.type, user })) !== 'ignored'
+    const passwordHash = isWanted ? hashed : undefined
+    const isTakenOver = await confirmerOwns(locked, user)
     if ((await use(trx, deps, user, { ...redemption, passwordHash })) === 'other-address-left') {
       return { verdict: 'other-address-left' }
     }
@@ -109,20 +114,33 @@ function addressKind({ kind }: OneTimeToken): 'email' | 'phone' {
   return kind === 'sms' ? 'phone' : 'email'
 }
 
-/** Ruling R14. Hashed before any lock is taken; a password that is missing or weak leaves the message as it was. */
+/** Hashed before any lock is taken; a password that is missing or weak leaves the message as it was. */
 async function hashWantedPassword(deps: AuthDeps, { type, user, password }: Redemption): Promise<string | undefined> {
   if (password === 'not-asked') return undefined
-  const isNeeded = type === 'signup' && user.passwordHash === null && !(await hasExternalIdentity(deps, user))
-  if (!password && isNeeded) throw validationFailed({ message: 'Password is required' })
-  if (!password || !(isNeeded || type === 'invite' || (await confirmerOwns(deps, user)))) return undefined
+  const verdict = await judgePassword(deps, { type, user })
+  if (!password && verdict === 'needed') throw validationFailed({ message: 'Password is required' })
+  if (!password || verdict === 'ignored') return undefined
   requirePassword(deps.config.passwords.policy, password)
   await refuseBreached(deps, password)
   return deps.passwords.hash(password)
 }
 
-async function hasExternalIdentity({ db }: Pick<AuthDeps, 'db'>, { id }: User): Promise<boolean> {
+/**
+ * What becomes of a password that comes with a message (ruling R14). An account that somebody signs in to keeps its own, and
+ * one with a second factor gets none: both may be changed in a session that shows the factor.
+ */
+async function judgePassword(
+  deps: Pick<AuthDeps, 'config' | 'db'>,
+  { type, user }: Pick<Redemption, 'type' | 'user'>,
+): Promise<'needed' | 'taken' | 'ignored'> {
+  if (type === 'signup' && user.passwordHash === null && !(await hasOtherWayIn(deps, user))) return 'needed'
+  const isInvited = type === 'invite' && (await awaitsFirstSignIn(deps, user))
+  return isInvited || (await confirmerOwns(deps, user)) ? 'taken' : 'ignored'
+}
+
+async function hasOtherWayIn({ db }: Pick<AuthDeps, 'db'>, { id }: User): Promise<boolean> {
   const identities = await listIdentities(db, id)
-  return identities.some(({ provider }) => provider !== 'email' && provider !== 'phone')
+  return identities.some(({ provider }) => provider !== 'email' && provider !== 'phone') || hasVerifiedFactor(db, id)
 }
 
 /** What the request of the message has brought, where it is the first that confirms an account which began with a signup. */

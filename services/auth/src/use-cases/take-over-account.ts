@@ -1,6 +1,7 @@
 import type { Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
+import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { deleteFinishedFlows } from '../flow-states/flow-state-repository.ts'
 import { deleteUnverifiedIdentities } from '../identities/external-identity-repository.ts'
 import { isUnclaimed } from '../users/claim-repository.ts'
@@ -17,6 +18,18 @@ export async function confirmerOwns({ config, db }: Pick<AuthDeps, 'config' | 'd
   const { email, phone, isAnonymous } = user
   const mayBeOpen = config.signup.confirmerOwnsAccount && (email !== null || phone !== null || isAnonymous)
   return mayBeOpen && isUnclaimed(db, user)
+}
+
+/**
+ * Whether an account waits for its first sign-in, so that who is invited to it may say how they sign in from then on. Once
+ * somebody has signed in, or has a second factor, the address proves no more than that it is theirs: an admin may have set it
+ * since, and anybody has its confirmation sent again.
+ */
+export async function awaitsFirstSignIn(
+  { db }: Pick<AuthDeps, 'db'>,
+  { id, lastSignInAt }: Pick<User, 'id' | 'lastSignInAt'>,
+): Promise<boolean> {
+  return lastSignInAt === null && !(await hasVerifiedFactor(db, id))
 }
 
 /**
