@@ -68,4 +68,5 @@ export const paymentsMigrations: MigrationSources = {
   '0126-delete-old-events': inFile(() => import('./payments/0126-delete-old-events.ts')),
   '0127-telescope-captures': inFile(() => import('./payments/0127-telescope-captures.ts')),
   '0128-keep-batch-digests': inFile(() => import('./payments/0128-keep-batch-digests.ts')),
+  '0129-name-memberships': inFile(() => import('./payments/0129-name-memberships.ts')),
 }

@@ -69,6 +69,10 @@ export interface MerchantAppsTable extends MembershipColumns {
 
 export interface MerchantUsersTable extends MembershipColumns {
   user_id: string
+  /** What the members of the merchant see as the id of the user; null where it is the user's own. */
+  member_id: string | null
+  /** The address as the merchant wrote it; null: as the user's record has it. */
+  email: string | null
 }
 
 /** An invitation that a person may accept until it expires or is used. */

@@ -15,7 +15,7 @@ interface AppMemberColumns {
 }
 
 const listQueries = listMembers<AppMemberColumns>(
-  'app',
+  { noun: 'app', shownId: sql`l.app_id` },
   sql`o.id, o.name, o.created,
     CASE WHEN o.name IS NULL AND NOT o.hidden THEN (
       SELECT k.hint FROM ${sql.table('app_keys')} k

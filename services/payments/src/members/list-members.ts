@@ -24,10 +24,14 @@ export type MemberList<Columns> = Readonly<
 >
 
 /**
- * Declares a list of the apps or users of a merchant, for its members, by the id of app or user.
+ * Declares a list of the apps or users of a merchant, for its members, by the id that they have there.
+ * @param noun `shownId` is the id within a membership `l`
  * @param columns of the app or user `o` and its membership `s`
  */
-export function listMembers<Columns>(noun: 'app' | 'user', columns: RawBuilder<unknown>): MemberList<Columns> {
+export function listMembers<Columns>(
+  { noun, shownId }: { readonly noun: 'app' | 'user'; readonly shownId: RawBuilder<unknown> },
+  columns: RawBuilder<unknown>,
+): MemberList<Columns> {
   const memberId = sql.ref(`${noun}_id`)
   const query = (name: string, order: RawBuilder<unknown>) =>
     prepareForCaller(
@@ -38,13 +42,13 @@ export function listMembers<Columns>(noun: 'app' | 'user', columns: RawBuilder<u
     LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
     ${joinMembership(sql`m.id`)}
     LEFT JOIN LATERAL (
-      SELECT l.${memberId} AS member_id, l.pending FROM ${sql.table(`merchant_${noun}s`)} l
-      WHERE l.merchant_id = a.merchant_id AND l.${memberId} > ${p.above} AND l.${memberId} < ${p.below}
+      SELECT ${shownId} AS shown_id, l.* FROM ${sql.table(`merchant_${noun}s`)} l
+      WHERE l.merchant_id = a.merchant_id AND ${shownId} > ${p.above} AND ${shownId} < ${p.below}
         AND (${p.test}::boolean IS NULL OR m.test = ${p.test}::boolean)
-      ORDER BY l.${memberId} ${order} LIMIT ${p.limit}
+      ORDER BY ${shownId} ${order} LIMIT ${p.limit}
     ) s ON true
-    LEFT JOIN ${sql.table(`${noun}s`)} o ON o.id = s.member_id
-    ORDER BY o.id ${order}`,
+    LEFT JOIN ${sql.table(`${noun}s`)} o ON o.id = s.${memberId}
+    ORDER BY s.shown_id ${order}`,
     )
   return {
     'newest-first': query(`list_${noun}_members`, sql`DESC`),

@@ -7,7 +7,12 @@ import type { PageBounds } from '../pagination/cursor.ts'
 import { type ListMembersInput, listMembers, type MemberRow } from './list-members.ts'
 import type { UserMember } from './user-member.ts'
 
-const listQueries = listMembers<UserMember>('user', sql`o.id, o.email, o.name, o.created, s.pending`)
+/** Until an invitation is accepted the record that all merchants share tells nothing: not even that it was there before. */
+const listQueries = listMembers<UserMember>(
+  { noun: 'user', shownId: sql`coalesce(l.member_id, l.user_id)` },
+  sql`s.shown_id AS id, coalesce(s.email, o.email) AS email, CASE WHEN NOT s.pending THEN o.name END AS name,
+    CASE WHEN s.member_id IS NULL THEN o.created ELSE s.created END AS created, s.pending`,
+)
 
 /** A page of the users of a merchant, invited ones included. */
 export async function listUserMembers(

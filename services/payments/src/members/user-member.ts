@@ -1,7 +1,10 @@
 /** A person who looks after a merchant, or is invited to. */
 export interface UserMember {
+  /** Of the membership, if the person was invited: their own is shared by all their merchants. */
   readonly id: string
+  /** As the merchant wrote it. */
   readonly email: string
+  /** Null until the invitation is accepted. */
   readonly name: string | null
   /** Whether the invitation waits to be accepted. */
   readonly pending: boolean

@@ -1,4 +1,5 @@
 import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   basic,
@@ -57,7 +58,8 @@ const revoke = (userId: string, headers: object = {}, id = merchantId) =>
   })
 const list = (query = 'limit=10', headers: object = {}, id = merchantId) =>
   payments.app.inject({ url: `/merchants/${id}/users?${query}`, headers: { ...member.headers, ...headers } })
-const users = async () => (await list()).json<{ id: string; pending: boolean }[]>()
+const users = async () => (await list()).json<{ id: string; created: string; pending: boolean }[]>()
+const read = (url: string) => payments.app.inject({ url, headers: member.headers })
 const mailTo = (address: string) =>
   sink.take(({ to }) => to?.some((each) => each.address?.toLowerCase() === address.toLowerCase()) ?? false)
 const linkIn = (text: string | undefined) =>
@@ -66,6 +68,10 @@ const accept = (link: string) => payments.app.inject({ method: 'POST', url: link
 const open = (link: string) => payments.app.inject({ url: link })
 const rowsOf = (table: 'events' | 'audit') =>
   payments.database.db.selectFrom(table).selectAll().where('merchant_id', '=', merchantId).orderBy('id').execute()
+/** How many ids were made since the database was: the number of the next one shows in every id. */
+const idsDrawn = async () =>
+  (await sql<{ last_value: bigint }>`SELECT last_value FROM ${sql.table('id_counter')}`.execute(payments.database.db))
+    .rows[0]?.last_value ?? expect.unreachable()
 /** As if the last invitation had been sent longer ago than the least time between two. */
 const letTimePass = () =>
   payments.database.db
@@ -103,11 +109,35 @@ describe('POST /merchants/:merchantId/users', () => {
     await mailTo(email.toUpperCase())
     expect((await invite()).body).toBe('{"isMember":false}\n')
     expect(await users()).toMatchObject([{ email: email.toUpperCase(), pending: true }])
-    const other = (await createTestMerchant(payments, member)).id
-    await invite({ email }, {}, other)
-    const [here, there] = [await users(), (await list('limit=1', {}, other)).json<{ id: string }[]>()]
-    expect(there[0]?.id).toBe(here[0]?.id)
-    await mailTo(email.toUpperCase())
+    expect(
+      await payments.database.db.selectFrom('users').select('id').where('email', 'ilike', email).execute(),
+    ).toHaveLength(1)
+  })
+
+  it('201: tells nothing of a person whom another merchant has invited before', async () => {
+    const other = (await createTestMerchant(payments, stranger)).id
+    const known = `known.${email}`
+    await invite({ email: known.toUpperCase() }, stranger.headers, other)
+    const record = { name: 'Barbara', created: new Date('2026-01-01T00:00:00.000Z') }
+    await payments.database.db.updateTable('users').set(record).where('email', '=', known.toUpperCase()).execute()
+    const drawn: unknown[] = []
+    for (const address of [known, `new.${email}`]) {
+      const [begun, before] = [Date.now(), await idsDrawn()]
+      await invite({ email: address })
+      drawn.push((await idsDrawn()) - before)
+      const [user] = await users()
+      const { id = '', created = '' } = user ?? {}
+      expect(user).toEqual({ id, email: address, created: createdOf(id), pending: true })
+      expect(Date.parse(created)).toBeGreaterThanOrEqual(begun)
+      const [event] = (await read(`/merchants/${merchantId}/events?limit=1`)).json()
+      expect([event.type, event.data]).toEqual(['user.invited', { user }])
+      expect((await read(`/identities/${id}/merchants?limit=1`)).json()).toEqual(notFound)
+    }
+    expect(drawn).toEqual([drawn[0], drawn[0]])
+    const shown = await users()
+    await accept(linkIn((await mailTo(known.toUpperCase())).text))
+    await accept(linkIn((await mailTo(known.toUpperCase())).text))
+    expect(await users()).toEqual([shown[0], { ...shown[1], name: 'Barbara', pending: false }])
   })
 
   it('201: mails again only after ten minutes, and each link is good', async () => {
@@ -194,9 +224,10 @@ describe('GET /merchants/:merchantId/users', () => {
     expect(await idsOf(`limit=2&before=${b}`)).toEqual([a])
     expect(await idsOf(`limit=2&after=${a}`)).toEqual([b, c])
     expect(await idsOf('limit=9&filter[test]=0')).toEqual([])
-    await payments.database.db.updateTable('users').set({ name: 'Carla' }).where('id', '=', c).execute()
+    await payments.database.db.updateTable('users').set({ name: 'Carla' }).where('email', '=', `c.${email}`).execute()
+    await accept(linkIn((await mailTo(`c.${email}`)).text))
     expect((await list('limit=1')).body).toBe(
-      `[\n{"id":"${c}","email":"c.${email}","name":"Carla","created":"${createdOf(c)}","pending":true}\n]\n`,
+      `[\n{"id":"${c}","email":"c.${email}","name":"Carla","created":"${createdOf(c)}","pending":false}\n]\n`,
     )
   })
 
