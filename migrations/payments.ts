@@ -69,4 +69,5 @@ export const paymentsMigrations: MigrationSources = {
   '0127-telescope-captures': inFile(() => import('./payments/0127-telescope-captures.ts')),
   '0128-keep-batch-digests': inFile(() => import('./payments/0128-keep-batch-digests.ts')),
   '0129-name-memberships': inFile(() => import('./payments/0129-name-memberships.ts')),
+  '0130-hash-in-utf8': inFile(() => import('./payments/0130-hash-in-utf8.ts')),
 }

@@ -189,6 +189,14 @@ describe('the ledger', () => {
     await expect(owner.query(`TRUNCATE payments.${table}`)).rejects.toThrow(message)
   })
 
+  it('hashes texts as UTF-8, whatever encoding a session has', async () => {
+    const { rows } = await owner.query<{ name: string; pinned: boolean }>(
+      `SELECT proname AS name, coalesce(proconfig, '{}') @> '{client_encoding=UTF8}' AS pinned FROM pg_proc
+       WHERE pronamespace = 'payments'::regnamespace AND prosrc LIKE '%record_send%' ORDER BY proname`,
+    )
+    expect(rows).toEqual(['post', 'record_states', 'row_digests'].map((name) => ({ name, pinned: true })))
+  })
+
   it('refuses a journal that does not sum to zero in each currency', async () => {
     const message = `journal ${'b'.repeat(24)} does not sum to zero`
     await expect(insertEntries([5, 'EUR'], [-4, 'EUR'])).rejects.toThrow(message)
