@@ -47,4 +47,5 @@ export const authMigrations: MigrationSources = {
   '0090-claim-users': inFile(() => import('./auth/0090-claim-users.ts')),
   '0091-end-address-changes': inFile(() => import('./auth/0091-end-address-changes.ts')),
   '0092-hold-other-audiences': inFile(() => import('./auth/0092-hold-other-audiences.ts')),
+  '0093-remember-linking-aal': inFile(() => import('./auth/0093-remember-linking-aal.ts')),
 }

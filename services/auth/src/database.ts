@@ -140,6 +140,8 @@ export interface FlowStateTable {
   claimed_at: Timestamp | null
   /** The session in which an identity is being linked; the flow ends with it. */
   linking_session_id: string | null
+  /** What the token that began it had shown; null counts as `aal1`. */
+  linking_aal: string | null
   /** The account that is linked when the code is exchanged. */
   linked_account: ExternalAccount | null
   /** Since when the identity that has signed in belongs to the account; null: since the account was made. */

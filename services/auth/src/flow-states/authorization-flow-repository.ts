@@ -30,6 +30,8 @@ export interface LinkingTarget {
   readonly userId: string
   /** Null for a token without session. */
   readonly sessionId: string | null
+  /** What the token of who asked had shown. */
+  readonly aal: 'aal1' | 'aal2'
 }
 
 /** What the provider gave beside who it is, sealed for the flow's id. */
@@ -55,6 +57,7 @@ export async function insertAuthorizationFlow(db: Kysely<AuthDatabase>, flow: Ne
       invite_token_hash: flow.inviteTokenHash,
       linking_target_id: flow.linking?.userId ?? null,
       linking_session_id: flow.linking?.sessionId ?? null,
+      linking_aal: flow.linking?.aal ?? null,
       provider_pkce_verifier: flow.codeVerifier,
       oauth1_secret: flow.requestToken,
       created_at: flow.at,
@@ -123,6 +126,11 @@ export async function finishAuthorizationFlow(
   return numUpdatedRows > 0n
 }
 
+/** What the token that began to link had shown. A row of an older version does not say: then nothing. */
+export function toAal(stored: string | null): LinkingTarget['aal'] {
+  return stored === 'aal2' ? stored : 'aal1'
+}
+
 function toFlow(row: Selectable<FlowStateTable>): AuthorizationFlow {
   const { code_challenge: challenge, code_challenge_method: method, linking_target_id: userId } = row
   return {
@@ -132,7 +140,7 @@ function toFlow(row: Selectable<FlowStateTable>): AuthorizationFlow {
     // The table's check allows no other method of a challenge.
     pkce: challenge === null ? undefined : { challenge, method: method as PkceChallenge['method'] },
     inviteTokenHash: row.invite_token_hash,
-    linking: userId === null ? null : { userId, sessionId: row.linking_session_id },
+    linking: userId === null ? null : { userId, sessionId: row.linking_session_id, aal: toAal(row.linking_aal) },
     codeVerifier: row.provider_pkce_verifier,
     requestToken: row.oauth1_secret,
   }

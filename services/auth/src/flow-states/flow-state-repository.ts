@@ -3,7 +3,7 @@ import type { Kysely, Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
 import type { Timestamp } from '../users/timestamp.ts'
-import type { LinkingTarget, SealedProviderTokens } from './authorization-flow-repository.ts'
+import { type LinkingTarget, type SealedProviderTokens, toAal } from './authorization-flow-repository.ts'
 import type { PkceChallenge } from './pkce.ts'
 
 /** How the user will have signed in when the code is exchanged: the `amr` of the session (contract 5.1). */
@@ -73,7 +73,8 @@ export async function findFlowByCode(db: Kysely<AuthDatabase>, code: string): Pr
     .select(['id', 'auth_code_hash as codeHash', 'auth_code_issued_at as codeIssuedAt', 'user_id as userId'])
     .select(['provider_type as provider', 'authentication_method', 'code_challenge', 'code_challenge_method'])
     .select(['provider_access_token as access', 'provider_refresh_token as refresh', 'referrer'])
-    .select(['linked_account as account', 'linking_session_id as sessionId', 'credential_since as credentialSince'])
+    .select(['linked_account as account', 'linking_session_id as sessionId', 'linking_aal as aal'])
+    .select('credential_since as credentialSince')
     .where('auth_code_hash', '=', hashAuthCode(code))
     .executeTakeFirst()
   if (!row) return undefined
@@ -82,7 +83,8 @@ export async function findFlowByCode(db: Kysely<AuthDatabase>, code: string): Pr
   if (codeHash === null || codeIssuedAt === null || userId === null || challenge === null) return undefined
   // Both columns are written by this file alone; the table's check allows no other method of a challenge.
   const pkce = { challenge, method: challengeMethod as PkceChallenge['method'] }
-  const link = row.account && { account: row.account, target: { userId, sessionId: row.sessionId } }
+  const target = { userId, sessionId: row.sessionId, aal: toAal(row.aal) }
+  const link = row.account && { account: row.account, target }
   return {
     ...{ id, codeHash, codeIssuedAt, userId, provider, pkce, credentialSince, link, linkingSessionId: row.sessionId },
     method: method as FlowMethod,

@@ -37,7 +37,9 @@ export async function acceptInvitation(
   const known = await findExternalIdentity(trx, account)
   if (known && known.userId !== invited.id) throw identityTaken()
   const identity = known ?? (await insertExternalIdentity(trx, invited.id, account, deps.now()))
+  const credentialSince = identitySince(identity, invited)
   const owner = {
+    credentialSince,
     decision: 'link',
     user: await learn(trx, deps, invited, account),
     identityId: identity.id,
@@ -46,7 +48,7 @@ export async function acceptInvitation(
   const user = await confirmOwner(trx, deps, owner, { ...account, email: matching })
   const traits = { provider: account.provider }
   await recordAudit(trx, deps, { action: 'invite_accepted', actor: user, ip, traits })
-  return { verdict: 'signed-in', user, credentialSince: identitySince(identity, invited) }
+  return { verdict: 'signed-in', user, credentialSince }
 }
 
 async function lockInvited(trx: Transaction<AuthDatabase>, { now }: AuthDeps, linkHash: Buffer): Promise<User> {

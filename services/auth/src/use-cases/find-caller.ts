@@ -37,13 +37,12 @@ export function lockCaller(
  * but the session must not have ended since.
  * @throws tokenUserNotFound, userBanned, sessionNotFound
  */
-export async function lockLinkingUser(
+export function lockLinkingUser(
   trx: Transaction<AuthDatabase>,
   deps: Pick<AuthDeps, 'now' | 'config'>,
-  { userId, sessionId }: LinkingTarget,
-): Promise<User> {
-  const { user } = await lockCaller(trx, deps, { userId, sessionId, aal: 'aal1', audiences: [], isAdmin: true })
-  return user
+  target: LinkingTarget,
+): Promise<ActiveCaller> {
+  return lockCaller(trx, deps, { ...target, audiences: [], isAdmin: true })
 }
 
 async function admit(

@@ -84,7 +84,7 @@ export async function finishAuthorization(
     return refuseUnverified(deps, {
       provider: name,
       user: outcome.user,
-      during: flow.linking ? 'link' : 'sign-in',
+      linking: flow.linking ?? undefined,
       ...mail,
     })
   }
@@ -112,7 +112,7 @@ async function settle(
   const { flow, account, context } = input
   const { linking: target, inviteTokenHash } = flow
   if (target && linksAtExchange(deps)) {
-    const user = await lockLinkingUser(trx, deps, target)
+    const { user } = await lockLinkingUser(trx, deps, target)
     return { verdict: 'signed-in', user, credentialSince: user.isAnonymous ? null : deps.now() }
   }
   if (target) return linkExternalIdentity(trx, deps, { account, target, ip: context.ip })

@@ -48,13 +48,14 @@ export async function grantAuthCode(deps: AuthDeps, grant: AuthCodeGrant): Promi
   const outcome = await settleRaces(deps, (trx) => openSession(trx, deps, { ...grant, flow }))
   if ('session' in outcome) return { ...(await signNewSession(deps, outcome.session)), ...openTokens(deps, flow) }
   const { user, mailTo } = outcome
+  const linking = flow.link?.target
   const context = {
     audience: user.aud,
     redirectTo: flow.redirectTo,
     linkBase: deps.config.server.externalUrl,
     ip: grant.ip,
   }
-  return refuseUnverified(deps, { provider: flow.provider, user, during: 'link', mailTo, context })
+  return refuseUnverified(deps, { provider: flow.provider, user, linking, mailTo, context })
 }
 
 /** The tokens of an external provider, which are told this once. */

@@ -1,5 +1,6 @@
 import type { AuthDeps } from '../deps.ts'
 import { manualLinkingDisabled, serviceUnavailable, validationFailed } from '../errors.ts'
+import type { LinkingTarget } from '../flow-states/authorization-flow-repository.ts'
 import { type ExternalAccount, toExternalAccount } from '../identities/external-account.ts'
 import {
   ForeignAudience,
@@ -59,16 +60,16 @@ export async function grantIdToken(deps: AuthDeps, grant: IdTokenGrant): Promise
   const mail = { mailTo: outcome.mailTo, context: { ...context, audience: outcome.user.aud } }
   if (outcome.verdict === 'unverified') {
     const { name: provider } = judge.configured
-    return refuseUnverified(deps, { provider, user: outcome.user, during: target ? 'link' : 'sign-in', ...mail })
+    return refuseUnverified(deps, { provider, user: outcome.user, linking: target, ...mail })
   }
   await mailConfirmation(deps, mail)
   return signNewSession(deps, outcome.session)
 }
 
-async function findTarget(deps: AuthDeps, caller: Caller) {
+async function findTarget(deps: AuthDeps, caller: Caller): Promise<LinkingTarget> {
   const active = await findCaller(deps, caller)
   await requireIdentityOwner(deps.db, deps, active)
-  return { userId: active.user.id, sessionId: active.session?.id ?? null }
+  return { userId: active.user.id, sessionId: active.session?.id ?? null, aal: active.session?.aal ?? 'aal1' }
 }
 
 async function readAccount(

@@ -13,6 +13,7 @@ import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-repository.ts'
 import { lockLinkingUser } from './find-caller.ts'
 import { freeEmail, learn } from './find-external-owner.ts'
+import { requireShownFactor } from './require-identity-owner.ts'
 import type { ExternalOutcome } from './sign-in-externally.ts'
 
 export interface ExternalLink {
@@ -24,18 +25,21 @@ export interface ExternalLink {
 
 /**
  * Adds an external account to the ways in which somebody who is signed in may sign in (contract 7.3.5). Who has no email
- * takes on that of the account, if it is verified: an access token tells others that it is theirs. The transaction is one of
- * `settleRaces`.
- * @throws identityLinked, identityTaken, emailExists, tokenUserNotFound, userBanned, sessionNotFound
+ * takes on that of the account, if it is verified: an access token tells others that it is theirs. So who has a second factor
+ * must have shown it then. The transaction is one of `settleRaces`.
+ * @throws identityLinked, identityTaken, identitiesNeedSecondFactor, emailExists, tokenUserNotFound, userBanned, sessionNotFound
  */
 export async function linkExternalIdentity(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
   { account, target, ip }: ExternalLink,
 ): Promise<ExternalOutcome> {
-  const owner = await lockLinkingUser(trx, deps, target)
+  const caller = await lockLinkingUser(trx, deps, target)
+  const owner = caller.user
   const known = await findExternalIdentity(trx, account)
   if (known) throw known.userId === owner.id ? identityLinked() : identityTaken()
+  // Also where a mail has to confirm the address: it is a change of email all the same.
+  if (owner.email === null && account.email) await requireShownFactor(trx, caller)
   const { id } = await insertExternalIdentity(trx, owner.id, account, deps.now())
   const adopted = await adoptEmail(trx, deps, owner, account)
   const user = await learn(trx, deps, adopted, account)

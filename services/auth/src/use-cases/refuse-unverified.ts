@@ -2,11 +2,13 @@ import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { AuthDeps } from '../deps.ts'
 import { overEmailRateLimit } from '../errors.ts'
 import { externalEmailUnverified, linkedEmailUnverified } from '../external-errors.ts'
+import type { LinkingTarget } from '../flow-states/authorization-flow-repository.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import type { User } from '../users/user.ts'
-import { lockUserById } from '../users/user-repository.ts'
+import { lockLinkingUser } from './find-caller.ts'
 import type { RequestContext } from './request-context.ts'
 import { requestMessage } from './request-message.ts'
+import { requireShownFactor } from './require-identity-owner.ts'
 import { sendEmailChange } from './send-email-change.ts'
 
 /** An address that its provider has not verified, after what is known so far has been stored. */
@@ -14,8 +16,8 @@ export interface UnverifiedEmail {
   readonly provider: string
   /** Who has the identity. */
   readonly user: Pick<User, 'id' | 'aud'>
-  /** `link`: the identity was added to the account of who asks. */
-  readonly during: 'sign-in' | 'link'
+  /** To whose account the identity was added; undefined: it was to sign in. */
+  readonly linking: LinkingTarget | undefined
   /** Where a mail may confirm it; undefined: the provider alone can. */
   readonly mailTo: string | undefined
   readonly context: Pick<RequestContext, 'audience' | 'redirectTo' | 'linkBase' | 'ip'>
@@ -39,14 +41,20 @@ function ignoreLimit(error: unknown): void {
  * Mails a confirmation to the address of an identity that somebody has linked who has none: a change of email, so that it is
  * theirs once they confirm it. Whether somebody else has it, nothing tells.
  */
-async function mailChange(deps: AuthDeps, { user, mailTo: newEmail, context }: UnverifiedEmail): Promise<void> {
+async function mailChange(
+  deps: AuthDeps,
+  { user, mailTo: newEmail, context }: UnverifiedEmail,
+  target: LinkingTarget,
+): Promise<void> {
   if (newEmail === undefined) return
   const allowance = await deps.rateLimits.email.take()
   try {
     await deps.db.transaction().execute(async (trx) => {
       await requireInterval(trx, deps, { kind: 'email_change', identifier: user.id, audience: user.aud })
-      const owner = await lockUserById(trx, user.id)
-      if (!owner || owner.email !== null || owner.deletedAt !== null) return
+      const caller = await lockLinkingUser(trx, deps, target)
+      const owner = caller.user
+      if (owner.email !== null) return
+      await requireShownFactor(trx, caller)
       await sendEmailChange(trx, deps, owner, { newEmail, pkce: undefined, context, onlyIfFree: true })
     })
   } catch (error) {
@@ -60,9 +68,9 @@ async function mailChange(deps: AuthDeps, { user, mailTo: newEmail, context }: U
  * @throws externalEmailUnverified or linkedEmailUnverified, always
  */
 export async function refuseUnverified(deps: AuthDeps, unverified: UnverifiedEmail): Promise<never> {
-  const { provider, during, mailTo } = unverified
-  await (during === 'link' ? mailChange(deps, unverified).catch(ignoreLimit) : mailConfirmation(deps, unverified))
-  const refuse = during === 'link' ? linkedEmailUnverified : externalEmailUnverified
+  const { provider, linking, mailTo } = unverified
+  await (linking ? mailChange(deps, unverified, linking).catch(ignoreLimit) : mailConfirmation(deps, unverified))
+  const refuse = linking ? linkedEmailUnverified : externalEmailUnverified
   const advice =
     mailTo === undefined
       ? `Verify the email with ${provider} in order to sign in`

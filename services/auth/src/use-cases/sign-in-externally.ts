@@ -2,6 +2,7 @@ import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
+import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
 import { deleteOtherIdentities } from '../identities/external-identity-repository.ts'
 import { recordAddressChange } from '../users/address-change-repository.ts'
@@ -48,8 +49,13 @@ export async function signInExternally(
     return { verdict: 'signed-in', user, credentialSince }
   }
   if (email && (email.isVerified || deps.config.mail.autoconfirm)) {
+    const confirmed = await confirmOwner(trx, deps, owner, account)
+    // It has kept an address that nobody has confirmed.
+    if (confirmed.email !== null && confirmed.emailConfirmedAt === null) {
+      return { verdict: 'unverified', user: confirmed, mailTo: undefined }
+    }
     await record('user_signedup')
-    return { verdict: 'signed-in', user: await confirmOwner(trx, deps, owner, account), credentialSince }
+    return { verdict: 'signed-in', user: confirmed, credentialSince }
   }
   // Asked for also where somebody else has the address: the refusal must not tell. They are sent nothing that is not theirs.
   if (!deps.config.mail.allowsUnverified) return { verdict: 'unverified', user, mailTo: email?.email }
@@ -71,23 +77,26 @@ function isKnown(user: User, email: ExternalAccount['email']): boolean {
 /**
  * Confirms an account by the word of a provider. Where it is nobody's yet, what came before may be a stranger's who waits for
  * the owner of the address: password, metadata, other identities and every way to stay signed in go. They stay where the account
- * has no address, and the provider, by which its user is known, tells of one for the first time.
+ * has no address, and the provider, by which its user is known, tells of one for the first time. An identity that was added to
+ * the account changes no address of who has a second factor: a session that has not shown it may have added it.
  */
 export async function confirmOwner(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
-  { decision, user, identityId, isFirstAddress }: Omit<ExternalOwner, 'credentialSince'>,
+  { decision, user, identityId, isFirstAddress, credentialSince }: ExternalOwner,
   account: ExternalAccount,
 ): Promise<User> {
   const at = deps.now()
   const isKnownWithout = user.email === null && isFirstAddress
+  const wanted = account.email?.email ?? null
   const isStrange = decision !== 'create' && !isKnownWithout && (await isUnclaimed(trx, user))
+  const isAdded = credentialSince !== null && user.email !== wanted
+  if (!isStrange && isAdded && (await hasVerifiedFactor(trx, user.id))) return user
   if (isStrange) {
     await deleteBelongings(trx, user.id)
     await deleteOtherIdentities(trx, user.id, identityId)
     await updateUser(trx, user.id, { ...EMPTY, is_anonymous: false })
   }
-  const wanted = account.email?.email ?? null
   const email = user.email === wanted ? wanted : await freeEmail(trx, account)
   if (decision !== 'create' && email !== null && email !== user.email) {
     await recordAddressChange(trx, user, { kind: 'email', at })

@@ -15,6 +15,10 @@ export async function startLinking(deps: AuthDeps, { caller, wish }: StartLinkin
   if (!deps.config.security.manualLinkingEnabled) throw manualLinkingDisabled()
   const active = await findCaller(deps, caller)
   await requireIdentityOwner(deps.db, deps, active)
-  const linking = { userId: active.user.id, sessionId: active.session?.id ?? null }
+  const linking = {
+    userId: active.user.id,
+    sessionId: active.session?.id ?? null,
+    aal: active.session?.aal ?? 'aal1',
+  } as const
   return startAuthorization(deps, { ...wish, inviteToken: undefined, linking })
 }

@@ -1,8 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { addApp } from '../authenticator-app.ts'
 import { attackerKey, forge, hmac, signWith } from '../forged-token.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
-import { createSignedIn } from '../signed-in.ts'
+import { createSignedIn, signIn as signInByPassword } from '../signed-in.ts'
 import { createSignedUp } from '../signed-up.ts'
 import { land } from './external-app.ts'
 import { type OpenIdServer, startOpenIdServer } from './openid-server.ts'
@@ -244,6 +245,19 @@ describe('POST /token, grant id_token', () => {
     await service.post('/logout', {}, person.headers)
     const after = { ...link, id_token: await openId.sign(google({ sub: 'another' })) }
     expect((await grant(after, person.headers)).body.error_code).toBe('session_not_found')
+  })
+
+  it('403: links none with an address before the second factor was shown, where the bearer has no email', async () => {
+    const person = await createSignedIn(service)
+    await addApp({ ...service, clock: { now: service.deps.now, advance: () => {} } }, person.headers)
+    const { headers } = await signInByPassword(service, person)
+    const phoneOnly = { email: null, phone: '14155550133', phone_confirmed_at: new Date() }
+    await service.deps.db.updateTable('users').set(phoneOnly).where('id', '=', person.user.id).execute()
+    const link = { provider: 'google', id_token: await openId.sign(google()), link_identity: true }
+    const { status, body } = await grant(link, headers)
+    expect([status, body.error_code]).toEqual([403, 'insufficient_aal'])
+    const { json } = await service.app.inject({ url: '/user', headers })
+    expect(json()).toMatchObject({ email: '', identities: [{ provider: 'email' }] })
   })
 
   const TENANT = '72f988bf-86f1-41af-91ab-2d7cd011db47'

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { addApp, answerChallenge, type RaisedSession } from './authenticator-app.ts'
+import {
+  type Anybody,
+  type AnybodyStub,
+  beginLinking,
+  comeBackAs,
+  signInAs,
+  startAnybodyProvider,
+} from './external/anybody-provider.ts'
+import { type MailApp, openMailApp } from './mail-app.ts'
+import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
+
+// A user who has no email takes on that of an identity. Whoever has stolen a session links their own.
+let service: MailApp
+let stub: AnybodyStub
+let people = 0
+let person: SignedIn
+let raised: RaisedSession
+let aal1: SignedIn['headers']
+let thief: Anybody
+
+beforeAll(async () => {
+  stub = await startAnybodyProvider()
+  const settings = {
+    ...stub.settings,
+    AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+    AUTH_EXTERNAL_KEYCLOAK_EMAIL_OPTIONAL: 'true',
+    AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+  }
+  service = await openMailApp(settings)
+})
+afterAll(async () => {
+  await service.close()
+  await stub.close()
+})
+beforeEach(async () => {
+  people += 1
+  thief = { sub: `6${people}`, email: `thief${people}@example.com`, verified: true }
+  person = await createSignedIn(service)
+  raised = await addApp(service, person.headers)
+  aal1 = (await signIn(service, person)).headers
+  await change({
+    email: null,
+    email_confirmed_at: null,
+    phone: `1415555${2000 + people}`,
+    phone_confirmed_at: new Date(),
+  })
+})
+
+const change = (columns: object) =>
+  service.deps.db.updateTable('users').set(columns).where('id', '=', person.user.id).execute()
+async function show() {
+  const { email, new_email, identities } = (await service.app.inject({ url: '/user', headers: raised.headers })).json()
+  return { email, new_email, providers: identities.map(({ provider }: { provider: string }) => provider) }
+}
+const UNCHANGED = { email: '', new_email: undefined, providers: ['email'] }
+const NEEDS_FACTOR = {
+  error: 'access_denied',
+  error_code: 'insufficient_aal',
+  error_description: 'AAL2 session is required to manage identities when MFA is enabled',
+  sb: '',
+}
+
+describe('linking an identity with an address, for a user with a second factor and no email', () => {
+  it.each([true, false])('403: before the factor was shown, the address being verified: %s', async (verified) => {
+    const state = await beginLinking(service, 'keycloak', aal1)
+    const { fragment } = await comeBackAs(service, state, { ...thief, verified })
+    expect(fragment).toEqual(NEEDS_FACTOR)
+    expect(await show()).toEqual(UNCHANGED)
+    await service.idle()
+    expect(service.recipients()).not.toContain(thief.email)
+  })
+
+  it('403: in a flow that began before its session has shown the factor', async () => {
+    const state = await beginLinking(service, 'keycloak', aal1)
+    service.clock.advance(60_000)
+    const { factorId, code } = raised.app
+    expect((await answerChallenge(service, aal1, { factorId, code: code() })).statusCode).toBe(200)
+    const { fragment } = await comeBackAs(service, state, thief)
+    expect(fragment).toEqual(NEEDS_FACTOR)
+  })
+
+  it('links it after the factor was shown, and takes the address on', async () => {
+    await comeBackAs(service, await beginLinking(service, 'keycloak', raised.headers), thief)
+    expect(await show()).toEqual({ email: thief.email, new_email: undefined, providers: ['email', 'keycloak'] })
+  })
+
+  it('mails a change of email after the factor was shown, where the address is not verified', async () => {
+    const state = await beginLinking(service, 'keycloak', raised.headers)
+    const { fragment } = await comeBackAs(service, state, { ...thief, verified: false })
+    expect(fragment.error_code).toBe('email_not_confirmed')
+    expect(await show()).toEqual({ email: '', new_email: thief.email, providers: ['email', 'keycloak'] })
+  })
+
+  it('links one without an address as before', async () => {
+    await comeBackAs(service, await beginLinking(service, 'keycloak', aal1), { sub: thief.sub })
+    expect(await show()).toEqual({ ...UNCHANGED, providers: ['email', 'keycloak'] })
+  })
+})
+
+describe('an identity that was added to the account of a user with a second factor, and tells an address later', () => {
+  beforeEach(async () => {
+    await comeBackAs(service, await beginLinking(service, 'keycloak', aal1), { sub: thief.sub })
+    // The day after, and with no address or number that is confirmed.
+    await change({ phone: null, phone_confirmed_at: null, created_at: new Date(0), last_sign_in_at: new Date(0) })
+  })
+
+  it('signs in, and leaves the account without an email', async () => {
+    const { fragment } = await signInAs(service, 'keycloak', thief)
+    expect(fragment.access_token).toBeDefined()
+    expect(await show()).toEqual({ ...UNCHANGED, providers: ['email', 'keycloak'] })
+  })
+
+  it('does not sign in where an address waits to be confirmed, which stays', async () => {
+    await change({ email: person.email, email_confirmed_at: null })
+    const { fragment } = await signInAs(service, 'keycloak', thief)
+    expect(fragment.error_code).toBe('provider_email_needs_verification')
+    expect(await show()).toEqual({ ...UNCHANGED, email: person.email, providers: ['email', 'keycloak'] })
+  })
+})
