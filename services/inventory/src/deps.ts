@@ -198,7 +198,11 @@ async function openDatabases(config: InventoryConfig, names: Names, { logger }: 
 async function openTokens({ access }: InventoryConfig, { logger }: ServiceLogger): Promise<TokenVerifier | undefined> {
   if (access === undefined) return undefined
   const { createTokenVerifier } = await import('./access/token-verifier.ts')
-  const tokens = createTokenVerifier(access)
+  const tokens = createTokenVerifier(access, {
+    now: () => new Date(),
+    onKept: (error, until) =>
+      logger.warn({ err: error, until }, 'the keys of the authentication service cannot be read again'),
+  })
   tokens.countKeys().then(
     (count) => {
       if (count === 0) logger.warn('the authentication service publishes no key: every token is refused')

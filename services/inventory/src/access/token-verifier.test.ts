@@ -1,7 +1,7 @@
-import { startStubProvider } from '@trestle/testing/stub-provider.ts'
+import { type StubProvider, startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { afterAll, describe, expect, it } from 'vitest'
-import { createTokenVerifier } from './token-verifier.ts'
+import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { countPublishedKeys, createTokenVerifier, type TokenVerifier } from './token-verifier.ts'
 
 const { publicKey, privateKey } = await generateKeyPair('ES256')
 const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256', use: 'sig' }] }
@@ -19,20 +19,21 @@ const tokenOf = (sub: string) =>
     .setExpirationTime('1h')
     .sign(privateKey)
 const token = await tokenOf('u1')
-const verifierOf = (jwksUrl: string) =>
-  createTokenVerifier({
-    jwksUrl,
-    issuer: 'https://auth.example',
-    audience: 'authenticated',
-    adminRoles: [],
-    roleScopes: new Map(),
-  })
+const rulesOf = (jwksUrl: string) => ({
+  jwksUrl,
+  issuer: 'https://auth.example',
+  audience: 'authenticated',
+  adminRoles: [],
+  roleScopes: new Map(),
+})
+const verifierOf = (jwksUrl: string) => createTokenVerifier(rulesOf(jwksUrl), { now: () => new Date() })
 
 describe('createTokenVerifier', () => {
   // ASVS 13.2.4
   it('fetches the keys from an address that the settings name', async () => {
     expect(await verifierOf(provider.url).verify(token)).toMatchObject({ actor: 'u1' })
     expect(await verifierOf(provider.url).countKeys()).toBe(1)
+    expect(await countPublishedKeys(provider.url)).toBe(1)
   })
 
   it.each([
@@ -57,5 +58,64 @@ describe('createTokenVerifier', () => {
     ['a redirect', `${provider.url}/moved`],
   ])('503: takes no keys from %s', async (_case, jwksUrl) => {
     await expect(verifierOf(jwksUrl).verify(token)).rejects.toMatchObject({ status: 503, code: 'SERVICE_UNAVAILABLE' })
+  })
+})
+
+describe('keys that were fetched', () => {
+  const START = Date.parse('2026-03-01T12:00:00Z')
+  const MINUTE = 60_000
+  let answer: { readonly status?: number; readonly body?: object } | undefined
+  let now: number
+  let issuer: StubProvider
+  const onKept = vi.fn()
+  const openVerifier = () => createTokenVerifier(rulesOf(issuer.url), { now: () => new Date(now), onKept })
+  const actorAt = async (verifier: TokenVerifier, minutes: number) => {
+    now = START + minutes * MINUTE
+    return (await verifier.verify(token))?.actor
+  }
+  beforeEach(async () => {
+    answer = { body: jwks }
+    now = START
+    onKept.mockReset()
+    issuer = await startStubProvider(() => answer)
+    return () => issuer.close()
+  })
+
+  it('are read again after ten minutes: a key that is published no longer is refused', async () => {
+    const verifier = openVerifier()
+    expect(await actorAt(verifier, 0)).toBe('u1')
+    answer = { body: { keys: [] } }
+    expect(await actorAt(verifier, 9.9)).toBe('u1')
+    const together = await Promise.all([actorAt(verifier, 10), actorAt(verifier, 10)])
+    expect(together).toEqual([undefined, undefined])
+    expect(issuer.requests).toHaveLength(2)
+    expect(onKept).not.toHaveBeenCalled()
+  })
+
+  // ASVS 16.5.2
+  it('stay good for a day while they cannot be read again, which is told', async () => {
+    const verifier = openVerifier()
+    expect(await actorAt(verifier, 0)).toBe('u1')
+    answer = { status: 500 }
+    expect(await actorAt(verifier, 10)).toBe('u1')
+    expect(onKept.mock.calls).toEqual([[expect.any(Error), new Date(START + 24 * 60 * MINUTE)]])
+    expect(await actorAt(verifier, 1_439)).toBe('u1')
+    await expect(actorAt(verifier, 1_440)).rejects.toMatchObject({ status: 503, code: 'SERVICE_UNAVAILABLE' })
+    answer = { body: jwks }
+    expect(await actorAt(verifier, 1_451)).toBe('u1')
+  })
+
+  it('are asked for once a minute after a failure, and no request waits for the answer', async () => {
+    const verifier = openVerifier()
+    await actorAt(verifier, 0)
+    answer = { status: 500 }
+    await actorAt(verifier, 10)
+    // The issuer hangs: whoever waited for it would wait for seconds.
+    answer = undefined
+    expect(await actorAt(verifier, 10.9)).toBe('u1')
+    expect(issuer.requests).toHaveLength(2)
+    expect(await actorAt(verifier, 11)).toBe('u1')
+    await vi.waitFor(() => expect(issuer.requests).toHaveLength(3))
+    expect(onKept).toHaveBeenCalledTimes(1)
   })
 })

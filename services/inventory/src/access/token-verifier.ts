@@ -1,5 +1,5 @@
 import { openConfiguredKeys } from '@trestle/common/outbound/remote-keys.ts'
-import { errors, type JWTPayload, jwtVerify } from 'jose'
+import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose'
 import { serviceUnavailable } from '../errors.ts'
 import { type Scope, type ScopeRules, scopesOf } from './scopes.ts'
 
@@ -18,10 +18,16 @@ export interface Identity {
 }
 
 export interface TokenVerifier {
-  /** Undefined when the token is not good. @throws serviceUnavailable while no key has ever been had */
+  /** Undefined when the token is not good. @throws serviceUnavailable while there are no keys to tell by */
   verify(token: string): Promise<Identity | undefined>
   /** How many keys the service publishes that signs tokens. */
   countKeys(): Promise<number>
+}
+
+export interface KeyReading {
+  readonly now: () => Date
+  /** Hears of every try to read the keys again that failed, and until when those from before stay good. */
+  readonly onKept?: (error: unknown, until: Date) => void
 }
 
 /** Asymmetric only: whoever could check tokens with a shared secret could make them. */
@@ -29,20 +35,13 @@ const ALGORITHMS = ['RS256', 'ES256', 'EdDSA']
 /** What jose says when the keys cannot be fetched or read; all else is wrong with the token. */
 const KEYS_ARE_AWAY: ReadonlySet<string> = new Set(['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID'])
 const LEEWAY_SECONDS = 30
-const FETCH_MS = 5_000
-/** An unknown `kid` asks for the keys again, but no more often. */
-const COOLDOWN_MS = 60_000
 
-/** Verifies access tokens of the authentication service. The last keys that were had stay good until others are. */
-export function createTokenVerifier(rules: TokenRules): TokenVerifier {
-  const keys = openConfiguredKeys(rules.jwksUrl, {
-    timeoutMs: FETCH_MS,
-    cooldownDuration: COOLDOWN_MS,
-    cacheMaxAge: Number.POSITIVE_INFINITY,
-  })
+/** Verifies access tokens of the authentication service. */
+export function createTokenVerifier(rules: TokenRules, reading: KeyReading): TokenVerifier {
+  const keys = openKeptKeys(rules.jwksUrl, reading)
   const readClaims = async (token: string): Promise<JWTPayload | undefined> => {
     try {
-      const { payload } = await jwtVerify(token, keys, {
+      const { payload } = await jwtVerify(token, keys.find, {
         algorithms: ALGORITHMS,
         issuer: rules.issuer,
         audience: rules.audience,
@@ -53,7 +52,7 @@ export function createTokenVerifier(rules: TokenRules): TokenVerifier {
     } catch (error) {
       // With keys at hand, one that is not among them is the token's fault, though they could not be asked for again.
       const isAway = !(error instanceof errors.JOSEError) || KEYS_ARE_AWAY.has(error.code)
-      if (isAway && keys.jwks() === undefined) throw serviceUnavailable({ cause: error })
+      if (isAway && !keys.areGood()) throw serviceUnavailable({ cause: error })
       return undefined
     }
   }
@@ -63,11 +62,62 @@ export function createTokenVerifier(rules: TokenRules): TokenVerifier {
       if (claims?.sub === undefined || !isActor(claims.sub)) return undefined
       return { actor: claims.sub, scopes: scopesOf(claims, rules) }
     },
-    countKeys: async () => {
-      await keys.reload()
-      return keys.jwks()?.keys.length ?? 0
-    },
+    countKeys: keys.count,
   }
+}
+
+/** How many keys a service publishes that signs tokens. */
+export async function countPublishedKeys(url: string): Promise<number> {
+  const keys = openConfiguredKeys(url, { timeoutMs: FETCH_MS })
+  await keys.reload()
+  return keys.jwks()?.keys.length ?? 0
+}
+
+const FETCH_MS = 5_000
+/** An unknown `kid` asks for the keys again, but no more often; nor do keys that could not be read again. */
+const COOLDOWN_MS = 60_000
+/** A key that its owner has withdrawn is refused after this time. */
+const READ_AGAIN_MS = 600_000
+/** Longest outage that the keys from before outlast. */
+const KEPT_MS = 86_400_000
+
+/** Keys that are read again every ten minutes, and kept for a day when that fails. */
+function openKeptKeys(url: string, { now, onKept }: KeyReading) {
+  const age = Number.POSITIVE_INFINITY
+  const keys = openConfiguredKeys(url, { timeoutMs: FETCH_MS, cooldownDuration: COOLDOWN_MS, cacheMaxAge: age })
+  let readAt = Number.NEGATIVE_INFINITY
+  let triedAt = Number.NEGATIVE_INFINITY
+  let again: Promise<void> | undefined
+  const since = (time: number) => now().getTime() - time
+  const areGood = () => since(readAt) < KEPT_MS
+  const read = async () => {
+    await keys.reload()
+    readAt = now().getTime()
+  }
+  const readAgain = () => {
+    again ??= read()
+      .catch((error: unknown) => onKept?.(error, new Date(readAt + KEPT_MS)))
+      .finally(() => {
+        triedAt = now().getTime()
+        again = undefined
+      })
+    return again
+  }
+  const find: JWTVerifyGetKey = async (header, token) => {
+    if (keys.jwks() === undefined) await read()
+    else if (since(readAt) >= READ_AGAIN_MS) {
+      // The first request waits for new keys. Once they are known to be away, none does.
+      if (since(triedAt) >= READ_AGAIN_MS) await readAgain()
+      else if (since(triedAt) >= COOLDOWN_MS) void readAgain()
+      if (!areGood()) throw new errors.JOSEError('the keys could not be read again for too long')
+    }
+    return keys(header, token)
+  }
+  const count = async () => {
+    await read()
+    return keys.jwks()?.keys.length ?? 0
+  }
+  return { find, count, areGood }
 }
 
 const ACTOR_LENGTH_MAX = 255
