@@ -1,5 +1,13 @@
-/** Digits in one run, or in groups of four to six; and ids of this service whole, so that no run of digits within one is taken out. */
-export const LONG_NUMBERS = /\b[0-9a-f]{24,}\b|\d{12,}|\b\d{4,6}(?:[ -]\d{4,6}){2,4}(?:[ -]\d{1,3})?\b/gi
+/** Ids of this service, of requests and of traces. They are matched whole, so that no digits within one are taken out. */
+const ID = String.raw`\b(?:[0-9a-f]{24,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b`
+/** Percent-encoded once or more often, or as it is. */
+const DIGIT_TEXT = String.raw`(?:%(?:25){0,4}3[0-9]|\d)`
+const ENCODED_LETTER = '(?:4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a])'
+/** All but letters and digits: as it is, as JSON writes it, or percent-encoded. */
+const SEPARATOR_TEXT = String.raw`(?:\\[bfnrt]|\\u[0-9a-f]{4}|[^0-9A-Za-z%]|%(?:25){0,4}(?!3[0-9]|${ENCODED_LETTER})[0-9a-f]{2}|%(?![0-9a-f]{2}))`
+
+/** Twelve digits or more, with up to six separators after each; and ids. */
+export const LONG_NUMBERS = new RegExp(`${ID}|${DIGIT_TEXT}(?:${SEPARATOR_TEXT}{0,6}(?!${ID})${DIGIT_TEXT}){11,}`, 'gi')
 
 /** No card number is shorter. */
 const NUMBER_LENGTH = 12
@@ -7,30 +15,56 @@ const ID_LENGTH = 24
 
 const DIGIT = 1
 const HEX_LETTER = 2
-const OTHER_OF_WORD = 4
-const SEPARATOR = 8
+const OTHER_LETTER = 4
+const UNDERSCORE = 8
+
+const LETTER = HEX_LETTER | OTHER_LETTER
+const OTHER_OF_WORD = OTHER_LETTER | UNDERSCORE
 
 /** What each character is, by its code; 0 for all others. */
 const kinds = new Uint8Array(65_536)
-for (const code of Buffer.from('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_')) kinds[code] = OTHER_OF_WORD
+for (const code of Buffer.from('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ')) kinds[code] = OTHER_LETTER
 for (const code of Buffer.from('abcdefABCDEF')) kinds[code] = HEX_LETTER
 for (const code of Buffer.from('0123456789')) kinds[code] = DIGIT
-for (const code of Buffer.from(' -')) kinds[code] = SEPARATOR
+for (const code of Buffer.from('_')) kinds[code] = UNDERSCORE
 
 /**
- * Whether there may be a long number: whether twelve digits, blanks or hyphens in a row stand anywhere but in an id of this
- * service, which is 24 hexadecimal digits and often has as many decimal ones in a row. It looks at one character in twelve:
- * every log line is looked at, and regular expressions take many times as long.
+ * Whether a long number may stand there that is neither encoded nor escaped: whether twelve digits without a letter between
+ * them stand anywhere but in an id of this service, which is 24 hexadecimal digits and often has as many decimal ones in a
+ * row. Between letters it looks at one character in twelve: every log line is looked at, and regular expressions take many
+ * times as long.
  */
 export function hasLongNumber(text: string): boolean {
-  for (let at = NUMBER_LENGTH - 1; at < text.length; at += NUMBER_LENGTH) {
-    if (!isOf(DIGIT | SEPARATOR, text, at)) continue
-    const start = startOf(DIGIT | SEPARATOR, text, at)
-    const end = endOf(DIGIT | SEPARATOR, text, at)
-    if (end - start < NUMBER_LENGTH) continue
-    const endOfId = isOf(DIGIT, text, at) ? findEndOfId(text, at) : undefined
-    if (endOfId === undefined) return true
-    at = endOfId - 1
+  let at = NUMBER_LENGTH - 1
+  let seen = 0
+  while (at < text.length) {
+    if (isOf(LETTER, text, at)) {
+      at += NUMBER_LENGTH
+      continue
+    }
+    let start = at
+    while (start > seen && !isOf(LETTER, text, start - 1)) start -= 1
+    let end = at + 1
+    while (end < text.length && !isOf(LETTER, text, end)) end += 1
+    if (end - start >= NUMBER_LENGTH && hasManyDigits(text, start, end)) return true
+    seen = end
+    at = end + NUMBER_LENGTH
+  }
+  return false
+}
+
+/** Whether there are twelve digits between two places, without an id among them. */
+function hasManyDigits(text: string, start: number, end: number): boolean {
+  let all = 0
+  for (let at = start; at < end; at++) if (isOf(DIGIT, text, at)) all += 1
+  if (all < NUMBER_LENGTH) return false
+  let digits = 0
+  for (let at = start; at < end; at++) {
+    if (!isOf(DIGIT, text, at)) continue
+    const endOfId = at === start || !isOf(DIGIT, text, at - 1) ? findEndOfId(text, at) : undefined
+    digits = endOfId === undefined ? digits + 1 : 0
+    if (digits === NUMBER_LENGTH) return true
+    if (endOfId !== undefined) at = endOfId - 1
   }
   return false
 }

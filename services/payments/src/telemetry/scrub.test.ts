@@ -3,6 +3,28 @@ import { scrub } from './scrub.ts'
 
 const PAN = '4111111111111111'
 
+/** A card number in groups, with whatever between them. */
+const SEPARATED = [
+  ...['.', '_', '\u2009', '\u00a0', '  ', ',', '/', ', ', ' - ', '%E2%80%89', '%C2%A0', '%20%20', '%5F', ':', '":"'],
+  // Without the bytes of UTF-8 being decoded; as JSON writes a tabulator, and a control character.
+  ...['\u00e2\u0080\u0089', '\u00c2\u00a0', '\\t', '\\u001f'],
+].flatMap((separator) =>
+  [
+    ['4111', '1111', '1111', '1111'],
+    ['41', '11', '11', '11', '11', '11', '11', '11'],
+    ['411', '111', '111', '111', '1111'],
+    ['37', '8282246', '310005'],
+    [...PAN],
+  ].map((groups) => {
+    const text = groups.join(separator)
+    const masked = groups.map((group) => '9'.repeat(group.length)).join(separator)
+    return [`a ${text} 08/66 b`, `a ${masked} 08/66 b`]
+  }),
+)
+
+/** Some with a right check digit among them, as one in ten has. */
+const TIMES = Array.from({ length: 100 }, (_, ms) => `2026-11-20 16:46:44.${123 + ms}`)
+
 describe('scrub', () => {
   it.each([
     [`GET /transactions/${PAN}`, 'GET /transactions/9999999999999999'],
@@ -12,12 +34,13 @@ describe('scrub', () => {
     ['6304000000000000000', '9999999999999999999'],
     ['378282246310005', '999999999999999'],
     ['3782 822463 10005', '9999 999999 99999'],
-    ['/nope/4539%205787%206362%201486', '/nope/[redacted]'],
-    ['/nope/4539%2D5787%2d6362%2E1486?a=1', '/nope/[redacted]?a=1'],
-    ['/nope/4539%25205787%25206362%25201486', '/nope/[redacted]'],
-    ['/nope/4539+5787+6362%201486/x', '/nope/[redacted]/x'],
-    ['/nope/%34%35%33%39%35%37%38%37%36%33%36%32%31%34%38%36', '/nope/[redacted]'],
-    ['/nope/7%204539%205787%206362%201486%209', '/nope/[redacted]'],
+    ['/nope/4539%205787%206362%201486', '/nope/9999%209999%209999%209999'],
+    ['/nope/4539%2D5787%2d6362%2E1486?a=1', '/nope/9999%2D9999%2d9999%2E9999?a=1'],
+    ['/nope/4539%25205787%25206362%25201486', '/nope/9999%25209999%25209999%25209999'],
+    ['/nope/4539+5787+6362%201486/x', '/nope/9999+9999+9999%209999/x'],
+    ['/nope/%34%35%33%39%35%37%38%37%36%33%36%32%31%34%38%36', `/nope/${'%39'.repeat(16)}`],
+    ['/nope/7%204539%205787%206362%201486%209', '/nope/7%209999%209999%209999%209999%209'],
+    ...SEPARATED,
     ['"pcn":"1000000000000000"', '"pcn":"[redacted]"'],
     ['"pcn": 1000 0000 0000 0001', '"pcn": [redacted]'],
     ['type=pcn&value=12', 'type=pcn&value=[redacted]'],
@@ -40,6 +63,12 @@ describe('scrub', () => {
     ['@trestle/payments'],
     ['/nope/4539%205787%206362%201487'],
     ['/pos?text=a%20b&value=10%2C50'],
+    ...TIMES.map((time) => [`at ${time} and`]),
+    ['/x?from=2026-11-20%2016%3A46%3A44.1&to=2026-11-21%2016%3A46%3A44.1'],
+    ['41111111-1111-4111-8111-111111111111'],
+    ['200 4111111111111111abcdef12, 4.18.0-553.22.1'],
+    ['a4111b1111c1111d1111'],
+    ['4111.1111.1111.1112'],
   ])('leaves %s', (text) => {
     expect(scrub(text)).toBe(text)
   })
@@ -72,6 +101,11 @@ describe('scrub', () => {
       '%25',
       '%31',
       '12345%2d',
+      '1-',
+      '4 ',
+      '1,,,,,,',
+      '1 6a0f3c12-',
+      '1\\u00a0',
       'pcn ',
       'DK50',
       'a@',

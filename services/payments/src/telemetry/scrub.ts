@@ -1,5 +1,6 @@
 import { CENSOR } from '@trestle/common/telemetry/redaction.ts'
-import { hasCheckDigit } from '../cards/check-digit.ts'
+import { schemeOf } from '../cards/card-number.ts'
+import { checkDigitsIn } from '../cards/check-digit.ts'
 import { hasLongNumber, LONG_NUMBERS } from './long-number.ts'
 
 /**
@@ -21,11 +22,6 @@ interface Rule {
   readonly mask: (match: string, ...rest: readonly (string | number)[]) => string
 }
 
-/** A digit or what separates digits, as a path or a query carries them: encoded once or more often, or as they are. */
-const PIECE = `%(?:25)*(?:3[0-9]|2[0-9a-f]|09|0a|0d|a0|c2%a0|5f)|[0-9 +._-]`
-const ENCODED_RUN = new RegExp(`(?:${PIECE}){12,}`, 'gi')
-const HAS_ENCODED = /%(?:25)*(?:3\d|2[0-9a-f]|09|0[ad]|[ac][02]|5f)/i
-
 const rules: readonly Rule[] = [
   {
     worthLooking: (text) => /pcn/i.test(text),
@@ -38,14 +34,9 @@ const rules: readonly Rule[] = [
     mask: (_match, last4) => `${CENSOR}${last4}`,
   },
   {
-    worthLooking: hasLongNumber,
+    worthLooking: (text) => hasLongNumber(text) || text.includes('%') || text.includes('\\'),
     pattern: LONG_NUMBERS,
-    mask: (match) => (isCardNumber(match) ? maskDigits(match) : match),
-  },
-  {
-    worthLooking: (text) => HAS_ENCODED.test(text),
-    pattern: ENCODED_RUN,
-    mask: (match) => (hasEncodedCard(match) ? CENSOR : match),
+    mask: maskCards,
   },
   {
     worthLooking: (text) => text.includes('@'),
@@ -57,30 +48,37 @@ const rules: readonly Rule[] = [
 /** No card number is shorter, and none is longer. */
 const DIGITS_MIN = 12
 const DIGITS_MAX = 19
+/** Digits in one run, or in groups as they stand on cards. */
+const USUAL = /^(?:\d+|\d{4,6}(?:[ -]\d{4,6}){2,4}(?:[ -]\d{1,3})?)$/
 
-/** 12 to 19 digits whose check digit is right (Luhn), whatever separates them. */
-function isCardNumber(text: string): boolean {
-  if (!/^[\d -]+$/.test(text)) return false
-  const digits = text.replaceAll(/\D/g, '')
-  return digits.length >= DIGITS_MIN && digits.length <= DIGITS_MAX && hasCheckDigit(digits)
+/** Nines for each digit of the cards in a long number: a number in JSON is one still, and a run of nines has no right check digit. */
+function maskCards(match: string): string {
+  const pieces = match.match(/%(?:25){0,4}[0-9a-f]{2}|\\u[0-9a-f]{4}|./gis) ?? []
+  const places = pieces.flatMap((piece, at) => (digitOf(piece) === undefined ? [] : [at]))
+  const digits = places.map((at) => digitOf(pieces[at] ?? '')).join('')
+  // Cards begin and end where groups of digits do.
+  const isEdge = (place: number) => (places[place - 1] ?? -2) + 1 !== places[place]
+  const hasCheckDigit = checkDigitsIn(digits)
+  const isCard = (from: number, to: number) =>
+    hasCheckDigit(from, to) &&
+    (isOfNetwork(digits.slice(from, to)) || USUAL.test(pieces.slice(places[from], (places[to - 1] ?? 0) + 1).join('')))
+  for (let from = 0; from + DIGITS_MIN <= places.length; from++) {
+    if (!isEdge(from)) continue
+    let to = Math.min(from + DIGITS_MAX, places.length)
+    while (to >= from + DIGITS_MIN && !(isEdge(to) && isCard(from, to))) to -= 1
+    if (to < from + DIGITS_MIN) continue
+    for (const at of places.slice(from, to)) pieces[at] = `${pieces[at]?.slice(0, -1)}9`
+    from = to - 1
+  }
+  return pieces.join('')
 }
 
-/** Whether digits among which something is percent-encoded are a card number: all of them, or those of neighbouring groups. */
-function hasEncodedCard(text: string): boolean {
-  if (!text.includes('%')) return false
-  const plain = text.replaceAll(/%(?:25)*3([0-9])/g, '$1').replaceAll(/%(?:25)*[0-9a-f]{2}/gi, ' ')
-  const groups = plain.match(/\d+/g) ?? []
-  return groups.some((_, first) => {
-    let digits = ''
-    for (let next = first; next < groups.length && digits.length < DIGITS_MAX; next++) {
-      digits += groups[next]
-      if (digits.length >= DIGITS_MIN && digits.length <= DIGITS_MAX && hasCheckDigit(digits)) return true
-    }
-    return false
-  })
+function digitOf(piece: string): string | undefined {
+  const last = piece.at(-1) ?? ''
+  return last >= '0' && last <= '9' && (piece.length === 1 || /^%(?:25)*3\d$/.test(piece)) ? last : undefined
 }
 
-/** Nines: as a number in JSON they are a number still, and a run of them has no right check digit. */
-function maskDigits(text: string): string {
-  return text.replaceAll(/\d/g, '9')
+/** Times and addresses have right check digits by chance; few begin as cards do. */
+function isOfNetwork(digits: string): boolean {
+  return digits.length > DIGITS_MIN && schemeOf(digits, { test: false }).verdict !== 'unknown'
 }
