@@ -102,6 +102,11 @@ export const identitiesNeedSecondFactor = defineError(
   'insufficient_aal',
   'AAL2 session is required to manage identities when MFA is enabled',
 )
+export const adminNeedsSecondFactor = defineError(
+  403,
+  'insufficient_aal',
+  'AAL2 session is required to administer when MFA is enabled',
+)
 export const passkeyNotFound = defineError(404, 'webauthn_credential_not_found', 'Passkey not found')
 export const passkeyChallengeNotFound = defineError(400, 'webauthn_challenge_not_found', 'WebAuthn challenge not found')
 export const passkeyChallengeExpired = defineError(

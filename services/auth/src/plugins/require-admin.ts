@@ -2,7 +2,9 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Admin } from '../sessions/admin.ts'
 import { readBearer } from '../sessions/caller.ts'
-import { admitAdmin } from '../use-cases/admit-admin.ts'
+import { admitAdmin, admitChange } from '../use-cases/admit-admin.ts'
+
+const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 /** Guards a context: every request needs the bearer of an admin. */
 export const requireAdmin = fp(
@@ -11,6 +13,7 @@ export const requireAdmin = fp(
     app.addHook('onRequest', async (request) => {
       const { deps } = request.server
       request.admin = await admitAdmin(deps, readBearer(deps, request.headers.authorization))
+      if (!READS.has(request.method)) await admitChange(deps, request.admin)
     })
   },
   { name: 'require-admin' },

@@ -15,6 +15,8 @@ interface LiveSessionRow {
   readonly is_banned: boolean | null
   readonly is_valid: boolean
   readonly role: string
+  readonly aal: string
+  readonly has_factor: boolean
 }
 
 const findLiveSessionQuery: PreparedQuery<LiveSessionQuery, LiveSessionRow> = prepare(
@@ -23,19 +25,28 @@ const findLiveSessionQuery: PreparedQuery<LiveSessionQuery, LiveSessionRow> = pr
     coalesce(s.not_after >= now(), true)
       AND coalesce(s.created_at + make_interval(secs => ${p.timeboxSeconds}::float8) >= now(), true)
       AND coalesce(coalesce(s.refreshed_at, s.created_at)
-        + make_interval(secs => ${p.inactivitySeconds}::float8) >= now(), true) AS is_valid, u.role
+        + make_interval(secs => ${p.inactivitySeconds}::float8) >= now(), true) AS is_valid, u.role, s.aal,
+    EXISTS (SELECT FROM ${sql.table('mfa_factors')} f WHERE f.user_id = u.id AND f.status = 'verified') AS has_factor
     FROM ${sql.table('sessions')} s JOIN ${sql.table('users')} u ON u.id = s.user_id
     WHERE s.id = ${p.sessionId} AND s.user_id = coalesce(${p.userId}::uuid, s.user_id) AND u.deleted_at IS NULL`,
 )
 
-/** How a session stands: while it lives, `role` is the present one of its user. */
+/** A session that lives, and its user as they are at present. */
+export interface LiveSession {
+  readonly role: string
+  readonly hasShownFactor: boolean
+  readonly userHasFactor: boolean
+}
+
 export type SessionStanding =
-  | { readonly standing: 'live'; readonly role: string }
+  | { readonly standing: 'live'; readonly session: LiveSession }
   | { readonly standing: 'ended' | 'user-banned' }
 
 /** How the session that a token names stands (contract 5.3). */
 export async function findSessionStanding(lanes: Lanes, query: LiveSessionQuery): Promise<SessionStanding> {
   const row = await lanes.read.first(findLiveSessionQuery, query)
   if (!row?.is_valid) return { standing: 'ended' }
-  return row.is_banned ? { standing: 'user-banned' } : { standing: 'live', role: row.role }
+  if (row.is_banned) return { standing: 'user-banned' }
+  const session = { role: row.role, hasShownFactor: row.aal === 'aal2', userHasFactor: row.has_factor }
+  return { standing: 'live', session }
 }

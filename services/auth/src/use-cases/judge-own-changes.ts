@@ -1,5 +1,6 @@
 import type { AuthDeps } from '../deps.ts'
 import { anonymousPassword, emailExists, phoneExists, secondFactorNeeded } from '../errors.ts'
+import { adminNeedsSecondFactor } from '../factor-errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import type { User } from '../users/user.ts'
 import { newAddress, type OwnAddresses } from './change-own-addresses.ts'
@@ -9,19 +10,23 @@ import { requireFreshSession } from './require-fresh-session.ts'
 
 /**
  * What a caller may not change about themselves, in the order of contract 4.6.
- * @throws secondFactorNeeded, signInTooOld, anonymousPassword, emailExists, phoneExists
+ * @throws secondFactorNeeded, adminNeedsSecondFactor, signInTooOld, anonymousPassword, emailExists, phoneExists
  */
 export async function judgeOwnChanges(
   deps: Pick<AuthDeps, 'config' | 'db' | 'now'>,
   caller: ActiveCaller,
-  changes: OwnAddresses & { readonly password: string | undefined },
+  changes: OwnAddresses & { readonly password: string | undefined; readonly appMetadata: object | undefined },
 ): Promise<void> {
   const { db } = deps
+  // What admins alone may change asks of a session what their endpoints do.
+  const isByAdmin = changes.appMetadata !== undefined && caller.session !== undefined
   const { user, session } = caller
   const [email, phone] = [newAddress(user, changes, 'email'), newAddress(user, changes, 'phone')]
   const isGuarded = changes.password !== undefined || email !== undefined || phone !== undefined
-  if (isGuarded && session?.aal !== 'aal2' && (await hasVerifiedFactor(db, user.id))) throw secondFactorNeeded()
-  if (isGuarded) await requireFreshSession(db, deps, caller)
+  if ((isGuarded || isByAdmin) && session?.aal !== 'aal2' && (await hasVerifiedFactor(db, user.id))) {
+    throw isGuarded ? secondFactorNeeded() : adminNeedsSecondFactor()
+  }
+  if (isGuarded || isByAdmin) await requireFreshSession(db, deps, caller)
   if (user.isAnonymous && changes.password !== undefined && !changes.email && !changes.phone) throw anonymousPassword()
   await judgeTaken(deps, user, { email, phone })
 }

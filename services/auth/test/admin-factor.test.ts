@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { addApp, type RaisedSession } from './authenticator-app.ts'
+import { forgeBearer } from './forged-token.ts'
+import { type MailApp, openMailApp } from './mail-app.ts'
+import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
+
+interface Api {
+  readonly paths: Readonly<Record<string, object>>
+}
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+const NEEDS_FACTOR = {
+  code: 403,
+  error_code: 'insufficient_aal',
+  msg: 'AAL2 session is required to administer when MFA is enabled',
+}
+const TOO_OLD = { code: 400, error_code: 'reauthentication_needed', msg: 'Sign in again to change how you sign in' }
+
+describe.each(['compatible', 'strict'])('an admin who has a second factor, AUTH_PROFILE=%s', (profile) => {
+  let test: MailApp
+  let person: SignedIn
+  let raised: RaisedSession
+  let aal1: SignedIn['headers']
+  beforeAll(async () => {
+    const settings = { AUTH_PROFILE: profile, AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip', AUTH_CUSTOM_OAUTH_ENABLED: 'true' }
+    // Proofs are dated by the clock of the database.
+    test = await openMailApp(settings, { replace: () => ({ now: () => new Date() }) })
+  })
+  afterAll(() => test.close())
+  beforeEach(async () => {
+    person = await createSignedIn(test, { role: 'service_role' })
+    raised = await addApp({ ...test, clock: { now: () => new Date(), advance: () => {} } }, person.headers)
+    aal1 = (await signIn(test, person)).headers
+  })
+  async function ask(method: Method, url: string, headers: SignedIn['headers'], payload: object = {}) {
+    const answer = await test.app.inject({ method, url, headers, ...(method === 'GET' ? {} : { payload }) })
+    return { status: answer.statusCode, body: answer.json() }
+  }
+  const own = () => `/admin/users/${person.user.id}`
+
+  // ASVS 8.2.1
+  it('403: opens no endpoint of admins before it was shown', async () => {
+    const { paths }: Api = JSON.parse(JSON.stringify(await test.app.describeApi()))
+    const calls = Object.entries(paths)
+      .filter(([path]) => path.startsWith('/admin') || path === '/invite')
+      .flatMap(([path, methods]) =>
+        Object.keys(methods).map((method) => [method.toUpperCase() as Method, path] as const),
+      )
+    expect(calls.length).toBeGreaterThan(15)
+    for (const [method, path] of calls) {
+      const url = path.replaceAll(/\{\w+\}/g, randomUUID())
+      expect({ call: `${method} ${path}`, ...(await ask(method, url, aal1)) }).toMatchObject({ body: NEEDS_FACTOR })
+    }
+  })
+
+  it('403: nor by a token from before its session was raised', async () => {
+    expect(await ask('GET', own(), person.headers)).toEqual({ status: 403, body: NEEDS_FACTOR })
+  })
+
+  it('403: nor changes its own app_metadata', async () => {
+    const wanted = { app_metadata: { plan: 'pro' } }
+    expect(await ask('PUT', '/user', aal1, wanted)).toEqual({ status: 403, body: NEEDS_FACTOR })
+    const { status, body } = await ask('PUT', '/user', raised.headers, wanted)
+    expect([status, body.app_metadata.plan]).toEqual([200, 'pro'])
+  })
+
+  it('200: once it was shown, for who has none, and for a token of an operator', async () => {
+    const other = await createSignedIn(test, { role: 'service_role' })
+    const operator = { authorization: forgeBearer({ role: 'service_role', sub: person.user.id }) }
+    for (const headers of [raised.headers, other.headers, operator]) {
+      expect((await ask('GET', own(), headers)).status).toBe(200)
+      expect((await ask('PUT', own(), headers, { user_metadata: { seen: true } })).status).toBe(200)
+    }
+  })
+
+  it('changes nothing by a sign-in of an hour ago in the strict profile, which reads still', async () => {
+    const old = { updated_at: new Date(Date.now() - 3_600_000) }
+    await test.deps.db.updateTable('mfa_amr_claims').set(old).where('session_id', '=', person.sessionId).execute()
+    expect((await ask('GET', own(), raised.headers)).status).toBe(200)
+    const calls = [
+      ['PUT', own()],
+      ['POST', '/admin/generate_link'],
+      ['DELETE', `${own()}/factors/${raised.app.factorId}`],
+    ] as const
+    for (const [method, url] of calls) {
+      const { body } = await ask(method, url, raised.headers)
+      if (profile === 'strict') expect(body).toEqual(TOO_OLD)
+      else expect(body.error_code).not.toBe(TOO_OLD.error_code)
+    }
+  })
+})
