@@ -70,4 +70,5 @@ export const paymentsMigrations: MigrationSources = {
   '0128-keep-batch-digests': inFile(() => import('./payments/0128-keep-batch-digests.ts')),
   '0129-name-memberships': inFile(() => import('./payments/0129-name-memberships.ts')),
   '0130-hash-in-utf8': inFile(() => import('./payments/0130-hash-in-utf8.ts')),
+  '0131-expect-recorded': inFile(() => import('./payments/0131-expect-recorded.ts')),
 }

@@ -2,6 +2,7 @@ import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { ErrorVocabulary } from '@trestle/common/errors/error-handler.ts'
 import { STATUS_CODES } from '@trestle/common/server/node-http.ts'
 import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavailable.ts'
+import pg from 'pg'
 import { z } from 'zod'
 import type { FieldError } from './bodies/field-error.ts'
 import * as errors from './errors.ts'
@@ -99,8 +100,16 @@ export const errorVocabulary: ErrorVocabulary = {
   timedOut: (cause) => errors.serviceUnavailable({ cause }),
   bodyTimedOut: (cause) => errors.requestTimeout({ cause }),
   uriTooLong: (cause) => errors.uriTooLong({ cause }),
-  unexpected: (cause) => (isLockTimeout(cause) ? errors.conflict({ cause }) : errors.internalError({ cause })),
+  unexpected: (cause) => {
+    if (isLockTimeout(cause)) return errors.conflict({ cause })
+    return isRecordChanged(cause) ? errors.recordChanged({ cause }) : errors.internalError({ cause })
+  },
   isUnavailable: isDatabaseUnavailable,
+}
+
+/** A row that a function was to use is not as it was recorded. @see SQL function `expect_recorded` */
+function isRecordChanged(cause: unknown): boolean {
+  return cause instanceof pg.DatabaseError && cause.code === 'TL001'
 }
 
 /** A path whose percent-encoding is broken names nothing. */

@@ -35,6 +35,8 @@ export const payloadTooLarge = declare(413, 'PAYLOAD_TOO_LARGE', 'The body is to
 export const unsupportedMediaType = declare(415, 'UNSUPPORTED_MEDIA_TYPE', 'The body must be JSON or a form, in UTF-8')
 export const rateLimited = declare(429, 'RATE_LIMITED', 'Too many requests')
 export const internalError = declare(500, 'INTERNAL_ERROR', 'Something went wrong on our side')
+/** What the operator does: docs/runbooks/changed-rows.md. */
+export const recordChanged = declare(500, 'RECORD_CHANGED', 'Data of this merchant must be looked at by the operator')
 export const serviceUnavailable = declare(503, 'SERVICE_UNAVAILABLE', 'The service cannot answer now', RETRY)
 export const serverBusy = declare(503, 'SERVER_BUSY', 'Too many operations wait for their turn', RETRY)
 export const rateUnavailable = declare(503, 'RATE_UNAVAILABLE', 'There is no recent exchange rate', {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type AcquirerEvent, EVENTS_LIMIT, NO_MERCHANT } from '../src/acquirers/acquirer.ts'
 import { applyAcquirerEvents } from '../src/use-cases/apply-acquirer-events.ts'
 import { customerPayment } from './customer-payment.ts'
+import { settle } from './live-merchant.ts'
 import { capture } from './operations.ts'
 import {
   createTestApp,
@@ -29,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => payments.close())
 beforeEach(async () => {
   merchantId = (await createTestMerchant(payments, app, { currency: 'EUR' })).id
-  await db().updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', merchantId).execute()
+  await settle(db(), merchantId, { acquirer: 'north' })
   const source = await customerPayment(payments, merchantId, { number: '4242424242424242' })
   const charge = await payments.app.inject({
     ...{ method: 'POST', url: `/merchants/${merchantId}/transactions`, headers: app.headers },

@@ -12,7 +12,7 @@ import type { StubAcquirer } from './stub-acquirer.ts'
 const logger = pino({ enabled: false })
 
 /** Changes the row of a merchant and records it, as an operator's command does, but tells nobody. */
-async function settle(
+export async function settle(
   db: Kysely<PaymentsTables>,
   merchantId: string,
   change: Updateable<PaymentsTables['merchants']>,

@@ -217,7 +217,7 @@ describe('payments payout', () => {
     const setIban = (iban: string) =>
       by(sql`UPDATE ${sql.table('payouts')} SET iban = ${iban} WHERE merchant_id = ${id}`)
     const [own, other] = ['DK5000400440116243', 'DE89370400440532013000']
-    const changed = /^payout [0-9a-f]{24}: who gets or pays money was changed: one of iban; look with: /
+    const changed = /^[0-9a-f]{24} of payouts: who gets or pays it was changed by hand; look with: /
     await setIban(other)
     await expect(run('payout', 'export', folder, ...DEBTOR)).rejects.toThrow(changed)
     await setIban(own)
@@ -248,6 +248,26 @@ describe('payments payout', () => {
     // A batch from before digests were kept.
     await by(sql`UPDATE ${sql.table('payout_batches')} SET digest = NULL WHERE id = ${batch}`)
     await again()
+  })
+
+  it('export: a payout that is in a batch already goes into no second one', async () => {
+    const id = await merchantWithMoney('EUR')
+    await run('payout', 'run', '--merchant', id)
+    const { batch } = await json<Exported>('payout', 'export', folder, ...DEBTOR)
+    const { db } = payments.database
+    const set = async (status: 'created' | 'exported') => {
+      const where = db.updateTable('payouts').set({ status }).where('merchant_id', '=', id)
+      const { id: payoutId } = await where.returning('id').executeTakeFirstOrThrow()
+      await sql`SELECT ${sql.table('record_states')}(${id}, 'payouts', ARRAY[${payoutId}])`.execute(db)
+      return payoutId
+    }
+    const payoutId = await set('created')
+    await expect(run('payout', 'export', folder, ...DEBTOR)).rejects.toThrow(
+      `payout ${payoutId} is in batch ${batch} already: use --again ${batch}`,
+    )
+    expect(await json('payout', 'list', '--status', 'created')).toMatchObject([{ id: payoutId }])
+    await set('exported')
+    expect(await json('payout', 'export', folder, '--again', batch)).toMatchObject({ batch, payouts: 1 })
   })
 
   it('export: a payout without a merchant stops it, and nothing is marked', async () => {

@@ -90,13 +90,14 @@ export async function listChangedRows(db: Kysely<PaymentsTables>, merchantId: st
   return [...changed, ...(await listRedirected(db, merchantId)), ...(await listStrayOperations(db, merchantId))]
 }
 
-/** Those of a merchant's payouts that are not as they were recorded last. */
-export async function listChangedPayouts(
+/** @throws Error when rows of a merchant are not as they were recorded last */
+export async function expectRecorded(
   db: Kysely<PaymentsTables>,
   merchantId: string,
+  table: RecordedTable,
   ids: readonly string[],
-): Promise<readonly ChangedRow[]> {
-  return listDiffering(db, merchantId, 'payouts', ids)
+): Promise<void> {
+  await sql`SELECT ${sql.table('expect_recorded')}(${merchantId}, ${table}, ${ids}::text[])`.execute(db)
 }
 
 interface DifferingRow {
@@ -107,13 +108,7 @@ interface DifferingRow {
   readonly terms: boolean
 }
 
-/** @param ids of these rows alone */
-async function listDiffering(
-  db: Kysely<PaymentsTables>,
-  merchantId: string,
-  table: RecordedTable,
-  ids?: readonly string[],
-) {
+async function listDiffering(db: Kysely<PaymentsTables>, merchantId: string, table: RecordedTable) {
   const digest = (kind: keyof StateColumns) =>
     sql`coalesce(sha256(record_send(ROW(${sql.raw(STATES[table][kind].join())}))) = s.${sql.ref(kind)}, false)`
   const card = sql`
@@ -129,7 +124,6 @@ async function listDiffering(
         WHERE e.merchant_id = ${merchantId} AND e.table_name = ${table} AND e.row_id = r.id ORDER BY e.id DESC LIMIT 1
       ) s ON true
       WHERE ${owner} = ${merchantId} ${table === 'acquirer_operations' ? sql`AND (r.status <> 'open' OR s.hash IS NOT NULL)` : sql``}
-        ${ids ? sql`AND r.id = ANY (${ids}::text[])` : sql``}
     ) compared
     WHERE NOT (money AND party AND terms) LIMIT ${CHANGED_MAX}`.execute(db)
   return rows.map(({ id, ...state }): ChangedRow => ({ table, id, findings: describe(table, state) }))

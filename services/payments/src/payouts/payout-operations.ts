@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import { insertOperatorAudit } from '../audit/audit-repository.ts'
 import type { PaymentsTables } from '../database.ts'
-import { listChangedPayouts } from '../ledger/states.ts'
+import { expectRecorded } from '../ledger/states.ts'
 import { type BatchMessage, digestBatch } from './bank-files.ts'
 import type { BankTransfer, Debtor } from './pain-001.ts'
 import type { Payout } from './payout.ts'
@@ -58,7 +58,7 @@ interface BatchedPayout {
  * Puts every live payout that waits into a new batch, marks it as exported, and lets `prepare` write the batch down, all in
  * one transaction: what cannot be written stays where it was. Of two calls at once each payout is in one batch. Undefined
  * when nothing waits.
- * @throws Error when a payout that waits was changed by hand
+ * @throws Error when a payout that waits was changed by hand, or is in a batch already: the bank has it
  */
 export async function exportPayouts(
   db: Db,
@@ -67,13 +67,9 @@ export async function exportPayouts(
 ): Promise<BatchMessage | undefined> {
   return db.transaction().execute(async (trx) => {
     await sql`SET LOCAL row_security = off`.execute(trx)
-    const waiting = trx
-      .selectFrom('payouts')
-      .select(['id', 'merchant_id as merchantId'])
-      .where('status', '=', 'created')
-    await expectRecorded(trx, await waiting.where('test', '=', false).execute())
     const transfers = await markExported(trx)
     if (transfers.length === 0) return undefined
+    await refuseBatched(trx, transfers)
     const payouts: readonly BatchedPayout[] = transfers.map(({ payoutId: id, merchantId, merchantName }) => ({
       ...{ id, merchantId, merchantName },
     }))
@@ -107,17 +103,14 @@ async function markExported(trx: Db): Promise<readonly BankTransfer[]> {
   })
 }
 
-/** Marking records a payout as it is, so whatever was changed by hand is looked for before. @throws Error when one was */
-async function expectRecorded(db: Db, payouts: readonly Pick<BatchedPayout, 'id' | 'merchantId'>[]): Promise<void> {
-  for (const [merchantId, own] of Map.groupBy(payouts, (payout) => payout.merchantId)) {
-    const [changed] = await listChangedPayouts(
-      db,
-      merchantId,
-      own.map(({ id }) => id),
-    )
-    const [finding] = changed?.findings ?? []
-    if (changed) throw new Error(`payout ${changed.id}: ${finding?.[1]}; look with: payments ledger verify`)
-  }
+async function refuseBatched(trx: Db, transfers: readonly BankTransfer[]): Promise<void> {
+  const ids = transfers.map(({ payoutId }) => payoutId)
+  const { rows } = await sql<{ payoutId: string; batch: string }>`
+    SELECT p.id AS "payoutId", b.id AS batch FROM unnest(${ids}::text[]) p (id)
+    JOIN ${sql.table('payout_batches')} b ON b.payouts @> jsonb_build_array(jsonb_build_object('id', p.id))
+    LIMIT 1`.execute(trx)
+  const [twice] = rows
+  if (twice) throw new Error(`payout ${twice.payoutId} is in batch ${twice.batch} already: use --again ${twice.batch}`)
 }
 
 /**
@@ -142,10 +135,7 @@ export async function getBatch(db: Db, id: string): Promise<BatchMessage> {
   if (twice) throw new Error(`payout ${twice.payoutId} is in batches more than once`)
   const closed = rows.find(({ status }) => status !== 'exported')
   if (closed) throw new Error(`payout ${closed.payoutId} of the batch is ${closed.status}`)
-  await expectRecorded(
-    db,
-    rows.map(({ payoutId, merchantId }) => ({ id: payoutId, merchantId })),
-  )
+  for (const { payoutId, merchantId } of rows) await expectRecorded(db, merchantId, 'payouts', [payoutId])
   const transfers = rows.map(({ status: _, isElsewhere: __, ...transfer }) => transfer)
   const message = { id, created: batch.created, debtor: { bic: undefined, ...batch.debtor }, transfers }
   if (batch.digest && !batch.digest.equals(digestBatch(message))) {

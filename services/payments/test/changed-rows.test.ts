@@ -1,0 +1,154 @@
+import { type RawBuilder, sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { merchantCommand } from '../src/commands/merchant.ts'
+import { payoutCommand } from '../src/commands/payout.ts'
+import { type Violation, verifyLedger } from '../src/use-cases/verify-ledger.ts'
+import { createLiveMerchant, type LiveMerchant } from './live-merchant.ts'
+import { createTestApp, operatorDeps, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+import { commandRunner } from './run-command.ts'
+import { createStubAcquirer } from './stub-acquirer.ts'
+
+const north = createStubAcquirer()
+const [OWN, FORGED] = ['DK5000400440116243', 'GB82WEST12345698765432']
+let payments: TestPayments
+let app: TestApp
+beforeAll(async () => {
+  payments = await startPayments({ acquirers: new Map([['north', north]]) })
+  app = await createTestApp(payments)
+})
+afterAll(() => payments.close())
+
+const { run, json } = commandRunner([merchantCommand, payoutCommand], () => operatorDeps(payments))
+
+/** A statement of whoever owns the database. */
+const byHand = (statement: RawBuilder<unknown>) => statement.execute(payments.owner.db)
+/** A statement with the login of the service. */
+const asService = (statement: RawBuilder<unknown>) => statement.execute(payments.service.db)
+
+/** What a call over the API is answered. */
+async function call(method: 'PUT' | 'POST', url: string, payload: object) {
+  const response = await payments.app.inject({ method, url, payload, headers: app.headers })
+  return { status: response.statusCode, body: response.body === '' ? undefined : response.json() }
+}
+
+/** A merchant with so much on its balance. */
+async function createWithBalance(amount = 5_000): Promise<LiveMerchant> {
+  const merchant = await createLiveMerchant(payments, app, { north })
+  await byHand(sql`SELECT * FROM ${sql.table('adjust')}(${merchant.id}, ${amount}, 'Goodwill')`)
+  return merchant
+}
+
+const payOut = (merchantId: string) =>
+  asService(sql`SELECT (payout).id, verdict FROM ${sql.table('payout')}(NULL, ${merchantId}, 1, 0)`)
+
+const refusal = (table: string, id: string, what: string) => ({
+  code: 'TL001',
+  message: `${id} of ${table}: ${what} was changed by hand; look with: payments ledger verify`,
+})
+
+const setMerchant = (id: string, assignment: RawBuilder<unknown>) =>
+  byHand(sql`UPDATE ${sql.table('merchants')} SET ${assignment} WHERE id = ${id}`)
+
+async function violations(merchantId: string): Promise<Violation[]> {
+  const found: Violation[] = []
+  for await (const verified of verifyLedger(payments.owner.db, { merchantId, kept: new Map() })) {
+    found.push(...verified.violations)
+  }
+  return found
+}
+
+describe('a row that was changed by hand', () => {
+  it('a merchant: nothing is paid to an account that somebody has put in', async () => {
+    const { id } = await createWithBalance()
+    await setMerchant(id, sql`iban = ${FORGED}`)
+    await expect(payOut(id)).rejects.toMatchObject(refusal('merchants', id, 'who gets or pays it'))
+    expect(await json('payout', 'run', '--merchant', id)).toEqual([
+      { merchantId: id, failure: refusal('merchants', id, 'who gets or pays it').message },
+    ])
+    await setMerchant(id, sql`iban = ${OWN}`)
+    expect((await payOut(id)).rows).toMatchObject([{ verdict: 'done' }])
+    expect(await violations(id)).toEqual([])
+  })
+
+  it('a merchant: no change of its own, or of an operator, vouches for it', async () => {
+    const { id } = await createWithBalance()
+    const { rows } = await sql<{ pricing: object }>`
+      SELECT pricing FROM ${sql.table('merchants')} WHERE id = ${id}`.execute(payments.owner.db)
+    await setMerchant(id, sql`iban = ${FORGED}, pricing = pricing || '{"rate":-200000}'`)
+    const before = await violations(id)
+    expect(before).toHaveLength(2)
+    expect(await call('PUT', `/merchants/${id}`, { name: 'x' })).toEqual({
+      status: 500,
+      body: { code: 'RECORD_CHANGED', message: 'Data of this merchant must be looked at by the operator' },
+    })
+    await expect(run('merchant', 'pricing', id, '--rate', '200')).rejects.toMatchObject(
+      refusal('merchants', id, 'what moves money and who gets or pays it'),
+    )
+    expect(await violations(id)).toEqual(before)
+    await setMerchant(id, sql`iban = ${OWN}, pricing = ${JSON.stringify(rows[0]?.pricing)}::jsonb`)
+    expect((await call('PUT', `/merchants/${id}`, { name: 'x' })).status).toBe(204)
+    await run('merchant', 'pricing', id, '--rate', '200')
+    expect(await violations(id)).toEqual([])
+  })
+
+  it('a payout: it is exported once, and closed as it was made', async () => {
+    const { id } = await createWithBalance()
+    await payOut(id)
+    const [payout] = await json<{ id: string }[]>('payout', 'list', '--status', 'created')
+    const payoutId = payout?.id ?? ''
+    const set = (assignment: RawBuilder<unknown>) =>
+      byHand(sql`UPDATE ${sql.table('payouts')} SET ${assignment} WHERE id = ${payoutId}`)
+    await byHand(sql`SELECT ${sql.table('export_payouts')}()`)
+    await set(sql`status = 'created'`)
+    const changed = refusal('payouts', payoutId, 'what moves money')
+    await expect(byHand(sql`SELECT ${sql.table('export_payouts')}()`)).rejects.toMatchObject(changed)
+    await set(sql`status = 'exported', amount = amount + 1`)
+    for (const outcome of ['settle', 'fail']) {
+      await expect(run('payout', outcome, payoutId)).rejects.toMatchObject(changed)
+    }
+    await set(sql`amount = amount - 1`)
+    expect(await json('payout', 'fail', payoutId)).toEqual({ id: payoutId, status: 'failed' })
+    expect(await violations(id)).toEqual([])
+  })
+
+  it('a dispute: it is not closed, and frees nothing for a payout', async () => {
+    const merchant = await createWithBalance()
+    const transactionId = await merchant.charge(10_000)
+    await merchant.answer(await merchant.book('capture', transactionId, 10_000), { verdict: 'accepted' })
+    const { rows } = await asService(sql`
+      SELECT (dispute).id FROM ${sql.table('dispute_open')}(NULL, ${transactionId}, '{"reasonCode":1,"reasonTitle":"x"}')`)
+    const [{ id = '' } = {}] = rows as { id: string }[]
+    const set = (assignment: RawBuilder<unknown>) =>
+      byHand(sql`UPDATE ${sql.table('disputes')} SET ${assignment} WHERE id = ${id}`)
+    const changed = refusal('disputes', id, 'what moves money')
+    await set(sql`status = 'won', resolved = '2026-01-01'`)
+    await expect(payOut(merchant.id)).rejects.toMatchObject(refusal('disputes', id, 'what moves money and its terms'))
+    await set(sql`status = 'open', resolved = NULL, amount = 1`)
+    const close = () => asService(sql`SELECT verdict FROM ${sql.table('dispute_close')}(NULL, ${id}, 'lost')`)
+    await expect(close()).rejects.toMatchObject(changed)
+    await set(sql`amount = 10000`)
+    await setMerchant(merchant.id, sql`pricing = pricing || '{"dispute":{"currency":"EUR","amount":0}}'`)
+    await expect(close()).rejects.toMatchObject(refusal('merchants', merchant.id, 'what moves money'))
+    await setMerchant(merchant.id, sql`pricing = pricing || '{"dispute":{"currency":"EUR","amount":2500}}'`)
+    expect((await close()).rows).toEqual([{ verdict: 'done' }])
+    expect(await merchant.violations()).toEqual([])
+  })
+
+  it('an answer of an acquirer: no other answer vouches for it', async () => {
+    const merchant = await createWithBalance()
+    const transactionId = await merchant.charge(10_000)
+    const operationId = await merchant.book('capture', transactionId, 10_000)
+    const set = (assignment: RawBuilder<unknown>) =>
+      byHand(sql`UPDATE ${sql.table('acquirer_operations')} SET ${assignment} WHERE id = ${operationId}`)
+    await set(sql`status = 'unanswered', answered = '2026-01-01'`)
+    const changed = refusal(
+      'acquirer_operations',
+      operationId,
+      'what moves money and who gets or pays it and its terms',
+    )
+    await expect(merchant.answer(operationId, { verdict: 'accepted' })).rejects.toMatchObject(changed)
+    await set(sql`status = 'open', answered = NULL`)
+    await merchant.answer(operationId, { verdict: 'accepted' })
+    expect(await merchant.violations()).toEqual([])
+  })
+})
