@@ -6,6 +6,7 @@ import { type FastifyBaseLogger, fastify, LogController } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { HttpError } from '../errors/define-error.ts'
 import { decorateErrors, type ErrorVocabulary, errorHandler, sendError, toHttpError } from '../errors/error-handler.ts'
+import { placeOfSecret } from '../telemetry/path-of.ts'
 import { RequestLog } from '../telemetry/request-log.ts'
 import { boundedServer } from './bounded-server.ts'
 import type { ConnectionBounds } from './connection-bounds.ts'
@@ -101,6 +102,7 @@ export function createServer(options: ServerOptions) {
   decorateErrors(app)
   trustProxies(app, trustedProxies)
   app.decorateRequest('mappedRoute')
+  app.addHook('onRoute', ({ url }) => void placeOfSecret(url))
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers({ 'x-request-id': request.id, ...browserHeaders(request.raw) })
     const isTooLong = request.url.length > URL_BYTES

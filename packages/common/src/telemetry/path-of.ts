@@ -14,21 +14,50 @@ export function routeOf(request: FastifyRequest): string | undefined {
   return request.is404 ? undefined : request.routeOptions.url
 }
 
-/** The path of a request as logs and traces show it: where a parameter is a secret, the pattern of its route. */
+/**
+ * The path of a request as logs and traces show it: where a parameter is a secret, the pattern of its route. So is a path that
+ * leads nowhere, if only because a mail program or a proxy has written it in another way.
+ */
 export function shownPath(request: FastifyRequest): string {
   const url = routeOf(request)
-  return url !== undefined && hasSecret(url) ? braceRoute(url) : pathOf(request.url)
+  if (url !== undefined) return placeOfSecret(url) ? braceRoute(url) : pathOf(request.url)
+  const path = pathOf(request.url)
+  const plain = decodeAscii(path).toLowerCase()
+  for (const [secret, place] of secrets) if (place?.test(plain)) return braceRoute(secret)
+  return path
 }
 
-const secrets = new Map<string, boolean>()
+/** Of each known route where its secret stands; undefined without one. */
+const secrets = new Map<string, RegExp | undefined>()
 
-function hasSecret(url: string): boolean {
-  const known = secrets.get(url)
-  if (known !== undefined) return known
-  const found = [...url.matchAll(PARAMETER)].some(([, name = '', braced = '']) => REDACTED_MEMBERS.has(name || braced))
-  secrets.set(url, found)
-  return found
+/**
+ * Finds in a path, in lower case, what stands before the secret of a route, and that something follows. What separates the
+ * segments is not looked at. Routes are known from the first call on: a server makes it for all that it has.
+ */
+export function placeOfSecret(url: string): RegExp | undefined {
+  if (secrets.has(url)) return secrets.get(url)
+  const secret = [...url.matchAll(PARAMETER)].find(([, name = '', braced = '']) => REDACTED_MEMBERS.has(name || braced))
+  const before = url.slice(0, secret?.index).split('/').filter(Boolean)
+  const steps = before.map((segment) =>
+    segment.match(PARAMETER) ? String.raw`\w[^/]*\/+` : String.raw`${RegExp.escape(segment.toLowerCase())}\W+`,
+  )
+  const place = secret && new RegExp(String.raw`(?:^|\W)${steps.join('')}\w`)
+  secrets.set(url, place)
+  return place
 }
+
+/** Without percent-encodings of ASCII, however often they are encoded. */
+function decodeAscii(path: string): string {
+  let plain = path
+  for (let times = 0; times < DECODINGS && plain.includes('%'); times++) {
+    plain = plain.replaceAll(/%(?:25)*([0-7][0-9a-f])/gi, (_match, code: string) =>
+      String.fromCharCode(Number.parseInt(code, 16)),
+    )
+  }
+  return plain
+}
+
+const DECODINGS = 4
 
 const PARAMETER = /:([A-Za-z0-9]+)|\{([A-Za-z0-9]+)\}/g
 

@@ -151,4 +151,32 @@ describe('POST /invitations/:token', () => {
     expect(lines.join()).not.toContain(token)
     expect(lines.join()).toContain('"path":"/invitations/{token}"')
   })
+
+  it.each([
+    ...[
+      '//invitations/TOKEN',
+      '/Invitations/TOKEN',
+      '/invitations/TOKEN/x',
+      '/invitations%2FTOKEN',
+      '/invitations%252fTOKEN',
+    ],
+    ...[
+      '/%69nvitations/TOKEN',
+      '/invitations%25%32%46TOKEN',
+      '/pay/invitations/TOKEN',
+      '/x/../invitations/./TOKEN',
+      '/invitations/TOKEN.',
+    ],
+  ])('keeps the token of a link out of logs that leads nowhere: %s', async (path) => {
+    const token = 'x'.repeat(43)
+    const [{ statusCode }, { statusCode: other }] = [
+      await get(path.replace('TOKEN', token)),
+      await payments.app.inject({ method: 'PUT', url: path.replace('TOKEN', token) }),
+    ]
+    expect([statusCode, other]).toEqual([404, 404])
+    expect(lines.join()).not.toContain(token)
+    expect(lines.slice(-2).map((line) => JSON.parse(line))).toMatchObject(
+      ['GET', 'PUT'].map((method) => ({ method, path: '/invitations/{token}' })),
+    )
+  })
 })
