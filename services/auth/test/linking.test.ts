@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addApp, answerChallenge, type RaisedSession } from './authenticator-app.ts'
 import {
@@ -117,5 +118,54 @@ describe('an identity that was added to the account of a user with a second fact
     const { fragment } = await signInAs(service, 'keycloak', thief)
     expect(fragment.error_code).toBe('provider_email_needs_verification')
     expect(await show()).toEqual({ ...UNCHANGED, email: person.email, providers: ['email', 'keycloak'] })
+  })
+})
+
+describe('linking that began before its user had a second factor, in the strict profile', () => {
+  const PKCE = {
+    code_challenge: createHash('sha256').update('v'.repeat(43)).digest('base64url'),
+    code_challenge_method: 's256',
+  }
+  let strict: MailApp
+  let headers: SignedIn['headers']
+  beforeAll(async () => {
+    const settings = { AUTH_PROFILE: 'strict', AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip' }
+    // Proofs are dated by the clock of the database.
+    strict = await openMailApp(
+      { ...stub.settings, ...settings, AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true' },
+      { replace: () => ({ now: () => new Date() }) },
+    )
+  })
+  afterAll(() => strict.close())
+
+  async function startLinking(): Promise<string> {
+    headers = (await createSignedIn(strict)).headers
+    const url = `/user/identities/authorize?${new URLSearchParams({ provider: 'keycloak', ...PKCE })}`
+    const answer = await strict.app.inject({ url, headers })
+    return new URL(String(answer.headers.location)).searchParams.get('state') ?? ''
+  }
+  async function addFactor(): Promise<void> {
+    headers = (await addApp({ ...strict, clock: { now: () => new Date(), advance: () => {} } }, headers)).headers
+  }
+  async function listProviders(): Promise<readonly string[]> {
+    const { identities } = (await strict.app.inject({ url: '/user', headers })).json()
+    return identities.map(({ provider }: { provider: string }) => provider)
+  }
+
+  it('ends in the error where the browser comes back after the factor', async () => {
+    const state = await startLinking()
+    await addFactor()
+    const { query } = await comeBackAs(strict, state, thief)
+    expect(query).toEqual({ ...NEEDS_FACTOR, sb: undefined })
+    expect(await listProviders()).toEqual(['email'])
+  })
+
+  it('403: the code is exchanged after the factor', async () => {
+    const { query } = await comeBackAs(strict, await startLinking(), thief)
+    await addFactor()
+    const exchange = { auth_code: query.code, code_verifier: 'v'.repeat(43) }
+    const answer = await strict.post('/token?grant_type=pkce', exchange)
+    expect([answer.statusCode, answer.json().error_code]).toEqual([403, 'insufficient_aal'])
+    expect(await listProviders()).toEqual(['email'])
   })
 })

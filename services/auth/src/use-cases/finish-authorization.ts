@@ -31,6 +31,7 @@ import { findProvider } from './find-provider.ts'
 import { linkExternalIdentity } from './link-external-identity.ts'
 import { mailConfirmation, refuseUnverified } from './refuse-unverified.ts'
 import type { RequestContext } from './request-context.ts'
+import { requireIdentityFactor } from './require-identity-owner.ts'
 import { settleRaces } from './settle-races.ts'
 import { type ExternalOutcome, type ExternalSignIn, signInExternally } from './sign-in-externally.ts'
 
@@ -112,7 +113,9 @@ async function settle(
   const { flow, account, context } = input
   const { linking: target, inviteTokenHash } = flow
   if (target && linksAtExchange(deps)) {
-    const { user } = await lockLinkingUser(trx, deps, target)
+    const caller = await lockLinkingUser(trx, deps, target)
+    await requireIdentityFactor(trx, deps, caller)
+    const { user } = caller
     return { verdict: 'signed-in', user, credentialSince: user.isAnonymous ? null : deps.now() }
   }
   if (target) return linkExternalIdentity(trx, deps, { account, target, ip: context.ip })

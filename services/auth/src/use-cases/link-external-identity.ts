@@ -13,7 +13,7 @@ import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-repository.ts'
 import { lockLinkingUser } from './find-caller.ts'
 import { freeEmail, learn } from './find-external-owner.ts'
-import { requireShownFactor } from './require-identity-owner.ts'
+import { requireIdentityFactor, requireShownFactor } from './require-identity-owner.ts'
 import type { ExternalOutcome } from './sign-in-externally.ts'
 
 export interface ExternalLink {
@@ -36,6 +36,7 @@ export async function linkExternalIdentity(
 ): Promise<ExternalOutcome> {
   const caller = await lockLinkingUser(trx, deps, target)
   const owner = caller.user
+  await requireIdentityFactor(trx, deps, caller)
   const known = await findExternalIdentity(trx, account)
   if (known) throw known.userId === owner.id ? identityLinked() : identityTaken()
   // Also where a mail has to confirm the address: it is a change of email all the same.

@@ -15,8 +15,20 @@ export async function requireIdentityOwner(
   deps: Pick<AuthDeps, 'config' | 'now'>,
   caller: ActiveCaller,
 ): Promise<void> {
-  if (deps.config.security.factorGuardsIdentities) await requireShownFactor(db, caller)
+  await requireIdentityFactor(db, deps, caller)
   await requireFreshSession(db, deps, caller)
+}
+
+/**
+ * The part of that which is asked again when a flow that links comes back: its user may have added their first factor meanwhile.
+ * @throws identitiesNeedSecondFactor
+ */
+export async function requireIdentityFactor(
+  db: Kysely<AuthDatabase>,
+  { config }: Pick<AuthDeps, 'config'>,
+  caller: ActiveCaller,
+): Promise<void> {
+  if (config.security.factorGuardsIdentities) await requireShownFactor(db, caller)
 }
 
 /**
