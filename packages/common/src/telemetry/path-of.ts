@@ -39,7 +39,9 @@ export function placeOfSecret(url: string): RegExp | undefined {
   const secret = [...url.matchAll(PARAMETER)].find(([, name = '', braced = '']) => REDACTED_MEMBERS.has(name || braced))
   const before = url.slice(0, secret?.index).split('/').filter(Boolean)
   const steps = before.map((segment) =>
-    segment.match(PARAMETER) ? String.raw`\w[^/]*\/+` : String.raw`${RegExp.escape(segment.toLowerCase())}\W+`,
+    segment.match(PARAMETER)
+      ? String.raw`\w[^/]*\/+`
+      : String.raw`${segment.toLowerCase().replaceAll(/\W/g, '\\$&')}\W+`,
   )
   const place = secret && new RegExp(String.raw`(?:^|\W)${steps.join('')}\w`)
   secrets.set(url, place)
