@@ -82,6 +82,20 @@ describe('a class without extends Controller', () => {
   })
 })
 
+describe('keywords that are refused', () => {
+  it('400: are judged once', async () => {
+    const judge = vi.fn(() => false)
+    class Notes extends Controller {
+      static POST = accepts({ keywords: z.object({ text: z.string().refine(judge, 'is bad') }) })
+      POST() {}
+    }
+    const { app } = await start({ Notes })
+    const answer = await app.inject({ method: 'POST', path: '/notes', body: { text: 'a' } })
+    expect([answer.status, Object(await answer.json()).error.description]).toEqual([400, 'text: is bad'])
+    expect(judge).toHaveBeenCalledTimes(1)
+  })
+})
+
 describe('POST(body)', () => {
   class Notes extends Controller {
     POST(body: string) {

@@ -47,6 +47,7 @@ export function bindDeclaration(spec: AcceptsSpec): Binding {
     try {
       if (!asynchronous) return finish(checks.map((check) => check.schema.safeParse(check.value)))
     } catch (error) {
+      if (error instanceof ValidationError) throw error
       if (!(error instanceof core.$ZodAsyncError)) return refusals(checks, error).then(finish)
       asynchronous = true
     }

@@ -1,5 +1,5 @@
 import { fromWebStream } from '../answers/byte-stream.ts'
-import { KEYWORDS_MAX, type Keywords, parseUrlEncoded, tooManyKeywords } from '../binding/keywords.ts'
+import { type Keywords, parseUrlEncoded } from '../binding/keywords.ts'
 import { CallError } from '../errors.ts'
 import { type BodySource, limitedStream, tooLarge } from './body-source.ts'
 import { type JsonCodec, parseJson } from './json.ts'
@@ -85,10 +85,7 @@ function decodeText(bytes: Uint8Array): string {
 }
 
 function fromJson(value: unknown, use: DecodeOptions['use']): DecodedBody {
-  if (isRecord(value)) {
-    if (Object.keys(value).length > KEYWORDS_MAX) throw tooManyKeywords()
-    return { keywords: value }
-  }
+  if (isRecord(value)) return { keywords: value }
   if (use === 'positionals') return { positionals: Array.isArray(value) ? value : [value] }
   throw new CallError(400, 'The body must be a JSON object')
 }
