@@ -1,6 +1,6 @@
 import { badRequest, payloadTooLarge } from '../errors.ts'
-import { JsonLiteral, type JsonMembers, readExactJson, writeExactJson } from '../json/exact-json.ts'
-import { readCell } from '../json/json-cell.ts'
+import { isJson, readCell } from '../json/json-cell.ts'
+import { memberTexts } from '../json/nested-text.ts'
 import { type AttributePath, findClash, parseAttributePath } from '../products/attribute-path.ts'
 import type { CsvRecord } from './csv-reader.ts'
 import { brokenRecord, type RawProduct, type RecordFault } from './import-record.ts'
@@ -64,24 +64,38 @@ function readRecord(
     // Refused for its size by whoever judges it: parsing a mebibyte of cells first would take long.
     return { line, sku, attributes: (base ?? '') + cells }
   }
-  const members = base === undefined || base === '' ? new Map() : readExactJson(base)
-  if (members === undefined) return { line, sku, attributes: base }
-  for (const { path, value } of values) {
-    if (!(members instanceof Map) || !plant(members, path, new JsonLiteral(readCell(value)))) {
-      const description = `attributes.${path.join('.').slice(0, 64)}: leads through a value that is no object`
-      return { line, sku: sku?.slice(0, 255) ?? null, type: 'VALIDATION_ERROR', description }
-    }
-  }
-  return { line, sku, attributes: writeExactJson(members) }
+  if (base !== undefined && base !== '' && !isJson(base)) return { line, sku, attributes: base }
+  const members = openMembers(base === '' ? undefined : base)
+  const lost = values.find(({ path, value }) => members === undefined || !plant(members, path, readCell(value)))
+  if (members !== undefined && lost === undefined) return { line, sku, attributes: writeMembers(members) }
+  const description = `attributes.${lost?.path.join('.').slice(0, 64)}: leads through a value that is no object`
+  return { line, sku: sku?.slice(0, 255) ?? null, type: 'VALIDATION_ERROR', description }
 }
 
+/** Members of an object by their keys: texts of JSON, and objects that were opened to put something in. */
+type Members = Map<string, string | Members>
+
 /** Puts a value below its path. False where a value on the way is no object, and so has no members. */
-function plant(members: JsonMembers, [key = '', ...rest]: AttributePath, value: JsonLiteral): boolean {
+function plant(members: Members, [key = '', ...rest]: AttributePath, value: string): boolean {
   if (rest.length === 0) {
     members.set(key, value)
     return true
   }
-  const branch = members.get(key) ?? new Map()
+  const branch = openMembers(members.get(key))
+  if (branch === undefined) return false
   members.set(key, branch)
-  return branch instanceof Map && plant(branch, rest, value)
+  return plant(branch, rest, value)
+}
+
+/** The members of an object, none where nothing is yet; undefined for another value. */
+function openMembers(value: string | Members | undefined): Members | undefined {
+  if (typeof value !== 'string') return value ?? new Map()
+  return value.trimStart().startsWith('{') ? memberTexts(value) : undefined
+}
+
+function writeMembers(members: Members): string {
+  const texts = [...members].map(([key, value]) => {
+    return `${JSON.stringify(key)}:${typeof value === 'string' ? value : writeMembers(value)}`
+  })
+  return `{${texts.join(',')}}`
 }

@@ -1,4 +1,4 @@
-import { nestedTexts } from '../json/nested-text.ts'
+import { memberTexts } from '../json/nested-text.ts'
 import { brokenRecord, type RawProduct, type RecordFault } from './import-record.ts'
 
 const MEMBERS: ReadonlySet<string> = new Set(['id', 'sku', 'attributes'])
@@ -17,7 +17,7 @@ export function readJsonLine(line: number, text: string): RawProduct | RecordFau
   if (typeof attributes === 'string') return { line, sku, attributes }
   if (attributes === undefined) return { line, sku, attributes: undefined }
   // As they were sent, since numbers keep their digits; their size is judged before anything reads their values.
-  const sent = typeof attributes === 'object' && attributes !== null ? nestedTexts(text).get('attributes') : undefined
+  const sent = typeof attributes === 'object' && attributes !== null ? memberTexts(text).get('attributes') : undefined
   if (sent !== undefined) return { line, sku, attributes: sent }
   const description = 'attributes: must be a text that is JSON, an object or an array'
   return { line, sku: typeof sku === 'string' ? sku.slice(0, 255) : null, type: 'VALIDATION_ERROR', description }

@@ -40,6 +40,15 @@ describe('readRecords', () => {
     expect(await read(pieces(), 'ndjson')).toEqual([{ line: 1, sku: 'A', attributes: '[]' }])
   })
 
+  it('reads no value inside the column attributes, whatever stands beside it', async () => {
+    const attributes = `{"a":{"x":[${'[],'.repeat(10_000)}1.0], "y":{"z":1}},"b":2.50,"a.b":3}`
+    const parse = vi.spyOn(JSON, 'parse')
+    const text = `sku,attributes,attributes.a.y.w,attributes.c\nA,"${attributes.replaceAll('"', '""')}",4,5`
+    const expected = `{"a":{"x":[${'[],'.repeat(10_000)}1.0],"y":{"z":1,"w":4}},"b":2.50,"a.b":3,"c":5}`
+    expect(await read([text], 'csv')).toEqual([{ line: 2, sku: 'A', attributes: expected }])
+    expect(parse.mock.calls.filter(([, reviver]) => reviver !== undefined)).toEqual([])
+  })
+
   const large = `{"list":[${'1.5,'.repeat(200_000)}1]}`
   const cell = `"${large.replaceAll('"', '""')}"`
   const tooLarge = [

@@ -13,7 +13,7 @@ export function writeCell(json: string): string {
   return text === '' || readCell(text) === text ? json : text
 }
 
-function isJson(text: string): boolean {
+export function isJson(text: string): boolean {
   try {
     JSON.parse(text)
     return true

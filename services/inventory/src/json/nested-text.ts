@@ -1,44 +1,41 @@
 /**
- * Texts of values inside a JSON text, found in one pass over its characters. No value is built, so they cost little even where
- * what they find is refused for its size. Both expect a text that `JSON.parse` has accepted.
+ * Texts of values inside a JSON text, found in one pass over its characters, so that numbers keep every digit. No value is
+ * built: a reviver of `JSON.parse`, which could tell the same, takes fifty times as long. All expect what `JSON.parse` has
+ * accepted.
  */
 
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c]
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
 
-/** The members of an object that are objects or arrays, each as its own text; of a repeated key the last. */
-export function nestedTexts(text: string): ReadonlyMap<string, string> {
-  const nested = new Map<string, string>()
-  let [depth, start, key, isKey] = [0, 0, '', true]
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === QUOTE) {
-      const end = endOfString(text, at)
-      if (depth === 1 && isKey) key = text.slice(at, end + 1)
-      if (depth === 1) isKey = false
-      at = end
-    } else if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
-      if (depth === 1) start = at
-      depth++
-    } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) {
-      depth--
-      if (depth === 1) nested.set(readKey(key), text.slice(start, at + 1))
-    } else if (code === COMMA && depth === 1) isKey = true
-  }
-  return nested
+/** The values of an object, each as its own text; of a repeated key the last. */
+export function memberTexts(text: string): Map<string, string> {
+  return new Map(
+    itemTexts(text).map((member) => {
+      const end = endOfString(member, 0) + 1
+      return [readKey(member.slice(0, end)), member.slice(member.indexOf(':', end) + 1).trimStart()]
+    }),
+  )
 }
 
-/** Whether an array has more than `most` items. Reads no further than to the item beyond them. */
-export function hasMoreItems(text: string, most: number): boolean {
-  let [depth, commas] = [0, 0]
-  for (let at = 0; at < text.length && commas < most; at++) {
+/** The items of an array, each as its own text; of an object its members, with their keys. */
+export function itemTexts(text: string): readonly string[] {
+  const items: string[] = []
+  let [depth, start] = [0, 0]
+  for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
     if (code === QUOTE) at = endOfString(text, at)
-    else if (code === OPEN_OBJECT || code === OPEN_ARRAY) depth++
-    else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) depth--
-    else if (code === COMMA && depth === 1) commas++
+    else if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
+      depth++
+      if (depth === 1) start = at + 1
+    } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) depth--
+    const isEnd = depth === 0 && (code === CLOSE_OBJECT || code === CLOSE_ARRAY)
+    if (!isEnd && (depth !== 1 || code !== COMMA)) continue
+    const item = text.slice(start, at).trim()
+    // Nothing stands between the brackets of `[]`.
+    if (item !== '') items.push(item)
+    start = at + 1
   }
-  return commas >= most
+  return items
 }
 
 /** Where the quote stands that ends the string which begins at `start`. */

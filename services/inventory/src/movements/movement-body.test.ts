@@ -1,22 +1,53 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { keepNestedText } from '../json/json-object.ts'
 import { MovementBody } from './movement-body.ts'
 
 afterEach(() => {
   vi.restoreAllMocks()
 })
 
+const LINE = '"type":"count","productId":1,"locationId":2'
+const LINES_BOUND = { path: ['lines'], message: 'must have 1 to 100 lines' }
+const TOO_WIDE = { path: ['lines', 0], message: 'must have at most 20 members' }
+
 describe('MovementBody', () => {
-  it('refuses more than 100 lines before it reads one of them', () => {
+  it.each([
+    ['more than 100 lines', `${'{},'.repeat(100)}{}`, LINES_BOUND],
+    ['a line that is a long list', `[${'[],'.repeat(20)}[]]`, TOO_WIDE],
+    ['a line with many members', `{${Array.from({ length: 21 }, (_, i) => `"${i}":1.0`).join(',')}}`, TOO_WIDE],
+  ])('refuses %s before it looks at a value', (_case, lines, issue) => {
+    const text = `{"lines":[${lines}]}`
+    const body = keepNestedText(text, JSON.parse(text))
     const parse = vi.spyOn(JSON, 'parse')
-    const jsonText = `[${Array.from({ length: 101 }, () => '{"type":"count","quantity":1.5}').join(',')}]`
-    const { error } = MovementBody.safeParse({ lines: { jsonText } })
-    expect(error?.issues).toEqual([expect.objectContaining({ path: ['lines'], message: 'must have 1 to 100 lines' })])
+    expect(MovementBody.safeParse(body).error?.issues).toEqual([expect.objectContaining(issue)])
     expect(parse).not.toHaveBeenCalled()
+  })
+
+  it('refuses lists inside a line without a look at their items', () => {
+    const text = `{"lines":[{${LINE},"quantity":1.0,"reason":[${'[],'.repeat(10_000)}1]}]}`
+    const body = keepNestedText(text, JSON.parse(text))
+    const parse = vi.spyOn(JSON, 'parse')
+    expect(MovementBody.safeParse(body).error?.issues).toEqual([
+      expect.objectContaining({ path: ['lines', 0, 'reason'], code: 'invalid_type' }),
+    ])
+    expect(parse.mock.calls.map(([key]) => key)).toEqual([
+      '"type"',
+      '"productId"',
+      '"locationId"',
+      '"quantity"',
+      '"reason"',
+    ])
   })
 
   it('takes 100 lines', () => {
     const line = { type: 'count', productId: 1, locationId: 2, quantity: 3 }
-    const lines = Array.from({ length: 100 }, () => line)
-    expect(MovementBody.parse({ lines: { jsonText: JSON.stringify(lines) } })).toEqual(lines)
+    const value = { lines: Array.from({ length: 100 }, () => line) }
+    expect(MovementBody.parse(keepNestedText(JSON.stringify(value), value))).toEqual(value.lines)
+  })
+
+  it.each(['{}', '{"length":{"toString":0}}', '{"0":{}}'])('refuses %s in place of a list', (lines) => {
+    const text = `{"lines":${lines}}`
+    const { error } = MovementBody.safeParse(keepNestedText(text, JSON.parse(text)))
+    expect(error?.issues).toEqual([expect.objectContaining({ path: ['lines'], message: 'must be a list' })])
   })
 })

@@ -2,9 +2,8 @@ import { p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { FreeText } from '../http/free-text.ts'
 import { RecordId } from '../http/record-id.ts'
-import { parseExactly } from '../json/exact-numbers.ts'
-import { isJsonText } from '../json/json-object.ts'
-import { hasMoreItems } from '../json/nested-text.ts'
+import { isJsonText, keepNestedText } from '../json/json-object.ts'
+import { itemTexts } from '../json/nested-text.ts'
 import { QUANTITY_MAX } from '../stock/level.ts'
 import { LINE_TYPES, type MovementLine } from './movement.ts'
 
@@ -41,16 +40,28 @@ const Line = z.discriminatedUnion(
 
 const LINES_BOUND = `must have 1 to ${LINES_MAX} lines`
 
+/** More than any line has. */
+const MEMBERS_MAX = 20
+
 const Lines = z.preprocess(
   (value, context) => {
     if (!isJsonText(value)) return value
-    if (!value.jsonText.startsWith('[') || !hasMoreItems(value.jsonText, LINES_MAX)) return parseExactly(value.jsonText)
-    // Before the lines are parsed and checked: a body has room for a hundred thousand of them.
-    context.addIssue({ code: 'custom', message: LINES_BOUND })
+    const lines: unknown = value.parsed
+    if (!Array.isArray(lines)) return {}
+    const fault = findFault(lines)
+    if (fault === undefined) return itemTexts(value.jsonText).map((text, i) => keepNestedText(text, lines[i]))
+    context.addIssue({ code: 'custom', ...fault })
     return z.NEVER
   },
   z.array(Line, { error: 'must be a list' }).min(1, LINES_BOUND).max(LINES_MAX, LINES_BOUND),
 )
+
+/** What is wrong with the size of lines. A body has room for a hundred thousand of them, and the schema would judge each. */
+function findFault(lines: readonly unknown[]): { readonly path: number[]; readonly message: string } | undefined {
+  if (lines.length > LINES_MAX) return { path: [], message: LINES_BOUND }
+  const wide = lines.findIndex((line) => typeof line === 'object' && Object.keys(line ?? {}).length > MEMBERS_MAX)
+  return wide < 0 ? undefined : { path: [wide], message: `must have at most ${MEMBERS_MAX} members` }
+}
 
 /** What a movement asks for: one line as an object, or several as its member `lines`. */
 export const MovementBody = z

@@ -1,0 +1,48 @@
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { keepNestedText } from './json-object.ts'
+
+const keep = (text: string): unknown => keepNestedText(text, JSON.parse(text))
+
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+describe('keepNestedText', () => {
+  it('keeps objects and arrays beside the text they were sent as', () => {
+    expect(keep('{"a":{"b": 1.0},"c":[ 2 ],"d":"[3]"}')).toEqual({
+      a: { jsonText: '{"b": 1.0}', parsed: { b: 1 } },
+      c: { jsonText: '[ 2 ]', parsed: [2] },
+      d: '[3]',
+    })
+  })
+
+  it.each([
+    ['1.0', 1],
+    ['1.50e1', 15],
+    ['-0.0', -0],
+    ['100e-2', 1],
+    ['1.00000000000000000001', Number.NaN],
+    ['1e-400', Number.NaN],
+    ['1.5', 1.5],
+  ])('%s is %d', (text, number) => {
+    expect(keep(`{"n": ${text} }`)).toEqual({ n: number })
+  })
+
+  it('takes no number of more than 1,000 characters for whole', () => {
+    const text = `{"a":1.${'0'.repeat(998)},"b":1.${'0'.repeat(999)}}`
+    expect(keep(text)).toEqual({ a: 1, b: Number.NaN })
+  })
+
+  // With a search that starts anew at every zero this takes minutes.
+  it('reads a number of a million digits in one pass', () => {
+    expect(keep(`{"productId":1.${'0'.repeat(1_000_000)}1}`)).toEqual({ productId: Number.NaN })
+  })
+
+  it('parses no value again, with or without a number that may have been rounded', () => {
+    const text = `{"n":1.0,"x":[${'[],'.repeat(10_000)}1]}`
+    const value: unknown = JSON.parse(text)
+    const parse = vi.spyOn(JSON, 'parse')
+    keepNestedText(text, value)
+    expect(parse.mock.calls).toEqual([['"n"'], ['"x"']])
+  })
+})
