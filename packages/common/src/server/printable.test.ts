@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { printable } from './printable.ts'
+import { printable, printableJson } from './printable.ts'
 
 describe('printable', () => {
   it.each([
@@ -12,5 +12,18 @@ describe('printable', () => {
     ['\ud800', '\\u{d800}'],
   ])('%j', (text, expected) => {
     expect(printable(text)).toBe(expected)
+  })
+})
+
+describe('printableJson', () => {
+  it('spells out the same characters, and tells the same', () => {
+    const value = {
+      'na\u202eme': ['\u001b]0;title\u0007', '\u009b31m', 'tag \u{e0041}', '\ud800', 'plain ąß 日本 🙂', 1n],
+    }
+    const text = printableJson(value, (_name, member) => (typeof member === 'bigint' ? Number(member) : member))
+    expect(text).toBe(
+      String.raw`{"na\u202eme":["\u001b]0;title\u0007","\u009b31m","tag \udb40\udc41","\ud800","plain ąß 日本 🙂",1]}`,
+    )
+    expect(JSON.parse(text)).toEqual({ 'na\u202eme': [...value['na\u202eme'].slice(0, -1), 1] })
   })
 })

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { printable, printableJson } from '@trestle/common/server/printable.ts'
 import { Command } from 'commander'
 import { insertVerification } from '../ledger/verification.ts'
 import { type ChainHeads, type VerifiedMerchant, type Violation, verifyLedger } from '../use-cases/verify-ledger.ts'
@@ -53,9 +54,9 @@ async function verify({ open, print }: Operator, { merchant, head, json }: Verif
 
 function printViolation(violation: Violation, json: true | undefined): string {
   const { merchantId, invariant, table, id, message } = violation
-  if (json) return JSON.stringify({ violation })
+  if (json) return printableJson({ violation })
   const row = table === null ? '' : ` ${table} ${id}`
-  return `${merchantId}${row}: ${message} (invariant ${invariant})`
+  return printable(`${merchantId}${row}: ${message} (invariant ${invariant})`)
 }
 
 function printHead({ merchantId, ledger, states }: VerifiedMerchant, json: true | undefined): string {

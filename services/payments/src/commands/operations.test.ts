@@ -162,10 +162,10 @@ describe('payments merchant', () => {
 describe('payments tasks', () => {
   const { jobSchema } = createNames('payments')
   /** A job as a worker has left it. */
-  const addJob = async (name: string, state: string) => {
+  const addJob = async (name: string, state: string, message = 'no room') => {
     await sql`
       INSERT INTO ${sql.id(jobSchema, 'job')} (name, state, source_name, source_output, data)
-      VALUES (${name}, ${state}, 'clean_up', '{"message": "no room"}', '{}')`.execute(payments.database.db)
+      VALUES (${name}, ${state}, 'clean_up', ${JSON.stringify({ message })}::jsonb, '{}')`.execute(payments.database.db)
   }
 
   it('list: counts what waits and what is dead, retry: puts that back', async () => {
@@ -179,6 +179,15 @@ describe('payments tasks', () => {
     expect(await lastAudit()).toEqual([{ action: 'tasks.retried', payload: { task: 'clean_up', retried: 1 } }])
     expect(await list()).toEqual([retrying, { ...retrying, state: 'waiting' }])
     await expect(run('tasks', 'retry', 'none')).rejects.toThrow('the tasks are ')
+  })
+
+  it('list: lets no text of a job steer the terminal', async () => {
+    const message = '\u001b]0;title\u0007 \u009b31m \u202egpj'
+    await addJob('clean_up_dead', 'created', message)
+    const [text, json] = [await run('tasks', 'list'), await run('tasks', 'list', '--json')]
+    expect(text.join()).toContain(String.raw`\u{1b}]0;title\u{7} \u{9b}31m \u{202e}gpj`)
+    expect([...text, ...json].join('')).not.toMatch(/[\p{Cc}\p{Cf}]/u)
+    expect(JSON.parse(json[0] ?? '')).toContainEqual(expect.objectContaining({ state: 'dead', reason: message }))
   })
 })
 

@@ -1,9 +1,11 @@
+import { printable, printableJson } from '@trestle/common/server/printable.ts'
+
 /**
  * The lines in which a command tells its answer: JSON, or for people a line a member, and for a list a table. Amounts may be
- * bigints; JSON has them as numbers.
+ * bigints; JSON has them as numbers. What is stored may come from strangers, so nothing in it steers a terminal.
  */
 export function printAnswer(answer: object, format: 'json' | 'text'): readonly string[] {
-  if (format === 'json') return [JSON.stringify(answer, toNumber)]
+  if (format === 'json') return [printableJson(answer, toNumber)]
   if (Array.isArray(answer)) return printTable(answer.filter(isObject))
   return printColumns(Object.entries(answer).map(([name, value]) => [name, toText(value)]))
 }
@@ -28,7 +30,7 @@ function printColumns(rows: readonly (readonly string[])[]): readonly string[] {
 function toText(value: unknown): string {
   if (value === undefined || value === null) return '-'
   if (value instanceof Date) return value.toISOString()
-  return typeof value === 'object' ? JSON.stringify(value, toNumber) : String(value)
+  return typeof value === 'object' ? printableJson(value, toNumber) : printable(String(value))
 }
 
 function toNumber(_key: string, value: unknown): unknown {
