@@ -13,7 +13,7 @@ export abstract class Controller<Context = unknown> {
   declare static private?: boolean
   /** Takes the place of the application's. */
   declare static cors?: boolean | CorsOptions
-  /** Run before the handlers of this class and of those derived from it. */
+  /** Run before the handlers of this class, of those derived from it, and of those nested in it. */
   declare static use?: readonly Guard[]
 
   readonly request: EndpointRequest

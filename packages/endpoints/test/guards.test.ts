@@ -162,6 +162,67 @@ describe('order', () => {
     await fields.close()
   })
 
+  it('guards of outer classes run first for nested ones, of bases before, each once', async () => {
+    // biome-ignore lint/complexity/noStaticOnlyClass: the class that holds others is what is tried
+    class Holder {
+      static use = [noting('base of the outer class')]
+    }
+    class Outer extends Holder {
+      static override use = [noting('outer class')]
+      static Inner = class Inner extends Base {
+        static override use = [noting('nested class')]
+        static Innermost = class extends Inner {
+          static override use = [noting('innermost class')]
+        }
+        GET() {}
+      }
+    }
+    const arrow = Object.assign(() => {}, {
+      use: [noting('arrow function')],
+      Inner: class extends Controller {
+        GET() {}
+      },
+    })
+    const app = new Application({ modules: { index: { Outer, arrow } } })
+    order = []
+    expect((await app.inject({ path: '/outer/inner/innermost' })).status).toBe(204)
+    expect(order).toEqual(['base of the outer class', 'outer class', 'base', 'nested class', 'innermost class'])
+    order = []
+    expect((await app.inject({ path: '/arrow/inner' })).status).toBe(204)
+    expect(order).toEqual(['arrow function'])
+  })
+
+  it('401: a nested class is closed by the guard of the outer one, which the document shows', async () => {
+    const signedIn = authBearer((token) => token === 't0k.en')
+    class Admin extends Controller {
+      static override use = [signedIn]
+      static Keys = class extends Controller {
+        static DELETE = accepts({ path: [z.string()], names: ['id'] })
+        DELETE() {}
+      }
+      GET() {}
+    }
+    // biome-ignore lint/complexity/noStaticOnlyClass: the class that holds others is what is tried
+    class Users {
+      static use = [signedIn]
+      static Roles = class extends Controller {
+        GET() {}
+      }
+    }
+    const app = new Application({ modules: { index: { Admin, Users } } })
+    const authorization = 'Bearer t0k.en'
+    for (const [method, path] of [['DELETE', '/admin/keys/7'] as const, ['GET', '/users/roles'] as const]) {
+      expect((await app.inject({ method, path })).status).toBe(401)
+      expect((await app.inject({ method, path, headers: { authorization } })).status).toBe(204)
+    }
+    await app.ready()
+    const { paths } = app.openapi()
+    expect([paths['/admin/keys/{id}']?.delete, paths['/users/roles']?.get]).toMatchObject([
+      { security: [{ bearer: [] }] },
+      { security: [{ bearer: [] }] },
+    ])
+  })
+
   it('404 and 405 come before guards', async () => {
     order = []
     expect((await all.app.inject({ path: '/nowhere' })).status).toBe(404)

@@ -72,6 +72,45 @@ it.each([
     { 'controllers/index.ts': `${base}\nexport default class extends Controller {\n\n  static POST = accepts({})\n}` },
     'controllers/index.ts:4: Default declares POST with accepts, but has no such handler',
   ],
+  [
+    'guards are a field of instances',
+    {
+      'controllers/index.ts': `${base}\nexport class Admin {\n  static Keys = class extends Controller {
+        use = [() => false]\n    GET() {}\n  }\n}`,
+    },
+    'controllers/index.ts:4: Admin.Keys has guards on its instances, where they never run: write static use',
+  ],
+  [
+    'guards are a field of instances of a class that holds others',
+    {
+      'controllers/index.ts': `${base}\nexport class Admin {\n  'use' = [() => false]
+        static Keys = class extends Controller { GET() {} }\n}`,
+    },
+    /^controllers\/index\.ts:\d: Admin has guards on its instances, where they never run: write static use$/,
+  ],
+  [
+    'a constructor sets the guards of instances',
+    {
+      'controllers/index.js': `${base}\nexport class Foo extends Controller {\n  constructor(...given) {\n    super(...given)
+        this.use = [() => false]\n  }\n  GET() {}\n}`,
+    },
+    'controllers/index.js:2: Foo has guards on its instances, where they never run: write static use',
+  ],
+  [
+    'guards are a getter of instances',
+    {
+      'controllers/index.js': `${base}\nexport class Foo extends Controller {\n  get use() { return [] }\n  GET() {}\n}`,
+    },
+    'controllers/index.js:3: Foo has guards on its instances, where they never run: write static use',
+  ],
+  [
+    'guards are no list',
+    {
+      'controllers/index.js': `${base}\nclass Foo extends Controller {\n  static use = () => false\n}\nexport class Bar extends Foo {
+        GET() {}\n}`,
+    },
+    'controllers/index.js:5: Bar has a static use that is no list of guards',
+  ],
 ])('names file and line where %s', async (_name, files, message) => {
   using folder = moduleFolder({ 'package.json': '{"type":"module"}', ...files })
   const { code, err } = await failure(folder.path)

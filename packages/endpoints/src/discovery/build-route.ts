@@ -9,7 +9,7 @@ import type { Guard } from '../guards/guard.ts'
 import { buildPatterns } from '../routing/pattern.ts'
 import type { ControllerClass, Route } from '../routing/table.ts'
 import { placeOfMethod } from './fault-place.ts'
-import { type HandlerMethod, lineage } from './read-controller.ts'
+import type { HandlerMethod } from './read-controller.ts'
 
 /** Where a class stands. */
 export interface ClassPlace {
@@ -19,6 +19,8 @@ export interface ClassPlace {
   readonly modulePath: readonly string[]
   readonly classPath: readonly string[]
   readonly extension: string | undefined
+  /** Of the classes that it is nested in, of those that it derives from, and its own. */
+  readonly guards: readonly Guard[]
 }
 
 /**
@@ -56,7 +58,7 @@ function buildRoute(
   const { controller, className, source, modulePath, extension } = place
   const { name, verb, suffix, method } = handler
   if (spec !== undefined) checkSpec(spec)
-  const use = [...settings.use, ...lineage(controller).flatMap(ownGuards), ...(spec?.use ?? [])]
+  const use = [...settings.use, ...place.guards, ...(spec?.use ?? [])]
   const classPath = suffix === undefined ? place.classPath : [...place.classPath, suffix]
   const bound = bindingOf(handler, spec, settings)
   return {
@@ -83,10 +85,6 @@ function buildRoute(
     multipart: multipartLimits(spec?.multipart, settings.multipart),
     spec,
   }
-}
-
-function ownGuards(controller: ControllerClass): readonly Guard[] {
-  return Object.hasOwn(controller, 'use') ? (controller.use ?? []) : []
 }
 
 function bindingOf(

@@ -2,6 +2,7 @@ import { declarationsOf } from '../binding/accepts.ts'
 import type { Settings } from '../config/settings.ts'
 import { Controller } from '../controller.ts'
 import { corsPolicy } from '../guards/cors.ts'
+import type { Guard } from '../guards/guard.ts'
 import { basePath } from '../routing/pattern.ts'
 import type {
   ClassNode,
@@ -21,6 +22,7 @@ import {
   isPrivate,
   lineage,
   nestedControllers,
+  ownGuards,
   reservedHandlers,
   strayHandlers,
 } from './read-controller.ts'
@@ -74,6 +76,11 @@ interface Building {
   readonly warnings: string[]
 }
 
+interface BuildingPlace extends Omit<ClassPlace, 'controller' | 'guards'> {
+  /** Whose guards run before those of the class: classes that it is nested in, and that these derive from. */
+  readonly outer: ReadonlySet<object>
+}
+
 function newModule(): GrowingModule {
   return { modules: new Map(), classes: new Map(), fallback: undefined }
 }
@@ -91,7 +98,7 @@ function addModule(root: GrowingModule, module: LoadedModule, building: Building
   for (const [exportName, value] of Object.entries(module.exports)) {
     const name = exportName === 'default' ? 'Default' : exportName
     if (typeof value !== 'function' || value === Controller || isPrivate(name, value)) continue
-    const place = { className: name, source: module.source, modulePath: module.path }
+    const place = { className: name, source: module.source, modulePath: module.path, outer: new Set<object>() }
     const [stray] = strayHandlers(value)
     if (stray !== undefined) {
       building.warnings.push(
@@ -112,7 +119,7 @@ function addModule(root: GrowingModule, module: LoadedModule, building: Building
 function addClass(
   classes: Map<string, GrowingClass>,
   value: object,
-  place: Omit<ClassPlace, 'extension' | 'controller'>,
+  place: Omit<BuildingPlace, 'extension'>,
   building: Building,
 ): void {
   if (!isController(value) && nestedControllers(value).length === 0) return
@@ -138,23 +145,34 @@ function refuseTwin(first: GrowingClass, second: GrowingClass, { warnings }: Bui
   warnings.push(`${both} have one URL; the first answers`)
 }
 
-function buildClass(value: object, place: Omit<ClassPlace, 'controller'>, building: Building): GrowingClass {
+function buildClass(value: object, place: BuildingPlace, building: Building): GrowingClass {
   const { className, source, modulePath, classPath } = place
+  const outer = new Set([...place.outer, ...lineage(value)])
+  const guards = guardsOf(outer, place)
   const classes = new Map<string, GrowingClass>()
   for (const [name, nested] of nestedControllers(value)) {
     if (isPrivate(name, nested)) continue
-    addClass(classes, nested, { ...place, className: `${className}.${name}` }, building)
+    addClass(classes, nested, { ...place, className: `${className}.${name}`, outer }, building)
   }
   const suffixes = new Map<string, Endpoint>()
   const own = { className, source, modulePath, classPath, classes, suffixes }
   if (!isController(value)) return { ...own, routes: new Map(), controller: undefined, cors: building.settings.cors }
   const shared = { controller: value, cors: corsOf(value, building.settings) }
-  const routes = buildRoutes({ ...place, controller: value }, building)
+  const routes = buildRoutes({ ...place, controller: value, guards }, building)
   for (const [suffix, ofSuffix] of routes) {
     if (suffix === undefined) continue
     suffixes.set(suffix, { ...shared, modulePath, classPath: [...classPath, suffix], routes: ofSuffix })
   }
   return { ...own, ...shared, routes: routes.get(undefined) ?? new Map() }
+}
+
+function guardsOf(classes: ReadonlySet<object>, { source, className }: BuildingPlace): readonly Guard[] {
+  try {
+    return [...classes].flatMap(ownGuards)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(`${placeOfMethod(source, className, 'use')}: ${className} ${reason}`, { cause: error })
+  }
 }
 
 function corsOf(controller: ControllerClass, settings: Settings) {

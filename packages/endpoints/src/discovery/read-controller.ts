@@ -1,4 +1,6 @@
+import { type ClassBody, type PropertyDefinition, parseExpressionAt } from 'acorn'
 import { Controller } from '../controller.ts'
+import type { Guard } from '../guards/guard.ts'
 import type { ControllerClass } from '../routing/table.ts'
 import { VERBS, type Verb } from '../routing/verbs.ts'
 import { urlName } from './url-name.ts'
@@ -17,7 +19,7 @@ export interface HandlerMethod {
 const handlerName = new RegExp(`^(${[...VERBS, 'ANY'].join('|')})(?:_(.+))?$`)
 
 /** An exported function: a class, perhaps. */
-type AnyClass = { readonly prototype?: unknown }
+type AnyClass = { readonly prototype?: object }
 
 export function isController(value: unknown): value is ControllerClass {
   return typeof value === 'function' && value.prototype instanceof Controller
@@ -48,7 +50,7 @@ export function handlersOf(controller: ControllerClass): readonly HandlerMethod[
 
 /** Methods of a class that would be handlers if it derived from `Controller`. */
 export function strayHandlers(value: AnyClass): readonly string[] {
-  if (isController(value) || typeof value.prototype !== 'object' || value.prototype === null) return []
+  if (isController(value) || typeof value.prototype !== 'object') return []
   return Object.getOwnPropertyNames(value.prototype).filter((name) => handlerName.test(name))
 }
 
@@ -60,10 +62,52 @@ export function reservedHandlers(controller: ControllerClass): readonly string[]
 }
 
 /** The class and those it derives from, base first, without `Controller` itself. */
-export function lineage(controller: ControllerClass): readonly ControllerClass[] {
-  const classes: ControllerClass[] = []
-  for (let each: unknown = controller; isController(each); each = Object.getPrototypeOf(each)) classes.unshift(each)
+export function lineage(value: object): readonly object[] {
+  const classes: object[] = []
+  // What has no prototype is that of all functions, or an arrow function that holds classes.
+  for (let each = value; each !== Controller; each = Object.getPrototypeOf(each)) {
+    if (each !== value && !Object.hasOwn(each, 'prototype')) break
+    classes.unshift(each)
+  }
   return classes
+}
+
+/** The guards of a class alone. @throws Error where guards stand that would never run */
+export function ownGuards(value: object): readonly Guard[] {
+  if (hasInstanceUse(value)) throw new Error('has guards on its instances, where they never run: write static use')
+  const use: unknown = Object.hasOwn(value, 'use') ? Reflect.get(value, 'use') : undefined
+  if (use === undefined) return []
+  if (!Array.isArray(use) || !use.every((each) => typeof each === 'function')) {
+    throw new Error('has a static use that is no list of guards')
+  }
+  return use
+}
+
+/** Whether instances get a `use`: from the prototype, a field, or the constructor that a compiler makes of a field. */
+function hasInstanceUse(value: object): boolean {
+  const { prototype } = value as AnyClass
+  const inherited = prototype && Object.getOwnPropertyDescriptor(prototype, 'use')
+  if (inherited && typeof inherited.value !== 'function') return true
+  const text = `(${Function.prototype.toString.call(value)})`
+  return classBody(text).some((member) => {
+    if (member.type === 'PropertyDefinition') return !member.static && member.value && keyOf(member) === 'use'
+    if (member.type !== 'MethodDefinition' || member.kind !== 'constructor') return false
+    return /\bthis\.use\s*=(?!=)|\(\s*this\s*,\s*["']use["']/.test(text.slice(member.start, member.end))
+  })
+}
+
+function classBody(text: string): ClassBody['body'] {
+  try {
+    const node = parseExpressionAt(text, 0, { ecmaVersion: 'latest', sourceType: 'module', checkPrivateFields: false })
+    return node.type === 'ClassExpression' ? node.body.body : []
+  } catch {
+    return []
+  }
+}
+
+function keyOf({ key }: PropertyDefinition): unknown {
+  if (key.type === 'Identifier') return key.name
+  return key.type === 'Literal' ? key.value : undefined
 }
 
 /** Classes that are static properties of a class: further parts of its URL. */
