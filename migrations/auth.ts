@@ -48,4 +48,5 @@ export const authMigrations: MigrationSources = {
   '0091-end-address-changes': inFile(() => import('./auth/0091-end-address-changes.ts')),
   '0092-hold-other-audiences': inFile(() => import('./auth/0092-hold-other-audiences.ts')),
   '0093-remember-linking-aal': inFile(() => import('./auth/0093-remember-linking-aal.ts')),
+  '0094-end-codes-at-log-out': inFile(() => import('./auth/0094-end-codes-at-log-out.ts')),
 }

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addApp, answerChallenge, claimsOf, enrollApp } from './authenticator-app.ts'
 import { OPERATOR } from './forged-token.ts'
@@ -153,15 +153,21 @@ describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
   })
 
   it('400: refuses a right password, in its own words, and ends sessions where it says so', async () => {
-    const { email, password, refreshToken } = await createSignedIn(test)
+    const { user, email, password, refreshToken } = await createSignedIn(test)
+    const proof = { code_challenge: 'x', code_challenge_method: 'plain', auth_code_hash: randomBytes(32) }
+    const flow = { user_id: user.id, provider_type: 'email', authentication_method: 'magiclink', ...proof }
+    await test.deps.db.insertInto('flow_state').values(flow).execute()
+    const countCodes = async () =>
+      (await test.deps.db.selectFrom('flow_state').select('id').where('user_id', '=', user.id).execute()).length
     answers({ PASSWORD_VERIFICATION_ATTEMPT: () => ({ decision: 'reject', message: 'Come back later' }) })
     const refused = await logIn({ email, password })
     expect(refused.json()).toMatchObject({ code: 400, error_code: 'invalid_credentials', msg: 'Come back later' })
     const next = await refresh(refreshToken)
-    expect(next.statusCode).toBe(200)
+    expect([next.statusCode, await countCodes()]).toEqual([200, 1])
     answers({ PASSWORD_VERIFICATION_ATTEMPT: () => ({ decision: 'reject', should_logout_user: true }) })
     expect((await logIn({ email, password })).json().msg).toBe('Invalid login credentials')
     expect((await refresh(next.json().refresh_token)).json().error_code).toBe('refresh_token_not_found')
+    expect(await countCodes()).toBe(0)
   })
 
   it('500: an answer that says neither', async () => {

@@ -160,12 +160,12 @@ describe('linking that began before its user had a second factor, in the strict 
     expect(await listProviders()).toEqual(['email'])
   })
 
-  it('403: the code is exchanged after the factor', async () => {
+  it('404: the code is exchanged after the factor', async () => {
     const { query } = await comeBackAs(strict, await startLinking(), thief)
     await addFactor()
     const exchange = { auth_code: query.code, code_verifier: 'v'.repeat(43) }
     const answer = await strict.post('/token?grant_type=pkce', exchange)
-    expect([answer.statusCode, answer.json().error_code]).toEqual([403, 'insufficient_aal'])
+    expect([answer.statusCode, answer.json().error_code]).toEqual([404, 'flow_state_not_found'])
     expect(await listProviders()).toEqual(['email'])
   })
 })

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
+import { addApp } from '../../test/authenticator-app.ts'
 import { OPERATOR } from '../../test/forged-token.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn } from '../../test/signed-in.ts'
@@ -162,6 +163,27 @@ describe('POST /token?grant_type=pkce', () => {
     const { user, code, verifier } = await newCode()
     await app.inject({ method: 'PUT', url: `/admin/users/${user.id}`, headers: OPERATOR, payload })
     expect((await exchange({ auth_code: code, code_verifier: verifier })).statusCode).toBe(404)
+  })
+
+  // ASVS 7.4.3
+  it.each([
+    ['', 404],
+    ['?scope=global', 404],
+    ['?scope=others', 404],
+    ['?scope=local', 200],
+  ])('a code from before POST /logout%s: %d', async (query, status) => {
+    const person = await createSignedIn(main)
+    const { code, verifier } = await newCode(person)
+    expect((await main.post(`/logout${query}`, {}, person.headers)).statusCode).toBe(204)
+    expect((await exchange({ auth_code: code, code_verifier: verifier })).statusCode).toBe(status)
+  })
+
+  it('404: a code from before a first factor', async () => {
+    const person = await createSignedIn(main)
+    const { code, verifier } = await newCode(person)
+    await addApp(main, person.headers)
+    const body = { auth_code: code, code_verifier: verifier }
+    await expectFailure(body, 404, 'flow_state_not_found', 'invalid flow state, no valid flow state found')
   })
 
   it('403: the code of the mail is used up together with its link', async () => {

@@ -2,9 +2,11 @@ import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
 import { invalidCredentials } from '../errors.ts'
 import type { Factor } from '../factors/factor.ts'
+import { deleteFinishedFlows } from '../flow-states/flow-state-repository.ts'
 import { factorAttemptRejected } from '../hook-errors.ts'
 import { requireHookAnswer } from '../hooks/hooks.ts'
 import { deleteSessionsOfUser } from '../sessions/session-rows.ts'
+import { deletePendingChanges } from '../users/pending-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
 const verdictSchema = z.object({
@@ -49,8 +51,12 @@ export async function judgeFactorAttempt(
   throw factorAttemptRejected(message ? { message } : {})
 }
 
+/** As a log-out from everywhere does. */
 async function endSessions({ db }: Deps, userId: string): Promise<void> {
   await db.transaction().execute(async (trx) => {
-    if (await lockUserById(trx, userId)) await deleteSessionsOfUser(trx, userId)
+    if (!(await lockUserById(trx, userId))) return
+    await deleteSessionsOfUser(trx, userId)
+    await deleteFinishedFlows(trx, userId)
+    await deletePendingChanges(trx, userId)
   })
 }

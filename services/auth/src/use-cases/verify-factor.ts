@@ -30,6 +30,7 @@ import {
 } from '../factors/factor-repository.ts'
 import { type EnrolledType, isEnrolled, requireVerifyEnabled } from '../factors/factor-switches.ts'
 import { type FactorAnswer, type FactorProof, proveFactor, refuseProof } from '../factors/proof.ts'
+import { deleteFinishedFlows } from '../flow-states/flow-state-repository.ts'
 import { notify } from '../mail/notification.ts'
 import { factorFailuresOf } from '../rate-limits/failed-attempts.ts'
 import type { Caller } from '../sessions/caller.ts'
@@ -144,6 +145,8 @@ async function accept(
   // Until its first proof the factor guards nothing, however long it waited for that.
   const promoted = await promoteSession(trx, deps, { ...shown, credentialSince: isFirst ? now : current.createdAt })
   if (!promoted) throw sessionNotFound()
+  // Sessions that have not shown it have just ended, and a code would open another one.
+  if (isFirst) await deleteFinishedFlows(trx, user.id)
   // Asked for without a factor, they would go around it. At aal2 they are the user's own.
   if (isFirst && session.aal !== 'aal2') await deletePendingChanges(trx, user.id)
   if (isFirst) await notify(trx, deps, user, { name: 'MFA_FACTOR_ENROLLED', variables: { FactorType: factorType } })
