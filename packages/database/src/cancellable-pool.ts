@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { connect } from 'node:net'
 import type { PostgresPool } from 'kysely'
 import type pg from 'pg'
+import { kyselyPool } from './kysely-pool.ts'
 import { NoConnectionError } from './unavailable.ts'
 
 /** Connections whose statements end when nobody waits for their rows any more. */
@@ -25,17 +26,13 @@ export function createCancellablePool(pool: pg.Pool): CancellablePool {
   // Kysely connects somewhere below the work, and passes nothing on to the pool.
   const signals = new AsyncLocalStorage<AbortSignal | undefined>()
   return {
-    pool: {
-      connect: async () => {
-        const signal = signals.getStore()
-        if (signal?.aborted) throw left()
-        const client = await pool.connect()
-        if (signal !== undefined) cancelWhenAborted(client, signal)
-        return client
-      },
-      end: () => pool.end(),
-      options: pool.options,
-    },
+    pool: kyselyPool(pool, async () => {
+      const signal = signals.getStore()
+      if (signal?.aborted) throw left()
+      const client = await pool.connect()
+      if (signal !== undefined) cancelWhenAborted(client, signal)
+      return client
+    }),
     until: (signal, work) => (signal === undefined ? work() : signals.run(signal, work)),
   }
 }

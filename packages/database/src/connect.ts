@@ -2,11 +2,13 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { Kysely, PostgresDialect, type PostgresPool } from 'kysely'
 import pg from 'pg'
 import { createCancellablePool } from './cancellable-pool.ts'
+import { kyselyPool } from './kysely-pool.ts'
 import { createLanes, type Lanes } from './lanes.ts'
 import type { Statement } from './named-query.ts'
 import { type PipelinedClients, startPipelinedClients } from './pipelined-clients.ts'
 import type { QuerySpans } from './query-spans.ts'
 import { type SettingsOptions, underSettings } from './session-settings.ts'
+import { endSilentConnections } from './silent-connections.ts'
 import { type StandbyConfig, type StandbyState, watchStandby } from './standby.ts'
 import { TablePrefixPlugin } from './table-prefix.ts'
 import { toDate, toRfc3339 } from './timestamps.ts'
@@ -154,7 +156,7 @@ function openServer<Tables>(config: DatabaseConfig, url: string): Server<Tables>
     parserOf: parserOf(config),
     onConnectionError: config.onConnectionError,
   })
-  return { db: openQueries(config, pool), pool, readers, lagging: openLagging({ ...config, url }) }
+  return { db: openQueries(config, kyselyPool(pool)), pool, readers, lagging: openLagging({ ...config, url }) }
 }
 
 function openLagging<Tables>(config: DatabaseConfig): LaggingReads<Tables> {
@@ -175,8 +177,8 @@ function openPool(config: DatabaseConfig): pg.Pool {
     max: config.poolSize,
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 60_000,
-    query_timeout: statementTimeoutMs && statementTimeoutMs + SILENCE_MS,
   })
+  if (statementTimeoutMs > 0) endSilentConnections(pool, statementTimeoutMs + SILENCE_MS)
   // The loss of a connection in use reaches its statement; without a listener of its own it would also end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('error', (error) => {

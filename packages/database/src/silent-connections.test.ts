@@ -1,0 +1,65 @@
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { endSilentConnections } from './silent-connections.ts'
+import { isDatabaseUnavailable } from './unavailable.ts'
+
+const SILENCE_MS = 200
+const database = await createEmptyDatabase()
+const proxied: Socket[] = []
+/** What the server says is lost from now on, as in a network that is gone. */
+let isSilent = false
+const proxy = createServer((socket) => {
+  const { hostname, port } = new URL(database.directUrl)
+  const server = connect(Number(port), hostname)
+  proxied.push(socket, server)
+  socket.pipe(server)
+  server.on('data', (bytes) => isSilent || socket.write(bytes))
+  for (const each of [socket, server]) each.on('error', () => {})
+  socket.on('close', () => server.destroy())
+  server.on('close', () => socket.destroy())
+})
+let pool: pg.Pool
+
+beforeAll(async () => {
+  await once(proxy.listen(0, '127.0.0.1'), 'listening')
+  const address = proxy.address()
+  const url = new URL(database.directUrl)
+  url.host = `127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
+  pool = new pg.Pool({ connectionString: url.href, max: 1 })
+  pool.on('error', () => {})
+  endSilentConnections(pool, SILENCE_MS)
+})
+afterAll(async () => {
+  await pool.end()
+  for (const socket of proxied) socket.destroy()
+  proxy.close()
+  await database.drop()
+})
+
+const socketOf = (client: pg.PoolClient) => (client as unknown as { connection: { stream: Socket } }).connection.stream
+const pid = async (client: pg.Pool | pg.PoolClient) =>
+  (await client.query('SELECT pg_backend_pid() AS pid')).rows[0].pid
+
+it('keeps a connection that is idle, also within a transaction', async () => {
+  const client = await pool.connect()
+  client.on('error', () => {})
+  const first = await pid(client)
+  await client.query('BEGIN')
+  await once(socketOf(client), 'timeout')
+  expect(await pid(client)).toBe(first)
+  await client.query('COMMIT')
+  client.release()
+})
+
+it('ends one that owes an answer and says nothing', async () => {
+  const first = await pid(pool)
+  isSilent = true
+  const error = await pid(pool).catch((thrown: unknown) => thrown)
+  isSilent = false
+  expect(error).toMatchObject({ message: `the database has been silent for ${SILENCE_MS} ms` })
+  expect(isDatabaseUnavailable(error)).toBe(true)
+  expect(await pid(pool)).not.toBe(first)
+})
