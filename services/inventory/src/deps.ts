@@ -52,8 +52,10 @@ export interface InventoryDeps {
   readonly readiness: Readiness
   /** Keeps changes of products, which may wait for an import, from taking the connections that stock needs. */
   readonly productWrites: FairGate
-  /** Turns to read a page of a list; its size is its number of rows. */
-  readonly pages: FairGate
+  /** Turns to read a list: as many as there are connections for it. */
+  readonly listTurns: FairGate
+  /** Long pages that are open at a time: of each a piece may be in memory. */
+  readonly longPages: Slots
   /** Imports that are open at a time: each may have a batch in memory. */
   readonly imports: Slots
   /** Exports that are open at a time. */
@@ -74,15 +76,16 @@ export interface InventoryDeps {
 /** Of the connections for writes. */
 const PRODUCT_SHARE = 0.75
 /** More than wait for slow clients: half of them may be one client's. */
+const LONG_PAGES = { all: 32, each: 16 } as const
 const IMPORTS = { all: 16, each: 8 } as const
 const EXPORTS = { all: 32, each: 16 } as const
 /** Exports that read the database at a time, in all and of one client. */
-const READERS = { places: 3, each: 2 } as const
+const READERS = { places: 3, each: 1 } as const
 /** Beside them a file that is stored as a whole, and batches. */
 const TRANSFER_CONNECTIONS = READERS.places + 5
 const TURN_MS = 10_000
-/** Rows that lists read at a time, in all and for one client: a row may have 64 KiB, and the database takes as long to write it. */
-const PAGE_ROWS = { places: 1_000, each: 500 } as const
+/** Lists that are read at a time, in all and for one client. */
+const LISTS = { places: 4, each: 2 } as const
 /** How long an export waits for its reader in all, once there is no room for what it reads ahead. */
 const READER_MS = 60_000
 /** An import waits for others of the same products; one whose client says nothing gives up sooner. */
@@ -141,7 +144,8 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
     ...{ config, names, log, metrics, stockMetrics, tracing, readiness, upkeep },
     ...{ db: database.db, readLagging: database.readLagging },
     productWrites: openGate(Math.ceil(config.databasePoolSize * PRODUCT_SHARE), KEY_WAIT_MS),
-    pages: new FairGate({ ...PAGE_ROWS, patienceMs: TURN_MS, refuse: serviceUnavailable }),
+    listTurns: new FairGate({ ...LISTS, patienceMs: TURN_MS, refuse: serviceUnavailable }),
+    longPages: new Slots(LONG_PAGES),
     imports: new Slots(IMPORTS),
     exports: new Slots(EXPORTS),
     exportReading: {
@@ -183,6 +187,7 @@ async function openDatabases(config: InventoryConfig, names: Names, { logger }: 
     // A repeated request waits for the first one before it waits for anything else.
     writeTimeoutMs: KEY_WAIT_MS + statementTimeoutMs,
     lockTimeoutMs: Math.ceil(statementTimeoutMs / 2),
+    laggingConnections: LISTS.places,
     standby: standbyOf(config.standby, logger),
   })
   const transferDatabase = openDatabase<InventoryTables>({

@@ -16,6 +16,23 @@ export function listBody(records: readonly string[]): RawJson {
   return new RawJson(`{"statusCode":200,"data":[${records.join(',')}]}`)
 }
 
+/**
+ * The same, as its client takes it.
+ * @param pieces records with commas between them; none is empty
+ */
+export function listStream(pieces: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+  return ReadableStream.from(writeList(pieces))
+}
+
+async function* writeList(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  let before = '{"statusCode":200,"data":['
+  for await (const piece of pieces) {
+    yield Buffer.concat([Buffer.from(before), piece])
+    before = ','
+  }
+  yield Buffer.from(before === ',' ? ']}' : `${before}]}`)
+}
+
 /** The body of one record, from its JSON text. */
 export function recordBody(statusCode: number, record: string): RawJson {
   return new RawJson(`{"statusCode":${statusCode},"data":${record}}`)

@@ -26,7 +26,8 @@ afterEach(async () => {
   await blocker.query('ROLLBACK')
 })
 
-const LISTS_MAX = 4
+/** Of one client. */
+const LISTS_MAX = 2
 const WAITING = `SELECT count(*)::int AS count FROM pg_stat_activity
   WHERE datname = current_database() AND wait_event_type = 'Lock'`
 
@@ -46,6 +47,14 @@ function openLists(count: number) {
 }
 
 describe('lists that take long', () => {
+  it('of one client, however short, keep no other client from its own', async () => {
+    const leave = openLists(40)
+    await expectWaiting(LISTS_MAX)
+    const listed = await inventory.app.inject({ url: '/movements', remoteAddress: '192.0.2.1' })
+    expect([listed.statusCode, listed.json()]).toEqual([200, { statusCode: 200, data: [] }])
+    await leave()
+  })
+
   it('keep nobody from writing, and the process ready', async () => {
     const leave = openLists(40)
     await expectWaiting(LISTS_MAX)

@@ -110,7 +110,7 @@ export class Default extends InventoryController {
     const { lanes, config } = this.application.context
     const listing = listingById('/locations')
     const { limit, after } = readPage(listing, config, keywords)
-    const found = await this.readInTurn(limit, () => listLocations(lanes, Number(after?.[0] ?? 0), limit + 1))
+    const found = await this.readInTurn(() => listLocations(lanes, Number(after?.[0] ?? 0), limit + 1))
     const { rows, link } = cutPage(listing, { limit, query: this.request.query }, found, positionById)
     this.response.headers.set('link', link)
     return listBody(rows.map(locationJson))

@@ -65,7 +65,7 @@ export class Default extends InventoryController {
     const listing = { ...listingById('/movements'), selection: JSON.stringify(filters) }
     const { limit, after } = readPage(listing, config, { limit: rows, cursor })
     const bounds = { after: Number(after?.[0] ?? 0), limit: limit + 1 }
-    const found = await this.readInTurn(limit, () =>
+    const found = await this.readInTurn(() =>
       readLagging((db) => listMovements(db, filters, bounds), this.request.signal),
     )
     const page = cutPage(listing, { limit, query: this.request.query }, found, positionById)

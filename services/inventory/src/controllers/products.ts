@@ -2,18 +2,19 @@ import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.t
 import { RecordId } from '../http/record-id.ts'
 import { callerOf } from '../http/request-caller.ts'
 import { outage, repeatable } from '../http/responses.ts'
-import { listBody, listEnvelope, recordBody, recordEnvelope } from '../list-envelope.ts'
+import { listBody, listEnvelope, listStream, recordBody, recordEnvelope } from '../list-envelope.ts'
+import type { Position } from '../paging/cursor.ts'
 import { cutPage, readPage } from '../paging/page-query.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { namesTag, productTag } from '../products/entity-tag.ts'
 import { ProductBody, ProductPatch } from '../products/product-body.ts'
-import { countProducts, positionFormsOf } from '../products/product-list.ts'
+import { countProducts, positionFormsOf, selectPlaces } from '../products/product-list.ts'
 import { IncludeKeywords, nameOfSelection, ProductListKeywords, readSelection } from '../products/product-query.ts'
 import { ProductCreatedView, ProductView, productCreatedJson, productJson } from '../products/product-view.ts'
 import { type ChangeProductInput, changeProduct } from '../use-cases/change-product.ts'
 import { createProduct } from '../use-cases/create-product.ts'
 import { deleteProduct } from '../use-cases/delete-product.ts'
-import { listProducts } from '../use-cases/list-products.ts'
+import { isPlainPage, listProducts, readPiece, readPieces, SHORT_ROWS } from '../use-cases/list-products.ts'
 import { showProduct } from '../use-cases/show-product.ts'
 
 const LIST_DESCRIPTION =
@@ -23,6 +24,8 @@ in, has, exists, prefix; for example attributes.price[gte]=10. At most ten filte
     '\n',
     ' ',
   )
+
+const JSON_TYPE = 'application/json; charset=utf-8'
 
 const OnePath = { path: [RecordId], names: ['productId'] } as const
 const changeResponses = {
@@ -50,7 +53,7 @@ export class Default extends InventoryController {
       summary: 'Get a product',
     }),
   ]
-  GET(...args: Args<typeof Default.GET>): Promise<RawJson | undefined> {
+  GET(...args: Args<typeof Default.GET>): Promise<RawJson | ReadableStream | undefined> {
     return args.length === 1 ? this.#list(args[0]) : this.#find(...args)
   }
 
@@ -114,32 +117,41 @@ export class Default extends InventoryController {
     return recordBody(200, productJson(product))
   }
 
-  async #list(keywords: ProductListKeywords): Promise<RawJson> {
+  async #list(keywords: ProductListKeywords): Promise<RawJson | ReadableStream> {
     const { context } = this.application
     const { signal } = this.request
-    const { limit: _limit, cursor: _cursor, include = [], count, ...chosen } = keywords
+    const { limit: _limit, cursor: _cursor, include: includes = [], count, ...chosen } = keywords
     const selection = readSelection(chosen)
     const listing = {
       path: '/products',
       selection: nameOfSelection(chosen),
       positionForms: positionFormsOf(selection.sort),
     }
-    const wish = readPage(listing, context.config, keywords)
-    const [found, total] = await this.readInTurn(wish.limit, () =>
-      Promise.all([
-        listProducts(context, { ...selection, includes: include, signal }, { ...wish, limit: wish.limit + 1 }),
-        count === undefined ? undefined : context.readLagging((db) => countProducts(db, selection.filters), signal),
-      ]),
-    )
-    const { rows, link } = cutPage(
-      listing,
-      { limit: wish.limit, query: this.request.query },
-      found,
-      ({ position }) => position,
-    )
-    this.response.headers.set('link', link)
-    if (total !== undefined) this.response.headers.set('x-total-count', String(total))
-    return listBody(rows.map(({ json }) => json))
+    const { limit, after } = readPage(listing, context.config, keywords)
+    const page = { limit: limit + 1, after }
+    const shown = { includes, signal }
+    const cut = <T extends { readonly position: Position }>(found: readonly T[]): readonly T[] => {
+      const { rows, link } = cutPage(listing, { limit, query: this.request.query }, found, ({ position }) => position)
+      this.response.headers.set('link', link)
+      return rows
+    }
+    if (count !== undefined) {
+      const total = await this.readInTurn(() =>
+        context.readLagging((db) => countProducts(db, selection.filters), signal),
+      )
+      this.response.headers.set('x-total-count', String(total))
+    }
+    if (page.limit <= SHORT_ROWS) {
+      const read = () => listProducts(context, { selection, shown }, page)
+      const found = isPlainPage(selection, shown, page) ? await read() : await this.readInTurn(read)
+      return listBody(cut(found).map(({ json }) => json))
+    }
+    this.keepUntilClosed(context.longPages.take(this.client))
+    const places = await this.readInTurn(() => context.readLagging((db) => selectPlaces(db, selection, page), signal))
+    const ids = cut(places).map(({ id }) => id)
+    this.liftDeadline()
+    this.response.type = JSON_TYPE
+    return listStream(readPieces(ids, (some) => this.readInTurn(() => readPiece(context, some, shown))))
   }
 
   async #find(id: number, { include = [] }: IncludeKeywords): Promise<RawJson | undefined> {

@@ -58,7 +58,7 @@ export class Default extends InventoryController {
     const { readLagging, config } = this.application.context
     const listing = { path: '/stock', selection: JSON.stringify(filters), positionForms: [ID_FORM, ID_FORM] }
     const { limit, after } = readPage(listing, config, { limit: rows, cursor })
-    const found = await this.readInTurn(limit, () =>
+    const found = await this.readInTurn(() =>
       readLagging((db) => listLevels(db, filters, { after, limit: limit + 1 }), this.request.signal),
     )
     const page = cutPage(listing, { limit, query: this.request.query }, found, positionOf)

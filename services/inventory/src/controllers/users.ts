@@ -34,7 +34,7 @@ export class Default extends InventoryController {
   async #list(keywords: PageKeywords): Promise<RawJson> {
     const listing = listingById('/users')
     const { limit, after } = readPage(listing, LIMITS, keywords)
-    const found = await this.readInTurn(limit, () =>
+    const found = await this.readInTurn(() =>
       listUsers(this.application.context.lanes, Number(after?.[0] ?? 0), limit + 1),
     )
     const { rows, link } = cutPage(listing, { limit, query: this.request.query }, found, positionById)

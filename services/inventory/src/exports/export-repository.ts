@@ -1,7 +1,7 @@
 import { type ControlledTransaction, type Kysely, sql } from 'kysely'
 import type { InventoryTables } from '../database.ts'
 import { type AttributePath, toJsonPath } from '../products/attribute-path.ts'
-import type { Product } from '../products/product.ts'
+import { type Product, rowsThatFit } from '../products/product.ts'
 import { matchingCondition, orderOf, type ProductSelection } from '../products/product-list.ts'
 
 /** A product of an export, with the values that have columns of their own. */
@@ -34,7 +34,7 @@ export async function* readExport(
         FETCH ${sql.lit(count)} FROM exported`.execute(trx)
       if (rows.length === 0) break
       yield rows.map((row) => ({ ...row, id: Number(row.id), rest: row.rest ?? row.attributes }))
-      count = nextCount(rows)
+      count = rowsThatFit(rows, { characters: TAKEN_LENGTH, max: ROWS_MAX })
     }
   } finally {
     await trx.rollback().execute()
@@ -45,12 +45,6 @@ interface ExportedRow extends Omit<ExportedProduct, 'id' | 'rest'> {
   readonly id: bigint
   /** Null where no value has a column of its own: the rest is all, and would be read twice. */
   readonly rest: string | null
-}
-
-/** How many rows are taken next, if they are as long as these. */
-function nextCount(rows: readonly Pick<ExportedProduct, 'attributes'>[]): number {
-  const length = rows.reduce((sum, { attributes }) => sum + attributes.length, 0)
-  return Math.max(1, Math.min(ROWS_MAX, Math.floor((TAKEN_LENGTH * rows.length) / length)))
 }
 
 async function declareCursor(

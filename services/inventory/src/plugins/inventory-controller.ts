@@ -39,11 +39,11 @@ export abstract class InventoryController extends OpenController {
   }
 
   /**
-   * Reads a page in its turn. Long pages of one client follow each other, and keep no other client waiting.
+   * Reads a list, or a piece of one, in its turn: the lists of one client follow each other, and keep no other client waiting.
    * @throws serviceUnavailable when the turn does not come in time
    */
-  protected readInTurn<T>(rows: number, read: () => Promise<T>): Promise<T> {
-    return this.application.context.pages.run(read, { client: this.client, size: rows })
+  protected readInTurn<T>(read: () => Promise<T>): Promise<T> {
+    return this.application.context.listTurns.run(read, { client: this.client })
   }
 
   /** Adds members to the log line of this request. */
@@ -69,10 +69,18 @@ export abstract class InventoryController extends OpenController {
 
   /** Lets this request take as long as there is something to send or to read. */
   protected liftDeadline(): void {
+    this.#reply.liftDeadline()
+  }
+
+  /** Keeps something until the answer is over, however it ends. */
+  protected keepUntilClosed(kept: Disposable): void {
+    this.#reply.raw.once('close', () => kept[Symbol.dispose]())
+  }
+
+  get #reply(): FastifyReply {
     const [reply] = this.request.raw.extra
     // What comes with a request of Fastify.
-    const fastifyReply = reply as FastifyReply
-    fastifyReply.liftDeadline()
+    return reply as FastifyReply
   }
 
   /** Tells of what was done in the log line; of what was done before, in a header. */

@@ -88,10 +88,18 @@ export interface ProductPage {
 type ProductRow = Omit<ListedProduct, 'id'> & { readonly id: bigint }
 
 /** The statement of a page. Its values are part of the plan: how many rows a filter leaves decides which index serves it. */
-export function pageStatement(
-  { filters, sort }: ProductSelection,
-  { limit, after }: ProductPage,
-): RawBuilder<ProductRow> {
+export function pageStatement(selection: ProductSelection, page: ProductPage): RawBuilder<ProductRow> {
+  return sql`SELECT ${detailColumns}, ${positionOf(selection)} AS position ${rowsOf(selection, page)}`
+}
+
+const detailColumns = sql`
+  id, sku, attributes::text AS attributes, version, created_at AS "createdAt", updated_at AS "updatedAt", ${stockJson} AS stock`
+
+function positionOf({ sort }: ProductSelection): RawBuilder<Position> {
+  return sql`ARRAY[${sql.join(keysOf(sort).map(({ text }) => text))}]`
+}
+
+function rowsOf({ filters, sort }: ProductSelection, { limit, after }: ProductPage): RawBuilder<unknown> {
   const keys = keysOf(sort)
   const conditions = [matchingCondition(filters)]
   if (after !== undefined) {
@@ -99,10 +107,7 @@ export function pageStatement(
     const bounds = keys.map(({ type }, at) => sql`${after[at]}::${type}`)
     conditions.push(sql`(${sql.join(keys.map(({ column }) => column))}) ${behind} (${sql.join(bounds)})`)
   }
-  return sql`
-    SELECT id, sku, attributes::text AS attributes, version, created_at AS "createdAt", updated_at AS "updatedAt",
-      ${stockJson} AS stock, ARRAY[${sql.join(keys.map(({ text }) => text))}] AS position
-    FROM ${sql.table('products')} WHERE ${sql.join(conditions, sql` AND `)} ORDER BY ${orderOf(sort)} LIMIT ${limit}`
+  return sql`FROM ${sql.table('products')} WHERE ${sql.join(conditions, sql` AND `)} ORDER BY ${orderOf(sort)} LIMIT ${limit}`
 }
 
 /** Live products that meet all filters. */
@@ -127,6 +132,39 @@ export async function selectProducts(
 ): Promise<ListedProduct[]> {
   const { rows } = await pageStatement(selection, page).execute(db)
   return rows.map((row) => ({ ...row, id: Number(row.id) }))
+}
+
+/** A product's place in a list. */
+export interface ProductPlace {
+  readonly id: number
+  readonly position: Position
+}
+
+/** The same products as `selectProducts`, without what they hold. */
+export async function selectPlaces(
+  db: Kysely<InventoryTables>,
+  selection: ProductSelection,
+  page: ProductPage,
+): Promise<ProductPlace[]> {
+  const { rows } = await sql<{ id: bigint; position: Position }>`
+    SELECT id, ${positionOf(selection)} AS position ${rowsOf(selection, page)}`.execute(db)
+  return rows.map(({ id, position }) => ({ id: Number(id), position }))
+}
+
+/** Those of these products that live, in the order of the ids. */
+export async function selectProductsById(
+  db: Kysely<InventoryTables>,
+  ids: readonly number[],
+): Promise<ProductDetails[]> {
+  const { rows } = await sql<ProductRow>`
+    SELECT ${detailColumns} FROM ${sql.table('products')} WHERE id = ANY(${ids}::bigint[]) AND deleted_at IS NULL`.execute(
+    db,
+  )
+  const byId = new Map(rows.map((row) => [Number(row.id), row]))
+  return ids.flatMap((id) => {
+    const row = byId.get(id)
+    return row === undefined ? [] : [{ ...row, id }]
+  })
 }
 
 /** How many live products meet all filters. */

@@ -25,3 +25,13 @@ export interface NewProduct {
   /** JSON text that `checkAttributes` has accepted. */
   readonly attributes: string
 }
+
+/** How many products with as long attributes as these have so many characters together: at least one, at most `max`. */
+export function rowsThatFit(
+  products: readonly Pick<Product, 'attributes'>[],
+  { characters, max }: { readonly characters: number; readonly max: number },
+): number {
+  if (products.length === 0) return max
+  const length = products.reduce((sum, { attributes }) => sum + attributes.length, 0)
+  return Math.max(1, Math.min(max, Math.floor((characters * products.length) / length)))
+}

@@ -1,6 +1,7 @@
 import type { InventoryDeps } from '../deps.ts'
 import type { ExportForm } from '../exports/export-form.ts'
 import { readExport } from '../exports/export-repository.ts'
+import { joinToBytes } from '../http/join-to-bytes.ts'
 import type { AttributePath } from '../products/attribute-path.ts'
 import type { ProductSelection } from '../products/product-list.ts'
 
@@ -17,6 +18,6 @@ export async function* exportProducts(
 ): AsyncGenerator<Uint8Array, void> {
   if (form.header !== '') yield Buffer.from(form.header)
   for await (const products of readExport(db, selection, flatten)) {
-    yield Buffer.from(products.map(form.write).join(''))
+    yield joinToBytes(products.map(form.write))
   }
 }

@@ -1,0 +1,89 @@
+import { get, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { startInventory, type TestInventory } from './start-inventory.ts'
+
+const PRODUCTS = 300
+/** 250 of them are more than the buffers of a connection hold: a page of them waits for its client. */
+const FILLER = 'x'.repeat(60_000)
+const OTHER = '192.0.2.1'
+let inventory: TestInventory
+beforeAll(async () => {
+  inventory = await startInventory()
+  await inventory.app.listen({ host: '127.0.0.1', port: 0 })
+  await inventory.query(
+    `INSERT INTO inventory.products (sku, attributes)
+      SELECT 'P-' || n, jsonb_build_object('n', n, 'filler', CASE WHEN n > 50 THEN $1 ELSE '' END)
+      FROM generate_series(1, ${PRODUCTS}) n ORDER BY n`,
+    [FILLER],
+  )
+})
+afterAll(() => inventory.close())
+
+const productJson = (n: number) => ({ id: n, sku: `P-${n}`, attributes: { n, filler: n > 50 ? FILLER : '' } })
+
+/** Opens a page and takes nothing of it. */
+async function openPage(path: string): Promise<IncomingMessage> {
+  const { port } = inventory.app.server.address() as AddressInfo
+  return new Promise((resolve, reject) => get({ port, path, agent: false }, resolve).once('error', reject))
+}
+
+describe('a long page', () => {
+  it.each([
+    ['?limit=300', PRODUCTS, 1, undefined],
+    ['?limit=51', 51, 1, 'next'],
+    ['?limit=299&sort=-id', 299, -1, 'next'],
+    ['?limit=300&sku[prefix]=P-29', 11, 1, undefined],
+  ])('%s has the same products as short ones', async (query, count, direction, next) => {
+    const response = await inventory.app.inject({ url: `/products${query}` })
+    const all = Array.from({ length: PRODUCTS }, (_, at) => productJson(at + 1))
+    const wanted = (direction < 0 ? all.reverse() : all).filter(
+      ({ sku }) => !query.includes('P-29') || /^P-29/.test(sku),
+    )
+    expect(response.statusCode).toBe(200)
+    expect(response.headers['content-type']).toBe('application/json; charset=utf-8')
+    expect(response.headers.link?.toString().includes('rel="next"')).toBe(next !== undefined)
+    expect(response.json()).toEqual({ statusCode: 200, data: wanted.slice(0, count) })
+  })
+
+  it('without products is an empty list', async () => {
+    const response = await inventory.app.inject({ url: '/products?limit=300&sku=none&count=exact' })
+    expect([response.json(), response.headers['x-total-count']]).toEqual([{ statusCode: 200, data: [] }, '0'])
+  })
+
+  it('shows what was asked for', async () => {
+    const { data } = (await inventory.app.inject({ url: '/products?limit=100&include=meta,stock' })).json()
+    expect(data).toHaveLength(100)
+    expect(data[99]).toEqual({
+      ...productJson(100),
+      createdAt: expect.any(String),
+      updatedAt: expect.any(String),
+      version: 1,
+      stock: { onHand: 0, reserved: 0, available: 0 },
+    })
+  })
+
+  it('leaves out what is deleted before it is read', async () => {
+    const response = await openPage('/products?limit=300&sort=-id')
+    await inventory.query(`DELETE FROM inventory.products WHERE sku = 'P-1'`)
+    const { data } = JSON.parse(await text(response))
+    expect(data).toEqual(Array.from({ length: PRODUCTS - 1 }, (_, at) => productJson(PRODUCTS - at)))
+  })
+
+  it('is one of sixteen that a client may have open', async () => {
+    const path = '/products?limit=200&sort=-id'
+    const open = await Promise.all(Array.from({ length: 16 }, () => openPage(path)))
+    expect(new Set(open.map(({ statusCode }) => statusCode))).toEqual(new Set([200]))
+    const refused = await inventory.app.inject({ url: path })
+    expect([refused.statusCode, refused.json().error.type]).toEqual([503, 'SERVER_BUSY'])
+    expect((await inventory.app.inject({ url: path, remoteAddress: OTHER })).statusCode).toBe(200)
+    expect((await inventory.app.inject({ url: '/products?limit=50' })).statusCode).toBe(200)
+    for (const page of open) page.destroy()
+    await vi.waitFor(async () =>
+      expect((await inventory.app.inject({ method: 'HEAD', url: path })).statusCode).toBe(200),
+    )
+    for (let count = 0; count < 20; count += 1) await inventory.app.inject({ method: 'HEAD', url: path })
+    expect((await inventory.app.inject({ url: path })).statusCode).toBe(200)
+  })
+})
