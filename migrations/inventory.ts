@@ -22,4 +22,5 @@ export const inventoryMigrations: MigrationSources = {
   '0023-sample-lower-skus': inFile(() => import('./inventory/0023-sample-lower-skus.ts')),
   '0024-create-import-rows': inFile(() => import('./inventory/0024-create-import-rows.ts')),
   '0025-version-locations': inFile(() => import('./inventory/0025-version-locations.ts')),
+  '0026-await-expiry': inFile(() => import('./inventory/0026-await-expiry.ts')),
 }

@@ -14,6 +14,8 @@ const ROLE = 'inventory_service'
 export interface StockDatabase extends Pick<Database<InventoryTables>, 'db' | 'lanes' | 'names'> {
   /** For looking at rows, with all rights. Numbers of 64 bits come as numbers. */
   readonly query: (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
+  /** For a connection of a test's own, with all rights. */
+  readonly url: string
   readonly close: () => Promise<void>
 }
 
@@ -39,6 +41,7 @@ export async function openStockDatabase({ poolSize = 16 } = {}): Promise<StockDa
   pool.on('error', () => {})
   return {
     ...{ db: database.db, lanes: database.lanes, names },
+    url: temporary.url,
     query: async (text, values) => (await pool.query(text, values)).rows,
     close: async () => {
       await Promise.all([database.close(), pool.end()])

@@ -22,7 +22,7 @@ export async function withDueStock<Answer extends { readonly verdict: string }>(
     expired += count
     if (count < BATCH) break
   }
-  if (expired === 0) return answer
-  stockMetrics.countReservation('expired', expired)
+  if (expired > 0) stockMetrics.countReservation('expired', expired)
+  // Also where nothing was due any more: another request, or the sweep, may have given it back since.
   return take()
 }

@@ -1,0 +1,72 @@
+import { createMetrics } from '@trestle/common/telemetry/metrics.ts'
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { callMoveStock } from '../src/movements/move-repository.ts'
+import { callExpireReservations, callReserve } from '../src/reservations/reservation-repository.ts'
+import { withDueStock } from '../src/reservations/with-due-stock.ts'
+import { findStockFaults } from '../src/stock/stock-faults.ts'
+import { createStockMetrics } from '../src/stock/stock-metrics.ts'
+import { addLocations, addProducts, NOBODY, openStockDatabase, type StockDatabase } from './stock-database.ts'
+
+const { meter } = await createMetrics({ enabled: false, exporter: 'prometheus', host: '', port: 0, resource: {} })
+const stockMetrics = createStockMetrics(meter)
+
+let stock: StockDatabase
+let productId: number
+let locationId: number
+beforeAll(async () => {
+  stock = await openStockDatabase()
+})
+afterAll(async () => {
+  expect(await findStockFaults(stock.db)).toEqual([])
+  await stock.close()
+})
+
+/** All of a level is promised, until now. */
+beforeEach(async () => {
+  ;[productId = 0] = await addProducts(stock, 1)
+  ;[locationId = 0] = await addLocations(stock, 1)
+  await callMoveStock(stock.lanes, NOBODY, [{ type: 'receive', productId, locationId, quantity: 50 }])
+  await Promise.all(Array.from({ length: 50 }, () => reserve(1, 60)))
+  await stock.query('UPDATE inventory.reservations SET expires_at = now() WHERE product_id = $1', [productId])
+})
+
+const reserve = (quantity: number, expiresInSeconds?: number) =>
+  callReserve(stock.lanes, NOBODY, { productId, locationId, quantity, expiresInSeconds })
+const reserveDue = (take = () => reserve(1)) => withDueStock({ lanes: stock.lanes, stockMetrics }, take)
+const verdicts = (answers: readonly { verdict: string }[]) => [...new Set(answers.map(({ verdict }) => verdict))]
+
+describe('stock that is due', () => {
+  it('is there for all who ask at once', async () => {
+    expect(verdicts(await Promise.all(Array.from({ length: 50 }, () => reserveDue())))).toEqual(['done'])
+    expect(await reserveDue()).toMatchObject({ verdict: 'insufficient-stock' })
+  })
+
+  it('is waited for while somebody else gives it back', async () => {
+    const sweep = new pg.Client(stock.url)
+    await sweep.connect()
+    try {
+      await sweep.query('BEGIN; SELECT inventory.expire_reservations(100)')
+      const asking = Promise.all(Array.from({ length: 50 }, () => reserveDue()))
+      const waiting = () =>
+        stock.query(`SELECT 1 AS waits FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event = 'advisory' LIMIT 1`)
+      await expect.poll(waiting, { timeout: 10_000 }).toEqual([{ waits: 1 }])
+      await sweep.query('COMMIT')
+      expect(verdicts(await asking)).toEqual(['done'])
+    } finally {
+      await sweep.end()
+    }
+  })
+
+  it('is there for a request that the sweep has just overtaken', async () => {
+    let overtaken = false
+    const take = async () => {
+      const answer = await reserve(1)
+      if (!overtaken) await callExpireReservations(stock.lanes, 100)
+      overtaken = true
+      return answer
+    }
+    expect(await reserveDue(take)).toMatchObject({ verdict: 'done' })
+  })
+})
