@@ -14,10 +14,11 @@ interface AppMemberColumns {
   created: Date
 }
 
+/** Anybody can add an app to a merchant of theirs. Its key hint is for who works with the app: itself, and who it let in. */
 const listQueries = listMembers<AppMemberColumns>(
   { noun: 'app', shownId: sql`l.app_id` },
   sql`o.id, o.name, o.created,
-    CASE WHEN o.name IS NULL AND NOT o.hidden THEN (
+    CASE WHEN o.name IS NULL AND NOT o.hidden AND (s.invited_by IS NULL OR s.app_id = c.identity_id) THEN (
       SELECT k.hint FROM ${sql.table('app_keys')} k
       WHERE k.app_id = o.id AND k.revoked IS NULL AND (k.expires IS NULL OR k.expires > now())
       ORDER BY k.id DESC LIMIT 1

@@ -163,6 +163,16 @@ describe('GET /merchants/:merchantId/apps', () => {
       { id: member.id, created: createdOf(member.id), keyHint: key.slice(-4) },
     ])
     expect(response.body).not.toContain(key)
+    expect((await list(undefined, hidden.headers)).json()).toEqual(response.json())
+  })
+
+  it('200: shows the hint of an app that others added to itself alone', async () => {
+    const added = await createTestApp(payments)
+    await add({ appId: added.id })
+    const own = { id: member.id, created: createdOf(member.id), keyHint: member.key.slice(-4) }
+    const shown = { id: added.id, created: createdOf(added.id) }
+    expect((await list()).json()).toEqual([shown, own])
+    expect((await list(undefined, added.headers)).json()).toEqual([{ ...shown, keyHint: added.key.slice(-4) }, own])
   })
 
   it('200: pages by the id of the app, whenever it was added', async () => {
