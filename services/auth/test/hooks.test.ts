@@ -21,6 +21,7 @@ beforeAll(async () => {
     AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true',
     AUTH_MFA_RECOVERY_CODES_VERIFY_ENABLED: 'true',
     AUTH_SMTP_MAX_FREQUENCY: '0',
+    AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true',
     ...stub.settings(
       'CUSTOM_ACCESS_TOKEN',
       'MFA_VERIFICATION_ATTEMPT',
@@ -168,6 +169,22 @@ describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
     expect((await logIn({ email, password })).json().msg).toBe('Invalid login credentials')
     expect((await refresh(next.json().refresh_token)).json().error_code).toBe('refresh_token_not_found')
     expect(await countCodes()).toBe(0)
+  })
+
+  it('hears of the current password that a new one needs, and may refuse that', async () => {
+    const { user, password: current_password, headers } = await createSignedIn(test)
+    const change = async (payload: object) => {
+      const wanted = { password: 'another horse', ...payload }
+      const answer = await test.app.inject({ method: 'PUT', url: '/user', headers, payload: wanted })
+      return [answer.statusCode, answer.json().msg]
+    }
+    expect((await change({ current_password: 'wrong' }))[0]).toBe(400)
+    answers({ PASSWORD_VERIFICATION_ATTEMPT: () => ({ decision: 'reject', message: 'Come back later' }) })
+    expect(await change({ current_password })).toEqual([400, 'Come back later'])
+    answers({})
+    expect((await change({ current_password }))[0]).toBe(200)
+    const calls = stub.callsOf('PASSWORD_VERIFICATION_ATTEMPT').filter(({ payload }) => payload.user_id === user.id)
+    expect(calls.map(({ payload }) => payload.valid)).toEqual([true, false, true, true])
   })
 
   it('500: an answer that says neither', async () => {

@@ -3,6 +3,7 @@ import { currentPasswordInvalid, currentPasswordRequired } from '../errors.ts'
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
 import { isByOldCredential, listProofs, PASSWORD_PROOF_MS, type Proof } from '../sessions/session-rows.ts'
 import type { ActiveCaller } from './find-caller.ts'
+import { judgePasswordAttempt } from './judge-attempt.ts'
 
 /**
  * How somebody signs in who may have forgotten their password: by an address that was theirs before. Whoever has stolen a
@@ -12,10 +13,11 @@ const WITHOUT_PASSWORD: ReadonlySet<string> = new Set(['otp', 'magiclink', 'reco
 
 /**
  * Asks for the password that is to be replaced, where the setting says so (contract 1.4). A wrong one counts like one at
- * sign-in. @returns whether it had to be shown @throws currentPasswordRequired, currentPasswordInvalid
+ * sign-in, and the hook PASSWORD_VERIFICATION_ATTEMPT hears of each. @returns whether it had to be shown
+ * @throws currentPasswordRequired, currentPasswordInvalid, invalidCredentials in the hook's words
  */
 export async function requireCurrentPassword(
-  deps: Pick<AuthDeps, 'config' | 'db' | 'passwords' | 'rateLimits' | 'serverKeys'>,
+  deps: Pick<AuthDeps, 'config' | 'db' | 'hooks' | 'passwords' | 'rateLimits' | 'serverKeys'>,
   { user, session }: ActiveCaller,
   given: { readonly currentPassword: string | undefined; readonly address: string },
 ): Promise<boolean> {
@@ -26,7 +28,10 @@ export async function requireCurrentPassword(
   if (given.currentPassword === undefined) throw currentPasswordRequired()
   const attempt = { identifier: user.email ?? user.phone ?? user.id, address: given.address }
   const { matches } = await deps.passwords.verify(user.passwordHash, given.currentPassword)
-  if (matches && !(await isBlocked(deps, attempt))) return true
-  await recordFailure(deps, attempt)
+  const isRight = matches && !(await isBlocked(deps, attempt))
+  // A failure counts before the hook hears of it, whatever that says and however long it takes.
+  if (!isRight) await recordFailure(deps, attempt)
+  await judgePasswordAttempt(deps, user.id, isRight)
+  if (isRight) return true
   throw currentPasswordInvalid()
 }
