@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -348,6 +349,18 @@ class Thrown extends Controller {
   async *GET_early() {
     yield await Promise.reject(new NotFound('before the first chunk'))
   }
+  async GET_destroyed() {
+    const file = createReadStream(join(folder, 'page.html'))
+    await once(file.destroy(), 'close')
+    return file
+  }
+
+  async GET_failed() {
+    const file = createReadStream(join(folder, 'missing'))
+    await once(file, 'error')
+    return file
+  }
+
   GET_no_file() {
     return createReadStream(join(folder, 'not-there'))
   }
@@ -385,6 +398,8 @@ describe('what is thrown', () => {
     ['symbol'],
     ['circular'],
     ['no-file'],
+    ['destroyed'],
+    ['failed'],
   ])('500: /thrown/%s', async (name) => {
     const error = { type: 'SERVER_ERROR', description: 'An unexpected error occurred' }
     expect(await all.ask({ path: `/thrown/${name}` })).toEqual({

@@ -26,13 +26,14 @@ export function isFileStream(value: object): value is ReadStream {
 async function fileLength(
   file: ReadStream & { fd?: unknown; start?: number; end?: number },
 ): Promise<number | undefined> {
-  if (typeof file.fd !== 'number') {
+  // One that was destroyed before it came here has told of it already.
+  if (typeof file.fd !== 'number' && !file.destroyed) {
     await new Promise<void>((resolve) => {
       for (const event of ['open', 'error', 'close']) file.once(event, () => resolve())
     })
   }
   const { fd, start = 0, end = Number.POSITIVE_INFINITY } = file
-  if (typeof fd !== 'number') return undefined
+  if (typeof fd !== 'number' || file.destroyed) return undefined
   const { fstat } = process.getBuiltinModule('node:fs')
   return new Promise((resolve) => {
     fstat(fd, (error, stats) => {
