@@ -35,16 +35,38 @@ function compose(call: Call, status: number, encoded: Encoded): Answer | Promise
 }
 
 /** Takes over a web `Response`. Its headers win over those of the controller. */
-function adopt({ response }: Call, { status, headers, body }: Response) {
+function adopt({ response }: Call, fetched: Response) {
+  const { status, headers, body } = fetched
   const announced = headers.get('content-length') ?? ''
-  const length = /^\d+$/.test(announced) ? Number(announced) : undefined
+  const decoded = isDecoded(fetched)
+  const length = /^\d+$/.test(announced) && !decoded ? Number(announced) : undefined
   for (const name of new Set(headers.keys())) if (name !== 'set-cookie') response.headers.delete(name)
-  for (const [name, value] of headers) if (!ofConnection.has(name)) response.headers.append(name, value)
+  for (const [name, value] of headers) {
+    if (!ofConnection.has(name) && !(decoded && name === 'content-encoding')) response.headers.append(name, value)
+  }
   return { status, body: body === null ? undefined : fromWebStream(body, length) }
 }
 
 /** Headers of the connection that a fetched response came over, which say nothing about the one that it is sent on. */
 const ofConnection = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'transfer-encoding', 'upgrade'])
+
+/**
+ * Whether `fetch` has decoded the body of a `Response`, whose headers are still those of the coded one. One that the
+ * application has made has no URL, and its bytes are what its headers say.
+ */
+function isDecoded({ url, headers }: Response): boolean {
+  const codings = headers.get('content-encoding')
+  if (url === '' || codings === null) return false
+  return codings.split(',').every((coding) => isDecodedByFetch(coding.trim().toLowerCase()))
+}
+
+/** A body with any other coding comes as it was sent. */
+function isDecodedByFetch(coding: string): boolean {
+  if (coding !== 'zstd') return /^(?:x-gzip|gzip|deflate|br)$/.test(coding)
+  // The fetch of Node.js before 24 knows no zstd.
+  const version = typeof process === 'undefined' ? undefined : process.versions?.undici
+  return version === undefined || Number.parseInt(version, 10) >= 7
+}
 
 /** Logs an error that comes when the answer has begun; the interface then breaks the connection. */
 function watched(call: Call, stream: ByteStream): ByteStream {

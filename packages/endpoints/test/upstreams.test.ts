@@ -1,0 +1,81 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { brotliCompressSync, deflateSync, gunzipSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { Controller } from '../src/endpoints.ts'
+import { type EveryInterface, everyInterface } from './every-interface.ts'
+
+const TEXT = 'upstream '.repeat(1_000)
+const gzipped = gzipSync(TEXT)
+const coded = new Map<string, Buffer>([
+  ['gzip', gzipped],
+  ['x-gzip', gzipped],
+  ['deflate', deflateSync(TEXT)],
+  ['br', brotliCompressSync(TEXT)],
+  ['zstd', zstdCompressSync(TEXT)],
+  ['gzip, br', brotliCompressSync(gzipped)],
+  ['rot13', Buffer.from(TEXT)],
+])
+
+/** Answers in the coding that its path names. */
+const upstream = createServer(({ url = '' }, response) => {
+  const coding = decodeURIComponent(url.slice(1))
+  const body = coded.get(coding) ?? Buffer.of()
+  response.sendDate = false
+  response.writeHead(200, {
+    'content-type': 'text/plain',
+    'content-length': body.byteLength,
+    'content-encoding': coding,
+  })
+  response.end(body)
+})
+
+class Gateway extends Controller {
+  GET(coding: string) {
+    const { port } = upstream.address() as AddressInfo
+    return fetch(`http://127.0.0.1:${port}/${encodeURIComponent(coding)}`)
+  }
+  GET_own() {
+    return new Response(gzipped, { headers: { 'content-encoding': 'gzip' } })
+  }
+}
+
+let all: EveryInterface
+beforeAll(async () => {
+  await once(upstream.listen(0, '127.0.0.1'), 'listening')
+  all = await everyInterface({ modules: { index: { Gateway } } })
+})
+afterAll(async () => {
+  await all.close()
+  upstream.closeAllConnections()
+  upstream.close()
+})
+
+it.each([['gzip'], ['x-gzip'], ['deflate'], ['br'], ['zstd'], ['gzip, br']])(
+  'what fetch has decoded goes out without its coding and its length: %s',
+  async (coding) => {
+    expect(await all.ask({ path: `/gateway/${encodeURIComponent(coding)}` })).toEqual({
+      status: 200,
+      headers: { 'content-type': 'text/plain', 'x-request-id': 'test' },
+      body: TEXT,
+    })
+  },
+)
+
+it('what fetch cannot decode goes out as it came', async () => {
+  expect(await all.ask({ path: '/gateway/rot13' })).toEqual({
+    status: 200,
+    headers: {
+      ...{ 'content-type': 'text/plain', 'content-encoding': 'rot13', 'content-length': String(TEXT.length) },
+      'x-request-id': 'test',
+    },
+    body: TEXT,
+  })
+})
+
+it('what the application has coded keeps its coding', async () => {
+  const response = await all.app.inject({ path: '/gateway/own' })
+  expect(response.headers.get('content-encoding')).toBe('gzip')
+  expect(gunzipSync(await response.arrayBuffer()).toString()).toBe(TEXT)
+})
