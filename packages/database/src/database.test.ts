@@ -328,4 +328,27 @@ describe('the restricted role', () => {
     await client.end()
     await sql`DROP ROLE ${sql.id(login)}`.execute(database.db)
   })
+
+  it('may be made beforehand, for an owner who cannot pass it on; an owner who may not take it on is refused', async () => {
+    const [owner, role] = ['owner', 'made'].map((name) => `${name}_${new URL(empty.url).pathname.slice(1)}`) as [
+      string,
+      string,
+    ]
+    await sql`CREATE ROLE ${sql.id(owner)} LOGIN PASSWORD 'pass'`.execute(database.db)
+    await sql`CREATE ROLE ${sql.id(role)}`.execute(database.db)
+    await sql`CREATE SCHEMA owned AUTHORIZATION ${sql.id(owner)}`.execute(database.db)
+    const url = Object.assign(new URL(empty.url), { username: owner, password: 'pass' }).href
+    const owned = { ...options, url, names: createNames('owned'), grants: { role, serviceUrl: url, appendOnly: [] } }
+    await expect(migrateUp(owned)).rejects.toThrow(/admin option|permission denied to grant/)
+    await sql`GRANT ${sql.id(role)} TO ${sql.id(owner)}`.execute(database.db)
+    await migrateUp(owned)
+    const { rows } = await sql<{ reads: boolean }>`
+      SELECT has_table_privilege(${role}, 'owned.notes', 'SELECT') AS reads`.execute(database.db)
+    expect(rows).toEqual([{ reads: true }])
+    await sql`DROP SCHEMA owned CASCADE`.execute(database.db)
+    for (const name of [role, owner]) {
+      await sql`DROP OWNED BY ${sql.id(name)}`.execute(database.db)
+      await sql`DROP ROLE ${sql.id(name)}`.execute(database.db)
+    }
+  })
 })

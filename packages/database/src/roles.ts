@@ -1,5 +1,5 @@
 import type { Names } from '@trestle/migrations/migration.ts'
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { type CallableFunctions, grantFunctions } from './function-rights.ts'
 import { isOwn } from './namespace.ts'
 import { queueRights, workersColumns } from './queue-rights.ts'
@@ -32,7 +32,8 @@ export async function grantToRole(db: Kysely<unknown>, options: GrantOptions): P
   const { role, serviceUrl } = options
   if (!ROLE_PATTERN.test(role)) throw new Error(`"${role}" is no role name`)
   await createRole(db, role)
-  if (serviceUrl !== undefined) await admitLogin(db, role, serviceUrl)
+  await admitLogin(db, role, sql`current_user`)
+  if (serviceUrl !== undefined) await admitLogin(db, role, sql`${loginOf(serviceUrl)}`)
   await grantOnObjects(db, options)
 }
 
@@ -121,7 +122,6 @@ async function createRole(db: Kysely<unknown>, role: string): Promise<void> {
       db,
     )
   }
-  await sql`GRANT ${sql.id(role)} TO CURRENT_USER`.execute(db)
 }
 
 /** The user of a connection URL. */
@@ -129,12 +129,16 @@ export function loginOf(url: string): string {
   return decodeURIComponent(new URL(url).username)
 }
 
-/** Without this a service whose user is not the one that migrates could not take on its role. */
-async function admitLogin(db: Kysely<unknown>, role: string, serviceUrl: string): Promise<void> {
-  const login = loginOf(serviceUrl)
-  const { rows } = await sql`
-    SELECT FROM pg_roles WHERE rolname = ${login} AND NOT pg_has_role(rolname, ${role}, 'MEMBER')`.execute(db)
-  if (rows.length > 0) await sql`GRANT ${sql.id(role)} TO ${sql.id(login)}`.execute(db)
+/**
+ * Lets a login take on the role, unless it may already: an administrator who made the role need not let the owner pass it on.
+ * From PostgreSQL 16 on who has made a role is a member of it, but may not take it on.
+ */
+async function admitLogin(db: Kysely<unknown>, role: string, login: RawBuilder<unknown>): Promise<void> {
+  const { rows } = await sql<{ rolname: string }>`
+    SELECT rolname FROM pg_roles WHERE rolname = ${login} AND NOT pg_has_role(
+      rolname, ${role}, CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END
+    )`.execute(db)
+  for (const { rolname } of rows) await sql`GRANT ${sql.id(role)} TO ${sql.id(rolname)}`.execute(db)
 }
 
 async function schemaExists(db: Kysely<unknown>, schema: string): Promise<boolean> {
