@@ -6,6 +6,7 @@ import { hookRules, hookSettings, toHooksConfig } from './config/hooks.ts'
 import { jwtRules, jwtSettings, jwtWarnings, toJwtConfig } from './config/jwt.ts'
 import { mailRules, mailSettings, mailWarnings, toMailConfig } from './config/mail.ts'
 import { mfaSettings, toMfaConfig } from './config/mfa.ts'
+import { plainHttpSettings } from './config/plain-http.ts'
 import { profileRules, profileSettings, strictSettings } from './config/profile.ts'
 import {
   securityRules,
@@ -104,6 +105,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): LoadedCon
       ...mailWarnings(values),
       ...smsWarnings(values),
       ...externalWarnings(values),
+      ...plainHttpSettings(values),
     ],
   }
 }

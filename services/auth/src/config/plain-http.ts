@@ -1,0 +1,64 @@
+import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
+import { MAIL_KINDS } from '../mail/default-templates.ts'
+import { type externalSettings, PROVIDERS } from './external.ts'
+import type { mailSettings } from './mail.ts'
+import type { securitySettings } from './security.ts'
+import type { serverSettings } from './server.ts'
+import type { smsSettings } from './sms.ts'
+
+type Values = SettingValues<typeof externalSettings> &
+  SettingValues<typeof mailSettings> &
+  SettingValues<typeof smsSettings> &
+  Pick<SettingValues<typeof serverSettings>, 'SITE_URL' | 'API_EXTERNAL_URL'> &
+  Pick<SettingValues<typeof securitySettings>, 'SECURITY_CAPTCHA_ENABLED' | 'SECURITY_CAPTCHA_URL'>
+
+/** What goes over a network in clear, in either profile, though it carries secrets or decides who signs in. */
+export function plainHttpSettings(values: Values): readonly string[] {
+  const sms = values.SMS_PROVIDER && (`SMS_${toUpper(values.SMS_PROVIDER)}_API_URL` as const)
+  return [
+    ...plainHttpWarnings('AUTH_API_EXTERNAL_URL', values.API_EXTERNAL_URL, 'read passwords, codes and tokens'),
+    ...plainHttpWarnings('AUTH_SITE_URL', values.SITE_URL, 'replace the page that takes sessions over, and read them'),
+    ...plainHttpWarnings(
+      'AUTH_EXTERNAL_REDIRECT_URL',
+      values.EXTERNAL_REDIRECT_URL,
+      'read the sessions that end there',
+    ),
+    ...MAIL_KINDS.flatMap((kind) => {
+      const setting = `MAILER_TEMPLATES_${kind}` as const
+      // A path lies under SITE_URL, which is warned of above.
+      return plainHttpWarnings(`AUTH_${setting}`, values[setting], 'write the mails that carry codes and links')
+    }),
+    ...(['INVITE', 'CONFIRMATION', 'RECOVERY', 'EMAIL_CHANGE'] as const).flatMap((kind) => {
+      const setting = `MAILER_URLPATHS_${kind}` as const
+      return plainHttpWarnings(`AUTH_${setting}`, values[setting], 'read the links of mails')
+    }),
+    ...(sms
+      ? plainHttpWarnings(`AUTH_${sms}`, values[sms], 'read the codes of SMS and the account that sends them')
+      : []),
+    ...(values.SECURITY_CAPTCHA_ENABLED
+      ? plainHttpWarnings(
+          'AUTH_SECURITY_CAPTCHA_URL',
+          values.SECURITY_CAPTCHA_URL,
+          'read the secret of the captcha, and answer for it',
+        )
+      : []),
+    ...PROVIDERS.flatMap((provider) => providerSettings(values, provider)),
+  ]
+}
+
+function providerSettings(values: Values, provider: (typeof PROVIDERS)[number]): readonly string[] {
+  const name = toUpper(provider)
+  if (!values[`EXTERNAL_${name}_ENABLED`]) return []
+  const address = `EXTERNAL_${name}_URL` as const
+  const back = `EXTERNAL_${name}_REDIRECT_URI` as const
+  return [
+    ...plainHttpWarnings(`AUTH_${address}`, values[address], 'read the secret of the client, and sign in as anybody'),
+    ...plainHttpWarnings(`AUTH_${back}`, values[back], 'read the codes of sign-ins'),
+  ]
+}
+
+function toUpper<Name extends string>(name: Name): Uppercase<Name> {
+  // The type is what toUpperCase does.
+  return name.toUpperCase() as Uppercase<Name>
+}
