@@ -80,6 +80,7 @@ export const errorVocabulary: ErrorVocabulary = {
   notFound: () => errors.notFound(),
   methodNotAllowed: (allow) => errors.methodNotAllowed({ headers: { Allow: allow.join(', ') } }),
   unavailable: (cause) => errors.serviceUnavailable({ cause }),
+  busy: () => errors.serverBusy(),
   timedOut: (cause) => errors.serviceUnavailable({ cause }),
   bodyTimedOut: (cause) => errors.requestTimeout({ cause }),
   unexpected: (cause) => errors.serverError({ cause }),

@@ -91,7 +91,7 @@ export const serviceUnavailable = defineError(
 export const serverBusy = defineError(
   503,
   'SERVER_BUSY',
-  'As many imports or exports are open as are allowed at a time.',
+  'As many imports, exports, long pages or large bodies are open as are allowed at a time.',
   {
     'Retry-After': '5',
   },

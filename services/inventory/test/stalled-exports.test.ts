@@ -79,7 +79,10 @@ it('503: beyond what is open at a time, told as an expected refusal', async () =
     '5',
     {
       statusCode: 503,
-      error: { type: 'SERVER_BUSY', description: 'As many imports or exports are open as are allowed at a time.' },
+      error: {
+        type: 'SERVER_BUSY',
+        description: 'As many imports, exports, long pages or large bodies are open as are allowed at a time.',
+      },
     },
   ])
   const lines = (await replica.logLines()).filter(({ request_id }) => request_id === 'busy')

@@ -97,6 +97,7 @@ export const errorVocabulary: ErrorVocabulary = {
   unsupportedMediaType: (cause) => errors.unsupportedMediaType({ cause }),
   notFound: () => errors.endpointNotFound(),
   unavailable: (cause) => errors.serviceUnavailable({ cause }),
+  busy: () => errors.serverBusy(),
   timedOut: (cause) => errors.serviceUnavailable({ cause }),
   bodyTimedOut: (cause) => errors.requestTimeout({ cause }),
   uriTooLong: (cause) => errors.uriTooLong({ cause }),

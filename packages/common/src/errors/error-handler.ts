@@ -31,6 +31,8 @@ export interface ErrorVocabulary {
   methodNotAllowed?(allow: readonly string[]): HttpError
   /** The database or another dependency is away for the moment. */
   unavailable(cause: unknown): HttpError
+  /** There is no room for a request at this moment. */
+  busy(): HttpError
   timedOut(cause: unknown): HttpError
   /** The body of a request did not come in time; leave out to answer `timedOut`. */
   bodyTimedOut?(cause: unknown): HttpError

@@ -6,9 +6,11 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { plainVocabulary } from '../testing/plain-errors.ts'
 import { createServer } from './create-server.ts'
 
-const BODY_BYTES = 100_000
+const BODY_BYTES = 500_000
 /** As many bodies of the largest size as have a place at once. */
 const PLACES = 2
+/** Longer than the other tests take. */
+const PATIENCE_MS = 2_000
 
 const cleanUps: (() => unknown)[] = []
 let begun: string[] = []
@@ -27,7 +29,7 @@ beforeEach(async () => {
     handlerTimeoutMs: 600_000,
     requestTimeoutMs: 0,
     meter: createNoopMeter(),
-    connections: { bodyBytesMax: PLACES * BODY_BYTES },
+    connections: { bodyBytesMax: PLACES * BODY_BYTES, bodyPatienceMs: PATIENCE_MS },
   })
   app.addHook('onRequest', async ({ url }) => {
     begun.push(url)
@@ -46,9 +48,18 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-/** Sends a request with a body of spaces, of which so many bytes are kept back. */
-function send(url: string, { bytes = BODY_BYTES, keptBack = 0, type = 'application/json' } = {}): Socket {
-  const socket = connect({ port, host: '127.0.0.1' })
+let clients = 1
+function nextClient(): string {
+  clients += 1
+  return `127.0.1.${clients}`
+}
+
+/** Sends a request with a body of spaces, of which so many bytes are kept back; each from another client. */
+function send(
+  url: string,
+  { bytes = BODY_BYTES, keptBack = 0, type = 'application/json', from = nextClient() } = {},
+): Socket {
+  const socket = connect({ port, host: '127.0.0.1', localAddress: from })
   socket.on('error', () => {})
   cleanUps.push(() => socket.destroy())
   socket.write(`POST ${url} HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\nContent-Length: ${bytes}\r\n\r\n`)
@@ -82,23 +93,23 @@ describe('requests with large bodies', () => {
     expect(await answerTo(next)).toBe('HTTP/1.1 200 OK')
   })
 
-  it('begin when those before them have got next to nothing for two seconds, which are cut', async () => {
+  it('begin when those before them have got next to nothing for two seconds, which are late', async () => {
     const slow = await takeAllPlaces()
-    const closed = Promise.all(slow.map((socket) => once(socket.resume(), 'close')))
+    const late = Promise.all(slow.map(answerTo))
     const waiting = [send('/kept?next'), send('/kept?next')]
     await expect.poll(() => probe()).toBe('HTTP/1.1 200 OK')
     vi.advanceTimersByTime(4_000)
     expect(await Promise.all(waiting.map(answerTo))).toEqual(['HTTP/1.1 200 OK', 'HTTP/1.1 200 OK'])
-    await closed
+    expect(await late).toEqual(Array(PLACES).fill('HTTP/1.1 408 Request Timeout'))
   })
 
   it('do not give way while nobody waits, nor while their bodies arrive, nor after these have come', async () => {
-    const lasting = [send('/slow'), send('/kept?lasting', { keptBack: 50_000 })]
+    const lasting = [send('/slow'), send('/kept?lasting', { keptBack: 400_000 })]
     await expect.poll(() => begun.length).toBe(PLACES)
     vi.advanceTimersByTime(10_000)
     const next = send('/kept?next')
     for (let second = 0; second < 10; second += 1) {
-      lasting[1]?.write(' '.repeat(5_000 - (second === 9 ? 1 : 0)))
+      lasting[1]?.write(' '.repeat(40_000 - (second === 9 ? 1 : 0)))
       await expect.poll(() => probe()).toBe('HTTP/1.1 200 OK')
       vi.advanceTimersByTime(1_000)
     }
@@ -108,10 +119,29 @@ describe('requests with large bodies', () => {
     expect(lasting.map(({ destroyed }) => destroyed)).toEqual([false, false])
   })
 
-  it('are cut when more of them wait than the memory bears', async () => {
+  it('of one client leave room for those of others', async () => {
+    const [busy, other] = [nextClient(), nextClient()]
+    for (let count = 0; count < 10; count += 1) send('/slow', { from: busy })
+    await expect.poll(() => begun).toEqual(['/slow'])
+    expect(await answerTo(send('/kept', { from: other }))).toBe('HTTP/1.1 200 OK')
+    expect(begun).toEqual(['/slow', '/kept'])
+  })
+
+  it('are refused when more of them wait than the memory bears', async () => {
     await takeAllPlaces()
     const waiting = Array.from({ length: 80 }, () => send('/kept?next'))
-    await expect.poll(() => waiting.filter(({ readyState }) => readyState === 'closed').length).toBe(16)
+    const refused: (string | undefined)[] = []
+    for (const socket of waiting) void answerTo(socket).then((line) => refused.push(line))
+    await expect.poll(() => refused).toEqual(Array(16).fill('HTTP/1.1 503 Service Unavailable'))
+  })
+
+  it('are refused when no place came free in time', async () => {
+    await takeAllPlaces()
+    const answer = String(await once(send('/kept?next'), 'data'))
+    expect(answer).toMatch(/^HTTP\/1.1 503 /)
+    expect(answer).toContain('connection: close\r\n')
+    expect(answer).toContain('retry-after: 1\r\n')
+    expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '')).toEqual({ status: 503, code: 'busy', message: 'Busy' })
   })
 
   it('have no place when they are refused for their size', async () => {

@@ -1,17 +1,23 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { defineError } from '../errors/define-error.ts'
+import { FairGate } from './fair-gate.ts'
 
 export interface BodyPlacesOptions {
-  /** Bytes that the bodies of all requests together may have. */
+  /** Bytes that the bodies of all requests together may have. Those of one client may have half of it, or one body. */
   readonly bytesMax: number
   /** The most that one body may have. */
   readonly bodyLimit: number
-  /** Ends the connection of a request that gives way to another one. */
+  /** How long a request waits for a place, in milliseconds. */
+  readonly patienceMs: number
+  /** Whose request it is. */
+  readonly clientOf: (request: IncomingMessage) => string
+  /** Ends the connection of a request that nobody can answer, when it gives way to another one. */
   readonly cut: (request: IncomingMessage) => void
 }
 
 /** Places for requests with large bodies, which handlers keep in memory until all has arrived. */
 export interface BodyPlaces {
-  /** Begins a request at once when its body is small, else as soon as there is a place for the body. */
+  /** Begins a request at once when its body is small, else as soon as there is a place for the body, or none in time. */
   enter(request: IncomingMessage, response: ServerResponse, begin: () => void): void
   /** Lets slow requests give way to those that wait. To be called each second. */
   sweep(): void
@@ -20,7 +26,6 @@ export interface BodyPlaces {
 interface Entry {
   readonly request: IncomingMessage
   readonly bytes: number
-  readonly begin: () => void
   /** Bytes that the connection had received at the last look. */
   received: number
   /** When its body was last seen to arrive fast enough. */
@@ -29,56 +34,80 @@ interface Entry {
 
 /** Bodies up to this are not counted: five hundred of them are 8 MiB. */
 const SMALL_BYTES = 16 * 1_024
-/** A body that gets fewer bytes between two looks is slow. Any connection of today is faster. */
-const SLOW_BYTES = 4 * 1_024
+/** A body that gets fewer bytes between two looks is slow: the largest ones would not arrive within 30 s. */
+const SLOW_BYTES = 32 * 1_024
 /** No request gives way before its body has been slow for so long. */
 const GRACE_MS = 2_000
-
 /** Requests that may wait for a place; each has one chunk of its body in memory already. */
 const WAITING_MAX = 64
 
+const noPlace = defineError(503, 'no_place', 'no place for the body came free')
+
 const leaves = new WeakMap<IncomingMessage, () => void>()
+const answers = new WeakMap<IncomingMessage, () => void>()
+const refused = new WeakSet<IncomingMessage>()
 
 /** Gives the place of a request free: its handler does not keep the body, or has done with it. */
 export function leaveBodyPlace(request: IncomingMessage): void {
   leaves.get(request)?.()
 }
 
+/** Whether a request has a place. */
+export function hasBodyPlace(request: IncomingMessage): boolean {
+  return leaves.has(request)
+}
+
+/** Whether there was no place for the body of a request that begins. It is to be refused. */
+export function hasNoBodyPlace(request: IncomingMessage): boolean {
+  return refused.has(request)
+}
+
+/** Says how a request is answered whose body has been slow, when others need its place. */
+export function answerSlowBody(request: IncomingMessage, answer: () => void): void {
+  answers.set(request, answer)
+}
+
 /**
- * Makes places for so many bytes. A request that finds none waits with its body unread. A request that has one gives way when
- * its body hardly arrives any more: a client that stops a byte before the end of its body keeps nobody out.
+ * Makes places for so many bytes. A request that finds none waits with its body unread. Clients take turns, so that one with many
+ * bodies keeps nobody else out. A request that has a place gives way when its body hardly arrives any more.
  */
-export function createBodyPlaces({ bytesMax, bodyLimit, cut }: BodyPlacesOptions): BodyPlaces {
+export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cut }: BodyPlacesOptions): BodyPlaces {
+  const each = Math.min(bytesMax, Math.max(bytesMax / 2, bodyLimit))
+  const gate = new FairGate({ places: bytesMax, each, patienceMs, refuse: noPlace })
   const held = new Set<Entry>()
   const waiting = new Set<Entry>()
-  let heldBytes = 0
-  const admit = () => {
-    for (const entry of waiting) {
-      if (heldBytes + entry.bytes > bytesMax) return
-      waiting.delete(entry)
-      held.add(entry)
-      heldBytes += entry.bytes
-      entry.fastMs = performance.now()
-      entry.begin()
+  const hold = (entry: Entry, response: ServerResponse, place: Disposable) => {
+    const leave = () => {
+      held.delete(entry)
+      place[Symbol.dispose]()
     }
+    entry.fastMs = performance.now()
+    held.add(entry)
+    leaves.set(entry.request, leave)
+    response.once('close', leave)
   }
-  const leave = (entry: Entry) => {
+  const wait = async (entry: Entry, response: ServerResponse, begin: () => void) => {
+    waiting.add(entry)
+    const claim = { client: clientOf(entry.request), size: entry.bytes }
+    const place = await gate.enter(claim).catch(() => undefined)
     waiting.delete(entry)
-    if (!held.delete(entry)) return
-    heldBytes -= entry.bytes
-    admit()
+    if (response.closed) return place?.[Symbol.dispose]()
+    if (place === undefined) refused.add(entry.request)
+    else hold(entry, response, place)
+    begin()
   }
   const sweep = () => {
     const nowMs = performance.now()
     for (const entry of held) lookAt(entry, nowMs)
     const slow = [...held].filter(({ request, fastMs }) => !request.complete && nowMs - fastMs >= GRACE_MS)
     slow.sort((one, other) => one.fastMs - other.fastMs)
-    const wanted = sumOfBytes(waiting)
-    let freed = 0
-    for (const entry of slow) {
-      if (freed >= wanted) return
-      freed += entry.bytes
-      cut(entry.request)
+    let wanted = [...waiting].reduce((sum, { bytes }) => sum + bytes, 0)
+    for (const { request, bytes } of slow) {
+      if (wanted <= 0) return
+      wanted -= bytes
+      const answer = answers.get(request)
+      if (answer === undefined) cut(request)
+      else answer()
     }
   }
   return {
@@ -87,13 +116,12 @@ export function createBodyPlaces({ bytesMax, bodyLimit, cut }: BodyPlacesOptions
       // A body that says that it is too large is refused, or taken by a handler that keeps none of it.
       const isKept = declared <= bodyLimit || declared === Number.POSITIVE_INFINITY
       if (declared <= SMALL_BYTES || !isKept) return begin()
-      if (waiting.size >= WAITING_MAX) return cut(request)
+      if (waiting.size >= WAITING_MAX) {
+        refused.add(request)
+        return begin()
+      }
       const bytes = Math.min(declared, bodyLimit, bytesMax)
-      const entry: Entry = { request, bytes, begin, received: 0, fastMs: 0 }
-      leaves.set(request, () => leave(entry))
-      response.once('close', () => leave(entry))
-      waiting.add(entry)
-      admit()
+      void wait({ request, bytes, received: 0, fastMs: 0 }, response, begin)
     },
     sweep,
   }
@@ -109,10 +137,4 @@ function lookAt(entry: Entry, nowMs: number): void {
   const { bytesRead } = entry.request.socket
   if (bytesRead - entry.received >= SLOW_BYTES) entry.fastMs = nowMs
   entry.received = bytesRead
-}
-
-function sumOfBytes(entries: ReadonlySet<Entry>): number {
-  let sum = 0
-  for (const { bytes } of entries) sum += bytes
-  return sum
 }

@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http'
 import type { Meter } from '@opentelemetry/api'
 import type { FastifyBaseLogger } from 'fastify'
 import { startAtZero } from '../telemetry/start-at-zero.ts'
+import { addressKey } from './address-key.ts'
 import {
   boundConnections,
   CONNECTION_BOUNDS,
@@ -11,6 +12,7 @@ import {
 } from './connection-bounds.ts'
 import { createServer } from './node-http.ts'
 import { createReleaseAfterCuts } from './release-memory.ts'
+import { createAddressReader, type TrustedProxies } from './trusted-proxies.ts'
 
 export interface BoundedServerOptions {
   readonly logger: FastifyBaseLogger
@@ -19,6 +21,7 @@ export interface BoundedServerOptions {
   readonly bodyLimit: number
   readonly handlerTimeoutMs: number
   readonly requestTimeoutMs?: number
+  readonly trustedProxies?: TrustedProxies | undefined
 }
 
 const HEADER_BYTES = 16_384
@@ -33,9 +36,15 @@ export function boundedServer(options: BoundedServerOptions, handler: RequestLis
   const bounds = { ...CONNECTION_BOUNDS, bodyLimit: options.bodyLimit, ...options.connections }
   const report = createCutReport(options)
   const releaseSoon = createReleaseAfterCuts()
-  const { handle, watch } = boundConnections(handler, bounds, (reason) => {
-    report(reason)
-    releaseSoon()
+  const readAddress = createAddressReader(options.trustedProxies ?? 0)
+  const { handle, watch } = boundConnections(handler, {
+    bounds,
+    onCut: (reason) => {
+      report(reason)
+      releaseSoon()
+    },
+    clientOf: ({ socket, headers }) =>
+      addressKey(readAddress(socket.remoteAddress, headers['x-forwarded-for']?.toString())),
   })
   const server = createServer(
     {

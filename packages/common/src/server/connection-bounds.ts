@@ -13,10 +13,12 @@ export interface ConnectionBounds {
   readonly waitingBytesMax: number
   /** Requests that a client may have sent before their turn has come. */
   readonly pipelinedMax: number
-  /** Bytes that the bodies of all requests may have together; more wait unread, and the slowest gives way to them. */
+  /** Bytes that the bodies of all requests may have together; more wait unread, and slow ones give way to them. */
   readonly bodyBytesMax: number
   /** Bytes that one body may have. */
   readonly bodyLimit: number
+  /** How long a body waits for its place, in milliseconds. */
+  readonly bodyPatienceMs: number
   /** Time that the head of a request may take to arrive, in milliseconds. A connection that says nothing is closed after as long. */
   readonly headMs: number
   /** How often Node looks for requests that are late, in milliseconds. Its own 30 s would add as much to every limit. */
@@ -34,6 +36,7 @@ export const CONNECTION_BOUNDS: ConnectionBounds = {
   pipelinedMax: 16,
   bodyBytesMax: 4 * 1_024 * 1_024,
   bodyLimit: 1_024 * 1_024,
+  bodyPatienceMs: 10_000,
   headMs: 10_000,
   lateCheckMs: 1_000,
 }
@@ -64,16 +67,25 @@ export interface BoundedHandler {
   readonly watch: (server: Server) => void
 }
 
+export interface BoundOptions {
+  readonly bounds?: ConnectionBounds
+  /** Told of each connection that is cut. */
+  readonly onCut?: (reason: CutReason) => void
+  /** Whose request it is; by default the peer's. */
+  readonly clientOf?: (request: IncomingMessage) => string
+}
+
 /**
  * Bounds what clients can make the process keep. Requests of one connection are handled one after the other, since their
  * answers leave in that order anyway: whoever sends a thousand ahead has one answer in memory. Connections whose clients take
  * nothing are cut, and those that have taken nothing for longest when too much waits.
  */
-export function boundConnections(
-  handler: Handle,
-  bounds: ConnectionBounds = CONNECTION_BOUNDS,
-  onCut: (reason: CutReason) => void = () => {},
-): BoundedHandler {
+export function boundConnections(handler: Handle, options: BoundOptions = {}): BoundedHandler {
+  const {
+    bounds = CONNECTION_BOUNDS,
+    onCut = () => {},
+    clientOf = ({ socket }) => socket.remoteAddress ?? '',
+  } = options
   const open = new Map<Socket, Connection>()
   const cut = (connection: Connection, reason: CutReason) => {
     // With an error, for the log to tell that the client is to blame.
@@ -96,6 +108,8 @@ export function boundConnections(
   const bodies = createBodyPlaces({
     bytesMax: bounds.bodyBytesMax,
     bodyLimit: bounds.bodyLimit,
+    patienceMs: bounds.bodyPatienceMs,
+    clientOf,
     cut: ({ socket }) => {
       const connection = open.get(socket)
       if (connection !== undefined) cut(connection, 'crowded')

@@ -8,6 +8,7 @@ import { HttpError } from '../errors/define-error.ts'
 import { decorateErrors, type ErrorVocabulary, errorHandler, sendError, toHttpError } from '../errors/error-handler.ts'
 import { placeOfSecret } from '../telemetry/path-of.ts'
 import { RequestLog } from '../telemetry/request-log.ts'
+import { hasNoBodyPlace } from './body-places.ts'
 import { boundedServer } from './bounded-server.ts'
 import type { ConnectionBounds } from './connection-bounds.ts'
 import { handlerDeadline } from './handler-deadline.ts'
@@ -105,6 +106,11 @@ export function createServer(options: ServerOptions) {
   app.addHook('onRoute', ({ url }) => void placeOfSecret(url))
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers({ 'x-request-id': request.id, ...browserHeaders(request.raw) })
+    if (hasNoBodyPlace(request.raw)) {
+      // Its body is kept by nobody.
+      reply.header('connection', 'close')
+      return done(vocabulary.busy())
+    }
     const isTooLong = request.url.length > URL_BYTES
     if (!isTooLong && (request.headers.host !== undefined || request.raw.httpVersion !== '1.1')) return done()
     reply.headers({ ...options.brokenRequestHeaders?.(request.headers) })

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
 import type { HttpError } from '../errors/define-error.ts'
-import { leaveBodyPlace } from './body-places.ts'
+import { answerSlowBody, hasBodyPlace, leaveBodyPlace } from './body-places.ts'
 
 export interface HandlerDeadlineOptions {
   /** Milliseconds; kept to a quarter of a second. */
@@ -30,11 +30,8 @@ export const handlerDeadline = fp<HandlerDeadlineOptions>(
       for (const [place, each] of running.entries()) {
         if (each === undefined || each.arrived > latest) continue
         leave(each.reply, place)
-        if (isBodyAwaited(each.reply)) {
-          // What still comes is read by nobody, so the connection is of no more use.
-          each.reply.header('connection', 'close')
-          expire(each.reply, bodyTimedOut(new Error(`the body took longer than ${timeoutMs} ms`)))
-        } else expire(each.reply, timedOut(new Error(`the handler took longer than ${timeoutMs} ms`)))
+        if (isBodyAwaited(each.reply)) dropBody(each.reply, `the body took longer than ${timeoutMs} ms`)
+        else expire(each.reply, timedOut(new Error(`the handler took longer than ${timeoutMs} ms`)))
       }
     }, SWEEP_MS)
     sweep.unref()
@@ -47,12 +44,18 @@ export const handlerDeadline = fp<HandlerDeadlineOptions>(
       empty.push(place)
       reply.placeOfDeadline = undefined
     }
+    const dropBody = (reply: FastifyReply, reason: string) => {
+      // What still comes is read by nobody, so the connection is of no more use.
+      reply.header('connection', 'close')
+      expire(reply, bodyTimedOut(new Error(reason)))
+    }
     app.decorateReply('placeOfDeadline')
     app.decorateReply('liftDeadline', function liftDeadline() {
       if (this.placeOfDeadline !== undefined) leave(this, this.placeOfDeadline)
       leaveBodyPlace(this.request.raw)
     })
-    app.addHook('onRequest', (_request, reply, done) => {
+    app.addHook('onRequest', ({ raw }, reply, done) => {
+      if (hasBodyPlace(raw)) answerSlowBody(raw, () => dropBody(reply, 'the body came slowly while others waited'))
       const place = empty.pop() ?? running.length
       running[place] = { reply, arrived: performance.now() }
       reply.placeOfDeadline = place

@@ -27,6 +27,7 @@ const vocabulary: ErrorVocabulary = {
   unsupportedMediaType: refuse,
   notFound: refuse,
   unavailable: refuse,
+  busy: refuse,
   timedOut: refuse,
   unexpected: refuse,
   isUnavailable: () => false,
