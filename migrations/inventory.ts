@@ -23,4 +23,5 @@ export const inventoryMigrations: MigrationSources = {
   '0024-create-import-rows': inFile(() => import('./inventory/0024-create-import-rows.ts')),
   '0025-version-locations': inFile(() => import('./inventory/0025-version-locations.ts')),
   '0026-await-expiry': inFile(() => import('./inventory/0026-await-expiry.ts')),
+  '0027-store-skus-once': inFile(() => import('./inventory/0027-store-skus-once.ts')),
 }

@@ -2,7 +2,6 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { Kysely, PostgresDialect, type PostgresPool } from 'kysely'
 import pg from 'pg'
 import { createCancellablePool } from './cancellable-pool.ts'
-import { kyselyPool } from './kysely-pool.ts'
 import { createLanes, type Lanes } from './lanes.ts'
 import type { Statement } from './named-query.ts'
 import { type PipelinedClients, startPipelinedClients } from './pipelined-clients.ts'
@@ -62,6 +61,8 @@ export interface Database<Tables> {
   /** For prepared queries. */
   readonly lanes: Lanes
   readonly names: Names
+  /** Runs work with `db`; its statements are cancelled, and none is sent any more, once the signal is aborted. */
+  until<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T>
   /**
    * Runs a read that may lag behind, on the standby where one keeps up. It may be run again on the primary. It has connections
    * of its own, so that reads which take long keep nobody from writing, and is cancelled when the signal is aborted.
@@ -112,6 +113,7 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
       ...{ prepared: config.prepared, spans: config.spans, parserOf: parserOf(config) },
     }),
     names: config.names,
+    until: primary.until,
     readLagging: (read, signal) =>
       choice && standby
         ? choice.choose(
@@ -135,6 +137,7 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
 /** The connections to one server. */
 interface Server<Tables> {
   readonly db: Kysely<Tables>
+  readonly until: Database<Tables>['until']
   readonly pool: pg.Pool
   readonly readers: PipelinedClients
   readonly lagging: LaggingReads<Tables>
@@ -156,7 +159,8 @@ function openServer<Tables>(config: DatabaseConfig, url: string): Server<Tables>
     parserOf: parserOf(config),
     onConnectionError: config.onConnectionError,
   })
-  return { db: openQueries(config, kyselyPool(pool)), pool, readers, lagging: openLagging({ ...config, url }) }
+  const { pool: queryPool, until } = createCancellablePool(pool)
+  return { db: openQueries(config, queryPool), until, pool, readers, lagging: openLagging({ ...config, url }) }
 }
 
 function openLagging<Tables>(config: DatabaseConfig): LaggingReads<Tables> {

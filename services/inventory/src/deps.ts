@@ -31,7 +31,9 @@ import { serviceVersion } from './version.ts'
 const KEY_WAIT_MS = 5_000
 
 /** The database as imports and exports use it. */
-export interface TransferDatabase extends Pick<Database<InventoryTables>, 'db' | 'lanes'> {
+export interface TransferDatabase extends Pick<Database<InventoryTables>, 'db' | 'until'> {
+  /** Turns to store a batch, or to let it wait for the rest of its file. */
+  readonly batches: FairGate
   /** Turns to store a file as a whole. */
   readonly wholeImports: FairGate
 }
@@ -81,8 +83,10 @@ const IMPORTS = { all: 16, each: 8 } as const
 const EXPORTS = { all: 32, each: 16 } as const
 /** Exports that read the database at a time, in all and of one client. */
 const READERS = { places: 3, each: 1 } as const
-/** Beside them a file that is stored as a whole, and batches. */
-const TRANSFER_CONNECTIONS = READERS.places + 5
+/** Batches of imports that are stored at a time, in all and of one client. */
+const BATCHES = { places: 4, each: 2 } as const
+/** Beside them a file that is stored as a whole. */
+const TRANSFER_CONNECTIONS = READERS.places + BATCHES.places + 1
 const TURN_MS = 10_000
 /** Lists that are read at a time, in all and for one client. */
 const LISTS = { places: 4, each: 2 } as const
@@ -143,7 +147,7 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
   return {
     ...{ config, names, log, metrics, stockMetrics, tracing, readiness, upkeep },
     ...{ db: database.db, readLagging: database.readLagging },
-    productWrites: openGate(Math.ceil(config.databasePoolSize * PRODUCT_SHARE), KEY_WAIT_MS),
+    productWrites: openProductWrites(config),
     listTurns: new FairGate({ ...LISTS, patienceMs: TURN_MS, refuse: serviceUnavailable }),
     longPages: new Slots(LONG_PAGES),
     imports: new Slots(IMPORTS),
@@ -152,7 +156,11 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
       space: new SpoolSpace({ bytes: config.exportSpoolMaxBytes, patienceMs: READER_MS }),
       turns: new FairGate({ ...READERS, patienceMs: TURN_MS, refuse: () => serverBusy() }),
     },
-    transferDatabase: { ...transferDatabase, wholeImports: openGate(1, TRANSFER_LOCK_MS) },
+    transferDatabase: {
+      ...transferDatabase,
+      batches: new FairGate({ ...BATCHES, patienceMs: TRANSFER_LOCK_MS, refuse: serviceUnavailable }),
+      wholeImports: new FairGate({ places: 1, patienceMs: TRANSFER_LOCK_MS, refuse: serviceUnavailable }),
+    },
     countImport: importCounter(metrics.meter),
     tokens: await openTokens(config, log),
     clientLimit,
@@ -167,9 +175,11 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
   }
 }
 
-/** Turns that clients take in the order of their requests. */
-function openGate(places: number, patienceMs: number): FairGate {
-  return new FairGate({ places, patienceMs, refuse: serviceUnavailable })
+/** One client, whose changes may all wait for one product, leaves the same share again to others. */
+function openProductWrites({ databasePoolSize }: InventoryConfig): FairGate {
+  const places = Math.ceil(databasePoolSize * PRODUCT_SHARE)
+  const each = Math.ceil(places * PRODUCT_SHARE)
+  return new FairGate({ places, each, patienceMs: KEY_WAIT_MS, refuse: serviceUnavailable })
 }
 
 async function openDatabases(config: InventoryConfig, names: Names, { logger }: ServiceLogger) {

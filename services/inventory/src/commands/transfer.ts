@@ -74,9 +74,10 @@ async function runImport(
     const limits = { bytesMax: Number.MAX_SAFE_INTEGER, attributesBytesMax: config.maxAttributesBytes }
     const records = readRecords(bar.watch(createReadStream(file)), format, limits)
     const storing = dryRun ? 'nothing' : atomic ? 'all-or-nothing' : 'batches'
+    const alone = new FairGate({ places: 1, patienceMs: 0, refuse: serviceUnavailable })
     const run = importProducts(
-      { ...database, wholeImports: new FairGate({ places: 1, patienceMs: 0, refuse: serviceUnavailable }) },
-      { records, mode, storing },
+      { ...database, batches: alone, wholeImports: alone },
+      { records, mode, storing, client: '', signal: undefined },
     )
     let step = await run.next()
     for (; !step.done; step = await run.next()) if (step.value.type === 'progress') bar.show(step.value.received)

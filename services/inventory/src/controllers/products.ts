@@ -66,7 +66,10 @@ export class Default extends InventoryController {
   })
   async POST(...[body]: Args<typeof Default.POST>): Promise<RawJson> {
     const caller = callerOf(this.request, '/products', body)
-    const { verdict, body: created } = await createProduct(this.application.context, caller, body)
+    const { verdict, body: created } = await createProduct(this.application.context, caller, {
+      ...body,
+      client: this.client,
+    })
     const { id, version } = created
     this.noteRepeat(verdict, { event: 'product.created', product_id: id })
     this.response.headers.set('location', `/products/${id}`)
@@ -103,14 +106,15 @@ export class Default extends InventoryController {
     summary: 'Delete a product',
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
-    await deleteProduct(this.application.context, id, this.versionsOf('p', id))
+    await deleteProduct(this.application.context, { id, versions: this.versionsOf('p', id), client: this.client })
     this.note({ event: 'product.deleted', product_id: id })
   }
 
-  async #change(input: Omit<ChangeProductInput, 'versions'>): Promise<RawJson> {
+  async #change(input: Omit<ChangeProductInput, 'versions' | 'client'>): Promise<RawJson> {
     const product = await changeProduct(this.application.context, {
       ...input,
       versions: this.versionsOf('p', input.id),
+      client: this.client,
     })
     if (product.changed) this.note({ event: 'product.updated', product_id: product.id, version: product.version })
     this.response.headers.set('etag', productTag(product.id, product.version))

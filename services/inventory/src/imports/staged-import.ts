@@ -1,4 +1,3 @@
-import type { FairGate } from '@trestle/common/server/fair-gate.ts'
 import { againWhenLost } from '@trestle/database/again-when-lost.ts'
 import type { Kysely } from 'kysely'
 import type { InventoryTables } from '../database.ts'
@@ -31,22 +30,25 @@ const PAGE = 500
 /** How often an insert may meet products that others have made in the same moment. */
 const TRIES = 5
 
+/** Runs work when it is its turn. */
+export type InTurn = <T>(work: () => Promise<T>) => Promise<T>
+
 /** A file whose rows wait in the database until all of them are there. Forgotten when it is disposed of. */
 export class StagedImport implements AsyncDisposable {
   readonly #db: Kysely<InventoryTables>
-  readonly #turns: FairGate
+  readonly #inTurn: InTurn
   readonly #id: bigint
   #staged = 0
 
-  private constructor(db: Kysely<InventoryTables>, turns: FairGate, id: bigint) {
+  private constructor(db: Kysely<InventoryTables>, inTurn: InTurn, id: bigint) {
     this.#db = db
-    this.#turns = turns
+    this.#inTurn = inTurn
     this.#id = id
   }
 
-  /** @param turns in which files are judged and stored: one that waits for another must not keep a connection */
-  static async open(db: Kysely<InventoryTables>, turns: FairGate): Promise<StagedImport> {
-    return new StagedImport(db, turns, await insertImport(db))
+  /** @param inTurn in which files are judged and stored: one that waits for another must not keep a connection */
+  static async open(db: Kysely<InventoryTables>, inTurn: InTurn): Promise<StagedImport> {
+    return new StagedImport(db, inTurn, await insertImport(db))
   }
 
   async add(products: readonly ReadProduct[]): Promise<readonly 'staged'[]> {
@@ -57,13 +59,13 @@ export class StagedImport implements AsyncDisposable {
 
   /** Tells what would become of the rows now, and does nothing. */
   async judge(mode: Mode): Promise<StagedCounts> {
-    const judged = await this.#turns.run(() => judgeImportRows(this.#db, this.#id))
+    const judged = await this.#inTurn(() => judgeImportRows(this.#db, this.#id))
     return toCounts(this.#checked(judged), mode)
   }
 
   /** Stores the rows in one transaction, or none of them where one has a sku that is taken and must not be. */
   apply(mode: Mode): Promise<StagedCounts> {
-    return this.#turns.run(() => this.#apply(mode))
+    return this.#inTurn(() => this.#apply(mode))
   }
 
   async #apply(mode: Mode): Promise<StagedCounts> {

@@ -14,6 +14,8 @@ export interface ChangeProductInput {
   readonly attributes?: string | JsonText | undefined
   /** Whether attributes take the place of those that are there, or are a merge patch on them. */
   readonly mode: 'replace' | 'merge'
+  /** Who takes turns with others. */
+  readonly client: string
 }
 
 /**
@@ -22,12 +24,13 @@ export interface ChangeProductInput {
  */
 export async function changeProduct(
   { lanes, names, config, productWrites }: Pick<InventoryDeps, 'lanes' | 'names' | 'config' | 'productWrites'>,
-  { attributes, ...input }: ChangeProductInput,
+  { attributes, client, ...input }: ChangeProductInput,
 ): Promise<VersionedChange> {
   const { maxAttributesBytes: bytesMax } = config
   const text = attributes === undefined ? undefined : storableAttributes(attributes, bytesMax)
-  const result = await productWrites.run(() =>
-    callChangeProduct(lanes, names, { ...input, attributes: text, bytesMax }),
+  const result = await productWrites.run(
+    () => callChangeProduct(lanes, names, { ...input, attributes: text, bytesMax }),
+    { client },
   )
   if (result.verdict !== 'done') throw refusals[result.verdict](bytesMax)
   return result.change

@@ -11,6 +11,8 @@ export interface CreateProductInput {
   readonly sku: string
   /** JSON as text (the specified form), or an object or array. */
   readonly attributes: string | JsonText
+  /** Who takes turns with others. */
+  readonly client: string
 }
 
 /**
@@ -21,16 +23,16 @@ export interface CreateProductInput {
 export async function createProduct(
   deps: Pick<InventoryDeps, 'lanes' | 'db' | 'names' | 'config' | 'productWrites'>,
   caller: Caller,
-  { sku, attributes }: CreateProductInput,
+  { sku, attributes, client }: CreateProductInput,
 ): Promise<Answered<InsertedProduct>> {
   const { lanes, db, names, config, productWrites } = deps
   const product = { sku, attributes: storableAttributes(attributes, config.maxAttributesBytes) }
   if (!caller.repeat) {
-    const body = await productWrites.run(() => insertProduct(lanes, names, product))
+    const body = await productWrites.run(() => insertProduct(lanes, names, product), { client })
     if (body === 'duplicate-sku') throw duplicateSku()
     return { verdict: 'done', body }
   }
-  const answer = await productWrites.run(() => insertProductOnce(db, names, caller, product))
+  const answer = await productWrites.run(() => insertProductOnce(db, names, caller, product), { client })
   if (answer === 'duplicate-sku') throw duplicateSku()
   if (answer.body === null) throw keyRefusals[answer.verdict]()
   return answer

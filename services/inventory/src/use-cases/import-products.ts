@@ -15,6 +15,10 @@ export interface ImportInput {
   readonly mode: ImportMode
   /** `batches` stay as they are stored; `all-or-nothing` is one transaction; `nothing` tells what would become of them. */
   readonly storing: 'batches' | 'all-or-nothing' | 'nothing'
+  /** Who takes turns with others. */
+  readonly client: string
+  /** Aborted when nobody waits for the outcome any more: what has not been committed then never is. */
+  readonly signal: AbortSignal | undefined
 }
 
 /** What happens on the way. */
@@ -50,22 +54,27 @@ export async function* importProducts(
 ): AsyncGenerator<ImportEvent, ImportOutcome> {
   const tally = new ImportTally()
   if (input.storing !== 'batches') return yield* importStaged(database, input, tally)
-  const store = storeOneByOneWhenRefused((products) => storeBatch(database.lanes, products, input.mode === 'upsert'))
-  yield* storeRecords(input, tally, store)
+  const replace = input.mode === 'upsert'
+  yield* storeRecords(
+    input,
+    tally,
+    storeInTurn(database, input, (products) => storeBatch(database.db, products, replace)),
+  )
   return { verdict: 'stored', report: tally.report() }
 }
 
 async function* importStaged(
-  { db, wholeImports }: TransferDatabase,
+  database: TransferDatabase,
   input: ImportInput,
   tally: ImportTally,
 ): AsyncGenerator<ImportEvent, ImportOutcome> {
-  const { mode, storing } = input
-  await using staged = await StagedImport.open(db, wholeImports)
+  const { mode, storing, client, signal } = input
+  const { db, until, wholeImports } = database
+  await using staged = await StagedImport.open(db, (work) => wholeImports.run(() => until(signal, work), { client }))
   yield* storeRecords(
     input,
     tally,
-    storeOneByOneWhenRefused((products) => staged.add(products)),
+    storeInTurn(database, input, (products) => staged.add(products)),
   )
   const end = storing === 'nothing' || tally.failed > 0 ? await staged.judge(mode) : await staged.apply(mode)
   tally.count('created', end.created)
@@ -80,6 +89,11 @@ async function* importStaged(
 /** `staged`: it is decided later what becomes of it. `refused`: the database cannot hold it. */
 type Stored = ImportVerdict | 'staged' | 'refused'
 type Store = (products: readonly ReadProduct[]) => Promise<readonly Stored[]>
+
+/** A client that leaves leaves no batch behind that waits for others, and one with many imports keeps no other client waiting. */
+function storeInTurn({ batches, until }: TransferDatabase, { client, signal }: ImportInput, store: Store): Store {
+  return storeOneByOneWhenRefused((products) => batches.run(() => until(signal, () => store(products)), { client }))
+}
 
 async function* storeRecords(
   { records, mode }: ImportInput,

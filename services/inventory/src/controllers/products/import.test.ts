@@ -180,7 +180,7 @@ describe('mode', () => {
     expect((await post(file, '?mode=upsert')).json().data).toEqual({ ...counts, received: 3, created: 1, updated: 2 })
     const after = [
       ['A', '{"n": 2}', 2],
-      ['B', '[1]', 2],
+      ['B', '[1]', 1],
     ]
     expect(await stored()).toEqual(after)
     const again = 'sku,attributes\nA,"{""n"":2}"\nB,[1]\n'

@@ -46,7 +46,7 @@ export class Default extends InventoryController {
     const storing = dryRun ? 'nothing' : atomic ? 'all-or-nothing' : 'batches'
     const run = this.#import(
       () => readRecords(requestBytes(this.request.stream(Number.POSITIVE_INFINITY)), format, limits),
-      { mode, storing },
+      { mode, storing, client: this.client, signal: this.request.signal },
     )
     if (this.request.accepts('application/json', LINES_TYPE) !== LINES_TYPE) return answerAtEnd(run)
     this.response.type = LINES_TYPE

@@ -1,0 +1,120 @@
+import { request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import fc from 'fast-check'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type ImportVerdict, storeBatch } from '../src/imports/import-repository.ts'
+import { startInventory, type TestInventory } from './start-inventory.ts'
+
+let inventory: TestInventory
+let holder: pg.Client
+beforeAll(async () => {
+  inventory = await startInventory()
+  await inventory.app.listen({ host: '127.0.0.1', port: 0 })
+})
+afterAll(() => inventory.close())
+beforeEach(async () => {
+  await inventory.query('DELETE FROM inventory.products')
+  holder = new pg.Client({ connectionString: inventory.databaseUrl })
+  await holder.connect()
+})
+afterEach(() => holder.end())
+
+const [SOMEBODY, OTHER] = ['192.0.2.1', '192.0.2.2']
+const HELD = { sku: 'HELD', attributes: '{}' }
+const url = '/products/import?mode=upsert'
+const headers = { 'content-type': 'application/x-ndjson' }
+const importLines = (remoteAddress: string, ...lines: readonly object[]) => {
+  const payload = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+  return inventory.app.inject({ method: 'POST', url, headers, remoteAddress, payload })
+}
+const createProduct = (remoteAddress: string, payload: object) =>
+  inventory.app.inject({ method: 'POST', url: '/products', remoteAddress, payload })
+
+/** Statements that wait for a product. */
+const waiting = async (application: string) =>
+  (
+    await inventory.query(
+      `SELECT 1 FROM pg_stat_activity
+       WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name = $1`,
+      [application],
+    )
+  ).length
+const polled = { timeout: 10_000 }
+
+/** Makes a product that stays locked until `holder` commits. */
+async function holdProduct(): Promise<number> {
+  const { id } = (await createProduct(SOMEBODY, HELD)).json().data
+  await holder.query('BEGIN')
+  await holder.query('SELECT FROM inventory.products WHERE id = $1 FOR UPDATE', [id])
+  return id
+}
+
+describe('an import', () => {
+  it('stores of each sku in a batch one product, and tells of all of them', async () => {
+    const row = fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('1', '1.0', '2'))
+    const batch = fc.array(row, { minLength: 1, maxLength: 12 })
+    const products = (rows: readonly (readonly [string, string])[]) =>
+      rows.map(([sku, attributes], at) => ({ line: at + 1, sku, attributes }))
+    await fc.assert(
+      fc.asyncProperty(batch, batch, fc.boolean(), async (before, rows, replace) => {
+        await inventory.query('DELETE FROM inventory.products')
+        await storeBatch(inventory.db, products(before), true)
+        const model = new Map(before)
+        const expected = rows.map(([sku, attributes]): ImportVerdict => {
+          const held = model.get(sku)
+          if (held === undefined || replace) model.set(sku, attributes)
+          return held === undefined ? 'created' : replace && held !== attributes ? 'updated' : 'exists'
+        })
+        expect(await storeBatch(inventory.db, products(rows), replace)).toEqual(expected)
+        const stored = await inventory.query('SELECT sku, attributes::text, version FROM inventory.products')
+        expect(new Map(stored.map(({ sku, attributes }) => [sku, attributes]))).toEqual(model)
+        expect(stored.every(({ version }) => Number(version) <= 2)).toBe(true)
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  it('ends with its client, and its batch is not stored', async () => {
+    await holdProduct()
+    const { port } = inventory.app.server.address() as AddressInfo
+    const upload = request({ host: '127.0.0.1', port, method: 'POST', path: url, headers, agent: false })
+    upload.on('error', () => {})
+    upload.end(`${JSON.stringify({ sku: 'HELD', attributes: { by: 'import' } })}\n`)
+    await expect.poll(() => waiting('inventory-transfers'), polled).toBe(1)
+    upload.destroy()
+    await expect.poll(() => waiting('inventory-transfers'), polled).toBe(0)
+    await holder.query('COMMIT')
+    expect(await inventory.query('SELECT sku, attributes::text FROM inventory.products')).toEqual([HELD])
+  })
+
+  it('keeps no import of another client waiting, however many its client has', async () => {
+    await holdProduct()
+    const own = Array.from({ length: 8 }, () => importLines(SOMEBODY, { sku: 'HELD', attributes: { by: 'import' } }))
+    await expect.poll(() => waiting('inventory-transfers'), polled).toBe(2)
+    const answer = await importLines(OTHER, { sku: 'FREE', attributes: {} })
+    expect(answer.json().data).toMatchObject({ received: 1, created: 1 })
+    expect(await waiting('inventory-transfers')).toBe(2)
+    await holder.query('COMMIT')
+    expect((await Promise.all(own)).map(({ statusCode }) => statusCode)).toEqual(Array.from({ length: 8 }, () => 200))
+  })
+})
+
+describe('changes of a product that is locked', () => {
+  it('keep no other client from its products', async () => {
+    const id = await holdProduct()
+    const patch = (by: number) =>
+      ({ method: 'PATCH', url: `/products/${id}`, payload: { attributes: { by } } }) as const
+    const own = Array.from({ length: 20 }, (_, by) => inventory.app.inject({ ...patch(by), remoteAddress: SOMEBODY }))
+    // Of the 16 connections for writes 12 are for products, and 9 of these for one client.
+    await expect.poll(() => waiting('inventory'), polled).toBe(9)
+    const created = await createProduct(OTHER, { sku: 'FREE', attributes: '{}' })
+    const free = { url: `/products/${created.json().data.id}`, remoteAddress: OTHER }
+    const changed = await inventory.app.inject({ ...free, method: 'PATCH', payload: { attributes: { n: 1 } } })
+    const deleted = await inventory.app.inject({ ...free, method: 'DELETE' })
+    expect([created, changed, deleted].map(({ statusCode }) => statusCode)).toEqual([201, 200, 204])
+    expect(await waiting('inventory')).toBe(9)
+    await holder.query('COMMIT')
+    await Promise.all(own)
+  })
+})
