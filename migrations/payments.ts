@@ -71,4 +71,5 @@ export const paymentsMigrations: MigrationSources = {
   '0129-name-memberships': inFile(() => import('./payments/0129-name-memberships.ts')),
   '0130-hash-in-utf8': inFile(() => import('./payments/0130-hash-in-utf8.ts')),
   '0131-expect-recorded': inFile(() => import('./payments/0131-expect-recorded.ts')),
+  '0132-bound-terms': inFile(() => import('./payments/0132-bound-terms.ts')),
 }

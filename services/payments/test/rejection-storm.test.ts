@@ -43,8 +43,9 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 /** Rates change from capture to capture, so that it matters which one is rejected. */
 async function setRate(currency: string, rate: number): Promise<void> {
   await sql`
-    INSERT INTO ${sql.table('fx_rates')} (date, currency, source, rate) VALUES (current_date, ${currency}, 'ecb', ${rate})
-    ON CONFLICT (date, currency, source) DO UPDATE SET rate = excluded.rate`.execute(payments.database.db)
+    SELECT ${sql.table('import_rates')}(jsonb_build_array(jsonb_build_object(
+      'date', (now() AT TIME ZONE 'UTC')::date, 'currency', ${currency}::text, 'rate', ${rate}::numeric
+    )))`.execute(payments.database.db)
 }
 
 const AMOUNT = 20_000

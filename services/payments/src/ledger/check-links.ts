@@ -13,7 +13,7 @@ export interface LedgerHead extends ChainHead {
   readonly lineCount: bigint
 }
 
-/** What is wrong: the number of the invariant in contract 11.3 (16 for the chains; 17 for states), and a text. */
+/** What is wrong: the number of the invariant in contract 11.3 (16 for the chains; 17 for states; 18 for terms), and a text. */
 export type Finding = readonly [invariant: number, message: string]
 
 /** A chain, followed link by link. */
@@ -36,14 +36,17 @@ export interface LinkState extends ChainState {
   readonly payoutClearing: Map<string, bigint>
   journal: JournalsTable | undefined
   trail: TrailRow | undefined
+  /** Whether the merchant is one for tests, where its row is there. */
+  readonly test: boolean | undefined
 }
 
 export function startChain(kept: ChainHead | undefined): ChainState {
   return { chain: { length: 0n, head: CHAIN_START }, kept: kept?.length === 0n ? undefined : kept }
 }
 
-export function startCheck(kept: ChainHead | undefined): LinkState {
+export function startCheck(kept: ChainHead | undefined, test: boolean | undefined): LinkState {
   return {
+    test,
     ...startChain(kept),
     ...{ balance: 0n, lines: 0n, fees: 0n, entries: 0n, trailEntries: 0n },
     ...{ booked: { balance: 0n, lines: 0n, fees: 0n }, payoutClearing: new Map() },
@@ -100,6 +103,8 @@ export function followChain(state: ChainState, link: Link): readonly Finding[] {
   ])
 }
 
+const MIXED = 'is test at a live merchant, or live at a test one'
+
 const KINDS_WITHOUT_LINE: ReadonlySet<string> = new Set(['payoutSettled', 'schemeSettled'])
 
 function checkJournal(state: LinkState, row: JournalsTable, entries: readonly EntriesTable[]): readonly Finding[] {
@@ -117,6 +122,7 @@ function checkJournal(state: LinkState, row: JournalsTable, entries: readonly En
   return findingsOf([
     [14, [...sums.values()].every((sum) => sum === 0n), 'its entries do not sum to zero'],
     [14, entries.every(({ test }) => test === row.test), 'its entries are partly test, partly live'],
+    [18, row.test === (state.test ?? row.test), MIXED],
   ])
 }
 
@@ -138,6 +144,7 @@ function checkLine(state: LinkState, row: LinesTable): readonly Finding[] {
   return findingsOf([
     [10, row.balance_after === state.balance, `says ${row.balance_after} after it; the lines sum to ${state.balance}`],
     [13, journal?.id === row.journal_id && journal.kind === row.kind, 'is not the line of the journal before it'],
+    [18, row.test === (state.test ?? row.test), MIXED],
     [7, !KINDS_OF_CARDS.has(row.kind) || isLineOf(row, trail), 'differs from the trail entry before it'],
   ])
 }

@@ -14,12 +14,13 @@ import {
 } from '../ledger/check-links.ts'
 import { streamLinks, streamStates } from '../ledger/link-stream.ts'
 import { listChangedRows } from '../ledger/states.ts'
+import { listStrayTerms } from '../ledger/terms.ts'
 import { checkFigures, streamFigures } from '../ledger/transaction-figures.ts'
 
 /** Something that must hold of a ledger and does not. */
 export interface Violation {
   readonly merchantId: string
-  /** Number of the invariant in contract 11.3; 16 for the chains, 17 for rows that are not as they were recorded. */
+  /** Number of the invariant in contract 11.3; 16 for the chains, 17 for rows that are not as they were recorded, 18 for terms. */
   readonly invariant: number
   /** The row that it is about; null when it is about the merchant's ledger as a whole. */
   readonly table: string | null
@@ -128,7 +129,7 @@ function verifyMerchant(
       }
     }
     const { merchant, balance, entries, unsettled } = await readHead(trx, merchantId)
-    const ledger = startCheck(kept?.ledger)
+    const ledger = startCheck(kept?.ledger, merchant?.test)
     for await (const link of streamLinks(trx, merchantId)) add(checkLink(ledger, link), link.table, link.row.id)
     const states = startChain(kept?.states)
     for await (const link of streamStates(trx, merchantId)) add(followChain(states, link), link.table, link.row.id)
@@ -149,6 +150,7 @@ function verifyMerchant(
     }
     if (trailEntries !== ledger.trailEntries) add([[3, 'trail entries belong to no transaction']], null, null)
     for (const { table, id, findings } of await listChangedRows(trx, merchantId)) add(findings, table, id)
+    for (const { table, id, findings } of await listStrayTerms(trx, merchantId)) add(findings, table, id)
     return { merchantId, ledger: ledger.chain, states: states.chain, violations }
   })
 }

@@ -1,0 +1,136 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { PaymentsTables } from '../database.ts'
+import type { Finding } from './check-links.ts'
+
+/** A row whose money moved at terms that nobody had agreed. */
+export interface StrayTerms {
+  readonly table: 'trail_entries' | 'transactions' | 'payouts'
+  readonly id: string
+  readonly findings: readonly Finding[]
+}
+
+type Db = Kysely<PaymentsTables>
+
+const STRAY_MAX = 100
+
+/** The rows of a merchant that do not go with its own terms, with the rates of exchange and with the answers of acquirers. */
+export async function listStrayTerms(db: Db, merchantId: string): Promise<readonly StrayTerms[]> {
+  return [
+    ...(await listMixed(db, merchantId, 'transactions')),
+    ...(await listMixed(db, merchantId, 'payouts')),
+    ...(await listUnfounded(db, merchantId)),
+    ...(await listMisrated(db, merchantId)),
+  ]
+}
+
+async function listMixed(db: Db, merchantId: string, table: 'transactions' | 'payouts') {
+  const { rows } = await sql<{ id: string }>`
+    SELECT r.id FROM ${sql.table(table)} r JOIN ${sql.table('merchants')} m ON m.id = r.merchant_id
+    WHERE r.merchant_id = ${merchantId} AND r.test <> m.test LIMIT ${STRAY_MAX}`.execute(db)
+  return rows.map(({ id }) => strayOf(table, id, 'is test at a live merchant, or live at a test one'))
+}
+
+function strayOf(table: StrayTerms['table'], id: string, message: string): StrayTerms {
+  return { table, id, findings: [[18, message]] }
+}
+
+/**
+ * Whether an acquirer has rejected or not answered what a negative entry takes back, and was not less of it. One that was accepted
+ * later was booked again.
+ */
+const isRejection = sql`EXISTS (
+  SELECT FROM ${sql.table('acquirer_operations')} o
+  JOIN ${sql.table('trail_entries')} first ON first.merchant_id = o.merchant_id AND first.id = o.id
+  WHERE o.merchant_id = e.merchant_id AND o.id = right(e.reference, 24) AND o.transaction_id = e.transaction_id
+    AND o.kind = e.kind
+    AND (o.status IN ('rejected', 'unanswered') OR o.status = 'accepted' AND EXISTS (
+      SELECT FROM ${sql.table('trail_entries')} a
+      WHERE a.merchant_id = o.merchant_id AND a.transaction_id = o.transaction_id AND a.kind = o.kind AND a.amount > 0
+        AND a.reference = 'accepted ' || o.id
+    ))
+    AND first.amount >= (
+      SELECT -sum(r.amount) FROM ${sql.table('trail_entries')} r
+      WHERE r.merchant_id = o.merchant_id AND r.transaction_id = o.transaction_id AND r.amount < 0
+        AND right(r.reference, 24) = o.id
+    )
+)`
+
+/** Texts that are no number are none of a rate either. */
+const rate = sql`CASE WHEN e.rate ~ '^[0-9]{1,20}([.][0-9]{1,10})?$' THEN e.rate::numeric END`
+
+/**
+ * A capture is worth its amount at its rate, which is kept to ten places; of several captures at one rate each is a part of their
+ * sum, and so within one unit of its own worth.
+ */
+const isWorth = sql`abs(
+  e.gross - e.amount * ${rate} * ('1e' || ${exponent('m')} - ${exponent('t')})::numeric
+) <= 1 + t.amount * ('1e' || ${exponent('m')} - ${exponent('t')} - 10)::numeric`
+
+/** One that was accepted after it had been taken back is worth what was taken back. */
+const isBookedAgain = sql`e.gross = (
+  SELECT -sum(r.gross) FROM ${sql.table('trail_entries')} r
+  WHERE r.merchant_id = e.merchant_id AND r.transaction_id = e.transaction_id AND r.kind = e.kind AND r.amount < 0
+    AND e.reference = 'accepted ' || right(r.reference, 24)
+)`
+
+function exponent(alias: string): RawBuilder<unknown> {
+  return sql`${sql.table('currency_exponent')}(${sql.raw(`${alias}.currency`)})`
+}
+
+async function listUnfounded(db: Db, merchantId: string): Promise<readonly StrayTerms[]> {
+  const { rows } = await sql<{ id: string; message: string }>`
+    SELECT * FROM (
+      SELECT e.id, CASE
+        WHEN e.amount <= 0 THEN CASE WHEN ${isRejection} THEN NULL
+          ELSE 'takes back what no acquirer has rejected or left unanswered' END
+        WHEN least(e.gross, e.fee_flat, e.fee_rate) < 0 THEN 'its worth or a fee is negative'
+        WHEN e.kind <> 'capture' THEN NULL
+        WHEN t.currency = m.currency AND (e.gross <> e.amount OR num_nonnulls(e.rate, e.rate_date) > 0)
+          THEN 'is exchanged within one currency'
+        WHEN t.currency <> m.currency AND (${isWorth}) IS NOT TRUE AND (${isBookedAgain}) IS NOT TRUE
+          THEN 'is not worth its amount at its rate'
+      END AS message
+      FROM ${sql.table('trail_entries')} e
+      JOIN ${sql.table('transactions')} t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
+      JOIN ${sql.table('merchants')} m ON m.id = e.merchant_id
+      WHERE e.merchant_id = ${merchantId}
+    ) judged WHERE message IS NOT NULL LIMIT ${STRAY_MAX}`.execute(db)
+  return rows.map(({ id, message }) => strayOf('trail_entries', id, message))
+}
+
+/**
+ * Captures whose rate is not that of two dated rates with a margin of whole basis points. The euro has a rate on each day. Rates that an import has replaced since
+ * are those of before, too: its audit row tells them.
+ */
+async function listMisrated(db: Db, merchantId: string): Promise<readonly StrayTerms[]> {
+  const found = (currency: RawBuilder<unknown>) => sql`
+    SELECT k.rate, k.date FROM known k WHERE k.currency = ${currency} AND k.rate > 0
+    UNION ALL SELECT 1, NULL WHERE ${currency} = 'EUR'`
+  const { rows } = await sql<{ id: string }>`
+    WITH used AS (
+      SELECT min(e.id) AS id, t.currency, m.currency AS own, ${rate} AS rate, e.rate_date,
+        e.rate_date = (e.created AT TIME ZONE 'UTC')::date AS is_today
+      FROM ${sql.table('trail_entries')} e
+      JOIN ${sql.table('transactions')} t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
+      JOIN ${sql.table('merchants')} m ON m.id = e.merchant_id
+      WHERE e.merchant_id = ${merchantId} AND e.kind = 'capture' AND e.amount > 0 AND t.currency <> m.currency
+      GROUP BY 2, 3, 4, 5, 6
+    ), known AS (
+      SELECT f.currency, f.date, f.rate FROM ${sql.table('fx_rates')} f
+      UNION
+      SELECT r.currency, r.date, r."from" FROM ${sql.table('audit')} a
+      CROSS JOIN jsonb_to_recordset(a.payload -> 'rates') AS r (currency text, date date, "from" numeric)
+      WHERE a.merchant_id = repeat('0', 24) AND a.action = 'fx.replaced'
+    )
+    SELECT u.id FROM used u WHERE NOT EXISTS (
+      SELECT FROM (${found(sql`u.currency`)}) sold, (${found(sql`u.own`)}) bought
+      CROSS JOIN LATERAL (
+        SELECT least(greatest(10000 - round(u.rate * sold.rate * 10000 / bought.rate), 0), 10000) AS margin
+      ) nearest
+      WHERE (least(sold.date, bought.date) = u.rate_date OR u.is_today AND 'EUR' IN (u.currency, u.own) AND u.rate_date < ALL (
+          SELECT k.date FROM known k WHERE k.currency IN (u.currency, u.own)
+        ))
+        AND abs(u.rate - bought.rate * (10000 - nearest.margin) / (sold.rate * 10000)) <= 1e-10
+    ) LIMIT ${STRAY_MAX}`.execute(db)
+  return rows.map(({ id }) => strayOf('trail_entries', id, 'its rate is none of its day with a margin of 0 or more'))
+}

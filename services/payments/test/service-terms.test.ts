@@ -1,0 +1,196 @@
+import { type RawBuilder, sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Violation, verifyLedger } from '../src/use-cases/verify-ledger.ts'
+import { customerPayment } from './customer-payment.ts'
+import { capture } from './operations.ts'
+import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+
+let payments: TestPayments
+let app: TestApp
+let keyMac: string
+beforeAll(async () => {
+  payments = await startPayments()
+  app = await createTestApp(payments)
+  const key = payments.owner.db.selectFrom('app_keys').select('mac').where('app_id', '=', app.id)
+  keyMac = (await key.executeTakeFirstOrThrow()).mac.toString('hex')
+})
+afterAll(() => payments.close())
+
+/** A statement with the login of the service. */
+const attack = <Row>(statement: RawBuilder<Row>) => statement.execute(payments.service.db)
+/** A statement of whoever owns the database, with triggers and checks off. */
+const byHand = (statement: RawBuilder<unknown>) =>
+  payments.owner.db.transaction().execute(async (trx) => {
+    await sql`SET LOCAL session_replication_role = replica`.execute(trx)
+    await statement.execute(trx)
+  })
+const INVALID = { code: '22023' }
+
+async function violations(merchantId: string): Promise<Violation[]> {
+  const found: Violation[] = []
+  for await (const verified of verifyLedger(payments.owner.db, { merchantId, kept: new Map() })) {
+    found.push(...verified.violations)
+  }
+  return found
+}
+/** What does not go with the terms of a merchant: the chains tell of changes by hand besides. */
+const strayTerms = async (merchantId: string) =>
+  (await violations(merchantId))
+    .filter(({ invariant }) => invariant === 18)
+    .map(({ table, message }) => [table, message])
+
+async function createMerchant(changes: object = {}) {
+  const bank = { iban: 'DK5000400440116243' }
+  return (await createTestMerchant(payments, app, { currency: 'EUR', test: true, bank, ...changes })).id
+}
+
+async function createCaptured(currency = 'EUR') {
+  const merchantId = await createMerchant()
+  const id = await customerPayment(payments, merchantId, { currency, amount: 1_000 })
+  await capture(payments, app, id, 500)
+  return { merchantId, id }
+}
+
+const move = (item: object, margin = 0) =>
+  attack(sql<{ verdict: string; possible: string | null }>`
+    SELECT verdict, possible FROM ${sql.table('move_many')}(${JSON.stringify([{ keyMac, ...item }])}, ${margin}, 7)`)
+
+describe('the login of the service cannot choose', () => {
+  it('a margin that is none', async () => {
+    const { id } = await createCaptured('USD')
+    for (const margin of [-1_000_000, -1, 10_001]) {
+      await expect(move({ id, operation: 'capture', amount: 100, currency: 'USD' }, margin)).rejects.toMatchObject(
+        INVALID,
+      )
+    }
+  })
+
+  it('an amount below one', async () => {
+    const { merchantId, id } = await createCaptured()
+    const [trailId] = (
+      await payments.owner.db.selectFrom('trail_entries').select('id').where('transaction_id', '=', id).execute()
+    ).map((row) => row.id)
+    for (const [operation, amount] of [
+      ['refund', -500],
+      ['capture', -500],
+      ['void', 0],
+      ['void', null],
+    ] as const) {
+      const item = { id, operation, amount, currency: 'EUR', reference: `rejected ${trailId}` }
+      expect((await move(item)).rows).toMatchObject([{ verdict: 'limit-exceeded' }])
+    }
+    expect(await violations(merchantId)).toEqual([])
+  })
+
+  it.each([{ rate: -900_000 }, { rate: 10_001 }, { dispute: { currency: 'EUR', amount: -1 } }])(
+    'prices of a merchant like %j',
+    async (price) => {
+      const merchant = {
+        ...{ currency: 'EUR', test: false, email: 'a@example.com', website: 'https://example.com', descriptor: 'x' },
+        ...{ country: 'DK', claim: { canCapture: true }, pricing: { rate: 1, ...price } },
+      }
+      const create = sql`
+        SELECT FROM ${sql.table('create_merchant')}(
+          ROW(decode(${keyMac}, 'hex'), NULL, NULL, NULL, NULL, NULL)::${sql.table('caller')}, ${JSON.stringify(merchant)}::jsonb
+        )`
+      await expect(attack(create)).rejects.toMatchObject(INVALID)
+    },
+  )
+
+  it('test money at a live merchant', async () => {
+    const live = await createMerchant({ test: false })
+    const cardId = `${'5'.repeat(16)}${live.slice(16)}`
+    const begin = (acquirer: string | null) => {
+      const card = { id: cardId, keyId: 1, bin: '411111', last4: '1111', expiry: '2030-01-31', scheme: 'visa' }
+      const payment = {
+        ...{ test: true, acquirer, amount: 50_000_000, currency: 'EUR', descriptor: 'x', tokens: [] },
+        instrument: { ...card, scenario: {}, planned: false },
+      }
+      return attack(sql<{ attempt_id: string }>`
+        SELECT attempt_id FROM ${sql.table('payment_begin')}(
+          NULL, ${live}, NULL, ${JSON.stringify(payment)}::jsonb, '\\x00', sha256('x'))`)
+    }
+    await expect(begin('north')).rejects.toMatchObject({ code: '40001' })
+    const [begun] = (await begin(null)).rows
+    await attack(sql`
+      SELECT FROM ${sql.table('payment_finish')}(${live}, ${begun?.attempt_id}, 'approved', NULL, NULL, 'x', NULL)`)
+    const made = payments.owner.db.selectFrom('transactions').select('test').where('merchant_id', '=', live)
+    expect(await made.execute()).toEqual([{ test: false }])
+  })
+
+  it('when a merchant is paid out', async () => {
+    const live = await createMerchant({ test: false })
+    const clock = (merchantId: string, seconds: number) =>
+      attack(sql`SELECT verdict FROM ${sql.table('clock_advance')}(NULL, ${merchantId}, ${seconds})`)
+    for (const seconds of [259_200, -259_200])
+      expect((await clock(live, seconds)).rows).toEqual([{ verdict: 'forbidden' }])
+    const test = await createMerchant()
+    expect((await clock(test, 259_200)).rows).toEqual([{ verdict: 'done' }])
+    expect((await clock(test, -1)).rows).toEqual([{ verdict: 'limit-exceeded' }])
+    for (const delay of [-1, null]) {
+      await expect(attack(sql`SELECT FROM ${sql.table('payout')}(NULL, ${live}, 1, ${delay})`)).rejects.toMatchObject(
+        INVALID,
+      )
+    }
+  })
+})
+
+describe('ledger verify finds', () => {
+  beforeAll(() =>
+    byHand(sql`
+      ALTER TABLE ${sql.table('trail_entries')}
+        DROP CONSTRAINT trail_entries_amount_ck, DROP CONSTRAINT trail_entries_balance_ck`),
+  )
+  const trail = (id: string, assignment: RawBuilder<unknown>) =>
+    byHand(sql`UPDATE ${sql.table('trail_entries')} SET ${assignment} WHERE transaction_id = ${id}`)
+
+  it.each([
+    ['USD', sql`gross = 8707`, 'is not worth its amount at its rate'],
+    ['USD', sql`rate = 'x'`, 'is not worth its amount at its rate'],
+    ['USD', sql`rate_date = rate_date - 10000`, 'its rate is none of its day with a margin of 0 or more'],
+    [
+      'USD',
+      sql`rate = (rate::numeric * 2)::text, gross = round(amount * rate::numeric * 2)`,
+      'its rate is none of its day with a margin of 0 or more',
+    ],
+    ['EUR', sql`gross = amount + 1`, 'is exchanged within one currency'],
+    ['EUR', sql`fee_rate = -1`, 'its worth or a fee is negative'],
+    ['EUR', sql`fee_flat = -1`, 'its worth or a fee is negative'],
+    [
+      'EUR',
+      sql`amount = -500, kind = 'refund', reference = 'rejected ' || id`,
+      'takes back what no acquirer has rejected or left unanswered',
+    ],
+  ])('of a capture in %s with other terms', async (currency, assignment, message) => {
+    const { merchantId, id } = await createCaptured(currency)
+    expect(await violations(merchantId)).toEqual([])
+    await trail(id, assignment)
+    expect(await strayTerms(merchantId)).toContainEqual(['trail_entries', message])
+  })
+
+  it('test money at a live merchant', async () => {
+    const { merchantId } = await createCaptured()
+    await byHand(sql`UPDATE ${sql.table('merchants')} SET test = false WHERE id = ${merchantId}`)
+    const message = 'is test at a live merchant, or live at a test one'
+    expect(await strayTerms(merchantId)).toEqual(['journals', 'lines', 'transactions'].map((table) => [table, message]))
+  })
+
+  it('a rate that was replaced by hand, but none that an import has replaced', async () => {
+    const { rows } = await sql<{ today: string }>`SELECT (now() AT TIME ZONE 'UTC')::date::text AS today`.execute(
+      payments.owner.db,
+    )
+    const rates = (rate: number) => JSON.stringify([{ date: rows[0]?.today, currency: 'USD', rate }])
+    const load = (rate: number) =>
+      sql`SELECT ${sql.table('import_rates')}(${rates(rate)}::jsonb)`.execute(payments.owner.db)
+    await load(2.5)
+    const { merchantId } = await createCaptured('USD')
+    await load(1.25)
+    expect(await violations(merchantId)).toEqual([])
+    const later = await createCaptured('USD')
+    await byHand(sql`UPDATE ${sql.table('fx_rates')} SET rate = 5 WHERE currency = 'USD' AND rate = 1.25`)
+    expect(await strayTerms(merchantId)).toEqual([])
+    expect(await strayTerms(later.merchantId)).toEqual([
+      ['trail_entries', 'its rate is none of its day with a margin of 0 or more'],
+    ])
+  })
+})
