@@ -1,6 +1,7 @@
 import { loadConfig, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { text } from '@trestle/common/config/setting.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
+import { dangerousSettings } from './config/dangers.ts'
 import { externalRules, externalSettings, externalWarnings, toExternalConfig } from './config/external.ts'
 import { hookRules, hookSettings, toHooksConfig } from './config/hooks.ts'
 import { jwtRules, jwtSettings, jwtWarnings, toJwtConfig } from './config/jwt.ts'
@@ -106,6 +107,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): LoadedCon
       ...smsWarnings(values),
       ...externalWarnings(values),
       ...plainHttpSettings(values),
+      ...dangerousSettings(values),
     ],
   }
 }

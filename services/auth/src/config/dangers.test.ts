@@ -1,0 +1,78 @@
+import { expect, it } from 'vitest'
+import { loadAuthConfig } from '../config.ts'
+
+const REQUIRED = {
+  AUTH_SITE_URL: 'https://app.example.com',
+  AUTH_API_EXTERNAL_URL: 'https://auth.example.com',
+  AUTH_DB_DRIVER: 'postgres',
+  AUTH_DATABASE_URL: 'postgres://u:p@localhost/db',
+  AUTH_JWT_SECRET: 'a secret of at least thirty-two bytes',
+  AUTH_SMTP_HOST: 'localhost',
+  AUTH_SMTP_PORT: '1025',
+  AUTH_SMTP_ADMIN_EMAIL: 'auth@example.com',
+}
+const SPOTIFY = {
+  AUTH_EXTERNAL_SPOTIFY_ENABLED: 'true',
+  AUTH_EXTERNAL_SPOTIFY_CLIENT_ID: 'client',
+  AUTH_EXTERNAL_SPOTIFY_SECRET: 'secret',
+  AUTH_EXTERNAL_SPOTIFY_REDIRECT_URI: 'https://auth.example.com/callback',
+}
+const AUTOCONFIRM = { AUTH_MAILER_AUTOCONFIRM: 'true' }
+const CUSTOM = { AUTH_CUSTOM_OAUTH_ENABLED: 'true' }
+const TEST_CODE = { AUTH_SMS_TEST_OTP: '14155550100:123456' }
+const PHONES = { AUTH_SMS_AUTOCONFIRM: 'true', AUTH_EXTERNAL_PHONE_ENABLED: 'true' }
+const redirects = (list: string) => ({ AUTH_URI_ALLOW_LIST: list })
+const outbound = (list: string) => ({ AUTH_SECURITY_OUTBOUND_ALLOWED_HOSTS: list })
+
+const warningsOf = (env: Record<string, string>) => loadAuthConfig({ ...REQUIRED, ...env }).warnings
+const beside = (name: string) =>
+  `AUTH_MAILER_AUTOCONFIRM is true beside ${name}: whoever signs in there with the address of somebody else has their account`
+const anyHost = (glob: string) =>
+  `AUTH_URI_ALLOW_LIST has ${glob}, which takes hosts of anybody: links sign people in at pages of strangers`
+const wide = (network: string) =>
+  `AUTH_SECURITY_OUTBOUND_ALLOWED_HOSTS has ${network}: calls may reach everything in the own network`
+
+it.each<readonly [object, readonly string[]]>([
+  [{ ...AUTOCONFIRM, ...SPOTIFY }, [beside('AUTH_EXTERNAL_SPOTIFY_ENABLED')]],
+  [{ ...AUTOCONFIRM, ...CUSTOM }, [beside('AUTH_CUSTOM_OAUTH_ENABLED')]],
+  [PHONES, ['AUTH_SMS_AUTOCONFIRM is true: whoever signs up with the phone of somebody else has it']],
+  [TEST_CODE, ['AUTH_SMS_TEST_OTP has no end, AUTH_SMS_TEST_OTP_VALID_UNTIL: its codes sign in for ever']],
+  [redirects('**'), [anyHost('**')]],
+  [redirects('https://app.example.com/x,https://**'), [anyHost('https://**')]],
+  [redirects('https://*.com/**'), [anyHost('https://*.com/**')]],
+  [outbound('0.0.0.0/0,::/0'), [wide('0.0.0.0/0'), wide('::/0')]],
+  [outbound('0.0.0.0/1'), [wide('0.0.0.0/1')]],
+  [
+    { AUTH_SECURITY_FAILED_ATTEMPTS: 'off' },
+    ['AUTH_SECURITY_FAILED_ATTEMPTS is off: passwords can be guessed without end'],
+  ],
+  [
+    { AUTH_SECURITY_OTP_MAX_ATTEMPTS: '1000000' },
+    ['AUTH_SECURITY_OTP_MAX_ATTEMPTS is above 100: codes can be guessed'],
+  ],
+])('%o is warned of', (env, warnings) => {
+  expect(warningsOf({ ...env })).toEqual(warnings)
+})
+
+it.each([
+  {},
+  AUTOCONFIRM,
+  SPOTIFY,
+  CUSTOM,
+  { AUTH_SMS_AUTOCONFIRM: 'true' },
+  { ...TEST_CODE, AUTH_SMS_TEST_OTP_VALID_UNTIL: '2030-01-01T00:00:00Z' },
+  redirects('https://*.example.com/**,https://app.example.com/*,myapp://*'),
+  outbound('10.0.0.0/8,fc00::/7,smtp.internal,10.1.2.3'),
+  { AUTH_SECURITY_FAILED_ATTEMPTS: '1000' },
+  { AUTH_SECURITY_OTP_MAX_ATTEMPTS: '100' },
+])('%o is not', (env) => {
+  expect(warningsOf({ ...env })).toEqual([])
+})
+
+it('the strict profile refuses or warns of each', () => {
+  const strict = { AUTH_PROFILE: 'strict', AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip' }
+  for (const env of [AUTOCONFIRM, PHONES, TEST_CODE, redirects('**'), { AUTH_SECURITY_FAILED_ATTEMPTS: 'off' }]) {
+    expect(() => warningsOf({ ...strict, ...env })).toThrow('strict profile')
+  }
+  expect(warningsOf({ ...strict, ...outbound('0.0.0.0/0') })).toEqual([wide('0.0.0.0/0')])
+})
