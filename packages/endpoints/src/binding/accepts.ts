@@ -17,7 +17,7 @@ export interface AcceptsSpec<
   readonly names?: readonly string[]
   /** The schema of each further positional; they are delivered as one array. */
   readonly rest?: R
-  /** An object schema. Unknown keys are refused unless it is loose or has a catchall. */
+  /** An object schema, or a union or intersection of some. Unknown keys are refused unless one is loose or has a catchall. */
   readonly keywords?: K
   readonly body?: BodyUse
   /** Other names of keywords, each used when the real name is absent: `{ 'user_ids[]': 'user_ids' }`. */

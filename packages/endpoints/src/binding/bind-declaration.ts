@@ -2,6 +2,7 @@ import { core, type ZodSafeParseResult, type ZodType, z } from 'zod'
 import { type Issue, ValidationError } from '../errors.ts'
 import type { AcceptsSpec } from './accepts.ts'
 import { type Arguments, type Binding, issuePath, REQUIRED, UNKNOWN } from './binding.ts'
+import { closed, knownNames, objectOf } from './closed-schema.ts'
 import { emptyKeywords, type Keywords } from './keywords.ts'
 
 /** A value of the request and the schema that it must meet; `at` is its path in issues, undefined for the keywords. */
@@ -17,11 +18,12 @@ interface Check {
  * @throws Error when a required positional stands behind an optional one.
  */
 export function bindDeclaration(spec: AcceptsSpec): Binding {
-  const { path = [], rest, keywords: schema = z.object({}), body = 'keywords', aliases = {} } = spec
+  const { path = [], rest, keywords: declared = z.object({}), body = 'keywords', aliases = {} } = spec
   const required = path.filter((item) => !isOptional(item)).length
   if (path.slice(0, required).some(isOptional)) throw new Error('has a required positional after an optional one')
   const max = rest === undefined ? path.length : Number.POSITIVE_INFINITY
-  const names = knownNames(schema)
+  const names = knownNames(declared)
+  const schema = objectOf(declared) === undefined ? closed(declared) : declared
   const aliased = Object.entries(aliases)
   const at = (i: number): string => spec.names?.[i] ?? `path[${i}]`
   let asynchronous = false
@@ -88,22 +90,6 @@ function withoutConversions(value: unknown): unknown {
 /** Whether a schema takes a value that is not there: optional, or with a default. */
 export function isOptional(schema: ZodType): boolean {
   return schema.safeParse(undefined).success
-}
-
-/** The keys of an object schema; undefined where it takes others too, or is no plain object. */
-function knownNames(schema: ZodType): ReadonlySet<string> | undefined {
-  const object = objectOf(schema)
-  return object === undefined || object.def.catchall !== undefined ? undefined : new Set(Object.keys(object.shape))
-}
-
-/** The object schema inside a schema: of `z.object({…}).transform(…)`, what it transforms. */
-export function objectOf(schema: unknown): z.ZodObject | undefined {
-  if (schema instanceof z.ZodObject) return schema
-  if (schema instanceof z.ZodPipe) return objectOf(schema.def.in)
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodReadonly) {
-    return objectOf(schema.def.innerType)
-  }
-  return undefined
 }
 
 function withoutAliases(given: Keywords, aliases: readonly (readonly [string, string])[]): Keywords {

@@ -1,5 +1,6 @@
 import type { ZodType } from 'zod'
-import { isOptional, objectOf } from '../binding/bind-declaration.ts'
+import { isOptional } from '../binding/bind-declaration.ts'
+import { knownNames, objectOf } from '../binding/closed-schema.ts'
 import type { Route } from '../routing/table.ts'
 import type { Verb } from '../routing/verbs.ts'
 import { buildResponses } from './responses.ts'
@@ -132,6 +133,7 @@ function keywordsSchema({ spec, binding }: Route, components: SchemaComponents):
 /** Unknown keywords are refused where nothing is said of them. */
 function closed(keywords: ZodType, schema: JsonSchema): JsonSchema | undefined {
   const object = objectOf(keywords)
+  if (object === undefined && knownNames(keywords) !== undefined) return { ...schema, unevaluatedProperties: false }
   if (object === undefined || object.def.catchall !== undefined || '$ref' in schema) return schema
   return Object.keys(object.shape).length === 0 ? undefined : { ...schema, additionalProperties: false }
 }

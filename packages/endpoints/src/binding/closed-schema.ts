@@ -1,0 +1,70 @@
+import { core, type ZodType, z } from 'zod'
+
+/** The object schema inside a schema: of `z.object({…}).transform(…)`, what it transforms. */
+export function objectOf(schema: unknown): z.ZodObject | undefined {
+  if (schema instanceof z.ZodObject) return schema
+  if (schema instanceof z.ZodPipe) return objectOf(schema.def.in)
+  if (isWrapper(schema)) return objectOf(schema.def.innerType)
+  return undefined
+}
+
+type Wrapper = z.ZodOptional | z.ZodNullable | z.ZodDefault | z.ZodPrefault | z.ZodReadonly
+
+function isWrapper(schema: unknown): schema is Wrapper {
+  const wrappers = [z.ZodOptional, z.ZodNullable, z.ZodDefault, z.ZodPrefault, z.ZodReadonly]
+  return wrappers.some((wrapper) => schema instanceof wrapper)
+}
+
+/** The keys that a schema of objects names, in any of its parts; undefined where it takes others too. */
+export function knownNames(schema: unknown): ReadonlySet<string> | undefined {
+  if (schema instanceof z.ZodObject)
+    return schema.def.catchall === undefined ? new Set(Object.keys(schema.shape)) : undefined
+  if (schema instanceof z.ZodPipe) return knownNames(schema.def.in)
+  if (isWrapper(schema)) return knownNames(schema.def.innerType)
+  if (schema instanceof z.ZodUnion) return allNames(schema.def.options)
+  if (schema instanceof z.ZodIntersection) return allNames([schema.def.left, schema.def.right])
+  return undefined
+}
+
+function allNames(parts: readonly unknown[]): ReadonlySet<string> | undefined {
+  const names = new Set<string>()
+  for (const part of parts) {
+    const known = knownNames(part)
+    if (known === undefined) return undefined
+    for (const name of known) names.add(name)
+  }
+  return names
+}
+
+/**
+ * The schema with its objects refusing the keys that they do not name, which zod would drop: those of a union, and those
+ * behind a `z.preprocess`, whose function may rename keys. The sides of an intersection each name a part of the keys.
+ */
+export function closed(schema: ZodType): ZodType {
+  if (schema instanceof z.ZodObject) return schema.def.catchall === undefined ? schema.strict() : schema
+  if (isWrapper(schema)) return core.clone(schema, { ...schema.def, innerType: closedPart(schema.def.innerType) })
+  if (schema instanceof z.ZodLazy) {
+    return core.clone(schema, { ...schema.def, getter: () => closedPart(schema.def.getter()) })
+  }
+  if (schema instanceof z.ZodUnion) {
+    return schema.clone({ ...schema.def, options: schema.def.options.map(closedPart) })
+  }
+  if (schema instanceof z.ZodPipe) {
+    const side = schema.def.in instanceof z.ZodTransform ? 'out' : 'in'
+    return schema.clone({ ...schema.def, [side]: closedPart(schema.def[side]) })
+  }
+  const names = schema instanceof z.ZodIntersection ? knownNames(schema) : undefined
+  return names === undefined ? schema : refuseOthers(names).pipe(schema)
+}
+
+function closedPart(part: core.$ZodType): core.$ZodType {
+  return part instanceof z.ZodType ? closed(part) : part
+}
+
+/** Takes anything but an object with other keys. */
+function refuseOthers(names: ReadonlySet<string>): ZodType {
+  return z.unknown().superRefine((value, context) => {
+    const keys = Object.keys(Object(value)).filter((name) => !names.has(name))
+    if (keys.length > 0) context.addIssue({ code: 'unrecognized_keys', keys, input: Object(value) })
+  })
+}
