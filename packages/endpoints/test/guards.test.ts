@@ -349,6 +349,36 @@ describe('rate limits', () => {
     await close()
   })
 
+  it.each([
+    ['192.0.2.7', '192.0.2.7'],
+    ['2001:DB8:1:2::1', '2001:db8:1:2::/64'],
+    ['2001:db8:1:2:ffff:ffff:ffff:ffff', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['1::', '1:0:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['::FFFF:c000:207', '192.0.2.7'],
+    ['192.0.2.7:1234', '192.0.2.7'],
+    ['[2001:db8:1:2::1]:1234', '2001:db8:1:2::/64'],
+    ['unknown:1234', 'unknown:1234'],
+    ['unknown', 'unknown'],
+  ])('count %s under %s where no key is given', async (address, key) => {
+    const keys: string[] = []
+    const store = memoryStore()
+    const hit: typeof store.hit = (name, ...more) => {
+      keys.push(name)
+      return store.hit(name, ...more)
+    }
+    class Counted extends Controller {
+      static override use = [rateLimit({ limit: 1, ttl: 1, store: { hit } })]
+      GET() {}
+    }
+    const app = new Application({ modules: { index: { Counted } }, trustProxy: 1 })
+    await app.inject({ path: '/counted', headers: { 'x-forwarded-for': address } })
+    expect(keys).toEqual([key])
+  })
+
   it('counts nobody without a key, and warns of it once', async () => {
     const warnings: string[] = []
     const log = { warn: (message: string) => warnings.push(message), error: () => {} }

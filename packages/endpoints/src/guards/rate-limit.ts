@@ -22,7 +22,7 @@ export interface RateLimitOptions {
   readonly limit: number
   /** How long a window lasts, in seconds. */
   readonly ttl: number
-  /** Who is counted; the client's address where absent. Empty: nobody. */
+  /** Who is counted; where absent, the client's address, of IPv6 its network of 64 bits. Empty: nobody. */
   readonly key?: (context: GuardContext) => string
   readonly store?: RateLimitStore
   /** Milliseconds since 1970. */
@@ -56,7 +56,7 @@ export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
  * @throws RangeError for a limit or a window that is no number.
  */
 export function rateLimit(options: RateLimitOptions): Guard {
-  const { limit, ttl, key = ({ request }) => request.ip, store = memoryStore(), now = systemClock } = options
+  const { limit, ttl, key = ({ request }) => networkOf(request.ip), store = memoryStore(), now = systemClock } = options
   checkLimit('limit', limit)
   checkLimit('ttl', ttl, 1)
   let warned = false
@@ -77,4 +77,29 @@ export function rateLimit(options: RateLimitOptions): Guard {
     if (count > limit) throw new TooManyRequests(reset)
   }
   return Object.assign(guard, { responses: { 429: `More than ${limit} requests in ${ttl} seconds` } })
+}
+
+/** `192.0.2.7:1234`, `[2001:db8::1]:1234`, as some proxies write them. */
+const WITH_PORT = /^(?:(\d+(?:\.\d+){3}):\d+|\[([^\]]+)\](?::\d+)?)$/
+
+/** A client of IPv6 can take any address of its network, so that is what counts. IPv4 inside IPv6 is IPv4. */
+function networkOf(address: string): string {
+  const bare = address.replace(WITH_PORT, '$1$2')
+  const [unzoned = ''] = bare.split('%', 1)
+  const url = `http://[${unzoned}]`
+  if (!/^[\da-f:.]*:[\da-f:.]*$/i.test(unzoned) || !URL.canParse(url)) return bare
+  // A URL writes every address in one form, of which `::` stands for parts that are 0.
+  const { hostname } = new URL(url)
+  const [head = [], tail] = hostname
+    .slice(1, -1)
+    .split('::')
+    .map((side) => side.split(':').filter(Boolean))
+  const zeros = Array.from({ length: 8 - head.length - (tail?.length ?? 0) }, () => '0')
+  const parts = [...head, ...zeros, ...(tail ?? [])]
+  if (parts.slice(0, 6).join(':') !== '0:0:0:0:0:ffff') return `${parts.slice(0, 4).join(':')}::/64`
+  return parts
+    .slice(6)
+    .map((part) => Number.parseInt(part, 16))
+    .flatMap((number) => [number >> 8, number & 255])
+    .join('.')
 }
