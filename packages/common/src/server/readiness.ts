@@ -8,7 +8,7 @@ export interface Readiness {
   markReady(): void
   /** The process is about to end. */
   drain(): void
-  /** Undefined when ready, else what is missing. */
+  /** Undefined when ready, else what is missing; of a check, what it found within the last second. */
   missing(): Promise<string | undefined>
   /** Every check by name, and `process`: whether it has started and is not about to end. */
   report(): Promise<Readonly<Record<string, boolean>>>
@@ -19,9 +19,12 @@ export type ReadinessChecks = Readonly<Record<string, () => Promise<void>>>
 
 /** How long a check may take before it counts as failed, in milliseconds. */
 const CHECK_MS = 2_000
+/** How long the outcome of a check serves others who ask: anybody may ask, as often as they like. */
+const OUTCOME_MS = 1_000
 
 export function createReadiness(checks: ReadinessChecks): Readiness {
   let state: 'starting' | 'ready' | 'draining' = 'starting'
+  const asked = Object.entries(checks).map(([name, check]) => [name, shared(() => answers(check))] as const)
   return {
     markReady: () => {
       if (state === 'starting') state = 'ready'
@@ -31,15 +34,27 @@ export function createReadiness(checks: ReadinessChecks): Readiness {
     },
     missing: async () => {
       if (state !== 'ready') return `the process is ${state}`
-      for (const [name, check] of Object.entries(checks)) {
-        if (!(await answers(check))) return `${name} does not answer`
+      for (const [name, isInOrder] of asked) {
+        if (!(await isInOrder())) return `${name} does not answer`
       }
       return undefined
     },
     report: async () => {
-      const entries = Object.entries(checks).map(async ([name, check]) => [name, await answers(check)] as const)
+      const entries = asked.map(async ([name, isInOrder]) => [name, await isInOrder()] as const)
       return { process: state === 'ready', ...Object.fromEntries(await Promise.all(entries)) }
     },
+  }
+}
+
+/** The same for all who ask while it is found out, and for a second after. */
+function shared(findOut: () => Promise<boolean>): () => Promise<boolean> {
+  let outcome: Promise<boolean> | undefined
+  const forget = (): void => {
+    outcome = undefined
+  }
+  return () => {
+    outcome ??= findOut().finally(() => setTimeout(forget, OUTCOME_MS).unref())
+    return outcome
   }
 }
 

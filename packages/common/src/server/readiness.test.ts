@@ -1,0 +1,59 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createReadiness } from './readiness.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+describe('createReadiness', () => {
+  it('runs a check once for all who ask at a time, and within a second after', async () => {
+    const pending = Promise.withResolvers<void>()
+    const check = vi.fn(() => pending.promise)
+    const readiness = createReadiness({ database: check })
+    readiness.markReady()
+    const together = [readiness.missing(), readiness.missing(), readiness.report()]
+    pending.resolve()
+    expect(await Promise.all(together)).toEqual([undefined, undefined, { process: true, database: true }])
+    await vi.advanceTimersByTimeAsync(999)
+    expect(await readiness.missing()).toBeUndefined()
+    expect(check).toHaveBeenCalledTimes(1)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await readiness.missing()).toBeUndefined()
+    expect(check).toHaveBeenCalledTimes(2)
+  })
+
+  it('tells a second later that a check fails, and that it does no more', async () => {
+    let isAway = false
+    const check = async () => {
+      if (isAway) throw new Error('away')
+    }
+    const readiness = createReadiness({ migrations: async () => {}, database: check })
+    readiness.markReady()
+    expect(await readiness.missing()).toBeUndefined()
+    isAway = true
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(await readiness.missing()).toBe('database does not answer')
+    isAway = false
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(await readiness.report()).toEqual({ process: true, migrations: true, database: true })
+  })
+
+  it('counts a check that takes longer than two seconds as failed', async () => {
+    const readiness = createReadiness({ database: () => new Promise(() => {}) })
+    readiness.markReady()
+    const missing = readiness.missing()
+    await vi.advanceTimersByTimeAsync(2_000)
+    expect(await missing).toBe('database does not answer')
+  })
+
+  it('tells at once that the process is about to end', async () => {
+    const readiness = createReadiness({ database: async () => {} })
+    readiness.markReady()
+    expect(await readiness.missing()).toBeUndefined()
+    readiness.drain()
+    expect(await readiness.missing()).toBe('the process is draining')
+  })
+})
