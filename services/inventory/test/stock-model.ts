@@ -94,7 +94,7 @@ export function commit(stock: Stock, id: number, quantity: number | undefined): 
 
 /** Gives back what remains. Undefined when there is nothing to release. */
 export function release(stock: Stock, id: number): Stock | undefined {
-  return end(stock, id, 'released')
+  return stock.reservations.get(id)?.isDue ? undefined : end(stock, id, 'released')
 }
 
 /** Ends every reservation that is due. */

@@ -212,6 +212,16 @@ describe('DELETE /reservations/:reservationId', () => {
     expect([response.statusCode, response.json()]).toEqual([409, over('The reservation is committed.')])
   })
 
+  it('409: refuses what is due, also before a sweep has seen it', async () => {
+    const id = await begin({ quantity: 1, expiresInSeconds: 60 })
+    await expire(id)
+    for (const response of [await release(id), await release(id)]) {
+      expect([response.statusCode, response.json()]).toEqual([409, over('The reservation has expired.')])
+    }
+    expect((await get(`/reservations/${id}`)).json().data.status).toBe('expired')
+    expect((await get(`/movements?productId=${productId}&type=release`)).json().data).toEqual([])
+  })
+
   it('404: an id that none has', async () => {
     expect((await release(ABSENT)).json()).toEqual(absent)
   })
