@@ -25,4 +25,5 @@ export const inventoryMigrations: MigrationSources = {
   '0026-await-expiry': inFile(() => import('./inventory/0026-await-expiry.ts')),
   '0027-store-skus-once': inFile(() => import('./inventory/0027-store-skus-once.ts')),
   '0028-keep-due-reservations': inFile(() => import('./inventory/0028-keep-due-reservations.ts')),
+  '0029-count-from-the-clock': inFile(() => import('./inventory/0029-count-from-the-clock.ts')),
 }

@@ -59,6 +59,19 @@ describe('POST /reservations', () => {
     expect(Date.parse(data.expiresAt) - Date.parse(data.createdAt)).toBe(2_592_000_000)
   })
 
+  it('201: until a time from now on, where the clock ran ahead when the level was changed last', async () => {
+    await inventory.query(
+      `UPDATE inventory.stock_levels SET updated_at = now() + interval '1 hour' WHERE product_id = $1`,
+      [productId],
+    )
+    const { data } = (await reserve({ quantity: 4, expiresInSeconds: 60 })).json()
+    const [{ left } = {}] = await inventory.query(
+      `SELECT extract(epoch FROM expires_at - now())::float8 AS left FROM inventory.reservations WHERE id = $1`,
+      [data.id],
+    )
+    expect(left).toBeLessThanOrEqual(60)
+  })
+
   it('409: refuses more than is available', async () => {
     await begin({ quantity: 8 })
     const response = await reserve({ quantity: 3 })
