@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from './auth-app.ts'
 import { expectFailure, type FailingRequest } from './expect-failure.ts'
 import { OPERATOR } from './forged-token.ts'
+import { createSignedIn, type SignedIn } from './signed-in.ts'
 import { createSignedUp } from './signed-up.ts'
 
 const PASSKEYS = {
@@ -147,6 +149,22 @@ describe('request buckets', () => {
         expect((await ask(limited, row, { 'x-real-ip': '192.0.2.2' })).statusCode).toSatisfy(isPastGuards)
         expect((await ask(limited, row, {})).statusCode).toSatisfy(isPastGuards)
       }
+    },
+  )
+
+  it.each(['challenge', 'verify'])(
+    '429: counts a client at /factors/:factorId/%s, whoever is signed in',
+    async (step) => {
+      const [one, other] = [await createSignedIn(limited), await createSignedIn(limited)]
+      const ask = async (person: SignedIn, from: string) => {
+        const url = `/factors/${randomUUID()}/${step}`
+        const headers = { ...person.headers, 'x-real-ip': `${from} for ${step}` }
+        const payload = { challenge_id: randomUUID(), code: '123456' }
+        return (await limited.app.inject({ method: 'POST', url, headers, payload })).statusCode
+      }
+      for (let i = 0; i < 30; i += 1) expect(await ask(one, '192.0.2.4')).not.toBe(429)
+      expect([await ask(one, '192.0.2.4'), await ask(other, '192.0.2.4')]).toEqual([429, 429])
+      expect(await ask(one, '192.0.2.5')).not.toBe(429)
     },
   )
 
