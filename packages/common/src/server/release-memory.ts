@@ -11,13 +11,13 @@ export function releaseMemory(): void {
   collect('last-resort')
 }
 
-const WAIT_MS = 5_000
+const WAIT_MS = 2_000
 const GROWTH_BYTES = 8 * 1_024 * 1_024
 
 /**
  * Returns a function to call when connections are cut. What they leave behind has lived so long that V8 takes it for lasting,
  * and lets the heap grow by half before it looks again: an attack would cost as much memory after its connections were cut as
- * before. So it is collected, five seconds after a cut, where the process has grown by 8 MiB since the last time.
+ * before. So it is collected, two seconds after a cut, where the process has grown by 8 MiB since the last time.
  */
 export function createReleaseAfterCuts(): () => void {
   let isWaiting = false
