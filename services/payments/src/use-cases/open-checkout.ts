@@ -64,6 +64,8 @@ export interface EndedOrder {
   readonly network: SchemeVerdict
   /** Whether it is told by its Idempotency-Key. */
   readonly replayed: boolean
+  /** What the hints of the order are bound to; undefined where it brings none. */
+  readonly bound: { readonly digest: Buffer; readonly sessionId: string } | undefined
 }
 
 export type CheckoutDeps = Pick<
@@ -101,7 +103,10 @@ export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): P
   if (repeated === 'mismatch') throw requestInvalid({ message: 'Idempotency-Key was used with another body' })
   const network = schemeOf('token' in number ? number.token.value : '', payee)
   const end = repeated ?? session?.end
-  if (end) return { end, network, replayed: repeated !== undefined }
+  if (end) {
+    const bound = digest && progress?.sessionId ? { digest, sessionId: progress.sessionId } : undefined
+    return { end, network, replayed: repeated !== undefined, bound }
+  }
   judgeOrder(deps, order, checkout)
   const use = { now: deps.now(), spent }
   const tokens = { number: takeToken(number, 'card.number', use), code: takeToken(code, 'card.code', use) }

@@ -31,7 +31,7 @@ export async function pay(deps: PayDeps, request: OrderRequest): Promise<Payment
   const authorize = () => authorizePayment(deps, { opened, repeat: request.repeat, decision })
   const end = await (opened.payee.test ? authorize() : deps.cardTesting.watch(request.address, authorize))
   if (!end) return offer(deps, { ...opened, session: undefined }, 'card-lookup')
-  return answer({ end, network: opened.network, replayed: false })
+  return answer({ end, network: opened.network, replayed: false, bound: undefined })
 }
 
 /** Why the card of an order is refused without asking anyone. */

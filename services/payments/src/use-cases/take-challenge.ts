@@ -16,7 +16,7 @@ import { nextOf, wasOffered } from '../tds/authentication.ts'
 import { NOT_ENROLLED, type Step, simulatedEnrolment } from '../tds/enrolment.ts'
 import { sealChallengeState, sealFingerprintState } from '../tds/frame-state.ts'
 import { claimTokens } from './claim-tokens.ts'
-import { type CheckoutDeps, type OpenOrder, type OrderRequest, openCheckout } from './open-checkout.ts'
+import { type CheckoutDeps, type EndedOrder, type OpenOrder, type OrderRequest, openCheckout } from './open-checkout.ts'
 import { problemOf } from './pay.ts'
 
 export type ChallengeDeps = CheckoutDeps & Pick<PaymentsDeps, 'baseUrl'>
@@ -41,17 +41,24 @@ const POLL_INTERVAL_MS = 2_000
 /**
  * Takes a step of a payment that was offered, the last one or one before it: of clients that send the same order at once each
  * can go on. @see contract 15.3
- * @throws 400 when the order has not come to this step, or its session is over
+ * @throws 400 when the order has not come to this step, or has come to its end without steps
  */
 export async function takeChallenge(deps: ChallengeDeps, request: ChallengeRequest): Promise<ChallengeTask> {
   const opened = await openCheckout(deps, request)
-  if ('end' in opened || problemOf(opened) !== undefined) throw challengeUnavailable()
+  if ('end' in opened) return skip(deps, opened, request.step)
+  if (problemOf(opened) !== undefined) throw challengeUnavailable()
   const { session, done } = opened
   if (request.step === 'card-lookup' && !session) return lookUpCard(deps, opened)
   if (!session || !wasOffered(session, request.step)) throw challengeUnavailable()
   if (request.step !== 'tds-challenge') return fingerprint(deps, { opened, session, request })
   if ('status' in nextOf(session, done)) throw challengeUnavailable()
   return challenge(deps, { opened, session, request })
+}
+
+/** Nothing is left to be done where another client was faster with the same order: its end is told to whoever sends it again. */
+function skip({ seals }: ChallengeDeps, { bound }: EndedOrder, step: Step): ChallengeTask {
+  if (bound === undefined) throw challengeUnavailable()
+  return { hints: [sealHint(seals.hints, bound.digest, { sessionId: bound.sessionId, step })] }
 }
 
 async function lookUpCard(deps: ChallengeDeps, opened: OpenOrder): Promise<ChallengeTask> {

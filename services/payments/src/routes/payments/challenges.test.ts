@@ -118,6 +118,20 @@ describe('POST /payments/challenges/:step', () => {
     expect((await namesOf({ ...given, hints })).at(-1)).toBe('tds-challenge')
   })
 
+  it('200: nothing to do where another client has paid the same order, and the end of it at the next request', async () => {
+    const given = await order()
+    const { hints } = await walk(browser, given, { until: 'tds-fingerprint' })
+    await browser.send('/payments', { ...given, hints })
+    const { url, fields } = (await take('tds-challenge', { ...given, hints })).body
+    const proven = hintsOf(await browser.submit(url, { ...fields, decision: 'approve' }))
+    const paid = await browser.send('/payments', { ...given, hints: [...hints, ...proven] })
+    expect(paid.status).toBe(201)
+    const { status, body } = await take('tds-challenge', { ...given, hints })
+    expect([status, body]).toEqual([200, { hints: [expect.any(String)] }])
+    const told = await browser.send('/payments', { ...given, hints: [...hints, ...body.hints] })
+    expect([told.status, told.body]).toEqual([201, paid.body])
+  })
+
   // ASVS 2.3.1
   it('400: a challenge that is decided, a second lookup, a redirect to nowhere, and all of a session that is over', async () => {
     const given = await order()
@@ -209,6 +223,6 @@ describe('hints', () => {
       .where('merchant_id', '=', merchant.id)
       .where('successful', '=', true)
       .executeTakeFirstOrThrow()
-    expect(Number(n)).toBe(2)
+    expect(Number(n)).toBe(3)
   })
 })
