@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { brotliCompressSync, deflateSync, gunzipSync, gzipSync, zstdCompressSync } from 'node:zlib'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { Controller } from '../src/endpoints.ts'
 import { type EveryInterface, everyInterface } from './every-interface.ts'
 
@@ -62,6 +62,15 @@ it.each([['gzip'], ['x-gzip'], ['deflate'], ['br'], ['zstd'], ['gzip, br']])(
     })
   },
 )
+
+it('an answer may be the Response of a library', async () => {
+  vi.stubGlobal('Response', class Response extends globalThis.Response {})
+  try {
+    expect(await all.ask({ path: '/gateway/gzip' })).toMatchObject({ status: 200, body: TEXT })
+  } finally {
+    vi.unstubAllGlobals()
+  }
+})
 
 it('what fetch cannot decode goes out as it came', async () => {
   expect(await all.ask({ path: '/gateway/rot13' })).toEqual({

@@ -1,5 +1,6 @@
 import type { Answer } from '../answers/answer.ts'
 import { RawJson } from '../answers/raw-json.ts'
+import { isWebResponse } from '../answers/web-response.ts'
 import { Controller } from '../controller.ts'
 import { CallError, Forbidden } from '../errors.ts'
 import type { Guard, GuardContext } from '../guards/guard.ts'
@@ -45,7 +46,7 @@ function checkVersion({ request }: Call, versions: readonly string[]): void {
 
 /** In development a handler that breaks its own declaration fails, so that the document stays true. */
 async function checkReturned({ returns, className, handler }: Route, value: unknown): Promise<void> {
-  if (returns === undefined || value instanceof Response || isStreamed(value)) return
+  if (returns === undefined || isWebResponse(value) || isStreamed(value)) return
   const { error } = await returns.safeParseAsync(value instanceof RawJson ? JSON.parse(value.text) : value)
   if (error === undefined) return
   const faults = error.issues.map(({ path, message }) => `${path.map(String).join('.') || 'the value'}: ${message}`)

@@ -1,13 +1,14 @@
 import { type Answer, composeAnswer, isStream } from '../answers/answer.ts'
 import { type ByteStream, exactly, fromWebStream, started } from '../answers/byte-stream.ts'
 import { type Encoded, encode } from '../answers/encode.ts'
+import { isWebResponse } from '../answers/web-response.ts'
 import type { Route } from '../routing/table.ts'
 import { type Call, report } from './call.ts'
 
 /** Turns a value into the answer. `route` is left out for what is not the handler's own: the answer to an error. */
 export function encodeCall(call: Call, value: unknown, route?: Route): Answer | Promise<Answer> {
   const { response, core } = call
-  if (value instanceof Response) {
+  if (isWebResponse(value)) {
     const { status, body } = adopt(call, value)
     return compose(call, status, { type: undefined, body })
   }
