@@ -275,6 +275,22 @@ describe('POST /token, grant id_token', () => {
     expect(body.user.user_metadata).toMatchObject({ email, email_verified: true })
   })
 
+  it.each([
+    ['the text "false"', 'false', 422],
+    ['false', false, 422],
+    ['nothing', null, 422],
+    ['the text "true"', 'true', 200],
+    ['true', true, 200],
+  ])('an address that is verified by %s, as Apple says', async (_name, verified, status) => {
+    const { user } = await createSignedUp(service.deps, { email })
+    const claims = { iss: 'https://appleid.apple.com', aud: 'apple-client', sub: `apple-${people}`, email }
+    const id_token = await openId.sign({ ...claims, email_verified: verified })
+    expect((await grant({ provider: 'apple', id_token })).status).toBe(status)
+    const identities = service.deps.db.selectFrom('identities').select('provider').where('user_id', '=', user.id)
+    const linked = status === 200 ? [{ provider: 'apple' }] : []
+    expect(await identities.orderBy('created_at').execute()).toEqual([{ provider: 'email' }, ...linked])
+  })
+
   it('400 and 422: what one of them says that proves nothing', async () => {
     const azure = { sub: `a-${people}`, email, aud: 'azure-client' }
     const tenant = `https://login.microsoftonline.com/${TENANT}/v2.0`

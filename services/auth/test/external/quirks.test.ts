@@ -52,6 +52,24 @@ describe('apple', () => {
   })
 })
 
+describe.each(['apple', 'slack'])('%s', (name) => {
+  it('is believed when it says that an address is not verified', async () => {
+    const stub = stubOf(name)
+    const [url = '', answer] = Object.entries(stub.resources)[0] ?? []
+    const stranger = {
+      ...stub,
+      ...(stub.idToken && {
+        idToken: { ...stub.idToken, claims: { ...stub.idToken.claims, sub: 'stranger', email_verified: 'false' } },
+      }),
+      resources: answer ? { [url]: { ...answer, body: { ...Object(answer.body), email_verified: false } } } : {},
+    }
+    service.answer(play(stranger, service.clock))
+    const { state } = await service.begin(name)
+    const { fragment } = await service.comeBack({ state, code: CODE })
+    expect(fragment.error_code).toBe('provider_email_needs_verification')
+  })
+})
+
 describe('google', () => {
   it('is asked for a profile where no id_token came', async () => {
     const { idToken: _idToken, ...stub } = stubOf('google')

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { toListedEmail } from '../claims.ts'
 import type { DefineProvider, ExternalProfile, Grant } from '../provider.ts'
 
 const ISSUERS = ['https://appleid.apple.com', 'https://account.apple.com']
@@ -32,17 +33,20 @@ const claimsSchema = z.object({
   iss: z.string(),
   sub: z.string(),
   email: z.string().optional(),
+  /** `false` for accounts of Sign in with Apple at Work & School, whose administrator writes the address. */
+  email_verified: z.unknown().optional(),
   is_private_email: z.union([z.boolean(), z.enum(['true', 'false'])]).optional(),
   auth_time: z.number().optional(),
   transfer_sub: z.string().optional(),
 })
 
 function readProfile(claims: unknown): ExternalProfile {
-  const { iss, sub, email, is_private_email: isPrivate, auth_time, transfer_sub } = claimsSchema.parse(claims)
+  const { iss, sub, email, email_verified, ...more } = claimsSchema.parse(claims)
+  const { is_private_email: isPrivate, auth_time, transfer_sub } = more
   return {
     subject: sub,
     issuer: iss,
-    emails: [{ email, isVerified: true }],
+    emails: [toListedEmail(email, email_verified)],
     customClaims: {
       ...(isPrivate === undefined ? {} : { is_private_email: String(isPrivate) === 'true' }),
       auth_time,

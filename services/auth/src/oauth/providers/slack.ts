@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { toListedEmail } from '../claims.ts'
 import type { DefineProvider } from '../provider.ts'
 
 const API = 'https://slack.com/api'
@@ -10,6 +11,7 @@ const profileSchema = z.object({
   [USER_ID]: z.string(),
   [TEAM_ID]: z.string().optional(),
   email: z.string().nullish(),
+  email_verified: z.unknown().optional(),
   name: z.string().nullish(),
   picture: z.string().nullish(),
 })
@@ -28,7 +30,7 @@ export const slack: DefineProvider = () => ({
     const profile = await get(`${API}/openid.connect.userInfo`, profileSchema)
     return {
       subject: profile[USER_ID],
-      emails: [{ email: profile.email, isVerified: true }],
+      emails: [toListedEmail(profile.email, profile.email_verified)],
       name: profile.name,
       picture: profile.picture,
       customClaims: { [TEAM_ID]: profile[TEAM_ID] },
