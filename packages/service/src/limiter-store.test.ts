@@ -168,30 +168,27 @@ describe('memoryStore', () => {
     return { store, limiter, useUp, areUsedUp }
   }
 
-  it('remembers so many keys of a limiter, and forgets those whose window began first', async () => {
-    const { store, useUp, areUsedUp } = openSmall(6)
+  it('forgets no use, whatever other keys come', async () => {
+    const { store, limiter, useUp, areUsedUp } = openSmall(4)
     const other = store('b', WINDOW)
-    for (const key of ['first', 'second', 'third', 'fourth']) expect(await useUp(key)).toEqual(WAIT)
-    expect(await areUsedUp('first', 'second', 'third', 'fourth')).toEqual([false, true, true, true])
-    // What is forgotten begins anew, and is remembered then.
-    expect(await useUp('first')).toEqual(WAIT)
-    expect(await areUsedUp('second', 'first')).toEqual([false, true])
-    expect(await other.waitMs('fourth')).toBeUndefined()
+    await useUp('used up')
+    await limiter.consume('used once')
+    for (let count = 0; count < 20; count += 1) await useUp(`other ${count}`)
+    expect(await areUsedUp('used up', 'used once', 'other 0', 'never used')).toEqual([true, false, true, false])
+    expect(await limiter.consume('used up')).toEqual(WAIT)
+    expect(await limiter.consume('used once')).toBeUndefined()
+    expect(await limiter.consume('used once')).toEqual(WAIT)
+    expect(await limiter.consume('never used')).toBeUndefined()
+    expect(await other.waitMs('used up')).toBeUndefined()
   })
 
-  it('forgets no key that is used up for others that are not', async () => {
-    const { limiter, useUp, areUsedUp } = openSmall(4)
-    await useUp('refused')
-    for (let other = 0; other < 20; other += 1) await limiter.consume(`other ${other}`)
-    expect(await areUsedUp('refused')).toEqual([true])
-  })
-
-  it('counts the next keys, however many are used up', async () => {
-    const { limiter, useUp, areUsedUp } = openSmall(4)
-    for (let other = 0; other < 20; other += 1) await useUp(`other ${other}`)
-    await limiter.consume('one')
-    await limiter.consume('two')
-    await limiter.consume('one')
-    expect(await areUsedUp('one', 'two')).toEqual([true, false])
+  it('counts a use once, however often its key is forgotten', async () => {
+    const limiter = memoryStore(1)('c', { points: 10, durationSeconds: 60 })
+    const waits: (number | undefined)[] = []
+    for (let use = 0; use < 11; use += 1) {
+      waits.push(await limiter.consume('key'))
+      await limiter.consume(`other ${use}`)
+    }
+    expect(waits).toEqual([...Array(10).fill(undefined), WAIT])
   })
 })

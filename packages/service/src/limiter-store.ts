@@ -9,6 +9,7 @@ import {
   RateLimiterRedis,
   RateLimiterRes,
 } from 'rate-limiter-flexible'
+import { memoryLimiter } from './memory-limiter.ts'
 
 /** A fixed window of a limiter. */
 export interface Window {
@@ -103,39 +104,12 @@ export function fitTimer(window: Window): Window {
   return { ...window, points, durationSeconds: TIMER_SECONDS_MAX }
 }
 
-/** Some 20 MiB for each limiter. Whoever tries one name after the other would else fill the memory, a kilobyte at a time. */
+/** Some 20 MiB for each limiter: a kilobyte a key. */
 const KEYS_MAX = 20_000
 
-/**
- * Counts in this process.
- * @param keysMax keys that a limiter remembers: of more, those are forgotten whose window began first, and so would end first.
- * Keys that are used up are forgotten after all others, and have at most half of the room. Else whoever is refused for one key
- * would lift that with a flood of other keys, and a flood of used-up keys would leave no room to count the next one.
- */
+/** Counts in this process, so many keys of each limiter exactly. */
 export function memoryStore(keysMax = KEYS_MAX): LimiterStore {
-  return (name, window) => {
-    const fitting = fitTimer(window)
-    const limiter = new RateLimiterMemory(options(name, fitting))
-    /** In the order in which their windows began. */
-    const open = new Set<string>()
-    /** In the order in which they were used up. */
-    const usedUp = new Set<string>()
-    const forget = async (keys: Set<string>) => {
-      const [oldest] = keys
-      if (oldest === undefined) return
-      keys.delete(oldest)
-      await limiter.delete(oldest)
-    }
-    return toLimiter(limiter, async (key, uses) => {
-      if (uses !== 1 && uses !== fitting.points) return
-      open.delete(key)
-      usedUp.delete(key)
-      const keys = uses >= fitting.points ? usedUp : open
-      keys.add(key)
-      if (usedUp.size > Math.ceil(keysMax / 2)) await forget(usedUp)
-      else if (open.size + usedUp.size > keysMax) await forget(open)
-    })
-  }
+  return (name, window) => memoryLimiter({ name, window: fitTimer(window), keysMax })
 }
 
 function postgresStore<Tables>(
@@ -191,13 +165,11 @@ function shared(name: string, window: Window) {
   }
 }
 
-/** @param onUse told of every use that is granted, with the number of those in its window */
-function toLimiter(limiter: RateLimiterAbstract, onUse?: (key: string, uses: number) => Promise<void>): Limiter {
+function toLimiter(limiter: RateLimiterAbstract): Limiter {
   return {
     consume: async (key) => {
       try {
-        const { consumedPoints } = await limiter.consume(key)
-        await onUse?.(key, consumedPoints)
+        await limiter.consume(key)
         return undefined
       } catch (refused) {
         // The library throws its result when the points are used up, an Error when its store fails.
