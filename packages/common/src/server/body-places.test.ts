@@ -51,7 +51,7 @@ afterEach(async () => {
 let clients = 1
 function nextClient(): string {
   clients += 1
-  return `127.0.1.${clients}`
+  return `127.0.${1 + Math.floor(clients / 250)}.${1 + (clients % 250)}`
 }
 
 /** Sends a request with a body of spaces, of which so many bytes are kept back; each from another client. */
@@ -133,6 +133,19 @@ describe('requests with large bodies', () => {
     const refused: (string | undefined)[] = []
     for (const socket of waiting) void answerTo(socket).then((line) => refused.push(line))
     await expect.poll(() => refused).toEqual(Array(16).fill('HTTP/1.1 503 Service Unavailable'))
+  })
+
+  it('are refused to the client that lets most of them wait, and to nobody else', async () => {
+    const busy = nextClient()
+    await takeAllPlaces()
+    const crowd = Array.from({ length: 64 }, () => send('/kept?crowd', { from: busy }))
+    await probe()
+    const refused: (string | undefined)[] = []
+    for (const socket of crowd) void answerTo(socket).then((line) => refused.push(line))
+    const other = answerTo(send('/kept?other'))
+    await expect.poll(() => refused).toEqual(['HTTP/1.1 503 Service Unavailable'])
+    vi.advanceTimersByTime(4_000)
+    expect(await other).toBe('HTTP/1.1 200 OK')
   })
 
   it('are refused when no place came free in time', async () => {

@@ -25,7 +25,10 @@ export interface BodyPlaces {
 
 interface Entry {
   readonly request: IncomingMessage
+  readonly client: string
   readonly bytes: number
+  /** Ends the wait for a place. */
+  readonly waitsUntil: AbortController
   /** Bytes that the connection had received at the last look. */
   received: number
   /** When its body was last seen to arrive fast enough. */
@@ -68,8 +71,8 @@ export function answerSlowBody(request: IncomingMessage, answer: () => void): vo
 }
 
 /**
- * Makes places for so many bytes. A request that finds none waits with its body unread. Clients take turns, so that one with many
- * bodies keeps nobody else out. A request that has a place gives way when its body hardly arrives any more.
+ * Makes places for so many bytes. A request that finds none waits with its body unread. Clients take turns, and
+ * those with most bodies are refused first, so that one with many keeps nobody else out. A request that has a place gives way when its body hardly arrives any more.
  */
 export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cut }: BodyPlacesOptions): BodyPlaces {
   const each = Math.min(bytesMax, Math.max(bytesMax / 2, bodyLimit))
@@ -87,9 +90,9 @@ export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cu
     response.once('close', leave)
   }
   const wait = async (entry: Entry, response: ServerResponse, begin: () => void) => {
+    const { client, bytes, waitsUntil } = entry
     waiting.add(entry)
-    const claim = { client: clientOf(entry.request), size: entry.bytes }
-    const place = await gate.enter(claim).catch(() => undefined)
+    const place = await gate.enter({ client, size: bytes, signal: waitsUntil.signal }).catch(() => undefined)
     waiting.delete(entry)
     if (response.closed) return place?.[Symbol.dispose]()
     if (place === undefined) refused.add(entry.request)
@@ -116,12 +119,18 @@ export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cu
       // A body that says that it is too large is refused, or taken by a handler that keeps none of it.
       const isKept = declared <= bodyLimit || declared === Number.POSITIVE_INFINITY
       if (declared <= SMALL_BYTES || !isKept) return begin()
+      const client = clientOf(request)
       if (waiting.size >= WAITING_MAX) {
-        refused.add(request)
-        return begin()
+        const crowding = findCrowding(waiting, client)
+        if (crowding === undefined) {
+          refused.add(request)
+          return begin()
+        }
+        crowding.waitsUntil.abort()
       }
       const bytes = Math.min(declared, bodyLimit, bytesMax)
-      void wait({ request, bytes, received: 0, fastMs: 0 }, response, begin)
+      const waitsUntil = new AbortController()
+      void wait({ request, client, bytes, waitsUntil, received: 0, fastMs: 0 }, response, begin)
     },
     sweep,
   }
@@ -137,4 +146,12 @@ function lookAt(entry: Entry, nowMs: number): void {
   const { bytesRead } = entry.request.socket
   if (bytesRead - entry.received >= SLOW_BYTES) entry.fastMs = nowMs
   entry.received = bytesRead
+}
+
+/** The last that waits of the client with most of them; undefined where this one would have as many. */
+function findCrowding(waiting: ReadonlySet<Entry>, client: string): Entry | undefined {
+  const byClient = Map.groupBy(waiting, (entry) => entry.client)
+  const own = byClient.get(client)?.length ?? 0
+  const [most] = [...byClient.values()].sort((one, other) => other.length - one.length)
+  return most !== undefined && most.length > own + 1 ? most.at(-1) : undefined
 }

@@ -15,11 +15,20 @@ export interface FairGateOptions {
 export interface Claim {
   readonly client?: string
   readonly size?: number
+  /** Gives the wait up when it is aborted. */
+  readonly signal?: AbortSignal
 }
 
 interface Waiting {
   readonly size: number
   readonly admit: () => void
+}
+
+interface Wait {
+  readonly client: string
+  readonly waiting: Waiting
+  readonly turn: Promise<void>
+  readonly signal: AbortSignal | undefined
 }
 
 /** The work of one client. */
@@ -51,8 +60,8 @@ export class FairGate {
     return await work()
   }
 
-  /** Takes places until they are disposed of. @throws the error of `refuse` when the turn has not come in time */
-  async enter({ client = '', size: wanted = 1 }: Claim = {}): Promise<Disposable> {
+  /** Takes places until they are disposed of. @throws the error of `refuse` when the turn has not come in time, or is given up */
+  async enter({ client = '', size: wanted = 1, signal }: Claim = {}): Promise<Disposable> {
     const size = Math.min(wanted, this.#each)
     const line = this.#lines.get(client) ?? { taken: 0, waiting: new Set() }
     this.#lines.set(client, line)
@@ -60,7 +69,7 @@ export class FairGate {
     const waiting = { size, admit: turn.resolve }
     line.waiting.add(waiting)
     this.#admit()
-    if (line.waiting.has(waiting)) await this.#wait(client, waiting, turn.promise)
+    if (line.waiting.has(waiting)) await this.#wait({ client, waiting, turn: turn.promise, signal })
     let isHeld = true
     return {
       [Symbol.dispose]: () => {
@@ -70,19 +79,22 @@ export class FairGate {
     }
   }
 
-  async #wait(client: string, waiting: Waiting, turn: Promise<void>): Promise<void> {
+  async #wait({ client, waiting, turn, signal }: Wait): Promise<void> {
     const { patienceMs, refuse } = this.#options
     const late = Promise.withResolvers<never>()
     const giveUp = () => {
-      this.#lines.get(client)?.waiting.delete(waiting)
+      if (this.#lines.get(client)?.waiting.delete(waiting) !== true) return
       this.#forgetIdle(client)
       // A large piece of work may have kept smaller ones behind it waiting.
       this.#admit()
       late.reject(refuse({ cause: new Error(`no turn came in ${patienceMs} ms`) }))
     }
     const timer = setTimeout(giveUp, patienceMs)
-    await Promise.race([turn, late.promise])
-    clearTimeout(timer)
+    signal?.addEventListener('abort', giveUp)
+    await Promise.race([turn, late.promise]).finally(() => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', giveUp)
+    })
   }
 
   /** Admits work until the next piece has no place. A client that has all it may have is passed over. */
