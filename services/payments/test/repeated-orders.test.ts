@@ -37,30 +37,38 @@ async function take(client: number, given: object, { body: { challenges } }: Ans
 }
 
 describe('the same order with the same hints, ten times at once', () => {
-  it('is answered alike at every step', async () => {
-    for (let round = 0; round < ROUNDS; round++) {
-      const given = await order()
-      const hints: string[] = []
-      for (let steps = 0; steps < STEPS_MAX; steps++) {
-        const answers = await Promise.all(clients.map((i) => sendAs(i, '/payments', { ...given, hints })))
-        const [first, ...others] = answers
-        if (!first) throw new Error('nobody answered')
-        for (const { status, body } of others) expect([status, body]).toEqual([first.status, first.body])
-        if (first.status === 201) break
-        hints.push(...(await take(0, { ...given, hints }, first)))
+  it(
+    'is answered alike at every step',
+    async () => {
+      for (let round = 0; round < ROUNDS; round++) {
+        const given = await order()
+        const hints: string[] = []
+        for (let steps = 0; steps < STEPS_MAX; steps++) {
+          const answers = await Promise.all(clients.map((i) => sendAs(i, '/payments', { ...given, hints })))
+          const [first, ...others] = answers
+          if (!first) throw new Error('nobody answered')
+          for (const { status, body } of others) expect([status, body]).toEqual([first.status, first.body])
+          if (first.status === 201) break
+          hints.push(...(await take(0, { ...given, hints }, first)))
+        }
+        expect((await sendAs(0, '/payments', { ...given, hints })).status).toBe(201)
       }
-      expect((await sendAs(0, '/payments', { ...given, hints })).status).toBe(201)
-    }
-  }, TIMEOUT_MS)
+    },
+    TIMEOUT_MS,
+  )
 
-  it('pays once for clients that each go on by themselves, and refuses none of them', async () => {
-    for (let round = 0; round < ROUNDS; round++) {
-      const given = await order()
-      const begun = await take(0, given, await sendAs(0, '/payments', given))
-      const ends = await Promise.all(clients.map((i) => goOn(i, given, begun)))
-      expect(new Set(ends).size).toBe(1)
-    }
-  }, TIMEOUT_MS)
+  it(
+    'pays once for clients that each go on by themselves, and refuses none of them',
+    async () => {
+      for (let round = 0; round < ROUNDS; round++) {
+        const given = await order()
+        const begun = await take(0, given, await sendAs(0, '/payments', given))
+        const ends = await Promise.all(clients.map((i) => goOn(i, given, begun)))
+        expect(new Set(ends).size).toBe(1)
+      }
+    },
+    TIMEOUT_MS,
+  )
 })
 
 /** Goes through the challenges as far as there are any, and answers the transaction. */
