@@ -114,7 +114,7 @@ describe('requests', () => {
     ['/verify', 65_536],
     ['/recover', 65_536],
     ['/resend', 65_536],
-    ['/callback', 65_536],
+    ['/callback', 16_384],
     ['/admin/users', 1_048_576],
   ])('413: POST %s with more than %d bytes', async (url, max) => {
     const ask = (bytes: number) => {
@@ -134,6 +134,19 @@ describe('requests', () => {
     const ask = (bytes: number) =>
       app.inject({ method: 'PUT', url: '/user', headers, payload: `{"a":"${'x'.repeat(bytes - 8)}"}` })
     expect([(await ask(262_144)).statusCode, (await ask(262_145)).statusCode]).toEqual([403, 413])
+  })
+
+  it.each(['/token?grant_type=password', '/callback'])('400: more fields than any form of %s has', async (url) => {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const ask = (payload: string) => app.inject({ method: 'POST', url, payload, headers })
+    expect((await ask('a&'.repeat(99))).body).not.toContain('fields')
+    for (const form of ['a&'.repeat(100), '&'.repeat(16_000)]) {
+      expect((await ask(form)).json()).toMatchObject({
+        code: 400,
+        error_code: 'bad_json',
+        msg: 'Could not parse request body as a form: more than 100 fields',
+      })
+    }
   })
 
   it('400: more members than anybody needs, before they are parsed', async () => {

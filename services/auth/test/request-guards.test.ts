@@ -75,6 +75,8 @@ const requests: readonly Guarded[] = [
   { method: 'POST', url: '/passkeys/registration/options', bucket: ['passkey', 30], captcha: false },
   { method: 'POST', url: '/passkeys/registration/verify', payload: {}, bucket: ['passkey', 30], captcha: false },
   { method: 'GET', url: '/authorize', bucket: ['sso', 30], captcha: false },
+  { method: 'GET', url: '/callback?state=%00', bucket: ['callback', 30], captcha: false },
+  { method: 'POST', url: '/callback', payload: { state: 1 }, bucket: ['callback', 30], captcha: false },
   { method: 'GET', url: '/user/identities/authorize', bucket: ['sso', 30], captcha: false },
   { method: 'POST', url: '/invite', payload: {}, captcha: false },
   { method: 'GET', url: '/settings', captcha: false },
@@ -168,11 +170,14 @@ describe('request buckets', () => {
     },
   )
 
-  it.each(['/signup', '/otp', '/recover', '/token'])('429: counts %s before the body is parsed', async (url) => {
-    const ask = () => limited.app.inject({ method: 'POST', url, payload: '{', headers: { 'x-real-ip': '192.0.2.3' } })
-    for (let i = 0; i < 30; i += 1) expect((await ask()).json()).toMatchObject({ error_code: 'bad_json' })
-    expect((await ask()).statusCode).toBe(429)
-  })
+  it.each(['/signup', '/otp', '/recover', '/token', '/callback'])(
+    '429: counts %s before the body is parsed',
+    async (url) => {
+      const ask = () => limited.app.inject({ method: 'POST', url, payload: '{', headers: { 'x-real-ip': '192.0.2.3' } })
+      for (let i = 0; i < 30; i += 1) expect((await ask()).json()).toMatchObject({ error_code: 'bad_json' })
+      expect((await ask()).statusCode).toBe(429)
+    },
+  )
 
   it('can be switched off', async () => {
     const from = { 'x-real-ip': '192.0.2.1' }

@@ -35,6 +35,9 @@ export function isForm(request: FastifyRequest): boolean {
   return /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
 }
 
+/** Of a form. No route has more than a dozen; reading tens of thousands takes as long as many sign-ins. */
+const FIELDS_MAX = 100
+
 /**
  * Of a field that is given twice the last counts.
  * @throws badJson, validationFailed
@@ -43,6 +46,9 @@ function parseForm(text: string): Record<string, string> {
   // @fastify/formbody writes U+FFFD for bytes that are not UTF-8, and nothing else of a form needs a raw one.
   if (text.includes('\uFFFD'))
     throw badJson({ message: 'Could not parse request body as a form: the body is not UTF-8' })
+  if (text.split('&', FIELDS_MAX + 1).length > FIELDS_MAX) {
+    throw badJson({ message: `Could not parse request body as a form: more than ${FIELDS_MAX} fields` })
+  }
   return checkStrings(Object.fromEntries(new URLSearchParams(text)))
 }
 

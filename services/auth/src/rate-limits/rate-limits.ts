@@ -21,6 +21,7 @@ const BUCKETS = {
   anonymous: { setting: 'anonymousUsers', periodSeconds: 3_600, burst: 'value' },
   'factor-challenge': { setting: 'factors', periodSeconds: 60, burst: 30 },
   'factor-verify': { setting: 'factors', periodSeconds: 60, burst: 30 },
+  callback: { setting: 'sso', periodSeconds: 300, burst: 30 },
   sso: { setting: 'sso', periodSeconds: 300, burst: 30 },
   passkey: { setting: 'passkey', periodSeconds: 300, burst: 30 },
 } as const

@@ -17,6 +17,9 @@ import { codeRedirect } from '../redirects/verify-redirect.ts'
 import { finishAuthorization, takeAuthorization } from '../use-cases/finish-authorization.ts'
 import { signNewSession } from '../use-cases/sign-new-session.ts'
 
+/** Of a form, twice what the URL of a GET may have. */
+const FORM_BYTES = 16_384
+
 const answerSchema = z.object({
   state: z.string().optional(),
   code: z.string().optional(),
@@ -32,7 +35,7 @@ type CallbackAnswer = z.output<typeof answerSchema>
 
 const response = { 302: z.undefined(), 303: z.undefined(), '4xx': errorSchema, '5xx': errorSchema } as const
 
-/** `GET /callback`, `POST /callback`: a browser comes back from a provider; every answer is a redirect. */
+/** `GET /callback`, `POST /callback`: a browser comes back from a provider; what can be read is answered by a redirect. */
 export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
 
@@ -40,6 +43,7 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
     '/callback',
     {
       exposeHeadRoute: false,
+      config: { rateBucket: 'callback' },
       schema: {
         summary: 'Come back from a provider; answers a redirect (302)',
         security: [],
@@ -55,7 +59,8 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/callback',
     {
-      config: { forms: true },
+      bodyLimit: FORM_BYTES,
+      config: { rateBucket: 'callback', forms: true },
       schema: {
         summary: 'The same, from a provider that answers with a form',
         security: [],
