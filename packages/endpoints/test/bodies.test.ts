@@ -279,6 +279,36 @@ describe('a multipart form', () => {
     expect(await (await fetch(new Request('http://localhost/upload', init))).text()).toBe('1500')
   })
 
+  const opening = '--X\r\nContent-Disposition: form-data; name="a"\r\n\r\n'
+  const broken = [400, 'The body is no multipart form']
+  it.each([
+    ['a large field', [type, opening], [413, 'A field is too large']],
+    ['a large header', [type, '--X\r\nX: '], broken],
+    ['a broken header', [type, '--X\r\n(: 1\r\n\r\n'], broken],
+    ['no name', [type, '--X\r\nContent-Disposition: form-data\r\n\r\n'], broken],
+    ['no boundary', ['multipart/form-data', opening], broken],
+  ])('%s: refused by what has come, however much follows', async (_name, [contentType = '', start], expected) => {
+    let sent = 0
+    const body = new ReadableStream({
+      pull(controller) {
+        controller.enqueue(new TextEncoder().encode(sent === 0 ? start : 'z'.repeat(10_000)))
+        sent += 1
+        if (sent === 100) controller.close()
+      },
+    })
+    class Upload extends Controller {
+      static POST = accepts({ body: 'raw', bodyLimit: Number.POSITIVE_INFINITY, multipart: { fieldBytes: 10_000 } })
+      async POST() {
+        for await (const each of this.request.parts()) await each.bytes()
+      }
+    }
+    const { fetch } = new Application({ modules: { index: { Upload } } })
+    const init: RequestInit = { method: 'POST', headers: { 'content-type': contentType }, body, duplex: 'half' }
+    const answer = await fetch(new Request('http://localhost/upload', init))
+    expect([answer.status, Object(await answer.json()).error.description]).toEqual(expected)
+    expect(sent).toBeLessThan(6)
+  })
+
   it('start fails for a limit that there is not', () => {
     expect(() => new Application({ modules: {}, multipart: { fileBytes: Number.NaN } })).toThrow('multipart.fileBytes')
     expect(() => Reflect.construct(Application, [{ multipart: { files: 1 } }])).toThrow('multipart has no limit files')

@@ -108,9 +108,9 @@ class PartReader {
     })
   }
 
-  /** Undefined at the end of the form. */
+  /** Undefined at the end of the form. Reads no further than a fault: the parser would go on collecting a field. */
   async next(): Promise<Found | undefined> {
-    while (this.#found.length === 0 && !this.#isRead) await this.#feed()
+    while (this.#fault === undefined && this.#found.length === 0 && !this.#isRead) await this.#feed()
     if (this.#fault !== undefined) throw this.#fault
     return this.#found.shift()
   }
