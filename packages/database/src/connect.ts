@@ -10,7 +10,7 @@ import { type SettingsOptions, underSettings } from './session-settings.ts'
 import { endSilentConnections } from './silent-connections.ts'
 import { type StandbyConfig, type StandbyState, watchStandby } from './standby.ts'
 import { TablePrefixPlugin } from './table-prefix.ts'
-import { toDate, toRfc3339 } from './timestamps.ts'
+import { typeParsers } from './timestamps.ts'
 
 export interface DatabaseConfig {
   /** `postgres://…` */
@@ -60,6 +60,8 @@ export interface Database<Tables> {
   readonly db: Kysely<Tables>
   /** For prepared queries. */
   readonly lanes: Lanes
+  /** Over a connection of its own, so that what it asks waits behind no request. */
+  readonly checks: Kysely<Tables>
   readonly names: Names
   /** Runs work with `db`; its statements are cancelled, and none is sent any more, once the signal is aborted. */
   until<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T>
@@ -74,7 +76,7 @@ export interface Database<Tables> {
   connections(): Connections
   /** Connections of the primary for reads that may lag behind. */
   laggingConnections(): Connections
-  /** Resolves when a connection of each lane answers. */
+  /** Resolves when the primary answers, over the connection of `checks`. */
   ping(): Promise<void>
   close(): Promise<void>
 }
@@ -98,6 +100,8 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
   const standby = config.standby && openServer<Tables>(quiet, config.standby.url)
   const choice = config.standby && standby && watchStandby(config.standby, primary.readers.query, standby.readers.query)
   const { db, pool, readers } = primary
+  const checkPool = openPool({ ...config, poolSize: 1 })
+  const checks = openQueries<Tables>(config, checkPool)
   const laggingQuery =
     choice &&
     standby &&
@@ -110,9 +114,9 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
     db,
     lanes: createLanes({
       ...{ ...primary, laggingQuery },
-      ...{ prepared: config.prepared, spans: config.spans, parserOf: parserOf(config) },
+      ...{ prepared: config.prepared, spans: config.spans, parserOf: typeParsers(config.timestamps) },
     }),
-    names: config.names,
+    ...{ names: config.names, checks },
     until: primary.until,
     readLagging: (read, signal) =>
       choice && standby
@@ -125,11 +129,11 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
     connections: () => connectionsOf(pool),
     laggingConnections: () => connectionsOf(primary.lagging.pool),
     ping: async () => {
-      await Promise.all([pool.query('SELECT 1'), readers.query({ name: '', text: 'SELECT 1', values: [] })])
+      await checkPool.query('SELECT 1')
     },
     close: async () => {
       choice?.close()
-      await Promise.all([closeServer(primary), standby && closeServer(standby)])
+      await Promise.all([closePool(checks, checkPool), closeServer(primary), standby && closeServer(standby)])
     },
   }
 }
@@ -156,7 +160,7 @@ function openServer<Tables>(config: DatabaseConfig, url: string): Server<Tables>
   const readers = startPipelinedClients(connectionOptions({ ...config, url }, KEEP_PLANS), {
     count: config.readConnections ?? 2,
     silenceMs: statementTimeoutMs + SILENCE_MS,
-    parserOf: parserOf(config),
+    parserOf: typeParsers(config.timestamps),
     onConnectionError: config.onConnectionError,
   })
   const { pool: queryPool, until } = createCancellablePool(pool)
@@ -230,22 +234,7 @@ function connectionOptions(
     connectionString: config.url,
     application_name: config.applicationName,
     keepAlive: true,
-    types: { getTypeParser: parserOf(config) },
+    types: { getTypeParser: typeParsers(config.timestamps) },
     ...underSettings(settings, config.prepared),
-  }
-}
-
-const { INT8, TIMESTAMPTZ } = pg.types.builtins
-
-function parserOf({ timestamps }: Pick<DatabaseConfig, 'timestamps'>) {
-  return typeParsers(timestamps === 'rfc3339')
-}
-
-/** bigint columns arrive as bigint: exact, and never taken for a number by accident. */
-function typeParsers(timestampsAsText: boolean): pg.CustomTypesConfig['getTypeParser'] {
-  return (oid, format) => {
-    if (oid === INT8 && format !== 'binary') return BigInt
-    if (oid === TIMESTAMPTZ && format !== 'binary') return timestampsAsText ? toRfc3339 : toDate
-    return pg.types.getTypeParser(oid, format)
   }
 }

@@ -20,3 +20,15 @@ export function toDate(text: string): Date {
   const hasUsualForm = text.charAt(4) === '-' && text.endsWith('+00')
   return hasUsualForm ? new Date(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`) : parseDate(text)
 }
+
+const { INT8, TIMESTAMPTZ } = pg.types.builtins
+
+/** bigint columns arrive as bigint: exact, and never taken for a number by accident. */
+export function typeParsers(timestamps: 'date' | 'rfc3339' = 'date'): pg.CustomTypesConfig['getTypeParser'] {
+  const parseTimestamp = timestamps === 'rfc3339' ? toRfc3339 : toDate
+  return (oid, format) => {
+    if (oid === INT8 && format !== 'binary') return BigInt
+    if (oid === TIMESTAMPTZ && format !== 'binary') return parseTimestamp
+    return pg.types.getTypeParser(oid, format)
+  }
+}

@@ -219,7 +219,7 @@ function connectJobs(
   })
 }
 
-async function expectMigrations({ db, names }: Database<AuthDatabase>): Promise<void> {
-  if (!(await isMigrated(db, { names, sources: authMigrations })))
+async function expectMigrations({ checks, names }: Database<AuthDatabase>): Promise<void> {
+  if (!(await isMigrated(checks, { names, sources: authMigrations })))
     throw new Error('migrations are pending: run auth migrate')
 }

@@ -227,7 +227,7 @@ async function openTokens({ access }: InventoryConfig, { logger }: ServiceLogger
   return tokens
 }
 
-async function expectMigrations({ db, names }: Database<InventoryTables>): Promise<void> {
-  const migrated = await isMigrated(db, { names, sources: inventoryMigrations })
+async function expectMigrations({ checks, names }: Database<InventoryTables>): Promise<void> {
+  const migrated = await isMigrated(checks, { names, sources: inventoryMigrations })
   if (!migrated) throw new Error('migrations are pending')
 }

@@ -37,7 +37,7 @@ export function openPaymentsDatabase(
 }
 
 /** @throws Error when the schema is not that of this version */
-export async function expectMigrations({ db, names }: Database<PaymentsTables>): Promise<void> {
-  const migrated = await isMigrated(db, { names, sources: paymentsMigrations })
+export async function expectMigrations({ checks, names }: Database<PaymentsTables>): Promise<void> {
+  const migrated = await isMigrated(checks, { names, sources: paymentsMigrations })
   if (!migrated) throw new Error('migrations are pending: run payments migrate')
 }
