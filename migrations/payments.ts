@@ -72,4 +72,5 @@ export const paymentsMigrations: MigrationSources = {
   '0130-hash-in-utf8': inFile(() => import('./payments/0130-hash-in-utf8.ts')),
   '0131-expect-recorded': inFile(() => import('./payments/0131-expect-recorded.ts')),
   '0132-bound-terms': inFile(() => import('./payments/0132-bound-terms.ts')),
+  '0133-shorten-trails': inFile(() => import('./payments/0133-shorten-trails.ts')),
 }

@@ -137,12 +137,20 @@ describe('move_many', () => {
     ])
   })
 
-  it('refuses the entry after the 10,000th', async () => {
+  it('refuses captures after the 200th entry, and all after the 300th', async () => {
     const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
     const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
-    await payments.database.db.updateTable('transactions').set({ trail_length: 10_000 }).where('id', '=', id).execute()
-    const [result] = await moveMany([moveOf({ transactionId: id, operation: 'void', amount: 1 })])
-    expect(result?.refusal).toEqual({ reason: 'trail-full', currency: 'DKK' })
+    const move = async (trailLength: number, operation: Move['operation']) => {
+      const trail = { trail_length: trailLength }
+      await payments.database.db.updateTable('transactions').set(trail).where('id', '=', id).execute()
+      const [result] = await moveMany([moveOf({ transactionId: id, operation, amount: 1 })])
+      return result?.refusal ?? result?.verdict
+    }
+    const full = { reason: 'trail-full', currency: 'DKK' }
+    expect([await move(198, 'capture'), await move(199, 'capture')]).toEqual(['done', 'done'])
+    expect(await move(200, 'capture')).toEqual(full)
+    expect([await move(298, 'refund'), await move(300, 'refund')]).toEqual(['done', full])
+    expect([await move(299, 'void'), await move(300, 'void')]).toEqual(['done', full])
   })
 
   it('lessens what is exchanged by the margin, and shows the rate after it', async () => {

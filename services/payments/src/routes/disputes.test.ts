@@ -11,6 +11,7 @@ import {
   type TestPayments,
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
+import { callCloseDispute } from '../disputes/dispute-repository.ts'
 
 let payments: TestPayments
 let member: TestApp
@@ -261,6 +262,20 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     expect(statuses.filter((status) => status === 201)).toHaveLength(10)
     expect(statuses.filter((status) => status === 409)).toHaveLength(10)
     expect(await amounts(transactionId)).toMatchObject({ trail_length: 2 })
+  })
+
+  it('400: refuses to close what makes a trail longer than 300 entries, but not what the acquirer tells', async () => {
+    const transactionId = await captured()
+    const { id } = await open(transactionId)
+    const trail = { trail_length: 300 }
+    await payments.database.db.updateTable('transactions').set(trail).where('id', '=', transactionId).execute()
+    const refused = await close(id, 'won')
+    const message = 'the trail of the transaction is full'
+    expect([refused.statusCode, refused.json()]).toEqual([400, fields('body', 'LIMIT_EXCEEDED', message)])
+    const nobody = { keyMac: null, person: null, method: null, path: null, idempotencyKey: null, fingerprint: null }
+    const told = await callCloseDispute(payments.database.lanes, { ...nobody, disputeId: id, outcome: 'won' })
+    expect([told.verdict, told.refusal, told.dispute?.status]).toEqual(['done', undefined, 'won'])
+    expect(await amounts(transactionId)).toMatchObject({ trail_length: 301 })
   })
 
   it('201: answers a repeat byte by byte', async () => {
