@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { addApp, answerChallenge } from './authenticator-app.ts'
 import { openMailApp } from './mail-app.ts'
@@ -93,6 +94,50 @@ describe('guesses at the codes of an address', () => {
     expect((await enter(code)).statusCode).toBe(403)
     clock.advance(14 * MINUTE_MS)
     expect((await enter(await askFor())).json()).toMatchObject({ user: { id: user.id } })
+  })
+
+  describe('of a stranger from one address', () => {
+    const phone = '14155550177'
+    const enter = (token: string, address: string) => main.post('/verify', { type: 'sms', phone, token }, from(address))
+    const askFor = async () => {
+      clock.advance(MINUTE_MS)
+      await main.post('/otp', { phone, create_user: false })
+      return (await main.sms.read(phone)).code
+    }
+    const countGuesses = async () => {
+      const rows = await deps.db
+        .selectFrom('code_guesses')
+        .select('guesses')
+        .where('since', '=', sql<string>`${clock.now()}`)
+        .execute()
+      return rows.map(({ guesses }) => guesses)
+    }
+
+    it('cost the owner, who has only a phone, none once the address is blocked', async () => {
+      const { user } = await createSignedUp(deps, { phone, phone_confirmed_at: new Date(0) })
+      const attacker = stranger()
+      // Blocked by guesses at a password: none at a code has been counted.
+      for (let guess = 0; guess < 20; guess += 1) {
+        await main.post('/token?grant_type=password', { phone, password: 'wrong' }, from(attacker))
+      }
+      const code = await askFor()
+      for (let guess = 0; guess < 10; guess += 1) await enter(wrongFor(code), attacker)
+      expect(await countGuesses()).toEqual([])
+      expect((await enter(code, attacker)).statusCode).toBe(403)
+      expect((await enter(code, stranger())).json()).toMatchObject({ user: { id: user.id } })
+    })
+
+    it('leave the owner the guess of each quarter of an hour beyond a hundred', async () => {
+      const attackers = Array.from({ length: 10 }, stranger)
+      for (const attacker of attackers) {
+        const code = await askFor()
+        for (let guess = 0; guess < 10; guess += 1) await enter(wrongFor(code), attacker)
+      }
+      clock.advance(14 * MINUTE_MS)
+      const code = await askFor()
+      for (const attacker of attackers) expect((await enter(code, attacker)).statusCode).toBe(403)
+      expect((await enter(code, stranger())).statusCode).toBe(200)
+    })
   })
 
   it('many at once use up no more than the message has', async () => {

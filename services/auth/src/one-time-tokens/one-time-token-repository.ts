@@ -79,6 +79,8 @@ export interface Guess {
   /** Of `hashGuessKey`. */
   readonly keyHash: Buffer
   readonly now: Date
+  /** Of `hashGuessKey`, for the guesses of this network alone. */
+  readonly networkHash?: Buffer | undefined
   /** Of who guesses, as a text of inet; undefined: nobody is known by it. */
   readonly network: string | undefined
 }
@@ -87,6 +89,8 @@ export interface Guess {
 const GUESSES_A_DAY = 100
 /** Of the day so far, each of these adds a guess. Nobody is held off for the whole day, and a guesser wins next to nothing. */
 const SECONDS_A_FURTHER_GUESS = 900
+/** In a day, by which a network has its share of further guesses: whoever goes on would take each before the owner. */
+const GUESSES_OF_A_NETWORK = 3
 const DAY_MS = 86_400_000
 
 /** Whether a code makes an address somebody's: whoever wants an address says nothing about those who have it. */
@@ -97,23 +101,30 @@ function isOfChange(kind: TokenKind): boolean {
 /**
  * How the guesses at the codes of an address are counted: by a keyed hash, and apart from those of who wants the address, or
  * guesses with a session of its owner's.
+ * @param network counts those of one network alone
  */
-export function hashGuessKey(hmacKey: Buffer, { relatesTo, kinds }: Pick<Guess, 'relatesTo' | 'kinds'>): Buffer {
+export function hashGuessKey(
+  hmacKey: Buffer,
+  { relatesTo, kinds }: Pick<Guess, 'relatesTo' | 'kinds'>,
+  network?: string,
+): Buffer {
   const group = kinds.some(isOfChange) ? 'change' : kinds.includes('reauthentication') ? 'session' : 'own'
-  return createHmac('sha256', hmacKey).update(`guess\0${group}\0${relatesTo}`).digest()
+  return createHmac('sha256', hmacKey)
+    .update(`guess\0${group}\0${relatesTo}${network === undefined ? '' : `\0${network}`}`)
+    .digest()
 }
 
 /**
  * Takes one of the guesses that each code has, and one of those that its address has in a day, and returns the codes to compare
  * with: those of one user, else a guess would be compared with a code of everybody who wants the address. That is who has
  * the address, else whose message is the newest. Each guess is counted before its comparison, so that parallel guesses cannot
- * have more than `attemptsMax` between them. Guesses from where the user is signed in do not end with those of others. Where
+ * have more than `attemptsMax` between them; with none nothing is taken. Guesses from where the user is signed in do not end with those of others. Where
  * nothing is counted the statement still makes the commit wait for the disk: its time would tell which addresses have a code,
  * and so which are known to POST /recover.
  */
 export async function claimGuess(
   db: Database,
-  { audience, relatesTo, kinds, keyHash, now, network }: Guess,
+  { audience, relatesTo, kinds, keyHash, networkHash, now, network }: Guess,
   attemptsMax: number,
 ): Promise<OneTimeToken[]> {
   if (kinds.length === 0) return []
@@ -121,7 +132,11 @@ export async function claimGuess(
   // Whoever wants an address is signed in where they are: that says nothing.
   const known = kinds.some(isOfChange) ? null : (network ?? null)
   const elapsed = sql`extract(epoch FROM ${now}::timestamptz - g.since)`
-  const allowed = sql`${sql.lit(GUESSES_A_DAY)} + floor(${elapsed} / ${sql.lit(SECONDS_A_FURTHER_GUESS)})`
+  const hasHadShare = sql`EXISTS (
+    SELECT FROM ${sql.table('code_guesses')} n
+    WHERE n.key_hash = ${networkHash ?? null} AND n.since > ${yesterday} AND n.guesses >= ${sql.lit(GUESSES_OF_A_NETWORK)})`
+  const further = sql`CASE WHEN ${hasHadShare} THEN 0 ELSE floor(${elapsed} / ${sql.lit(SECONDS_A_FURTHER_GUESS)}) END`
+  const keys = networkHash === undefined ? [keyHash] : [keyHash, networkHash]
   const { rows } = await sql<Selectable<OneTimeTokensTable> | { readonly id: null }>`
     WITH wanted AS MATERIALIZED (
       SELECT t.id, t.user_id, coalesce(${relatesTo} IN (u.email, u.phone), false) AS is_owner, t.sent_at
@@ -135,14 +150,14 @@ export async function claimGuess(
           AND w.user_id = (SELECT f.user_id FROM wanted f ORDER BY f.is_owner DESC, f.sent_at DESC, f.id DESC LIMIT 1)
           AND NOT EXISTS (
             SELECT FROM ${sql.table('code_guesses')} g
-            WHERE g.key_hash = ${keyHash} AND g.since > ${yesterday} AND g.guesses >= ${allowed}
+            WHERE g.key_hash = ${keyHash} AND g.since > ${yesterday} AND g.guesses >= ${sql.lit(GUESSES_A_DAY)} + ${further}
               AND NOT EXISTS (
                 SELECT FROM ${sql.table('sessions')} s
                 WHERE s.user_id = w.user_id AND coalesce(s.last_ip, s.ip) <<= ${known}::inet))
         RETURNING t.*),
     counted AS (
       INSERT INTO ${sql.table('code_guesses')} AS g (key_hash, guesses, since)
-        SELECT ${keyHash}::bytea, 1, ${now}::timestamptz WHERE EXISTS (SELECT FROM claimed)
+        SELECT key, 1, ${now}::timestamptz FROM unnest(${keys}::bytea[]) key WHERE EXISTS (SELECT FROM claimed)
         ON CONFLICT (key_hash) DO UPDATE SET
           guesses = CASE WHEN g.since > ${yesterday} THEN g.guesses + 1 ELSE 1 END,
           since = CASE WHEN g.since > ${yesterday} THEN g.since ELSE excluded.since END),
@@ -151,9 +166,11 @@ export async function claimGuess(
   return rows.filter((row) => row.id !== null).map(toToken)
 }
 
+type GuessKeys = Pick<Guess, 'keyHash' | 'networkHash'>
+
 /** Forgets the guesses at the codes of an address whose owner has shown one. */
-export async function forgetGuesses(db: Database, keyHash: Buffer): Promise<void> {
-  await db.deleteFrom('code_guesses').where('key_hash', '=', keyHash).execute()
+export async function forgetGuesses(db: Database, { keyHash, networkHash = keyHash }: GuessKeys): Promise<void> {
+  await db.deleteFrom('code_guesses').where('key_hash', 'in', [keyHash, networkHash]).execute()
 }
 
 /** Gives a guess back that was right but could not be used yet. */

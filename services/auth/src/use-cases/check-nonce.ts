@@ -51,7 +51,7 @@ export async function checkNonce(
   const wanted = { audience: user.aud, relatesTo: identifier, kinds: ['reauthentication'] } as const
   const keyHash = hashGuessKey(deps.serverKeys.hmac, wanted)
   const guess = { ...wanted, keyHash, now: deps.now(), network: undefined }
-  const tokens = await claimGuess(deps.db, guess, deps.config.security.codeAttemptsMax)
+  const tokens = await claimGuess(deps.db, guess, blocked ? 0 : deps.config.security.codeAttemptsMax)
   for (const { id, userId, codeHash, codeSalt, expiresAt } of tokens) {
     const isAlive = userId === user.id && Date.parse(expiresAt) > deps.now().getTime()
     if (blocked || !isAlive || codeHash === null || codeSalt === null) continue

@@ -33,9 +33,11 @@ export async function verifyCode(deps: AuthDeps, input: VerifyCode): Promise<Red
   const owner = await findUserByIdentifier(deps.db, context.audience, identifier)
   const { network } = context
   const wanted = { audience: context.audience, relatesTo: identifier.value, kinds: ACCEPTED_KINDS[type] }
-  const keyHash = hashGuessKey(deps.serverKeys.hmac, wanted)
-  const guess = { ...wanted, keyHash, network, now: deps.now() }
-  const candidates = await claimGuess(deps.db, guess, deps.config.security.codeAttemptsMax)
+  const hmacKey = deps.serverKeys.hmac
+  const keyHash = hashGuessKey(hmacKey, wanted)
+  const networkHash = network === undefined ? undefined : hashGuessKey(hmacKey, wanted, network)
+  const guess = { ...wanted, keyHash, networkHash, network, now: deps.now() }
+  const candidates = await claimGuess(deps.db, guess, blocked ? 0 : deps.config.security.codeAttemptsMax)
   const token = matchCode(deps, input, owner, candidates)
   if (!token || blocked) {
     await recordFailure(deps, attempt)
@@ -47,7 +49,7 @@ export async function verifyCode(deps: AuthDeps, input: VerifyCode): Promise<Red
   // Also refuses a banned user. To a wrong code that is not told: it would show that the account exists.
   try {
     const redeemed = await redeemToken(deps, { ...input, user, token, secret, flow: 'implicit', expired: otpExpired })
-    await forgetGuesses(deps.db, keyHash)
+    await forgetGuesses(deps.db, guess)
     return redeemed
   } catch (error) {
     await returnGuess(deps.db, token.id)
