@@ -29,7 +29,8 @@ async function invite(email: string): Promise<number> {
 }
 
 it('sends an address no more than so many invitations in an hour, whoever invites; the answers tell nothing', async () => {
-  for (const email of ['eve@example.com', 'Eve@example.com', 'eve@EXAMPLE.com']) expect(await invite(email)).toBe(201)
+  const spellings = ['eve@example.com', 'Eve@EXAMPLE.com', 'eve@\uff45xample.com']
+  for (const email of spellings) expect(await invite(email)).toBe(201)
   await refused.promise
   const ofEve = ({ to }: MailSink['mails'][number]) => to?.[0]?.address?.toLowerCase() === 'eve@example.com'
   for (const _ of [1, 2]) await sink.take(ofEve)

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { domainToASCII } from 'node:url'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { countMails, type Mailer, smtpReason } from '../mail/mailer.ts'
@@ -33,14 +34,21 @@ async function sendInvitation(
 ): Promise<Outcome> {
   const invitation = await findInvitation(lanes, hashToken(token))
   if (invitation?.state !== 'open') return 'dropped'
+  const to = recipientOf(invitation.email)
   // A mail that is tried again was counted.
-  if (attempt === 1 && (await limits.mails.consume(digestOf(invitation.email))) !== undefined) {
+  if (attempt === 1 && (await limits.mails.consume(digestOf(to))) !== undefined) {
     logger.warn('an address has had too many invitations: a mail was not sent')
     return 'dropped'
   }
   const link = `${baseUrl}/invitations/${token}`
-  await mailer.send({ to: invitation.email, ...invitationMail(link) })
+  await mailer.send({ to, ...invitationMail(link) })
   return 'done'
+}
+
+/** The address as the mail server gets it: a domain has many spellings in Unicode, and one in ASCII. */
+function recipientOf(email: string): string {
+  const [local, domain = ''] = email.split('@')
+  return `${local}@${domainToASCII(domain) || domain}`
 }
 
 /** The same for an address in whatever case. */
