@@ -1,4 +1,4 @@
-import { createHmac, type KeyObject } from 'node:crypto'
+import { createHash, createHmac, type KeyObject } from 'node:crypto'
 
 /** Who calls: an app, or a person, who has an e-mail address. */
 export interface Identity {
@@ -15,10 +15,12 @@ export function keyMac(pepper: KeyObject, key: string): Buffer {
 
 /**
  * The key that a request under an Idempotency-Key makes, the same each time that it is sent: nothing has to be kept of it. It is
- * a UUID of version 4 that nobody can tell without the secret.
+ * a UUID of version 4 that nobody can tell without the caller's own key, which neither the database nor the settings hold.
  */
-export function repeatedKey(pepper: KeyObject, callerMac: Buffer, idempotencyKey: string): string {
-  const bytes = createHmac('sha256', pepper).update('repeated key').update(callerMac).update(idempotencyKey).digest()
+export function repeatedKey(pepper: KeyObject, callerKey: string, idempotencyKey: string): string {
+  // A digest, whose length is fixed: no two pairs of keys are the same text.
+  const caller = createHash('sha256').update(callerKey).digest()
+  const bytes = createHmac('sha256', pepper).update('repeated key').update(caller).update(idempotencyKey).digest()
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6)
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
   return bytes.toString('hex', 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')

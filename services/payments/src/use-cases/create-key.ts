@@ -2,8 +2,10 @@ import { admit, type Flaw, keyMacOf } from '../access/admit.ts'
 import type { Caller } from '../access/caller.ts'
 import { keyHint, keyMac, repeatedKey } from '../apps/app.ts'
 import { callCreateKey } from '../apps/app-key-repository.ts'
+import { readBasicKey } from '../apps/basic-credentials.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { invalidFields } from '../error-view.ts'
+import { forbidden } from '../errors.ts'
 
 /** A new key, as only its caller sees it. */
 export interface CreatedKey {
@@ -14,16 +16,25 @@ export interface CreatedKey {
   readonly replayed: boolean
 }
 
+interface CreateKeyRequest {
+  readonly caller: Caller
+  /** The header of the request, which holds the caller's key. */
+  readonly authorization: string | undefined
+  readonly flaw: Flaw | undefined
+}
+
 /**
  * Gives the calling app one more key, known to it alone from here on: only a digest is kept. Under an Idempotency-Key the same
  * key is made each time. @throws 400 when that key was revoked since
  */
 export async function createKey(
   { lanes, pepper, createKey: draw }: Pick<PaymentsDeps, 'lanes' | 'pepper' | 'createKey'>,
-  { caller, flaw }: { readonly caller: Caller; readonly flaw: Flaw | undefined },
+  { caller, authorization, flaw }: CreateKeyRequest,
 ): Promise<CreatedKey> {
   const mac = keyMacOf(caller)
-  const key = caller.repeat === undefined ? draw() : repeatedKey(pepper, mac, caller.repeat.key)
+  const callerKey = readBasicKey(authorization)
+  if (callerKey === undefined) throw forbidden()
+  const key = caller.repeat === undefined ? draw() : repeatedKey(pepper, callerKey, caller.repeat.key)
   const values = flaw ? { newMac: null, hint: null } : { newMac: keyMac(pepper, key), hint: keyHint(key) }
   const result = await callCreateKey(lanes, { keyMac: mac, ...values })
   const { made, isSpent, verdict } = admit(caller, result, flaw)

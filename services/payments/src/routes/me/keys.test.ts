@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   basic,
@@ -6,6 +7,7 @@ import {
   startPayments,
   type TestApp,
   type TestPayments,
+  testPepper,
   UNKNOWN_ID,
 } from '../../../test/payments-app.ts'
 
@@ -68,6 +70,15 @@ describe('POST /me/keys', () => {
       400,
       [{ field: 'Idempotency-Key', message: 'was used for a key that is revoked', code: 'MISMATCH' }],
     ])
+  })
+
+  it('201: makes a key that the pepper and the database do not tell', async () => {
+    const { key } = (await create({ ...app.headers, 'idempotency-key': 'rotate-1' })).json<{ key: CreatedKey }>().key
+    const rows = await payments.database.db.selectFrom('app_keys').select('mac').where('app_id', '=', app.id).execute()
+    const guesses = rows.map(({ mac }) => createHmac('sha256', testPepper).update('repeated key').update(mac))
+    // The digits after these say that it is a UUID of version 4.
+    const beginnings = guesses.map((guess) => guess.update('rotate-1').digest('hex').slice(0, 12))
+    expect(beginnings).not.toContain(key.replaceAll('-', '').slice(0, 12))
   })
 
   it('401: makes nothing without a good key', async () => {

@@ -35,8 +35,8 @@ export const keysRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 201: z.object({ key: CreatedKeyView }), ...errorResponses(400, 401, 403, 413, 415) },
       },
     },
-    async ({ caller, flaw }, reply) => {
-      const { id, key, created, replayed } = await createKey(app.deps, { caller, flaw })
+    async ({ caller, flaw, headers: { authorization } }, reply) => {
+      const { id, key, created, replayed } = await createKey(app.deps, { caller, authorization, flaw })
       replyCreated(reply, replayed)
       return { key: { id, key, created: created.toISOString() } }
     },
