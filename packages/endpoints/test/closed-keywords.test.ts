@@ -24,6 +24,15 @@ const schemas: Readonly<Record<string, ZodType>> = {
   'loose-union': z.union([A, z.looseObject({ b: z.number() })]),
   'loose-intersection': z.intersection(A, z.looseObject({ b: z.number() })),
   record: z.record(z.string(), z.number()),
+  caught: A.catch({ a: 0 }),
+  'caught-union': z.union([A, B]).catch({ a: 0 }),
+  defaulted: A.default({ a: 0 }),
+  prefaulted: A.prefault({ a: 0 }),
+  required: A.optional().nonoptional(),
+  'exactly-optional': A.exactOptional(),
+  branded: A.brand('A').readonly(),
+  decoded: z.codec(A, A, { decode: (value) => value, encode: (value) => value }),
+  piped: z.unknown().pipe(A),
 }
 
 function controllerOf(keywords: ZodType) {
@@ -62,6 +71,8 @@ describe('keywords', () => {
     ['loose-union', { b: 1, x: 2 }, { b: 1, x: 2 }],
     ['loose-intersection', { a: 1, b: 2, x: 3 }, { a: 1, b: 2, x: 3 }],
     ['record', { x: 1 }, { x: 1 }],
+    ['caught', { a: 'b' }, { a: 0 }],
+    ['caught-union', { b: 1 }, { b: 1 }],
   ])('200: %s takes %j', async (name, body, given) => {
     expect(await post(name, body)).toEqual([200, given])
   })
@@ -78,6 +89,15 @@ describe('keywords', () => {
     ['preprocessed-intersection', { old: 1, b: 2, x: 3 }, unknown('x')],
     ['transformed', { b: 1, x: 1 }, unknown('x')],
     ['lazy', { a: 1, x: 1 }, unknown('x')],
+    ['caught', { a: 1, x: 1 }, unknown('x')],
+    ['caught-union', { b: 1, x: 1 }, unknown('x')],
+    ['defaulted', { a: 1, x: 1 }, unknown('x')],
+    ['prefaulted', { a: 1, x: 1 }, unknown('x')],
+    ['required', { a: 1, x: 1 }, unknown('x')],
+    ['exactly-optional', { a: 1, x: 1 }, unknown('x')],
+    ['branded', { a: 1, x: 1 }, unknown('x')],
+    ['decoded', { a: 1, x: 1 }, unknown('x')],
+    ['piped', { a: 1, x: 1 }, unknown('x')],
   ])('400: %s refuses %j', async (name, body, issues) => {
     expect(await post(name, body)).toEqual([400, issues])
   })
@@ -87,6 +107,6 @@ describe('keywords', () => {
       const { requestBody } = Object(app.openapi().paths[`/${name}`]?.post)
       return requestBody.content['application/json'].schema.unevaluatedProperties === false
     })
-    expect(closed).toEqual(['union', 'kinds', 'intersection', 'mixed', 'transformed'])
+    expect(closed).toEqual(['union', 'kinds', 'intersection', 'mixed', 'transformed', 'caught-union'])
   })
 })

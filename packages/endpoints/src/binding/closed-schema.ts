@@ -4,15 +4,14 @@ import { core, type ZodType, z } from 'zod'
 export function objectOf(schema: unknown): z.ZodObject | undefined {
   if (schema instanceof z.ZodObject) return schema
   if (schema instanceof z.ZodPipe) return objectOf(schema.def.in)
-  if (isWrapper(schema)) return objectOf(schema.def.innerType)
-  return undefined
+  const inner = innerOf(schema)
+  return inner === undefined ? undefined : objectOf(inner)
 }
 
-type Wrapper = z.ZodOptional | z.ZodNullable | z.ZodDefault | z.ZodPrefault | z.ZodReadonly
-
-function isWrapper(schema: unknown): schema is Wrapper {
-  const wrappers = [z.ZodOptional, z.ZodNullable, z.ZodDefault, z.ZodPrefault, z.ZodReadonly]
-  return wrappers.some((wrapper) => schema instanceof wrapper)
+/** What stands inside of an `optional`, a `default`, a `catch` and the like. Zod calls it the same in all of them. */
+function innerOf(schema: unknown): core.$ZodType | undefined {
+  const inner: unknown = schema instanceof z.ZodType ? Object(schema.def).innerType : undefined
+  return inner instanceof core.$ZodType ? inner : undefined
 }
 
 /** The keys that a schema of objects names, in any of its parts; undefined where it takes others too. */
@@ -20,10 +19,10 @@ export function knownNames(schema: unknown): ReadonlySet<string> | undefined {
   if (schema instanceof z.ZodObject)
     return schema.def.catchall === undefined ? new Set(Object.keys(schema.shape)) : undefined
   if (schema instanceof z.ZodPipe) return knownNames(schema.def.in)
-  if (isWrapper(schema)) return knownNames(schema.def.innerType)
   if (schema instanceof z.ZodUnion) return allNames(schema.def.options)
   if (schema instanceof z.ZodIntersection) return allNames([schema.def.left, schema.def.right])
-  return undefined
+  const inner = innerOf(schema)
+  return inner === undefined ? undefined : knownNames(inner)
 }
 
 function allNames(parts: readonly unknown[]): ReadonlySet<string> | undefined {
@@ -42,7 +41,8 @@ function allNames(parts: readonly unknown[]): ReadonlySet<string> | undefined {
  */
 export function closed(schema: ZodType): ZodType {
   if (schema instanceof z.ZodObject) return schema.def.catchall === undefined ? schema.strict() : schema
-  if (isWrapper(schema)) return core.clone(schema, { ...schema.def, innerType: closedPart(schema.def.innerType) })
+  const inner = innerOf(schema)
+  if (inner !== undefined) return core.clone(schema, Object.assign({}, schema.def, { innerType: closedPart(inner) }))
   if (schema instanceof z.ZodLazy) {
     return core.clone(schema, { ...schema.def, getter: () => closedPart(schema.def.getter()) })
   }
@@ -50,11 +50,16 @@ export function closed(schema: ZodType): ZodType {
     return schema.clone({ ...schema.def, options: schema.def.options.map(closedPart) })
   }
   if (schema instanceof z.ZodPipe) {
-    const side = schema.def.in instanceof z.ZodTransform ? 'out' : 'in'
+    const side = takesAnything(schema.def.in) ? 'out' : 'in'
     return schema.clone({ ...schema.def, [side]: closedPart(schema.def[side]) })
   }
   const names = schema instanceof z.ZodIntersection ? knownNames(schema) : undefined
   return names === undefined ? schema : refuseOthers(names).pipe(schema)
+}
+
+/** So that the other end of its pipe is the first to name keys. */
+function takesAnything(schema: unknown): boolean {
+  return [z.ZodTransform, z.ZodUnknown, z.ZodAny].some((open) => schema instanceof open)
 }
 
 function closedPart(part: core.$ZodType): core.$ZodType {
