@@ -36,6 +36,7 @@ export async function readContext(
     audience: await readAudience(deps, request),
     ip: request.clientAddress.address,
     address: request.clientAddress.address,
+    limitKey: request.clientAddress.limitKey,
     network: request.clientAddress.network,
     userAgent: readUserAgent(request) ?? '',
     redirectTo: target,

@@ -74,17 +74,32 @@ describe.each(stores)('createRateLimits in %s', (_name, store) => {
   })
 
   it('gives messages back that were not sent', async () => {
-    const first = await limits.email.take()
-    await limits.email.take()
-    expect(await outcome(limits.email.take())).toBe('over_email_send_rate_limit')
+    const first = await limits.email.take(undefined)
+    await limits.email.take(undefined)
+    expect(await outcome(limits.email.take(undefined))).toBe('over_email_send_rate_limit')
     await first.giveBack()
     await first.giveBack()
-    await limits.email.take()
-    expect(await outcome(limits.email.take())).toBe('over_email_send_rate_limit')
+    await limits.email.take(undefined)
+    expect(await outcome(limits.email.take(undefined))).toBe('over_email_send_rate_limit')
     await limits.email.giveBack()
-    await limits.email.take()
-    expect(await outcome(limits.email.take())).toBe('over_email_send_rate_limit')
-    expect(await outcome(limits.sms.take())).toBe('over_sms_send_rate_limit')
+    await limits.email.take(undefined)
+    expect(await outcome(limits.email.take(undefined))).toBe('over_email_send_rate_limit')
+    expect(await outcome(limits.sms.take(undefined))).toBe('over_sms_send_rate_limit')
+  })
+
+  it('leaves others half of the messages, whoever asks for them', async () => {
+    const { email } = createRateLimits({ ...config, email: { points: 6, windowMs: 3_600_000 } }, (name, window) =>
+      store(`half:${name}`, window),
+    )
+    const [one, other] = [randomUUID(), randomUUID()]
+    const first = await email.take(one)
+    for (let i = 0; i < 2; i += 1) await email.take(one)
+    expect(await outcome(email.take(one))).toBe('over_email_send_rate_limit')
+    await first.giveBack()
+    expect(await outcome(email.take(one))).toBe('passed')
+    for (let i = 0; i < 3; i += 1) expect(await outcome(email.take(i === 0 ? undefined : other))).toBe('passed')
+    expect(await outcome(email.take(other))).toBe('over_email_send_rate_limit')
+    expect(await outcome(email.take(undefined))).toBe('over_email_send_rate_limit')
   })
 
   it('blocks after so many failures', async () => {
@@ -112,7 +127,7 @@ describe.each(stores)('createRateLimits in %s', (_name, store) => {
 describe('createRateLimits with everything off', () => {
   it('refuses nothing', async () => {
     const limits = createRateLimits({ ...config, email: 'off', sms: 'off', failures: 'off' }, memoryStore())
-    await (await limits.email.take()).giveBack()
+    await (await limits.email.take(undefined)).giveBack()
     await limits.sms.giveBack()
     for (const failures of [limits.failures, limits.factorFailures]) {
       await failures.record('x')

@@ -3,6 +3,7 @@ import type { Limiter, LimiterStore } from '@trestle/service/limiter-store.ts'
 import type { Rate } from '../config/rules.ts'
 import type { RateLimitConfig } from '../config/security.ts'
 import { overEmailRateLimit, overRequestRateLimit, overSmsRateLimit } from '../errors.ts'
+import { takeAll } from './take-all.ts'
 import { retryAfterSeconds, toWindow } from './windows.ts'
 
 /**
@@ -38,10 +39,10 @@ export interface Allowance {
 /** Of what sends no message. */
 export const NOTHING_TAKEN: Allowance = { giveBack: async () => {} }
 
-/** Messages of one kind that may go out, all users together. */
+/** Messages of one kind that may go out, all users together; a client has half of them at most. */
 export interface MessageLimit {
-  /** Counts a message. @throws the 429 of its kind */
-  take(): Promise<Allowance>
+  /** Counts a message. @param client key of who asks; undefined: nobody's share @throws the 429 of its kind */
+  take(client: string | undefined): Promise<Allowance>
   /** Takes a message back that another part of the service has counted, and that is not sent after all. */
   giveBack(): Promise<void>
 }
@@ -69,6 +70,8 @@ const FAILURES_SECONDS = 900
 /** Addresses whose failures a user may have at once: 100 with the usual setting, as NIST SP 800-63B (5.2.2) has it. */
 const FAILING_ADDRESSES_MAX = 5
 const ALL = 'all'
+/** Even of few messages: a change of email sends two. */
+const CLIENT_MESSAGES_MIN = 2
 const KEY_LENGTH_MAX = 128
 
 export function createRateLimits(config: RateLimitConfig, store: LimiterStore): RateLimits {
@@ -113,25 +116,31 @@ function createMessageLimit(
     }
     return { take: never, giveBack: nothing }
   }
-  const limiter = store(`message:${name}`, { ...window, returnable: true })
+  const share = Math.max(CLIENT_MESSAGES_MIN, Math.floor(window.points / 2))
+  const all = store(`message:${name}`, { ...window, returnable: true })
+  const ofClients = store(`message-client:${name}`, { ...window, points: share, returnable: true })
+  const takeOf = async (limiter: Limiter, key: string) => {
+    const waitMs = await limiter.consume(key)
+    if (waitMs === undefined) return toAllowance(limiter, key)
+    // Stores count refused uses too: this message was not sent, so it must not hold up the next one.
+    await limiter.reward(key)
+    throw refuse(retryAfter(waitMs))
+  }
   return {
-    take: async () => {
-      const waitMs = await limiter.consume(ALL)
-      if (waitMs === undefined) return toAllowance(limiter)
-      // Stores count refused uses too: this message was not sent, so it must not hold up the next one.
-      await limiter.reward(ALL)
-      throw refuse(retryAfter(waitMs))
+    take: (client) => {
+      const own = client === undefined ? [] : [() => takeOf(ofClients, shorten(client))]
+      return takeAll([...own, () => takeOf(all, ALL)])
     },
-    giveBack: () => limiter.reward(ALL),
+    giveBack: () => all.reward(ALL),
   }
 }
 
 /** Given back once, however often that is asked for. */
-function toAllowance(limiter: Limiter): Allowance {
+function toAllowance(limiter: Limiter, key: string): Allowance {
   let returned: Promise<void> | undefined
   return {
     giveBack: () => {
-      returned ??= limiter.reward(ALL)
+      returned ??= limiter.reward(key)
       return returned
     },
   }

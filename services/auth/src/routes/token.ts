@@ -106,7 +106,8 @@ export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
           return grantRefreshToken(app.deps, { ...origin, refreshToken: requireBody(body).refresh_token })
         case 'pkce': {
           const { auth_code: authCode, code_verifier: codeVerifier } = requireBody(body)
-          return grantAuthCode(app.deps, { ...origin, authCode, codeVerifier })
+          const { limitKey } = request.clientAddress
+          return grantAuthCode(app.deps, { ...origin, authCode, codeVerifier, limitKey })
         }
         case 'id_token': {
           const { id_token: idToken, client_id: clientId, access_token: accessToken, ...rest } = requireBody(body)

@@ -152,14 +152,14 @@ describe('a phone of SMS_TEST_OTP', () => {
       .where('relates_to', '=', phone)
       .executeTakeFirstOrThrow()
     expect(row.otp_hash).toEqual(hashCode(deps.serverKeys.hmac, row.otp_salt ?? Buffer.alloc(0), phone, '123456'))
-    for (let i = 0; i < 3; i += 1) await takeSms({ ...deps, sms: undefined }, phone)
+    for (let i = 0; i < 3; i += 1) await takeSms({ ...deps, sms: undefined }, phone, undefined)
   })
 
   it('is a phone like any other afterwards', async () => {
     const late = { ...deps, now: () => new Date('2030-01-01T00:00:00Z') }
-    await takeSms(late, '15005550001')
-    await expect(takeSms(late, '15005550001')).rejects.toMatchObject({ code: 'over_sms_send_rate_limit' })
-    await expect(takeSms({ ...late, sms: undefined }, '15005550001')).rejects.toMatchObject({
+    await takeSms(late, '15005550001', undefined)
+    await expect(takeSms(late, '15005550001', undefined)).rejects.toMatchObject({ code: 'over_sms_send_rate_limit' })
+    await expect(takeSms({ ...late, sms: undefined }, '15005550001', undefined)).rejects.toMatchObject({
       status: 500,
       message: 'Unable to get SMS provider',
     })

@@ -27,6 +27,8 @@ export interface ChallengeFactor {
   readonly channel: SmsChannel
   /** Of who asks: only the same address may answer. */
   readonly ip: string
+  /** Key of the limits of each client. */
+  readonly limitKey: string | undefined
 }
 
 export interface IssuedChallenge {
@@ -53,7 +55,7 @@ export async function challengeFactor(deps: AuthDeps, input: ChallengeFactor): P
   if (!factor || !isEnrolled(factor)) throw factorNotFound()
   requireVerifyEnabled(deps.config, factor.factorType)
   const credential = factor.factorType === 'webauthn' ? await askForCredential(deps, user, factor) : undefined
-  const allowance = factor.phone === null ? undefined : await takeSms(deps, factor.phone)
+  const allowance = factor.phone === null ? undefined : await takeSms(deps, factor.phone, input.limitKey)
   try {
     return await deps.db.transaction().execute((trx) => issue(trx, deps, { ...input, factor, credential }))
   } catch (error) {

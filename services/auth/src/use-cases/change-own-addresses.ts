@@ -33,17 +33,23 @@ export function newAddress(user: User, wanted: OwnAddresses, kind: UserIdentifie
 /**
  * Counts the messages that the changes need, before anything is done for them. A change that is applied at once sends no
  * message, so it counts none.
+ * @param client key of who asks
  * @throws overEmailRateLimit, overSmsRateLimit, smsProviderMissing
  */
-export async function takeOwnMessages(deps: AuthDeps, user: User, wanted: OwnAddresses): Promise<Allowance> {
+export async function takeOwnMessages(
+  deps: AuthDeps,
+  user: User,
+  wanted: OwnAddresses,
+  client: string | undefined,
+): Promise<Allowance> {
   const { mail, sms } = deps.config
   const phone = newAddress(user, wanted, 'phone')
   const takes: (() => Promise<Allowance>)[] = []
   if (newAddress(user, wanted, 'email') !== undefined && !isAppliedAtOnce(deps, user)) {
     const mails = needsBoth(user, mail.secureEmailChange) ? 2 : 1
-    takes.push(...Array.from({ length: mails }, () => () => deps.rateLimits.email.take()))
+    takes.push(...Array.from({ length: mails }, () => () => deps.rateLimits.email.take(client)))
   }
-  if (phone !== undefined && !sms.autoconfirm) takes.push(() => takeSms(deps, phone))
+  if (phone !== undefined && !sms.autoconfirm) takes.push(() => takeSms(deps, phone, client))
   return takeAll(takes)
 }
 

@@ -22,6 +22,8 @@ import { signNewSession } from './sign-new-session.ts'
 export interface AuthCodeGrant extends SessionOrigin {
   readonly authCode: string | undefined
   readonly codeVerifier: string | undefined
+  /** Key of the limits of each client. */
+  readonly limitKey: string | undefined
 }
 
 interface ProviderTokens {
@@ -54,6 +56,7 @@ export async function grantAuthCode(deps: AuthDeps, grant: AuthCodeGrant): Promi
     redirectTo: flow.redirectTo,
     linkBase: deps.config.server.externalUrl,
     ip: grant.ip,
+    limitKey: grant.limitKey,
   }
   return refuseUnverified(deps, { provider: flow.provider, user, linking, mailTo, context })
 }

@@ -21,13 +21,17 @@ export interface Reauthentication {
   readonly caller: Caller
   /** For the audit trail. */
   readonly ip: string
+  /** Key of the limits of each client. */
+  readonly limitKey: string | undefined
 }
 
 /** Sends the nonce by which the caller proves that they still are who signed in: by email, else by SMS (contract 4.6). */
-export async function reauthenticate(deps: AuthDeps, { caller, ip }: Reauthentication): Promise<void> {
+export async function reauthenticate(deps: AuthDeps, { caller, ip, limitKey }: Reauthentication): Promise<void> {
   const found = (await findCaller(deps, caller)).user
   const { kind, value: identifier } = await requireAddress(deps.db, deps, found)
-  const allowance = kind === 'phone' ? await takeSms(deps, identifier) : await deps.rateLimits.email.take()
+  const allowance = await (kind === 'phone'
+    ? takeSms(deps, identifier, limitKey)
+    : deps.rateLimits.email.take(limitKey))
   const interval = {
     kind: kind === 'phone' ? 'sms' : 'reauthentication',
     identifier,

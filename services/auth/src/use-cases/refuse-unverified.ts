@@ -20,7 +20,7 @@ export interface UnverifiedEmail {
   readonly linking: LinkingTarget | undefined
   /** Where a mail may confirm it; undefined: the provider alone can. */
   readonly mailTo: string | undefined
-  readonly context: Pick<RequestContext, 'audience' | 'redirectTo' | 'linkBase' | 'ip'>
+  readonly context: Pick<RequestContext, 'audience' | 'redirectTo' | 'linkBase' | 'ip' | 'limitKey'>
 }
 
 /** Mails a confirmation, where one helps and the last has not gone out a moment ago. */
@@ -47,7 +47,7 @@ async function mailChange(
   target: LinkingTarget,
 ): Promise<void> {
   if (newEmail === undefined) return
-  const allowance = await deps.rateLimits.email.take()
+  const allowance = await deps.rateLimits.email.take(context.limitKey)
   try {
     await deps.db.transaction().execute(async (trx) => {
       await requireInterval(trx, deps, { kind: 'email_change', identifier: user.id, audience: user.aud })

@@ -6,6 +6,8 @@ export interface RequestContext {
   readonly ip: string
   /** Address for limits. */
   readonly address: string
+  /** Key of the limits of each client; undefined: the client is not limited. */
+  readonly limitKey: string | undefined
   /** By which somebody may be known; undefined where everybody may share it. */
   readonly network: string | undefined
   readonly userAgent: string

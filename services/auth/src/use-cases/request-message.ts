@@ -18,7 +18,7 @@ import { sendRequested } from './answer-message-request.ts'
 import type { RequestContext } from './request-context.ts'
 
 export interface MessageWish extends Pick<MessageRequest, 'purpose' | 'identifier' | 'pkce' | 'stage' | 'channel'> {
-  readonly context: Pick<RequestContext, 'audience' | 'redirectTo' | 'linkBase' | 'ip'>
+  readonly context: Pick<RequestContext, 'audience' | 'redirectTo' | 'linkBase' | 'ip' | 'limitKey'>
 }
 
 /**
@@ -31,7 +31,7 @@ export interface MessageWish extends Pick<MessageRequest, 'purpose' | 'identifie
 export async function requestMessage(deps: AuthDeps, wish: MessageWish): Promise<string> {
   const { purpose, identifier } = wish
   const request = toMessageRequest(deps, wish)
-  const allowance = await takeAllowance(deps, request)
+  const allowance = await takeAllowance(deps, request, wish.context.limitKey)
   try {
     await deps.db.transaction().execute(async (trx) => {
       const { audience } = request
@@ -61,13 +61,13 @@ export function toMessageRequest({ now }: Pick<AuthDeps, 'now'>, { context, ...w
   return { ...wish, audience, redirectTo, linkBase, ip, messageId: randomUUID(), askedAt: now().toISOString() }
 }
 
-function takeAllowance(deps: AuthDeps, request: MessageRequest): Promise<Allowance> {
+function takeAllowance(deps: AuthDeps, request: MessageRequest, client: string | undefined): Promise<Allowance> {
   if (mediumOf(request) === 'email') {
     const mails = countOf(request, deps.config.mail.secureEmailChange)
-    return takeAll(Array.from({ length: mails }, () => () => deps.rateLimits.email.take()))
+    return takeAll(Array.from({ length: mails }, () => () => deps.rateLimits.email.take(client)))
   }
   // A change of phone goes to a number that only the user's row knows.
-  return countSms(deps, request.identifier.kind === 'phone' ? request.identifier.value : '')
+  return countSms(deps, request.identifier.kind === 'phone' ? request.identifier.value : '', client)
 }
 
 function intervalKind(purpose: MessagePurpose, { kind }: UserIdentifier): ThrottleKind {

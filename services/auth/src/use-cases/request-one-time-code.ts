@@ -41,7 +41,7 @@ export async function sendPhoneCode(
   { channel, ...wish }: OneTimeCodeWish & { readonly channel: SmsChannel },
 ): Promise<void> {
   const stage = await judgeUnknown(deps, wish)
-  const allowance = await takeSms(deps, wish.identifier.value)
+  const allowance = await takeSms(deps, wish.identifier.value, wish.context.limitKey)
   let held: HeldSms | undefined
   try {
     held = await storeCode(deps, { ...wish, channel, stage })

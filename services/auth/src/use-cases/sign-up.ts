@@ -65,7 +65,7 @@ export async function signUp(deps: AuthDeps, input: SignUpInput): Promise<SignUp
     now: deps.now(),
   }
   await askBeforeUserCreated(deps, createUnconfirmedUser({ ...fresh, identifier }), context.ip)
-  const allowance = await takeAllowance(deps, identifier, isConfirmed)
+  const allowance = isConfirmed ? NOTHING_TAKEN : await takeAllowance(deps, identifier, context.limitKey)
   try {
     const passwordHash = await deps.passwords.hash(input.password)
     await holdUserCreated(deps, { userId: fresh.userId, ip: context.ip })
@@ -99,10 +99,13 @@ export async function signUp(deps: AuthDeps, input: SignUpInput): Promise<SignUp
   }
 }
 
-/** Counts the message that the signup sends. Under autoconfirm it sends none, so it counts none. */
-async function takeAllowance(deps: AuthDeps, identifier: UserIdentifier, isConfirmed: boolean): Promise<Allowance> {
-  if (isConfirmed) return NOTHING_TAKEN
-  return identifier.kind === 'email' ? deps.rateLimits.email.take() : takeSms(deps, identifier.value)
+/** Counts the message that the signup sends; under autoconfirm it sends none. */
+function takeAllowance(
+  deps: AuthDeps,
+  { kind, value }: UserIdentifier,
+  client: string | undefined,
+): Promise<Allowance> {
+  return kind === 'email' ? deps.rateLimits.email.take(client) : takeSms(deps, value, client)
 }
 
 async function prepareConfirmation(deps: AuthDeps, input: SignUpInput, userId: string): Promise<SignUpConfirmation> {

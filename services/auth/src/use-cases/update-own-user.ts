@@ -50,7 +50,7 @@ export async function updateOwnUser(deps: AuthDeps, { caller, changes, context }
     password === undefined
       ? undefined
       : await preparePassword(deps, found, { password, nonce, currentPassword, address })
-  const allowance = await takeOwnMessages(deps, found.user, changes)
+  const allowance = await takeOwnMessages(deps, found.user, changes, context.limitKey)
   try {
     return await withUniqueIdentifiers(deps, TAKEN_FOR_USER, async (trx) => {
       const active = await lockCaller(trx, deps, caller)

@@ -1,0 +1,42 @@
+import { afterAll, expect, it } from 'vitest'
+import { openMailApp } from './mail-app.ts'
+import { createSignedUp } from './signed-up.ts'
+
+const service = await openMailApp({ AUTH_TRUSTED_PROXIES: '1', AUTH_EXTERNAL_PHONE_ENABLED: 'true' })
+afterAll(() => service.close())
+
+const refused = (kind: 'email' | 'sms') => ({
+  code: 429,
+  error_code: `over_${kind}_send_rate_limit`,
+  msg: expect.any(String),
+})
+
+it('mails that one client asks for stop those of nobody else', async () => {
+  const ask = (url: string, payload: object, address: string) =>
+    service.post(url, payload, { 'x-forwarded-for': address })
+  const answers = []
+  for (let i = 0; i < 15; i += 1) {
+    const payload = { type: 'email_change', email: `nobody${i}@example.com` }
+    answers.push(await ask('/resend', payload, '203.0.113.66'))
+  }
+  // Two mails each, of fifteen.
+  expect(answers.map(({ statusCode }) => statusCode)).toEqual([...Array(7).fill(200), ...Array(8).fill(429)])
+  expect(answers.at(-1)?.json()).toEqual(refused('email'))
+  expect(Number(answers.at(-1)?.headers['retry-after'])).toBeGreaterThan(3_500)
+  const { email } = await createSignedUp(service.deps)
+  for (const [url, payload] of [
+    ['/signup', { email: 'ada@example.com', password: 'a password of her own' }],
+    ['/recover', { email }],
+    ['/otp', { email: 'eve@example.com' }],
+  ] as const) {
+    expect((await ask(url, payload, '198.51.100.7')).statusCode).toBe(200)
+  }
+})
+
+it('SMS that one client asks for stop those of nobody else', async () => {
+  const ask = (number: number, address: string) =>
+    service.post('/otp', { phone: `1415555${1_000 + number}` }, { 'x-forwarded-for': address })
+  for (let i = 0; i < 15; i += 1) expect((await ask(i, '203.0.113.66')).statusCode).toBe(200)
+  expect((await ask(15, '203.0.113.66')).json()).toEqual(refused('sms'))
+  expect((await ask(16, '198.51.100.7')).statusCode).toBe(200)
+})
