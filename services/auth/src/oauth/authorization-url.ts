@@ -4,7 +4,7 @@ import type { OAuth2Provider } from './provider.ts'
 
 /** What this service alone decides of an authorization request, or reads itself: a caller's value is never passed on. */
 const OWN_PARAMETERS: ReadonlySet<string> = new Set([
-  ...['client_id', 'client_secret', 'redirect_uri', 'response_type', 'state', 'scope'],
+  ...['client_id', 'client_secret', 'redirect_uri', 'response_type', 'response_mode', 'state', 'scope'],
   ...['code_challenge', 'code_challenge_method', 'code_verifier', 'redirect_to', 'skip_http_redirect'],
   ...['provider', 'scopes', 'invite_token'],
   // RFC 9101: an object, signed by nobody, whose members come before all of these.

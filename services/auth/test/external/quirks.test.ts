@@ -122,12 +122,14 @@ describe('GET /authorize', () => {
     expect([github.url.searchParams.get('login'), github.url.searchParams.has('Redirect_URI')]).toEqual(['ada', false])
     const state = { client_id: 'x', redirect_uri: 'https://evil.example', state: 'x' }
     const request = `${btoa('{"alg":"none"}')}.${btoa(JSON.stringify(state))}.`
-    const keycloak = await service.begin('keycloak', { request, request_uri: 'https://evil.example', prompt: 'none' })
+    const asked = { request, request_uri: 'https://evil.example', response_mode: 'fragment', prompt: 'none' }
+    const keycloak = await service.begin('keycloak', asked)
     expect([...keycloak.url.searchParams.keys()].filter((name) => name.startsWith('re'))).toEqual([
       'redirect_uri',
       'response_type',
     ])
-    const apple = await service.begin('apple', { scopes: 'openid' })
+    const apple = await service.begin('apple', { scopes: 'openid', response_mode: 'fragment' })
+    expect(apple.url.searchParams.get('response_mode')).toBe('form_post')
     expect(apple.url.searchParams.get('scope')).toBe('email name')
     const workos = await service.begin('workos', { workos_provider: 'GoogleOAuth' })
     expect(workos.url.searchParams.get('provider')).toBe('GoogleOAuth')
