@@ -12,7 +12,7 @@ export interface ConfirmationLink {
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are among what must be encoded
-const NEEDS_ENCODING = /[&=#\s"'<>`\u0000-\u001f\u007f-\u009f]/u
+const NEEDS_ENCODING = /[%+&=#\s"'<>`\u0000-\u001f\u007f-\u009f]/u
 
 /** The link of a mail (contract 7.1). `redirect_to` stays readable where nothing in it could be misread. */
 export function confirmationUrl({ base, path, token, type, redirectTo }: ConfirmationLink): string {
