@@ -14,7 +14,7 @@ export async function buildOpenApi(): Promise<object> {
 }
 
 const lane = { one: unused, first: unused, all: unused }
-const limit = { events: 0, consume: unused, wait: unused }
+const limit = { consume: unused, wait: unused, giveBack: unused }
 const textSeal = { seal: unused, open: unused }
 
 const documentDeps: PaymentsDeps = {

@@ -3,7 +3,7 @@ import { addressKey } from '@trestle/common/server/address-key.ts'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import { rateLimited } from '../errors.ts'
 import type { PaymentEnd } from '../payments/checkout-repository.ts'
-import type { RateLimits } from './limits.ts'
+import type { RateLimit, RateLimits } from './limits.ts'
 import { createTurns } from './turns.ts'
 
 /** Stops who tries cards at live merchants: after many refusals an address waits. @see contract 21, 24 */
@@ -18,19 +18,64 @@ export interface CardTesting {
 export function createCardTesting({ refusals }: Pick<RateLimits, 'refusals'>, meter: Meter): CardTesting {
   const counter = meter.createCounter('payments_rate_limited_total', { description: 'Requests refused by rate' })
   const limited = startAtZero(counter, [{ scope: 'refusals' }])
-  // All that are sent at once would pass before the first is refused: no more are under way than may be refused.
-  const inTurn = createTurns(refusals.events)
+  const inTurn = createTurns(1)
+  const underWay = new Map<string, Set<Promise<void>>>()
+  /** Takes a refusal that is left; waits for one while payments of the address are under way, which may give theirs back. */
+  const take = async (address: string) => {
+    for (;;) {
+      const others = [...(underWay.get(address) ?? [])]
+      const seconds = await takeRefusal(refusals, address)
+      if (seconds === undefined) return
+      if (others.length === 0) {
+        limited.add(1, { scope: 'refusals' })
+        throw rateLimited({ headers: { 'retry-after': String(seconds) } })
+      }
+      await Promise.race(others)
+    }
+  }
   return {
-    watch: (address, decide) =>
-      inTurn(addressKey(address), async () => {
-        const seconds = await refusals.wait(address)
-        if (seconds !== undefined) {
-          limited.add(1, { scope: 'refusals' })
-          throw rateLimited({ headers: { 'retry-after': String(seconds) } })
-        }
+    watch: async (ip, decide) => {
+      const address = addressKey(ip)
+      const finish = await inTurn(address, async () => {
+        await take(address)
+        return begin(underWay, address)
+      })
+      let isRefused = false
+      try {
         const end = await decide()
-        if (end && 'statusCode' in end) await refusals.consume(address)
+        isRefused = end !== undefined && 'statusCode' in end
         return end
-      }),
+      } finally {
+        try {
+          if (!isRefused) await refusals.giveBack(address)
+        } finally {
+          finish()
+        }
+      }
+    },
+  }
+}
+
+/**
+ * Counts a payment as refused before it is decided: all that are sent at once, to whatever process, would pass before the first
+ * is refused.
+ */
+async function takeRefusal(refusals: RateLimit, address: string): Promise<number | undefined> {
+  const noneLeft = await refusals.wait(address)
+  if (noneLeft !== undefined) return noneLeft
+  const seconds = await refusals.consume(address)
+  if (seconds !== undefined) await refusals.giveBack(address)
+  return seconds
+}
+
+/** Notes a payment among those under way. @returns what tells that it has ended */
+function begin(underWay: Map<string, Set<Promise<void>>>, address: string): () => void {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const payments = underWay.get(address) ?? new Set()
+  underWay.set(address, payments.add(promise))
+  return () => {
+    payments.delete(promise)
+    if (payments.size === 0) underWay.delete(address)
+    resolve()
   }
 }

@@ -3,12 +3,12 @@ import type { LimiterStore } from '@trestle/service/limiter-store.ts'
 
 /** Counts events of one kind by key. */
 export interface RateLimit {
-  /** How many a window has; endless when the limit is off. */
-  readonly events: number
   /** Counts one event. Resolves to undefined while the key is within its limit, else to whole seconds to wait, at least 1. */
   consume(key: string): Promise<number | undefined>
   /** Counts nothing. Resolves to undefined while an event is left, else to whole seconds to wait, at least 1. */
   wait(key: string): Promise<number | undefined>
+  /** Takes one event back, of a limit that is returnable. */
+  giveBack(key: string): Promise<void>
 }
 
 /** The limits of the service, by what they count. An address of IPv6 stands for its network. @see contract 21 */
@@ -52,7 +52,7 @@ export function createRateLimits(config: RateLimitConfig, store: LimiterStore): 
   const requests = requestsPerSecond * REQUEST_WINDOW_SECONDS
   const checkouts = checkoutsPerSecond * CHECKOUT_WINDOW_SECONDS
   const invitations = { events: invitationsPerHour, seconds: 3_600 }
-  const refusals = { name: 'refusal', events: refusalsPerTenMinutes, seconds: REFUSAL_WINDOW_SECONDS }
+  const refusals = { events: refusalsPerTenMinutes, seconds: REFUSAL_WINDOW_SECONDS, returnable: true }
   return {
     requests: createRateLimit({ name: 'request', events: requests, seconds: REQUEST_WINDOW_SECONDS }, store),
     apps: byAddress(createRateLimit({ name: 'app', events: appsPerMinute, seconds: 60 }, store)),
@@ -60,15 +60,19 @@ export function createRateLimits(config: RateLimitConfig, store: LimiterStore): 
     checkouts: byAddress(
       createRateLimit({ name: 'checkout', events: checkouts, seconds: CHECKOUT_WINDOW_SECONDS }, store),
     ),
-    refusals: byAddress(createRateLimit(refusals, store)),
+    refusals: byAddress(createRateLimit({ name: 'refusal', ...refusals }, store)),
     mails: createRateLimit({ name: 'mail', events: mailsPerHour, seconds: 3_600 }, store),
     invitations: createRateLimit({ name: 'invitation', ...invitations }, store),
     invitationAddresses: byAddress(createRateLimit({ name: 'invitation-address', ...invitations }, store)),
   }
 }
 
-function byAddress({ events, consume, wait }: RateLimit): RateLimit {
-  return { events, consume: (address) => consume(addressKey(address)), wait: (address) => wait(addressKey(address)) }
+function byAddress({ consume, wait, giveBack }: RateLimit): RateLimit {
+  return {
+    consume: (address) => consume(addressKey(address)),
+    wait: (address) => wait(addressKey(address)),
+    giveBack: (address) => giveBack(addressKey(address)),
+  }
 }
 
 interface RateLimitWindow {
@@ -77,15 +81,21 @@ interface RateLimitWindow {
   /** 0 switches the limit off. */
   readonly events: number
   readonly seconds: number
+  readonly returnable?: boolean
 }
 
-function createRateLimit({ name, events, seconds }: RateLimitWindow, store: LimiterStore): RateLimit {
-  if (events === 0) return { events: Infinity, consume: async () => undefined, wait: async () => undefined }
-  const limiter = store(name, { points: events, durationSeconds: seconds })
+const UNLIMITED: RateLimit = { consume: async () => undefined, wait: async () => undefined, giveBack: async () => {} }
+
+function createRateLimit(
+  { name, events, seconds, returnable = false }: RateLimitWindow,
+  store: LimiterStore,
+): RateLimit {
+  if (events === 0) return UNLIMITED
+  const limiter = store(name, { points: events, durationSeconds: seconds, returnable })
   return {
-    events,
     consume: async (key) => toSeconds(await limiter.consume(key)),
     wait: async (key) => toSeconds(await limiter.waitMs(key)),
+    giveBack: (key) => limiter.reward(key),
   }
 }
 

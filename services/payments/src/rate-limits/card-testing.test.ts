@@ -1,0 +1,74 @@
+import { createNoopMeter } from '@opentelemetry/api'
+import { memoryStore } from '@trestle/service/limiter-store.ts'
+import { expect, it } from 'vitest'
+import type { PaymentEnd } from '../payments/checkout-repository.ts'
+import { createCardTesting } from './card-testing.ts'
+import { createRateLimits } from './limits.ts'
+
+const REFUSED: PaymentEnd = { statusCode: 'PAYMENT_REJECTED_BY_ISSUER' }
+const APPROVED: PaymentEnd = { transactionId: '65a1b2c30000000000000001' }
+const LIMITED = { code: 'RATE_LIMITED', message: 'Too many requests' }
+
+/** Two processes with one store, which permits three refusals, and an acquirer that answers when it is told to. */
+function start() {
+  const limits = createRateLimits(
+    {
+      ...{ requestsPerSecond: 0, appsPerMinute: 0, failuresPerMinute: 0, checkoutsPerSecond: 0 },
+      ...{ refusalsPerTenMinutes: 3, mailsPerHour: 0, invitationsPerHour: 0 },
+    },
+    memoryStore(),
+  )
+  const asked: ((end: PaymentEnd | undefined) => void)[] = []
+  const openProcess = () => {
+    const { watch } = createCardTesting(limits, createNoopMeter())
+    return (address = '192.0.2.1') =>
+      watch(address, () => new Promise((resolve) => asked.push(resolve))).catch(({ code, message }) => ({
+        code,
+        message,
+      }))
+  }
+  return { asked, pay: openProcess(), payElsewhere: openProcess() }
+}
+
+const settle = () => new Promise((resolve) => setImmediate(resolve))
+
+it('asks about no more cards at once than may be refused, those that were refused before counted', async () => {
+  const { asked, pay } = start()
+  const before = [pay(), pay()]
+  await settle()
+  for (const answer of asked.splice(0)) answer(REFUSED)
+  expect(await Promise.all(before)).toEqual([REFUSED, REFUSED])
+  const atOnce = [pay(), pay(), pay()]
+  await settle()
+  expect(asked).toHaveLength(1)
+  asked[0]?.(REFUSED)
+  expect(await Promise.all(atOnce)).toEqual([REFUSED, LIMITED, LIMITED])
+  const other = pay('192.0.2.2')
+  await settle()
+  asked[1]?.(APPROVED)
+  expect(await other).toEqual(APPROVED)
+})
+
+it('lets all that are sent at once take their turn while none is refused', async () => {
+  const { asked, pay } = start()
+  const payments = Array.from({ length: 8 }, () => pay())
+  for (const index of payments.keys()) {
+    await expect.poll(() => asked[index]).toBeDefined()
+    expect(asked.length).toBeLessThanOrEqual(index + 3)
+    asked[index]?.(index === 5 ? undefined : APPROVED)
+  }
+  expect(await Promise.all(payments)).toEqual(payments.map((_, index) => (index === 5 ? undefined : APPROVED)))
+})
+
+it('counts what is under way at another process', async () => {
+  const { asked, pay, payElsewhere } = start()
+  const payments = [pay(), pay(), pay()]
+  await settle()
+  expect(await payElsewhere()).toEqual(LIMITED)
+  for (const answer of asked) answer(APPROVED)
+  await Promise.all(payments)
+  const after = payElsewhere()
+  await settle()
+  asked[3]?.(APPROVED)
+  expect(await after).toEqual(APPROVED)
+})
