@@ -112,9 +112,10 @@ export function createServer(options: ServerOptions) {
       return done(vocabulary.busy())
     }
     const isTooLong = request.url.length > URL_BYTES
-    if (!isTooLong && (request.headers.host !== undefined || request.raw.httpVersion !== '1.1')) return done()
+    const hosts = countHosts(request.raw)
+    if (!isTooLong && (hosts === 1 || (hosts === 0 && request.raw.httpVersion !== '1.1'))) return done()
     reply.headers({ ...options.brokenRequestHeaders?.(request.headers) })
-    const cause = new Error(isTooLong ? 'URL longer than 8 KiB' : 'no Host header')
+    const cause = new Error(isTooLong ? 'URL longer than 8 KiB' : `${hosts} Host headers`)
     return done((isTooLong ? vocabulary.uriTooLong?.(cause) : undefined) ?? vocabulary.malformed(cause))
   })
   app.register(handlerDeadline, {
@@ -126,6 +127,15 @@ export function createServer(options: ServerOptions) {
   app.register(sendBytes)
   app.register(errorHandler, { vocabulary, notFound: options.notFound ?? true })
   return app
+}
+
+/** Of several, Node shows the first, where a proxy may have read another (RFC 9112, section 3.2). */
+function countHosts({ rawHeaders }: IncomingMessage): number {
+  let hosts = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]?.length === 4 && rawHeaders[i]?.toLowerCase() === 'host') hosts += 1
+  }
+  return hosts
 }
 
 /** Headers that bind browsers. An answer over plain HTTP has no Strict-Transport-Security (RFC 6797, section 7.2). */

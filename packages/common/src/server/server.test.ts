@@ -93,6 +93,8 @@ describe('errors', () => {
   it.each([
     ['nonsense\r\n\r\n', 400],
     [`GET /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, 431],
+    ['GET /things/1 HTTP/1.1\r\nConnection: close\r\nHost: a\r\nhOST: b\r\n\r\n', 400],
+    ['GET /things/1 HTTP/1.1\r\nConnection: close\r\nHost: a\r\nHost: a\r\n\r\n', 400],
   ])('answers what is no HTTP request in the envelope too, with the same status in both', async (bytes, status) => {
     const text = await exchange(bytes)
     expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
