@@ -26,4 +26,5 @@ export const inventoryMigrations: MigrationSources = {
   '0027-store-skus-once': inFile(() => import('./inventory/0027-store-skus-once.ts')),
   '0028-keep-due-reservations': inFile(() => import('./inventory/0028-keep-due-reservations.ts')),
   '0029-count-from-the-clock': inFile(() => import('./inventory/0029-count-from-the-clock.ts')),
+  '0030-measure-attributes': inFile(() => import('./inventory/0030-measure-attributes.ts')),
 }

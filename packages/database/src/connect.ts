@@ -70,6 +70,8 @@ export interface Database<Tables> {
    * of its own, so that reads which take long keep nobody from writing, and is cancelled when the signal is aborted.
    */
   readLagging<T>(read: (db: Kysely<Tables>) => Promise<T>, signal?: AbortSignal): Promise<T>
+  /** The same on the primary alone, for what must be found as soon as it is written. */
+  readLong<T>(read: (db: Kysely<Tables>) => Promise<T>, signal?: AbortSignal): Promise<T>
   /** What is known of the standby, with the connections of its pool; undefined where none is set. */
   standby(): (StandbyState & { readonly connections: Connections }) | undefined
   /** Connections of the write pool. */
@@ -125,6 +127,7 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
             () => primary.lagging.run(read, signal),
           )
         : primary.lagging.run(read, signal),
+    readLong: primary.lagging.run,
     standby: () => choice && standby && { ...choice.state(), connections: connectionsOf(standby.lagging.pool) },
     connections: () => connectionsOf(pool),
     laggingConnections: () => connectionsOf(primary.lagging.pool),
@@ -150,7 +153,7 @@ interface Server<Tables> {
 /** Reads that may lag behind, over connections of their own. */
 interface LaggingReads<Tables> {
   readonly pool: pg.Pool
-  run<T>(read: (db: Kysely<Tables>) => Promise<T>, signal: AbortSignal | undefined): Promise<T>
+  run<T>(read: (db: Kysely<Tables>) => Promise<T>, signal?: AbortSignal): Promise<T>
   close(): Promise<void>
 }
 

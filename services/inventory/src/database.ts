@@ -1,4 +1,4 @@
-import type { Generated } from 'kysely'
+import type { Generated, GeneratedAlways } from 'kysely'
 import type { StockTables } from './stock-tables.ts'
 
 /** Rows of the schema `inventory`, columns as in SQL. 64-bit integers arrive as bigint. */
@@ -13,6 +13,8 @@ export interface ProductTable {
   readonly sku: string
   /** JSON. Written as text and read as `attributes::text`, so that no number passes through JavaScript. */
   readonly attributes: string
+  /** Bytes of the attributes as text, in UTF-8. */
+  readonly attributes_length: GeneratedAlways<number>
   readonly version: Generated<number>
   /** The place of the product's latest change among all changes of products. */
   readonly revision: Generated<bigint>

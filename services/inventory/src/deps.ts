@@ -46,6 +46,8 @@ export interface InventoryDeps {
   readonly lanes: Lanes
   /** For those of them that may lag behind. */
   readonly readLagging: Database<InventoryTables>['readLagging']
+  /** For those that may take long and may not lag behind. */
+  readonly readLong: Database<InventoryTables>['readLong']
   readonly names: Names
   readonly log: ServiceLogger
   readonly metrics: Metrics
@@ -146,7 +148,7 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
   observeOverdue(metrics.meter, lanes)
   return {
     ...{ config, names, log, metrics, stockMetrics, tracing, readiness, upkeep },
-    ...{ db: database.db, readLagging: database.readLagging },
+    ...{ db: database.db, readLagging: database.readLagging, readLong: database.readLong },
     productWrites: openProductWrites(config),
     listTurns: new FairGate({ ...LISTS, patienceMs: TURN_MS, refuse: serviceUnavailable }),
     longPages: new Slots(LONG_PAGES),

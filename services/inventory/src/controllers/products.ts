@@ -14,7 +14,14 @@ import { ProductCreatedView, ProductView, productCreatedJson, productJson } from
 import { type ChangeProductInput, changeProduct } from '../use-cases/change-product.ts'
 import { createProduct } from '../use-cases/create-product.ts'
 import { deleteProduct } from '../use-cases/delete-product.ts'
-import { isPlainPage, listProducts, readPiece, readPieces, SHORT_ROWS } from '../use-cases/list-products.ts'
+import {
+  isPlainPage,
+  listPlainProducts,
+  listProducts,
+  readPiece,
+  readPieces,
+  SHORT_ROWS,
+} from '../use-cases/list-products.ts'
 import { showProduct } from '../use-cases/show-product.ts'
 
 const LIST_DESCRIPTION =
@@ -146,9 +153,10 @@ export class Default extends InventoryController {
       this.response.headers.set('x-total-count', String(total))
     }
     if (page.limit <= SHORT_ROWS) {
-      const read = () => listProducts(context, { selection, shown }, page)
-      const found = isPlainPage(selection, shown, page) ? await read() : await this.readInTurn(read)
-      return listBody(cut(found).map(({ json }) => json))
+      const found = isPlainPage(selection, shown, page)
+        ? await listPlainProducts(context, page)
+        : await this.readInTurn(() => listProducts(context, { selection, shown }, page))
+      if (found) return listBody(cut(found).map(({ json }) => json))
     }
     this.keepUntilClosed(context.longPages.take(this.client))
     const places = await this.readInTurn(() => context.readLagging((db) => selectPlaces(db, selection, page), signal))

@@ -9,7 +9,7 @@ import { cutPage, ID_FORM, PageKeywords, readPage } from '../paging/page-query.t
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { namesTag } from '../products/entity-tag.ts'
 import { QUANTITY_MAX } from '../stock/level.ts'
-import { findLevel, findProductStock, listLevels } from '../stock/level-repository.ts'
+import { findLevel, findLongProductStock, findProductStock, listLevels } from '../stock/level-repository.ts'
 import { type Level, LevelView, ProductStockView } from '../stock/level-view.ts'
 
 const ListKeywords = PageKeywords.extend({
@@ -67,7 +67,12 @@ export class Default extends InventoryController {
   }
 
   async #findProduct(productId: number): Promise<RawJson> {
-    const stock = await findProductStock(this.application.context.lanes, productId)
+    const { lanes, readLong } = this.application.context
+    const found = await findProductStock(lanes, productId)
+    const stock =
+      found === 'long'
+        ? await this.readInTurn(() => readLong((db) => findLongProductStock(db, productId), this.request.signal))
+        : found
     if (!stock) throw productNotFound()
     return recordBody(200, JSON.stringify(stock))
   }

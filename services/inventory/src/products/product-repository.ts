@@ -10,6 +10,9 @@ import { makeOnce } from '../idempotency/once.ts'
 import type { NewProduct, Product, ProductDetails, VersionedProduct } from './product.ts'
 import { stockJson } from './product-list.ts'
 
+/** Of attributes in a page that the read lane reads. */
+const SHORT_PAGE_BYTES = 262_144
+
 const attributesText = sql<string>`attributes::text`.as('attributes')
 
 const findQuery = prepare('find_product', (p: { id: number }, db: Kysely<InventoryTables>) =>
@@ -28,14 +31,28 @@ const detailsQuery = prepare('find_product_details', (p: { id: number }, db: Kys
     .where('deleted_at', 'is', null),
 )
 
+/** Attributes are read only where all of the page together are short: reads of single products follow on the connection. */
 const listQuery = prepare('list_products', (p: { afterId: number; limit: number }, db: Kysely<InventoryTables>) =>
   db
-    .selectFrom('products')
-    .select(['id', 'sku', attributesText])
-    .where('id', '>', sql<bigint>`${p.afterId}`)
-    .where('deleted_at', 'is', null)
-    .orderBy('id')
-    .limit(sql<number>`${p.limit}`),
+    .selectFrom((page) =>
+      page
+        .selectFrom('products')
+        .select(['id', 'sku', 'attributes', 'attributes_length'])
+        .where('id', '>', sql<bigint>`${p.afterId}`)
+        .where('deleted_at', 'is', null)
+        .orderBy('id')
+        .limit(sql<number>`${p.limit}`)
+        .as('page'),
+    )
+    .select([
+      'id',
+      'sku',
+      sql<string | null>`
+        CASE WHEN sum(attributes_length) OVER () <= ${sql.lit(SHORT_PAGE_BYTES)} THEN attributes::text END`.as(
+        'attributes',
+      ),
+    ])
+    .orderBy('id'),
 )
 
 const insertQuery = prepare('insert_product', insertStatement)
@@ -58,10 +75,15 @@ export async function findProductDetails(lanes: Lanes, id: number): Promise<Prod
   return { id, ...rest, createdAt, updatedAt }
 }
 
-/** Live products with an id above `afterId`, by id, at most `limit`. */
-export async function listProductsById(lanes: Lanes, afterId: number, limit: number): Promise<Product[]> {
+/** Live products with an id above `afterId`, by id, at most `limit`; undefined when they are too long for the read lane. */
+export async function listProductsById(lanes: Lanes, afterId: number, limit: number): Promise<Product[] | undefined> {
   const rows = await lanes.lagging.all(listQuery, { afterId, limit })
-  return rows.map((row) => ({ ...row, id: Number(row.id) }))
+  const products: Product[] = []
+  for (const { id, sku, attributes } of rows) {
+    if (attributes === null) return undefined
+    products.push({ id: Number(id), sku, attributes })
+  }
+  return products
 }
 
 /** The id and the version of a product that was added. */

@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { InventoryTables } from '../database.ts'
 import type { Position } from '../paging/cursor.ts'
 import type { Level, ProductStock } from './level-view.ts'
@@ -31,6 +31,9 @@ export type FoundLevel =
   | { readonly verdict: 'found'; readonly level: Level; readonly version: string }
   | { readonly verdict: 'product-not-found' | 'location-not-found' }
 
+/** Levels of a product that the read lane reads. */
+const SHORT_LEVELS = 200
+
 const levelQuery = prepare(
   'find_level',
   (p: Place) => sql<PlaceRow>`
@@ -43,19 +46,27 @@ const levelQuery = prepare(
     LEFT JOIN ${sql.table('stock_levels')} l ON l.product_id = p.id AND l.location_id = c.id`,
 )
 
-const productQuery = prepare(
-  'find_product_stock',
-  (p: { productId: number }) => sql<Omit<ProductStock, 'productId'>>`
-    SELECT coalesce(sum(l.on_hand), 0)::float8 AS "onHand", coalesce(sum(l.reserved), 0)::float8 AS reserved,
+const productQuery = prepare('find_product_stock', (p: { productId: number }) =>
+  productStatement(p.productId, sql`ORDER BY location_id LIMIT ${sql.lit(SHORT_LEVELS + 1)}`),
+)
+
+/** With the number of levels that were looked at. */
+interface ProductStockRow extends Omit<ProductStock, 'productId'> {
+  readonly levels: number
+}
+
+function productStatement(productId: number, part: RawBuilder<unknown>): RawBuilder<ProductStockRow> {
+  return sql`
+    SELECT count(l.product_id)::int AS levels, coalesce(sum(l.on_hand), 0)::float8 AS "onHand", coalesce(sum(l.reserved), 0)::float8 AS reserved,
       coalesce(sum(l.on_hand - l.reserved), 0)::float8 AS available,
       coalesce(json_agg(${sql.table('level_json')}(l) ORDER BY l.location_id) FILTER (WHERE c.id IS NOT NULL), '[]')
         AS locations
     FROM ${sql.table('products')} p
-    LEFT JOIN ${sql.table('stock_levels')} l ON l.product_id = p.id
+    LEFT JOIN LATERAL (SELECT * FROM ${sql.table('stock_levels')} WHERE product_id = p.id ${part}) l ON true
     LEFT JOIN ${sql.table('locations')} c ON c.id = l.location_id AND c.deleted_at IS NULL
-    WHERE p.id = ${p.productId} AND p.deleted_at IS NULL
-    GROUP BY p.id`,
-)
+    WHERE p.id = ${productId} AND p.deleted_at IS NULL
+    GROUP BY p.id`
+}
 
 /** The level of a place, all zero where there was never any stock. */
 export async function findLevel(lanes: Lanes, place: Place): Promise<FoundLevel> {
@@ -67,10 +78,27 @@ export async function findLevel(lanes: Lanes, place: Place): Promise<FoundLevel>
 
 const EMPTY = { onHand: 0, reserved: 0, available: 0, updatedAt: null } as const
 
-/** What there is of a product, in all locations and in each; undefined when there is no such product. */
-export async function findProductStock(lanes: Lanes, productId: number): Promise<ProductStock | undefined> {
-  const stock = await lanes.read.first(productQuery, { productId })
-  return stock && { productId, ...stock }
+/**
+ * What there is of a product, in all locations and in each; undefined when there is no such product. Reads of single rows follow
+ * on the connection: where there is too much for them it says so.
+ */
+export async function findProductStock(lanes: Lanes, productId: number): Promise<ProductStock | 'long' | undefined> {
+  const row = await lanes.read.first(productQuery, { productId })
+  if (row === undefined) return undefined
+  const { levels, ...stock } = row
+  return levels > SHORT_LEVELS ? 'long' : { productId, ...stock }
+}
+
+/** The same, however much it is. */
+export async function findLongProductStock(
+  db: Kysely<InventoryTables>,
+  productId: number,
+): Promise<ProductStock | undefined> {
+  const { rows } = await productStatement(productId, sql``).execute(db)
+  const [row] = rows
+  if (row === undefined) return undefined
+  const { levels: _, ...stock } = row
+  return { productId, ...stock }
 }
 
 /** Levels by product and location, at most `limit`: those behind the position `after`. */

@@ -37,16 +37,21 @@ export function isPlainPage(selection: ProductSelection, { includes }: ShownProd
   return limit <= SHORT_ROWS && selection.filters.length === 0 && selection.sort === 'id' && includes.length === 0
 }
 
-/** Products of a short page, planned for the values of its selection unless it is plain. */
+/** Products of a plain page; undefined when they are too long to be read at once. */
+export async function listPlainProducts(
+  { lanes }: ListDeps,
+  page: ProductPage,
+): Promise<ListedProductJson[] | undefined> {
+  const products = await listProductsById(lanes, Number(page.after?.[0] ?? 0), page.limit)
+  return products?.map((product) => ({ json: productJson(product), position: positionById(product) }))
+}
+
+/** Products of a short page, planned for the values of its selection. */
 export async function listProducts(
-  { lanes, readLagging }: ListDeps,
+  { readLagging }: ListDeps,
   { selection, shown }: { readonly selection: ProductSelection; readonly shown: ShownProducts },
   page: ProductPage,
 ): Promise<ListedProductJson[]> {
-  if (isPlainPage(selection, shown, page)) {
-    const products = await listProductsById(lanes, Number(page.after?.[0] ?? 0), page.limit)
-    return products.map((product) => ({ json: productJson(product), position: positionById(product) }))
-  }
   const products = await readLagging((db) => selectProducts(db, selection, page), shown.signal)
   return products.map((product) => ({ json: productDetailsJson(product, shown.includes), position: product.position }))
 }
