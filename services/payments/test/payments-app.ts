@@ -8,7 +8,7 @@ import { createNames } from '@trestle/database/names.ts'
 import type { StandbyConfig } from '@trestle/database/standby.ts'
 import { createJobs } from '@trestle/jobs/jobs.ts'
 import { createOutbox } from '@trestle/jobs/outbox.ts'
-import { memoryStore } from '@trestle/service/limiter-store.ts'
+import { type LimiterStore, memoryStore } from '@trestle/service/limiter-store.ts'
 import type { MailSink } from '@trestle/testing/mail-sink.ts'
 import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { pino } from 'pino'
@@ -48,6 +48,8 @@ export interface TestOptions {
   /** How long a lock is waited for; by default not long. */
   readonly lockTimeoutMs?: number
   readonly rateLimits?: Partial<RateLimitConfig>
+  /** Where they are counted; by default in memory. */
+  readonly limiterStore?: LimiterStore
   /** The mail server; with it, or with `work`, background work is done. */
   readonly smtp?: MailSink
   readonly work?: boolean
@@ -152,7 +154,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
   })
   const outbox = createOutbox({ db: service.db, jobs, take: takeRows, onError: () => {} })
   const logger = onLog ? pino({ base: {} }, { write: (line) => onLog(JSON.parse(line)) }) : pino({ enabled: false })
-  const limits = createRateLimits({ ...UNLIMITED, ...rateLimits }, memoryStore())
+  const limits = createRateLimits({ ...UNLIMITED, ...rateLimits }, options.limiterStore ?? memoryStore())
   const deps: PaymentsDeps = {
     lanes: service.lanes,
     limits,

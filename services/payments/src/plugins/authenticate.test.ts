@@ -1,3 +1,4 @@
+import { type LimiterStore, memoryStore } from '@trestle/service/limiter-store.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   basic,
@@ -98,5 +99,39 @@ describe('rate limits', () => {
     const response = await get(basic('y'))
     expect([response.statusCode, response.headers]).toEqual([429, limited])
     expect((await get(other.headers)).statusCode).toBe(200)
+  })
+})
+
+describe('keys of an address that has used its failures up', () => {
+  const counted: string[] = []
+  const memory = memoryStore()
+  const limiterStore: LimiterStore = (name, window) => {
+    const limiter = memory(name, window)
+    const consume = (key: string) => {
+      counted.push(name)
+      return limiter.consume(key)
+    }
+    return { ...limiter, consume }
+  }
+  let payments: TestPayments
+  let app: TestApp
+  beforeAll(async () => {
+    payments = await startPayments({ rateLimits: { requestsPerSecond: 2, failuresPerMinute: 2 }, limiterStore })
+    app = await createTestApp(payments)
+  })
+  afterAll(() => payments.close())
+
+  const statusOf = async (headers: object) =>
+    (await payments.app.inject({ url: '/me', headers: { ...headers } })).statusCode
+
+  it('429: leave nothing in the store while nobody knows that they are good, and are counted once they are', async () => {
+    for (const key of ['a', 'b']) expect(await statusOf(basic(key))).toBe(401)
+    expect(counted.splice(0)).toEqual(['request', 'failure', 'request', 'failure'])
+    for (const key of ['c', 'd']) expect(await statusOf(basic(key))).toBe(429)
+    expect(counted.splice(0)).toEqual(['failure', 'failure'])
+    const statuses: number[] = []
+    for (const _ of Array.from({ length: 6 })) statuses.push(await statusOf(app.headers))
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 429])
+    expect(counted).toEqual(Array.from({ length: 5 }, () => 'request'))
   })
 })

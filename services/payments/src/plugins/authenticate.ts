@@ -1,6 +1,7 @@
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
+import { LRUCache } from 'lru-cache'
 import type { Caller } from '../access/caller.ts'
 import { createKeyReader } from '../apps/presented-key.ts'
 import { unauthorized } from '../errors.ts'
@@ -19,12 +20,15 @@ export const authenticate = fp(
     const refuseRequest = refuseBeyond(app, 'key', limits.requests)
     const refuseFailure = refuseBeyond(app, 'failure', limits.failures)
     const readKey = createKeyReader(pepper)
+    const goodKeys = new LRUCache<string, true>({ max: GOOD_KEYS_MAX })
     app.decorateRequest('caller')
     app.addHook('onRequest', async (request) => {
       const { authorization } = request.headers
       const key = readKey(authorization)
       if (key !== undefined) {
-        await refuseRequest(key.name)
+        // Each key that is counted has a row in the store: an address that has used its failures up makes none by bad keys.
+        const isCounted = goodKeys.has(key.name) || (await limits.failures.wait(request.ip)) === undefined
+        if (isCounted) await refuseRequest(key.name)
         request.caller = { keyMac: key.mac, person: null, identityId: undefined, repeat: undefined }
         return
       }
@@ -43,7 +47,10 @@ export const authenticate = fp(
     })
     app.addHook('onSend', (request, _reply, payload, done) => {
       const { keyMac: mac = null, identityId } = request.caller ?? {}
-      if (mac !== null && identityId !== undefined) keyUsage.note(mac)
+      if (mac !== null && identityId !== undefined) {
+        keyUsage.note(mac)
+        goodKeys.set(mac.toString('base64url'), true)
+      }
       const merchantId = merchantIdOf(request.params)
       request.logFields = {
         identity_id: identityId,
@@ -57,6 +64,7 @@ export const authenticate = fp(
 )
 
 const UNAUTHORIZED = unauthorized.code
+const GOOD_KEYS_MAX = 10_000
 const BEARER = /^bearer +([\w.-]+) *$/i
 
 function merchantIdOf(params: unknown): string | undefined {
