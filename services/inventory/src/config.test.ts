@@ -71,8 +71,27 @@ describe('loadInventoryConfig', () => {
     expect(warningsFor('http://auth:8081/.well-known/jwks.json', 'true')).toEqual([
       'INVENTORY_AUTH_JWKS_URL is http:// and not on this machine: whoever is between can replace the keys, and sign tokens for anybody',
     ])
-    expect(warningsFor('http://auth:8081/.well-known/jwks.json', 'false')).toEqual([])
+    expect(warningsFor('http://auth:8081/.well-known/jwks.json', 'false')).toEqual([
+      'INVENTORY_AUTH_ENABLED is false, so everybody may read and change everything, whatever INVENTORY_AUTH_JWKS_URL, INVENTORY_AUTH_ISSUER, INVENTORY_AUTH_AUDIENCE say',
+    ])
     expect(warningsFor('https://auth.example/.well-known/jwks.json', 'true')).toEqual([])
+  })
+
+  it('warns of rules for tokens where none are asked for', () => {
+    const rules = {
+      INVENTORY_AUTH_JWKS_URL: 'https://auth.example/.well-known/jwks.json',
+      ...{ INVENTORY_AUTH_ISSUER: 'a', INVENTORY_AUTH_AUDIENCE: 'b', INVENTORY_AUTH_ADMIN_ROLES: 'c' },
+      INVENTORY_AUTH_ROLE_SCOPES: 'd=inventory:read',
+    }
+    const warningOf = (names: string) => [
+      `INVENTORY_AUTH_ENABLED is false, so everybody may read and change everything, whatever ${names} say`,
+    ]
+    expect(loadInventoryConfig({ ...DATABASE, ...rules }).warnings).toEqual(warningOf(Object.keys(rules).join(', ')))
+    for (const [name, value] of Object.entries(rules)) {
+      expect(loadInventoryConfig({ ...DATABASE, [name]: value }).warnings).toEqual(warningOf(name))
+    }
+    expect(loadInventoryConfig({ ...DATABASE, ...rules, INVENTORY_AUTH_ENABLED: 'true' }).warnings).toEqual([])
+    expect(loadInventoryConfig({ ...DATABASE, INVENTORY_AUTH_ENABLED: 'false' }).warnings).toEqual([])
   })
 
   it('takes 0 connections for the default and honours any other number', () => {

@@ -147,7 +147,9 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     /** What an operator should know about these settings. */
     warnings: [
       ...findUnknownSettings(settings, { prefix: PREFIX, env, aliases }),
-      ...(values.AUTH_ENABLED ? plainHttpWarnings(`${PREFIX}AUTH_JWKS_URL`, values.AUTH_JWKS_URL) : []),
+      ...(values.AUTH_ENABLED
+        ? plainHttpWarnings(`${PREFIX}AUTH_JWKS_URL`, values.AUTH_JWKS_URL)
+        : openDoorWarnings(values)),
     ],
   } as const
 }
@@ -174,6 +176,22 @@ function toAccess(values: Values): TokenRules | undefined {
   const { AUTH_ENABLED, AUTH_JWKS_URL: jwksUrl, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = values
   if (!AUTH_ENABLED || jwksUrl === undefined || issuer === undefined || audience === undefined) return undefined
   return { jwksUrl, issuer, audience, adminRoles: values.AUTH_ADMIN_ROLES, roleScopes: values.AUTH_ROLE_SCOPES }
+}
+
+/** Whoever says which tokens are good most likely wants them to be asked for. */
+function openDoorWarnings(values: Values): readonly string[] {
+  const isGiven = {
+    AUTH_JWKS_URL: values.AUTH_JWKS_URL !== undefined,
+    AUTH_ISSUER: values.AUTH_ISSUER !== undefined,
+    AUTH_AUDIENCE: values.AUTH_AUDIENCE !== undefined,
+    AUTH_ADMIN_ROLES: values.AUTH_ADMIN_ROLES.length > 0,
+    AUTH_ROLE_SCOPES: values.AUTH_ROLE_SCOPES.size > 0,
+  }
+  const given = Object.entries(isGiven).flatMap(([name, is]) => (is ? [PREFIX + name] : []))
+  if (given.length === 0) return []
+  return [
+    `${PREFIX}AUTH_ENABLED is false, so everybody may read and change everything, whatever ${given.join(', ')} say`,
+  ]
 }
 
 function roleScopes() {
