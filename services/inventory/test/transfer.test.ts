@@ -87,6 +87,14 @@ it('exit code 1: a record failed, and is named; 2: wrong usage', async () => {
   expect((await run(to, ['import', '--mode', 'maybe', 'x.csv'])).status).toBe(2)
 }, 180_000)
 
+it('prints no control character of a file', async () => {
+  const file = { 'products.csv': 'sku,attributes,attributes.r\u009bed.y\nA,"{""r\u009bed"":1}",2\n' }
+  const tried = await run(to, ['import', '--dry-run', 'products.csv'], file)
+  expect(tried.stderr).toBe(
+    'line 2: attributes.r\\u{9b}ed.y: leads through a value that is no object\n1 records failed\n',
+  )
+}, 180_000)
+
 it('exports what filters leave, to standard output', async () => {
   const filters = ['--filter', 'attributes.big[gt]=1', '--sort', '-id']
   const exported = await run(from, ['export', '--format', 'csv', '--flatten', 'big', ...filters])

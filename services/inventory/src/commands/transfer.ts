@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { FairGate } from '@trestle/common/server/fair-gate.ts'
+import { printable } from '@trestle/common/server/printable.ts'
 import { Command, Option } from 'commander'
 import type { InventoryConfig } from '../config.ts'
 import { serviceUnavailable } from '../errors.ts'
@@ -83,7 +84,7 @@ async function runImport(
     for (; !step.done; step = await run.next()) if (step.value.type === 'progress') bar.show(step.value.received)
     bar.end()
     const { verdict, report } = step.value
-    for (const { line, description } of report.errors) stderr.write(`line ${line}: ${description}\n`)
+    for (const { line, description } of report.errors) stderr.write(`line ${line}: ${printable(description)}\n`)
     stdout.write(`${verdict === 'stored' ? '' : 'nothing was stored; would be: '}${describe(report)}\n`)
     if (report.failed > 0) throw new Error(`${report.failed} records failed`)
   } finally {
