@@ -198,7 +198,8 @@ function roleScopes() {
   return z.string().transform((value, context) => {
     const rules = parseRoleScopes(value)
     if (rules !== undefined) return rules
-    context.addIssue({ code: 'custom', message: 'must be role=scope+scope,… with inventory:read and inventory:write' })
+    const message = 'must be role=scope+scope,… with inventory:read and inventory:write, each role once'
+    context.addIssue({ code: 'custom', message })
     return z.NEVER
   })
 }

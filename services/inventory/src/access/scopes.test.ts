@@ -31,9 +31,10 @@ describe('scopesOf', () => {
   })
 })
 
-it.each(['authenticated', 'a=', '=inventory:read', 'a=inventory:all', 'a=inventory:read=x', 'a=inventory:read+x', ''])(
-  '%j says nothing about roles',
-  (text) => {
-    expect(parseRoleScopes(text)).toBeUndefined()
-  },
-)
+it.each([
+  ...['authenticated', 'a=', '=inventory:read', 'a=inventory:all', 'a=inventory:read=x', 'a=inventory:read+x', ''],
+  'a=inventory:read,a=inventory:write',
+  'a=inventory:read, a=inventory:read',
+])('%j says nothing about roles', (text) => {
+  expect(parseRoleScopes(text)).toBeUndefined()
+})

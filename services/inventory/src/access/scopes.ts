@@ -32,14 +32,14 @@ export function scopesOf(claims: unknown, { adminRoles, roleScopes }: ScopeRules
   return new Set([...SCOPES.filter((known) => named.includes(known)), ...ofRole])
 }
 
-/** Reads `role=scope+scope,role=scope`; undefined for what is none. */
+/** Reads `role=scope+scope,role=scope`; undefined for what is none, and where a role comes twice. */
 export function parseRoleScopes(text: string): ReadonlyMap<string, readonly Scope[]> | undefined {
   const rules = new Map<string, readonly Scope[]>()
   for (const rule of text.split(',')) {
     const [role = '', list = '', ...rest] = rule.trim().split('=')
     const named = list.split('+')
     const scopes = SCOPES.filter((known) => named.includes(known))
-    if (role === '' || rest.length > 0 || scopes.length !== named.length) return undefined
+    if (role === '' || rules.has(role) || rest.length > 0 || scopes.length !== named.length) return undefined
     rules.set(role, scopes)
   }
   return rules
