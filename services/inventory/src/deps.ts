@@ -32,7 +32,7 @@ const KEY_WAIT_MS = 5_000
 
 /** The database as imports and exports use it. */
 export interface TransferDatabase extends Pick<Database<InventoryTables>, 'db' | 'until'> {
-  /** Turns to store a batch, or to let it wait for the rest of its file. */
+  /** Turns to store a batch, to let it wait for the rest of its file, or to judge a file. */
   readonly batches: FairGate
   /** Turns to store a file as a whole. */
   readonly wholeImports: FairGate

@@ -100,6 +100,24 @@ describe('an import', () => {
   })
 })
 
+it('an import that is stored as a whole keeps no dry run waiting, nor one that fails', async () => {
+  await holdProduct()
+  const send = (remoteAddress: string, query: string, payload: string) =>
+    inventory.app.inject({ method: 'POST', url: `${url}&${query}`, headers, remoteAddress, payload })
+  const whole = send(SOMEBODY, 'atomic=true', JSON.stringify({ sku: 'HELD', attributes: { by: 'import' } }))
+  await expect.poll(() => waiting('inventory-transfers'), polled).toBe(1)
+  const free = JSON.stringify({ sku: 'FREE', attributes: {} })
+  for (const client of [SOMEBODY, OTHER]) {
+    const tried = await send(client, 'dryRun=true', free)
+    expect(tried.json().data).toMatchObject({ received: 1, created: 1 })
+    const failed = await send(client, 'atomic=true', `${free}\n{}`)
+    expect(failed.json().error.report).toMatchObject({ received: 2, created: 1, failed: 1 })
+  }
+  expect(await waiting('inventory-transfers')).toBe(1)
+  await holder.query('COMMIT')
+  expect((await whole).json().data).toMatchObject({ received: 1, updated: 1 })
+})
+
 describe('changes of a product that is locked', () => {
   it('keep no other client from its products', async () => {
     const id = await holdProduct()

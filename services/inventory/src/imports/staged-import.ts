@@ -30,25 +30,19 @@ const PAGE = 500
 /** How often an insert may meet products that others have made in the same moment. */
 const TRIES = 5
 
-/** Runs work when it is its turn. */
-export type InTurn = <T>(work: () => Promise<T>) => Promise<T>
-
 /** A file whose rows wait in the database until all of them are there. Forgotten when it is disposed of. */
 export class StagedImport implements AsyncDisposable {
   readonly #db: Kysely<InventoryTables>
-  readonly #inTurn: InTurn
   readonly #id: bigint
   #staged = 0
 
-  private constructor(db: Kysely<InventoryTables>, inTurn: InTurn, id: bigint) {
+  private constructor(db: Kysely<InventoryTables>, id: bigint) {
     this.#db = db
-    this.#inTurn = inTurn
     this.#id = id
   }
 
-  /** @param inTurn in which files are judged and stored: one that waits for another must not keep a connection */
-  static async open(db: Kysely<InventoryTables>, inTurn: InTurn): Promise<StagedImport> {
-    return new StagedImport(db, inTurn, await insertImport(db))
+  static async open(db: Kysely<InventoryTables>): Promise<StagedImport> {
+    return new StagedImport(db, await insertImport(db))
   }
 
   async add(products: readonly ReadProduct[]): Promise<readonly 'staged'[]> {
@@ -59,16 +53,11 @@ export class StagedImport implements AsyncDisposable {
 
   /** Tells what would become of the rows now, and does nothing. */
   async judge(mode: Mode): Promise<StagedCounts> {
-    const judged = await this.#inTurn(() => judgeImportRows(this.#db, this.#id))
-    return toCounts(this.#checked(judged), mode)
+    return toCounts(this.#checked(await judgeImportRows(this.#db, this.#id)), mode)
   }
 
   /** Stores the rows in one transaction, or none of them where one has a sku that is taken and must not be. */
-  apply(mode: Mode): Promise<StagedCounts> {
-    return this.#inTurn(() => this.#apply(mode))
-  }
-
-  async #apply(mode: Mode): Promise<StagedCounts> {
+  async apply(mode: Mode): Promise<StagedCounts> {
     for (let tries = TRIES; tries > 0; tries--) {
       const counts = await againWhenLost(() => this.#tryApply(mode))
       if (counts !== undefined) return counts

@@ -69,14 +69,17 @@ async function* importStaged(
   tally: ImportTally,
 ): AsyncGenerator<ImportEvent, ImportOutcome> {
   const { mode, storing, client, signal } = input
-  const { db, until, wholeImports } = database
-  await using staged = await StagedImport.open(db, (work) => wholeImports.run(() => until(signal, work), { client }))
+  const { db, until, batches, wholeImports } = database
+  await using staged = await StagedImport.open(db)
   yield* storeRecords(
     input,
     tally,
     storeInTurn(database, input, (products) => staged.add(products)),
   )
-  const end = storing === 'nothing' || tally.failed > 0 ? await staged.judge(mode) : await staged.apply(mode)
+  // One that waits for its turn keeps no connection. What stores nothing need not wait for what stores a file as a whole.
+  const isTrial = storing === 'nothing' || tally.failed > 0
+  const finish = () => (isTrial ? staged.judge(mode) : staged.apply(mode))
+  const end = await (isTrial ? batches : wholeImports).run(() => until(signal, finish), { client })
   tally.count('created', end.created)
   tally.count('updated', end.updated)
   tally.count('skipped', end.skipped)
