@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { createBodyPlaces } from './body-places.ts'
+import { findCrowding } from './find-crowding.ts'
 import { progressOf, unacknowledgedBytes } from './socket-progress.ts'
 
 /** How much a client may leave in the process, and for how long. */
@@ -9,7 +10,7 @@ export interface ConnectionBounds {
   readonly stallMs: number
   /** How often the connections are looked at, in milliseconds. */
   readonly sweepMs: number
-  /** Bytes that may wait for all clients together. Beyond them, the clients that have taken nothing for longest are cut. */
+  /** Bytes that may wait for all clients together. Beyond them, those for which most waits are cut. */
   readonly waitingBytesMax: number
   /** Requests that a client may have sent before their turn has come. */
   readonly pipelinedMax: number
@@ -52,6 +53,8 @@ interface Connection {
   /** Requests whose turn has not come. */
   readonly waiting: (() => void)[]
   isAnswering: boolean
+  /** The last one that began. */
+  request: IncomingMessage | undefined
   /** At the last look. */
   progress: number
   /** What the kernel held then; undefined before it was asked. */
@@ -78,7 +81,7 @@ export interface BoundOptions {
 /**
  * Bounds what clients can make the process keep. Requests of one connection are handled one after the other, since their
  * answers leave in that order anyway: whoever sends a thousand ahead has one answer in memory. Connections whose clients take
- * nothing are cut, and those that have taken nothing for longest when too much waits.
+ * nothing are cut, and, when too much waits, those for whom most waits.
  */
 export function boundConnections(handler: Handle, options: BoundOptions = {}): BoundedHandler {
   const {
@@ -95,15 +98,14 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}): B
   }
   const makeRoom = () => {
     const owing = [...open.values()].filter(({ socket }) => isOwing(socket))
-    let waiting = owing.reduce((sum, { socket }) => sum + costOf(socket), 0)
-    if (waiting <= bounds.waitingBytesMax) return
-    owing.sort((one, other) => one.sinceMs - other.sinceMs)
-    // The last may have it all: no answer is too large for a client that reads it.
-    for (const connection of owing.slice(0, -1)) {
-      if (waiting <= bounds.waitingBytesMax) return
-      waiting -= costOf(connection.socket)
-      cut(connection, 'crowded')
-    }
+    if (owing.reduce((sum, { socket }) => sum + costOf(socket), 0) <= bounds.waitingBytesMax) return
+    const nowMs = performance.now()
+    for (const connection of owing) noteProgress(connection, nowMs)
+    const seen = owing.map((connection) => {
+      const { socket, request, sinceMs } = connection
+      return { connection, client: request ? clientOf(request) : '', bytes: costOf(socket), sinceMs }
+    })
+    for (const { connection } of findCrowding(seen, bounds.waitingBytesMax)) cut(connection, 'crowded')
   }
   const bodies = createBodyPlaces({
     bytesMax: bounds.bodyBytesMax,
@@ -122,7 +124,15 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}): B
     watch: (server) => {
       server.on('connection', (socket) => {
         const sinceMs = performance.now()
-        open.set(socket, { socket, waiting: [], isAnswering: false, progress: 0, held: undefined, sinceMs })
+        open.set(socket, {
+          socket,
+          waiting: [],
+          isAnswering: false,
+          request: undefined,
+          progress: 0,
+          held: undefined,
+          sinceMs,
+        })
         socket.once('close', () => open.delete(socket))
       })
       const sweep = createSweep(open, bounds, (connection) => cut(connection, 'stalled'))
@@ -164,6 +174,7 @@ interface TurnOptions {
 function takeTurns(handler: Handle, open: ReadonlyMap<Socket, Connection>, options: TurnOptions): Handle {
   const answer = (connection: Connection, request: IncomingMessage, response: ServerResponse) => {
     connection.isAnswering = true
+    connection.request = request
     // Emitted as soon as all of the answer is handed to the socket.
     response.once('prefinish', () => {
       if (connection.socket.writableLength > 0) options.makeRoom()
@@ -197,18 +208,24 @@ function createSweep(
     const nowMs = performance.now()
     const doubtful: Connection[] = []
     for (const connection of open.values()) {
-      const progress = progressOf(connection.socket)
-      if (progress !== connection.progress || !isOwing(connection.socket)) {
-        connection.progress = progress
-        connection.held = undefined
-        connection.sinceMs = nowMs
-      } else if (nowMs - connection.sinceMs >= stallMs) cut(connection)
+      if (noteProgress(connection, nowMs)) continue
+      if (nowMs - connection.sinceMs >= stallMs) cut(connection)
       else if (nowMs - connection.sinceMs >= stallMs / 3) doubtful.push(connection)
     }
     if (doubtful.length === 0 || nowMs - askedMs < askMs) return
     askedMs = nowMs
     void askKernel(doubtful)
   }
+}
+
+/** Whether the client has taken something since the last look, or is owed nothing. */
+function noteProgress(connection: Connection, nowMs: number): boolean {
+  const progress = progressOf(connection.socket)
+  if (progress === connection.progress && isOwing(connection.socket)) return false
+  connection.progress = progress
+  connection.held = undefined
+  connection.sinceMs = nowMs
+  return true
 }
 
 /** Takes it as progress when the kernel holds less for a client than at the last time that it was asked. */
