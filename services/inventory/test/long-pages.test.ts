@@ -1,12 +1,15 @@
 import { get, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startInventory, type TestInventory } from './start-inventory.ts'
 
 const PRODUCTS = 300
 /** 250 of them are more than the buffers of a connection hold: a page of them waits for its client. */
 const FILLER = 'x'.repeat(60_000)
+const WAITING = `SELECT count(*)::int AS count FROM pg_stat_activity
+  WHERE datname = current_database() AND wait_event_type = 'Lock'`
 const OTHER = '192.0.2.1'
 let inventory: TestInventory
 beforeAll(async () => {
@@ -85,5 +88,28 @@ describe('a long page', () => {
     )
     for (let count = 0; count < 20; count += 1) await inventory.app.inject({ method: 'HEAD', url: path })
     expect((await inventory.app.inject({ url: path })).statusCode).toBe(200)
+  })
+
+  it('gives its place back when its client leaves before it begins', async () => {
+    const { port } = inventory.app.server.address() as AddressInfo
+    const blocker = new pg.Client({ connectionString: inventory.databaseUrl })
+    await blocker.connect()
+    await blocker.query('BEGIN')
+    await blocker.query('LOCK TABLE inventory.products IN ACCESS EXCLUSIVE MODE')
+    const left = Array.from({ length: 20 }, () => get({ port, path: '/products?limit=200&count=exact', agent: false }))
+    const closed = left.map((request) => new Promise((resolve) => request.on('error', () => {}).once('close', resolve)))
+    await vi.waitFor(async () => expect((await inventory.query(WAITING))[0]?.count).toBeGreaterThan(0), {
+      timeout: 10_000,
+    })
+    for (const request of left) request.destroy()
+    await Promise.all(closed)
+    await blocker.end()
+    await vi.waitFor(async () => expect((await inventory.query(WAITING))[0]?.count).toBe(0), { timeout: 10_000 })
+    const openAll = async () => {
+      const pages = await Promise.all(Array.from({ length: 16 }, () => openPage('/products?limit=200&sort=-id')))
+      for (const page of pages) page.destroy()
+      return new Set(pages.map(({ statusCode }) => statusCode))
+    }
+    await vi.waitFor(async () => expect(await openAll()).toEqual(new Set([200])), { timeout: 15_000, interval: 200 })
   })
 })

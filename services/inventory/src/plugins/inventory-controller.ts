@@ -74,7 +74,10 @@ export abstract class InventoryController extends OpenController {
 
   /** Keeps something until the answer is over, however it ends. */
   protected keepUntilClosed(kept: Disposable): void {
-    this.#reply.raw.once('close', () => kept[Symbol.dispose]())
+    const { raw } = this.#reply
+    // Of an answer that is over already nobody would hear again.
+    if (raw.closed || raw.destroyed) kept[Symbol.dispose]()
+    else raw.once('close', () => kept[Symbol.dispose]())
   }
 
   get #reply(): FastifyReply {
