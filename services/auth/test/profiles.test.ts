@@ -74,6 +74,23 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     expect([made.statusCode, made.json().weak_password]).toEqual(either([200, undefined], [422, { reasons }]))
   })
 
+  it('who has signed up with an address, and so whether somebody had it before', async () => {
+    const owner = await createSignedUp(test.deps)
+    const password = 'a password of a stranger'
+    const attempt = async (payload: object) => {
+      await test.post('/signup', { ...payload, password })
+      const answer = await test.post('/token?grant_type=password', { ...payload, password })
+      return [answer.statusCode, answer.json()]
+    }
+    const taken = await attempt({ email: owner.email })
+    expect(taken).toEqual([400, expect.objectContaining({ error_code: 'invalid_credentials' })])
+    const unconfirmed = [400, expect.objectContaining({ error_code: 'email_not_confirmed' })]
+    expect(await attempt({ email })).toEqual(either(unconfirmed, taken))
+    const { token } = await test.readMail(email)
+    await test.post('/verify', { type: 'signup', token_hash: token, password })
+    expect((await login(password)).statusCode).toBe(200)
+  })
+
   // ASVS 10.4.1
   it('a redirect to the host of AUTH_SITE_URL, or to a listed address', async () => {
     const target = async (redirect: string) =>

@@ -143,6 +143,8 @@ export function toSignupConfig(values: Values & ProfileValues) {
     pkce: isStrict ? ('required' as const) : ('optional' as const),
     /** Whether who confirms an account's first address has it alone: the password and sessions of before may be a stranger's. */
     confirmerOwnsAccount: isStrict,
+    /** Whether a right password is told that the account is not confirmed: whoever has signed up learns who did before. */
+    tellsUnconfirmed: !isStrict,
     /** Hosts that may stand in links in place of that of `externalUrl`, lower-case. */
     linkHosts: values.MAILER_EXTERNAL_HOSTS.map((host) => host.toLowerCase()),
   }

@@ -72,7 +72,8 @@ export async function grantPassword(deps: PasswordGrantDeps, grant: PasswordGran
   const { matches, outdated } = await deps.passwords.verify(verifiedHash, password)
   // Asked after the comparison: of many guesses that come at once, the later ones meet the failures of the first.
   const blocked = await isBlocked(deps, attempt)
-  const isRight = matches && !blocked
+  const isTold = deps.config.signup.tellsUnconfirmed || login?.isConfirmed === true
+  const isRight = matches && !blocked && isTold
   if (!isRight) await recordFailure(deps, attempt)
   // Of somebody whom nobody knows there is nothing to tell: where this hook is on, the time of an answer may show that.
   if (login) await judgePasswordAttempt(deps, login.id, isRight)

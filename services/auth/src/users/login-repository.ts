@@ -8,6 +8,8 @@ export interface Login {
   readonly id: string
   /** Null for a user without a password. */
   readonly passwordHash: string | null
+  /** Whether the identifier that they sign in by is. */
+  readonly isConfirmed: boolean
 }
 
 interface LoginQuery extends UserIdentifier {
@@ -18,6 +20,7 @@ const byEmail = prepare<LoginQuery, Login, AuthDatabase>('find_login_by_email', 
   db
     .selectFrom('users')
     .select(['id', 'encrypted_password as passwordHash'])
+    .select((e) => e('email_confirmed_at', 'is not', null).$castTo<boolean>().as('isConfirmed'))
     .where('email', '=', p.value)
     .where('aud', '=', p.audience)
     .where('staged_at', 'is', null)
@@ -28,6 +31,7 @@ const byPhone = prepare<LoginQuery, Login, AuthDatabase>('find_login_by_phone', 
   db
     .selectFrom('users')
     .select(['id', 'encrypted_password as passwordHash'])
+    .select((e) => e('phone_confirmed_at', 'is not', null).$castTo<boolean>().as('isConfirmed'))
     .where('phone', '=', p.value)
     .where('aud', '=', p.audience)
     .where('staged_at', 'is', null)
