@@ -1,9 +1,12 @@
+import { createNoopMeter } from '@opentelemetry/api'
 import { startMailSink } from '@trestle/testing/mail-sink.ts'
 import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, describe, expect, it } from 'vitest'
 import { loadPaymentsConfig } from '../config.ts'
 import { migrateToLatest } from '../migrations.ts'
+import { createPanVault } from '../vault/pan-vault.ts'
+import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 import { doctor } from './doctor.ts'
 
 const database = await createEmptyDatabase()
@@ -46,11 +49,12 @@ describe('payments doctor', () => {
     expect(after.lines.filter((line) => !line.startsWith('ok'))).toEqual([
       'note  PAYMENTS_DB_ROLES is not a setting of this service; the nearest name is PAYMENTS_DB_ROLE',
     ])
-    expect(after.lines.slice(-6)).toEqual([
+    expect(after.lines.slice(-7)).toEqual([
       'ok    clock: agrees with that of the database',
       'ok    SMTP: answers',
       'ok    URLs: http://localhost:8082',
       'ok    acquirers: none, live merchants take no payments',
+      'ok    vault keys: open what they have sealed',
       'ok    exchange rates: the embedded ones, for test merchants',
       'ok    dead jobs: none',
     ])
@@ -90,5 +94,44 @@ describe('payments doctor', () => {
       'wrong exchange rates: none were imported, and there are live merchants; run: payments fx import, with the file of the European Central Bank',
       'wrong dead jobs: 1 of clean_up (no room); look at payments tasks list, mend the cause, then run: payments tasks retry <task>',
     ])
+  })
+
+  it('says which key of the vault is another than the one that has sealed under its id', async () => {
+    const place = { merchantId: 'b'.repeat(24), instrumentId: 'c'.repeat(24) }
+    const [one, two] = [1, 2].map((id) => ({ id, key: Buffer.alloc(32, id) }))
+    if (!one || !two) throw new Error('two keys')
+    const { sealed, mac } = createPanVault([one], createNoopMeter()).seal('4242424242424242', place)
+    const secret = createWebhookSecrets({ vaultKeys: [two], pepper: Buffer.alloc(32, 1) }).seal('s', place.merchantId)
+    const client = new pg.Client({ connectionString: database.url })
+    await client.connect()
+    await client.query(`
+      INSERT INTO payments.merchants (id, tag, key, currency, test, email, website, descriptor, country, claim, pricing, created)
+      VALUES (repeat('b', 24), repeat('b', 8), gen_random_uuid(), 'DKK', true, '', '', '', 'DK', '{}', '{}', now())`)
+    await client.query(
+      `INSERT INTO payments.instruments (merchant_id, id, created, pan_sealed, key_id, pan_mac, bin, last4, expiry)
+      VALUES ($1, $2, now(), $3, 1, $4, '424242', '4242', '2066-08-31')`,
+      [place.merchantId, place.instrumentId, sealed, mac],
+    )
+    await client.query(
+      `INSERT INTO payments.webhooks (merchant_id, id, created, url, events, secret_sealed)
+      VALUES ($1, $2, now(), 'https://shop.example', '{}', $3)`,
+      [place.merchantId, place.instrumentId, secret],
+    )
+    await client.end()
+    const keys = (first: number, second: number) =>
+      [first, second].map((byte, index) => `${index + 1}:${Buffer.alloc(32, byte).toString('base64')}`).join()
+    const linesWith = async (value: string) =>
+      (await examine({ PAYMENTS_VAULT_KEYS: value })).lines.filter((line) => line.includes('vault keys'))
+    expect(await linesWith(keys(1, 2))).toEqual(['ok    vault keys: open what they have sealed'])
+    const advice = 'give PAYMENTS_VAULT_KEYS back the keys that have sealed, each under its id'
+    for (const [value, ids] of [
+      [keys(9, 2), '1'],
+      [keys(1, 9), '2'],
+      [keys(9, 8), '1, 2'],
+    ] as const) {
+      expect(await linesWith(value)).toEqual([
+        `wrong vault keys: what was sealed with key ${ids} does not open; ${advice}`,
+      ])
+    }
   })
 })

@@ -1,3 +1,4 @@
+import { createNoopMeter } from '@opentelemetry/api'
 import { listDeadJobs } from '@trestle/jobs/dead-jobs.ts'
 import { commonChecks } from '@trestle/service/common-checks.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
@@ -7,6 +8,10 @@ import { createMailer } from '../mail/mailer.ts'
 import { migrateOptions } from '../migrations.ts'
 import { openPaymentsDatabase } from '../payments-database.ts'
 import { tasks } from '../tasks.ts'
+import { createPanVault } from '../vault/pan-vault.ts'
+import { findSealSamples } from '../vault/rotation-repository.ts'
+import { UnsealError } from '../vault/seal.ts'
+import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 
 /** What the checks look at. */
 interface Subject {
@@ -68,6 +73,24 @@ const checks: readonly Check<Subject>[] = [
     },
   },
   {
+    name: 'vault keys',
+    advice: 'give PAYMENTS_VAULT_KEYS back the keys that have sealed, each under its id',
+    run: async ({ config, database }) => {
+      const vault = createPanVault(config.vaultKeys, createNoopMeter())
+      const secrets = createWebhookSecrets(config)
+      const { cards, webhooks } = await findSealSamples(database.db)
+      const shut = [
+        ...cards.filter(({ sealed, merchantId, id: instrumentId }) =>
+          isShut(() => vault.open(sealed, { merchantId, instrumentId }, 'rotation')),
+        ),
+        ...webhooks.filter(({ sealed, merchantId }) => isShut(() => secrets.open(sealed, merchantId))),
+      ]
+      const ids = [...new Set(shut.map(({ keyId }) => keyId))]
+      if (ids.length > 0) throw new Error(`what was sealed with key ${ids.join(', ')} does not open`)
+      return 'open what they have sealed'
+    },
+  },
+  {
     name: 'exchange rates',
     advice: 'run: payments fx import, with the file of the European Central Bank',
     run: async ({ database }) => {
@@ -89,6 +112,16 @@ const checks: readonly Check<Subject>[] = [
     },
   },
 ]
+
+function isShut(open: () => string): boolean {
+  try {
+    open()
+    return false
+  } catch (error) {
+    if (error instanceof UnsealError) return true
+    throw error
+  }
+}
 
 /** Tries everything that the service needs, one line each. Resolves to false when something is wrong. */
 export async function doctor(

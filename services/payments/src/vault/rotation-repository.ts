@@ -99,3 +99,25 @@ export async function countSeals(db: Kysely<PaymentsTables>): Promise<readonly S
     ) seals GROUP BY id ORDER BY id`.execute(db)
   return rows
 }
+
+/** One row that a key has sealed. */
+export interface SealSample {
+  readonly keyId: number
+  readonly merchantId: string
+  /** The instrument or the webhook. */
+  readonly id: string
+  readonly sealed: Buffer
+}
+
+/** Of each key the first card number and the first secret of a webhook that it has sealed and that are there still. */
+export async function findSealSamples(
+  db: Kysely<PaymentsTables>,
+): Promise<{ readonly cards: readonly SealSample[]; readonly webhooks: readonly SealSample[] }> {
+  const cards = await sql<SealSample>`
+    SELECT DISTINCT ON (key_id) key_id::int AS "keyId", merchant_id AS "merchantId", id, pan_sealed AS sealed
+    FROM ${sql.table('instruments')} ORDER BY key_id, id`.execute(db)
+  const webhooks = await sql<SealSample>`
+    SELECT DISTINCT ON (1) get_byte(secret_sealed, 0) AS "keyId", merchant_id AS "merchantId", id, secret_sealed AS sealed
+    FROM ${sql.table('webhooks')} ORDER BY 1, id`.execute(db)
+  return { cards: cards.rows, webhooks: webhooks.rows }
+}
