@@ -119,6 +119,9 @@ describe('GET /products?…', () => {
     ['attributes.a=%00', 'attributes.a'],
     ['sku=%00', 'sku'],
     ['sku[like]=1', 'sku[like]'],
+    [`sku=${'x'.repeat(256)}`, 'sku'],
+    [`sku[prefix]=${'x'.repeat(256)}`, 'sku[prefix]'],
+    [`sku[in]=a,${'x'.repeat(256)}`, 'sku[in]'],
     ['sku[in]=', 'sku[in]'],
     [`sku[in]=${'a,'.repeat(101)}`, 'sku[in]'],
     [`attributes.a[in]=${'a,'.repeat(101)}`, 'attributes.a[in]'],
@@ -160,6 +163,19 @@ describe('GET /products?…', () => {
       error: { issues: [{ path: '' }] },
     })
     expect(await skusOf(query.replace('attributes.a0=1&', ''))).toEqual([])
+  })
+
+  it('400: filters that make longer links than clients take', async () => {
+    const query = (count: number) => `limit=1&attributes.color[ne]=${'('.repeat(count)}`
+    const { statusCode, headers } = await get(`/products?${query(1_980)}`)
+    expect([statusCode, String(headers.link).length < 13_000]).toEqual([200, true])
+    const message = 'must have at most 6000 characters of filters, URL-encoded'
+    expect((await get(`/products?${query(1_993)}`)).json()).toEqual({
+      statusCode: 400,
+      error: { type: 'VALIDATION_ERROR', description: `The request: ${message}`, issues: [{ path: '', message }] },
+    })
+    const skus = [`sku=${'🧦'.repeat(255)}`, `sku[prefix]=${encode('é'.repeat(255))}`]
+    for (const sku of skus) expect(await skusOf(sku)).toEqual([])
   })
 
   it('counts all that match where it is asked to', async () => {

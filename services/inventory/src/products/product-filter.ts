@@ -1,6 +1,7 @@
 import { numberSize } from '../json/number-size.ts'
 import { type AttributePath, nestJson, parseAttributePath, toJsonPath } from './attribute-path.ts'
 import { checkAttributes } from './attributes.ts'
+import { SKU_LENGTH_MAX } from './sku.ts'
 
 /** One condition on a product; a list takes those that meet all of its filters. */
 export type ProductFilter =
@@ -68,10 +69,15 @@ function readContained(json: string): FilterVerdict {
 }
 
 function readSku(operator: string, value: string): FilterVerdict {
-  if (operator === 'prefix') return { filter: { kind: 'sku-prefix', prefix: value } }
   const values = operator === 'in' ? splitList(value)?.map(textOf) : [value]
+  if (values?.some(isTooLongForSku)) return { problem: `must have at most ${SKU_LENGTH_MAX} characters` }
+  if (operator === 'prefix') return { filter: { kind: 'sku-prefix', prefix: value } }
   if (operator !== 'in' && operator !== 'eq') return { problem: 'has an operator that is not known' }
   return values === undefined ? tooMany : { filter: { kind: 'sku', values }, listed: values.length }
+}
+
+function isTooLongForSku(value: string): boolean {
+  return value.length > SKU_LENGTH_MAX && [...value].length > SKU_LENGTH_MAX
 }
 
 const tooMany: FilterVerdict = { problem: `must have 1 to ${VALUES_MAX} values` }

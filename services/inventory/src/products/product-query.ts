@@ -7,6 +7,8 @@ import { PRODUCT_SORTS, type ProductSelection } from './product-list.ts'
 import { INCLUDES } from './product-view.ts'
 
 const FILTERS_MAX = 10
+/** Characters as in a URL. Twice as many stand in the header Link, of which many clients take no more than 16 KiB. */
+const FILTERS_LENGTH_MAX = 6_000
 
 const Once = z.string({ error: 'must be given once' })
 
@@ -40,7 +42,7 @@ export type ProductListKeywords = z.output<typeof ProductListKeywords>
 /** Keywords that choose and order products, as texts. */
 type FilterInput = Readonly<Record<string, unknown>>
 
-/** @throws validationError for every parameter that is no filter, and for more than ten */
+/** @throws validationError for every parameter that is no filter, and for more or longer ones than there may be */
 export function readSelection({
   sort,
   ...parameters
@@ -52,9 +54,17 @@ export function readSelection({
   )
   if (first !== undefined) throw invalid([first, ...others])
   if (given.length > FILTERS_MAX) throw invalid([{ path: '', message: `must have at most ${FILTERS_MAX} filters` }])
+  if (lengthInUrl(given) > FILTERS_LENGTH_MAX) {
+    throw invalid([{ path: '', message: `must have at most ${FILTERS_LENGTH_MAX} characters of filters, URL-encoded` }])
+  }
   const listed = verdicts.reduce((sum, { verdict }) => sum + ('listed' in verdict ? verdict.listed : 0), 0)
   if (listed > VALUES_MAX) throw invalid([{ path: '', message: `must have at most ${VALUES_MAX} values in all lists` }])
   return { sort, filters: verdicts.flatMap(({ verdict }) => ('filter' in verdict ? [verdict.filter] : [])) }
+}
+
+function lengthInUrl(parameters: readonly (readonly [string, unknown])[]): number {
+  const texts = Object.fromEntries(parameters.map(([name, value]) => [name, String(value)]))
+  return new URLSearchParams(texts).toString().length
 }
 
 /** A selection as one text, the same whatever the order of its parameters. */
