@@ -56,6 +56,8 @@ export interface InventoryDeps {
   readonly readiness: Readiness
   /** Keeps changes of products, which may wait for an import, from taking the connections that stock needs. */
   readonly productWrites: FairGate
+  /** Turns to write stock and locations, so that one client leaves connections to others. */
+  readonly stockWrites: FairGate
   /** Turns to read a list: as many as there are connections for it. */
   readonly listTurns: FairGate
   /** Long pages that are open at a time: of each a piece may be in memory. */
@@ -77,8 +79,8 @@ export interface InventoryDeps {
   readonly now: () => Date
 }
 
-/** Of the connections for writes. */
-const PRODUCT_SHARE = 0.75
+/** Of the connections for writes: what changes of products may take of them, and what of either kind one client may. */
+const WRITE_SHARE = 0.75
 /** More than wait for slow clients: half of them may be one client's. */
 const LONG_PAGES = { all: 32, each: 16 } as const
 const IMPORTS = { all: 16, each: 8 } as const
@@ -149,7 +151,7 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
   return {
     ...{ config, names, log, metrics, stockMetrics, tracing, readiness, upkeep },
     ...{ db: database.db, readLagging: database.readLagging, readLong: database.readLong },
-    productWrites: openProductWrites(config),
+    ...openWrites(config),
     listTurns: new FairGate({ ...LISTS, patienceMs: TURN_MS, refuse: serviceUnavailable }),
     longPages: new Slots(LONG_PAGES),
     imports: new Slots(IMPORTS),
@@ -177,11 +179,13 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
   }
 }
 
-/** One client, whose changes may all wait for one product, leaves the same share again to others. */
-function openProductWrites({ databasePoolSize }: InventoryConfig): FairGate {
-  const places = Math.ceil(databasePoolSize * PRODUCT_SHARE)
-  const each = Math.ceil(places * PRODUCT_SHARE)
-  return new FairGate({ places, each, patienceMs: KEY_WAIT_MS, refuse: serviceUnavailable })
+/** The writes of one client may all wait for one product or one level: it leaves places to others. */
+function openWrites({ databasePoolSize }: InventoryConfig): Pick<InventoryDeps, 'productWrites' | 'stockWrites'> {
+  const open = (places: number) => {
+    const each = Math.ceil(places * WRITE_SHARE)
+    return new FairGate({ places, each, patienceMs: KEY_WAIT_MS, refuse: serviceUnavailable })
+  }
+  return { productWrites: open(Math.ceil(databasePoolSize * WRITE_SHARE)), stockWrites: open(databasePoolSize) }
 }
 
 async function openDatabases(config: InventoryConfig, names: Names, { logger }: ServiceLogger) {

@@ -69,7 +69,7 @@ export class Default extends InventoryController {
   })
   async POST(...[location]: Args<typeof Default.POST>): Promise<RawJson> {
     const caller = callerOf(this.request, '/locations', location)
-    const { verdict, body } = await createLocation(this.application.context, caller, location)
+    const { verdict, body } = await this.writeInTurn(() => createLocation(this.application.context, caller, location))
     this.noteRepeat(verdict, { event: 'location.created', location_id: body.id })
     this.response.headers.set('location', `/locations/${body.id}`)
     this.response.headers.set('etag', locationTag(body.id, 1))
@@ -86,7 +86,7 @@ export class Default extends InventoryController {
   })
   async PATCH(...[id, change]: Args<typeof Default.PATCH>): Promise<RawJson> {
     const target = { id, versions: this.versionsOf('l', id) }
-    const location = await callChangeLocation(this.application.context, target, change)
+    const location = await this.writeInTurn(() => callChangeLocation(this.application.context, target, change))
     if (typeof location === 'string') throw refusals[location]()
     this.note({ event: 'location.updated', location_id: id, version: location.version })
     this.response.headers.set('etag', locationTag(id, location.version))
@@ -101,7 +101,8 @@ export class Default extends InventoryController {
     summary: 'Delete a location',
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
-    const verdict = await callDeleteLocation(this.application.context, { id, versions: this.versionsOf('l', id) })
+    const target = { id, versions: this.versionsOf('l', id) }
+    const verdict = await this.writeInTurn(() => callDeleteLocation(this.application.context, target))
     if (verdict !== 'done') throw refusals[verdict]()
     this.note({ event: 'location.deleted', location_id: id })
   }

@@ -54,7 +54,7 @@ export class Default extends InventoryController {
   })
   async POST(...[lines]: Args<typeof Default.POST>): Promise<RawJson> {
     const caller = callerOf(this.request, '/movements', lines)
-    const { verdict, body } = await moveStock(this.application.context, caller, lines)
+    const { verdict, body } = await this.writeInTurn(() => moveStock(this.application.context, caller, lines))
     this.noteRepeat(verdict, { event: 'stock.moved', movement_ids: body.ids })
     this.response.headers.set('location', `/movements/${body.id}`)
     return recordBody(201, JSON.stringify(body))

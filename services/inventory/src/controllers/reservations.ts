@@ -69,7 +69,7 @@ export class Default extends InventoryController {
   })
   async POST(...[wanted]: Args<typeof Default.POST>): Promise<RawJson> {
     const caller = callerOf(this.request, '/reservations', wanted)
-    const { verdict, body } = await reserveStock(this.application.context, caller, wanted)
+    const { verdict, body } = await this.writeInTurn(() => reserveStock(this.application.context, caller, wanted))
     this.noteRepeat(verdict, { event: 'reservation.created', reservation_id: body.id })
     this.response.headers.set('location', `/reservations/${body.id}`)
     return recordBody(201, JSON.stringify(body))
@@ -85,7 +85,9 @@ export class Default extends InventoryController {
   })
   async POST_commit(...[id, { quantity }]: Args<typeof Default.POST_commit>): Promise<RawJson> {
     const caller = callerOf(this.request, `/reservations/commit/${id}`, { quantity })
-    const { verdict, body } = await commitReservation(this.application.context, caller, { id, quantity })
+    const { verdict, body } = await this.writeInTurn(() =>
+      commitReservation(this.application.context, caller, { id, quantity }),
+    )
     this.noteRepeat(verdict, { event: 'reservation.committed', reservation_id: id })
     return recordBody(200, JSON.stringify(body))
   }
@@ -98,7 +100,9 @@ export class Default extends InventoryController {
     summary: 'Release a reservation',
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
-    const released = await releaseReservation(this.application.context, actorOf(this.request), id)
+    const released = await this.writeInTurn(() =>
+      releaseReservation(this.application.context, actorOf(this.request), id),
+    )
     if (released) this.note({ event: 'reservation.released', reservation_id: id })
   }
 

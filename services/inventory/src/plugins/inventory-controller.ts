@@ -46,6 +46,14 @@ export abstract class InventoryController extends OpenController {
     return this.application.context.listTurns.run(read, { client: this.client })
   }
 
+  /**
+   * Writes stock or a location in its turn: the writes of one client leave connections to others.
+   * @throws serviceUnavailable when the turn does not come in time
+   */
+  protected writeInTurn<T>(write: () => Promise<T>): Promise<T> {
+    return this.application.context.stockWrites.run(write, { client: this.client })
+  }
+
   /** Adds members to the log line of this request. */
   protected note(fields: Readonly<Record<string, unknown>>): void {
     noteOn(this.request, fields)

@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { startInventory, type TestInventory } from './start-inventory.ts'
+
+const [ONE, TWO] = ['192.0.2.1', '192.0.2.2']
+/** Connections for writes, and how many of them one client gets. */
+const [POOL, EACH] = [4, 3]
+let inventory: TestInventory
+beforeAll(async () => {
+  inventory = await startInventory({
+    ...{ INVENTORY_DB_POOL_SIZE: String(POOL), INVENTORY_DB_STATEMENT_TIMEOUT_MS: '60000' },
+    // Upkeep would wait for the locks of the tests too.
+    INVENTORY_RESERVATION_SWEEP_MS: '3600000',
+  })
+  await inventory.query(`INSERT INTO inventory.products (sku, attributes) VALUES ('P', '{}')`)
+})
+afterAll(() => inventory.close())
+
+const place = { productId: 1, locationId: 1, quantity: 1 }
+/** By the locks: within a transaction pg_stat_activity stays as it was at first. */
+const countWaiting = () =>
+  inventory.query(`SELECT count(DISTINCT pid)::int AS count FROM pg_locks JOIN pg_database ON oid = database
+    WHERE datname = current_database() AND NOT granted`)
+
+describe('writes of one client leave connections to others', () => {
+  it.each([
+    ['POST', '/movements', { type: 'receive', ...place }, 201],
+    ['POST', '/reservations', place, 201],
+    ['POST', '/reservations/commit/999', {}, 404],
+    ['DELETE', '/reservations/999', undefined, 404],
+    ['POST', '/locations', { code: '', name: 'Shelf' }, 201],
+    ['PATCH', '/locations/1', { name: 'Main' }, 200],
+    ['DELETE', '/locations/999', undefined, 404],
+  ] as const)('%s %s', async (method, url, payload, status) => {
+    const send = (count: number) => {
+      const body = payload && ('code' in payload ? { ...payload, code: `L${count}` } : payload)
+      return inventory.app.inject({ method, url, ...(body && { payload: body }), remoteAddress: ONE })
+    }
+    await inventory.query('BEGIN')
+    await inventory.query('LOCK TABLE inventory.locations, inventory.stock_levels, inventory.reservations')
+    const writes = Array.from({ length: POOL + 2 }, (_, count) => send(count))
+    await vi.waitFor(async () => expect(await countWaiting()).toEqual([{ count: EACH }]), { timeout: 10_000 })
+    const sku = `${method} ${url}`
+    const other = await inventory.app.inject({
+      ...{ method: 'POST', url: '/products', remoteAddress: TWO },
+      payload: { sku, attributes: '{}' },
+    })
+    expect([other.statusCode, await countWaiting()]).toEqual([201, [{ count: EACH }]])
+    await inventory.query('COMMIT')
+    expect((await Promise.all(writes)).map(({ statusCode }) => statusCode)).toEqual(writes.map(() => status))
+  })
+})
