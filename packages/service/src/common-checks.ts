@@ -1,4 +1,5 @@
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import { isSameDatabase } from '@trestle/database/database-identity.ts'
 import { type MigrateOptions, migrationStatus } from '@trestle/database/migrate.ts'
 import { connectOnce, takeRoleOnce } from '@trestle/database/wait-for-database.ts'
 import { findPooler } from './find-pooler.ts'
@@ -54,7 +55,12 @@ export function commonChecks({
     {
       name: 'migration database',
       advice: `correct ${prefix}MIGRATION_DATABASE_URL`,
-      run: () => answers(migrations.url),
+      run: async () => {
+        if (!(await isSameDatabase(database.url, migrations.url))) {
+          throw new Error(`another database than that of ${database.setting}`)
+        }
+        return 'answers'
+      },
     },
     ...(standby?.url === undefined ? [] : [standbyCheck(standby.url, standby.setting)]),
     {

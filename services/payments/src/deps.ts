@@ -37,7 +37,7 @@ import { paymentsNames } from './migrations.ts'
 import { findExchanged } from './money/exchange-repository.ts'
 import { observeRates } from './money/observe-rates.ts'
 import { countWaiting, takeRows } from './outbox/take-rows.ts'
-import { expectMigrations, OPERATION_TIMEOUT_MS, openPaymentsDatabase } from './payments-database.ts'
+import { expectMigrations, openOwnersDatabase, openPaymentsDatabase } from './payments-database.ts'
 import { openPersons, type Persons } from './persons/persons.ts'
 import { type CardTesting, createCardTesting } from './rate-limits/card-testing.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/limits.ts'
@@ -241,19 +241,9 @@ function connectJobs(config: PaymentsConfig, meter: Meter, onError: (error: Erro
   })
 }
 
-/**
- * Opens what an operator's command needs. It connects as `migrate` does: the login of the service may not call the functions of
- * operators. @throws Error when migrations are pending
- */
+/** Opens what an operator's command needs. @throws Error when there is no database that it may change */
 export async function openOperatorDeps(config: PaymentsConfig): Promise<OperatorDeps> {
-  const asOwner = { ...config, databaseUrl: config.migrationDatabaseUrl, databaseRole: undefined }
-  const database = openPaymentsDatabase(asOwner, () => {}, { writeTimeoutMs: OPERATION_TIMEOUT_MS })
-  try {
-    await expectMigrations(database)
-  } catch (error) {
-    await database.close()
-    throw error
-  }
+  const database = await openOwnersDatabase(config)
   const { createNoopMeter } = await import('@opentelemetry/api')
   const meter = createNoopMeter()
   return {

@@ -1,4 +1,5 @@
 import { type Database, type DatabaseConfig, openDatabase } from '@trestle/database/connect.ts'
+import { isSameDatabase } from '@trestle/database/database-identity.ts'
 import { isMigrated } from '@trestle/database/migrate.ts'
 import { paymentsMigrations } from '@trestle/migrations/payments.ts'
 import type { PaymentsConfig } from './config.ts'
@@ -10,7 +11,7 @@ const LOCK_TIMEOUT_MS = 5_000
 /** Two waits for locks, one after the other, end before it: the limit of the lock must speak first. */
 const WRITE_TIMEOUT_MS = 12_000
 /** What an operator asks may be about every row that there is. */
-export const OPERATION_TIMEOUT_MS = 3_600_000
+const OPERATION_TIMEOUT_MS = 3_600_000
 
 /** Opens the database as the service's role; connections are made when they are needed. */
 export function openPaymentsDatabase(
@@ -34,6 +35,26 @@ export function openPaymentsDatabase(
     ...rest,
     onConnectionError,
   })
+}
+
+/**
+ * Opens the database for operators. It connects as `migrate` does: the login of the service may not call their functions.
+ * @throws Error when that is another database than the service's, or migrations are pending
+ */
+export async function openOwnersDatabase(config: PaymentsConfig): Promise<Database<PaymentsTables>> {
+  const { databaseUrl, migrationDatabaseUrl } = config
+  if (databaseUrl !== migrationDatabaseUrl && !(await isSameDatabase(databaseUrl, migrationDatabaseUrl))) {
+    throw new Error('PAYMENTS_MIGRATION_DATABASE_URL is another database than PAYMENTS_DATABASE_URL')
+  }
+  const asOwner = { ...config, databaseUrl: migrationDatabaseUrl, databaseRole: undefined }
+  const database = openPaymentsDatabase(asOwner, () => {}, { writeTimeoutMs: OPERATION_TIMEOUT_MS })
+  try {
+    await expectMigrations(database)
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+  return database
 }
 
 /** @throws Error when the schema is not that of this version */

@@ -2,8 +2,9 @@ import { createNoopMeter } from '@opentelemetry/api'
 import { startMailSink } from '@trestle/testing/mail-sink.ts'
 import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { loadPaymentsConfig } from '../config.ts'
+import { openOperatorDeps } from '../deps.ts'
 import { migrateToLatest } from '../migrations.ts'
 import { createPanVault } from '../vault/pan-vault.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
@@ -133,5 +134,22 @@ describe('payments doctor', () => {
         `wrong vault keys: what was sealed with key ${ids} does not open; ${advice}`,
       ])
     }
+  })
+
+  it('finds that migrations and operators have another database than the service, and lets no operator in there', async () => {
+    const other = await createEmptyDatabase()
+    onTestFinished(() => other.drop())
+    await migrateToLatest({ ...load(), migrationDatabaseUrl: other.url })
+    const { lines } = await examine({ PAYMENTS_MIGRATION_DATABASE_URL: other.url })
+    expect(lines.filter((line) => line.includes('migration database'))).toEqual([
+      'wrong migration database: another database than that of PAYMENTS_DATABASE_URL; correct PAYMENTS_MIGRATION_DATABASE_URL',
+    ])
+    await expect(openOperatorDeps(load({ PAYMENTS_MIGRATION_DATABASE_URL: other.url }))).rejects.toThrow(
+      'PAYMENTS_MIGRATION_DATABASE_URL is another database than PAYMENTS_DATABASE_URL',
+    )
+    const sameUrl = new URL(database.url)
+    sameUrl.searchParams.set('application_name', 'operator')
+    const { close } = await openOperatorDeps(load({ PAYMENTS_MIGRATION_DATABASE_URL: sameUrl.href }))
+    await close()
   })
 })
