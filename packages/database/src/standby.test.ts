@@ -108,15 +108,24 @@ describe('reads that may lag behind', () => {
 })
 
 describe('watchStandby', () => {
+  it('asks no server of another cluster, however far it is', async () => {
+    const { promise: first, resolve: onChange } = Promise.withResolvers<boolean>()
+    const place = (system: bigint) => async (): Promise<Rows> => [{ position: 100n, system }]
+    const choice = watchStandby({ url: '', lagMaxMs: 2_000, onChange }, place(1n), place(2n))
+    onTestFinished(choice.close)
+    expect(await first).toBe(false)
+    expect(choice.state().lagMs).toBeUndefined()
+  })
+
   it('asks no standby that is too far behind', async () => {
     const changes: boolean[] = []
     const config = { url: '', lagMaxMs: 2_000, onChange: (isAsked: boolean) => changes.push(isAsked) }
     let position = 0n
     const ahead = async (): Promise<Rows> => {
       position += 100n
-      return [{ position }]
+      return [{ position, system: 1n }]
     }
-    const choice = watchStandby(config, ahead, async () => [{ position: 100n }])
+    const choice = watchStandby(config, ahead, async () => [{ position: 100n, system: 1n }])
     onTestFinished(choice.close)
     const ask = () =>
       choice.choose(

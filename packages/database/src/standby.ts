@@ -82,16 +82,23 @@ export function watchStandby(config: StandbyConfig, askPrimary: Ask, askStandby:
 
 async function compare(lag: ReplicationLag, askPrimary: Ask, askStandby: Ask): Promise<void> {
   const nowMs = performance.now()
-  lag.notePrimary(positionIn(await askPrimary(PRIMARY_POSITION)), nowMs)
-  lag.noteStandby(positionIn(await askStandby(STANDBY_POSITION)))
+  const primary = placeIn(await askPrimary(PRIMARY_POSITION))
+  lag.notePrimary(primary.position, nowMs)
+  const standby = placeIn(await askStandby(STANDBY_POSITION))
+  // Positions of two clusters say nothing about each other.
+  if (standby.system !== primary.system) throw new Error('the standby is of another cluster than the primary')
+  lag.noteStandby(standby.position)
 }
 
 function position(expression: string): Statement {
-  return { name: '', text: `SELECT pg_wal_lsn_diff(${expression}, '0/0')::bigint AS position`, values: [] }
+  const text = `SELECT pg_wal_lsn_diff(${expression}, '0/0')::bigint AS position, system_identifier AS system
+    FROM pg_control_system()`
+  return { name: '', text, values: [] }
 }
 
-function positionIn([row]: Rows): bigint {
-  const value = row?.position
-  if (typeof value !== 'bigint') throw new Error('a server has not said how far it is')
-  return value
+/** The cluster, which a standby has from its primary, and how far its log is. */
+function placeIn([row]: Rows): { readonly system: bigint; readonly position: bigint } {
+  const { system, position: value } = row ?? {}
+  if (typeof system !== 'bigint' || typeof value !== 'bigint') throw new Error('a server has not said how far it is')
+  return { system, position: value }
 }

@@ -1,7 +1,7 @@
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { isSameDatabase } from '@trestle/database/database-identity.ts'
 import { type MigrateOptions, migrationStatus } from '@trestle/database/migrate.ts'
-import { connectOnce, takeRoleOnce } from '@trestle/database/wait-for-database.ts'
+import { takeRoleOnce } from '@trestle/database/wait-for-database.ts'
 import { findPooler } from './find-pooler.ts'
 import type { Check } from './run-checks.ts'
 
@@ -55,14 +55,9 @@ export function commonChecks({
     {
       name: 'migration database',
       advice: `correct ${prefix}MIGRATION_DATABASE_URL`,
-      run: async () => {
-        if (!(await isSameDatabase(database.url, migrations.url))) {
-          throw new Error(`another database than that of ${database.setting}`)
-        }
-        return 'answers'
-      },
+      run: () => answersAs(database, migrations.url),
     },
-    ...(standby?.url === undefined ? [] : [standbyCheck(standby.url, standby.setting)]),
+    ...(standby?.url === undefined ? [] : [standbyCheck(database, standby.url, standby.setting)]),
     {
       name: 'migrations',
       advice: `run: ${program} migrate`,
@@ -77,15 +72,16 @@ export function commonChecks({
   ]
 }
 
-function standbyCheck(url: string, setting: string): Check<unknown> {
+function standbyCheck(database: CommonNeeds['database'], url: string, setting: string): Check<unknown> {
   return {
     name: 'standby',
     advice: `start it, or correct ${setting}; the primary serves its reads meanwhile`,
-    run: () => answers(url),
+    run: () => answersAs(database, url),
   }
 }
 
-async function answers(url: string): Promise<string> {
-  await connectOnce(url)
-  return 'answers'
+/** Throws unless the address leads to the service's database, or to a copy of it that PostgreSQL keeps. */
+async function answersAs(database: CommonNeeds['database'], url: string): Promise<string> {
+  if (await isSameDatabase(database.url, url)) return 'answers'
+  throw new Error(`another database than that of ${database.setting}`)
 }

@@ -136,13 +136,17 @@ describe('payments doctor', () => {
     }
   })
 
-  it('finds that migrations and operators have another database than the service, and lets no operator in there', async () => {
+  it('finds that migrations, operators or the standby have another database than the service, and lets no operator in', async () => {
     const other = await createEmptyDatabase()
     onTestFinished(() => other.drop())
     await migrateToLatest({ ...load(), migrationDatabaseUrl: other.url })
-    const { lines } = await examine({ PAYMENTS_MIGRATION_DATABASE_URL: other.url })
-    expect(lines.filter((line) => line.includes('migration database'))).toEqual([
+    const { lines } = await examine({
+      PAYMENTS_MIGRATION_DATABASE_URL: other.url,
+      PAYMENTS_DB_READ_URL: other.url,
+    })
+    expect(lines.filter((line) => /standby|migration database/.test(line))).toEqual([
       'wrong migration database: another database than that of PAYMENTS_DATABASE_URL; correct PAYMENTS_MIGRATION_DATABASE_URL',
+      'wrong standby: another database than that of PAYMENTS_DATABASE_URL; start it, or correct PAYMENTS_DB_READ_URL; the primary serves its reads meanwhile',
     ])
     await expect(openOperatorDeps(load({ PAYMENTS_MIGRATION_DATABASE_URL: other.url }))).rejects.toThrow(
       'PAYMENTS_MIGRATION_DATABASE_URL is another database than PAYMENTS_DATABASE_URL',
