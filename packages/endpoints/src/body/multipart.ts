@@ -86,11 +86,12 @@ class PartReader {
     this.#body = body
     this.#parser = make({
       headers: { 'content-type': contentType },
-      isFile: (info) => dispositionOf(info, 'filename') !== undefined,
+      // Fields too: the parser would keep an object for each chunk of a field, and a chunk may be one byte.
+      isFile: () => true,
       maxParts: parts,
-      maxFieldSize: fieldBytes,
-      onField: (info, field) => this.#found.push({ info, field }),
+      onField: () => {},
       onFile: (info) => {
+        if (dispositionOf(info, 'filename') === undefined) return this.#collectField(info, fieldBytes)
         this.#found.push({ info, field: undefined })
         let size = 0
         return (chunk) => {
@@ -132,6 +133,15 @@ class PartReader {
   /** The file that was handed on last has no more bytes for whoever still holds it. */
   endFile(): void {
     this.#files += 1
+  }
+
+  #collectField(info: PartInfo, limit: number): (chunk: Uint8Array | null) => void {
+    const collected = new ByteCollector()
+    return (chunk) => {
+      if (chunk === null) this.#found.push({ info, field: collected.bytes() })
+      else collected.add(chunk)
+      if (collected.size > limit) this.#fault ??= new CallError(413, 'A field is too large')
+    }
   }
 
   async #feed(): Promise<void> {
@@ -197,11 +207,7 @@ function once(bytes: Uint8Array): ByteStream {
 }
 
 function faultOf(error: MultipartError, parts: number): CallError {
-  if (error._tag !== 'ReachedLimit') return malformed(error)
-  return new CallError(
-    413,
-    error.limit === 'MaxParts' ? `The form has more than ${parts} parts` : 'A field is too large',
-  )
+  return error._tag === 'ReachedLimit' ? new CallError(413, `The form has more than ${parts} parts`) : malformed(error)
 }
 
 function malformed(cause?: unknown): CallError {
