@@ -1,7 +1,7 @@
+import { joinToBytes } from '@trestle/common/server/join-to-bytes.ts'
 import type { InventoryDeps } from '../deps.ts'
 import type { ExportForm } from '../exports/export-form.ts'
 import { readExport } from '../exports/export-repository.ts'
-import { joinToBytes } from '../http/join-to-bytes.ts'
 import type { AttributePath } from '../products/attribute-path.ts'
 import type { ProductSelection } from '../products/product-list.ts'
 

@@ -1,5 +1,5 @@
+import { joinToBytes } from '@trestle/common/server/join-to-bytes.ts'
 import type { InventoryDeps } from '../deps.ts'
-import { joinToBytes } from '../http/join-to-bytes.ts'
 import type { Position } from '../paging/cursor.ts'
 import { positionById } from '../paging/page-query.ts'
 import { rowsThatFit } from '../products/product.ts'

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import type { Judged } from '../access/admit.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
+import type { Piece } from '../pagination/pieces.ts'
 import type { MerchantEvent } from './event.ts'
 import { objectColumn, viewObject } from './event-objects.ts'
 import type { EventType } from './event-type.ts'
@@ -21,17 +22,17 @@ export const eventColumns = sql`r.id, r.merchant_id, r.type, r.version, r.create
 
 const listQueries = listBelowMerchant<BelowListInput, EventColumns>(
   'list_events',
-  { table: 'events', columns: eventColumns },
+  { table: 'events', columns: eventColumns, entries: sql`coalesce(r.trail_length, 0)` },
   () => sql`r.created > now() - interval '30 days'`,
 )
 
-/** A page of what happened at a merchant in the last 30 days. */
+/** A page of what happened at a merchant in the last 30 days, or the beginning of it. */
 export async function listEvents(
   lanes: Lanes,
   input: BelowListInput & Pick<PageBounds, 'order'>,
-): Promise<Judged & { readonly events: readonly MerchantEvent[] }> {
-  const { rows, ...judged } = await readBelow(lanes, listQueries, input)
-  return { ...judged, events: rows.map(toEvent) }
+): Promise<Judged & Piece<MerchantEvent>> {
+  const { rows, ...rest } = await readBelow(lanes, listQueries, input)
+  return { ...rest, rows: rows.map(toEvent) }
 }
 
 /** A row as an event. */

@@ -5,6 +5,7 @@ import { judged, prepareForCaller } from '../access/access-query.ts'
 import type { Judged, Verdict } from '../access/admit.ts'
 import type { Credentials } from '../access/caller.ts'
 import type { PageBounds } from './cursor.ts'
+import { PIECE, type Piece } from './pieces.ts'
 
 /** The columns that every row below a merchant has. */
 interface BelowColumns {
@@ -15,6 +16,8 @@ interface BelowColumns {
 export type JudgedRow<Columns extends BelowColumns> = {
   readonly verdict: Verdict
   readonly identity_id: string | null
+  /** How many rows the page has, where it may be cut. */
+  readonly found?: number | null
 } & (Columns | { readonly id: null })
 
 /** A page of one merchant's rows; `merchantId` is null when the request names none, `limit` 0 when access alone is checked. */
@@ -29,6 +32,8 @@ export interface BelowSource {
   readonly table: string
   readonly columns: RawBuilder<unknown>
   readonly join?: RawBuilder<unknown>
+  /** How many entries hang on a row, where they do. A list is read in pieces then. */
+  readonly entries?: RawBuilder<unknown>
 }
 
 /** The queries of a list, by its order. */
@@ -43,33 +48,43 @@ export interface BelowList<Input extends BelowListInput, Columns extends BelowCo
  */
 export function listBelowMerchant<Input extends BelowListInput, Columns extends BelowColumns>(
   name: string,
-  { table, columns, join = sql`` }: BelowSource,
+  { table, columns, join = sql``, entries }: BelowSource,
   condition: (p: Input) => RawBuilder<unknown> = () => sql`true`,
 ): BelowList<Input, Columns> {
   const query = (suffix: string, order: RawBuilder<unknown>) =>
-    prepareForCaller(
-      `${name}${suffix}`,
-      ({ fromCaller, joinMembership }, p: Input) => sql<JudgedRow<Columns>>`
+    prepareForCaller(`${name}${suffix}`, ({ fromCaller, joinMembership }, p: Input) => {
+      const page = sql`
+      SELECT * FROM ${sql.table(table)} r
+      WHERE r.merchant_id = a.merchant_id AND r.id > ${p.above} AND r.id < ${p.below}
+        AND (${p.test}::boolean IS NULL OR m.test = ${p.test}::boolean) AND ${condition(p)}
+      ORDER BY r.id ${order} LIMIT ${p.limit}`
+      return sql<JudgedRow<Columns>>`
     SELECT CASE
         WHEN c.identity_id IS NULL THEN 'unauthorized'
         WHEN ${p.merchantId}::text IS NULL THEN 'done'
         WHEN m.id IS NULL THEN 'not-found'
         WHEN a.merchant_id IS NULL THEN 'forbidden'
         ELSE 'done'
-      END AS verdict, c.identity_id, ${columns}
+      END AS verdict, c.identity_id, ${entries ? sql`r.found` : sql`NULL::int AS found`}, ${columns}
     ${fromCaller}
     LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
     ${joinMembership(sql`m.id`)}
-    LEFT JOIN LATERAL (
-      SELECT * FROM ${sql.table(table)} r
-      WHERE r.merchant_id = a.merchant_id AND r.id > ${p.above} AND r.id < ${p.below}
-        AND (${p.test}::boolean IS NULL OR m.test = ${p.test}::boolean) AND ${condition(p)}
-      ORDER BY r.id ${order} LIMIT ${p.limit}
-    ) r ON true
+    LEFT JOIN LATERAL (${entries ? cut(page, order, entries) : page}) r ON true
     ${join}
-    ORDER BY r.id ${order}`,
-    )
+    ORDER BY r.id ${order}`
+    })
   return { 'newest-first': query('', sql`DESC`), 'oldest-first': query('_reversed', sql`ASC`) }
+}
+
+/** The rows of a page whose entries are few enough together, and the first in any case; `found` tells how many there were. */
+function cut(page: RawBuilder<unknown>, order: RawBuilder<unknown>, entries: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`
+      SELECT * FROM (
+        SELECT r.*, (count(*) OVER ())::int AS found,
+          sum(${entries}) OVER (ORDER BY r.id ${order} ROWS UNBOUNDED PRECEDING) - ${entries} AS entries_before
+        FROM (${page}) r
+      ) r
+      WHERE r.entries_before < ${sql.lit(PIECE.entries)}`
 }
 
 /** Declares the reading of one row below a merchant by its id, for the merchant's members. */
@@ -96,19 +111,20 @@ export async function readBelow<Input extends BelowListInput, Columns extends Be
   lanes: Lanes,
   list: BelowList<Input, Columns>,
   { order, ...input }: Input & Pick<PageBounds, 'order'>,
-): Promise<Judged & { readonly rows: readonly Columns[] }> {
+): Promise<Judged & Piece<Columns>> {
   const read = (lane: Lane, limit = input.limit) => lane.all(list[order], { ...input, limit } as unknown as Input)
   if (lanes.lagging === lanes.read) return judgedRows(await read(lanes.read))
   // Rows may lag behind. Who may see them may not: a key that was revoked a moment ago would still be good on a standby.
   const [judged, found] = (await Promise.all([read(lanes.read, 0), read(lanes.lagging)])).map(judgedRows<Columns>)
-  if (judged?.verdict === 'done' && found?.verdict === 'done') return { ...judged, rows: found.rows }
+  if (judged?.verdict === 'done' && found?.verdict === 'done') return { ...found, identityId: judged.identityId }
   // The key or the merchant is so new that the standby does not know it yet.
   return judgedRows(await read(lanes.read))
 }
 
 function judgedRows<Columns extends BelowColumns>(rows: readonly JudgedRow<Columns>[]) {
-  const { verdict = 'unauthorized', identity_id = null } = rows[0] ?? {}
-  return { verdict, identityId: identity_id, rows: rows.filter(isFound) }
+  const { verdict = 'unauthorized', identity_id = null, found } = rows[0] ?? {}
+  const shown = rows.filter(isFound)
+  return { verdict, identityId: identity_id, rows: shown, isCut: shown.length < (found ?? 0) }
 }
 
 function isFound<Columns extends BelowColumns>(row: JudgedRow<Columns>): row is JudgedRow<Columns> & Columns {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { customerPayment } from '../../test/customer-payment.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -38,6 +39,29 @@ describe('long lists', () => {
     await held.rollback().execute()
     await Promise.all(long)
     expect(answered.slice(3)).toEqual(['200 transactions?limit=1000', '200 events?limit=1000'])
+  })
+
+  it('have long trails and statements wait behind them, of the same client alone', async () => {
+    const [, merchantId = ''] = /merchants\/(.*)/.exec(path) ?? []
+    const id = await customerPayment(payments, merchantId)
+    await payments.database.db.updateTable('transactions').set({ trail_length: 31 }).where('id', '=', id).execute()
+    const answered: string[] = []
+    const urls = [`${path}/lines?limit=1`, `${path}/statement.csv?from=2026-01-01&to=2026-01-01`, `/transactions/${id}`]
+    const get = async (url: string, address: string) => {
+      const { statusCode } = await ask(url, address)
+      answered.push(`${statusCode} ${address} ${url}`)
+    }
+    const held = await payments.database.db.startTransaction().execute()
+    await sql`LOCK TABLE payments.events IN ACCESS EXCLUSIVE MODE`.execute(held)
+    // Fifty rows with trails count for a thousand.
+    const waiting = [`${path}/events?limit=50`, ...urls].map((url) => get(url, ONE))
+    for (const url of [...urls, ...urls]) await get(url, TWO)
+    expect(answered).toEqual([...urls, ...urls].map((url) => `200 ${TWO} ${url}`))
+    await held.rollback().execute()
+    await Promise.all(waiting)
+    expect(answered.slice(6).toSorted()).toEqual(
+      [`${path}/events?limit=50`, ...urls].map((url) => `200 ${ONE} ${url}`).toSorted(),
+    )
   })
 
   it('leave their turn when they are refused', async () => {

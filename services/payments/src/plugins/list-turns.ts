@@ -4,20 +4,26 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { serverBusy } from '../errors.ts'
 
-/** Rows that all clients, and that one client, may have read at a time. The longest list has a thousand. */
+/** Rows, and entries of trails, that all clients and that one client may have read at a time. The longest list has a thousand. */
 const ROWS = { places: 2_000, each: 1_000 } as const
 const PATIENCE_MS = 10_000
 
+/** What a row with a trail counts for: more than most have, and less than the longest. */
+export const TRAIL_ENTRIES = 20
+
 /**
- * Lets clients take turns with their lists, from the query until the answer is written. A client that asks for many long lists
- * at once waits behind its own, and nobody else does. 503 when the turn does not come in time.
+ * Lets clients take turns with their lists, from the query until the answer, or its first piece, is written. A client that asks
+ * for many long lists at once waits behind its own, and nobody else does. 503 when the turn does not come in time.
  */
 export const listTurns = fp(
   async (app) => {
     const gate = new FairGate({ ...ROWS, patienceMs: PATIENCE_MS, refuse: serverBusy })
     app.decorateRequest('listTurn')
+    app.decorateRequest('inListTurn', function inListTurn(size, read) {
+      return gate.run(read, { client: addressKey(this.ip), size })
+    })
     app.addHook('preHandler', async (request, reply) => {
-      const size = rowsOf(request)
+      const size = sizeOf(request)
       if (size === undefined || request.flaw !== undefined) return
       const turn = await gate.enter({ client: addressKey(request.ip), size })
       request.listTurn = turn
@@ -36,10 +42,11 @@ export const listTurns = fp(
   { name: 'list-turns', dependencies: ['request-input'] },
 )
 
-/** How many rows a request asks for; undefined when it asks for no list. */
-function rowsOf({ query }: FastifyRequest): number | undefined {
+/** How much a request asks for, in rows; undefined when it asks for no list. */
+function sizeOf({ query, routeOptions }: FastifyRequest): number | undefined {
   if (typeof query !== 'object' || query === null || !('limit' in query)) return undefined
-  return typeof query.limit === 'number' ? query.limit : undefined
+  if (typeof query.limit !== 'number') return undefined
+  return query.limit * (1 + (routeOptions.config.entriesOfRow ?? 0))
 }
 
 function isOver({ sent, raw }: FastifyReply): boolean {
@@ -50,5 +57,11 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The turn of a list that is read. */
     listTurn: Disposable | undefined
+    /** Reads a part of an answer that is written as it is read, in its turn; `size` in rows. */
+    inListTurn<T>(size: number, read: () => Promise<T>): Promise<T>
+  }
+  interface FastifyContextConfig {
+    /** How many entries hang on a row of this list: as a turn counts them, which is more than most have. */
+    readonly entriesOfRow?: number
   }
 }

@@ -4,6 +4,7 @@ import { admit } from '../access/admit.ts'
 import { pathId } from '../bodies/fields.ts'
 import { errorResponses } from '../error-view.ts'
 import { notFound } from '../errors.ts'
+import type { InTurn } from '../pagination/pieces.ts'
 import { readTransaction } from '../transactions/transaction-repository.ts'
 import { TransactionView, viewTransaction } from '../transactions/transaction-view.ts'
 
@@ -18,8 +19,10 @@ export const transactionsRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: z.object({ transaction: TransactionView }), ...errorResponses(401, 403, 404) },
       },
     },
-    async ({ caller, flaw, params: { transactionId } }) => {
-      const result = await readTransaction(app.deps.lanes, { ...caller, id: transactionId })
+    async (request) => {
+      const { caller, flaw, params } = request
+      const inTurn: InTurn = (entries, read) => request.inListTurn(entries, read)
+      const result = await readTransaction(app.deps.lanes, { ...caller, id: params.transactionId }, inTurn)
       const { transaction } = admit(caller, result, flaw)
       if (!transaction) throw notFound()
       return { transaction: viewTransaction(transaction) }

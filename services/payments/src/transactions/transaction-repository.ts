@@ -1,5 +1,5 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Judged } from '../access/admit.ts'
 import type { Credentials } from '../access/caller.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
@@ -9,28 +9,43 @@ import {
   listBelowMerchant,
   readBelow,
 } from '../pagination/list-below-merchant.ts'
+import type { InTurn, Piece } from '../pagination/pieces.ts'
 import type { Transaction } from './transaction.ts'
 import { type TransactionColumns, toTransaction, transactionColumns } from './transaction-columns.ts'
 
-const source = {
+/** Transactions with those trails whose lengths pass. */
+const sourceWith = (lengths: RawBuilder<unknown>) => ({
   table: 'transactions',
-  columns: transactionColumns({ transaction: 'r', amounts: 'r', instrument: 'n' }),
+  columns: sql`r.trail_length, ${transactionColumns({ transaction: 'r', amounts: 'r', instrument: 'n' })}`,
   join: sql`
     LEFT JOIN ${sql.table('instruments')} n ON n.merchant_id = r.merchant_id AND n.id = r.instrument_id
     LEFT JOIN LATERAL (
-      SELECT CASE WHEN r.trail_length > 0
+      SELECT CASE WHEN r.trail_length ${lengths}
         THEN (SELECT t.trail FROM ${sql.table('trail_until')}(r.merchant_id, r.id, r.trail_length) t) END AS trail
     ) e ON true`,
-}
+})
 
-const readQuery = findBelowMerchant<TransactionColumns>('read_transaction', source)
+type FoundColumns = TransactionColumns & { trail_length: number }
 
-/** A transaction by its id, for a member of its merchant. */
+/** Entries of a trail that is read at once. */
+const SHORT_TRAIL = 30
+const source = sourceWith(sql`> 0`)
+const readQuery = findBelowMerchant<FoundColumns>(
+  'read_transaction',
+  sourceWith(sql`BETWEEN 1 AND ${sql.lit(SHORT_TRAIL)}`),
+)
+const readLongQuery = findBelowMerchant<FoundColumns>('read_long_transaction', source)
+
+/** A transaction by its id, for a member of its merchant. A trail that is longer waits for its turn. */
 export async function readTransaction(
   lanes: Lanes,
   input: Credentials & { readonly id: string },
+  inTurn: InTurn,
 ): Promise<Judged & { readonly transaction: Transaction | undefined }> {
-  const row = await lanes.read.one(readQuery, input)
+  let row = await lanes.read.one(readQuery, input)
+  if (row.id !== null && row.trail_length > SHORT_TRAIL) {
+    row = await inTurn(row.trail_length, () => lanes.read.one(readLongQuery, input))
+  }
   const { verdict, identity_id: identityId } = row
   return { verdict, identityId, transaction: row.id === null ? undefined : toTransaction(row) }
 }
@@ -44,17 +59,17 @@ export interface TransactionListInput extends BelowListInput {
 
 const transactionsOfMerchant = listBelowMerchant<TransactionListInput, TransactionColumns>(
   'list_transactions',
-  source,
+  { ...source, entries: sql`r.trail_length` },
   (p) => sql`(${p.successful}::boolean IS NULL OR r.successful = ${p.successful}::boolean)
     AND (${p.recurring}::boolean IS NULL OR r.recurring = ${p.recurring}::boolean)
     AND (${p.currency}::text IS NULL OR r.currency = ${p.currency}::text)`,
 )
 
-/** A page of a merchant's transactions, for a member. */
+/** A page of a merchant's transactions, or the beginning of it, for a member. */
 export async function listTransactions(
   lanes: Lanes,
   input: TransactionListInput & Pick<PageBounds, 'order'>,
-): Promise<Judged & { readonly transactions: readonly Transaction[] }> {
-  const { rows, ...judged } = await readBelow(lanes, transactionsOfMerchant, input)
-  return { ...judged, transactions: rows.map(toTransaction) }
+): Promise<Judged & Piece<Transaction>> {
+  const { rows, ...rest } = await readBelow(lanes, transactionsOfMerchant, input)
+  return { ...rest, rows: rows.map(toTransaction) }
 }

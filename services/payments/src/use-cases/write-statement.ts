@@ -6,6 +6,7 @@ import type { Line } from '../lines/line.ts'
 import { listLines } from '../lines/line-repository.ts'
 import { readMerchant } from '../merchants/merchant-repository.ts'
 import { LOWEST, type PageBounds } from '../pagination/cursor.ts'
+import type { InTurn } from '../pagination/pieces.ts'
 import { idsOf, type StatementPeriod, statementFoot, statementHead, statementRows } from '../statements/statement.ts'
 
 /** Which period of which merchant; null when the query was refused. */
@@ -14,6 +15,8 @@ export interface StatementInput {
   readonly flaw: Flaw | undefined
   readonly merchantId: string
   readonly period: StatementPeriod | null
+  /** Reads so many lines when their turn has come. */
+  readonly inTurn: InTurn
 }
 
 /** Lines that are written in one go: other requests wait for so long. */
@@ -25,11 +28,11 @@ const PAGE = 200
  */
 export async function writeStatement(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,
-  { caller, flaw, merchantId, period }: StatementInput,
+  { caller, flaw, merchantId, period, inTurn }: StatementInput,
 ): Promise<AsyncIterable<string>> {
   const { merchant } = admit(caller, await readMerchant(lanes, { ...caller, merchantId }), flaw)
   if (!merchant || !period) throw notFound()
-  const read = { lanes, caller, merchantId }
+  const read = { lanes, caller, merchantId, inTurn }
   const bounds = idsOf(period)
   const [before] = await readPage(read, { above: LOWEST, below: bounds.above, order: 'newest-first', limit: 1 })
   return writeRows(read, period, { currency: merchant.currency, balance: before?.balanceAfter ?? 0n })
@@ -39,6 +42,7 @@ interface Reading {
   readonly lanes: PaymentsDeps['lanes']
   readonly caller: Caller
   readonly merchantId: string
+  readonly inTurn: InTurn
 }
 
 async function* writeRows(
@@ -59,7 +63,8 @@ async function* writeRows(
   yield statementFoot(period, currency, balance)
 }
 
-async function readPage({ lanes, caller, merchantId }: Reading, bounds: PageBounds): Promise<readonly Line[]> {
-  const result = await listLines(lanes, { ...caller, merchantId, test: undefined, ...bounds })
+async function readPage({ lanes, caller, merchantId, inTurn }: Reading, bounds: PageBounds): Promise<readonly Line[]> {
+  const read = () => listLines(lanes, { ...caller, merchantId, test: undefined, ...bounds })
+  const result = await inTurn(bounds.limit, read)
   return admit(caller, result, undefined).lines
 }

@@ -5,13 +5,16 @@ import { ListQuery, pathId } from '../../bodies/fields.ts'
 import { errorResponses } from '../../error-view.ts'
 import { listEvents } from '../../events/event-repository.ts'
 import { EventView, viewEvent } from '../../events/event-view.ts'
-import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
+import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/cursor.ts'
+import { answerInPieces } from '../../plugins/list-pieces.ts'
+import { TRAIL_ENTRIES } from '../../plugins/list-turns.ts'
 
 /** What happened at a merchant. @see contract 20.2 */
 export const merchantEventsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/merchants/:merchantId/events',
     {
+      config: { entriesOfRow: TRAIL_ENTRIES },
       schema: {
         summary: 'List what happened at a merchant in the last 30 days',
         params: z.object({ merchantId: pathId() }),
@@ -19,11 +22,11 @@ export const merchantEventsRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: z.array(EventView), ...errorResponses(400, 401, 403, 404) },
       },
     },
-    async ({ caller, flaw, params: { merchantId }, query }) => {
-      const page = pageBounds(flaw ? NO_PAGE : query)
+    async ({ caller, flaw, params: { merchantId }, query }, reply) => {
       const test = flaw ? undefined : query.filter?.test
-      const result = await listEvents(app.deps.lanes, { ...caller, merchantId, test, ...page })
-      return admit(caller, result, flaw).events.map(viewEvent)
+      const read = async (page: PageBounds) =>
+        admit(caller, await listEvents(app.deps.lanes, { ...caller, merchantId, test, ...page }), flaw)
+      return answerInPieces(reply, { page: pageBounds(flaw ? NO_PAGE : query), read, view: viewEvent })
     },
   )
 }

@@ -3,6 +3,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { pathId, text } from '../../bodies/fields.ts'
 import { errorResponses } from '../../error-view.ts'
+import type { InTurn } from '../../pagination/pieces.ts'
 import { daysOf } from '../../statements/statement.ts'
 import { writeStatement } from '../../use-cases/write-statement.ts'
 
@@ -42,8 +43,11 @@ export const statementRoutes: FastifyPluginAsyncZod = async (app) => {
         },
       },
     },
-    async ({ caller, flaw, params: { merchantId }, query }, reply) => {
-      const input = { caller, flaw, merchantId, period: flaw ? null : query }
+    async (request, reply) => {
+      const { caller, flaw, params, query } = request
+      const { merchantId } = params
+      const inTurn: InTurn = (lines, read) => request.inListTurn(lines, read)
+      const input = { caller, flaw, merchantId, period: flaw ? null : query, inTurn }
       const rows = await writeStatement(app.deps, input)
       const name = `statement-${merchantId}-${query.from}-${query.to}.csv`
       reply.header('content-disposition', `attachment; filename="${name}"`).type('text/csv; charset=utf-8')

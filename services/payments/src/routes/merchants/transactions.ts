@@ -6,8 +6,10 @@ import { amount, currency, custom, reference, referenceOf } from '../../bodies/m
 import { falseIsAbsent } from '../../bodies/read-input.ts'
 import type { Charge } from '../../charges/charge.ts'
 import { chargeRefusal, errorResponses } from '../../error-view.ts'
-import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
+import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/cursor.ts'
 import { replyCreated } from '../../plugins/idempotency-key.ts'
+import { answerInPieces } from '../../plugins/list-pieces.ts'
+import { TRAIL_ENTRIES } from '../../plugins/list-turns.ts'
 import { listTransactions } from '../../transactions/transaction-repository.ts'
 import { TransactionView, viewTransaction } from '../../transactions/transaction-view.ts'
 import { createTransaction } from '../../use-cases/create-transaction.ts'
@@ -55,6 +57,7 @@ export const merchantTransactionsRoutes: FastifyPluginAsyncZod = async (app) => 
   app.get(
     '/merchants/:merchantId/transactions',
     {
+      config: { entriesOfRow: TRAIL_ENTRIES },
       schema: {
         summary: 'List the transactions of a merchant',
         params: MerchantParams,
@@ -62,11 +65,12 @@ export const merchantTransactionsRoutes: FastifyPluginAsyncZod = async (app) => 
         response: { 200: z.array(TransactionView), ...errorResponses(400, 401, 403, 404) },
       },
     },
-    async ({ caller, flaw, params: { merchantId }, query }) => {
-      const bounds = pageBounds(flaw ? NO_PAGE : query)
+    async ({ caller, flaw, params: { merchantId }, query }, reply) => {
       const { test, successful, recurring, currency } = (flaw ? undefined : query.filter) ?? {}
-      const input = { ...caller, merchantId, test, successful, recurring, currency, ...bounds }
-      return admit(caller, await listTransactions(app.deps.lanes, input), flaw).transactions.map(viewTransaction)
+      const input = { ...caller, merchantId, test, successful, recurring, currency }
+      const read = async (page: PageBounds) =>
+        admit(caller, await listTransactions(app.deps.lanes, { ...input, ...page }), flaw)
+      return answerInPieces(reply, { page: pageBounds(flaw ? NO_PAGE : query), read, view: viewTransaction })
     },
   )
   app.post(

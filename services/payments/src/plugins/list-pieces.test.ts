@@ -1,0 +1,84 @@
+import { gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { customerPayment } from '../../test/customer-payment.ts'
+import { capture } from '../../test/operations.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from '../../test/payments-app.ts'
+
+let payments: TestPayments
+let app: TestApp
+let path: string
+/** Newest first. */
+let ids: readonly string[]
+beforeAll(async () => {
+  payments = await startPayments()
+  app = await createTestApp(payments)
+  const { id } = await createTestMerchant(payments, app, { test: true })
+  path = `/merchants/${id}`
+  const made: string[] = []
+  for (let count = 0; count < 5; count++) {
+    const transactionId = await customerPayment(payments, id)
+    await capture(payments, app, transactionId, 1)
+    made.push(transactionId)
+  }
+  ids = made.toReversed()
+  // Lists go by it: each row has more entries than a piece takes.
+  for (const table of ['transactions', 'events'] as const) {
+    await payments.database.db.updateTable(table).set({ trail_length: 600 }).execute()
+  }
+})
+afterAll(() => payments.close())
+
+const get = (url: string, headers: object = {}) =>
+  payments.app.inject({ url: `${path}/${url}`, headers: { ...app.headers, ...headers } })
+
+describe('a list whose rows have many entries', () => {
+  it.each([
+    ['limit=1000', [0, 5]],
+    ['limit=5', [0, 5]],
+    ['limit=3', [0, 3]],
+    ['before=1&limit=3', [1, 4]],
+  ] as const)('200: is read in pieces and reads as a whole (%s)', async (query, [from, to]) => {
+    const response = await get(`transactions?${query.replace('before=1', `before=${ids[0]}`)}`)
+    const rows = await Promise.all(
+      ids.slice(from, to).map(async (id) => {
+        const { body } = await payments.app.inject({ url: `/transactions/${id}`, headers: app.headers })
+        return JSON.stringify(JSON.parse(body).transaction)
+      }),
+    )
+    expect([response.statusCode, response.body]).toEqual([200, `[\n${rows.join(',\n')}\n]\n`])
+    expect(response.headers).toMatchObject({ 'content-type': 'application/json; charset=utf-8' })
+    expect(response.headers['content-length']).toBeUndefined()
+  })
+
+  it('200: goes on upwards, and says at once what fits into one piece', async () => {
+    const upwards = await get(`transactions?limit=1000&after=${ids[4]}`)
+    expect(upwards.json<{ id: string }[]>().map(({ id }) => id)).toEqual(ids.slice(0, 4).toReversed())
+    const short = await get('transactions?limit=1')
+    expect([short.json<object[]>().length, short.headers['content-length']]).toEqual([1, String(short.body.length)])
+  })
+
+  it('200: has each event once', async () => {
+    const response = await get('events?limit=1000')
+    const events = response.json<{ data: { transaction?: { id: string } } }[]>()
+    expect(events.flatMap(({ data }) => data.transaction?.id ?? [])).toEqual(ids)
+    expect(response.headers['content-length']).toBeUndefined()
+  })
+
+  it('200: answers HEAD, and compresses', async () => {
+    const head = await payments.app.inject({
+      method: 'HEAD',
+      url: `${path}/transactions?limit=9`,
+      headers: app.headers,
+    })
+    expect([head.statusCode, head.body]).toEqual([200, ''])
+    const packed = await get('transactions?limit=9', { 'accept-encoding': 'gzip' })
+    const { body } = await get('transactions?limit=9')
+    expect(gunzipSync(packed.rawPayload).toString()).toBe(body)
+  })
+})

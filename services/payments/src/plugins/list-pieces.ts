@@ -1,0 +1,78 @@
+import { Readable } from 'node:stream'
+import { joinToBytes } from '@trestle/common/server/join-to-bytes.ts'
+import type { FastifyReply } from 'fastify'
+import type { PageBounds } from '../pagination/cursor.ts'
+import { PIECE, type Piece } from '../pagination/pieces.ts'
+
+/** How a list is read and shown. */
+interface Listing<Row, View> {
+  readonly page: PageBounds
+  /** @throws what the caller is refused with */
+  readonly read: (page: PageBounds) => Promise<Piece<Row>>
+  readonly view: (row: Row) => View
+}
+
+/**
+ * Answers a page that may be large, a piece at a time: the next one is read, in its turn, when the client has taken the one
+ * before. A page of one piece is answered as a whole.
+ */
+export async function answerInPieces<Row extends { readonly id: string }, View extends object>(
+  reply: FastifyReply,
+  listing: Listing<Row, View>,
+): Promise<View[]> {
+  const first = await readPiece(listing, listing.page)
+  if (first.rest === undefined) return first.views
+  const next = (page: PageBounds) =>
+    reply.request.inListTurn(PIECE.entries, async () => toBytes(await readPiece(listing, page)))
+  reply.type('application/json; charset=utf-8')
+  // The types know of no answer but the list itself.
+  return reply.send(Readable.from(writePieces(toBytes(first), next))) as unknown as View[]
+}
+
+interface ReadPiece<View> {
+  readonly views: View[]
+  /** What is left of the page. */
+  readonly rest: PageBounds | undefined
+}
+
+async function readPiece<Row extends { readonly id: string }, View extends object>(
+  { read, view }: Listing<Row, View>,
+  page: PageBounds,
+): Promise<ReadPiece<View>> {
+  const limit = Math.min(page.limit, PIECE.rows)
+  const { rows, isCut } = await read({ ...page, limit })
+  const last = rows.at(-1)
+  const rest = page.limit - rows.length
+  const isEnd = last === undefined || rest <= 0 || (rows.length < limit && !isCut)
+  const bound = page.order === 'newest-first' ? 'below' : 'above'
+  return { views: rows.map(view), rest: isEnd ? undefined : { ...page, limit: rest, [bound]: last.id } }
+}
+
+/** A piece as it is sent, which is all that is kept of it while the client takes its time. */
+interface PieceBytes {
+  readonly bytes: Buffer
+  readonly rest: PageBounds | undefined
+}
+
+function toBytes<View>({ views, rest }: ReadPiece<View>): PieceBytes {
+  const texts = views.map((view) => JSON.stringify(view))
+  return { bytes: joinToBytes(texts, ',\n'), rest }
+}
+
+/** The text of `layOut`. */
+async function* writePieces(
+  first: PieceBytes,
+  next: (page: PageBounds) => Promise<PieceBytes>,
+): AsyncIterable<Buffer | string> {
+  yield '[\n'
+  yield first.bytes
+  for (let { rest } = first; rest !== undefined; ) {
+    const piece: PieceBytes = await next(rest)
+    if (piece.bytes.length > 0) {
+      yield ',\n'
+      yield piece.bytes
+    }
+    rest = piece.rest
+  }
+  yield '\n]\n'
+}
