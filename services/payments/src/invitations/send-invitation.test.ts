@@ -1,6 +1,10 @@
+import type { Handler } from '@trestle/jobs/jobs.ts'
 import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
+import type { Mailer } from '../mail/mailer.ts'
+import type { RateLimit } from '../rate-limits/limits.ts'
+import { workOnInvitationMails } from './send-invitation.ts'
 
 const refused = Promise.withResolvers<void>()
 let sink: MailSink
@@ -37,4 +41,53 @@ it('sends an address no more than so many invitations in an hour, whoever invite
   expect(await invite('adam@example.com')).toBe(201)
   await sink.take(({ to }) => to?.[0]?.address === 'adam@example.com')
   expect(sink.mails.filter(ofEve)).toHaveLength(2)
+})
+
+describe('a mail beyond the limit of its address', () => {
+  /** Runs the job of an invitation that was sent, with a limit and a mail server of the test's own. */
+  async function prepareJob() {
+    expect(await invite('grace@example.com')).toBe(201)
+    const { text = '' } = await sink.take(({ to }) => to?.[0]?.address === 'grace@example.com')
+    const token = /invitations\/([\w-]+)/.exec(text)?.[1] ?? ''
+    const counted: string[] = []
+    const state = { isLimited: true, isDown: false }
+    const mails: RateLimit = {
+      wait: async () => (state.isLimited ? 60 : undefined),
+      consume: async () => void counted.push('taken'),
+      giveBack: async () => void counted.push('given back'),
+    }
+    const mailer: Mailer = {
+      send: async ({ to }) => {
+        if (state.isDown) throw new Error('down')
+        counted.push(`sent to ${to}`)
+      },
+      check: async () => {},
+      close: () => {},
+    }
+    const handlers: Handler<never>[] = []
+    const jobs = { work: async (_: object, handler: Handler<never>) => void handlers.push(handler) }
+    await workOnInvitationMails({ ...payments.deps, limits: { ...payments.deps.limits, mails }, jobs }, mailer)
+    const run = (attempt: number) => handlers[0]?.({ token } as never, { id: 'x', attempt })
+    return { counted, state, run }
+  }
+
+  it('waits for its turn, for as long as it is tried again', async () => {
+    const { counted, state, run } = await prepareJob()
+    await expect(run(1)).rejects.toThrow('the address has had too many invitations')
+    await expect(run(60)).rejects.toThrow('the address has had too many invitations')
+    expect(await run(61)).toBe('dropped')
+    expect(counted).toEqual([])
+    state.isLimited = false
+    expect(await run(2)).toBe('done')
+    expect(counted).toEqual(['taken', 'sent to grace@example.com'])
+  })
+
+  it('counts only what the mail server has taken', async () => {
+    const { counted, state, run } = await prepareJob()
+    Object.assign(state, { isLimited: false, isDown: true })
+    await expect(run(1)).rejects.toThrow('the mail server did not take the mail')
+    state.isDown = false
+    expect(await run(2)).toBe('done')
+    expect(counted).toEqual(['taken', 'given back', 'taken', 'sent to grace@example.com'])
+  })
 })

@@ -1,48 +1,55 @@
 import { createHash } from 'node:crypto'
 import { domainToASCII } from 'node:url'
-import type { Outcome } from '@trestle/jobs/jobs.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { countMails, type Mailer, smtpReason } from '../mail/mailer.ts'
 import { hashToken } from './invitation.ts'
 import { type InvitationMailJob, invitationMail, invitationMailTask } from './invitation-mail.ts'
 import { findInvitation } from './invitation-repository.ts'
 
-type SendDeps = Pick<PaymentsDeps, 'lanes' | 'jobs' | 'limits' | 'logger' | 'meter' | 'baseUrl'>
+type SendDeps = Pick<PaymentsDeps, 'lanes' | 'limits' | 'logger' | 'meter' | 'baseUrl'> & {
+  readonly jobs: Pick<PaymentsDeps['jobs'], 'work'>
+}
 
 /** Takes the mails of invitations from the queue. Without a mail server nobody takes them, and they wait. */
 export async function workOnInvitationMails(deps: SendDeps, mailer: Mailer): Promise<void> {
   const mails = countMails(deps.meter)
   await deps.jobs.work(invitationMailTask, async (job, { attempt }) => {
-    try {
-      const outcome = await sendInvitation(deps, mailer, { ...job, attempt })
-      mails.add(1, { outcome: outcome === 'done' ? 'sent' : 'dropped' })
-      return outcome
-    } catch (error) {
-      mails.add(1, { outcome: 'failed' })
+    const outcome = await sendInvitation(deps, mailer, { ...job, attempt }).catch((error: unknown) => {
       // Without the error's own words, which may name the address.
       deps.logger.warn({ attempt, ...smtpReason(error) }, 'invitation mail not sent')
-      throw new Error('the mail server did not take the mail')
-    }
+      return 'failed' as const
+    })
+    mails.add(1, { outcome })
+    if (outcome === 'failed') throw new Error('the mail server did not take the mail')
+    if (outcome === 'delayed') throw new Error('the address has had too many invitations')
+    return outcome === 'sent' ? 'done' : 'dropped'
   })
 }
 
-/** Sends one mail, unless the invitation was revoked, used or expired meanwhile, or its address has had too many. */
+/**
+ * Sends one mail, unless the invitation was revoked, used or expired meanwhile. While its address has had too many the mail
+ * waits: a stranger who uses the limit of an address up must not suppress the invitations of others.
+ */
 async function sendInvitation(
   { lanes, limits, logger, baseUrl }: SendDeps,
   mailer: Mailer,
   { token, attempt }: InvitationMailJob & { readonly attempt: number },
-): Promise<Outcome> {
+): Promise<'sent' | 'dropped' | 'delayed'> {
   const invitation = await findInvitation(lanes, hashToken(token))
   if (invitation?.state !== 'open') return 'dropped'
   const to = recipientOf(invitation.email)
-  // A mail that is tried again was counted.
-  if (attempt === 1 && (await limits.mails.consume(digestOf(to))) !== undefined) {
-    logger.warn('an address has had too many invitations: a mail was not sent')
-    return 'dropped'
+  const counted = digestOf(to)
+  if ((await limits.mails.wait(counted)) !== undefined || (await limits.mails.consume(counted)) !== undefined) {
+    logger.warn({ attempt }, 'an address has had too many invitations: a mail was not sent')
+    return attempt > invitationMailTask.retryLimit ? 'dropped' : 'delayed'
   }
-  const link = `${baseUrl}/invitations/${token}`
-  await mailer.send({ to, ...invitationMail(link) })
-  return 'done'
+  try {
+    await mailer.send({ to, ...invitationMail(`${baseUrl}/invitations/${token}`) })
+  } catch (error) {
+    await limits.mails.giveBack(counted)
+    throw error
+  }
+  return 'sent'
 }
 
 /** The address as the mail server gets it: a domain has many spellings in Unicode, and one in ASCII. */

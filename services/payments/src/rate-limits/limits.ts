@@ -61,7 +61,7 @@ export function createRateLimits(config: RateLimitConfig, store: LimiterStore): 
       createRateLimit({ name: 'checkout', events: checkouts, seconds: CHECKOUT_WINDOW_SECONDS }, store),
     ),
     refusals: byAddress(createRateLimit({ name: 'refusal', ...refusals }, store)),
-    mails: createRateLimit({ name: 'mail', events: mailsPerHour, seconds: 3_600 }, store),
+    mails: createRateLimit({ name: 'mail', events: mailsPerHour, seconds: 3_600, returnable: true }, store),
     invitations: createRateLimit({ name: 'invitation', ...invitations }, store),
     invitationAddresses: byAddress(createRateLimit({ name: 'invitation-address', ...invitations }, store)),
   }
