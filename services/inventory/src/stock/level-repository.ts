@@ -57,12 +57,14 @@ interface ProductStockRow extends Omit<ProductStock, 'productId'> {
 
 function productStatement(productId: number, part: RawBuilder<unknown>): RawBuilder<ProductStockRow> {
   return sql`
-    SELECT count(l.product_id)::int AS levels, coalesce(sum(l.on_hand), 0)::float8 AS "onHand", coalesce(sum(l.reserved), 0)::float8 AS reserved,
+    SELECT count(l.product_id)::int AS levels,
+      coalesce(sum(l.on_hand), 0)::float8 AS "onHand", coalesce(sum(l.reserved), 0)::float8 AS reserved,
       coalesce(sum(l.on_hand - l.reserved), 0)::float8 AS available,
-      coalesce(json_agg(${sql.table('level_json')}(l) ORDER BY l.location_id) FILTER (WHERE c.id IS NOT NULL), '[]')
-        AS locations
+      coalesce(json_agg(l.level ORDER BY l.location_id) FILTER (WHERE c.id IS NOT NULL), '[]') AS locations
     FROM ${sql.table('products')} p
-    LEFT JOIN LATERAL (SELECT * FROM ${sql.table('stock_levels')} WHERE product_id = p.id ${part}) l ON true
+    LEFT JOIN LATERAL (
+      SELECT s.*, ${sql.table('level_json')}(s) AS level FROM ${sql.table('stock_levels')} s WHERE product_id = p.id ${part}
+    ) l ON true
     LEFT JOIN ${sql.table('locations')} c ON c.id = l.location_id AND c.deleted_at IS NULL
     WHERE p.id = ${productId} AND p.deleted_at IS NULL
     GROUP BY p.id`
