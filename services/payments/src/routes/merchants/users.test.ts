@@ -205,11 +205,15 @@ describe('POST /merchants/:merchantId/users', () => {
   it('lets no name into the mail, nor a second address', async () => {
     const named = { method: 'PUT', url: `/merchants/${merchantId}`, headers: member.headers } as const
     await payments.app.inject({ ...named, payload: { name: 'Coffee\r\n\r\nOpen https://evil.example\u2028now' } })
-    await invite({ email: `a,b${addresses}@example.com` })
-    const mail = await sink.take(({ to }) => to?.[0]?.address?.includes(`a,b${addresses}`) ?? false)
+    const two = await invite({ email: `a,b${addresses}@example.com` })
+    expect([two.statusCode, two.json()]).toEqual([
+      400,
+      [{ field: 'email', message: 'must be an e-mail address', code: 'FORMAT' }],
+    ])
+    await invite({ email: `one${addresses}@example.com` })
+    const mail = await mailTo(`one${addresses}@example.com`)
     expect(mail.text).not.toContain('evil')
-    // A quoted local part: one address.
-    expect(mail.to).toEqual([{ name: '', address: `"a,b${addresses}"@example.com` }])
+    expect(mail.to).toEqual([{ name: '', address: `one${addresses}@example.com` }])
   })
 })
 
