@@ -47,7 +47,7 @@ const levelQuery = prepare(
 )
 
 const productQuery = prepare('find_product_stock', (p: { productId: number }) =>
-  productStatement(p.productId, sql`ORDER BY location_id LIMIT ${sql.lit(SHORT_LEVELS + 1)}`),
+  productStatement(p.productId, sql`LIMIT ${sql.lit(SHORT_LEVELS + 1)}`),
 )
 
 /** With the number of levels that were looked at. */
