@@ -49,7 +49,7 @@ export async function startRig(target: Target, options: RigOptions, stack: Async
     env: {
       ...env,
       [`${target.service.toUpperCase()}_LOG_FILE`]: logFile,
-      NODE_OPTIONS: `--max-semi-space-size=16 --inspect=127.0.0.1:${inspectorPort}`,
+      NODE_OPTIONS: `--max-semi-space-size=8 --inspect=127.0.0.1:${inspectorPort}`,
     },
   })
   const server = await deployment.start({ cores: undefined, coreCount: availableParallelism() })

@@ -33,7 +33,7 @@ export type CutReason = (typeof CUT_REASONS)[number]
 export const CONNECTION_BOUNDS: ConnectionBounds = {
   stallMs: 30_000,
   sweepMs: 1_000,
-  waitingBytesMax: 16 * 1_024 * 1_024,
+  waitingBytesMax: 8 * 1_024 * 1_024,
   pipelinedMax: 16,
   bodyBytesMax: 4 * 1_024 * 1_024,
   bodyLimit: 1_024 * 1_024,

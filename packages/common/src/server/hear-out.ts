@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
+import { throwAway } from './release-memory.ts'
 
 /** Of a body so long that somebody waits for its end; of one that says that it is longer, nothing is read. */
 const HEARD_BYTES_MAX = 16 * 1024 * 1024
@@ -40,6 +41,7 @@ function readOn(body: IncomingMessage, done: () => void): void {
   let heard = 0
   const count = (chunk: Buffer) => {
     heard += chunk.length
+    throwAway(chunk)
     if (heard > HEARD_BYTES_MAX) stop()
   }
   const stop = () => {

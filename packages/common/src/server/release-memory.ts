@@ -1,47 +1,108 @@
 import v8 from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-type Collect = (options: { readonly type: 'major'; readonly execution: 'sync'; readonly flavor: string }) => void
+interface CollectOptions {
+  readonly type: 'minor' | 'major'
+  readonly execution: 'sync'
+  readonly flavor: 'regular' | 'last-resort'
+}
 
 /**
  * Collects what loading a thousand modules has left behind, a quarter of the resident memory of an idle process. V8 would
  * keep it until the heap is full again. Takes some 30 ms: call it before requests come.
  */
 export function releaseMemory(): void {
-  collect('last-resort')
+  collect({ type: 'major', flavor: 'last-resort' })
 }
 
-const WAIT_MS = 2_000
-const GROWTH_BYTES = 8 * 1_024 * 1_024
+const CUTS_LOOK_MS = 500
+const CUTS_WATCH_MS = 30_000
+const LASTING_SPACES: ReadonlySet<string> = new Set(['old_space', 'large_object_space'])
+const GROWTH_BYTES = 6 * 1_024 * 1_024
 
 /**
  * Returns a function to call when connections are cut. What they leave behind has lived so long that V8 takes it for lasting,
  * and lets the heap grow by half before it looks again: an attack would cost as much memory after its connections were cut as
- * before. So it is collected, two seconds after a cut, where the process has grown by 8 MiB since the last time.
+ * before. So for half a minute after a cut all is collected each time that 6 MiB were added.
  */
 export function createReleaseAfterCuts(): () => void {
-  let isWaiting = false
-  let leastBytes = process.memoryUsage.rss()
-  const release = () => {
-    isWaiting = false
-    if (process.memoryUsage.rss() < leastBytes + GROWTH_BYTES) return
-    collect('regular')
-    leastBytes = process.memoryUsage.rss()
+  let watch: NodeJS.Timeout | undefined
+  let untilMs = 0
+  let leastBytes = lastingBytes()
+  const look = () => {
+    leastBytes = Math.min(leastBytes, lastingBytes())
+    if (lastingBytes() >= leastBytes + GROWTH_BYTES) {
+      collect({ type: 'major' })
+      leastBytes = lastingBytes()
+    }
+    if (performance.now() < untilMs) return
+    clearInterval(watch)
+    watch = undefined
   }
   return () => {
-    if (isWaiting) return
-    isWaiting = true
-    setTimeout(release, WAIT_MS).unref()
+    untilMs = performance.now() + CUTS_WATCH_MS
+    watch ??= setInterval(look, CUTS_LOOK_MS).unref()
   }
 }
 
-function collect(flavor: 'regular' | 'last-resort'): void {
-  v8.setFlagsFromString('--expose-gc')
-  const run: unknown = runInNewContext('gc')
-  v8.setFlagsFromString('--no-expose-gc')
-  if (isCollect(run)) run({ type: 'major', execution: 'sync', flavor })
+/** What is in use, beside young objects, and what was in use when it was last collected. */
+function lastingBytes(): number {
+  const lasting = v8.getHeapSpaceStatistics().filter(({ space_name }) => LASTING_SPACES.has(space_name))
+  return bufferBytes() + lasting.reduce((sum, { space_used_size }) => sum + space_used_size, 0)
 }
 
-function isCollect(value: unknown): value is Collect {
+const LOOK_MS = 200
+const BUFFERS_BYTES = 8 * 1_024 * 1_024
+const THROWN_AWAY_BYTES = 4 * 1_024 * 1_024
+const OLD_BUFFERS_BYTES = 32 * 1_024 * 1_024
+
+/**
+ * Keeps what nobody uses any more from growing as large as what is used. V8 counts objects and hardly the bytes of the
+ * buffers behind them, so a client that sends megabytes which are refused would leave 64 MiB before they are collected:
+ * they are looked for here, five times a second. And the heap may grow by 30 percent between two collections, not by half.
+ */
+export function boundGarbage(): void {
+  v8.setFlagsFromString('--heap-growing-percent=30')
+  const begunAtBytes = bufferBytes()
+  let leastBytes = begunAtBytes
+  const look = () => {
+    leastBytes = Math.min(leastBytes, bufferBytes())
+    if (bufferBytes() < leastBytes + BUFFERS_BYTES) return
+    collect({ type: 'minor' })
+    if (bufferBytes() > begunAtBytes + OLD_BUFFERS_BYTES) collect({ type: 'major' })
+    leastBytes = bufferBytes()
+  }
+  setInterval(look, LOOK_MS).unref()
+}
+
+let thrownAwayBytes = 0
+
+/** To be told of buffers that are thrown away as fast as a client can send: they are collected after each 4 MiB. */
+export function throwAway({ byteLength }: Uint8Array): void {
+  thrownAwayBytes += byteLength
+  if (thrownAwayBytes < THROWN_AWAY_BYTES) return
+  thrownAwayBytes = 0
+  collect({ type: 'minor' })
+}
+
+function bufferBytes(): number {
+  return process.memoryUsage().arrayBuffers
+}
+
+let run: ((options: CollectOptions) => void) | undefined
+
+function collect(options: Pick<CollectOptions, 'type'> & Partial<CollectOptions>): void {
+  run ??= findCollect()
+  run({ execution: 'sync', flavor: 'regular', ...options })
+}
+
+function findCollect(): (options: CollectOptions) => void {
+  v8.setFlagsFromString('--expose-gc')
+  const found: unknown = runInNewContext('gc')
+  v8.setFlagsFromString('--no-expose-gc')
+  return isCollect(found) ? found : () => {}
+}
+
+function isCollect(value: unknown): value is (options: CollectOptions) => void {
   return typeof value === 'function'
 }

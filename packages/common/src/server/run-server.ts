@@ -5,7 +5,7 @@ import type { ServiceLogger } from '../telemetry/logger.ts'
 import { createDrain } from './drain.ts'
 import { keepTickShape } from './keep-tick-shape.ts'
 import type { Readiness } from './readiness.ts'
-import { releaseMemory } from './release-memory.ts'
+import { boundGarbage, releaseMemory } from './release-memory.ts'
 
 export interface RunOptions {
   readonly app: FastifyInstance
@@ -110,6 +110,7 @@ async function begin({ app, host, port, log, readiness, start, limits = LIMITS }
   log.logger.info({ address }, 'listening')
   await start(firstAnswer(app.server, limits.unaskedMs))
   releaseMemory()
+  boundGarbage()
   readiness.markReady()
 }
 

@@ -72,7 +72,10 @@ describe('environmentOf', () => {
     expect(environmentFor('auth')).toEqual({
       DATABASE_URL: 'postgres://embedded',
       UV_THREADPOOL_SIZE: expect.stringMatching(/^\d+$/),
-      NODE_OPTIONS: '--max-semi-space-size=16',
+      NODE_OPTIONS: '--max-semi-space-size=8',
+      MALLOC_MMAP_THRESHOLD_: '65536',
+      MALLOC_TRIM_THRESHOLD_: '131072',
+      MALLOC_ARENA_MAX: '2',
       NODE_COMPILE_CACHE: '/repo/.data/cache/node',
       AUTH_API_HOST: '127.0.0.1',
       AUTH_API_PORT: '8081',

@@ -13,7 +13,7 @@ export interface ExportedProduct extends Product {
 }
 
 /** Characters of the rows that are taken at a time, roughly. Attributes may have 64 KiB each, and several exports run at once. */
-const TAKEN_LENGTH = 262_144
+const TAKEN_LENGTH = 65_536
 /** Rows that are taken first, and at most. */
 const [FIRST_ROWS, ROWS_MAX] = [20, 500]
 

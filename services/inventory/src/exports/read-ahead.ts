@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import type { FairGate } from '@trestle/common/server/fair-gate.ts'
 
 /** Bytes that wait in memory before a file is made. */
-const MEMORY_BYTES = 262_144
-const READ_BYTES = 65_536
+const MEMORY_BYTES = 65_536
+const READ_BYTES = 32_768
 
 /** Bytes on disk that all exports share, and how long one of them waits for its reader once they are used up. */
 export class SpoolSpace {
