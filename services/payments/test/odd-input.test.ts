@@ -11,8 +11,11 @@ let payments: TestPayments
 /** Ids of the caller's own objects, of a stranger's, and what is none. */
 let ids: string[]
 let keys: string[]
+/** Each path with what is asked of it. */
+let paths: [string, object][]
 beforeAll(async () => {
   payments = await startPayments()
+  paths = Object.entries((await payments.app.describeApi()).paths ?? {})
   const [member, stranger] = [await createTestApp(payments), await createTestApp(payments)]
   ids = [member.id, UNKNOWN_ID, 'x', '%00', '%zz', '%F0%9F%92%A9', '0'.repeat(24), '']
   for (const app of [member, stranger]) {
@@ -111,8 +114,7 @@ function pairs(prefix: string, member: unknown): string[] {
 }
 const encode = (text: string) => (text.isWellFormed() ? encodeURIComponent(text) : '%ED%A0%80')
 
-async function send({ route, method, places, ending, key, body, type, query, idempotencyKey }: OddRequest) {
-  const paths = Object.entries((await payments.app.describeApi()).paths ?? {})
+function send({ route, method, places, ending, key, body, type, query, idempotencyKey }: OddRequest) {
   const [path = '', operations = {}] = paths[route % paths.length] ?? []
   const declared = Object.keys(operations)
   const rest = [...places]
