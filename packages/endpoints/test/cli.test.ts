@@ -6,11 +6,13 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { controllers, framework, moduleFolder } from './module-folder.ts'
+import { programEnvironment } from './program-environment.ts'
 
 // Each test starts programs, which take their time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 const main = join(import.meta.dirname, '../src/main.ts')
+const environment = programEnvironment()
 
 interface Ended {
   readonly code: number | null
@@ -21,7 +23,7 @@ interface Ended {
 function start(cwd: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
   return spawn(process.execPath, [main, ...args], {
     cwd,
-    env: { PATH: process.env.PATH, ...env },
+    env: { ...environment, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
 }

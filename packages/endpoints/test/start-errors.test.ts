@@ -2,13 +2,15 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { framework, moduleFolder } from './module-folder.ts'
+import { programEnvironment } from './program-environment.ts'
 
 const main = join(import.meta.dirname, '../src/main.ts')
+const env = programEnvironment()
 
 /** What the program prints when it cannot start in a folder, with paths from the folder on. */
 function failure(path: string): Promise<{ readonly code: unknown; readonly err: string }> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [main, '--routes'], { cwd: path }, (error, _out, text) => {
+    execFile(process.execPath, [main, '--routes'], { cwd: path, env }, (error, _out, text) => {
       resolve({ code: error?.code, err: text.replaceAll(`${path}/`, '') })
     })
   })

@@ -4,10 +4,12 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, it, vi } from 'vitest'
 import { framework, moduleFolder } from './module-folder.ts'
+import { programEnvironment } from './program-environment.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
 const main = join(import.meta.dirname, '../src/main.ts')
+const environment = programEnvironment()
 
 /** A program that watches a folder. */
 interface Watching {
@@ -27,7 +29,7 @@ afterEach(async () => {
 })
 
 async function watch(cwd: string): Promise<Watching> {
-  const child = spawn(process.execPath, [main, '--watch', '--host', '0'], { cwd, env: { PATH: process.env.PATH } })
+  const child = spawn(process.execPath, [main, '--watch', '--host', '0'], { cwd, env: environment })
   children.push(child)
   const said = { out: '', err: '' }
   child.stdout.on('data', (data) => {
@@ -40,9 +42,8 @@ async function watch(cwd: string): Promise<Watching> {
   const url = /Listening on (\S+)/.exec(said.out)?.[1] ?? ''
   return {
     // The file system notices changes in its own time.
-    answers: async (expected, path = '/') => {
-      for (let body = ''; body !== JSON.stringify(expected); ) body = await (await fetch(url + path)).text()
-    },
+    answers: (expected, path = '/') =>
+      expect.poll(async () => (await fetch(url + path)).text(), { interval: 5 }).toBe(JSON.stringify(expected)),
     prints: async (pattern) => {
       while (!pattern.test(said.err)) await once(child.stderr, 'data')
     },
