@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import * as catalogue from '../../src/errors.ts'
 import * as externalCatalogue from '../../src/external-errors.ts'
 import * as factorCatalogue from '../../src/factor-errors.ts'
@@ -31,7 +31,10 @@ const tables = [
 ]
 const errors = Object.entries({ ...catalogue, ...externalCatalogue, ...factorCatalogue, ...hookCatalogue })
 
+/** By their settings, those first that were not used for longest. */
 const services = new Map<string, Promise<MailApp>>()
+/** Every one that is open looks for jobs all the time. */
+const KEPT = 4
 const broken: TestApp[] = []
 /** Whichever case comes first starts its service. */
 const TIMEOUT_MS = 60_000
@@ -45,6 +48,7 @@ const world: World = {
   service: (settings = {}) => {
     const key = JSON.stringify(settings)
     const service = services.get(key) ?? openMailApp({ ...USUAL, ...settings })
+    services.delete(key)
     services.set(key, service)
     return service
   },
@@ -54,10 +58,14 @@ const world: World = {
     return service
   },
 }
-afterAll(async () => {
-  const opened = [...broken, ...(await Promise.all(services.values()))]
+async function closeAllBut(kept: number): Promise<void> {
+  const unused = [...services].slice(0, Math.max(0, services.size - kept))
+  for (const [key] of unused) services.delete(key)
+  const opened = [...broken.splice(0), ...(await Promise.all(unused.map(([, service]) => service)))]
   await Promise.all(opened.map(({ close }) => close()))
-})
+}
+afterEach(() => closeAllBut(KEPT))
+afterAll(() => closeAllBut(0))
 
 const send =
   (version: Readonly<Record<string, string>>): Send =>
