@@ -61,15 +61,19 @@ export async function deploy(name: string, options: DeploymentOptions): Promise<
     const env = await environment(definition, { ...options, secrets, folder, cache })
     await runProgram({ program: process.execPath, args: [entry, ...args], env, cwd: folder })
   }
+  // What a process adds to its cache is lost with its container: each starts from the image's.
+  const startFromImage = () => {
+    rmSync(caches.running, { recursive: true, force: true })
+    cpSync(caches.image, caches.running, { recursive: true })
+  }
   await run(caches.image, ['warm-up'])
+  startFromImage()
   await run(caches.running, ['migrate'])
   return {
     secrets,
     runCommand: (...args) => run(caches.running, args),
     start: async ({ cores, coreCount, profileFolder, env: own }) => {
-      // What a process adds to its cache is lost with its container: each starts from the image's.
-      rmSync(caches.running, { recursive: true, force: true })
-      cpSync(caches.image, caches.running, { recursive: true })
+      startFromImage()
       const settings = { ...options, env: { ...options.env, ...own } }
       const env = await environment(definition, { ...settings, secrets, folder, cache: caches.running })
       return startServer({
