@@ -139,6 +139,18 @@ describe('guesses at the codes of an address', () => {
       for (const attacker of attackers) expect((await enter(code, attacker)).statusCode).toBe(403)
       expect((await enter(code, stranger())).statusCode).toBe(200)
     })
+
+    it('leave the owner that guess where the attacker has every network of a site', async () => {
+      const networks = Array.from({ length: 12 }, (_, at) => `2001:db8:77:${at}::1`)
+      for (const network of networks.slice(0, 10)) {
+        const code = await askFor()
+        for (let guess = 0; guess < 10; guess += 1) await enter(wrongFor(code), network)
+      }
+      clock.advance(14 * MINUTE_MS)
+      const code = await askFor()
+      for (const network of networks) expect((await enter(code, network)).statusCode).toBe(403)
+      expect((await enter(code, '2001:db8:78::1')).statusCode).toBe(200)
+    })
   })
 
   it('many at once use up no more than the message has', async () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { addressKey } from './address-key.ts'
+import { addressKey, siteKey } from './address-key.ts'
 
 it.each([
   ['192.0.2.7', '192.0.2.7'],
@@ -21,4 +21,14 @@ it.each([
   ['', ''],
 ])('counts %j under %j', (address, key) => {
   expect(addressKey(address)).toBe(key)
+})
+
+it.each([
+  ['192.0.2.7', '192.0.2.7'],
+  ['2001:db8:1:2::1', '2001:db8:1::/48'],
+  ['2001:db8:1:3::1', '2001:db8:1::/48'],
+  ['2001:db8:2:3::1', '2001:db8:2::/48'],
+  ['unknown', 'unknown'],
+])('counts %j under the site %j', (address, key) => {
+  expect(siteKey(address)).toBe(key)
 })

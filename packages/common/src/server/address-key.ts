@@ -6,11 +6,21 @@ import ipaddr from 'ipaddr.js'
  * new one for each request (RFC 6177); an IPv4 address, and what is none, itself.
  */
 export function addressKey(text: string): string {
+  return networkOf(text, 4)
+}
+
+/** As `addressKey`, but of IPv6 the network of 48 bits: the most that one site gets, with 65,536 networks of 64 bits. */
+export function siteKey(text: string): string {
+  return networkOf(text, 3)
+}
+
+/** @param parts how many of the eight parts of an IPv6 address, of 16 bits each, name its network */
+function networkOf(text: string, parts: number): string {
   const address = toAddress(text)
   if (address === undefined) return text
   if (!address.includes(':')) return address
-  const { parts } = ipaddr.IPv6.parse(address)
-  return `${new ipaddr.IPv6([...parts.slice(0, NETWORK_PARTS), 0, 0, 0, 0])}/64`
+  const named = ipaddr.IPv6.parse(address).parts.slice(0, parts)
+  return `${new ipaddr.IPv6([...named, ...Array<number>(8 - parts).fill(0)])}/${parts * 16}`
 }
 
 /**
@@ -30,5 +40,3 @@ export function toAddress(text: string | undefined): string | undefined {
 
 /** `192.0.2.7:1234`, `[2001:db8::1]:1234`. */
 const WITH_PORT = /^(?:(\d+(?:\.\d+){3}):\d+|\[([^\]]+)\](?::\d+)?)$/
-/** Of 16 bits each. */
-const NETWORK_PARTS = 4

@@ -2,6 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseJson } from './parse-json.ts'
 
+const fieldsOf = (count: number) => Array.from({ length: count }, (_, at) => `"f${at}":${at}`).join()
+
 describe('parseJson', () => {
   it.each([
     ['', undefined],
@@ -31,7 +33,9 @@ describe('parseJson', () => {
     ['null', 'Could not parse request body as JSON: the body is not an object'],
     [`{"a":${'['.repeat(64)}${']'.repeat(64)}}`, 'nesting deeper than 64 levels'],
     ['['.repeat(500_000), 'nesting deeper than 64 levels'],
-    [`[${'"a,b",'.repeat(20_000)}1]`, 'more than 10000 members'],
+    [`{"a":[${'"a,b",'.repeat(20_000)}1]}`, 'more than 10000 members'],
+    [`{${fieldsOf(101)}}`, 'more than 100 fields'],
+    [`{"a":{${fieldsOf(9_900)}},${fieldsOf(100)}}`, 'more than 100 fields'],
     ['{"a":"\\u0000"}', 'Text may not contain NUL characters or lone surrogates'],
     ['{"a":["\\ud800"]}', 'Text may not contain NUL characters or lone surrogates'],
     ['{"\\udc00":1}', 'Text may not contain NUL characters or lone surrogates'],
@@ -41,6 +45,12 @@ describe('parseJson', () => {
 
   it('accepts 10000 members, and any number of commas in texts', () => {
     expect(() => parseJson(`{"a":["${','.repeat(20_000)}"${',1'.repeat(9_999)}]}`)).not.toThrow()
+  })
+
+  it('accepts 100 fields, and more within one', () => {
+    const parsed = parseJson(`{${fieldsOf(99)},"data":{${fieldsOf(9_000)}}}`)
+    expect(Object.keys(parsed ?? {})).toHaveLength(100)
+    expect(Object.keys(parsed?.data ?? {})).toHaveLength(9_000)
   })
 
   it('accepts 64 levels', () => {

@@ -3,6 +3,8 @@ import { badJson, validationFailed } from '../errors.ts'
 const DEPTH_MAX = 64
 /** Of all objects and lists together. Metadata of 64 KiB has fewer, unless it is a list of single digits. */
 const MEMBERS_MAX = 10_000
+/** Of the object itself, as of a form: thousands of distinct names take ten times as long to read as they take to send. */
+const FIELDS_MAX = 100
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
 
 /**
@@ -53,6 +55,7 @@ function reasonOf(cause: unknown): string {
 function shapeProblem(text: string): string | undefined {
   let depth = 0
   let members = 0
+  let fields = 1
   let inString = false
   for (let index = 0; index < text.length; index += 1) {
     const character = text.charCodeAt(index)
@@ -67,6 +70,8 @@ function shapeProblem(text: string): string | undefined {
     else if (character === COMMA) {
       members += 1
       if (members >= MEMBERS_MAX) return `more than ${MEMBERS_MAX} members`
+      if (depth === 1) fields += 1
+      if (fields > FIELDS_MAX) return `more than ${FIELDS_MAX} fields`
     }
   }
   return undefined

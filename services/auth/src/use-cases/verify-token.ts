@@ -1,3 +1,4 @@
+import { siteKey } from '@trestle/common/server/address-key.ts'
 import type { AuthDeps } from '../deps.ts'
 import { linkExpired, otpExpired, userBanned } from '../errors.ts'
 import { codeMatches, hashCode, hashLinkToken } from '../one-time-tokens/one-time-token.ts'
@@ -35,7 +36,7 @@ export async function verifyCode(deps: AuthDeps, input: VerifyCode): Promise<Red
   const wanted = { audience: context.audience, relatesTo: identifier.value, kinds: ACCEPTED_KINDS[type] }
   const hmacKey = deps.serverKeys.hmac
   const keyHash = hashGuessKey(hmacKey, wanted)
-  const networkHash = network === undefined ? undefined : hashGuessKey(hmacKey, wanted, network)
+  const networkHash = network === undefined ? undefined : hashGuessKey(hmacKey, wanted, siteKey(context.address))
   const guess = { ...wanted, keyHash, networkHash, network, now: deps.now() }
   const candidates = await claimGuess(deps.db, guess, blocked ? 0 : deps.config.security.codeAttemptsMax)
   const token = matchCode(deps, input, owner, candidates)
