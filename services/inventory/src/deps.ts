@@ -82,9 +82,9 @@ export interface InventoryDeps {
 /** Of the connections for writes: what changes of products may take of them, and what of either kind one client may. */
 const WRITE_SHARE = 0.75
 /** More than wait for slow clients: half of them may be one client's. */
-const LONG_PAGES = { all: 16, each: 8 } as const
+const LONG_PAGES = { all: 32, each: 16 } as const
 const IMPORTS = { all: 16, each: 8 } as const
-const EXPORTS = { all: 16, each: 8 } as const
+const EXPORTS = { all: 32, each: 16 } as const
 /** Exports that read the database at a time, in all and of one client. */
 const READERS = { places: 3, each: 1 } as const
 /** Batches of imports that are stored at a time, in all and of one client. */

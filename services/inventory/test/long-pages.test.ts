@@ -74,9 +74,9 @@ describe('a long page', () => {
     expect(data).toEqual(Array.from({ length: PRODUCTS - 1 }, (_, at) => productJson(PRODUCTS - at)))
   })
 
-  it('is one of eight that a client may have open', async () => {
+  it('is one of sixteen that a client may have open', async () => {
     const path = '/products?limit=200&sort=-id'
-    const open = await Promise.all(Array.from({ length: 8 }, () => openPage(path)))
+    const open = await Promise.all(Array.from({ length: 16 }, () => openPage(path)))
     expect(new Set(open.map(({ statusCode }) => statusCode))).toEqual(new Set([200]))
     const refused = await inventory.app.inject({ url: path })
     expect([refused.statusCode, refused.json().error.type]).toEqual([503, 'SERVER_BUSY'])
@@ -106,7 +106,7 @@ describe('a long page', () => {
     await blocker.end()
     await vi.waitFor(async () => expect((await inventory.query(WAITING))[0]?.count).toBe(0), { timeout: 10_000 })
     const openAll = async () => {
-      const pages = await Promise.all(Array.from({ length: 8 }, () => openPage('/products?limit=200&sort=-id')))
+      const pages = await Promise.all(Array.from({ length: 16 }, () => openPage('/products?limit=200&sort=-id')))
       for (const page of pages) page.destroy()
       return new Set(pages.map(({ statusCode }) => statusCode))
     }
