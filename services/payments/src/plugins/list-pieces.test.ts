@@ -1,4 +1,6 @@
 import { gunzipSync } from 'node:zlib'
+import { handlerDeadline } from '@trestle/common/server/handler-deadline.ts'
+import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
@@ -9,6 +11,9 @@ import {
   type TestApp,
   type TestPayments,
 } from '../../test/payments-app.ts'
+import { serverBusy } from '../errors.ts'
+import { HIGHEST, LOWEST, type PageBounds } from '../pagination/cursor.ts'
+import { answerInPieces } from './list-pieces.ts'
 
 let payments: TestPayments
 let app: TestApp
@@ -80,5 +85,25 @@ describe('a list whose rows have many entries', () => {
     const packed = await get('transactions?limit=9', { 'accept-encoding': 'gzip' })
     const { body } = await get('transactions?limit=9')
     expect(gunzipSync(packed.rawPayload).toString()).toBe(body)
+  })
+})
+
+describe('answerInPieces', () => {
+  it('200: is not cut off where all pieces together take longer than a handler may', async () => {
+    const late = Fastify()
+    const busy = () => serverBusy()
+    await late.register(handlerDeadline, { timeoutMs: 50, timedOut: busy, bodyTimedOut: busy })
+    late.decorateRequest('inListTurn', (_size, read) => read())
+    // Others whose handlers never end are refused at the end of their time.
+    late.get('/hanging', () => new Promise(() => {}))
+    const read = async ({ above }: PageBounds) => {
+      if (above !== LOWEST) expect((await late.inject({ url: '/hanging' })).statusCode).toBe(503)
+      return { rows: [{ id: above === LOWEST ? '1' : '2' }], isCut: above === LOWEST }
+    }
+    const page = { limit: 2, above: LOWEST, below: HIGHEST, order: 'oldest-first' } as const
+    late.get('/list', (_request, reply) => answerInPieces(reply, { page, read, view: (row) => row }))
+    const response = await late.inject({ url: '/list' })
+    expect([response.statusCode, response.body]).toEqual([200, '[\n{"id":"1"},\n{"id":"2"}\n]\n'])
+    await late.close()
   })
 })

@@ -24,6 +24,8 @@ export async function answerInPieces<Row extends { readonly id: string }, View e
   if (first.rest === undefined) return first.views
   const next = (page: PageBounds) =>
     reply.request.inListTurn(PIECE.entries, async () => toBytes(await readPiece(listing, page)))
+  // Each piece has its own turn and statement timeout, and a client that takes nothing is cut.
+  reply.liftDeadline()
   reply.type('application/json; charset=utf-8')
   // The types know of no answer but the list itself.
   return reply.send(Readable.from(writePieces(toBytes(first), next))) as unknown as View[]
