@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { addressOf, type InventoryProcess, runInventory } from './run-inventory.ts'
 
 let database: TemporaryDatabase
@@ -228,11 +228,12 @@ describe('a start that cannot work', () => {
   })
 })
 
-/** Waits for a value that another process will make true; vitest's timeout ends the wait. */
-async function untilValue<T>(read: () => T | undefined): Promise<T> {
-  for (;;) {
+/** Waits for a value that another process will make true. */
+function untilValue<T>(read: () => T | undefined): Promise<T> {
+  const readOrThrow = () => {
     const value = read()
-    if (value !== undefined) return value
-    await new Promise((resolve) => setImmediate(resolve))
+    if (value === undefined) throw new Error('the other process has not come so far')
+    return value
   }
+  return vi.waitFor(readOrThrow, { timeout: 20_000, interval: 20 })
 }
