@@ -9,7 +9,7 @@ import { serviceUnavailable } from './errors.ts'
 import { captcha } from './plugins/captcha.ts'
 import { clientAddress } from './plugins/client-address.ts'
 import { commonHeaders, headers, noStore } from './plugins/headers.ts'
-import { jsonBody } from './plugins/json-body.ts'
+import { jsonBody, SMALL_BODY_BYTES } from './plugins/json-body.ts'
 import { notBuilt, notBuiltForAdmins } from './plugins/not-built.ts'
 import { rateLimit } from './plugins/rate-limit.ts'
 import { requireAdmin } from './plugins/require-admin.ts'
@@ -52,8 +52,6 @@ import { VERSION } from './version.ts'
 
 const OPENAPI_MODULE = new URL('openapi.ts', import.meta.url)
 const BODY_BYTES = 1_048_576
-/** Of people who are no admins. Routes that take metadata, of up to 64 KiB in its shortest spelling, say more. */
-const SMALL_BODY_BYTES = 65_536
 
 const factorAndPasskeyRoutes = [
   factorsRoutes,

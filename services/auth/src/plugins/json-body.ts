@@ -2,7 +2,10 @@ import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { badJson } from '../errors.ts'
-import { checkStrings, decodeUtf8, parseJson } from '../json/parse-json.ts'
+import { checkStrings, decodeUtf8, FEW_MEMBERS, parseJson } from '../json/parse-json.ts'
+
+/** Of people who are no admins. Routes that take metadata, of up to 64 KiB in its shortest spelling, say more. */
+export const SMALL_BODY_BYTES = 65_536
 
 /**
  * Bodies are JSON whatever the content type says; an empty one is none. Routes that list `forms: true` in their config
@@ -17,8 +20,9 @@ export const jsonBody = fp(
         request.headers['content-type'] = 'application/json'
       }
     })
-    app.addContentTypeParser('*', { parseAs: 'buffer' }, async (_request: FastifyRequest, body: Buffer) => {
-      return parseBody(decodeUtf8(body))
+    app.addContentTypeParser('*', { parseAs: 'buffer' }, async ({ routeOptions }: FastifyRequest, body: Buffer) => {
+      const hasLittleToSay = (routeOptions.bodyLimit ?? Number.POSITIVE_INFINITY) <= SMALL_BODY_BYTES
+      return parseBody(decodeUtf8(body), hasLittleToSay ? FEW_MEMBERS : undefined)
     })
     await app.register(formbody, { parser: parseForm })
     app.addHook('preValidation', async (request) => {
@@ -53,8 +57,8 @@ function parseForm(text: string): Record<string, string> {
 }
 
 /** A body `null` counts as an object without members, as a member `null` counts as absent. */
-function parseBody(text: string): Record<string, unknown> | undefined {
-  return text.trim() === 'null' ? {} : parseJson(text)
+function parseBody(text: string, membersMax: number | undefined): Record<string, unknown> | undefined {
+  return text.trim() === 'null' ? {} : parseJson(text, membersMax)
 }
 
 /** Of a parameter that is given twice the first counts; an empty one counts as absent. */
