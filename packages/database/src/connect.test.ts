@@ -1,7 +1,7 @@
 import { createEmptyDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type Database, openDatabase } from './connect.ts'
 import { createNames } from './names.ts'
 import { prepare } from './prepare.ts'
@@ -16,6 +16,7 @@ beforeAll(async () => {
     names: createNames('example', 'app'),
     applicationName: 'test',
     poolSize: 1,
+    laggingConnections: 1,
     statementTimeoutMs: 600_000,
     lockTimeoutMs: 300_000,
     prepared,
@@ -23,6 +24,7 @@ beforeAll(async () => {
   })
   holder = new pg.Client({ connectionString: temporary.url })
   await holder.connect()
+  await holder.query('SELECT pg_advisory_lock(1)')
 })
 afterAll(async () => {
   await holder.end()
@@ -30,10 +32,59 @@ afterAll(async () => {
   await temporary.drop()
 })
 
+/** A read that lasts until it is cancelled. */
+const readForever = (signal: AbortSignal) =>
+  database.readLagging((db) => sql`SELECT pg_advisory_xact_lock_shared(1)`.execute(db), signal)
+
+async function expectWaiting(): Promise<void> {
+  const isWaiting = `SELECT count(*)::int AS count FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`
+  await vi.waitFor(async () => expect((await holder.query(isWaiting)).rows).toEqual([{ count: 1 }]), {
+    timeout: 10_000,
+  })
+}
+
+const readOne = (signal?: AbortSignal) =>
+  database.readLagging(async (db) => (await sql`SELECT 1 AS one`.execute(db)).rows, signal)
+
+describe('readLagging', () => {
+  it('ends its statement when the signal is aborted, and keeps the connection', async () => {
+    const leaving = new AbortController()
+    const read = readForever(leaving.signal)
+    await expectWaiting()
+    leaving.abort()
+    await expect(read).rejects.toMatchObject({ code: '57014' })
+    expect(await readOne(leaving.signal).catch((error: Error) => error.name)).toBe('NoConnectionError')
+    expect(await readOne()).toEqual([{ one: 1 }])
+    expect(database.laggingConnections()).toEqual({ idle: 1, used: 0, waiting: 0 })
+  })
+
+  it('sends nothing for whoever has left before a connection was free', async () => {
+    const [first, second] = [new AbortController(), new AbortController()]
+    const reads = [readForever(first.signal), readForever(second.signal)]
+    await expectWaiting()
+    second.abort()
+    first.abort()
+    const ends = (await Promise.allSettled(reads)).map((end) => (end.status === 'rejected' ? end.reason : end))
+    expect(ends).toEqual([
+      expect.objectContaining({ code: '57014' }),
+      expect.objectContaining({ name: 'NoConnectionError' }),
+    ])
+  })
+
+  it('takes no connection of the write pool', async () => {
+    const leaving = new AbortController()
+    const read = readForever(leaving.signal)
+    await expectWaiting()
+    expect((await sql`SELECT 1 AS one`.execute(database.db)).rows).toEqual([{ one: 1 }])
+    await database.ping()
+    leaving.abort()
+    await expect(read).rejects.toMatchObject({ code: '57014' })
+  })
+})
+
 const waitQuery = prepare('wait', (_: object) => sql`SELECT pg_advisory_xact_lock_shared(1)`)
 
 it('checks the database while requests hold and await every other connection', async () => {
-  await holder.query('SELECT pg_advisory_lock(1)')
   const { write, read } = database.lanes
   const requests = [write, write, read, read, read].map((lane) => lane.all(waitQuery, {}))
   const waiting = `SELECT count(*)::int AS count FROM pg_stat_activity

@@ -30,8 +30,9 @@ export function createReleaseAfterCuts(): () => void {
   let untilMs = 0
   let leastBytes = lastingBytes()
   const look = () => {
-    leastBytes = Math.min(leastBytes, lastingBytes())
-    if (lastingBytes() >= leastBytes + GROWTH_BYTES) {
+    const bytes = lastingBytes()
+    leastBytes = Math.min(leastBytes, bytes)
+    if (bytes >= leastBytes + GROWTH_BYTES) {
       collect({ type: 'major' })
       leastBytes = lastingBytes()
     }
@@ -45,7 +46,7 @@ export function createReleaseAfterCuts(): () => void {
   }
 }
 
-/** What is in use, beside young objects, and what was in use when it was last collected. */
+/** Bytes of old objects and of all buffers, those that nobody uses any more among them. */
 function lastingBytes(): number {
   const lasting = v8.getHeapSpaceStatistics().filter(({ space_name }) => LASTING_SPACES.has(space_name))
   return bufferBytes() + lasting.reduce((sum, { space_used_size }) => sum + space_used_size, 0)
@@ -66,8 +67,9 @@ export function boundGarbage(): void {
   const begunAtBytes = bufferBytes()
   let leastBytes = begunAtBytes
   const look = () => {
-    leastBytes = Math.min(leastBytes, bufferBytes())
-    if (bufferBytes() < leastBytes + BUFFERS_BYTES) return
+    const bytes = bufferBytes()
+    leastBytes = Math.min(leastBytes, bytes)
+    if (bytes < leastBytes + BUFFERS_BYTES) return
     collect({ type: 'minor' })
     if (bufferBytes() > begunAtBytes + OLD_BUFFERS_BYTES) collect({ type: 'major' })
     leastBytes = bufferBytes()

@@ -2,7 +2,7 @@ import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { badJson } from '../errors.ts'
-import { checkStrings, decodeUtf8, FEW_MEMBERS, parseJson } from '../json/parse-json.ts'
+import { checkStrings, decodeUtf8, FEW_MEMBERS, FIELDS_MAX, parseJson } from '../json/parse-json.ts'
 
 /** Of people who are no admins. Routes that take metadata, of up to 64 KiB in its shortest spelling, say more. */
 export const SMALL_BODY_BYTES = 65_536
@@ -38,9 +38,6 @@ export function isForm(request: FastifyRequest): boolean {
   if (!request.routeOptions.config.forms) return false
   return /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
 }
-
-/** Of a form. No route has more than a dozen; reading tens of thousands takes as long as many sign-ins. */
-const FIELDS_MAX = 100
 
 /**
  * Of a field that is given twice the last counts.
