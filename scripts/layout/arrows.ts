@@ -29,7 +29,7 @@ export const arrows: Rule = (tree) => {
       const service = serviceOf(imported.specifier)
       return service === undefined ? undefined : `a package never imports a service (${service})`
     }),
-    ...eachImport(productionFiles(tree, 'migrations'), (_file, { specifier }) =>
+    ...eachImport(productionFiles(tree, 'migrations').filter(isOfOneService), (_file, { specifier }) =>
       /^(kysely$|kysely\/|\.)/.test(specifier) ? undefined : `a migration imports Kysely alone (${specifier})`,
     ),
     ...eachImport(productionFiles(tree, 'services', 'packages', 'migrations', 'bench'), leavesPackage),
@@ -68,6 +68,11 @@ function refusalInService(file: SourceFile, { specifier }: ImportedModule): stri
     return upward ? `a use case never imports ${targetFolder}` : undefined
   }
   return upperFolders.has(targetFolder) ? `a folder of a noun never imports ${targetFolder}` : undefined
+}
+
+/** `migrations/auth/0001-create-users.ts`, but not what reads and lists such files. */
+function isOfOneService({ path }: SourceFile): boolean {
+  return path.split('/').length > 2
 }
 
 function leavesPackage(file: SourceFile, { specifier }: ImportedModule): string | undefined {

@@ -4,7 +4,7 @@ import type { Problem, Rule } from './source-tree.ts'
 
 /** Sources that images run; the packages left out serve development alone. */
 const RUNS_IN_IMAGES =
-  /^(services\/[^/]+\/src|packages\/(?!stack\/|testing\/)[^/]+\/src|migrations)\/.*(?<!\.test)\.ts$/
+  /^(services\/[^/]+\/src|packages\/(?!stack\/|testing\/)[^/]+\/src|migrations)\/.*(?<!\.test)\.(ts|sql)$/
 
 /** `.dockerignore` leaves nothing out that an image runs. */
 export const imageFiles: Rule = ({ root, files }) => {

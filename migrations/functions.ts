@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import type { Names } from './migration.ts'
+
+/** A SQL function of a service, as its file has it. */
+export interface FunctionFile {
+  /** The name of the file and of the function, without the prefix of DB_NAMESPACE: `refresh_session`. */
+  readonly name: string
+  /** `CREATE OR REPLACE FUNCTION {{refresh_session}}…`, with the fragments that it includes. */
+  readonly text: string
+  /** SHA-256 of the text. It does not depend on the schema or the prefix. */
+  readonly hash: string
+}
+
+/** Reads the functions of a service, in the order of their names. */
+export type FunctionFiles = () => Promise<readonly FunctionFile[]>
+
+/**
+ * The functions of a folder: one `.sql` file each, and what several of them share in its folder `fragments`.
+ * @throws Error if a file includes a fragment that is not there
+ */
+export function functionsIn(folder: URL): FunctionFiles {
+  return async () => {
+    const names = (await readdir(folder)).filter((file) => file.endsWith('.sql')).sort()
+    return Promise.all(names.map((file) => readFunction(folder, file)))
+  }
+}
+
+async function readFunction(folder: URL, file: string): Promise<FunctionFile> {
+  const text = await include(await readFile(new URL(file, folder), 'utf8'), new URL('fragments/', folder))
+  return { name: file.slice(0, -'.sql'.length), text, hash: createHash('sha256').update(text).digest('hex') }
+}
+
+/** Puts fragments in the places of `{{include:name.sql}}`. A fragment may include others. */
+async function include(text: string, fragments: URL): Promise<string> {
+  const parts = text.split(/\{\{include:([a-z0-9_]+\.sql)\}\}/)
+  // Every second part is the name of a fragment.
+  const included = parts.map(async (part, index) =>
+    index % 2 === 0 ? part : (await include(await readFile(new URL(part, fragments), 'utf8'), fragments)).trimEnd(),
+  )
+  return (await Promise.all(included)).join('')
+}
+
+/**
+ * Writes names into the text of a function: `{{users}}` becomes `"auth"."app_users"`, `{{local:users_email_key}}` becomes
+ * `"app_users_email_key"`, and `{{prefix}}` becomes `app_`.
+ */
+export function withNames(text: string, { schema, prefix }: Pick<Names, 'schema' | 'prefix'>): string {
+  return text.replaceAll(/\{\{(local:)?([a-z][a-z0-9_]*)\}\}/g, (_, local: string | undefined, name: string) => {
+    if (local) return `"${prefix}${name}"`
+    return name === 'prefix' ? prefix : `"${schema}"."${prefix}${name}"`
+  })
+}
