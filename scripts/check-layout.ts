@@ -17,7 +17,8 @@ import { type Problem, type Rule, readSourceTree } from './layout/source-tree.ts
 import { unlicensedPackages } from './layout/unlicensed-packages.ts'
 import { urlFiles } from './layout/url-files.ts'
 
-const rules: readonly Rule[] = [
+/** Every rule of the house style that a program can check. */
+export const rules: readonly Rule[] = [
   forbiddenNames,
   urlFiles,
   arrows,

@@ -1,4 +1,4 @@
-import { parseSync, Visitor, type VisitorObject } from 'oxc-parser'
+import { type Program, parseSync, Visitor, type VisitorObject } from 'oxc-parser'
 import type { SourceFile } from './source-tree.ts'
 
 /** An `import`, `export … from` or `import()` of one file. */
@@ -19,11 +19,21 @@ export function lineAt(text: string, offset: number): number {
   return text.slice(0, offset).split('\n').length
 }
 
+/** Parsing takes most of the time of the check, and many rules ask for the same files. */
+const parsed = new WeakMap<SourceFile, Program>()
+
 /** Walks the syntax tree of a file. Throws when the file cannot be parsed. */
 export function visitSyntax(file: SourceFile, visitor: VisitorObject): void {
+  new Visitor(visitor).visit(parse(file))
+}
+
+function parse(file: SourceFile): Program {
+  const known = parsed.get(file)
+  if (known !== undefined) return known
   const { program, errors } = parseSync(file.path, file.text)
   if (errors[0] !== undefined) throw new Error(`${file.path}: ${errors[0].message}`)
-  new Visitor(visitor).visit(program)
+  parsed.set(file, program)
+  return program
 }
 
 /** Every module that a file asks for, type-only imports included: an arrow is an arrow. */

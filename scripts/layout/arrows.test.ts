@@ -1,0 +1,83 @@
+import { expect, it } from 'vitest'
+import { arrows } from './arrows.ts'
+import { problemsOf } from './test/shop-tree.ts'
+
+const src = 'services/shop/src'
+
+it.each([
+  [`${src}/items/item.ts`, '../routes/items.ts', 'a folder of a noun never imports routes'],
+  [`${src}/items/item.ts`, '../controllers/items.ts', 'a folder of a noun never imports controllers'],
+  [`${src}/items/item.ts`, '../plugins/guard.ts', 'a folder of a noun never imports plugins'],
+  [`${src}/items/item.ts`, '../use-cases/list-items.ts', 'a folder of a noun never imports use-cases'],
+  [`${src}/items/item.ts`, '../commands/serve.ts', 'a folder of a noun never imports commands'],
+  [`${src}/items/item.ts`, 'fastify', 'only routes and plugins know HTTP (fastify)'],
+  [`${src}/items/item.ts`, 'fastify/lib/errors.js', 'only routes and plugins know HTTP (fastify/lib/errors.js)'],
+  [`${src}/items/item.ts`, 'fastify-plugin', 'only routes and plugins know HTTP (fastify-plugin)'],
+  [`${src}/items/item.ts`, '@fastify/cors', 'only routes and plugins know HTTP (@fastify/cors)'],
+  [`${src}/items/item.ts`, '../app.ts', 'nothing below imports app.ts'],
+  [`${src}/items/item.ts`, '../main.ts', 'nothing imports main.ts'],
+  [`${src}/commands/serve.ts`, '../main.ts', 'nothing imports main.ts'],
+  [`${src}/use-cases/buy.ts`, '../routes/items.ts', 'a use case never imports routes'],
+  [`${src}/use-cases/buy.ts`, '../controllers/items.ts', 'a use case never imports controllers'],
+  [`${src}/use-cases/buy.ts`, '../plugins/guard.ts', 'a use case never imports plugins'],
+  [`${src}/use-cases/buy.ts`, '../commands/serve.ts', 'a use case never imports commands'],
+  [`${src}/use-cases/buy.ts`, '../app.ts', 'nothing below imports app.ts'],
+  [`${src}/use-cases/buy.ts`, '@fastify/cors', 'only routes and plugins know HTTP (@fastify/cors)'],
+  [`${src}/plugins/guard.ts`, '../routes/items.ts', 'a plugin never imports routes'],
+  [`${src}/plugins/guard.ts`, '../app.ts', 'nothing below imports app.ts'],
+  [`${src}/routes/carts.ts`, '../app.ts', 'nothing below imports app.ts'],
+  [`${src}/routes/carts.ts`, 'kysely', 'a route knows no SQL (kysely)'],
+  [`${src}/routes/carts.ts`, 'kysely/helpers/postgres', 'a route knows no SQL (kysely/helpers/postgres)'],
+  [`${src}/routes/carts.ts`, 'pg', 'a route knows no SQL (pg)'],
+  [`${src}/controllers/carts.ts`, 'pg', 'a route knows no SQL (pg)'],
+  ['services/other/src/app.ts', '@trestle/shop/app.ts', 'a service never imports another service (shop)'],
+  ['services/other/test/buy.ts', '@trestle/shop/app.ts', undefined],
+  ['packages/database/src/more.ts', '@trestle/shop/app.ts', 'a package never imports a service (shop)'],
+  ['migrations/shop/0001-create-items.ts', 'pg', 'a migration imports Kysely alone (pg)'],
+  ['migrations/shop/0001-create-items.ts', 'not-kysely', 'a migration imports Kysely alone (not-kysely)'],
+  ['migrations/shop/0001-create-items.ts', 'kysely/migration', undefined],
+  ['migrations/shop/0001-create-items.ts', './rows.ts', undefined],
+  ['migrations/functions.ts', 'node:fs/promises', undefined],
+  [`${src}/items/item.ts`, 'not-fastify', undefined],
+  [`${src}/items/item.ts`, 'fastify_like', undefined],
+  [`${src}/routes/carts.ts`, 'not-pg', undefined],
+  [`${src}/routes/carts.ts`, 'pg-cursor-like', undefined],
+  [`${src}/app.ts`, './routes/items.ts', undefined],
+  [`${src}/app.ts`, '@trestle/shop/config.ts', undefined],
+  [`${src}/app.ts`, '@trestle/database/connect.ts', undefined],
+  [`${src}/commands/serve.ts`, '../app.ts', undefined],
+  [`${src}/plugins/guard.ts`, 'fastify', undefined],
+  [`${src}/plugins/guard.ts`, '../use-cases/list-items.ts', undefined],
+  [`${src}/routes/carts.ts`, '../use-cases/list-items.ts', undefined],
+  [`${src}/use-cases/buy.ts`, './list-items.ts', undefined],
+  [`${src}/use-cases/buy.ts`, '../items/item-repository.ts', undefined],
+])('%s imports %s: %s', async (path, specifier, message) => {
+  const problems = await problemsOf(arrows, { [path]: `import type { X } from '${specifier}'\nexport type Y = X\n` })
+  expect(problems).toEqual(message === undefined ? [] : [`${path}:1 ${message}`])
+})
+
+it.each([
+  ['services/shop/src/items/item.ts', '../../../other/src/items/item.ts'],
+  ['packages/database/src/more.ts', '../../common/src/x.ts'],
+  ['migrations/shop.ts', '../services/shop/src/app.ts'],
+  ['bench/src/load.ts', '../../packages/database/src/connect.ts'],
+])('refuses an import of %s that leaves its package', async (path, specifier) => {
+  expect(await problemsOf(arrows, { [path]: `export { x } from '${specifier}'\n` })).toEqual([
+    `${path}:1 a relative import never leaves its package (${specifier})`,
+  ])
+})
+
+it('sees export … from and import() too', async () => {
+  const text =
+    "export { a } from 'fastify'\nexport * from 'fastify-plugin'\nexport const b = () => import('@fastify/cors')\n"
+  expect(await problemsOf(arrows, { [`${src}/items/item.ts`]: text })).toEqual([
+    `${src}/items/item.ts:1 only routes and plugins know HTTP (fastify)`,
+    `${src}/items/item.ts:2 only routes and plugins know HTTP (fastify-plugin)`,
+    `${src}/items/item.ts:3 only routes and plugins know HTTP (@fastify/cors)`,
+  ])
+})
+
+it.each(['items/item.test.ts', 'test/items.ts'])('leaves the test %s alone', async (file) => {
+  const text = "import '@trestle/other/app.ts'\nimport '../app.ts'\nimport 'fastify'\n"
+  expect(await problemsOf(arrows, { [`${src}/${file}`]: text })).toEqual([])
+})

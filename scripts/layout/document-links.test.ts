@@ -1,0 +1,18 @@
+import { expect, it } from 'vitest'
+import { documentLinks } from './document-links.ts'
+import { problemsOf } from './test/shop-tree.ts'
+
+it.each([
+  ['[gone](gone.md)', 'links to gone.md, which is not there'],
+  ['[gone](../gone.md#top)', 'links to ../gone.md, which is not there'],
+  ['![gone](pictures/gone.png "A picture")', 'links to pictures/gone.png, which is not there'],
+  ['[here](here.md) [code](../services/shop/src/app.ts#L1) [folder](../services)', undefined],
+  ['[web](https://example.com) [mail](mailto:a@example.com) [below](#heading)', undefined],
+])('%s', async (text, message) => {
+  const problems = await problemsOf(documentLinks, { 'docs/here.md': `# Here\n\n${text}\n` })
+  expect(problems).toEqual(message === undefined ? [] : [`docs/here.md:3 ${message}`])
+})
+
+it('reads documents alone', async () => {
+  expect(await problemsOf(documentLinks, { 'docs/here.ts': '// [gone](gone.md)\n' })).toEqual([])
+})

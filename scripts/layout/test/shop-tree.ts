@@ -1,0 +1,48 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { type Rule, readSourceTree } from '../source-tree.ts'
+
+/** A small tree that keeps every rule: a service, what it needs, and its migrations. */
+export const shop = {
+  '.env.example': '# Port of the API.\n# SHOP_PORT=8090\n',
+  'services/shop/README.md':
+    '| `SHOP_PORT` | 8090 |\n\n| `GET /items`, `POST /items` | `routes/items.ts` |\n| `GET /items/:itemId` | `routes/items.ts` |\n',
+  'services/shop/src/config.ts': 'export const settings = { PORT: 8090 }\nexport const port = process.env.SHOP_PORT\n',
+  'services/shop/src/app.ts': "import { itemsRoutes } from './routes/items.ts'\nexport const app = itemsRoutes\n",
+  'services/shop/src/routes/items.ts':
+    "import { listItems } from '../use-cases/list-items.ts'\n" +
+    "export const itemsRoutes = (app) => {\n  app.get('/items', listItems)\n  app.post('/items', listItems)\n" +
+    "  app.get('/items/:itemId', listItems)\n  app.get('/health', listItems)\n}\n",
+  'services/shop/src/use-cases/list-items.ts':
+    "import { findItems } from '../items/item-repository.ts'\nexport const listItems = findItems\n",
+  'services/shop/src/items/item-repository.ts':
+    "import { sql } from 'kysely'\nimport { connect } from '@trestle/database/connect.ts'\nexport const findItems = [sql, connect]\n",
+  'packages/database/src/connect.ts': 'export const connect = (now) => now\n',
+  'migrations/shop.ts':
+    "import { createItems } from './shop/0001-create-items.ts'\nexport const shopMigrations = { '0001-create-items': createItems }\n",
+  'migrations/shop/0001-create-items.ts':
+    "import { sql } from 'kysely'\nexport const createItems = (names) => [sql, names.id('items'), sql`id int CONSTRAINT items_pkey PRIMARY KEY`]\n",
+}
+
+/** Files by their paths from the root; one without text is left out. */
+export type Files = Readonly<Record<string, string | undefined>>
+
+/** Writes the tree of the shop, with some files replaced, added or left out, to a folder that goes when the test ends. */
+export function writeShop(files: Files = {}): string {
+  const root = mkdtempSync(join(tmpdir(), 'layout-'))
+  onTestFinished(() => rmSync(root, { recursive: true }))
+  for (const [path, text] of Object.entries({ ...shop, ...files })) {
+    if (text === undefined) continue
+    mkdirSync(dirname(join(root, path)), { recursive: true })
+    writeFileSync(join(root, path), text)
+  }
+  return root
+}
+
+/** What a rule says of the shop with those files: `path:line message`. */
+export async function problemsOf(rule: Rule, files: Files = {}): Promise<readonly string[]> {
+  const problems = await rule(readSourceTree(writeShop(files)))
+  return problems.map(({ path, line, message }) => `${path}${line === undefined ? '' : `:${line}`} ${message}`)
+}
