@@ -1,5 +1,6 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { migratorTable, migratorTables } from './migrator-tables.ts'
 import { isOwn } from './namespace.ts'
 
 /** Every object of a service in its database, `column users.email` for example, and its definition. */
@@ -16,7 +17,8 @@ interface CatalogueRow {
  * Those that it makes up for itself (of NOT NULL, since version 18) are left out; the migrator's tables are not the service's.
  */
 export async function readCatalogue(trx: Kysely<unknown>, place: Pick<Names, 'schema' | 'prefix'>): Promise<Catalogue> {
-  const { schema, prefix } = place
+  const { schema } = place
+  const own = migratorTables.map((table) => migratorTable(place, table))
   // Names in full, whatever the user's own path is.
   await sql`SELECT set_config('search_path', '', true)`.execute(trx)
   const { rows } = await sql<CatalogueRow>`
@@ -25,7 +27,7 @@ export async function readCatalogue(trx: Kysely<unknown>, place: Pick<Names, 'sc
     ), relation AS (
       SELECT c.* FROM pg_class c JOIN place ON c.relnamespace = place.oid
       WHERE ${isOwn(sql.ref('c.relname'), place)} AND c.relkind IN ('r', 'p', 'v', 'm', 'c', 'S')
-        AND c.relname NOT IN (${`${prefix}schema_migrations`}, ${`${prefix}schema_migrations_lock`})
+        AND c.relname <> ALL (${own}::text[])
     ), function AS (
       SELECT p.* FROM pg_proc p JOIN place ON p.pronamespace = place.oid
       WHERE ${isOwn(sql.ref('p.proname'), place)} AND p.prokind <> 'a'

@@ -113,8 +113,8 @@ describe('migrations', () => {
     expect((await migrationStatus(options)).map(({ executedAt }) => executedAt)).toEqual([undefined, undefined])
     const runs = await Promise.all([migrateUp(options), migrateUp(options), migrateUp(options)])
     expect(runs.flatMap(({ migrations }) => migrations)).toEqual(['0001-create-notes', '0002-create-ledger'])
-    expect(await migrateDown(options)).toEqual({ migrations: ['0002-create-ledger'] })
-    expect(await migrateUp(options)).toEqual({ migrations: ['0002-create-ledger'] })
+    expect(await migrateDown(options)).toEqual({ migrations: ['0002-create-ledger'], functions: [] })
+    expect(await migrateUp(options)).toEqual({ migrations: ['0002-create-ledger'], functions: [] })
     expect((await migrationStatus(options)).every(({ executedAt }) => executedAt instanceof Date)).toBe(true)
   })
 
@@ -136,7 +136,10 @@ describe('migrations', () => {
     await start({ settings: { role: 'another' } })
     expect(runs).toBe(3)
     await migrateDown(options)
-    expect(await start({ settings: { role: 'another' } })).toEqual({ migrations: ['0002-create-ledger'] })
+    expect(await start({ settings: { role: 'another' } })).toEqual({
+      migrations: ['0002-create-ledger'],
+      functions: [],
+    })
     await expect(start({ sources: { ...sources, '0003-broken': broken } })).rejects.toThrow('0003-broken failed')
     runs = 0
     await start({ settings: { role: 'another' } })
@@ -301,7 +304,7 @@ describe('the restricted role', () => {
     await expect(db.updateTable('ledger').set({ amount: 6n }).execute()).rejects.toThrow('permission denied')
     await expect(db.deleteFrom('ledger').execute()).rejects.toThrow('permission denied')
     expect(await isMigrated(db, options)).toBe(true)
-    const forge = sql`INSERT INTO example.app_schema_migrations VALUES ('9999-forged', '')`.execute(db)
+    const forge = sql`INSERT INTO example.app_trestle_migrations VALUES ('9999-forged', '')`.execute(db)
     await expect(forge).rejects.toThrow('permission denied')
     await expect(sql`CREATE TABLE example.more ()`.execute(db)).rejects.toThrow('permission denied')
     const foreign = { ...options, names: createNames('example'), grants: undefined }

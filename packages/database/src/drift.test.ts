@@ -110,7 +110,7 @@ describe('findDrift', () => {
   })
 
   it('refuses a database of another version', async () => {
-    await client.query("INSERT INTO example.app_schema_migrations VALUES ('0009-later', '2100-01-01T00:00:00Z')")
+    await client.query("INSERT INTO example.app_trestle_migrations VALUES ('0009-later', '2100-01-01T00:00:00Z')")
     await expect(findDrift(options)).rejects.toThrow('0009-later of another version')
   })
 })

@@ -1,9 +1,10 @@
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
 import type { Kysely } from 'kysely'
 import { type Catalogue, readCatalogue } from './catalogue.ts'
-import { type CallableFunctions, secureFunctions } from './function-rights.ts'
+import { type CallableFunctions, closeFunctions, secureFunctions } from './function-rights.ts'
+import { compareFunctions, createAll, type ServiceFunctions } from './functions.ts'
 import { type MigrationTarget, underLock } from './migration-connection.ts'
-import { buildStage, rehearsalNames, translate } from './rehearsal.ts'
+import { buildStage, executedSources, rehearsalNames, translate } from './rehearsal.ts'
 import { type Grants, grantOnObjects } from './roles.ts'
 
 /** An object that is not as the migrations make it. */
@@ -24,7 +25,8 @@ export interface Drift {
 
 export interface DriftOptions extends MigrationTarget {
   readonly sources: MigrationSources
-  readonly functions?: CallableFunctions | undefined
+  readonly functions?: ServiceFunctions | undefined
+  readonly oldFunctions?: CallableFunctions | undefined
   readonly grants?: Grants | undefined
 }
 
@@ -36,7 +38,7 @@ export function findDrift({ names, url, ...rest }: DriftOptions): Promise<Drift>
   return underLock({ url, names }, async (db) => {
     const trx = await db.startTransaction().execute()
     try {
-      const made = await rehearse(trx, { names, ...rest })
+      const made = await rehearse(trx, { names, ...rest, ...(await whatHasRun(trx, { names, ...rest })) })
       const differences = compareCatalogues(made, await readCatalogue(trx, names))
       return { objects: made.size, differences: differences.filter((difference) => !isOfNeighbour(difference)) }
     } finally {
@@ -45,14 +47,31 @@ export function findDrift({ names, url, ...rest }: DriftOptions): Promise<Drift>
   })
 }
 
-async function rehearse(
+/** @throws Error if another version has run a migration, or has installed the functions */
+async function whatHasRun(
   trx: Kysely<unknown>,
-  { names, sources, functions, grants }: Omit<DriftOptions, 'url'>,
+  { names, sources, functions }: Omit<DriftOptions, 'url'>,
+): Promise<Pick<DriftOptions, 'sources' | 'functions'>> {
+  const executed = await executedSources(trx, { names, sources })
+  if (!functions) return { sources: executed }
+  const { installed } = await compareFunctions(trx, names, functions)
+  if (installed === undefined) return { sources: executed, functions: undefined }
+  if (installed === functions.release) return { sources: executed, functions }
+  throw new Error(`the database has the functions of release ${installed}: use that release`)
+}
+
+/** What migrations and functions make in an empty schema, as if it were the service's own. */
+export async function rehearse(
+  trx: Kysely<unknown>,
+  { names, sources, functions, oldFunctions, grants }: Omit<DriftOptions, 'url'>,
 ): Promise<Catalogue> {
   const stage = rehearsalNames(names)
-  await buildStage(trx, stage, { names, sources })
-  if (functions) await secureFunctions(trx, stage, functions)
-  if (grants) await grantOnObjects(trx, { names: stage, functions, ...grants })
+  await buildStage(trx, stage, sources)
+  if (functions) await createAll(trx, stage, { files: await functions.files(), isReleased: false })
+  if (functions?.invoker) await closeFunctions(trx, stage, functions.invoker)
+  if (oldFunctions) await secureFunctions(trx, stage, oldFunctions)
+  if (grants)
+    await grantOnObjects(trx, { names: stage, invoker: functions?.invoker ?? oldFunctions?.invoker, ...grants })
   return translateCatalogue(await readCatalogue(trx, stage), stage, names)
 }
 

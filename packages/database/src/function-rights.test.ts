@@ -61,7 +61,7 @@ describe('functions that run with the rights of their owner', () => {
   beforeAll(async () => {
     database = await createEmptyDatabase()
     const grants = { role, appendOnly: [], readOnly: ['accounts'], columns: { accounts: ['note'] } }
-    options = { url: database.url, names, sources, functions, grants }
+    options = { url: database.url, names, sources, oldFunctions: functions, grants }
     client = new pg.Client({ connectionString: database.url })
     await client.connect()
     const { '0001-create-accounts': first } = sources
@@ -110,7 +110,7 @@ describe('functions that run with the rights of their owner', () => {
   })
 
   it('stay so after a migration that replaces them, and drift nowhere', async () => {
-    expect(await migrateUp(options)).toEqual({ migrations: ['0002-replace-deposit'] })
+    expect(await migrateUp(options)).toEqual({ migrations: ['0002-replace-deposit'], functions: [] })
     expect(await asRole('SELECT bank.app_deposit()')).toBe('done')
     expect(await asRole('SELECT bank.app_total()')).toBe('18')
     expect((await findDrift(options)).differences).toEqual([])
@@ -133,7 +133,7 @@ describe('functions that run with the rights of their owner', () => {
 
 it('functions have the rights of their owner where the service has no role of its own', async () => {
   const { url, drop } = await createEmptyDatabase()
-  await migrateUp({ url, names, sources, functions })
+  await migrateUp({ url, names, sources, oldFunctions: functions })
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   const { rows } = await client.query(

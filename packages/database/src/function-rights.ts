@@ -50,21 +50,6 @@ export async function secureFunctions(
   if (closed.length > 0) await sql`REVOKE EXECUTE ON FUNCTION ${listOf(closed)} FROM PUBLIC`.execute(db)
 }
 
-/** Lets a role call the functions that are meant to be called. */
-export async function grantFunctions(
-  db: Kysely<unknown>,
-  { names, role, functions }: { readonly names: Names; readonly role: string; readonly functions: CallableFunctions },
-): Promise<void> {
-  const callable = prefixed(names, [...functions.definer, ...functions.invoker])
-  const all = await listFunctions(db, names)
-  const [open, closed] = [
-    all.filter(({ name }) => callable.has(name)),
-    all.filter(({ name, isReading }) => !isReading && !callable.has(name)),
-  ]
-  if (closed.length > 0) await sql`REVOKE EXECUTE ON FUNCTION ${listOf(closed)} FROM ${sql.id(role)}`.execute(db)
-  if (open.length > 0) await sql`GRANT EXECUTE ON FUNCTION ${listOf(open)} TO ${sql.id(role)}`.execute(db)
-}
-
 /** Takes back what `secureFunctions` did, for a version that does not know of it. Its own start gives its rights to tables. */
 export async function releaseFunctions(db: Kysely<unknown>, names: Names): Promise<void> {
   const functions = await listFunctions(db, names)
@@ -72,6 +57,26 @@ export async function releaseFunctions(db: Kysely<unknown>, names: Names): Promi
     await sql`ALTER FUNCTION ${sql.raw(signature)} SECURITY INVOKER RESET search_path`.execute(db)
   }
   if (functions.length > 0) await sql`GRANT EXECUTE ON FUNCTION ${listOf(functions)} TO PUBLIC`.execute(db)
+}
+
+/** Closes functions that may write to PUBLIC, but for those named. */
+export async function closeFunctions(db: Kysely<unknown>, names: Names, invoker: readonly string[]): Promise<void> {
+  const open = prefixed(names, invoker)
+  const closed = (await listFunctions(db, names)).filter(({ name, isReading }) => !isReading && !open.has(name))
+  if (closed.length > 0) await sql`REVOKE EXECUTE ON FUNCTION ${listOf(closed)} FROM PUBLIC`.execute(db)
+}
+
+/** Lets a role call those that run with the rights of their owner and those named, and no others that may write. */
+export async function grantFunctions(
+  db: Kysely<unknown>,
+  { names, role, invoker }: { readonly names: Names; readonly role: string; readonly invoker: readonly string[] },
+): Promise<void> {
+  const named = prefixed(names, invoker)
+  const all = await listFunctions(db, names)
+  const isCalled = ({ name, isDefiner }: FunctionRow) => isDefiner || named.has(name)
+  const [open, closed] = [all.filter(isCalled), all.filter((row) => !row.isReading && !isCalled(row))]
+  if (closed.length > 0) await sql`REVOKE EXECUTE ON FUNCTION ${listOf(closed)} FROM ${sql.id(role)}`.execute(db)
+  if (open.length > 0) await sql`GRANT EXECUTE ON FUNCTION ${listOf(open)} TO ${sql.id(role)}`.execute(db)
 }
 
 async function listFunctions(db: Kysely<unknown>, names: Names): Promise<readonly FunctionRow[]> {

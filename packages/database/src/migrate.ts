@@ -1,26 +1,41 @@
-import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
+import type { MigrationSources } from '@trestle/migrations/migration.ts'
 import type { Kysely } from 'kysely'
 import { type CallableFunctions, releaseFunctions, secureFunctions } from './function-rights.ts'
+import {
+  areInstalled,
+  compareFunctions,
+  dropFunctions,
+  type FunctionChanges,
+  installFunctions,
+  type ServiceFunctions,
+} from './functions.ts'
 import { type MigrationTarget, underLock, withDatabase } from './migration-connection.ts'
 import { isMarkedComplete, markComplete, unmark } from './migration-mark.ts'
-import { inTurn, listExecuted, runPending, takeBackLast } from './migrator.ts'
+import { compareMigrations, inTurn, listExecuted, runPending, takeBackLast } from './migrator.ts'
+import { refuseOldChain } from './rebase.ts'
 import { type Grants, grantToRole } from './roles.ts'
 
 export interface MigrateOptions extends MigrationTarget {
   readonly sources: MigrationSources
+  readonly functions?: ServiceFunctions | undefined
+  /** Of a service whose functions have no files yet. */
+  readonly oldFunctions?: CallableFunctions | undefined
   /** Steps after the migrations, under the same lock, for what has a schema of its own: the job queue. */
   readonly afterwards?: ReadonlyArray<(db: Kysely<unknown>) => Promise<void>>
-  /** Functions that run with the rights of their owner, whether the service has a role of its own or not. */
-  readonly functions?: CallableFunctions | undefined
   /** The rights of the role that the service works as, given last; undefined where it works as its own user. */
   readonly grants?: Grants | undefined
   /** What the steps afterwards are made from, as JSON without secrets: when it changes, a start runs them again. */
   readonly settings?: unknown
 }
 
-/** What a run did: the names of the migrations that it applied or took back, in order. */
+/** What a run did. */
 export interface MigrateResult {
+  /** The names of the migrations that it applied or took back, in order. */
   readonly migrations: readonly string[]
+  /** The names of the functions that it installed or dropped. */
+  readonly functions: readonly string[]
+  /** The release of the functions that it left as they are although this release has others; undefined where none. */
+  readonly left?: string
 }
 
 export interface MigrationStatus {
@@ -32,45 +47,98 @@ export interface MigrationStatus {
 }
 
 /**
- * Runs all pending migrations, then the steps afterwards. Processes that start together wait for each other. A database that
- * a newer version has migrated is left as it is, as long as it has all that this version needs.
+ * Runs all pending migrations, then installs the functions that have changed, then the steps afterwards. Processes that start
+ * together wait for each other. A database that a later release has migrated is left as it is, as long as it has all that
+ * this release needs.
  */
 export function migrateUp(options: MigrateOptions): Promise<MigrateResult> {
-  return underLock(options, async (db) => {
-    const { names, sources, functions, grants } = options
-    if ((await listExecuted(db, names)).some(({ name }) => !(name in sources))) {
-      return { migrations: await runPending(db, options) }
-    }
-    await inTurn(db, names, (trx) => unmark(trx, options))
-    const migrations = await runPending(db, options)
-    for (const step of options.afterwards ?? []) await step(db)
-    await inTurn(db, names, async (trx) => {
-      if (functions) await secureFunctions(trx, names, functions)
-      if (grants) await grantToRole(trx, { names, functions, ...grants })
-      await markComplete(trx, options)
-    })
-    return { migrations }
-  })
+  return bringUp(options, 'always')
 }
 
-/** Whether a complete run of the same migrations and settings was the last: one statement, and no lock. */
+/** Whether a complete run of the same migrations, functions and settings was the last: one statement, and no lock. */
 export function isUpToDate(options: MigrateOptions): Promise<boolean> {
   return withDatabase(options, (db) => isMarkedComplete(db, options))
 }
 
-/** As `migrateUp`, unless the database is up to date. */
+/**
+ * As `migrateUp`, unless the database is up to date; but functions of the same release are replaced in development alone:
+ * processes of two builds of one release would replace each other's.
+ */
 export async function migrateAtStart(options: MigrateOptions): Promise<MigrateResult> {
-  return (await isUpToDate(options)) ? { migrations: [] } : migrateUp(options)
+  if (await isUpToDate(options)) return { migrations: [], functions: [] }
+  return bringUp(options, options.functions?.replacesOwnRelease ? 'always' : 'if later')
 }
 
-/** Takes the last migration back. */
+function bringUp(options: MigrateOptions, replaces: 'always' | 'if later'): Promise<MigrateResult> {
+  return underLock(options, async (db) => {
+    const { names, functions } = options
+    await refuseOldChain(db, names)
+    const changes = functions && (await compareFunctions(db, names, functions))
+    const { pending, unknown } = await compareMigrations(db, options)
+    if (unknown.length > 0 || changes?.isLater) {
+      // An earlier release at the side of a later one, or in its place again: what it needs is there.
+      if (pending.length === 0) return { migrations: [], functions: [], ...left(changes) }
+      throw new Error(`the database has migrations of another version: ${unknown.join(', ') || changes?.installed}`)
+    }
+    await inTurn(db, names, (trx) => unmark(trx, options))
+    const migrations = await runPending(db, options, pending)
+    const isOtherBuild = replaces === 'if later' && functions !== undefined && changes?.installed === functions.release
+    const installed = isOtherBuild ? [] : await install(db, options)
+    for (const step of options.afterwards ?? []) await step(db)
+    const isComplete = !isOtherBuild || left(changes).left === undefined
+    await inTurn(db, names, async (trx) => {
+      await grant(trx, options)
+      if (isComplete) await markComplete(trx, options)
+    })
+    return { migrations, functions: installed, ...(isOtherBuild && left(changes)) }
+  })
+}
+
+function left(changes: FunctionChanges | undefined): Pick<MigrateResult, 'left'> {
+  if (changes?.installed === undefined) return {}
+  const differ = changes.creates.length + changes.replaces.length + changes.drops.length > 0
+  return differ ? { left: changes.installed } : {}
+}
+
+/**
+ * Installs all functions of this release, also where those of a later one are installed: for the time after a roll-back.
+ * @throws Error if migrations are pending: the functions need their tables
+ */
+export function reinstallFunctions(options: MigrateOptions): Promise<MigrateResult> {
+  return underLock(options, async (db) => {
+    const { names } = options
+    const { pending } = await compareMigrations(db, options)
+    if (pending.length > 0) throw new Error(`migrations are pending, run them first: ${pending.join(', ')}`)
+    await inTurn(db, names, (trx) => unmark(trx, options))
+    const functions = await install(db, options, 'all')
+    await inTurn(db, names, (trx) => grant(trx, options))
+    return { migrations: [], functions }
+  })
+}
+
+async function install(
+  db: Kysely<unknown>,
+  { names, functions }: MigrateOptions,
+  which: 'changed' | 'all' = 'changed',
+): Promise<readonly string[]> {
+  return functions ? inTurn(db, names, (trx) => installFunctions(trx, names, { functions, which })) : []
+}
+
+async function grant(trx: Kysely<unknown>, { names, functions, oldFunctions, grants }: MigrateOptions): Promise<void> {
+  if (oldFunctions) await secureFunctions(trx, names, oldFunctions)
+  if (grants) await grantToRole(trx, { names, invoker: functions?.invoker ?? oldFunctions?.invoker, ...grants })
+}
+
+/** Takes the last migration back, and all functions before it: those that stay may need what it takes away. */
 export function migrateDown(options: MigrateOptions): Promise<MigrateResult> {
   return underLock(options, async (db) => {
-    await inTurn(db, options.names, async (trx) => {
+    const { names, functions, oldFunctions } = options
+    await inTurn(db, names, async (trx) => {
       await unmark(trx, options)
-      if (options.functions) await releaseFunctions(trx, options.names)
+      if (oldFunctions) await releaseFunctions(trx, names)
+      if (functions) await dropFunctions(trx, names, functions)
     })
-    return { migrations: await takeBackLast(db, options) }
+    return { migrations: await takeBackLast(db, options), functions: [] }
   })
 }
 
@@ -85,12 +153,18 @@ export async function migrationStatus({ names, sources, ...target }: MigrateOpti
   return [...known, ...unknown]
 }
 
-/** Whether every known migration has run, seen through a connection of the service. */
+/** What differs between the functions of this release and those installed. Changes nothing. */
+export async function functionStatus({ names, functions, url }: MigrateOptions): Promise<FunctionChanges | undefined> {
+  return functions && withDatabase({ url }, (db) => compareFunctions(db, names, functions))
+}
+
+/** Whether every known migration has run and every function is there, seen through a connection of the service. */
 export async function isMigrated(
   // biome-ignore lint/suspicious/noExplicitAny: only the migrator's own tables are read, whatever the service's are
   db: Kysely<any>,
-  { names, sources }: { readonly names: Names; readonly sources: MigrationSources },
+  { names, sources, functions }: Pick<MigrateOptions, 'names' | 'sources' | 'functions'>,
 ): Promise<boolean> {
-  const executed = new Set((await listExecuted(db.withoutPlugins(), names)).map(({ name }) => name))
-  return Object.keys(sources).every((name) => executed.has(name))
+  const plain = db.withoutPlugins()
+  if ((await compareMigrations(plain, { names, sources })).pending.length > 0) return false
+  return functions === undefined || areInstalled(plain, names, functions)
 }

@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto'
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
+import type { ServiceFunctions } from './functions.ts'
+import { MIGRATIONS, migratorTable } from './migrator-tables.ts'
 import { queueRights } from './queue-rights.ts'
 
 /** What a complete run of `migrate up` depends on. */
 export interface MarkedRun {
   readonly names: Names
   readonly sources: MigrationSources
+  readonly functions?: ServiceFunctions | undefined
   /** What the steps after the migrations are made from: roles, queues, versions. JSON. */
   readonly settings?: unknown
 }
@@ -17,7 +20,7 @@ export interface MarkedRun {
  */
 export async function markComplete(db: Kysely<unknown>, run: MarkedRun): Promise<void> {
   const { rows } = await state(run).execute(db)
-  await comment(db, run.names, sql.lit(mark(run, rows[0]?.rights)))
+  await comment(db, run.names, sql.lit(await mark(run, rows[0]?.rights)))
 }
 
 /** Takes the note back, before anything changes. */
@@ -26,10 +29,10 @@ export async function unmark(db: Kysely<unknown>, run: MarkedRun): Promise<void>
   if (typeof rows[0]?.note === 'string') await comment(db, run.names, sql.lit(null))
 }
 
-/** Whether the last complete run was one of the same migrations and settings. One statement. */
+/** Whether the last complete run was one of the same migrations, functions and settings. One statement. */
 export async function isMarkedComplete(db: Kysely<unknown>, run: MarkedRun): Promise<boolean> {
   const { rows } = await state(run).execute(db)
-  return rows[0]?.note === mark(run, rows[0]?.rights)
+  return rows[0]?.note === (await mark(run, rows[0]?.rights))
 }
 
 interface State {
@@ -40,20 +43,18 @@ interface State {
 function state({ names }: MarkedRun) {
   const { schema, jobSchema } = names
   return sql<State>`
-    SELECT obj_description(to_regclass(${`"${schema}"."${table(names)}"`}), 'pg_class') AS note,
+    SELECT obj_description(to_regclass(${`"${schema}"."${migratorTable(names, MIGRATIONS)}"`}), 'pg_class') AS note,
       (SELECT json_agg(json_build_array(nspname, nspacl::text) ORDER BY nspname)::text FROM pg_namespace
        WHERE nspname IN (${schema}, ${jobSchema})) AS rights`
 }
 
-function mark({ sources, settings }: MarkedRun, rights: string | undefined): string {
-  const text = JSON.stringify([Object.keys(sources), settings, rights, queueRights])
+async function mark(run: MarkedRun, rights: string | undefined): Promise<string> {
+  const { sources, settings, functions } = run
+  const texts = (await functions?.files())?.map(({ hash }) => hash)
+  const text = JSON.stringify([Object.keys(sources), functions?.release, texts, settings, rights, queueRights])
   return `complete ${createHash('sha256').update(text).digest('base64url')}`
 }
 
 async function comment(db: Kysely<unknown>, names: Names, note: ReturnType<typeof sql.lit>): Promise<void> {
-  await sql`COMMENT ON TABLE ${sql.id(names.schema, table(names))} IS ${note}`.execute(db)
-}
-
-function table({ prefix }: Names): string {
-  return `${prefix}schema_migrations`
+  await sql`COMMENT ON TABLE ${sql.id(names.schema, migratorTable(names, MIGRATIONS))} IS ${note}`.execute(db)
 }

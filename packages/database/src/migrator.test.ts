@@ -68,12 +68,12 @@ describe('migrateUp', () => {
     await ranBy(notes)
     const both = { '0001-tags': createTable('tags'), ...notes }
     expect(await ranBy(both)).toEqual(['0001-tags'])
-    expect(await migrateDown(options(both))).toEqual({ migrations: ['0001-tags'] })
+    expect(await migrateDown(options(both))).toEqual({ migrations: ['0001-tags'], functions: [] })
   })
 
   it('leaves a database of a newer version as it is, unless it lacks something', async () => {
     await ranBy({ ...notes, '0003-tags': createTable('tags') })
-    expect(await migrateAtStart(options(notes))).toEqual({ migrations: [] })
+    expect(await migrateAtStart(options(notes))).toEqual({ migrations: [], functions: [] })
     expect(await migrationStatus(options(notes))).toEqual([
       { name: '0002-notes', executedAt: expect.any(Date), isKnown: true },
       { name: '0003-tags', executedAt: expect.any(Date), isKnown: false },

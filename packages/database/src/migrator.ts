@@ -3,6 +3,7 @@ import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, PostgresAdapter, PostgresDialect, sql, type Transaction } from 'kysely'
 import { type Migration, type MigrationResultSet, Migrator } from 'kysely/migration'
 import pg from 'pg'
+import { MIGRATIONS, migratorTable } from './migrator-tables.ts'
 
 /** The migrations of a service, and where they run. */
 export interface Migrations {
@@ -28,8 +29,8 @@ const GAVE_WAY: ReadonlySet<string | undefined> = new Set(['55P03', '40P01'])
 
 /** What has run in this database, in the order of its run. */
 export async function listExecuted(db: Kysely<unknown>, names: Names): Promise<readonly ExecutedMigration[]> {
-  const table = sql.id(names.schema, migrationTable(names))
-  const text = `"${names.schema}"."${migrationTable(names)}"`
+  const table = sql.id(names.schema, migratorTable(names, MIGRATIONS))
+  const text = `"${names.schema}"."${migratorTable(names, MIGRATIONS)}"`
   const { rows } = await sql<{ exists: boolean }>`SELECT to_regclass(${text}) IS NOT NULL AS "exists"`.execute(db)
   if (!rows[0]?.exists) return []
   const executed = await sql<{ name: string; timestamp: string }>`
@@ -37,21 +38,31 @@ export async function listExecuted(db: Kysely<unknown>, names: Names): Promise<r
   return executed.rows.map(({ name, timestamp }) => ({ name, executedAt: new Date(timestamp) }))
 }
 
+/** What has not run in this database, and what has run there that this version does not know, by name. */
+export async function compareMigrations(
+  db: Kysely<unknown>,
+  { names, sources }: Migrations,
+): Promise<{ readonly pending: readonly string[]; readonly unknown: readonly string[] }> {
+  const executed = new Set((await listExecuted(db, names)).map(({ name }) => name))
+  return {
+    pending: Object.keys(sources).filter((name) => !executed.has(name)),
+    unknown: [...executed].filter((name) => !(name in sources)),
+  }
+}
+
 /**
  * Runs what is pending. A database that has nothing yet gets all or nothing; else each migration commits for itself, so
  * that none holds its locks for the time of those behind it.
  * @returns the names of what ran, in order
  */
-export async function runPending(db: Kysely<unknown>, migrations: Migrations): Promise<readonly string[]> {
-  const executed = new Set((await listExecuted(db, migrations.names)).map(({ name }) => name))
-  const pending = Object.keys(migrations.sources).filter((name) => !executed.has(name))
-  const unknown = [...executed].filter((name) => !(name in migrations.sources))
-  if (unknown.length > 0) {
-    // An older version at the side of a newer one, or in its place again: what it needs is there.
-    if (pending.length === 0) return []
-    throw new Error(`the database has migrations of another version: ${unknown.join(', ')}`)
+export async function runPending(
+  db: Kysely<unknown>,
+  migrations: Migrations,
+  pending: readonly string[],
+): Promise<readonly string[]> {
+  if (pending.length === Object.keys(migrations.sources).length) {
+    return run(db, migrations, (migrator) => migrator.migrateToLatest())
   }
-  if (executed.size === 0) return run(db, migrations, (migrator) => migrator.migrateToLatest())
   const ran: string[] = []
   for (const _ of pending) ran.push(...(await run(db, migrations, (migrator) => migrator.migrateUp())))
   return ran
@@ -131,8 +142,8 @@ function createMigrator(db: Kysely<unknown>, { names, sources }: Migrations): Mi
     db,
     provider: { getMigrations: async () => Object.fromEntries(await Promise.all(Object.entries(sources).map(load))) },
     migrationTableSchema: names.schema,
-    migrationTableName: migrationTable(names),
-    migrationLockTableName: `${migrationTable(names)}_lock`,
+    migrationTableName: migratorTable(names, MIGRATIONS),
+    migrationLockTableName: migratorTable(names, `${MIGRATIONS}_lock`),
     // Numbers are given out in ranges: one may arrive after a higher one has run.
     allowUnorderedMigrations: true,
   })
@@ -152,8 +163,4 @@ function impatient({ up, down }: Migration): Migration {
       },
     }),
   }
-}
-
-function migrationTable({ prefix }: Names): string {
-  return `${prefix}schema_migrations`
 }

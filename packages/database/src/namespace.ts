@@ -1,7 +1,6 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type RawBuilder, sql } from 'kysely'
-
-const TABLE = 'schema_migrations'
+import { MIGRATIONS } from './migrator-tables.ts'
 
 /**
  * Whether an object of a schema belongs to a namespace, by its name: other namespaces in the schema have a table of migrations
@@ -13,7 +12,7 @@ export function isOwn(
 ): RawBuilder<boolean> {
   return sql<boolean>`(starts_with(${name}, ${prefix}) AND NOT EXISTS (
     SELECT FROM pg_class other JOIN pg_namespace place ON place.oid = other.relnamespace
-    WHERE place.nspname = ${schema} AND other.relkind = 'r' AND right(other.relname, ${sql.lit(TABLE.length)}) = ${TABLE}
-      AND length(other.relname) > ${sql.lit(prefix.length + TABLE.length)}
-      AND starts_with(${name}, left(other.relname, ${sql.lit(-TABLE.length)}))))`
+    WHERE place.nspname = ${schema} AND other.relkind = 'r' AND right(other.relname, ${sql.lit(MIGRATIONS.length)}) = ${MIGRATIONS}
+      AND length(other.relname) > ${sql.lit(prefix.length + MIGRATIONS.length)}
+      AND starts_with(${name}, left(other.relname, ${sql.lit(-MIGRATIONS.length)}))))`
 }

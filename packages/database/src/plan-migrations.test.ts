@@ -101,7 +101,7 @@ describe('planMigrations', () => {
       ],
     ])
     expect(await schemas()).toEqual(before)
-    expect(await query('SELECT count(*)::int AS count FROM example.app_schema_migrations')).toEqual([{ count: 1 }])
+    expect(await query('SELECT count(*)::int AS count FROM example.app_trestle_migrations')).toEqual([{ count: 1 }])
   })
 
   it('removes what a planner that was killed left behind', async () => {

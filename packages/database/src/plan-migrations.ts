@@ -10,8 +10,8 @@ import {
   type UnknownRow,
 } from 'kysely'
 import { type MigrationTarget, underLock } from './migration-connection.ts'
-import { listExecuted } from './migrator.ts'
-import { buildStage, dropStage, rehearsalNames, translate } from './rehearsal.ts'
+import { compareMigrations } from './migrator.ts'
+import { buildStage, dropStage, executedSources, rehearsalNames, translate } from './rehearsal.ts'
 import { type HeldUp, heldUpBy, listOwnLocks, listSizes } from './table-locks.ts'
 
 /** A lock that a statement takes, and its migration keeps to its end. */
@@ -47,16 +47,18 @@ export function planMigrations(
 ): Promise<readonly PlannedMigration[]> {
   return underLock(options, async (db) => {
     const { names, sources } = options
-    const executed = new Set((await listExecuted(db, names)).map(({ name }) => name))
-    const pending = Object.entries(sources).filter(([name]) => !executed.has(name))
+    const { pending } = await compareMigrations(db, options)
     if (pending.length === 0) return []
     const stage = rehearsalNames(names)
     const sizes = await listSizes(db, names.schema)
     await dropStage(db, stage)
     try {
-      await db.transaction().execute((trx) => buildStage(trx, stage, options))
+      const executedBefore = await executedSources(db, options)
+      await db.transaction().execute((trx) => buildStage(trx, stage, executedBefore))
       const planned: PlannedMigration[] = []
-      for (const [name, source] of pending) {
+      for (const name of pending) {
+        const source = sources[name]
+        if (!source) continue
         const run = await db.transaction().execute((trx) => watch(trx, stage, source))
         planned.push({ name, statements: run.map((statement) => toPlanned(statement, { stage, names, sizes })) })
       }

@@ -13,16 +13,26 @@ export function translate(text: string, stage: Names, names: Names): string {
   return text.replaceAll(stage.schema, names.schema)
 }
 
-/** Makes the schema and in it, empty, what the migrations that have run made of the service's own, in their order. */
-export async function buildStage(
-  trx: Kysely<unknown>,
-  stage: Names,
+/**
+ * The migrations that have run in a database, in the order of their run.
+ * @throws Error if another version has run one
+ */
+export async function executedSources(
+  db: Kysely<unknown>,
   { names, sources }: { readonly names: Names; readonly sources: MigrationSources },
-): Promise<void> {
-  await sql`CREATE SCHEMA ${sql.id(stage.schema)}`.execute(trx)
-  for (const { name } of await listExecuted(trx, names)) {
+): Promise<MigrationSources> {
+  const executed = (await listExecuted(db, names)).map(({ name }) => {
     const source = sources[name]
     if (!source) throw new Error(`the database has the migration ${name} of another version: use that version`)
+    return [name, source] as const
+  })
+  return Object.fromEntries(executed)
+}
+
+/** Makes the schema and in it, empty, what migrations make of the service's own. */
+export async function buildStage(trx: Kysely<unknown>, stage: Names, sources: MigrationSources): Promise<void> {
+  await sql`CREATE SCHEMA ${sql.id(stage.schema)}`.execute(trx)
+  for (const source of Object.values(sources)) {
     const { up } = await source(stage)
     await up(trx)
   }

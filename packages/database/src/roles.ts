@@ -1,6 +1,7 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { type CallableFunctions, grantFunctions } from './function-rights.ts'
+import { grantFunctions } from './function-rights.ts'
+import { migratorTables } from './migrator-tables.ts'
 import { isOwn } from './namespace.ts'
 import { queueRights, workersColumns } from './queue-rights.ts'
 
@@ -19,8 +20,11 @@ export interface Grants {
   readonly readOnly?: readonly string[]
   /** Columns of such tables that the role may change all the same, by table. */
   readonly columns?: Readonly<Record<string, readonly string[]>>
-  /** The functions that the role may call besides those that only read; undefined: all of them. */
-  readonly functions?: CallableFunctions | undefined
+  /**
+   * The functions that the role may call besides those that only read and those that run with the rights of their owner;
+   * undefined: all of them.
+   */
+  readonly invoker?: readonly string[] | undefined
 }
 
 export interface GrantOptions extends Grants {
@@ -43,10 +47,15 @@ export async function grantToRole(db: Kysely<unknown>, options: GrantOptions): P
  */
 export async function grantOnObjects(
   db: Kysely<unknown>,
-  { names, role, appendOnly, readOnly = [], columns = {}, functions }: Omit<GrantOptions, 'serviceUrl'>,
+  { names, role, appendOnly, readOnly = [], columns = {}, invoker }: Omit<GrantOptions, 'serviceUrl'>,
 ): Promise<void> {
-  const history = ['schema_migrations', 'schema_migrations_lock']
-  await grantOnTables(db, role, { ...names, closed: [], readOnly: [...history, ...readOnly], appendOnly, columns })
+  await grantOnTables(db, role, {
+    ...names,
+    closed: [],
+    readOnly: [...migratorTables, ...readOnly],
+    appendOnly,
+    columns,
+  })
   if (await schemaExists(db, names.jobSchema)) {
     await grantOnTables(db, role, {
       ...{ schema: names.jobSchema, prefix: '', closed: queueRights.closed, readOnly: ['version'] },
@@ -56,7 +65,7 @@ export async function grantOnObjects(
     })
   }
   // Functions are open to PUBLIC from their creation, but for those that were closed; the schema is what guards the others.
-  if (functions) await grantFunctions(db, { names, role, functions })
+  if (invoker) await grantFunctions(db, { names, role, invoker })
 }
 
 /** Tables of a schema by what a role may do with them, without their prefix; with all others everything but DDL. */

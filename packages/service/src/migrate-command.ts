@@ -1,16 +1,21 @@
 import { type Difference, findDrift } from '@trestle/database/drift.ts'
+import type { FunctionChanges } from '@trestle/database/functions.ts'
 import {
+  functionStatus,
   type MigrateOptions,
+  type MigrateResult,
   type MigrationStatus,
   migrateDown,
   migrateUp,
   migrationStatus,
+  reinstallFunctions,
 } from '@trestle/database/migrate.ts'
 import { type PlannedLock, type PlannedMigration, planMigrations } from '@trestle/database/plan-migrations.ts'
+import { rebase } from '@trestle/database/rebase.ts'
 import { Command } from 'commander'
 
 /**
- * The command `migrate [up|down|status|plan|drift]` of a service.
+ * The command `migrate [up|down|status|plan|drift|rebase]` of a service.
  * @param readOptions called when a command runs, so that `--help` needs no settings
  */
 export function migrateCommand(readOptions: () => MigrateOptions, print: (line: string) => void): Command {
@@ -22,20 +27,40 @@ export function migrateCommand(readOptions: () => MigrateOptions, print: (line: 
   command.description('bring the database up to date, or look at its state')
   command
     .command('up', { isDefault: true })
-    .description('apply all pending migrations and the grants (also without a word)')
-    .action(async () => printAll(describeRun('applied', (await migrateUp(readOptions())).migrations)))
+    .description('apply pending migrations, changed functions and the grants (also without a word)')
+    .option('--functions', 'install the functions of this release alone, also where a later release installed its own')
+    .action(async ({ functions }: { readonly functions?: true }) => {
+      const run = functions ? reinstallFunctions : migrateUp
+      printAll(describeUp(await run(readOptions())))
+    })
   command
     .command('down')
-    .description('take the last migration back, with its data')
+    .description('drop the functions, and take the last migration back with its data; up installs the functions again')
     .action(async () => printAll(describeRun('taken back', (await migrateDown(readOptions())).migrations)))
   command
     .command('status')
-    .description('list every migration with the time of its run')
-    .action(async () => printAll((await migrationStatus(readOptions())).map(describeStatus)))
+    .description('list every migration with the time of its run, and what differs among the functions')
+    .action(async () => {
+      const options = readOptions()
+      printAll((await migrationStatus(options)).map(describeStatus))
+      printAll(describeFunctions(await functionStatus(options)))
+    })
   command
     .command('plan')
-    .description('print the SQL that up would run, and the locks that it takes')
-    .action(async () => printAll(describePlan(await planMigrations(readOptions()))))
+    .description('print the SQL that up would run, the locks that it takes, and the functions that it would replace')
+    .action(async () => {
+      const options = readOptions()
+      const [planned, changes] = [await planMigrations(options), await functionStatus(options)]
+      printAll(describePlan(planned, changes))
+    })
+  command
+    .command('rebase')
+    .description('mark a development database of the chain before the baseline as one of the baseline, and run up')
+    .action(async () => {
+      await rebase(readOptions())
+      print('rebased')
+      printAll(describeUp(await migrateUp(readOptions())))
+    })
   command
     .command('drift')
     .description('compare the objects in the database with those that the migrations made; fails when one differs')
@@ -49,28 +74,61 @@ export function migrateCommand(readOptions: () => MigrateOptions, print: (line: 
   return command
 }
 
+function describeUp({ migrations, functions, left }: MigrateResult): readonly string[] {
+  return [
+    ...describeRun('applied', migrations).slice(0, functions.length > 0 ? migrations.length : undefined),
+    ...(functions.length > 0 ? [`installed ${functions.length} functions`] : []),
+    ...(left === undefined
+      ? []
+      : [`left the functions of release ${left}: up --functions installs those of this release`]),
+  ]
+}
+
 function describeRun(what: string, names: readonly string[]): readonly string[] {
   return names.length === 0 ? ['nothing to do'] : names.map((name) => `${what} ${name}`)
+}
+
+/** `functions of release 1.4.0 are installed`, then those that differ. */
+function describeFunctions(changes: FunctionChanges | undefined): readonly string[] {
+  if (changes === undefined) return []
+  const { installed, creates, replaces, drops } = changes
+  return [
+    installed === undefined ? 'no functions are installed' : `functions of release ${installed} are installed`,
+    ...creates.map((name) => `missing function ${name}`),
+    ...replaces.map((name) => `different function ${name}`),
+    ...drops.map((name) => `function ${name} (of another release)`),
+  ]
 }
 
 function describeStatus({ name, executedAt, isKnown }: MigrationStatus): string {
   return `${executedAt ? `applied ${executedAt.toISOString()}` : 'pending'} ${name}${isKnown ? '' : ' (of another version)'}`
 }
 
-/** SQL, with what it locks in comments. */
-function describePlan(migrations: readonly PlannedMigration[]): readonly string[] {
+/** SQL, with what it locks in comments; then the functions. */
+function describePlan(
+  migrations: readonly PlannedMigration[],
+  changes: FunctionChanges | undefined,
+): readonly string[] {
   const lines = migrations.flatMap(({ name, statements }) => [
     `-- ${name}`,
     ...statements.flatMap(({ sql, locks }) => [...locks.map(describeLock), `${sql};`]),
   ])
   const warnings = lines.filter((line) => line.startsWith(WARNING)).length
-  if (lines.length === 0) return ['-- nothing to do']
-  return [
-    ...lines,
+  const functions = planFunctions(changes)
+  if (lines.length === 0) return functions.length === 0 ? ['-- nothing to do'] : functions
+  const summary =
     warnings === 0
       ? '-- holds nobody up'
-      : `-- ${warnings} ${warnings === 1 ? 'lock holds' : 'locks hold'} others up: see ${WARNING}`,
-  ]
+      : `-- ${warnings} ${warnings === 1 ? 'lock holds' : 'locks hold'} others up: see ${WARNING}`
+  return [...lines, ...functions, summary]
+}
+
+function planFunctions(changes: FunctionChanges | undefined): readonly string[] {
+  if (changes === undefined) return []
+  if (changes.isLater) return [`-- leaves the functions of release ${changes.installed}`]
+  return (['creates', 'replaces', 'drops'] as const).flatMap((act) =>
+    changes[act].map((name) => `-- ${act} the function ${name}`),
+  )
 }
 
 const WARNING = '-- !'

@@ -1,5 +1,5 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
-import { isUpToDate, type MigrateOptions, migrateUp } from '@trestle/database/migrate.ts'
+import { isUpToDate, type MigrateOptions, migrateAtStart } from '@trestle/database/migrate.ts'
 import { waitForDatabase } from '@trestle/database/wait-for-database.ts'
 import { findPooler, type ServiceConnection } from './find-pooler.ts'
 
@@ -28,8 +28,11 @@ export async function prepareDatabase(options: PrepareDatabaseOptions): Promise<
     migrations === undefined || wait(() => isUpToDate(migrations)),
   ])
   if (migrations !== undefined && !isComplete) {
-    const { migrations: names } = await migrateUp(migrations)
+    const { migrations: names, functions, left } = await migrateAtStart(migrations)
     if (names.length > 0) log.logger.info({ migrations: names }, 'migrated')
+    if (functions.length > 0) log.logger.info({ functions: functions.length }, 'SQL functions installed')
+    if (left !== undefined)
+      log.logger.warn({ release: left }, 'SQL functions of another build or release left as they are')
   }
   // Only now: it does not cut migrations off.
   if (pooler) throw pooler

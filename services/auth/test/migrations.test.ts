@@ -39,7 +39,7 @@ describe('migrations of auth', () => {
     expect((await migrateUp(options)).migrations).toHaveLength(count)
     const names = await objects()
     expect(names.filter((name) => !name.startsWith('app_'))).toEqual([])
-    const tooLong = names.filter((name) => name.length - 'app_'.length > 30 && !name.includes('schema_migrations'))
+    const tooLong = names.filter((name) => name.length - 'app_'.length > 30 && !name.includes('trestle_migrations'))
     expect(tooLong).toEqual([])
   })
 
@@ -51,7 +51,7 @@ describe('migrations of auth', () => {
   it('can be taken back one by one, and applied again', async () => {
     for (let i = 0; i < count; i += 1) await migrateDown(options)
     const left = await objects()
-    expect(left.filter((name) => !name.includes('schema_migrations'))).toEqual([])
+    expect(left.filter((name) => !name.includes('trestle_migrations'))).toEqual([])
     expect((await migrateUp(options)).migrations).toHaveLength(count)
   })
 

@@ -9,6 +9,7 @@ describe('loadInventoryConfig', () => {
     const { databaseUrl, migrationDatabaseUrl, ...rest } = loadInventoryConfig(DATABASE)
     expect([databaseUrl, migrationDatabaseUrl]).toEqual(Array(2).fill(DATABASE.INVENTORY_DATABASE_URL))
     expect(rest).toEqual({
+      isProduction: false,
       port: 8080,
       host: '127.0.0.1',
       standby: { url: undefined, lagMaxMs: 10_000 },

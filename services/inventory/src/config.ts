@@ -33,6 +33,7 @@ export const settings = {
   HOST: text().default('127.0.0.1'),
   DATABASE_URL: databaseUrl(),
   MIGRATION_DATABASE_URL: databaseUrl().optional(),
+  NODE_ENV: text().default('development'),
   DB_READ_URL: databaseUrl().optional(),
   DB_READ_LAG_MAX: lagMax().default(10_000),
   DB_ROLE: text()
@@ -83,6 +84,7 @@ export const aliases = {
   PORT: ['PORT'],
   DATABASE_URL: ['DATABASE_URL'],
   LOG_LEVEL: ['LOG_LEVEL'],
+  NODE_ENV: ['NODE_ENV'],
   OTEL_EXPORTER_OTLP_PROTOCOL: ['OTEL_EXPORTER_OTLP_PROTOCOL'],
   OTEL_EXPORTER_PROMETHEUS_HOST: ['OTEL_EXPORTER_PROMETHEUS_HOST'],
   OTEL_EXPORTER_PROMETHEUS_PORT: ['OTEL_EXPORTER_PROMETHEUS_PORT'],
@@ -107,6 +109,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     host: values.HOST,
     databaseUrl: values.DATABASE_URL,
     migrationDatabaseUrl: values.MIGRATION_DATABASE_URL ?? values.DATABASE_URL,
+    isProduction: values.NODE_ENV === 'production',
     standby: { url: values.DB_READ_URL, lagMaxMs: values.DB_READ_LAG_MAX },
     databaseRole: values.DB_ROLE,
     databaseNamespace: values.DB_NAMESPACE,

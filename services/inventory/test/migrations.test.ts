@@ -40,7 +40,7 @@ async function describeSchema(): Promise<string[]> {
 }
 
 const ownNames = (items: readonly string[]) =>
-  items.map((item) => item.split(' ')[1] ?? '').filter((name) => !name.includes('schema_migrations'))
+  items.map((item) => item.split(' ')[1] ?? '').filter((name) => !name.includes('trestle_migrations'))
 
 describe('migrations of the inventory', () => {
   it('go up once, also when several processes start together', async () => {
@@ -71,7 +71,7 @@ describe('migrations of the inventory', () => {
     await client.query(`INSERT INTO inventory.products (sku, attributes) VALUES ('A', '{}')`)
     await expect(client.query('DROP TABLE inventory.products')).rejects.toThrow('must be owner')
     await expect(client.query('CREATE TABLE inventory.mine (id int)')).rejects.toThrow('permission denied')
-    await expect(client.query('DELETE FROM inventory.schema_migrations')).rejects.toThrow('permission denied')
+    await expect(client.query('DELETE FROM inventory.trestle_migrations')).rejects.toThrow('permission denied')
     await expect(client.query('UPDATE inventory.movements SET reason = NULL')).rejects.toThrow('permission denied')
     await client.query('RESET ROLE')
   })

@@ -25,6 +25,7 @@ describe('loadPaymentsConfig', () => {
       baseUrl: 'http://localhost:8082',
       databaseUrl: 'postgres://localhost/payments',
       migrationDatabaseUrl: 'postgres://localhost/payments',
+      isProduction: false,
       standby: { url: undefined, lagMaxMs: 10_000 },
       databaseRole: undefined,
       databaseNamespace: '',

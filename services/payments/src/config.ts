@@ -45,6 +45,7 @@ export const settings = {
   BASE_URL: url().transform((value) => value.replace(/\/+$/, '')),
   DATABASE_URL: databaseUrl(),
   MIGRATION_DATABASE_URL: databaseUrl().optional(),
+  NODE_ENV: text().default('development'),
   DB_READ_URL: databaseUrl().optional(),
   DB_READ_LAG_MAX: lagMax().default(10_000),
   DB_ROLE: text()
@@ -89,6 +90,7 @@ export const aliases = {
   PORT: ['PORT'],
   DATABASE_URL: ['DATABASE_URL'],
   LOG_LEVEL: ['LOG_LEVEL'],
+  NODE_ENV: ['NODE_ENV'],
   OTEL_EXPORTER_OTLP_PROTOCOL: ['OTEL_EXPORTER_OTLP_PROTOCOL'],
   OTEL_EXPORTER_PROMETHEUS_HOST: ['OTEL_EXPORTER_PROMETHEUS_HOST'],
   OTEL_EXPORTER_PROMETHEUS_PORT: ['OTEL_EXPORTER_PROMETHEUS_PORT'],
@@ -117,6 +119,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
     baseUrl: values.BASE_URL,
     databaseUrl: values.DATABASE_URL,
     migrationDatabaseUrl: values.MIGRATION_DATABASE_URL ?? values.DATABASE_URL,
+    isProduction: values.NODE_ENV === 'production',
     standby: { url: values.DB_READ_URL, lagMaxMs: values.DB_READ_LAG_MAX },
     databaseRole: values.DB_ROLE,
     databaseNamespace: values.DB_NAMESPACE,

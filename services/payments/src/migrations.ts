@@ -36,7 +36,7 @@ export function migrateOptions(config: DatabaseSettings): MigrateOptions {
       callableFunctions,
     },
     afterwards: [(db) => installJobs(db, { url, schema: names.jobSchema, tasks })],
-    functions: callableFunctions,
+    oldFunctions: callableFunctions,
     grants:
       role === undefined
         ? undefined

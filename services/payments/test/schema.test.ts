@@ -8,7 +8,7 @@ import { callableFunctions, readOnlyTables } from '../src/database-rights.ts'
 import { migrateOptions } from '../src/migrations.ts'
 import { openTestDatabase } from './payments-app.ts'
 
-const MIGRATOR_TABLES = ['schema_migrations', 'schema_migrations_lock']
+const MIGRATOR_TABLES = ['trestle_migrations', 'trestle_migrations_lock']
 
 /** Every statement over the catalogue is told the schema and leaves out the migrator's own tables. */
 async function query<Row extends pg.QueryResultRow>(client: pg.Client, text: string): Promise<Row[]> {

@@ -72,12 +72,13 @@ export function describeCuts({ cuts = CUTS, optionsOf }: CutsOptions): void {
   })
 }
 
-/** Runs that end after so many migrations, without what comes after all of them. */
+/** Runs that end after so many migrations, without what comes after all of them: functions may need every table. */
 function upTo(count: number, optionsOf: CutsOptions['optionsOf']): CutsOptions['optionsOf'] {
   return (url) => {
-    const { sources, ...options } = optionsOf(url)
-    const some = Object.fromEntries(Object.entries(sources).slice(0, count))
-    return { ...options, sources: some, afterwards: [], grants: undefined }
+    const { sources, functions, ...options } = optionsOf(url)
+    const some = Object.entries(sources).slice(0, count)
+    const whole = some.length === Object.keys(sources).length ? functions : undefined
+    return { ...options, sources: Object.fromEntries(some), functions: whole, afterwards: [], grants: undefined }
   }
 }
 

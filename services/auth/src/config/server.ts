@@ -45,6 +45,7 @@ export const serverSettings = {
   DB_PREPARED: flag().default(true),
   DB_CONNECT_TIMEOUT: duration().default(30_000),
   MIGRATION_DATABASE_URL: databaseUrl().optional(),
+  NODE_ENV: text().default('development'),
   DB_ROLE: matching(ROLE_PATTERN, 'a role name').optional(),
   DB_NAMESPACE: matching(NAMESPACE_PATTERN, 'lower-case letters, digits and _, at most 31').optional(),
   DB_CLEANUP_ENABLED: flag().default(true),
@@ -73,6 +74,7 @@ export const serverAliases = {
   API_PORT: ['AUTH_PORT', 'PORT'],
   DB_DATABASE_URL: ['AUTH_DATABASE_URL', 'DATABASE_URL'],
   LOG_LEVEL: ['LOG_LEVEL'],
+  NODE_ENV: ['NODE_ENV'],
   API_EXTERNAL_URL: ['API_EXTERNAL_URL'],
   DB_NAMESPACE: ['DB_NAMESPACE'],
   REQUEST_ID_HEADER: ['REQUEST_ID_HEADER'],
@@ -118,6 +120,7 @@ export function toDatabaseSettings(values: Values) {
   return {
     url: values.DB_DATABASE_URL,
     migrationUrl: values.MIGRATION_DATABASE_URL ?? values.DB_DATABASE_URL,
+    isProduction: values.NODE_ENV === 'production',
     poolSize: values.DB_MAX_POOL_SIZE === 0 ? POOL_SIZE : values.DB_MAX_POOL_SIZE,
     prepared: values.DB_PREPARED,
     connectTimeoutMs: values.DB_CONNECT_TIMEOUT,

@@ -1,0 +1,284 @@
+import { createHash } from 'node:crypto'
+import type { MigrationSources } from '@trestle/migrations/migration.ts'
+import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import { sql } from 'kysely'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { findDrift } from './drift.ts'
+import type { ServiceFunctions } from './functions.ts'
+import {
+  functionStatus,
+  isMigrated,
+  isUpToDate,
+  type MigrateOptions,
+  migrateAtStart,
+  migrateDown,
+  migrateUp,
+  reinstallFunctions,
+} from './migrate.ts'
+import { withDatabase } from './migration-connection.ts'
+import { createNames } from './names.ts'
+
+const sources: MigrationSources = {
+  '0001-create-notes': (names) => ({
+    up: async (db) => {
+      await sql`CREATE TABLE ${names.id('notes')} (n int)`.execute(db)
+    },
+    down: async (db) => {
+      await sql`DROP TABLE ${names.id('notes')}`.execute(db)
+    },
+  }),
+}
+const countNotes = `CREATE OR REPLACE FUNCTION {{count_notes}}() RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN {{double}}((SELECT count(*)::int FROM {{notes}}));
+END $$;`
+const double = (times: number) =>
+  `CREATE OR REPLACE FUNCTION {{double}}(n int) RETURNS int LANGUAGE sql STABLE AS $$ SELECT n * ${times} $$;`
+const texts = { count_notes: countNotes, double: double(2) }
+
+const names = createNames('example', 'app')
+const database = await createEmptyDatabase()
+const client = new pg.Client({ connectionString: database.url })
+
+beforeAll(async () => {
+  await client.connect()
+})
+afterAll(async () => {
+  await client.end()
+  await database.drop()
+})
+afterEach(async () => {
+  await client.query('DROP SCHEMA IF EXISTS example CASCADE; DROP SCHEMA IF EXISTS neighbour CASCADE')
+})
+
+interface Release extends Partial<ServiceFunctions> {
+  readonly texts?: Readonly<Record<string, string>>
+  readonly sources?: MigrationSources
+}
+
+function releaseOf({ texts: own = texts, sources: ownSources = sources, ...rest }: Release): MigrateOptions {
+  const files = async () =>
+    Object.entries(own).map(([name, text]) => ({ name, text, hash: createHash('sha256').update(text).digest('hex') }))
+  const functions = { files, release: '1.2.0', replacesOwnRelease: false, ...rest }
+  return { url: database.url, names, sources: ownSources, functions }
+}
+
+async function installed(): Promise<readonly unknown[]> {
+  const { rows } = await client.query('SELECT name, release FROM example.app_trestle_functions ORDER BY name')
+  return rows
+}
+
+async function call(expression: string): Promise<unknown> {
+  const { rows } = await client.query({ text: `SELECT ${expression}`, rowMode: 'array' })
+  return rows[0]?.[0]
+}
+
+const functionNames = () =>
+  call(`(SELECT json_agg(proname ORDER BY proname) FROM pg_proc WHERE pronamespace = 'example'::regnamespace)`)
+
+describe('migrateUp', () => {
+  it('installs functions that call each other after the migrations, and notes their release', async () => {
+    expect(await migrateUp(releaseOf({}))).toEqual({
+      migrations: ['0001-create-notes'],
+      functions: ['count_notes', 'double'],
+    })
+    await client.query('INSERT INTO example.app_notes VALUES (1), (2)')
+    expect(await call('example.app_count_notes()')).toBe(4)
+    expect(await installed()).toEqual([
+      { name: 'count_notes', release: '1.2.0' },
+      { name: 'double', release: '1.2.0' },
+    ])
+    expect(await isUpToDate(releaseOf({}))).toBe(true)
+    expect(await isUpToDate(releaseOf({ texts: { ...texts, double: double(3) } }))).toBe(false)
+  })
+
+  it('replaces a function whose text has changed, and no other', async () => {
+    await migrateUp(releaseOf({}))
+    const versions = () => call(`(SELECT json_object_agg(proname, xmin::text) FROM pg_proc WHERE proname ~ '^app_')`)
+    const before = await versions()
+    expect(await migrateUp(releaseOf({ texts: { ...texts, double: double(3) } }))).toEqual({
+      migrations: [],
+      functions: ['double'],
+    })
+    expect(await call('example.app_double(5)')).toBe(15)
+    expect(await versions()).toEqual({
+      ...Object(before),
+      app_double: expect.not.stringMatching(Object(before).app_double),
+    })
+  })
+
+  it('refuses a function that is not valid, names it, and replaces none', async () => {
+    await migrateUp(releaseOf({}))
+    const broken = { ...texts, count_notes: countNotes.replace('  RETURN', '  RETUR'), double: double(3) }
+    await expect(migrateUp(releaseOf({ texts: broken }))).rejects.toThrow(
+      'app_count_notes: syntax error at or near "RETUR"',
+    )
+    const unknown = { ...texts, double: texts.double.replace('RETURNS int', 'RETURNS no_such_type') }
+    await expect(migrateUp(releaseOf({ texts: unknown }))).rejects.toThrow('double: type "no_such_type" does not exist')
+    const untrue = { ...texts, double: texts.double.replace('n * 2', 'no_such_column') }
+    await expect(migrateUp(releaseOf({ texts: untrue }))).rejects.toThrow(
+      'app_double: column "no_such_column" does not exist',
+    )
+    expect(await call('example.app_double(5)')).toBe(10)
+  })
+
+  it('drops a function whose file is gone, unless something of a neighbour depends on it', async () => {
+    const tripled = { ...texts, triple: double(3).replace('double', 'triple') }
+    await migrateUp(releaseOf({ texts: tripled }))
+    await client.query('CREATE SCHEMA neighbour CREATE VIEW six AS SELECT example.app_triple(2) AS n')
+    expect((await migrateUp(releaseOf({ release: '1.3.0' }))).functions).toEqual(['triple'])
+    expect(await functionNames()).toEqual(['app_count_notes', 'app_double', 'app_triple'])
+    await client.query('DROP SCHEMA neighbour CASCADE')
+    await migrateUp(releaseOf({ texts: tripled, release: '1.4.0' }))
+    await migrateUp(releaseOf({ release: '1.5.0' }))
+    expect(await functionNames()).toEqual(['app_count_notes', 'app_double'])
+  })
+
+  it.each([
+    ['another parameter', 'n int', 'n int, more int DEFAULT 0', 'example.app_double(5, 1)'],
+    ['another name of a parameter', 'n int', 'm int', 'example.app_double(m => 5)'],
+    ['another result', 'RETURNS int', 'RETURNS bigint', 'example.app_double(5)::int'],
+  ])('takes %s while the release is developed, and no longer afterwards', async (_what, from, to, expression) => {
+    const changed = texts.double.replace(from, to).replace('n * 2', '10')
+    await migrateUp(releaseOf({}))
+    await expect(migrateUp(releaseOf({ texts: { ...texts, double: changed }, release: '1.3.0' }))).rejects.toThrow(
+      'double has another signature than in the release before: give the function a new name',
+    )
+    await migrateUp(releaseOf({ texts: { ...texts, double: changed } }))
+    expect(await call(expression)).toBe(10)
+    expect(await functionNames()).toEqual(['app_count_notes', 'app_double'])
+  })
+})
+
+describe('migrateAtStart', () => {
+  it.each([
+    ['a later release', { release: '1.10.0' }, 15],
+    ['the same release in development', { replacesOwnRelease: true }, 15],
+    ['another build of the same release', {}, 10],
+    ['an earlier release', { release: '1.1.9' }, 10],
+    ['an earlier release in development', { release: '0.9.0', replacesOwnRelease: true }, 10],
+  ])('%s', async (_which, changes, expected) => {
+    await migrateUp(releaseOf({}))
+    const result = await migrateAtStart(releaseOf({ texts: { ...texts, double: double(3) }, ...changes }))
+    expect(result).toEqual({
+      migrations: [],
+      ...(expected === 15 ? { functions: ['double'] } : { functions: [], left: '1.2.0' }),
+    })
+    expect(await call('example.app_double(5)')).toBe(expected)
+  })
+
+  it('changes nothing, rights among them, when a replica of release 1.2 restarts among those of 1.3', async () => {
+    const later = { ...texts, double: double(3), triple: double(3).replace('double', 'triple') }
+    await migrateUp(releaseOf({}))
+    await migrateUp({ ...releaseOf({ texts: later, release: '1.3.0', invoker: [] }) })
+    const state = () =>
+      call(`(SELECT json_agg(json_build_array(proname, xmin::text, proacl::text) ORDER BY proname) FROM pg_proc
+             WHERE pronamespace = 'example'::regnamespace)`)
+    const before = await state()
+    expect(await migrateAtStart(releaseOf({}))).toEqual({ migrations: [], functions: [], left: '1.3.0' })
+    expect(await state()).toEqual(before)
+    expect(await isUpToDate(releaseOf({ texts: later, release: '1.3.0', invoker: [] }))).toBe(true)
+    expect(await withDatabase(database, (db) => isMigrated(db, releaseOf({})))).toBe(true)
+  })
+
+  it('installs once when three start together', async () => {
+    const runs = await Promise.all([1, 2, 3].map(() => migrateAtStart(releaseOf({}))))
+    expect(runs.map(({ functions }) => functions.length).sort()).toEqual([0, 0, 2])
+  })
+})
+
+describe('reinstallFunctions', () => {
+  it('installs the functions of the release before, after a roll-back', async () => {
+    const later = { ...texts, double: double(3), triple: double(3).replace('double', 'triple') }
+    await migrateUp(releaseOf({}))
+    const addTags: MigrationSources = {
+      ...sources,
+      '0002-create-tags': (own) => ({
+        up: async (db) => {
+          await sql`CREATE TABLE ${own.id('tags')} (n int)`.execute(db)
+        },
+      }),
+    }
+    await migrateUp(releaseOf({ texts: later, release: '1.3.0', sources: addTags }))
+    expect(await reinstallFunctions(releaseOf({}))).toEqual({
+      migrations: [],
+      functions: ['count_notes', 'double', 'triple'],
+    })
+    expect(await call('example.app_double(5)')).toBe(10)
+    expect(await functionNames()).toEqual(['app_count_notes', 'app_double'])
+    expect(await migrateAtStart(releaseOf({}))).toEqual({ migrations: [], functions: [] })
+    // Forward again.
+    await migrateAtStart(releaseOf({ texts: later, release: '1.3.0', sources: addTags }))
+    expect(await call('example.app_double(5)')).toBe(15)
+  })
+
+  it('mends a function that somebody has changed by hand', async () => {
+    await migrateUp(releaseOf({}))
+    await client.query(`CREATE OR REPLACE FUNCTION example.app_double(n int) RETURNS int LANGUAGE sql AS 'SELECT 0'`)
+    expect((await findDrift(releaseOf({}))).differences).toMatchObject([{ object: 'function app_double(n integer)' }])
+    await reinstallFunctions(releaseOf({}))
+    expect((await findDrift(releaseOf({}))).differences).toEqual([])
+  })
+
+  it('refuses while migrations are pending', async () => {
+    await expect(reinstallFunctions(releaseOf({}))).rejects.toThrow('migrations are pending, run them first: 0001')
+  })
+})
+
+describe('migrateDown', () => {
+  it('drops all functions first; the service is not ready before they are installed again', async () => {
+    const more: MigrationSources = {
+      ...sources,
+      '0002-create-tags': () => ({ up: async () => {}, down: async () => {} }),
+    }
+    const later = releaseOf({ release: '1.3.0', sources: more })
+    await migrateUp(later)
+    await client.query('CREATE SCHEMA neighbour CREATE VIEW four AS SELECT example.app_double(2) AS n')
+    expect(await migrateDown(later)).toEqual({ migrations: ['0002-create-tags'], functions: [] })
+    expect(await functionNames()).toEqual(['app_double'])
+    const isReady = () => withDatabase(database, (db) => isMigrated(db, releaseOf({})))
+    expect(await isReady()).toBe(false)
+    await reinstallFunctions(releaseOf({}))
+    expect(await isReady()).toBe(true)
+    expect(await installed()).toEqual([
+      { name: 'count_notes', release: '1.2.0' },
+      { name: 'double', release: '1.2.0' },
+    ])
+  })
+})
+
+describe('functionStatus', () => {
+  it('tells what a release would create, replace and drop', async () => {
+    const none = { installed: undefined, isLater: false, creates: ['count_notes', 'double'], replaces: [], drops: [] }
+    expect(await functionStatus(releaseOf({}))).toEqual(none)
+    await migrateUp(releaseOf({}))
+    const other = { double: double(3), triple: double(3).replace('double', 'triple') }
+    expect(await functionStatus(releaseOf({ texts: other, release: '1.1.0' }))).toEqual({
+      installed: '1.2.0',
+      isLater: true,
+      creates: ['triple'],
+      replaces: ['double'],
+      drops: ['count_notes'],
+    })
+  })
+})
+
+describe('findDrift', () => {
+  it('refuses functions of another release', async () => {
+    await migrateUp(releaseOf({}))
+    await expect(findDrift(releaseOf({ release: '1.3.0' }))).rejects.toThrow(
+      'functions of release 1.2.0: use that release',
+    )
+  })
+
+  it('has no functions to miss after they were dropped', async () => {
+    const more: MigrationSources = {
+      ...sources,
+      '0002-create-tags': () => ({ up: async () => {}, down: async () => {} }),
+    }
+    await migrateUp(releaseOf({ sources: more }))
+    await migrateDown(releaseOf({ sources: more }))
+    expect((await findDrift(releaseOf({}))).differences).toEqual([])
+  })
+})

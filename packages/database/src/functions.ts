@@ -1,0 +1,215 @@
+import { type FunctionFile, type FunctionFiles, withNames } from '@trestle/migrations/functions.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type Kysely, sql } from 'kysely'
+import pg from 'pg'
+import { closeFunctions } from './function-rights.ts'
+import { migratorTable } from './migrator-tables.ts'
+
+/** The SQL functions of a service, each in a file, and the release that they belong to. */
+export interface ServiceFunctions {
+  readonly files: FunctionFiles
+  /** The version of the service: `1.4.0`. */
+  readonly release: string
+  /** Whether a start replaces functions of this very release: in development, where their files change. */
+  readonly replacesOwnRelease: boolean
+  /**
+   * Functions that write with the rights of the caller, and that the service calls. Where this is set, nobody but the owner may
+   * call any other function that writes, unless it is SECURITY DEFINER: the service's role may call those.
+   */
+  readonly invoker?: readonly string[] | undefined
+}
+
+/** What differs between the functions of a release and those that are installed, by name. */
+export interface FunctionChanges {
+  /** The release whose functions are installed; undefined where there are none. */
+  readonly installed: string | undefined
+  /** Whether that release is a later one. */
+  readonly isLater: boolean
+  readonly creates: readonly string[]
+  readonly replaces: readonly string[]
+  readonly drops: readonly string[]
+}
+
+interface InstalledFunction {
+  readonly name: string
+  readonly hash: string
+  readonly release: string
+  readonly isLater: boolean
+}
+
+/** cannot change the return type, or the name or default of a parameter; cannot drop what others depend on. */
+const [OTHER_SIGNATURE, DEPENDED_ON] = ['42P13', '2BP01']
+
+/** Compares the files of a release with what `trestle_functions` says is installed. */
+export async function compareFunctions(
+  db: Kysely<unknown>,
+  names: Names,
+  { files, release }: Pick<ServiceFunctions, 'files' | 'release'>,
+): Promise<FunctionChanges> {
+  const [own, installed] = [await files(), await listInstalled(db, names, release)]
+  const hashes = new Map(installed.map(({ name, hash }) => [name, hash]))
+  const ownNames = new Set(own.map(({ name }) => name))
+  return {
+    installed: installed[0]?.release,
+    isLater: installed.some(({ isLater }) => isLater),
+    creates: own.filter(({ name }) => !hashes.has(name)).map(({ name }) => name),
+    replaces: own.filter(({ name, hash }) => hashes.has(name) && hashes.get(name) !== hash).map(({ name }) => name),
+    drops: [...hashes.keys()].filter((name) => !ownNames.has(name)),
+  }
+}
+
+/** Whether every function of a release is installed, of whatever release its text is. */
+export async function areInstalled(db: Kysely<unknown>, names: Names, functions: ServiceFunctions): Promise<boolean> {
+  return (await compareFunctions(db, names, functions)).creates.length === 0
+}
+
+/**
+ * Installs functions of a release, drops those whose file is gone, and validates all of them, in the transaction of the caller.
+ * Functions may call each other, so none is checked before all are there.
+ * @param which those that have changed, or all: somebody may have changed one by hand
+ * @returns the names of those that were installed or dropped
+ * @throws Error if a function does not validate, or has another signature than in an earlier release
+ */
+export async function installFunctions(
+  trx: Kysely<unknown>,
+  names: Names,
+  { functions, which }: { readonly functions: ServiceFunctions; readonly which: 'changed' | 'all' },
+): Promise<readonly string[]> {
+  const { files, release, invoker } = functions
+  await createTable(trx, names)
+  const { installed, creates, replaces, drops } = await compareFunctions(trx, names, functions)
+  const changed = new Set([...creates, ...replaces])
+  const chosen = (await files()).filter(({ name }) => which === 'all' || changed.has(name))
+  const isReleased = installed !== undefined && installed !== release
+  await createAll(trx, names, { files: chosen, isReleased })
+  for (const name of drops) await dropFunction(trx, names, name)
+  await validate(trx, names, await files())
+  if (invoker) await closeFunctions(trx, names, invoker)
+  await record(trx, names, functions)
+  return [...chosen.map(({ name }) => name), ...drops]
+}
+
+/** Creates functions where there are none, or replaces those that are there, without a look at their bodies. */
+export async function createAll(
+  trx: Kysely<unknown>,
+  names: Names,
+  { files, isReleased }: { readonly files: readonly FunctionFile[]; readonly isReleased: boolean },
+): Promise<void> {
+  await sql`SET LOCAL check_function_bodies = off`.execute(trx)
+  for (const file of files) {
+    await create(trx, names, { file, isReleased }).catch((error: unknown) => {
+      throw error instanceof pg.DatabaseError ? new Error(`${file.name}: ${error.message}`, { cause: error }) : error
+    })
+  }
+}
+
+/** Drops every function that is installed, but for those that something of a neighbour's depends on. */
+export async function dropFunctions(trx: Kysely<unknown>, names: Names, functions: ServiceFunctions): Promise<void> {
+  for (const { name } of await listInstalled(trx, names, functions.release)) await dropFunction(trx, names, name)
+  await sql`DROP TABLE IF EXISTS ${table(names)}`.execute(trx)
+}
+
+/**
+ * PostgreSQL replaces a function of the same signature alone. With another one, the function of an earlier release would go on
+ * beside it or stand in its way, and the processes of that release still call it.
+ */
+async function create(
+  trx: Kysely<unknown>,
+  names: Names,
+  { file, isReleased }: { readonly file: FunctionFile; readonly isReleased: boolean },
+): Promise<void> {
+  const before = await findFunctions(trx, names, file.name)
+  const isRefused = await isRefusedWith(OTHER_SIGNATURE, trx, withNames(file.text, names))
+  const after = await findFunctions(trx, names, file.name)
+  if (!isRefused && after.length === 1) return
+  if (isReleased)
+    throw new Error(`${file.name} has another signature than in the release before: give the function a new name`)
+  for (const signature of before) await sql`DROP FUNCTION ${sql.raw(signature)}`.execute(trx)
+  if (isRefused) await sql.raw(withNames(file.text, names)).execute(trx)
+}
+
+async function dropFunction(trx: Kysely<unknown>, names: Names, name: string): Promise<void> {
+  for (const signature of await findFunctions(trx, names, name)) {
+    await isRefusedWith(DEPENDED_ON, trx, `DROP FUNCTION ${signature}`)
+  }
+}
+
+/** Runs a statement in a savepoint. @returns whether it was refused with the given SQLSTATE; else it has run */
+async function isRefusedWith(code: string, trx: Kysely<unknown>, statement: string): Promise<boolean> {
+  await sql`SAVEPOINT function`.execute(trx)
+  try {
+    await sql.raw(statement).execute(trx)
+    await sql`RELEASE SAVEPOINT function`.execute(trx)
+    return false
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError && error.code === code)) throw error
+    await sql`ROLLBACK TO SAVEPOINT function`.execute(trx)
+    return true
+  }
+}
+
+/** `"auth"."app_refresh_session"(uuid, text)`: every function of a name. */
+async function findFunctions(db: Kysely<unknown>, { schema, prefix }: Names, name: string): Promise<string[]> {
+  const { rows } = await sql<{ signature: string }>`
+    SELECT format('%I.%I(%s)', ${schema}::text, proname, pg_get_function_identity_arguments(oid)) AS signature FROM pg_proc
+    WHERE pronamespace = ${schema}::regnamespace AND proname = ${prefix + name} ORDER BY oid`.execute(db)
+  return rows.map(({ signature }) => signature)
+}
+
+/** Has PostgreSQL read the bodies, now that everything that they name is there. */
+async function validate(
+  trx: Kysely<unknown>,
+  { schema, prefix }: Names,
+  files: readonly FunctionFile[],
+): Promise<void> {
+  await sql`SET LOCAL check_function_bodies = on`.execute(trx)
+  const { rows } = await sql<{ oid: number; name: string; validator: string }>`
+    SELECT p.oid, p.proname AS name, l.lanvalidator::regproc::text AS validator
+    FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+    WHERE p.pronamespace = ${schema}::regnamespace AND p.proname = ANY (${files.map(({ name }) => prefix + name)}::text[])
+    ORDER BY p.proname`.execute(trx)
+  for (const { oid, name, validator } of rows) {
+    await sql`SELECT ${sql.raw(validator)}(${oid}::oid)`.execute(trx).catch((error: unknown) => {
+      throw error instanceof pg.DatabaseError ? new Error(`${name}: ${error.message}`, { cause: error }) : error
+    })
+  }
+}
+
+async function createTable(trx: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`
+    CREATE TABLE IF NOT EXISTS ${table(names)} (
+      name text CONSTRAINT ${names.local('trestle_functions_pkey')} PRIMARY KEY, hash text NOT NULL, release text NOT NULL)`.execute(
+    trx,
+  )
+}
+
+async function record(trx: Kysely<unknown>, names: Names, { files, release }: ServiceFunctions): Promise<void> {
+  const own = await files()
+  await sql`DELETE FROM ${table(names)}`.execute(trx)
+  await sql`
+    INSERT INTO ${table(names)} (name, hash, release)
+    SELECT name, hash, ${release} FROM unnest(${own.map(({ name }) => name)}::text[], ${own.map(({ hash }) => hash)}::text[])
+      AS own (name, hash)`.execute(trx)
+}
+
+/** What is installed; empty before the first release has been. */
+async function listInstalled(
+  db: Kysely<unknown>,
+  names: Names,
+  release: string,
+): Promise<readonly InstalledFunction[]> {
+  const text = `"${names.schema}"."${migratorTable(names, 'trestle_functions')}"`
+  const { rows: found } = await sql<{ exists: boolean }>`SELECT to_regclass(${text}) IS NOT NULL AS "exists"`.execute(
+    db,
+  )
+  if (!found[0]?.exists) return []
+  const { rows } = await sql<InstalledFunction>`
+    SELECT name, hash, release,
+      string_to_array(release, '.')::int[] > string_to_array(${release}, '.')::int[] AS "isLater"
+    FROM ${table(names)} ORDER BY name`.execute(db)
+  return rows
+}
+
+function table(names: Names) {
+  return sql.id(names.schema, migratorTable(names, 'trestle_functions'))
+}

@@ -1,0 +1,94 @@
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type Kysely, sql } from 'kysely'
+import { type Catalogue, readCatalogue } from './catalogue.ts'
+import { compareCatalogues, type DriftOptions, rehearse } from './drift.ts'
+import { underLock } from './migration-connection.ts'
+import { inTurn } from './migrator.ts'
+import { MIGRATIONS, migratorTable } from './migrator-tables.ts'
+import { isOwn } from './namespace.ts'
+import { rehearsalNames } from './rehearsal.ts'
+
+/** The table of the chain that the baseline replaces. One of supabase/auth has the same name and another column. */
+const OLD_CHAIN = 'schema_migrations'
+
+/**
+ * Marks a database of the old chain as one of the baseline, where both make the same objects. Comments and white space in
+ * functions may differ: the next run replaces all functions.
+ * @throws Error if there is no old chain, or the objects differ
+ */
+export function rebase(options: DriftOptions): Promise<void> {
+  const { names, sources } = options
+  return underLock(options, async (db) => {
+    if (!(await hasOldChain(db, names))) throw new Error('there is no old chain of migrations: nothing to rebase')
+    const differing = await countDifferences(db, options)
+    if (differing > 0) {
+      throw new Error(
+        `${differing} objects are not as the baseline makes them: drop the schemas ${names.schema} and ${names.jobSchema}, then run migrate up`,
+      )
+    }
+    await inTurn(db, names, async (trx) => {
+      const table = sql.id(names.schema, migratorTable(names, MIGRATIONS))
+      await rename(trx, names, '')
+      await rename(trx, names, '_lock')
+      await sql`DELETE FROM ${table}`.execute(trx)
+      await sql`
+        INSERT INTO ${table} (name, timestamp)
+        SELECT name, to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') FROM unnest(${Object.keys(sources)}::text[]) AS own (name)`.execute(
+        trx,
+      )
+    })
+  })
+}
+
+/** @throws Error if the database is one of the old chain */
+export async function refuseOldChain(db: Kysely<unknown>, names: Names): Promise<void> {
+  if (await hasOldChain(db, names)) {
+    throw new Error('the migrations of this database were replaced by a baseline: run migrate rebase')
+  }
+}
+
+async function hasOldChain(db: Kysely<unknown>, { schema, prefix }: Names): Promise<boolean> {
+  const { rows } = await sql`
+    SELECT FROM information_schema.columns
+    WHERE table_schema = ${schema} AND table_name = ${prefix + OLD_CHAIN} AND column_name = 'timestamp'`.execute(db)
+  return rows.length > 0
+}
+
+async function countDifferences(db: Kysely<unknown>, options: DriftOptions): Promise<number> {
+  const trx = await db.startTransaction().execute()
+  try {
+    const { names } = options
+    const made = plain(await rehearse(trx, options), await listColumns(trx, rehearsalNames(names)))
+    const found = plain(await readCatalogue(trx, names), await listColumns(trx, names))
+    return compareCatalogues(made, found).length
+  } finally {
+    await trx.rollback().execute()
+  }
+}
+
+/** The columns of each table in their order: functions write whole rows. */
+async function listColumns(trx: Kysely<unknown>, names: Names): Promise<Catalogue> {
+  const { rows } = await sql<{ table: string; columns: string }>`
+    SELECT table_name AS "table", string_agg(column_name, ', ' ORDER BY ordinal_position) AS columns
+    FROM information_schema.columns
+    WHERE table_schema = ${names.schema} AND ${isOwn(sql.ref('table_name'), names)} GROUP BY table_name`.execute(trx)
+  return new Map(rows.map(({ table, columns }) => [`order of ${table}`, columns]))
+}
+
+/** Without the tables of the old chain, and without what does not matter in functions. */
+function plain(catalogue: Catalogue, columns: Catalogue): Catalogue {
+  const objects = [...catalogue, ...columns].filter(([object]) => !object.includes(OLD_CHAIN))
+  return new Map(
+    objects.map(([object, text]) => [object, object.startsWith('function ') ? withoutComments(text) : text]),
+  )
+}
+
+function withoutComments(text: string): string {
+  return text.replaceAll(/--.*/g, '').replaceAll(/\s+/g, '')
+}
+
+async function rename(trx: Kysely<unknown>, names: Names, end: '' | '_lock'): Promise<void> {
+  await sql`
+    ALTER TABLE ${sql.id(names.schema, names.prefix + OLD_CHAIN + end)}
+    RENAME TO ${sql.id(migratorTable(names, `${MIGRATIONS}${end}`))}`.execute(trx)
+}
