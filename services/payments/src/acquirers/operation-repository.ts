@@ -62,7 +62,7 @@ export interface OperationAnswer extends OperationKey {
   readonly reason: string | null
 }
 
-/** What the books made of an answer. @see docs/reference/payments-rejections.md */
+/** What the books made of an answer. (reference: What is taken back) */
 export interface ClosedOperation {
   /** `repeated`: it was known. `conflict`: it contradicts what was known, or cannot be booked any more. */
   readonly verdict: 'done' | 'repeated' | 'conflict'

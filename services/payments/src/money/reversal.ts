@@ -29,7 +29,7 @@ export interface CaptureEntry extends CapturedAmount {
 
 /**
  * What is left of each capture, in order, without what was rejected of it. A part keeps its share of what the capture brought.
- * @see docs/reference/payments-rejections.md; SQL function `net_captures`
+ * (reference: Worth of a correction) @see SQL function `net_captures`
  */
 export function netCaptures(entries: readonly CaptureEntry[]): readonly CapturedAmount[] {
   return entries

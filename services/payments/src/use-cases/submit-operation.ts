@@ -14,7 +14,7 @@ export function workOnOperations(deps: SubmitDeps): Promise<void> {
 
 /**
  * Hands an operation to the acquirer, under the id of its trail entry: again it is the same operation. The books follow the
- * answer: what the acquirer rejects is taken back. @see docs/reference/payments-rejections.md
+ * answer: what the acquirer rejects is taken back. (reference: What is taken back)
  * @throws Error while the acquirer cannot take it, for a later try
  */
 export async function submitOperation(deps: Omit<SubmitDeps, 'jobs'>, job: AcquirerJob): Promise<Outcome> {
