@@ -5,6 +5,7 @@ import { threadsFor } from './deployment.ts'
 import type { Load, LoadGenerator } from './load/load.ts'
 import { tryLoad } from './load/load.ts'
 import { runProgram } from './processes/run-program.ts'
+import type { Endpoint } from './scenario.ts'
 import { PASSWORD, signUp } from './services/auth.ts'
 import { type Distribution, distributionOf, median, pairedRatios } from './statistics.ts'
 
@@ -103,6 +104,15 @@ async function samplePairs(options: PasswordOptions, load: Load, samples: Passwo
       before = after
     }
   }
+}
+
+/** Sign-ins and sign-ups, as rows of a table of endpoints. */
+export async function passwordEndpoints(url: string): Promise<readonly Endpoint[]> {
+  const { logIns, signUps } = await createLoads(url)
+  return [
+    { name: 'POST /token password', goal: 0.95, nextLoad: async () => logIns },
+    { name: 'POST /signup', goal: 0.95, nextLoad: async () => signUps },
+  ]
 }
 
 type Loads = Awaited<ReturnType<typeof createLoads>>

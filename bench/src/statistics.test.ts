@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { distributionOf, median, pairedRatios, percentileOf } from './statistics.ts'
+import { distributionOf, median, medianInterval, pairedRatios, percentileOf } from './statistics.ts'
 
 describe('median', () => {
   it.each([
@@ -15,6 +15,23 @@ describe('median', () => {
     const values = [3, 1, 2]
     median(values)
     expect(values).toEqual([3, 1, 2])
+  })
+})
+
+describe('medianInterval', () => {
+  const upTo = (count: number) => Array.from({ length: count }, (_, index) => count - index)
+
+  // Tables of the sign test: the ranks of the 95 % interval.
+  it.each([
+    [5, 1, 5],
+    [6, 1, 6],
+    [8, 1, 8],
+    [9, 2, 8],
+    [12, 3, 10],
+    [15, 4, 12],
+    [20, 6, 15],
+  ])('of %d values runs from rank %d to rank %d', (count, lower, upper) => {
+    expect(medianInterval(upTo(count))).toEqual({ median: (count + 1) / 2, lower, upper })
   })
 })
 

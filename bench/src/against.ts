@@ -1,0 +1,138 @@
+// Measures the services of this checkout beside those of another, usually the commit before: `node bench/src/against.ts ../before`.
+import { rmSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join, resolve } from 'node:path'
+import { Command } from 'commander'
+import { makeBenchFolder } from './bench-folder.ts'
+import { positiveInteger, runCommand } from './command-line.ts'
+import { type Rounds, rateOf, sample } from './compare.ts'
+import { type DatabaseServer, execute, openDatabaseServer } from './database.ts'
+import { deploy } from './deployment.ts'
+import { createAutocannon } from './load/autocannon.ts'
+import { type LoadGenerator, tryLoad } from './load/load.ts'
+import { createWrk, hasWrk } from './load/wrk.ts'
+import { passwordEndpoints } from './passwords.ts'
+import { type Cores, canPin, divideCores, moveToCores } from './processes/cores.ts'
+import type { Server } from './processes/server.ts'
+import type { Endpoint, Scenario } from './scenario.ts'
+import { authScenario } from './services/auth.ts'
+import { inventoryScenario } from './services/inventory.ts'
+import { paymentsScenario } from './services/payments.ts'
+import { medianInterval, pairedRatios } from './statistics.ts'
+
+/** The control is a second deployment of the other checkout: its ratio shows what the machine alone makes of equal code. */
+const SIDES = ['before', 'control', 'now'] as const
+type Side = (typeof SIDES)[number]
+
+/** What the upper end of a ratio's interval must reach. */
+const GOAL = 0.97
+
+const root = join(import.meta.dirname, '..', '..')
+const scenarios = [inventoryScenario, authScenario, paymentsScenario]
+
+interface Options {
+  readonly rounds: number
+  readonly seconds: number
+}
+
+interface Subject {
+  readonly server: Server
+  readonly endpoints: readonly Endpoint[]
+}
+
+interface Bench {
+  readonly folder: string
+  readonly database: DatabaseServer
+  readonly generate: LoadGenerator
+  readonly rounds: Rounds
+  readonly cores: Cores | undefined
+  readonly checkouts: Readonly<Record<Side, string>>
+}
+
+const command = new Command('node bench/src/against.ts')
+  .description('Compares every endpoint of the services with that of another checkout, round by round.')
+  .argument('<before>', 'folder of the other checkout, with its dependencies installed')
+  .argument('[services...]', 'inventory, auth, payments; all when none is named')
+  .option('--rounds <number>', 'samples of each side', positiveInteger, 9)
+  .option('--seconds <number>', 'seconds of one sample', positiveInteger, 4)
+  .action(run)
+
+async function run(before: string, names: readonly string[], { rounds, seconds }: Options): Promise<void> {
+  const cores = canPin() ? divideCores(availableParallelism()) : undefined
+  if (cores) moveToCores(process.pid, cores.load)
+  const folder = makeBenchFolder()
+  const generate = (hasWrk() ? createWrk : createAutocannon)({ folder, cores: cores?.load })
+  const checkouts = { before: resolve(before), control: resolve(before), now: root }
+  const { BENCH_DATABASE_URL: url } = process.env
+  try {
+    const database = await openDatabaseServer({ url, folder: join(folder, 'postgres'), cores: cores?.database })
+    const bench = { folder, database, generate, rounds: { count: rounds, seconds }, cores, checkouts }
+    for (const scenario of scenarios.filter(({ service }) => names.length === 0 || names.includes(service))) {
+      await measure(scenario, bench)
+    }
+    await database.close()
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function measure(scenario: Scenario, bench: Bench): Promise<void> {
+  await using started = new AsyncDisposableStack()
+  const subjects: [Side, Subject][] = []
+  for (const side of SIDES) {
+    const subject = await prepare(scenario, side, bench)
+    started.defer(subject.server.stop)
+    subjects.push([side, subject])
+  }
+  say(`${scenario.service}: median ratio (95 % interval) to the checkout before`)
+  const names = subjects[0]?.[1].endpoints.map(({ name }) => name) ?? []
+  for (const [index, name] of names.entries()) {
+    const rates = await rotate(subjects, index, bench)
+    say(`  ${name.padEnd(36)} ${describe(rates, 'now')}   control ${describe(rates, 'control')}`)
+  }
+}
+
+async function prepare({ service, env, prepare }: Scenario, side: Side, bench: Bench): Promise<Subject> {
+  const { cores, database, folder, checkouts } = bench
+  const databaseUrl = await database.create(`trestle_bench_${service}_${side}`)
+  const deployment = await deploy(service, { checkout: checkouts[side], folder: join(folder, side), databaseUrl, env })
+  // Password work follows the number of cores; each side waits while another is loaded.
+  const all = service === 'auth' ? cores?.all : cores?.server
+  const server = await deployment.start({ cores: all, coreCount: service === 'auth' ? availableParallelism() : 1 })
+  const { runCommand } = deployment
+  const context = { url: server.url, runCommand, execute: (statement: string) => execute(databaseUrl, statement) }
+  const endpoints = [...(await prepare(context)), ...(service === 'auth' ? await passwordEndpoints(server.url) : [])]
+  await execute(databaseUrl, 'VACUUM ANALYZE')
+  return { server, endpoints }
+}
+
+/** Requests a second by side. Each round begins with another side; the first one only warms up. */
+async function rotate(subjects: readonly [Side, Subject][], index: number, { generate, rounds }: Bench) {
+  const rates: Record<Side, number[]> = { before: [], control: [], now: [] }
+  for (let round = 0; round <= rounds.count; round++) {
+    for (let turn = 0; turn < subjects.length; turn++) {
+      const [side, subject] = subjects[(round + turn) % subjects.length] ?? []
+      const endpoint = subject?.endpoints[index]
+      if (side === undefined || subject === undefined || endpoint === undefined) continue
+      const { server } = subject
+      const load = await endpoint.nextLoad(server.url)
+      if (round === 0) await tryLoad(server.url, load)
+      const result = await sample(server, await endpoint.nextLoad(server.url), generate, rounds.seconds)
+      if (result.errors > 0) throw new Error(`${endpoint.name} ${side}: ${result.errors} answers were errors`)
+      if (round > 0) rates[side].push(rateOf(result))
+    }
+  }
+  return rates
+}
+
+function describe(rates: Readonly<Record<Side, readonly number[]>>, side: Side): string {
+  const { median, lower, upper } = medianInterval(pairedRatios(rates[side], rates.before))
+  const verdict = upper >= GOAL ? '' : ` below ${GOAL}`
+  return `${median.toFixed(3)} (${lower.toFixed(3)} - ${upper.toFixed(3)})${verdict}`
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+await runCommand(command)
