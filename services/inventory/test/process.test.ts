@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
+import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -17,6 +17,7 @@ afterEach(async () => {
 afterAll(() => database.drop())
 
 const names = Object.keys(inventoryMigrations)
+const functions = (await inventoryFunctions()).map(({ name }) => name)
 
 function run(args: readonly string[], env: Readonly<Record<string, string>> = {}, directory?: string) {
   const inventory = runInventory(args, { INVENTORY_DATABASE_URL: database.url, ...env }, directory)
@@ -37,14 +38,21 @@ async function output(...args: string[]): Promise<string> {
 
 describe('inventory migrate, seed, doctor, version', () => {
   it('plans, applies, lists and takes back', async () => {
-    const lines = (word: string) => names.map((name) => `${word} ${name}\n`).join('')
-    expect(await output('migrate', 'status')).toBe(lines('pending'))
-    expect(await output('migrate', 'plan')).toMatch(/^-- 0001-create-products\nCREATE SEQUENCE .*;\n/)
-    expect(await output('migrate')).toBe(lines('applied'))
+    const lines = (what: string, names: readonly string[]) => names.map((name) => `${what} ${name}\n`).join('')
+    const installed = `installed ${functions.length} functions\n`
+    expect(await output('migrate', 'status')).toBe(
+      `${lines('pending', names)}no functions are installed\n${lines('missing function', functions)}`,
+    )
+    const plan = await output('migrate', 'plan')
+    expect(plan).toMatch(/^-- 0001-create-products\nCREATE SEQUENCE .*;\n/)
+    expect(plan).toContain(`;\n${lines('-- creates the function', functions)}--`)
+    expect(await output('migrate')).toBe(lines('applied', names) + installed)
     expect(await output('migrate', 'up')).toBe('nothing to do\n')
     expect(await output('migrate', 'down')).toBe(`taken back ${names.at(-1)}\n`)
-    expect(await output('migrate', 'up')).toBe(`applied ${names.at(-1)}\n`)
-    expect((await output('migrate', 'status')).replaceAll(/ \S+Z /g, ' ')).toBe(lines('applied'))
+    expect(await output('migrate', 'up')).toBe(`applied ${names.at(-1)}\n${installed}`)
+    expect((await output('migrate', 'status')).replaceAll(/ \S+Z /g, ' ')).toBe(
+      `${lines('applied', names)}functions of release 0.1.0 are installed\n`,
+    )
   }, 60_000)
 
   it('adds sample products once', async () => {

@@ -1,11 +1,12 @@
-// Reservations: stock that is promised to somebody and still on hand. `remaining` is what of it is reserved now, so what is
-// reserved of a level is the sum of its reservations.
+// Reservations: stock that is promised to somebody and still on hand. `remaining` is the part of a reservation that is still
+// reserved, so what a level has reserved is the sum over its reservations.
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 import type { Names } from '../migration.ts'
 
 export const createReservations = (names: Names): Migration => ({
   up: async (db: Kysely<unknown>) => {
+    // Every reservation ends by an update. The free space of a page keeps such a row beside the row that it replaces.
     await sql`CREATE TABLE ${names.id('reservations')} (
       id bigint GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991),
       product_id bigint NOT NULL,
@@ -26,23 +27,13 @@ export const createReservations = (names: Names): Migration => ({
       )
     ) WITH (fillfactor = 80)`.execute(db)
     await createIndexes(db, names)
-    await sql`
-      CREATE FUNCTION ${names.id('reservation_json')}(r ${names.id('reservations')}) RETURNS json
-      LANGUAGE sql STABLE AS $$
-        SELECT json_build_object(
-          'id', r.id, 'productId', r.product_id, 'locationId', r.location_id,
-          'quantity', r.quantity, 'remaining', r.remaining, 'status', r.status, 'reference', r.reference,
-          'expiresAt', ${names.id('rfc3339')}(r.expires_at), 'createdAt', ${names.id('rfc3339')}(r.created_at)
-        )
-      $$`.execute(db)
   },
   down: async (db: Kysely<unknown>) => {
-    await sql`DROP FUNCTION ${names.id('reservation_json')}(${names.id('reservations')})`.execute(db)
     await sql`DROP TABLE ${names.id('reservations')}`.execute(db)
   },
 })
 
-/** What is due, and the filters of the list in the order of ids. */
+/** One index finds due reservations. The others serve the filters of the list, in the order of ids. */
 async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
   const indexes = [
     sql`${names.local('reservations_due_idx')} ON ${names.id('reservations')} (expires_at) WHERE status = 'active'`,

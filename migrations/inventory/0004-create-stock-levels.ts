@@ -1,11 +1,12 @@
-// Stock levels: what of a product is at a location now. A level is the sum of its movements, kept because a sum over the
-// ledger would cost more with each of them. The checks are the last net under every function that changes one.
+// Stock levels: how much of a product a location has. A level is the sum of its movements. It is stored because summing the
+// ledger would cost more with every movement. The checks are the last net under every function that changes a level.
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 import type { Names } from '../migration.ts'
 
 export const createStockLevels = (names: Names): Migration => ({
   up: async (db: Kysely<unknown>) => {
+    // Levels change often. Space that each page keeps free lets PostgreSQL update a row without a new index entry.
     await sql`CREATE TABLE ${names.id('stock_levels')} (
       product_id bigint NOT NULL,
       location_id bigint NOT NULL,
@@ -22,27 +23,8 @@ export const createStockLevels = (names: Names): Migration => ({
     ) WITH (fillfactor = 80)`.execute(db)
     await sql`CREATE INDEX ${names.local('stock_levels_location_idx')}
       ON ${names.id('stock_levels')} (location_id, product_id)`.execute(db)
-    await createLevelJson(db, names)
   },
   down: async (db: Kysely<unknown>) => {
-    await sql`DROP FUNCTION ${names.id('level_json')}(${names.id('stock_levels')})`.execute(db)
-    await sql`DROP FUNCTION ${names.id('rfc3339')}(timestamptz)`.execute(db)
     await sql`DROP TABLE ${names.id('stock_levels')}`.execute(db)
   },
 })
-
-/** The record of a level, which functions that change one answer with: an answer is kept for who repeats the request. */
-async function createLevelJson(db: Kysely<unknown>, names: Names): Promise<void> {
-  await sql`
-    CREATE FUNCTION ${names.id('rfc3339')}(p_at timestamptz) RETURNS text LANGUAGE sql STABLE AS $$
-      SELECT to_char(p_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
-    $$`.execute(db)
-  await sql`
-    CREATE FUNCTION ${names.id('level_json')}(l ${names.id('stock_levels')}) RETURNS json LANGUAGE sql STABLE AS $$
-      SELECT json_build_object(
-        'productId', l.product_id, 'locationId', l.location_id,
-        'onHand', l.on_hand, 'reserved', l.reserved, 'available', l.on_hand - l.reserved,
-        'updatedAt', ${names.id('rfc3339')}(l.updated_at)
-      )
-    $$`.execute(db)
-}

@@ -1,6 +1,6 @@
-// Movements: the ledger of stock. Every change of a level is a row that is never changed; the level is their sum. One
-// function writes them (0015), under the lock of the level, so that within a level ids and times rise together. For that
-// reason, and for speed, rows have no foreign keys: the level that was locked has them.
+// Movements: the ledger of stock. Every change of a level is a row that never changes, and the level is their sum. The function
+// `book` alone writes rows, under the lock of the level, so within a level ids and times rise together. Rows have no foreign
+// keys: the locked level has them, and each would cost every movement a look-up.
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 import type { Names } from '../migration.ts'
@@ -10,14 +10,25 @@ export const createMovements = (names: Names): Migration => ({
     await createTable(db, names)
     await createIndexes(db, names)
     await refuseChanges(db, names)
+    // A line of a request. `change` is what on_hand grows by, `counted` is what on_hand becomes; one of the two is null. Where
+    // `to_location_id` is set, what leaves one location enters the other. `expected` is what on_hand must be before.
+    await sql`
+      CREATE TYPE ${names.id('stock_line')} AS (
+        type text, product_id bigint, location_id bigint, to_location_id bigint,
+        change bigint, counted bigint, expected bigint, reason text, reference text
+      )`.execute(db)
   },
   down: async (db: Kysely<unknown>) => {
+    await sql`DROP TYPE ${names.id('stock_line')}`.execute(db)
     await sql`DROP TABLE ${names.id('movements')}`.execute(db)
     await sql`DROP FUNCTION ${names.id('refuse_change')}()`.execute(db)
   },
 })
 
-/** What a row may say is one CHECK, kind by kind. A shipment takes reserved stock when it commits a reservation. */
+/**
+ * One CHECK states for each type what a row may say. A shipment that commits a reservation takes reserved stock. Functions build
+ * whole rows, so a new column goes to the end.
+ */
 async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`CREATE TABLE ${names.id('movements')} (
     id bigint GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991),
@@ -59,7 +70,7 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   )`.execute(db)
 }
 
-/** A list of movements is in the order of time; each filter of it has an index that keeps this order. */
+/** A list of movements is in the order of time. Each of its filters has an index that keeps this order. */
 async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
   const indexes = [
     sql`${names.local('movements_level_idx')} ON ${names.id('movements')} (product_id, location_id, created_at, id)`,
@@ -73,7 +84,7 @@ async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
   for (const index of indexes) await sql`CREATE INDEX ${index}`.execute(db)
 }
 
-/** Whoever may write: a row of the ledger is never changed. The role of the service lacks the rights besides. */
+/** Refuses changes of rows, also by the owner of the table. The role of the service lacks the right to make them. */
 async function refuseChanges(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE FUNCTION ${names.id('refuse_change')}() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,4 +1,4 @@
-// Counters of the rate limiter: replicas that share their limits through PostgreSQL need them, and may not make the table.
+// Counters of the rate limiter. Replicas share their limits through this table, and their role may not create it.
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 import type { Names } from '../migration.ts'

@@ -1,5 +1,5 @@
-// Locations: where stock is kept, with one to begin with. A deleted location keeps its row, because stock movements point
-// at it, and frees its code.
+// Locations: where stock is kept, with one to begin with. A deleted location keeps its row, because stock movements point at
+// it, and frees its code.
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 import type { Names } from '../migration.ts'
@@ -13,15 +13,32 @@ export const createLocations = (names: Names): Migration => ({
       active boolean NOT NULL DEFAULT true,
       created_at timestamptz NOT NULL DEFAULT now(),
       deleted_at timestamptz,
+      version integer NOT NULL DEFAULT 1,
       CONSTRAINT ${names.local('locations_pkey')} PRIMARY KEY (id),
       CONSTRAINT ${names.local('locations_code_check')} CHECK (code ~ '^[A-Za-z0-9._-]+$'),
       CONSTRAINT ${names.local('locations_name_check')} CHECK (name <> '')
     )`.execute(db)
     await sql`CREATE UNIQUE INDEX ${names.local('locations_code_key')} ON ${names.id('locations')} (code)
       WHERE deleted_at IS NULL`.execute(db)
+    await countVersions(db, names)
     await sql`INSERT INTO ${names.id('locations')} (code, name) VALUES ('MAIN', 'Main warehouse')`.execute(db)
   },
   down: async (db: Kysely<unknown>) => {
     await sql`DROP TABLE ${names.id('locations')}`.execute(db)
+    await sql`DROP FUNCTION ${names.id('count_location_version')}()`.execute(db)
   },
 })
+
+/** Counts the version whoever writes the row. A change that alters nothing keeps the version. */
+async function countVersions(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`
+    CREATE FUNCTION ${names.id('count_location_version')}() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      NEW.version := OLD.version + 1;
+      RETURN NEW;
+    END $$`.execute(db)
+  await sql`
+    CREATE TRIGGER ${names.local('locations_version')} BEFORE UPDATE ON ${names.id('locations')}
+    FOR EACH ROW WHEN ((OLD.code, OLD.name, OLD.active) IS DISTINCT FROM (NEW.code, NEW.name, NEW.active))
+    EXECUTE FUNCTION ${names.id('count_location_version')}()`.execute(db)
+}

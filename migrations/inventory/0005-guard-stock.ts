@@ -1,5 +1,6 @@
-// A product or location that has stock cannot be deleted, whoever deletes it. Deletion waits for movements that are under way
-// (`admit_target` and foreign keys hold both rows until their commit), looks after that, and makes later ones wait for it.
+// A product or location that has stock cannot be deleted, whoever deletes it. `admit_target` and the foreign keys of levels
+// hold both rows until a movement commits. A deletion waits for such movements, looks at the stock after them, and makes later
+// movements wait for the deletion.
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 import type { Names } from '../migration.ts'
@@ -12,7 +13,7 @@ const GUARDED = [
 export const guardStock = (names: Names): Migration => ({
   up: async (db: Kysely<unknown>) => {
     for (const { table, column } of GUARDED) {
-      // What is reserved is on hand: one look tells of both.
+      // Reserved stock is on hand, so `on_hand` alone tells of both.
       await sql`
         CREATE FUNCTION ${names.id(`guard_${table}`)}() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN

@@ -1,0 +1,28 @@
+// What an import that stores all products of a file or none has read so far. The rows wait here without a lock until the file
+// has ended. Stored as they arrive, in one transaction, they would lock products for as long as the client takes to send the
+// file. The tables are not logged: whoever applies the rows counts them first, so rows that a crash has emptied are noticed.
+import { type Kysely, sql } from 'kysely'
+import type { Migration } from 'kysely/migration'
+import type { Names } from '../migration.ts'
+
+export const createImports = (names: Names): Migration => ({
+  up: async (db: Kysely<unknown>) => {
+    await sql`CREATE UNLOGGED TABLE ${names.id('imports')} (
+      id bigint GENERATED ALWAYS AS IDENTITY,
+      touched_at timestamptz NOT NULL DEFAULT now(),
+      CONSTRAINT ${names.local('imports_pkey')} PRIMARY KEY (id)
+    )`.execute(db)
+    await sql`CREATE UNLOGGED TABLE ${names.id('import_rows')} (
+      import_id bigint NOT NULL,
+      place bigint NOT NULL,
+      line bigint NOT NULL,
+      sku varchar(255) COLLATE "C" NOT NULL,
+      attributes jsonb NOT NULL,
+      CONSTRAINT ${names.local('import_rows_pkey')} PRIMARY KEY (import_id, place)
+    )`.execute(db)
+  },
+  down: async (db: Kysely<unknown>) => {
+    await sql`DROP TABLE ${names.id('import_rows')}`.execute(db)
+    await sql`DROP TABLE ${names.id('imports')}`.execute(db)
+  },
+})

@@ -1,0 +1,20 @@
+-- Checks that stock can be booked for a product at a location. Refuses when either does not exist.
+-- Both rows stay locked until the transaction ends, so their deletion waits for it (see 0005-guard-stock.ts).
+--
+-- p_product_id, p_location_id: the product and the location.
+-- Returns whether the location takes stock: false when it is inactive.
+CREATE OR REPLACE FUNCTION {{admit_target}}(p_product_id bigint, p_location_id bigint)
+RETURNS boolean
+LANGUAGE plpgsql
+AS $$
+DECLARE
+  is_active boolean;
+BEGIN
+  PERFORM FROM {{products}} p WHERE p.id = p_product_id AND p.deleted_at IS NULL FOR KEY SHARE;
+  IF NOT FOUND THEN PERFORM {{refuse}}('product-not-found', NULL); END IF;
+  SELECT l.active INTO is_active FROM {{locations}} l
+    WHERE l.id = p_location_id AND l.deleted_at IS NULL FOR KEY SHARE;
+  IF NOT FOUND THEN PERFORM {{refuse}}('location-not-found', NULL); END IF;
+  RETURN is_active;
+END
+$$;

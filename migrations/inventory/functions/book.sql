@@ -1,0 +1,45 @@
+-- The one writer of stock: changes a level, then writes the movement that says so, under the lock of the level.
+-- One rule keeps stock from being oversold: what is available afterwards is not below zero. Where stock leaves there is a level,
+-- and so a product and a location. Therefore only stock that comes in checks that both exist.
+--
+-- m: the movement, without what comes after it (on_hand_after, reserved_after, created_at), and without an id unless the caller
+--    has chosen one.
+-- Returns the movement as it was written. Refuses with location-inactive, above-limit, insufficient-stock (with the quantity
+-- that is available), product-not-found or location-not-found.
+CREATE OR REPLACE FUNCTION {{book}}(m {{movements}})
+RETURNS {{movements}}
+LANGUAGE plpgsql
+SET plan_cache_mode = 'force_generic_plan'
+SET enable_seqscan = 'off'
+AS $$
+DECLARE
+  held {{stock_levels}};
+BEGIN
+  IF m.on_hand_delta > 0 AND NOT {{admit_target}}(m.product_id, m.location_id) THEN
+    PERFORM {{refuse}}('location-inactive', NULL);
+  END IF;
+  LOOP
+    -- The time of a level always rises, also when the clock goes back, so movements of a level have an order.
+    UPDATE {{stock_levels}} l
+      SET on_hand = l.on_hand + m.on_hand_delta, reserved = l.reserved + m.reserved_delta,
+        updated_at = greatest(clock_timestamp(), l.updated_at + interval '1 microsecond')
+      WHERE l.product_id = m.product_id AND l.location_id = m.location_id
+        AND l.on_hand - l.reserved + m.on_hand_delta - m.reserved_delta >= 0
+        AND l.on_hand + m.on_hand_delta <= 1000000000000
+      RETURNING l.on_hand, l.reserved, l.updated_at INTO m.on_hand_after, m.reserved_after, m.created_at;
+    EXIT WHEN FOUND;
+    -- The level may have changed since the update looked. When the movement has become possible, the loop tries again.
+    SELECT * INTO held FROM {{stock_levels}} l
+      WHERE l.product_id = m.product_id AND l.location_id = m.location_id;
+    IF held.on_hand + m.on_hand_delta > 1000000000000 THEN
+      PERFORM {{refuse}}('above-limit', NULL);
+    ELSIF held.product_id IS NULL OR held.on_hand - held.reserved + m.on_hand_delta - m.reserved_delta < 0 THEN
+      PERFORM {{refuse_stock}}(m.product_id, m.location_id, 'insufficient-stock',
+        coalesce(held.on_hand - held.reserved, 0));
+    END IF;
+  END LOOP;
+  m.id := coalesce(m.id, nextval('{{movements_id_seq}}'));
+  INSERT INTO {{movements}} OVERRIDING SYSTEM VALUE SELECT (m).*;
+  RETURN m;
+END
+$$;

@@ -1,0 +1,27 @@
+-- Deletes a product. The row stays for the stock movements that point at it, its id answers 404, and its sku becomes free.
+-- A trigger refuses a product that has stock (see 0005-guard-stock.ts). Like change_product, the function waits up to 8 s for an
+-- import that is being applied.
+--
+-- p_id: the product.
+-- p_versions: versions that the deletion may be based on; null accepts any.
+-- Returns the verdict done, not-found or stale.
+CREATE OR REPLACE FUNCTION {{delete_product}}(p_id bigint, p_versions integer[], OUT verdict text)
+RETURNS text
+LANGUAGE plpgsql
+SET plan_cache_mode = 'force_generic_plan'
+SET enable_seqscan = 'off'
+SET lock_timeout = '8s'
+AS $$
+DECLARE
+  held_version integer;
+BEGIN
+  SELECT p.version INTO held_version FROM {{products}} p
+    WHERE p.id = p_id AND p.deleted_at IS NULL FOR NO KEY UPDATE;
+{{include:refuse_stale_version.sql}}
+  verdict := 'done';
+  UPDATE {{products}}
+    SET deleted_at = now(), updated_at = now(), version = held_version + 1,
+      revision = nextval('{{product_revision_seq}}')
+    WHERE id = p_id;
+END
+$$;

@@ -1,0 +1,29 @@
+-- Locks every level that lines are about, in one order, and creates levels that are missing. A level is created only where both
+-- the product and the location exist. Requests that share levels wait for one another, never in a circle.
+--
+-- p_lines: the lines of a request.
+CREATE OR REPLACE FUNCTION {{hold_levels}}(p_lines {{stock_line}}[])
+RETURNS void
+LANGUAGE plpgsql
+SET plan_cache_mode = 'force_generic_plan'
+SET enable_seqscan = 'off'
+AS $$
+DECLARE
+  place record;
+BEGIN
+  FOR place IN SELECT * FROM {{places_of}}(p_lines) LOOP
+    PERFORM FROM {{stock_levels}} s
+      WHERE s.product_id = place.product_id AND s.location_id = place.location_id FOR UPDATE;
+    CONTINUE WHEN FOUND;
+    INSERT INTO {{stock_levels}} (product_id, location_id)
+      SELECT p.id, c.id FROM {{products}} p, {{locations}} c
+      WHERE p.id = place.product_id AND p.deleted_at IS NULL
+        AND c.id = place.location_id AND c.deleted_at IS NULL
+      ON CONFLICT DO NOTHING;
+    CONTINUE WHEN FOUND;
+    -- Another request may have created the level in between.
+    PERFORM FROM {{stock_levels}} s
+      WHERE s.product_id = place.product_id AND s.location_id = place.location_id FOR UPDATE;
+  END LOOP;
+END
+$$;

@@ -1,0 +1,93 @@
+-- Stores a batch of products in one statement. A statement for each product would spend most of its time on the way.
+-- The result is the same as if the products were stored one after the other. Of a sku that comes several times, the statement
+-- stores one product: the first where existing products stay as they are, otherwise the last. Ids rise in the order of the
+-- batch. Attributes that are the same text leave a product as it is.
+--
+-- p_replace: whether a product that exists gets the attributes of the batch.
+-- p_skus, p_attributes: the products, in the order of the file.
+-- Returns for each place in the batch, from 1, the verdict created, updated or exists.
+CREATE OR REPLACE FUNCTION {{import_products}}(p_replace boolean, p_skus text[], p_attributes text[])
+RETURNS TABLE (place bigint, verdict text)
+LANGUAGE plpgsql
+SET plan_cache_mode = 'force_generic_plan'
+SET enable_seqscan = 'off'
+AS $$
+#variable_conflict use_column
+BEGIN
+  IF NOT p_replace THEN
+    -- An existing product stays as it is, whether the batch or somebody else made it.
+    RETURN QUERY
+      WITH given AS (
+        SELECT place, sku, attributes, row_number() OVER (PARTITION BY sku ORDER BY place) AS turn
+        FROM unnest(p_skus, p_attributes) WITH ORDINALITY AS u (sku, attributes, place)
+      ), chosen AS (
+        SELECT place, sku, attributes FROM given WHERE turn = 1
+      ), written AS (
+        INSERT INTO {{products}} AS p (sku, attributes)
+        SELECT sku, attributes::jsonb FROM chosen ORDER BY place
+        ON CONFLICT (sku) WHERE deleted_at IS NULL DO NOTHING
+        RETURNING p.sku, p.version
+      )
+      SELECT given.place, CASE WHEN written.sku IS NULL THEN 'exists' ELSE 'created' END
+      FROM given LEFT JOIN written ON written.sku = given.sku AND given.turn = 1;
+  ELSIF (SELECT count(DISTINCT sku) = count(*) FROM unnest(p_skus) AS sku) THEN
+    -- No sku comes twice. A written product is new when its version is 1.
+    RETURN QUERY
+      WITH chosen AS (
+        SELECT place, sku, attributes
+        FROM unnest(p_skus, p_attributes) WITH ORDINALITY AS u (sku, attributes, place)
+      ), written AS (
+        INSERT INTO {{products}} AS p (sku, attributes)
+        SELECT sku, attributes::jsonb FROM chosen ORDER BY place
+        ON CONFLICT (sku) WHERE deleted_at IS NULL DO UPDATE
+          SET attributes = EXCLUDED.attributes, version = p.version + 1,
+            revision = nextval('{{product_revision_seq}}'), updated_at = now()
+          WHERE p.attributes::text <> EXCLUDED.attributes::text
+        RETURNING p.sku, p.version
+      )
+      SELECT chosen.place,
+        CASE WHEN written.version = 1 THEN 'created' WHEN written.version > 1 THEN 'updated' ELSE 'exists' END
+      FROM chosen LEFT JOIN written ON written.sku = chosen.sku;
+  ELSE
+    -- The verdict of a place compares it with the one before it of the same sku: in the batch, else in the table. Digests are
+    -- compared, because a text may have 64 KiB.
+    RETURN QUERY
+      WITH given AS MATERIALIZED (
+        SELECT place, sku, attributes::jsonb AS attributes
+        FROM unnest(p_skus, p_attributes) WITH ORDINALITY AS u (sku, attributes, place)
+      ), digested AS MATERIALIZED (
+        SELECT place, sku, sha256(convert_to(attributes::text, 'UTF8')) AS own FROM given
+      ), compared AS MATERIALIZED (
+        SELECT place, sku, own, lag(own) OVER in_sku AS earlier, first_value(place) OVER in_sku AS first_place,
+          lead(place) OVER in_sku IS NULL AS is_last
+        FROM digested WINDOW in_sku AS (PARTITION BY sku ORDER BY place)
+      ), held AS MATERIALIZED (
+        SELECT place, (
+          SELECT sha256(convert_to(p.attributes::text, 'UTF8')) FROM {{products}} p
+          WHERE p.sku = compared.sku AND p.deleted_at IS NULL
+        ) AS own
+        FROM compared WHERE place = first_place
+      ), chosen AS (
+        SELECT first_place AS place, sku, attributes FROM compared JOIN given USING (place, sku) WHERE is_last
+      ), written AS (
+        INSERT INTO {{products}} AS p (sku, attributes)
+        SELECT sku, attributes::jsonb FROM chosen ORDER BY place
+        ON CONFLICT (sku) WHERE deleted_at IS NULL DO UPDATE
+          SET attributes = EXCLUDED.attributes, version = p.version + 1,
+            revision = nextval('{{product_revision_seq}}'), updated_at = now()
+          WHERE p.attributes::text <> EXCLUDED.attributes::text
+        RETURNING p.sku, p.version
+      )
+      SELECT compared.place,
+        CASE
+          WHEN earlier IS NOT NULL THEN CASE WHEN earlier <> compared.own THEN 'updated' ELSE 'exists' END
+          WHEN written.version = 1 THEN 'created'
+          -- Somebody else created the product while this statement ran.
+          WHEN held.own IS NULL THEN CASE WHEN written.version > 1 THEN 'updated' ELSE 'exists' END
+          WHEN held.own <> compared.own THEN 'updated'
+          ELSE 'exists'
+        END
+      FROM compared LEFT JOIN held USING (place) LEFT JOIN written USING (sku);
+  END IF;
+END
+$$;

@@ -1,0 +1,14 @@
+-- A level as the API shows it. The database makes it, because an answer is kept for a client that repeats its request.
+--
+-- l: the level.
+CREATE OR REPLACE FUNCTION {{level_json}}(l {{stock_levels}})
+RETURNS json
+LANGUAGE sql
+STABLE
+AS $$
+  SELECT json_build_object(
+    'productId', l.product_id, 'locationId', l.location_id,
+    'onHand', l.on_hand, 'reserved', l.reserved, 'available', l.on_hand - l.reserved,
+    'updatedAt', {{rfc3339}}(l.updated_at)
+  )
+$$;

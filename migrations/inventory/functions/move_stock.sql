@@ -1,0 +1,46 @@
+-- Moves stock as a request says: one line or many, all or nothing. Levels are created and locked in one order before the first
+-- line is carried out (see hold_levels.sql).
+--
+-- p_caller: who asks, and the key of the request.
+-- p_lines: an array of objects with the members of the type stock_line.
+-- Returns done or replayed with the ids of the movements and the levels afterwards, a verdict about the key, or a refusal of
+-- move_line with its line, from 0.
+CREATE OR REPLACE FUNCTION {{move_stock}}(p_caller {{caller}}, p_lines json)
+RETURNS TABLE (verdict text, answer json, quantity bigint, line integer)
+LANGUAGE plpgsql
+SET plan_cache_mode = 'force_generic_plan'
+SET enable_seqscan = 'off'
+AS $$
+#variable_conflict use_column
+DECLARE
+  claim record;
+  refused text;
+  lines {{stock_line}}[] := ARRAY(
+    SELECT s FROM json_populate_recordset(NULL::{{stock_line}}, p_lines) s
+  );
+  each_line {{stock_line}};
+  ids bigint[] := '{}';
+BEGIN
+{{include:begin_answered_call.sql}}
+
+  PERFORM {{hold_levels}}(lines);
+  FOREACH each_line IN ARRAY lines LOOP
+    line := coalesce(line + 1, 0);
+    ids := ids || {{move_line}}(each_line, p_caller.actor);
+  END LOOP;
+  line := NULL;
+  -- OFFSET 0 keeps the planner from making a join of it: a join reads every level, the subquery finds each by its key.
+  answer := json_build_object('id', ids[1], 'ids', ids, 'levels', (
+    SELECT json_agg(level.record ORDER BY place.product_id, place.location_id)
+    FROM {{places_of}}(lines) place CROSS JOIN LATERAL (
+      SELECT {{level_json}}(l) AS record FROM {{stock_levels}} l
+      WHERE l.product_id = place.product_id AND l.location_id = place.location_id OFFSET 0
+    ) level
+  ));
+
+  IF p_caller.key IS NOT NULL THEN
+    PERFORM {{finish_key}}(p_caller, 201, NULL, answer);
+  END IF;
+{{include:end_answered_call.sql}}
+END
+$$;

@@ -1,0 +1,14 @@
+-- Names the levels that lines are about, in the order in which they are locked.
+--
+-- p_lines: the lines of a request.
+-- Returns the product and the location of each level, once.
+CREATE OR REPLACE FUNCTION {{places_of}}(p_lines {{stock_line}}[])
+RETURNS TABLE (product_id bigint, location_id bigint)
+LANGUAGE sql
+IMMUTABLE
+AS $$
+  SELECT DISTINCT l.product_id, place.location_id
+  FROM unnest(p_lines) l CROSS JOIN LATERAL (VALUES (l.location_id), (l.to_location_id)) AS place (location_id)
+  WHERE place.location_id IS NOT NULL
+  ORDER BY 1, 2
+$$;

@@ -1,0 +1,16 @@
+-- Refuses a request for want of stock. When the product or the location does not exist, the refusal says so instead.
+--
+-- p_product_id, p_location_id: the product and the location.
+-- p_verdict: why the request is refused.
+-- p_quantity: how much is available.
+CREATE OR REPLACE FUNCTION {{refuse_stock}}(
+  p_product_id bigint, p_location_id bigint, p_verdict text, p_quantity bigint
+)
+RETURNS void
+LANGUAGE plpgsql
+AS $$
+BEGIN
+  PERFORM {{admit_target}}(p_product_id, p_location_id);
+  PERFORM {{refuse}}(p_verdict, p_quantity);
+END
+$$;

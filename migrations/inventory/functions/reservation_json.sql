@@ -1,0 +1,14 @@
+-- A reservation as the API shows it. The database makes it, because an answer is kept for a client that repeats its request.
+--
+-- r: the reservation.
+CREATE OR REPLACE FUNCTION {{reservation_json}}(r {{reservations}})
+RETURNS json
+LANGUAGE sql
+STABLE
+AS $$
+  SELECT json_build_object(
+    'id', r.id, 'productId', r.product_id, 'locationId', r.location_id,
+    'quantity', r.quantity, 'remaining', r.remaining, 'status', r.status, 'reference', r.reference,
+    'expiresAt', {{rfc3339}}(r.expires_at), 'createdAt', {{rfc3339}}(r.created_at)
+  )
+$$;

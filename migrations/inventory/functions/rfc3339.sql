@@ -1,0 +1,10 @@
+-- A time as the API shows it: UTC, with milliseconds.
+--
+-- p_at: the time.
+CREATE OR REPLACE FUNCTION {{rfc3339}}(p_at timestamp with time zone)
+RETURNS text
+LANGUAGE sql
+STABLE
+AS $$
+  SELECT to_char(p_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+$$;
