@@ -5,7 +5,7 @@ import { loadInventoryConfig } from './config.ts'
 const DATABASE = { INVENTORY_DATABASE_URL: 'postgres://user:hidden-password@localhost/inventory' }
 
 describe('loadInventoryConfig', () => {
-  it('has the defaults of the contract', () => {
+  it('has the documented defaults', () => {
     const { databaseUrl, migrationDatabaseUrl, ...rest } = loadInventoryConfig(DATABASE)
     expect([databaseUrl, migrationDatabaseUrl]).toEqual(Array(2).fill(DATABASE.INVENTORY_DATABASE_URL))
     expect(rest).toEqual({

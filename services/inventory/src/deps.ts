@@ -81,7 +81,7 @@ export interface InventoryDeps {
 
 /** Of the connections for writes: what changes of products may take of them, and what of either kind one client may. */
 const WRITE_SHARE = 0.75
-/** More than wait for slow clients: half of them may be one client's. */
+/** Bounds of what waits for slow clients (reference: Turns). One client may have half of them. */
 const LONG_PAGES = { all: 32, each: 16 } as const
 const IMPORTS = { all: 16, each: 8 } as const
 const EXPORTS = { all: 32, each: 16 } as const

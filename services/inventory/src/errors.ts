@@ -1,6 +1,6 @@
 import { defineError } from '@trestle/common/errors/define-error.ts'
 
-/** Every error that a client of the inventory can see: status, `error.type`, `error.description`. */
+/** Every error that a client can see: status, `error.type` and `error.description` (reference: Error descriptions). */
 
 /** A request that cannot be read. */
 export const badRequest = defineError(400, 'BAD_REQUEST', 'The request is malformed.')

@@ -23,7 +23,7 @@ const Claims = z.object({
     .catch(undefined),
 })
 
-/** The scopes that the claims of a verified token give. */
+/** The scopes that the claims of a verified token give (reference: Scopes). */
 export function scopesOf(claims: unknown, { adminRoles, roleScopes }: ScopeRules): ReadonlySet<Scope> {
   const { scope = '', role = '', is_anonymous: isAnonymous, app_metadata: metadata } = Claims.parse(claims)
   if (adminRoles.includes(role)) return new Set(SCOPES)

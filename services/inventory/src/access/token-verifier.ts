@@ -36,7 +36,7 @@ const ALGORITHMS = ['RS256', 'ES256', 'EdDSA']
 const KEYS_ARE_AWAY: ReadonlySet<string> = new Set(['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID'])
 const LEEWAY_SECONDS = 30
 
-/** Verifies access tokens of the authentication service. */
+/** Verifies access tokens of the authentication service (reference: Access tokens). */
 export function createTokenVerifier(rules: TokenRules, reading: KeyReading): TokenVerifier {
   const keys = openKeptKeys(rules.jwksUrl, reading)
   const readClaims = async (token: string): Promise<JWTPayload | undefined> => {
@@ -81,7 +81,7 @@ const READ_AGAIN_MS = 600_000
 /** Longest outage that the keys from before outlast. */
 const KEPT_MS = 86_400_000
 
-/** Keys that are read again every ten minutes, and kept for a day when that fails. */
+/** Keys are read again every ten minutes, and kept for a day while that fails (reference: Signing keys). */
 function openKeptKeys(url: string, { now, onKept }: KeyReading) {
   const age = Number.POSITIVE_INFINITY
   const keys = openConfiguredKeys(url, { timeoutMs: FETCH_MS, cooldownDuration: COOLDOWN_MS, cacheMaxAge: age })

@@ -1,6 +1,6 @@
 import { serverBusy } from '../errors.ts'
 
-/** A number of things that may be done at a time, in all and by one client. */
+/** Bounds how many pieces of work are open at a time, in all and of one client (reference: Turns). */
 export class Slots {
   #free: number
   readonly #each: number

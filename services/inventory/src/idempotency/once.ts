@@ -12,8 +12,9 @@ interface Claim<Body extends object> {
 }
 
 /**
- * Makes something once for a key, in the transaction in which the key is claimed: for what is not hot enough to be a function
- * of the database. What the work throws leaves no trace of the key; what lost against others is done again.
+ * Runs a write once for an Idempotency-Key (reference: Idempotency keys). The key is claimed in the transaction of the write, so
+ * a write that throws leaves no trace of the key. A write that loses a conflict runs again. Hot writes are functions of the
+ * database instead.
  */
 export async function makeOnce<Body extends object>(
   db: Kysely<InventoryTables>,

@@ -15,7 +15,7 @@ const ATTRIBUTE_PREFIX = 'attributes.'
 export type RecordReader = (record: CsvRecord) => RawProduct | RecordFault
 
 /**
- * Reads the header: `sku`, and `attributes`, columns `attributes.PATH` or both; `id` means nothing.
+ * Reads the header: `sku`, and `attributes`, columns `attributes.PATH`, or both (reference: CSV files). `id` is ignored.
  * @param attributesBytesMax bound of a product's attributes; cells beyond it are not parsed
  * @throws badRequest for other columns, for one that is there twice or missing, payloadTooLarge for more than 100
  */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { RecordFault } from './import-record.ts'
 
-/** What became of the records of a file so far. */
+/** What became of the records of a file so far (reference: Import report). */
 export interface ImportReport {
   readonly received: number
   readonly created: number

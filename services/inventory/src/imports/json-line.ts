@@ -3,7 +3,7 @@ import { brokenRecord, type RawProduct, type RecordFault } from './import-record
 
 const MEMBERS: ReadonlySet<string> = new Set(['id', 'sku', 'attributes'])
 
-/** Reads one line of NDJSON: `{"sku":…,"attributes":…}`; a member `id` means nothing. */
+/** Reads one line of NDJSON: `{"sku":…,"attributes":…}`. A member `id` is ignored (reference: NDJSON files). */
 export function readJsonLine(line: number, text: string): RawProduct | RecordFault {
   const value = parse(text)
   if (value === undefined) return brokenRecord(line, 'The line is no JSON.')

@@ -40,7 +40,8 @@ const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 const LITERAL_LENGTH_MAX = 1_000
 
 /**
- * Whether a number of the JSON grammar is whole, as `1.0` and `1.5e1` are; one of more than 1,000 characters is not.
+ * Whether a number of the JSON grammar is whole, as `1.0` and `1.5e1` are (reference: Request bodies). A number of more than 1,000
+ * characters is not.
  * `JSON.parse` makes 1 of `1.00000000000000000001`, and no schema could tell the two apart afterwards.
  */
 function isWhole(literal: string): boolean {

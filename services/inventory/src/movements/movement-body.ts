@@ -63,7 +63,7 @@ function findFault(lines: readonly unknown[]): { readonly path: number[]; readon
   return wide < 0 ? undefined : { path: [wide], message: `must have at most ${MEMBERS_MAX} members` }
 }
 
-/** What a movement asks for: one line as an object, or several as its member `lines`. */
+/** The body of a movement: one line as an object, or several in the member `lines` (reference: Movements). */
 export const MovementBody = z
   .object({
     type: z.enum(LINE_TYPES, { error: `must be one of ${LINE_TYPES.join(', ')}` }).optional(),

@@ -53,7 +53,7 @@ export function effectOf(line: MovementLine): LineEffect {
   }
 }
 
-/** A row of the ledger. */
+/** A row of the ledger (reference: Ledger rows). */
 export interface Movement {
   readonly id: number
   readonly productId: number

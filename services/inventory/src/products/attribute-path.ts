@@ -5,7 +5,7 @@ const KEYS_MAX = 8
 /** A key in double quotes with the escapes of JSON, or one without the characters that mean something here. */
 const KEY = /(?:("(?:[^"\\]|\\.)*")|([^."[\]]+))(\.|$)/y
 
-/** Reads keys that are joined with dots: `dim.w`, `"a.b".c`. Undefined for what is none, is empty, or has more than eight. */
+/** Reads keys joined with dots: `dim.w`, `"a.b".c`. Undefined for any other text, and for more than eight keys (reference: Filter paths). */
 export function parseAttributePath(text: string): AttributePath | undefined {
   const keys: string[] = []
   KEY.lastIndex = 0

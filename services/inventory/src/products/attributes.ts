@@ -11,10 +11,9 @@ export const ATTRIBUTES_KEYS_MAX = 1_000
 const FRACTION_DIGITS_MAX = 16_383
 
 /**
- * Checks a product's attributes. The text itself goes to the database, so every number keeps its digits; JavaScript never
- * computes with it.
- * @param bytesMax bound of the text, and of the text with all numbers written out, since `1e60000` comes back in full
- * @see contract of the inventory, section 2
+ * Checks the attributes of a product (reference: Attributes). The text goes to the database as it is, so that every number
+ * keeps its digits. JavaScript never computes with the numbers.
+ * @param bytesMax limit of the text, and of the text with all numbers written out, since `1e60000` comes back in full
  */
 export function checkAttributes(text: string, bytesMax: number): AttributesVerdict {
   if (Buffer.byteLength(text) > bytesMax) return refused(`must be at most ${bytesMax} bytes of JSON`)

@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto'
 const DIGEST_LENGTH = 22
 
 /**
- * The strong validator of one version of a product (RFC 9110, section 8.8.3). Stock and times do not belong to the version, so
- * the tag of a representation that shows them has a digest of it besides.
- * @param shown JSON of the product with what `include` has asked for
+ * The strong validator of a product (RFC 9110, section 8.8.3; reference: Entity tags). Stock and times do not belong to the
+ * version, so the tag of a representation that shows them also has a digest of it.
+ * @param shown JSON of the product with what `include` asks for
  */
 export function productTag(id: number, version: number, shown?: string): string {
   if (shown === undefined) return `"p${id}-${version}"`

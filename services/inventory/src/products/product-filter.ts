@@ -38,8 +38,7 @@ const CONTAINED_BYTES_MAX = 65_536
 const NUMBER_LENGTH_MAX = 1_000
 
 /**
- * Reads one parameter of the list, such as `attributes.price[gte]` and `10`.
- * @see contract of the inventory, section 4
+ * Reads one parameter of the list, such as `attributes.price[gte]` and `10` (reference: Product filters).
  */
 export function readFilter(name: string, value: string): FilterVerdict {
   if (value.includes('\0') || name.includes('\0')) return { problem: 'must not hold U+0000' }

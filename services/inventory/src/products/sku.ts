@@ -1,9 +1,8 @@
 export const SKU_LENGTH_MAX = 255
 
 /**
- * Why a text cannot be a sku, for a client to read; undefined when it can. Length counts characters (code points), as the
- * database does.
- * @see contract of the inventory, section 2
+ * Why a text cannot be a SKU, in words for the client; undefined when it can (reference: SKU). The length is counted in code
+ * points, as the database counts it.
  */
 export function findSkuFault(sku: string): string | undefined {
   if (sku === '') return 'must not be empty'

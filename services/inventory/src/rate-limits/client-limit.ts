@@ -3,7 +3,7 @@ import type { Database } from '@trestle/database/connect.ts'
 import type { LimiterStoreSettings } from '@trestle/service/limiter-store.ts'
 import type { InventoryTables } from '../database.ts'
 
-/** How many requests a client may send, in windows of a minute. An address of IPv6 stands for its network. */
+/** How many requests a client may send in a window of a minute (reference: Rate limit). An IPv6 address stands for its network. */
 export interface ClientLimit {
   /** Counts a request. Resolves to the whole seconds to wait when it was one too many, else to undefined. */
   consume(address: string): Promise<number | undefined>

@@ -1,6 +1,6 @@
 export const RESERVATION_STATUSES = ['active', 'committed', 'released', 'expired'] as const
 
-/** `active` until all of it is shipped, given back or overdue. */
+/** `active` until all of the reservation is committed, released or expired (reference: Reservation states). */
 export type ReservationStatus = (typeof RESERVATION_STATUSES)[number]
 
 /** What a client wants to be kept for it. */

@@ -7,8 +7,8 @@ const BATCH = 100
 const BATCHES_MAX = 10
 
 /**
- * Takes stock, and does so again after what is due has expired where there was not enough: stock that was promised until a time
- * is nobody's from then on, not from the next sweep on.
+ * Takes stock. If there is not enough, expires the reservations that are due and tries again: reserved stock is free from
+ * `expiresAt` on, not from the next sweep on (reference: Reservation expiry).
  */
 export async function withDueStock<Answer extends { readonly verdict: string }>(
   { lanes, stockMetrics }: { readonly lanes: Lanes; readonly stockMetrics: StockMetrics },

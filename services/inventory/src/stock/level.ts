@@ -13,8 +13,8 @@ export type Booking =
   | { readonly verdict: 'above-limit' }
 
 /**
- * Changes a level by a movement. One rule keeps stock from being oversold: what is available afterwards is not below zero.
- * @see contract 6; SQL function `book`
+ * Changes a level by a movement. One rule prevents overselling: the available quantity never falls below zero.
+ * The SQL function `book` is the rule that runs (reference: Stock invariants).
  */
 export function book({ onHand, reserved }: Quantities, deltas: Quantities): Booking {
   const after = { onHand: onHand + deltas.onHand, reserved: reserved + deltas.reserved }

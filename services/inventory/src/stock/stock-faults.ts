@@ -3,7 +3,7 @@ import type { InventoryTables } from '../database.ts'
 
 const [levels, movements, reservations] = ['stock_levels', 'movements', 'reservations'].map((name) => sql.table(name))
 
-/** Every invariant of stock, as a query of what breaks it. @see contract 6 */
+/** A query for each invariant of stock, which finds the rows that break it (reference: Stock invariants). */
 const FAULTS: Readonly<Record<string, RawBuilder<unknown>>> = {
   'levels that are not the sum of their movements': sql`
     SELECT product_id, location_id FROM ${levels} l FULL JOIN (

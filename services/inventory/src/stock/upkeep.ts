@@ -7,8 +7,8 @@ import { callExpireReservations } from '../reservations/reservation-repository.t
 import type { StockMetrics } from './stock-metrics.ts'
 
 /**
- * Ends what is over, every so often: reservations that are due, keys of the day before, files of imports that broke off. Safe in any
- * number of processes.
+ * Expires due reservations, and deletes old Idempotency-Keys and the files of imports that broke off, at an interval. Safe in
+ * any number of processes (reference: Upkeep).
  */
 export interface Upkeep {
   start(): void

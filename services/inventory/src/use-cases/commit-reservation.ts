@@ -7,7 +7,7 @@ import { keyRefusals } from '../idempotency/key-refusals.ts'
 import { type CommitRefusal, callCommitReservation } from '../reservations/reservation-repository.ts'
 import type { Reservation } from '../reservations/reservation-view.ts'
 
-/** Ships what is reserved: `quantity`, or all that remains. A reservation that is due never commits. @see contract 6 */
+/** Ships `quantity` of a reservation, or all that remains. A due reservation never commits (reference: Reservation states). */
 export async function commitReservation(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,
   caller: Caller,

@@ -8,9 +8,8 @@ import { findLevel } from '../stock/level-repository.ts'
 import { type MoveRefusal, stockRefusal } from '../stock/stock-refusals.ts'
 
 /**
- * Carries out the lines of a request, all or none: two that take the same stock cannot both pass, since it is judged under
- * the lock of the level.
- * @see contract 6
+ * Carries out the lines of a request, all or none (reference: Movements). Two requests cannot both take the same stock: the
+ * database judges each line under the lock of its level.
  */
 export async function moveStock(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,

@@ -3,8 +3,8 @@ import { reservationNotFound, reservationOver } from '../errors.ts'
 import { callReleaseReservation } from '../reservations/reservation-repository.ts'
 
 /**
- * Gives back what remains of a reservation. Resolves to false where it was released before, and nothing was done.
- * @see contract 6
+ * Gives back what remains of a reservation (reference: Reservation states). Resolves to false if the reservation was
+ * released before: then nothing was done.
  */
 export async function releaseReservation(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,

@@ -7,7 +7,7 @@ import type { Reservation } from '../reservations/reservation-view.ts'
 import { withDueStock } from '../reservations/with-due-stock.ts'
 import { stockRefusal } from '../stock/stock-refusals.ts'
 
-/** Keeps stock for somebody. Of what is available each piece is reserved once. @see contract 6 */
+/** Reserves available stock. No unit is reserved twice (reference: Reserve stock). */
 export async function reserveStock(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,
   caller: Caller,
