@@ -1,4 +1,4 @@
-/** The stable type of each status in the error envelope. */
+/** The stable type of each status in the error envelope (reference: Errors). */
 const types: Readonly<Record<number, string>> = {
   400: 'BAD_REQUEST',
   401: 'UNAUTHENTICATED',

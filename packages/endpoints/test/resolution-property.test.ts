@@ -23,14 +23,14 @@ const VERBS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 function naively(modules: readonly NaiveModule[], method: string, parts: readonly string[]): object {
   if (!VERBS.includes(method)) return { status: 501 }
-  // Rule 1: the longest run of parts that begins a module's path.
+  // The longest run of parts that begins the path of a module (reference: Resolution).
   let depth = 0
   const begins = (length: number) =>
     modules.some(({ path }) => path.length >= length && path.slice(0, length).every((name, i) => name === parts[i]))
   while (depth < parts.length && begins(depth + 1)) depth += 1
   const module = modules.find(({ path }) => path.join('/') === parts.slice(0, depth).join('/'))
   let rest = parts.slice(depth)
-  // Rule 2: a class, or Default.
+  // A class, or Default.
   const named = module?.classes.find(({ name }) => name !== 'default' && name === rest[0])
   const found = named ?? module?.classes.find(({ name }) => name === 'default')
   if (found === undefined) return { status: 404 }

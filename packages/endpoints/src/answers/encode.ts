@@ -25,8 +25,8 @@ export const JSON_TYPE = 'application/json; charset=utf-8'
 const BYTES_TYPE = 'application/octet-stream'
 
 /**
- * Turns what a handler returned into a body.
- * @throws TypeError for what has no form: a function, a symbol, a circular object.
+ * Turns the value that a handler returned into a body (reference: Answers).
+ * @throws TypeError for a value without a form: a function, a symbol, a circular object.
  */
 export function encode(value: unknown, options: EncodeOptions): Encoded | Promise<Encoded> {
   if (value === undefined) return { type: undefined, body: undefined }

@@ -13,8 +13,8 @@ interface Check {
 }
 
 /**
- * Binds by the schemas of a declaration: path values, padded to their number, then the rest as one array where it is
- * declared, then the keywords.
+ * Binds by the schemas of a declaration (reference: Declared handlers): path values, padded to their number, then the rest as one
+ * array if it is declared, then the keywords.
  * @throws Error when a required positional stands behind an optional one.
  */
 export function bindDeclaration(spec: AcceptsSpec): Binding {

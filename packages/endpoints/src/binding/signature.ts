@@ -23,7 +23,7 @@ export interface KeywordPattern {
 type AnyFunction = (...args: never[]) => unknown
 
 /**
- * Reads the signature of a handler from its own source text.
+ * Reads the signature of a handler from its own source text (reference: Undeclared handlers).
  * @throws Error when the text is not to be had, or its shape says nothing about a request.
  */
 export function reflectSignature(handler: AnyFunction): Signature {

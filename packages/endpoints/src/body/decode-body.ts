@@ -24,7 +24,7 @@ export interface DecodeOptions {
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Reads a body by its media type. What is refused for its head is refused before a byte is read.
+ * Reads a body by its media type (reference: Request bodies). A body that its headers rule out is refused before a byte is read.
  * @throws CallError 400 malformed, 413 too large, 415 not supported.
  */
 export async function decodeBody(source: BodySource, options: DecodeOptions): Promise<DecodedBody> {

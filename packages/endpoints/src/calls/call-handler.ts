@@ -10,7 +10,10 @@ import { bindCall } from './bind-call.ts'
 import type { Call } from './call.ts'
 import { encodeCall } from './encode-call.ts'
 
-/** Guards, arguments, handler, in this order: who is refused costs no parsing and learns nothing of validation. */
+/**
+ * Runs guards, binds arguments, calls the handler (reference: Order of work). A client that a guard refuses costs no parsing and
+ * learns nothing about validation.
+ */
 export async function callHandler(call: Call, found: Found): Promise<Answer> {
   const { request, response } = call
   const { route } = found

@@ -11,7 +11,8 @@ const moduleFile = new RegExp(`^(.+)\\.(?:${extensions.join('|')})$`)
 const skipped = /^[._]|^node_modules$|\.d\.m?ts$|\.(?:test|spec)\./
 
 /**
- * The folder or file that a prefix names: a path below `dir`, with or without extension, or with dots for separators.
+ * The folder or file that a prefix names (reference: Prefixes): a path below `dir`, with or without extension, or with dots as
+ * separators.
  * @throws Error when there is none, there are two, or it is elsewhere. Only code may name an absolute path.
  */
 export function locatePrefix(prefix: string | URL, dir: string): string {

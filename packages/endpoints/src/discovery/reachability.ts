@@ -1,8 +1,8 @@
 import type { GrowingClass, GrowingModule } from './build-table.ts'
 
 /**
- * Removes what another thing of the same URL hides: a submodule hides a class, a class hides what `Default` or another
- * class has of that name, a nested class hides a suffix. Returns a warning for each.
+ * Removes what something else with the same URL hides (reference: Name clashes): a submodule hides a class, a class hides what
+ * `Default` has of that name, a nested class hides a suffix. Returns a warning for each.
  */
 export function dropUnreachable(module: GrowingModule, path = ''): readonly string[] {
   const warnings: string[] = []

@@ -26,8 +26,8 @@ export function isController(value: unknown): value is ControllerClass {
 }
 
 /**
- * The handlers of a class: methods of the prototypes below `Controller`, the nearest of a name first. What a getter, a
- * symbol or a field holds is none.
+ * The handlers of a class (reference: Handlers): methods of the prototypes below `Controller`, the nearest of a name first. A
+ * getter, a symbol and a field are no handlers.
  */
 export function handlersOf(controller: ControllerClass): readonly HandlerMethod[] {
   const handlers: HandlerMethod[] = []

@@ -1,4 +1,4 @@
-/** `CheBaz` → `che-baz`, `HTTPFoo` → `http-foo`, `foo_bar` → `foo-bar`, `Foo2` → `foo2`. */
+/** `CheBaz` → `che-baz`, `HTTPFoo` → `http-foo`, `foo_bar` → `foo-bar`, `Foo2` → `foo2` (reference: URL names). */
 export function urlName(name: string): string {
   return name
     .replaceAll('_', '-')

@@ -1,7 +1,7 @@
 import type { ResponseState } from '../answers/response-state.ts'
 import { Forbidden } from '../errors.ts'
 
-/** Which pages of other origins may call. */
+/** Which pages of other origins may call (reference: CORS). */
 export interface CorsOptions {
   /** Origins such as `https://example.com`; any where absent. */
   readonly origins?: readonly string[]

@@ -52,7 +52,8 @@ export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
 }
 
 /**
- * Refuses with 429 whoever comes more often than `limit` times in a fixed window; a refused hit does not move it.
+ * Refuses a client with 429 after `limit` requests in a fixed window (reference: Rate limits). A refused request does not move
+ * the window.
  * @throws RangeError for a limit or a window that is no number.
  */
 export function rateLimit(options: RateLimitOptions): Guard {

@@ -20,9 +20,9 @@ export type Resolution =
   | { readonly verdict: 'not-implemented' }
 
 /**
- * Walks the table: modules as far as they go, then classes, then a suffix; what remains are the positional arguments.
- * Nothing is tried twice: a module that was entered is not left again.
- * @param canonical spells a part as the table does; given where other spellings are taken
+ * Walks the table (reference: Resolution): modules as far as they go, then classes, then a suffix. The remaining parts are the
+ * positional arguments. The walk never goes back: a module that it entered is not left again.
+ * @param canonical spells a part as the table does; given when other spellings are accepted
  */
 export function resolve(
   root: ModuleNode,

@@ -22,7 +22,8 @@ const notInUrl = /[\x00-\x20\x7f-\uffff]/
 const control = /[\x00-\x1f\x7f]/
 
 /**
- * Splits a raw request target. The path is taken as it was sent: nothing is collapsed or decoded twice.
+ * Splits a raw request target (reference: Request targets). The path is taken as it was sent: nothing is collapsed or decoded
+ * twice.
  * @throws CallError 400 when it is malformed, or means something else than it seems; 414 when it is too long.
  */
 export function parseTarget(target: string, allowEncodedSlash: boolean): Target {
