@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os'
 import { hash } from '@node-rs/argon2'
 
 const seconds = Number(process.argv[2])
-/** OWASP's parameters, as in the contract. */
+/** OWASP's parameters, as in the service (auth reference: Passwords). */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 let hashes = 0

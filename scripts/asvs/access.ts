@@ -22,8 +22,7 @@ export const authorization = chapter('V8 Authorization', [
     'Calls are for those who may make them',
     {
       inventory: {
-        deviation:
-          'everybody may call until `INVENTORY_AUTH_ENABLED` is set, as the specification has it; from then on scopes decide',
+        deviation: 'everybody may call until `INVENTORY_AUTH_ENABLED` is set; from then on scopes decide',
       },
     },
   ],

@@ -25,7 +25,7 @@ export const authentication = chapter(
       1,
       'Passwords of at least 8 characters',
       {
-        deviation: 'six, as the specification has it; `AUTH_PASSWORD_MIN_LENGTH` raises that',
+        deviation: 'six by default; `AUTH_PASSWORD_MIN_LENGTH` raises that',
         strict: 'at least 8, and 15 unless it is set',
       },
     ],
@@ -54,7 +54,7 @@ export const authentication = chapter(
       1,
       'No rules about kinds of characters',
       {
-        deviation: 'the specification lets an operator set some (`AUTH_PASSWORD_REQUIRED_CHARACTERS`)',
+        deviation: 'an operator may set some (`AUTH_PASSWORD_REQUIRED_CHARACTERS`)',
         strict: 'refuses to start with them',
       },
     ],

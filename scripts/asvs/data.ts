@@ -13,8 +13,7 @@ export const dataProtection = chapter('V14 Data protection', [
     'No secrets in URLs',
     {
       auth: {
-        deviation:
-          'links of mails carry their token, and the implicit flow a session in the fragment, as the specification says',
+        deviation: 'links in mails carry their token, and the implicit flow carries a session in the fragment',
         strict: 'no session in a fragment; links of mails still carry a token, which works once',
         isPartial: true,
       },

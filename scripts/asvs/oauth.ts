@@ -18,7 +18,7 @@ export const oauth = chapter(
       2,
       'Tokens go only where they are needed',
       {
-        deviation: 'the implicit flow of the specification puts them into the fragment of an address',
+        deviation: 'the implicit flow puts them into the fragment of an address',
         strict: 'a browser comes back with a code at most; what it is exchanged for is the client’s to keep',
       },
     ],
@@ -56,7 +56,7 @@ export const oauth = chapter(
       1,
       'Redirects by exact comparison with a list',
       {
-        deviation: 'the specification permits the host of `AUTH_SITE_URL`, and globs',
+        deviation: 'the host of `AUTH_SITE_URL` and globs are permitted',
         strict: 'whole addresses alone',
       },
     ],
@@ -76,7 +76,7 @@ export const oauth = chapter(
       'Clients use the grants they need; neither implicit nor password',
       {
         deviation:
-          'both are of the specification; the password grant is how the own application signs in, there are no third parties',
+          'both are served; the password grant is how the own application signs in, there are no third parties',
         strict: 'no implicit flow; the password grant stays',
         isPartial: true,
       },
@@ -86,7 +86,7 @@ export const oauth = chapter(
       1,
       'A refresh token that comes again ends all that came from it',
       {
-        deviation: 'its parent still answers for ten seconds, so that a lost answer signs nobody out (specification)',
+        deviation: 'its parent still answers for ten seconds, so that a lost answer signs nobody out',
         strict: 'not for a moment, unless it is set',
       },
     ],

@@ -45,8 +45,7 @@ export const sessions = chapter(
       1,
       'After its end a session can be used for nothing',
       {
-        deviation:
-          'its access token still reads the own record until it expires, as the specification says; it changes nothing',
+        deviation: 'its access token still reads the own record until it expires; it changes nothing',
         strict:
           'every call asks for the session; services that verify tokens by the key set alone take them for 15 minutes at most',
       },

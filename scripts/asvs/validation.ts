@@ -35,7 +35,7 @@ export const validation = chapter('V2 Validation and business logic', [
           'guesses and messages are always limited, but requests only once a setting says what stands in front of the service: without it the address may be that of a proxy, whom all clients share',
         strict: 'the setting is required, and limits cannot be switched off',
       },
-      inventory: { deviation: 'off by default, as the specification has it (`INVENTORY_RATE_LIMIT`)' },
+      inventory: { deviation: 'off by default (`INVENTORY_RATE_LIMIT`)' },
     },
   ],
 ])

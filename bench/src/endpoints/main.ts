@@ -16,7 +16,7 @@ import type { TableFigures } from './table.ts'
 
 const load: Load = { method: 'GET', path: '/', connections: 64 }
 
-/** What is loaded beside what, and the least ratio of the contract. */
+/** The pairs of servers that are compared, and the least ratio of each (endpoints reference: Performance targets). */
 const pairs = [
   { name: 'listener / Fastify route', ours: 'listener', reference: 'fastify', goal: 0.93 },
   { name: 'plugin / Fastify route', ours: 'plugin', reference: 'fastify', goal: 0.8 },

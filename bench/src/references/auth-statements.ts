@@ -32,12 +32,12 @@ const SESSION = `session AS (
     FROM u
   )`
 
-/** A log-in whose password was right: $6 the user. The rows are those of the contract, section 4.5. */
+/** A sign-in whose password was right: $6 the user (auth reference: Password grant). */
 export const OPEN_SESSION = `
   WITH u AS (UPDATE auth.users SET last_sign_in_at = now(), updated_at = now() WHERE id = $6 RETURNING users.*), ${SESSION}
   SELECT session.id AS session_id, session.aal, amr.amr, ${PROFILE} FROM u, session, amr`
 
-/** A sign-up with a session at once: $6 the address, $7 the hash, $8 the user's new id. Section 4.2. */
+/** A sign-up with a session at once: $6 the address, $7 the hash, $8 the id of the new user (auth reference: POST /signup). */
 export const SIGN_UP = `
   WITH u AS (
     INSERT INTO auth.users (id, aud, role, email, encrypted_password, email_confirmed_at, raw_app_meta_data, last_sign_in_at)
@@ -54,8 +54,8 @@ export const SIGN_UP = `
 export const USER = `SELECT ${PROFILE} FROM auth.users u WHERE u.id = $1 AND u.deleted_at IS NULL`
 
 /**
- * Exchanges a refresh token: $1 its hash, $2 that of its child, $3 user agent, $4 address. The rows are those of the
- * contract, section 5.4: parent, child, session, user, and two entries of the audit log.
+ * Exchanges a refresh token: $1 its hash, $2 the hash of its child, $3 user agent, $4 address. Writes parent, child, session,
+ * user and two entries of the audit log (auth reference: Refresh tokens).
  */
 export const REFRESH = `
   WITH parent AS (

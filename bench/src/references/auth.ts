@@ -1,5 +1,5 @@
 // The least that a competent server of sessions does: one statement a request, over the tables of the auth service, writing
-// the rows that its contract asks for. No log, no hooks, no limits.
+// the same rows as the service. No log, no hooks, no limits.
 import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { hash as hashPassword, verify as verifyPassword } from '@node-rs/argon2'
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
@@ -20,7 +20,7 @@ type SessionRow = UserRow & { readonly session_id: string; readonly aal: string;
 const LIFETIME_SECONDS = 3_600
 const TOKEN_BYTES = 24
 
-/** OWASP's parameters, as in the contract. */
+/** OWASP's parameters, as in the service (auth reference: Passwords). */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 const Credentials = z.object({ email: z.email(), password: z.string().min(6) })

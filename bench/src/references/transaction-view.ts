@@ -54,7 +54,7 @@ export interface CapturedRow extends TransactionRow {
   readonly flat: number
 }
 
-/** The transaction of the contract, section 7. JSON drops what is undefined. */
+/** The transaction as the service shows it (payments reference: Transaction object). JSON drops undefined members. */
 export function transactionView(row: TransactionRow, added: readonly TrailRow[] = []) {
   return {
     id: row.id,

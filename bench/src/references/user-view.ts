@@ -40,7 +40,7 @@ export interface UserRow {
   readonly factors: readonly object[] | null
 }
 
-/** The user record of the contract, section 3.3. JSON drops what is undefined. */
+/** The user as the service shows it (auth reference: User record). JSON drops undefined members. */
 export function userView(user: UserRow) {
   return {
     id: user.id,

@@ -71,7 +71,7 @@ function endSpanOfCut(request: FastifyRequest, reply: FastifyReply): void {
   span.end()
 }
 
-/** The attributes that the specification names. Parameters are in braces and snake_case, as its example has them. */
+/** Attributes of the span of a request (auth reference: Traces). Parameters of the route are in braces and in snake_case. */
 function requestAttributes(request: FastifyRequest, scrub = (text: string) => text): Attributes {
   const attributes: Attributes = {
     'http.method': request.method,

@@ -129,7 +129,7 @@ function attributesOf(sent: string, route: string): Record<string, string> | und
     .find((attributes) => attributes['http.route'] === route)
 }
 
-it('names routes as the specification does', () => {
+it('names parameters of routes in braces and snake_case', () => {
   expect(['/a/:someId/b/:c', '/a/{someId}', '/', undefined].map(braceRoute)).toEqual([
     '/a/{some_id}/b/{c}',
     '/a/{some_id}',
