@@ -29,7 +29,8 @@ export function createRefresher(lanes: Lanes, rules: RefreshRules): Refresher {
 export function refreshRulesOf({ sessions, database }: Pick<AuthConfig, 'sessions' | 'database'>): RefreshRules {
   return {
     revokeFamily: sessions.revokeFamilyOnReuse,
-    reuseSeconds: sessions.reuseIntervalMs / 1_000,
+    // Without rotation no spent token is exchanged again (reference: Refresh tokens).
+    reuseSeconds: sessions.revokeFamilyOnReuse ? sessions.reuseIntervalMs / 1_000 : 0,
     timeboxSeconds: toSeconds(sessions.timeboxMs),
     inactivitySeconds: toSeconds(sessions.inactivityTimeoutMs),
     lowAalSeconds: toSeconds(sessions.lowAalMs),
