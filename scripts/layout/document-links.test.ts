@@ -16,3 +16,10 @@ it.each([
 it('reads documents alone', async () => {
   expect(await problemsOf(documentLinks, { 'docs/here.ts': '// [gone](gone.md)\n' })).toEqual([])
 })
+
+it('skips code blocks, and counts their lines', async () => {
+  const text = '```\n[a-z](?:b)\n```\n[gone](gone.md)\n'
+  expect(await problemsOf(documentLinks, { 'docs/here.md': text })).toEqual([
+    'docs/here.md:4 links to gone.md, which is not there',
+  ])
+})
