@@ -6,7 +6,7 @@ import { type Problem, type Rule, type SourceTree, serviceNames } from './source
 /**
  * Every setting that a service reads is in `.env.example`, under one line that explains it, and in the table of the
  * service's README; and neither names a setting that nothing reads. What a service reads is the object `settings` that
- * its `src/config.ts` exports, by names without prefix.
+ * its `src/config/settings.ts` or `src/config.ts` exports, by names without prefix.
  */
 export const settingsDocuments: Rule = async (tree) => {
   const problems: Problem[] = []
@@ -28,8 +28,9 @@ export const settingsDocuments: Rule = async (tree) => {
 }
 
 async function settingNames(tree: SourceTree, service: string): Promise<readonly string[] | undefined> {
-  const path = join(tree.root, 'services', service, 'src', 'config.ts')
-  if (!existsSync(path)) return undefined
+  const source = join(tree.root, 'services', service, 'src')
+  const path = ['config/settings.ts', 'config.ts'].map((file) => join(source, file)).find((file) => existsSync(file))
+  if (path === undefined) return undefined
   const module: { settings?: unknown } = await import(pathToFileURL(path).href)
   return typeof module.settings === 'object' && module.settings !== null ? Object.keys(module.settings) : undefined
 }

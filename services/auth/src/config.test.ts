@@ -1,6 +1,7 @@
 import { ConfigError } from '@trestle/common/config/config-error.ts'
 import { describe, expect, it } from 'vitest'
-import { loadAuthConfig, settings } from './config.ts'
+import { settings } from './config/settings.ts'
+import { loadAuthConfig } from './config.ts'
 import { parseTemplate } from './mail/mail-template.ts'
 
 const required = {

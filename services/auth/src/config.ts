@@ -2,47 +2,21 @@ import { loadConfig, type SettingValues } from '@trestle/common/config/load-conf
 import { text } from '@trestle/common/config/setting.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import { dangerousSettings } from './config/dangers.ts'
-import { externalRules, externalSettings, externalWarnings, toExternalConfig } from './config/external.ts'
-import { hookRules, hookSettings, toHooksConfig } from './config/hooks.ts'
-import { jwtRules, jwtSettings, jwtWarnings, toJwtConfig } from './config/jwt.ts'
-import { mailRules, mailSettings, mailWarnings, toMailConfig } from './config/mail.ts'
-import { mfaSettings, toMfaConfig } from './config/mfa.ts'
+import { databaseWarnings, toDatabaseSettings } from './config/database.ts'
+import { externalRules, externalWarnings, toExternalConfig } from './config/external.ts'
+import { hookRules, toHooksConfig } from './config/hooks.ts'
+import { jwtRules, jwtWarnings, toJwtConfig } from './config/jwt.ts'
+import { mailRules, mailWarnings, toMailConfig } from './config/mail.ts'
+import { toMfaConfig } from './config/mfa.ts'
 import { plainHttpSettings } from './config/plain-http.ts'
-import { profileRules, profileSettings, strictSettings } from './config/profile.ts'
-import {
-  securityRules,
-  securitySettings,
-  securityWarnings,
-  toRateLimitConfig,
-  toSecurityConfig,
-} from './config/security.ts'
-import {
-  serverAliases,
-  serverSettings,
-  serverWarnings,
-  toDatabaseSettings,
-  toServerConfig,
-  toSignupConfig,
-} from './config/server.ts'
-import { passwordSettings, sessionSettings, toPasswordConfig, toSessionConfig } from './config/sessions.ts'
-import { smsSettings, smsWarnings, toSmsConfig } from './config/sms.ts'
-import { toWebauthnConfig, webauthnRules, webauthnSettings } from './config/webauthn.ts'
-
-/** Every setting of the service, by its name without `AUTH_`. */
-export const settings = {
-  ...profileSettings,
-  ...serverSettings,
-  ...jwtSettings,
-  ...securitySettings,
-  ...sessionSettings,
-  ...passwordSettings,
-  ...mfaSettings,
-  ...webauthnSettings,
-  ...hookSettings,
-  ...externalSettings,
-  ...mailSettings,
-  ...smsSettings,
-}
+import { profileRules, strictSettings } from './config/profile.ts'
+import { securityRules, securityWarnings, toRateLimitConfig, toSecurityConfig } from './config/security.ts'
+import { serverWarnings, toServerConfig } from './config/server.ts'
+import { toPasswordConfig, toSessionConfig } from './config/sessions.ts'
+import { settings } from './config/settings.ts'
+import { toSignupConfig } from './config/signup.ts'
+import { smsWarnings, toSmsConfig } from './config/sms.ts'
+import { toWebauthnConfig, webauthnRules } from './config/webauthn.ts'
 
 type Values = SettingValues<typeof settings>
 
@@ -80,8 +54,8 @@ export interface LoadedConfig {
  * @throws ConfigError with one line for each problem
  */
 export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): LoadedConfig {
-  const source = { prefix: 'AUTH_', env, file, aliases: serverAliases }
-  const { PROFILE: profile } = loadConfig({ PROFILE: text().default('') }, { prefix: source.prefix, env, file })
+  const source = { prefix: 'AUTH_', env, file }
+  const { PROFILE: profile } = loadConfig({ PROFILE: text().default('') }, source)
   const isStrict = profile.toLowerCase() === 'strict'
   const values = loadConfig(isStrict ? { ...settings, ...strictSettings } : settings, {
     ...source,
@@ -101,6 +75,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): LoadedCon
     warnings: [
       ...findUnknownSettings(settings, source),
       ...serverWarnings(values),
+      ...databaseWarnings(values),
       ...jwtWarnings(values),
       ...securityWarnings(values),
       ...mailWarnings(values),

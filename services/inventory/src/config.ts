@@ -1,94 +1,11 @@
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
-import {
-  commaList,
-  databaseUrl,
-  duration,
-  flag,
-  integer,
-  lagMax,
-  oneOf,
-  port,
-  text,
-  trustedProxies,
-  url,
-} from '@trestle/common/config/setting.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
-import { LOG_LEVELS } from '@trestle/common/telemetry/logger.ts'
-import { OTLP_PROTOCOLS } from '@trestle/common/telemetry/otlp-exporters.ts'
-import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
-import { ROLE_PATTERN } from '@trestle/database/roles.ts'
-import { z } from 'zod'
-import { parseRoleScopes } from './access/scopes.ts'
 import type { TokenRules } from './access/token-verifier.ts'
+import { settings } from './config/settings.ts'
 
 const PREFIX = 'INVENTORY_'
 const POOL_SIZE = 16
-/** Beyond this PostgreSQL cannot index the words of some attributes (a tsvector holds 1 MiB). */
-const ATTRIBUTES_BYTES_MAX = 131_072
-
-/** Every setting of the service, by its name without the prefix INVENTORY_. */
-export const settings = {
-  PORT: port().default(8080),
-  HOST: text().default('127.0.0.1'),
-  DATABASE_URL: databaseUrl(),
-  MIGRATION_DATABASE_URL: databaseUrl().optional(),
-  NODE_ENV: text().default('development'),
-  DB_READ_URL: databaseUrl().optional(),
-  DB_READ_LAG_MAX: lagMax().default(10_000),
-  DB_ROLE: text()
-    .refine((value) => ROLE_PATTERN.test(value), 'must be a role name of lower-case letters, digits and _')
-    .optional(),
-  DB_NAMESPACE: text()
-    .refine((value) => NAMESPACE_PATTERN.test(value), 'must be lower-case letters, digits and _, at most 31')
-    .default(''),
-  DB_POOL_SIZE: integer(0, 1_000).default(POOL_SIZE),
-  DB_STATEMENT_TIMEOUT_MS: integer(1, 3_600_000).default(5_000),
-  DB_CONNECT_TIMEOUT: duration().default(30_000),
-  DB_PREPARED: flag().default(true),
-  MIGRATE: flag().default(true),
-  SHUTDOWN_DELAY: duration().default(0),
-  LOG_FILE: text().default('logs/app.log'),
-  LOG_LEVEL: oneOf(...LOG_LEVELS).default('info'),
-  LOG_STDOUT: flag().default(true),
-  DEFAULT_LIMIT: integer(1, 10_000).default(50),
-  MAX_LIMIT: integer(1, 10_000).default(500),
-  MAX_BODY_BYTES: integer(1, 104_857_600).default(1_048_576),
-  MAX_ATTRIBUTES_BYTES: integer(2, ATTRIBUTES_BYTES_MAX).default(65_536),
-  AUTH_ENABLED: flag().default(false),
-  AUTH_JWKS_URL: url().optional(),
-  AUTH_ISSUER: text().optional(),
-  AUTH_AUDIENCE: text().optional(),
-  AUTH_ADMIN_ROLES: commaList().default([]),
-  AUTH_ROLE_SCOPES: roleScopes().default(new Map()),
-  IMPORT_MAX_BYTES: integer(1).default(268_435_456),
-  EXPORT_SPOOL_MAX_BYTES: integer(0).default(268_435_456),
-  REQUIRE_IF_MATCH: flag().default(false),
-  CORS_ORIGINS: origins().default([]),
-  RATE_LIMIT: integer(0, 1_000_000).default(0),
-  RATE_LIMIT_STORE: oneOf('memory', 'postgres', 'redis').default('memory'),
-  REDIS_URL: url('redis', 'rediss').meta({ secret: true }).optional(),
-  RESERVATION_SWEEP_MS: integer(10, 3_600_000).default(5_000),
-  TRUSTED_PROXIES: trustedProxies().default(0),
-  METRICS_ENABLED: flag().default(true),
-  METRICS_EXPORTER: oneOf('prometheus', 'opentelemetry').default('prometheus'),
-  OTEL_EXPORTER_OTLP_PROTOCOL: oneOf(...OTLP_PROTOCOLS).default('http/protobuf'),
-  OTEL_EXPORTER_PROMETHEUS_HOST: text().default('0.0.0.0'),
-  OTEL_EXPORTER_PROMETHEUS_PORT: port().default(9102),
-  TRACING_ENABLED: flag().default(false),
-  DOCS_ENABLED: flag().default(true),
-} as const
-
-/** Names that are read after the prefixed one. */
-export const aliases = {
-  PORT: ['PORT'],
-  DATABASE_URL: ['DATABASE_URL'],
-  LOG_LEVEL: ['LOG_LEVEL'],
-  NODE_ENV: ['NODE_ENV'],
-  OTEL_EXPORTER_OTLP_PROTOCOL: ['OTEL_EXPORTER_OTLP_PROTOCOL'],
-  OTEL_EXPORTER_PROMETHEUS_HOST: ['OTEL_EXPORTER_PROMETHEUS_HOST'],
-  OTEL_EXPORTER_PROMETHEUS_PORT: ['OTEL_EXPORTER_PROMETHEUS_PORT'],
-} as const
 
 /** The settings, read and named for the code. */
 export type InventoryConfig = ReturnType<typeof loadInventoryConfig>
@@ -101,7 +18,6 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
   const values = loadConfig(settings, {
     prefix: PREFIX,
     env,
-    aliases,
     rules,
   })
   return {
@@ -149,7 +65,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     docsEnabled: values.DOCS_ENABLED,
     /** What an operator should know about these settings. */
     warnings: [
-      ...findUnknownSettings(settings, { prefix: PREFIX, env, aliases }),
+      ...findUnknownSettings(settings, { prefix: PREFIX, env }),
       ...(values.AUTH_ENABLED
         ? plainHttpWarnings(`${PREFIX}AUTH_JWKS_URL`, values.AUTH_JWKS_URL)
         : openDoorWarnings(values)),
@@ -195,20 +111,4 @@ function openDoorWarnings(values: Values): readonly string[] {
   return [
     `${PREFIX}AUTH_ENABLED is false, so everybody may read and change everything, whatever ${given.join(', ')} say`,
   ]
-}
-
-function roleScopes() {
-  return z.string().transform((value, context) => {
-    const rules = parseRoleScopes(value)
-    if (rules !== undefined) return rules
-    const message = 'must be role=scope+scope,… with inventory:read and inventory:write, each role once'
-    context.addIssue({ code: 'custom', message })
-    return z.NEVER
-  })
-}
-
-/** `*`, or origins as browsers write them. */
-function origins() {
-  const isOrigin = (word: string) => word === '*' || URL.parse(word)?.origin === word
-  return commaList().refine((words) => words.every(isOrigin), 'must be * or origins such as https://a.example')
 }

@@ -22,17 +22,18 @@ import {
 
 const settings = {
   SITE_URL: url(),
-  PORT: port().default(8081),
-  EXP: integer(1).default(3600),
-  ON: flag().default(false),
+  PORT: port()
+    .prefault('8081')
+    .meta({ aliases: ['X_API_PORT', 'PORT'] }),
+  EXP: integer(1).prefault('3600'),
+  ON: flag().prefault('false'),
   LIST: commaList().default([]),
   AGE: duration().optional(),
   GATEWAY: oneOf('twilio', 'vonage').optional(),
   PASSWORD: secret(text()).optional(),
   KEY: secretBytes(4).optional(),
 }
-const load = (env: NodeJS.ProcessEnv, file?: string) =>
-  loadConfig(settings, { prefix: 'X_', env, file, aliases: { PORT: ['X_API_PORT', 'PORT'] } })
+const load = (env: NodeJS.ProcessEnv, file?: string) => loadConfig(settings, { prefix: 'X_', env, file })
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'trestle-config-'))

@@ -2,9 +2,10 @@ import type { z } from 'zod'
 import { ConfigError } from './config-error.ts'
 import { type EnvironmentOptions, readEnvironment } from './environment.ts'
 import type { Setting } from './setting.ts'
+import { metaOf } from './setting-description.ts'
 import { findUnknownSettings } from './unknown-settings.ts'
 
-/** Settings by name without prefix: `{ SITE_URL: url(), JWT_EXP: integer(1).default(3600) }`. */
+/** Settings by name without prefix: `{ SITE_URL: url(), JWT_EXP: integer(1).prefault('3600') }`. */
 export type Settings = Readonly<Record<string, Setting>>
 
 export type SettingValues<S extends Settings> = { readonly [Name in keyof S]: z.output<S[Name]> }
@@ -12,8 +13,6 @@ export type SettingValues<S extends Settings> = { readonly [Name in keyof S]: z.
 export interface LoadConfigOptions<S extends Settings> extends EnvironmentOptions {
   /** `AUTH_` */
   readonly prefix: string
-  /** Full names that are read after the prefixed one: `{ PORT: ['AUTH_API_PORT', 'PORT'] }`. */
-  readonly aliases?: { readonly [Name in keyof S]?: readonly string[] }
   readonly rules?: readonly Rule<SettingValues<S>>[]
   /** Whether names with the prefix that no setting reads are problems too. */
   readonly refusesUnknown?: boolean
@@ -34,7 +33,7 @@ export function loadConfig<S extends Settings>(settings: S, options: LoadConfigO
   const problems: string[] = []
   const values: Record<string, unknown> = {}
   for (const [name, setting] of Object.entries(settings)) {
-    const found = lookUp(environment, [options.prefix + name, ...(options.aliases?.[name] ?? [])])
+    const found = lookUp(environment, [options.prefix + name, ...(metaOf(setting).aliases ?? [])])
     const result = setting.safeParse(found?.value)
     if (result.success) values[name] = result.data
     else problems.push(describeProblem(found ?? { name: options.prefix + name }, setting, result.error))
@@ -82,13 +81,5 @@ function lookUp(environment: Readonly<Record<string, string>>, names: readonly s
 function describeProblem({ name, value }: Found, setting: Setting, error: z.ZodError): string {
   if (value === undefined) return `${name} is required`
   const message = error.issues[0]?.message ?? 'is not valid'
-  return isSecret(setting) ? `${name} ${message}` : `${name} ${message} (got ${JSON.stringify(value)})`
-}
-
-/** Whether a setting or anything that it wraps is marked as secret. */
-function isSecret(setting: unknown): boolean {
-  if (typeof setting !== 'object' || setting === null) return false
-  const { meta, def } = setting as { meta?: () => { secret?: boolean } | undefined; def?: Record<string, unknown> }
-  if (meta?.call(setting)?.secret) return true
-  return isSecret(def?.innerType) || isSecret(def?.in)
+  return metaOf(setting).secret ? `${name} ${message}` : `${name} ${message} (got ${JSON.stringify(value)})`
 }

@@ -1,8 +1,23 @@
 import { z } from 'zod'
 import { parseTrustedProxies, type TrustedProxies } from '../server/trusted-proxies.ts'
 
-/** A setting: reads text, undefined when unset. Messages say what the value must be; the loader adds name and value. */
+/**
+ * A setting: reads text, undefined when unset. Messages say what the value must be; the loader adds name and value. A default is
+ * given by `prefault`, as an operator would write it, and the meaning by `describe`.
+ */
 export type Setting<T = unknown> = z.ZodType<T, unknown>
+
+/** How the text of a setting is written. */
+interface Form {
+  /** In a word or two, for the documents: `duration`. */
+  readonly form: string
+  /** Which values are taken, where the form does not say so. */
+  readonly allowed?: string
+  /** No message shows the value. */
+  readonly secret?: boolean
+  /** The problem with any other text: `must be a port between 0 and 65535`. */
+  readonly problem: string
+}
 
 const UNIT_MS: Readonly<Record<string, number>> = {
   ns: 1e-6,
@@ -16,101 +31,109 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 }
 const DURATION = /^(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h)/
 
+/** What `read` makes of the text; undefined is a problem. */
+export function parsed<T>({ problem, ...meta }: Form, read: (value: string) => T | undefined): z.ZodType<T, string> {
+  return z
+    .string()
+    .meta(meta)
+    .transform((value, context) => {
+      const result = read(value)
+      if (result !== undefined) return result
+      context.addIssue({ code: 'custom', message: problem })
+      return z.NEVER
+    })
+}
+
 /** Any text that is not empty. */
 export function text(): z.ZodType<string, string> {
-  return z.string()
+  return z.string().meta({ form: 'text' })
+}
+
+/** Text that matches a pattern; `wanted` completes the sentence "must be …". */
+export function matching(pattern: RegExp, wanted: string): z.ZodType<string, string> {
+  return parsed({ form: wanted, problem: `must be ${wanted}` }, (value) => (pattern.test(value) ? value : undefined))
 }
 
 /** Text that no message may show: passwords, keys, tokens. */
-export function secret(rule: z.ZodType<string, string> = z.string()): z.ZodType<string, string> {
+export function secret(rule: z.ZodType<string, string> = text()): z.ZodType<string, string> {
   return rule.meta({ secret: true })
 }
 
 /** Base64 (plain or URL alphabet) of at least `bytes` bytes, as a Buffer. Never shown. */
 export function secretBytes(bytes: number): z.ZodType<Buffer, string> {
-  return z
-    .string()
-    .meta({ secret: true })
-    .transform((value, context) => {
-      const key = Buffer.from(value, 'base64')
-      if (/^[A-Za-z0-9+/_-]+={0,2}$/.test(value) && key.length >= bytes) return key
-      return refuse(context, `must be base64 of at least ${bytes} bytes`)
-    })
+  const allowed = `at least ${bytes} bytes`
+  const problem = `must be base64 of ${allowed}`
+  return parsed({ form: 'base64', allowed, secret: true, problem }, (value) => {
+    const key = Buffer.from(value, 'base64')
+    return /^[A-Za-z0-9+/_-]+={0,2}$/.test(value) && key.length >= bytes ? key : undefined
+  })
 }
 
-/** An integer between bounds, both allowed. */
-export function integer(min = 0, max = Number.MAX_SAFE_INTEGER): z.ZodType<number, string> {
-  const wanted =
-    max === Number.MAX_SAFE_INTEGER
-      ? min === 1
-        ? 'must be a positive integer'
-        : `must be an integer of at least ${min}`
-      : `must be an integer between ${min} and ${max}`
-  return z.string().transform((value, context) => {
+/** An integer between bounds, both allowed. The form names its unit where it has one, such as seconds. */
+export function integer(min = 0, max = Number.MAX_SAFE_INTEGER, form = 'whole number'): z.ZodType<number, string> {
+  const isOpen = max === Number.MAX_SAFE_INTEGER
+  const range = isOpen ? `of at least ${min}` : `between ${min} and ${max}`
+  const problem = isOpen && min === 1 ? 'must be a positive integer' : `must be an integer ${range}`
+  const allowed = isOpen ? `at least ${min}` : `${min} to ${max}`
+  return parsed({ form, allowed, problem }, (value) => {
     const number = /^-?\d{1,15}$/.test(value) ? Number(value) : Number.NaN
-    return number >= min && number <= max ? number : refuse(context, wanted)
+    return number >= min && number <= max ? number : undefined
   })
 }
 
 /** A TCP port; 0 lets the system choose. */
 export function port(): z.ZodType<number, string> {
-  return z.string().transform((value, context) => {
+  return parsed({ form: 'port', problem: 'must be a port between 0 and 65535' }, (value) => {
     const number = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN
-    return number <= 65_535 ? number : refuse(context, 'must be a port between 0 and 65535')
+    return number <= 65_535 ? number : undefined
   })
 }
 
 /** true/false, 1/0, t/f, yes/no, y/n in any case. */
 export function flag(): z.ZodType<boolean, string> {
-  return z.string().transform((value, context) => {
+  return parsed({ form: 'flag', problem: 'must be true or false' }, (value) => {
     const word = value.toLowerCase()
     if (['true', '1', 't', 'yes', 'y'].includes(word)) return true
-    return ['false', '0', 'f', 'no', 'n'].includes(word) ? false : refuse(context, 'must be true or false')
+    return ['false', '0', 'f', 'no', 'n'].includes(word) ? false : undefined
   })
 }
 
 /** The proxies in front: how many, or a comma list of their addresses and networks. */
 export function trustedProxies(): z.ZodType<TrustedProxies, string> {
-  return z.string().transform((value, context) => {
-    const wanted =
-      'must be a number of proxies up to 99, or addresses and networks such as 10.0.0.0/8, joined by commas'
-    return parseTrustedProxies(value) ?? refuse(context, wanted)
-  })
+  const problem = 'must be a number of proxies up to 99, or addresses and networks such as 10.0.0.0/8, joined by commas'
+  return parsed({ form: 'number up to 99, or list of addresses and networks', problem }, parseTrustedProxies)
 }
 
 /** An absolute URL with one of the schemes, as it was written. */
 export function url(...schemes: readonly string[]): z.ZodType<string, string> {
-  const allowed = schemes.length === 0 ? ['http', 'https'] : schemes
-  return z.string().transform((value, context) => {
-    const parsed = URL.parse(value)
-    if (parsed?.host && allowed.includes(parsed.protocol.slice(0, -1))) return value
-    return refuse(context, `must be an absolute URL (${allowed.map((scheme) => `${scheme}://`).join(' or ')})`)
+  const taken = schemes.length === 0 ? ['http', 'https'] : schemes
+  const starts = taken.map((scheme) => `${scheme}://`).join(' or ')
+  const allowed = schemes.length === 0 ? {} : { allowed: starts }
+  return parsed({ form: 'URL', ...allowed, problem: `must be an absolute URL (${starts})` }, (value) => {
+    const address = URL.parse(value)
+    return address?.host && taken.includes(address.protocol.slice(0, -1)) ? value : undefined
   })
 }
 
 /** A PostgreSQL connection string. Never shown: it carries a password. */
 export function databaseUrl(): z.ZodType<string, string> {
-  return z
-    .string()
-    .meta({ secret: true })
-    .transform((value, context) =>
-      /^postgres(ql)?:\/\//.test(value) && URL.canParse(value)
-        ? value
-        : refuse(context, 'must be a postgres:// connection string'),
-    )
+  const problem = 'must be a postgres:// connection string'
+  return parsed({ form: 'URL', allowed: 'postgres://', secret: true, problem }, (value) =>
+    /^postgres(ql)?:\/\//.test(value) && URL.canParse(value) ? value : undefined,
+  )
 }
 
 /** One of the given words, in any case, as listed. */
 export function oneOf<const Word extends string>(...words: readonly Word[]): z.ZodType<Word, string> {
-  return z.string().transform((value, context) => {
-    const word = words.find((candidate) => candidate.toLowerCase() === value.toLowerCase())
-    return word ?? refuse(context, `must be one of ${words.join(', ')}`)
-  })
+  const allowed = words.join(', ')
+  return parsed({ form: 'one of', allowed, problem: `must be one of ${allowed}` }, (value) =>
+    words.find((candidate) => candidate.toLowerCase() === value.toLowerCase()),
+  )
 }
 
 /** Comma-separated words, trimmed, empty ones dropped. */
 export function commaList(): z.ZodType<readonly string[], string> {
-  return z.string().transform((value) => splitList(value))
+  return z.string().meta({ form: 'list' }).transform(splitList)
 }
 
 /** The words of a comma list. */
@@ -123,10 +146,8 @@ function splitList(value: string): readonly string[] {
 
 /** A duration in milliseconds: Go style (`300ms`, `1.5h`, `2h45m`) or a bare number of seconds. */
 export function duration(): z.ZodType<number, string> {
-  return z.string().transform((value, context) => {
-    const ms = parseDuration(value)
-    return ms ?? refuse(context, 'must be a duration such as 300ms, 1.5h, 2h45m, or a number of seconds')
-  })
+  const problem = 'must be a duration such as 300ms, 1.5h, 2h45m, or a number of seconds'
+  return parsed({ form: 'duration', problem }, parseDuration)
 }
 
 /** Milliseconds of a duration, or undefined when it is none. */
@@ -146,15 +167,10 @@ export function parseDuration(value: string): number | undefined {
 
 /** How far a standby may be behind and still be asked: a duration of at least 2 s, since it is looked at once a second. */
 export function lagMax(): z.ZodType<number, string> {
-  return z.string().transform((value, context) => {
+  return parsed({ form: 'duration', allowed: 'at least 2s', problem: 'must be a duration of at least 2s' }, (value) => {
     const ms = parseDuration(value)
-    return ms !== undefined && ms >= LAG_LEAST_MS ? ms : refuse(context, 'must be a duration of at least 2s')
+    return ms !== undefined && ms >= LAG_LEAST_MS ? ms : undefined
   })
 }
 
 const LAG_LEAST_MS = 2_000
-
-function refuse(context: z.RefinementCtx, message: string): never {
-  context.addIssue({ code: 'custom', message })
-  return z.NEVER
-}

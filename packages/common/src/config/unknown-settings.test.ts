@@ -2,12 +2,16 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { text } from './setting.ts'
 import { editDistance, findUnknownSettings } from './unknown-settings.ts'
 
-const settings = { SITE_URL: 1, API_PORT: 1, TRUSTED_PROXIES: 1, EXTERNAL_GITHUB_ENABLED: 1 }
-const aliases = { API_PORT: ['SHOP_PORT', 'PORT'] }
-const find = (env: NodeJS.ProcessEnv, file?: string) =>
-  findUnknownSettings(settings, { prefix: 'SHOP_', env, file, aliases })
+const settings = {
+  SITE_URL: text(),
+  API_PORT: text().meta({ aliases: ['SHOP_PORT', 'PORT'] }),
+  TRUSTED_PROXIES: text(),
+  EXTERNAL_GITHUB_ENABLED: text(),
+}
+const find = (env: NodeJS.ProcessEnv, file?: string) => findUnknownSettings(settings, { prefix: 'SHOP_', env, file })
 
 describe('findUnknownSettings', () => {
   it.each([

@@ -1,10 +1,10 @@
 import { type EnvironmentOptions, readEnvironment } from './environment.ts'
+import type { Settings } from './load-config.ts'
+import { metaOf } from './setting-description.ts'
 
-export interface KnownNames extends EnvironmentOptions {
+interface KnownNames extends EnvironmentOptions {
   /** `AUTH_`: names without it are not judged. */
   readonly prefix: string
-  /** Full names that are settings too. */
-  readonly aliases?: Readonly<Record<string, readonly string[] | undefined>>
 }
 
 /**
@@ -12,12 +12,13 @@ export interface KnownNames extends EnvironmentOptions {
  * force. Returns a line for each, in order of the names, with the nearest name that exists and without the value.
  * @throws ConfigError when the env file cannot be read
  */
-export function findUnknownSettings(settings: object, options: KnownNames): readonly string[] {
-  const { prefix, aliases = {} } = options
-  const known = new Set([
-    ...Object.keys(settings).map((name) => prefix + name),
-    ...Object.values(aliases).flatMap((names) => names?.filter((name) => name.startsWith(prefix)) ?? []),
+export function findUnknownSettings(settings: Settings, options: KnownNames): readonly string[] {
+  const { prefix } = options
+  const names = Object.entries(settings).flatMap(([name, setting]) => [
+    prefix + name,
+    ...(metaOf(setting).aliases ?? []),
   ])
+  const known = new Set(names.filter((name) => name.startsWith(prefix)))
   return Object.keys(readEnvironment(options))
     .filter((name) => name.startsWith(prefix) && !known.has(name) && !KUBERNETES.test(name))
     .sort()

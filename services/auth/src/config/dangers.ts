@@ -4,12 +4,14 @@ import { type externalSettings, PROVIDERS } from './external.ts'
 import type { mailSettings } from './mail.ts'
 import type { securitySettings } from './security.ts'
 import type { serverSettings } from './server.ts'
+import type { signupSettings } from './signup.ts'
 import type { smsSettings } from './sms.ts'
 
 type Values = SettingValues<typeof externalSettings> &
   Pick<SettingValues<typeof mailSettings>, 'MAILER_AUTOCONFIRM'> &
   Pick<SettingValues<typeof smsSettings>, 'SMS_AUTOCONFIRM' | 'SMS_TEST_OTP' | 'SMS_TEST_OTP_VALID_UNTIL'> &
-  Pick<SettingValues<typeof serverSettings>, 'URI_ALLOW_LIST' | 'EXTERNAL_PHONE_ENABLED'> &
+  Pick<SettingValues<typeof serverSettings>, 'URI_ALLOW_LIST'> &
+  Pick<SettingValues<typeof signupSettings>, 'EXTERNAL_PHONE_ENABLED'> &
   Pick<
     SettingValues<typeof securitySettings>,
     'SECURITY_OUTBOUND_ALLOWED_HOSTS' | 'SECURITY_FAILED_ATTEMPTS' | 'SECURITY_OTP_MAX_ATTEMPTS'

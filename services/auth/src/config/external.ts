@@ -1,6 +1,6 @@
 import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, duration, flag, integer, secret, text, url } from '@trestle/common/config/setting.ts'
-import { sameSetting } from './rules.ts'
+import { family, group } from '@trestle/common/config/setting-description.ts'
 
 /** The external providers, in the order of `GET /settings`. */
 export const PROVIDERS = [
@@ -26,49 +26,65 @@ export const PROVIDERS = [
 
 export type ProviderName = (typeof PROVIDERS)[number]
 
-const NAMES = PROVIDERS.map(upper)
+/** Those that people run themselves. */
+const OWN = ['gitlab', 'keycloak'] as const satisfies readonly ProviderName[]
+
+const flowSettings = {
+  EXTERNAL_FLOW_STATE_EXPIRY_DURATION: duration()
+    .prefault('300s')
+    .describe('Longest time that a sign-in at a provider may take. Less than 300 s counts as 300 s.'),
+  EXTERNAL_REDIRECT_URL: url()
+    .optional()
+    .describe(
+      'Where every sign-in at a provider ends. Default: where the caller wants, as far as `AUTH_URI_ALLOW_LIST` permits.',
+    ),
+  EXTERNAL_IOS_BUNDLE_ID: text()
+    .optional()
+    .describe("Bundle id of an app, beside Apple's client ids: an audience of its id_tokens."),
+  EXTERNAL_WORKOS_TRUSTED_CONNECTIONS: commaList()
+    .default([])
+    .describe(
+      'Ids of connections and organisations of WorkOS whose addresses count as verified. Name only those whose identity provider you trust. The addresses of others are verified by a mail.',
+    ),
+  EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS: commaList()
+    .prefault('https://appleid.apple.com,https://account.apple.com,https://accounts.google.com')
+    .describe('Issuers that a request for the id_token grant may name in place of their provider.'),
+  CUSTOM_OAUTH_ENABLED: flag().prefault('false').describe('Let admins add providers by the API.'),
+  CUSTOM_OAUTH_MAX_PROVIDERS: integer(0).prefault('0').describe('Most providers that admins may add. 0 is any number.'),
+} as const
+
+const providerSettings = {
+  ...family(PROVIDERS.map(upper), {
+    'EXTERNAL_<PROVIDER>_ENABLED': flag().prefault('false').describe('Let users sign in at this provider.'),
+    'EXTERNAL_<PROVIDER>_CLIENT_ID': commaList()
+      .optional()
+      .describe('Client ids at the provider. The first is used, all are accepted. Required with the switch.'),
+    'EXTERNAL_<PROVIDER>_SECRET': secret().optional().describe('Secret of the client. Required with the switch.'),
+    'EXTERNAL_<PROVIDER>_REDIRECT_URI': url()
+      .optional()
+      .describe('Where the provider sends users back to. Required with the switch.'),
+    'EXTERNAL_<PROVIDER>_EMAIL_OPTIONAL': flag()
+      .prefault('false')
+      .describe('Make accounts of users whose provider tells no email address.'),
+    'EXTERNAL_<PROVIDER>_SKIP_NONCE_CHECK': flag().prefault('false').describe('Take id_tokens whatever their nonce.'),
+  }),
+  EXTERNAL_GITLAB_URL: url().prefault('https://gitlab.com').describe('Address of your own GitLab.'),
+  EXTERNAL_KEYCLOAK_URL: url()
+    .optional()
+    .describe('The realm, such as `https://keycloak.example.com/realms/name`. Required with the switch of Keycloak.'),
+} as const
+
+const addressesWithoutEffect = group(
+  'Without effect',
+  family(PROVIDERS.filter((name) => !hasOwnUrl(name)).map(upper), {
+    'EXTERNAL_<PROVIDER>_URL': url().optional().describe('Ignored: the provider has one address.'),
+  }),
+)
 
 /** Contract 1.5. */
 export const externalSettings = {
-  ...sameSetting(
-    NAMES.map((name) => `EXTERNAL_${name}_ENABLED` as const),
-    flag().default(false),
-  ),
-  ...sameSetting(
-    NAMES.map((name) => `EXTERNAL_${name}_CLIENT_ID` as const),
-    commaList().optional(),
-  ),
-  ...sameSetting(
-    NAMES.map((name) => `EXTERNAL_${name}_SECRET` as const),
-    secret().optional(),
-  ),
-  ...sameSetting(
-    NAMES.map((name) => `EXTERNAL_${name}_REDIRECT_URI` as const),
-    url().optional(),
-  ),
-  ...sameSetting(
-    NAMES.map((name) => `EXTERNAL_${name}_URL` as const),
-    url().optional(),
-  ),
-  ...sameSetting(
-    NAMES.map((name) => `EXTERNAL_${name}_EMAIL_OPTIONAL` as const),
-    flag().default(false),
-  ),
-  ...sameSetting(
-    NAMES.map((name) => `EXTERNAL_${name}_SKIP_NONCE_CHECK` as const),
-    flag().default(false),
-  ),
-  EXTERNAL_IOS_BUNDLE_ID: text().optional(),
-  EXTERNAL_WORKOS_TRUSTED_CONNECTIONS: commaList().default([]),
-  EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS: commaList().default([
-    'https://appleid.apple.com',
-    'https://account.apple.com',
-    'https://accounts.google.com',
-  ]),
-  EXTERNAL_REDIRECT_URL: url().optional(),
-  EXTERNAL_FLOW_STATE_EXPIRY_DURATION: duration().default(300_000),
-  CUSTOM_OAUTH_ENABLED: flag().default(false),
-  CUSTOM_OAUTH_MAX_PROVIDERS: integer(0).default(0),
+  ...group('External providers', { ...flowSettings, ...providerSettings }),
+  ...addressesWithoutEffect,
 }
 
 type Values = SettingValues<typeof externalSettings>
@@ -91,7 +107,6 @@ export interface ProviderConfig {
 }
 
 const FLOW_STATE_LIFETIME_MIN_MS = 300_000
-const GITLAB_URL = 'https://gitlab.com'
 
 export type ExternalConfig = ReturnType<typeof toExternalConfig>
 
@@ -109,13 +124,12 @@ export function toExternalConfig(values: Values) {
 
 function toProviderConfig(values: Values, provider: ProviderName): ProviderConfig {
   const name = upper(provider)
-  const ownUrl = hasOwnUrl(provider) ? values[`EXTERNAL_${name}_URL`] : undefined
   return {
     enabled: values[`EXTERNAL_${name}_ENABLED`],
     clientIds: values[`EXTERNAL_${name}_CLIENT_ID`] ?? [],
     secret: values[`EXTERNAL_${name}_SECRET`],
     redirectUri: values[`EXTERNAL_${name}_REDIRECT_URI`],
-    url: ownUrl ?? (provider === 'gitlab' ? GITLAB_URL : undefined),
+    url: hasOwnUrl(provider) ? values[`EXTERNAL_${name}_URL`] : undefined,
     extraAudiences: provider === 'apple' ? [values.EXTERNAL_IOS_BUNDLE_ID ?? []].flat() : [],
     trustedConnections: provider === 'workos' ? values.EXTERNAL_WORKOS_TRUSTED_CONNECTIONS : [],
     emailOptional: values[`EXTERNAL_${name}_EMAIL_OPTIONAL`],
@@ -147,8 +161,8 @@ export function externalWarnings(values: Values): string[] {
   )
 }
 
-function hasOwnUrl(provider: ProviderName): boolean {
-  return provider === 'gitlab' || provider === 'keycloak'
+function hasOwnUrl(provider: ProviderName): provider is (typeof OWN)[number] {
+  return OWN.some((name) => name === provider)
 }
 
 function upper<P extends ProviderName>(provider: P): Uppercase<P> {

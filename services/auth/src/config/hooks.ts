@@ -1,20 +1,23 @@
 import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
-import { flag, text } from '@trestle/common/config/setting.ts'
-import { z } from 'zod'
-import { sameSetting } from './rules.ts'
+import { flag, parsed } from '@trestle/common/config/setting.ts'
+import { family, group } from '@trestle/common/config/setting-description.ts'
+import type { z } from 'zod'
 
 /** What an operator's own server can be asked, or told (contract 7.14). */
-export const HOOKS = [
-  'CUSTOM_ACCESS_TOKEN',
-  'SEND_EMAIL',
-  'SEND_SMS',
-  'MFA_VERIFICATION_ATTEMPT',
-  'PASSWORD_VERIFICATION_ATTEMPT',
-  'BEFORE_USER_CREATED',
-  'AFTER_USER_CREATED',
-] as const
+const HOOKS = {
+  CUSTOM_ACCESS_TOKEN: 'writes the claims of access tokens',
+  SEND_EMAIL: 'sends mails, in place of the mail server',
+  SEND_SMS: 'sends SMS, in place of a gateway',
+  MFA_VERIFICATION_ATTEMPT: 'judges checks of second factors',
+  PASSWORD_VERIFICATION_ATTEMPT: 'judges checks of passwords',
+  BEFORE_USER_CREATED: 'may refuse new users',
+  AFTER_USER_CREATED: 'is told of new users',
+} as const
 
-export type HookName = (typeof HOOKS)[number]
+export type HookName = keyof typeof HOOKS
+
+// The keys of an object are text to the compiler.
+const HOOK_NAMES = Object.keys(HOOKS) as HookName[]
 
 /** Where a hook is, and the keys that sign what it is sent: the newest first, and those that it may still know. */
 export interface HookConfig {
@@ -25,33 +28,29 @@ export interface HookConfig {
 export type HooksConfig = Readonly<Partial<Record<HookName, HookConfig>>>
 
 /** Contract 1.6, hooks. */
-export const hookSettings = {
-  ...sameSetting(
-    HOOKS.map((name) => `HOOK_${name}_ENABLED` as const),
-    flag().default(false),
-  ),
-  ...sameSetting(
-    HOOKS.map((name) => `HOOK_${name}_URI` as const),
-    hookUrl().optional(),
-  ),
-  ...sameSetting(
-    HOOKS.map((name) => `HOOK_${name}_SECRETS` as const),
-    hookKeys().optional(),
-  ),
-} as const
+export const hookSettings = group(
+  { title: 'Hooks', about: 'A server of your own is asked, or told, by signed HTTP calls.' },
+  family(HOOKS, {
+    'HOOK_<HOOK>_ENABLED': flag().prefault('false').describe('Call this hook.'),
+    'HOOK_<HOOK>_URI': hookUrl().optional().describe('Where the hook is. Required with the switch.'),
+    'HOOK_<HOOK>_SECRETS': hookKeys()
+      .optional()
+      .describe('Keys that sign what the hook is sent, the newest first. Required with the switch.'),
+  }),
+)
 
 type Values = SettingValues<typeof hookSettings>
 
 /** The hooks that are on. */
 export function toHooksConfig(values: Values): HooksConfig {
-  const hooks = HOOKS.flatMap((name) => {
+  const hooks = HOOK_NAMES.flatMap((name) => {
     const [url, keys] = [values[`HOOK_${name}_URI`], values[`HOOK_${name}_SECRETS`]]
     return values[`HOOK_${name}_ENABLED`] && url !== undefined && keys ? [[name, { url, keys }] as const] : []
   })
   return Object.fromEntries(hooks)
 }
 
-export const hookRules: readonly Rule<Values>[] = HOOKS.flatMap((name) =>
+export const hookRules: readonly Rule<Values>[] = HOOK_NAMES.flatMap((name) =>
   (['URI', 'SECRETS'] as const).map(
     (part) => (values: Values) =>
       values[`HOOK_${name}_ENABLED`] && values[`HOOK_${name}_${part}`] === undefined
@@ -64,7 +63,9 @@ const LOCAL = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 
 /** Codes, tokens and claims go there: in the clear only within the own machine. */
 function hookUrl(): z.ZodType<string, string> {
-  return z.string().refine(isHookUrl, { error: 'must be an https:// URL, or http:// at localhost' })
+  const allowed = 'https://, or http:// at localhost'
+  const problem = 'must be an https:// URL, or http:// at localhost'
+  return parsed({ form: 'URL', allowed, problem }, (value) => (isHookUrl(value) ? value : undefined))
 }
 
 function isHookUrl(value: string): boolean {
@@ -74,15 +75,9 @@ function isHookUrl(value: string): boolean {
 
 /** The form of Standard Webhooks: `v1,whsec_<base64>`, several joined by `|`. */
 function hookKeys(): z.ZodType<readonly Buffer[], string> {
-  return text()
-    .meta({ secret: true })
-    .transform((value, context) => {
-      const keys = value.split('|').map((part) => /^v1,whsec_([A-Za-z0-9+/]{32,}={0,2})$/.exec(part.trim())?.[1])
-      if (keys.every((key) => key !== undefined)) return keys.map((key) => Buffer.from(key, 'base64'))
-      context.addIssue({
-        code: 'custom',
-        message: 'must be v1,whsec_ and base64 of at least 24 bytes; several joined by |',
-      })
-      return z.NEVER
-    })
+  const problem = 'must be v1,whsec_ and base64 of at least 24 bytes; several joined by |'
+  return parsed({ form: 'v1,whsec_<base64>, several joined by |', secret: true, problem }, (value) => {
+    const keys = value.split('|').map((part) => /^v1,whsec_([A-Za-z0-9+/]{32,}={0,2})$/.exec(part.trim())?.[1])
+    return keys.every((key) => key !== undefined) ? keys.map((key) => Buffer.from(key, 'base64')) : undefined
+  })
 }

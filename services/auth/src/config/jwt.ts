@@ -1,21 +1,40 @@
 import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, integer, secret, text } from '@trestle/common/config/setting.ts'
+import { group } from '@trestle/common/config/setting-description.ts'
 import { z } from 'zod'
 import { importSigningKey, type PrivateJwk, SIGNING_ALGORITHMS } from '../sessions/signing-key.ts'
 
 /** Contract 1.3. */
-export const jwtSettings = {
-  JWT_SECRET: secret(),
-  JWT_EXP: integer(1).default(3_600),
-  JWT_AUD: text().default('authenticated'),
-  JWT_ALLOWED_AUDIENCES: commaList().default([]),
-  JWT_ADMIN_ROLES: commaList().default(['service_role', 'supabase_admin']),
-  JWT_DEFAULT_GROUP_NAME: text().optional(),
-  JWT_ISSUER: text().optional(),
-  JWT_KEY_ID: text().optional(),
-  JWT_KEYS: privateKeys().default([]),
-  JWT_VALID_METHODS: algorithmList().optional(),
-} as const
+export const jwtSettings = group('Tokens', {
+  JWT_SECRET: secret().describe(
+    'Key of tokens that are signed with HS256: at least 32 random bytes, as text. Other keys are derived from it where they are not set.',
+  ),
+  JWT_EXP: integer(1, undefined, 'seconds').prefault('3600').describe('How long an access token lives.'),
+  JWT_AUD: text().prefault('authenticated').describe('Audience of new users.'),
+  JWT_ALLOWED_AUDIENCES: commaList()
+    .default([])
+    .describe('Further audiences that anybody may ask for by `X-JWT-AUD`. All others are for admins only.'),
+  JWT_ADMIN_ROLES: commaList()
+    .prefault('service_role,supabase_admin')
+    .describe('Roles that make an admin. The first one is the role of the service itself.'),
+  JWT_DEFAULT_GROUP_NAME: text()
+    .optional()
+    .describe(
+      'Role of new users. Default: authenticated. The name is deprecated, because tokens have no groups; a warning says so.',
+    ),
+  JWT_ISSUER: text()
+    .optional()
+    .describe(
+      "Issuer of tokens. Default: `AUTH_API_EXTERNAL_URL`. A user's token of another issuer is refused, unless the hook CUSTOM_ACCESS_TOKEN is on.",
+    ),
+  JWT_KEY_ID: text().optional().describe('Key id of tokens that `AUTH_JWT_SECRET` signs.'),
+  JWT_KEYS: privateKeys()
+    .default([])
+    .describe('Signing keys for a database that has none, each with a `kid`; exactly one has `sign` in its `key_ops`.'),
+  JWT_VALID_METHODS: algorithmList()
+    .optional()
+    .describe('Algorithms of tokens that are accepted. Default: those of the keys, and HS256.'),
+})
 
 type Values = SettingValues<typeof jwtSettings>
 
@@ -89,7 +108,7 @@ const jwk = z.looseObject({
 function privateKeys(): z.ZodType<readonly PrivateJwk[], string> {
   return z
     .string()
-    .meta({ secret: true })
+    .meta({ secret: true, form: 'JSON array of private JWKs' })
     .transform((value, context) => {
       const keys = parseKeys(value)
       const problem = keys === undefined ? 'must be a JSON array of private JWKs with a kid each' : keysProblem(keys)
@@ -100,9 +119,11 @@ function privateKeys(): z.ZodType<readonly PrivateJwk[], string> {
 }
 
 function algorithmList(): z.ZodType<readonly string[], string> {
-  return commaList().refine((list) => list.every((alg) => SIGNING_ALGORITHMS.some((known) => known === alg)), {
-    error: `must be a list of ${SIGNING_ALGORITHMS.join(', ')}`,
-  })
+  return commaList()
+    .refine((list) => list.every((alg) => SIGNING_ALGORITHMS.some((known) => known === alg)), {
+      error: `must be a list of ${SIGNING_ALGORITHMS.join(', ')}`,
+    })
+    .meta({ allowed: SIGNING_ALGORITHMS.join(', ') })
 }
 
 function parseKeys(value: string): PrivateJwk[] | undefined {

@@ -1,12 +1,13 @@
 import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
-import { duration, flag, integer, oneOf, port, secret, text } from '@trestle/common/config/setting.ts'
+import { duration, flag, integer, oneOf, parsed, port, secret, text } from '@trestle/common/config/setting.ts'
+import { family, group } from '@trestle/common/config/setting-description.ts'
 import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
 import { z } from 'zod'
 import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from '../mail/default-templates.ts'
 import { parseTemplate, type Template } from '../mail/mail-template.ts'
 import { emailProblem } from '../users/email-address.ts'
 import type { ProfileValues } from './profile.ts'
-import { codeLength, lifetimeSeconds, sameSetting, templateText, urlReference } from './rules.ts'
+import { codeLength, lifetimeSeconds, templateText, urlReference } from './rules.ts'
 
 /** The switches MAILER_NOTIFICATIONS_<X>_ENABLED. */
 export const NOTIFICATIONS = [
@@ -21,42 +22,87 @@ export const NOTIFICATIONS = [
 
 export type NotificationName = (typeof NOTIFICATIONS)[number]
 
-const subjects = MAIL_KINDS.map((kind) => `MAILER_SUBJECTS_${kind}` as const)
-const templates = MAIL_KINDS.map((kind) => `MAILER_TEMPLATES_${kind}` as const)
-const switches = NOTIFICATIONS.map((name) => `MAILER_NOTIFICATIONS_${name}_ENABLED` as const)
-
 /** Where links point unless a setting says otherwise: under the service's own address. */
 export const OWN_LINK_PATH = '/verify'
 
+const serverSettings = group(
+  {
+    title: 'Mail server',
+    about:
+      'Host, port and sender are required while users sign in by email, unless `AUTH_MAILER_AUTOCONFIRM` is true or the hook SEND_EMAIL is on.',
+  },
+  {
+    SMTP_HOST: text().optional().meta({ required: true, description: 'Server that takes the mails.' }),
+    SMTP_PORT: port().optional().meta({ required: true, description: 'Its port.' }),
+    SMTP_ADMIN_EMAIL: emailAddress().optional().meta({ required: true, description: 'Address of the sender.' }),
+    SMTP_USER: text().optional().describe('Account at the server. Default: no authentication.'),
+    SMTP_PASS: secret().optional().describe('Password of the account.'),
+    SMTP_REQUIRE_TLS: flag()
+      .optional()
+      .describe(
+        'Send mails by TLS only. A server that offers no TLS then gets none. Default: false; in the strict profile true, unless the server is on this machine.',
+      ),
+    SMTP_SENDER_NAME: text().optional().describe('Name of the sender. Default: the address.'),
+    SMTP_MAX_FREQUENCY: duration()
+      .optional()
+      .describe(
+        'Least time between two mails of a kind to one address. Default: 900 s for confirmations, 60 s for others.',
+      ),
+    SMTP_HEADERS: mailHeaders()
+      .optional()
+      .describe('Further headers. `$messageType` in a value stands for the kind of mail.'),
+  },
+)
+
+const messageSettings = group('Mails', {
+  MAILER_AUTOCONFIRM: flag().prefault('false').describe('Confirm email addresses at once, without a mail.'),
+  MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS: flag()
+    .prefault('false')
+    .describe(
+      'Let a user sign in at a provider before the address that it tells is verified. A mail still asks for that.',
+    ),
+  MAILER_OTP_EXP: lifetimeSeconds().prefault('86400').describe('How long links and codes in mails live.'),
+  MAILER_OTP_LENGTH: codeLength().prefault('6').describe('Digits of a code in a mail.'),
+  MAILER_SECURE_EMAIL_CHANGE_ENABLED: flag()
+    .prefault('true')
+    .describe('A change of email must be confirmed from both addresses.'),
+  MAILER_LINK_MODE: oneOf('direct', 'confirm')
+    .prefault('direct')
+    .describe(
+      'With `direct` a link confirms when it is opened. With `confirm` it shows a page with a button, so that programs that open the links of mails confirm nothing.',
+    ),
+  MAILER_INVITE_ON_ADMIN_CREATE: flag()
+    .prefault('true')
+    .describe('Invite users whom an admin makes with an unconfirmed email.'),
+  ...family(['INVITE', 'CONFIRMATION', 'RECOVERY', 'EMAIL_CHANGE'], {
+    'MAILER_URLPATHS_<KIND>': urlReference()
+      .prefault(OWN_LINK_PATH)
+      .describe('Path of the links in a kind of mail. Magic links use that of RECOVERY.'),
+  }),
+  ...family(MAIL_KINDS, {
+    'MAILER_SUBJECTS_<KIND>': templateText()
+      .optional()
+      .describe('Subject of a kind of mail. Default: the built-in text.'),
+    'MAILER_TEMPLATES_<KIND>': templateAddress()
+      .optional()
+      .describe('Address of the HTML template of a kind of mail. Default: the built-in text.'),
+  }),
+  MAILER_TEMPLATE_MAX_SIZE: integer(1, undefined, 'bytes').prefault('1000000').describe('Largest template.'),
+  MAILER_TEMPLATE_MAX_AGE: duration()
+    .prefault('10m')
+    .describe('How long a template is kept before it is fetched again.'),
+  MAILER_TEMPLATE_RETRY_INTERVAL: duration()
+    .prefault('10s')
+    .describe('Pause after a template that could not be fetched.'),
+  ...family(NOTIFICATIONS, {
+    'MAILER_NOTIFICATIONS_<EVENT>_ENABLED': flag()
+      .prefault('false')
+      .describe('Tell users by mail that this has happened to their account.'),
+  }),
+})
+
 /** Contract 1.6, mail. */
-export const mailSettings = {
-  SMTP_HOST: text().optional(),
-  SMTP_PORT: port().optional(),
-  SMTP_ADMIN_EMAIL: emailAddress().optional(),
-  SMTP_USER: text().optional(),
-  SMTP_PASS: secret().optional(),
-  SMTP_REQUIRE_TLS: flag().optional(),
-  SMTP_SENDER_NAME: text().optional(),
-  SMTP_MAX_FREQUENCY: duration().optional(),
-  SMTP_HEADERS: mailHeaders().optional(),
-  MAILER_AUTOCONFIRM: flag().default(false),
-  MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS: flag().default(false),
-  MAILER_OTP_EXP: lifetimeSeconds().default(86_400),
-  MAILER_OTP_LENGTH: codeLength().default(6),
-  MAILER_SECURE_EMAIL_CHANGE_ENABLED: flag().default(true),
-  MAILER_LINK_MODE: oneOf('direct', 'confirm').default('direct'),
-  MAILER_URLPATHS_INVITE: urlReference().default(OWN_LINK_PATH),
-  MAILER_URLPATHS_CONFIRMATION: urlReference().default(OWN_LINK_PATH),
-  MAILER_URLPATHS_RECOVERY: urlReference().default(OWN_LINK_PATH),
-  MAILER_URLPATHS_EMAIL_CHANGE: urlReference().default(OWN_LINK_PATH),
-  MAILER_TEMPLATE_MAX_SIZE: integer(1).default(1_000_000),
-  MAILER_TEMPLATE_MAX_AGE: duration().default(600_000),
-  MAILER_TEMPLATE_RETRY_INTERVAL: duration().default(10_000),
-  MAILER_INVITE_ON_ADMIN_CREATE: flag().default(true),
-  ...sameSetting(subjects, templateText().optional()),
-  ...sameSetting(templates, templateAddress().optional()),
-  ...sameSetting(switches, flag().default(false)),
-}
+export const mailSettings = { ...serverSettings, ...messageSettings } as const
 
 type Values = SettingValues<typeof mailSettings>
 
@@ -167,22 +213,27 @@ export function mailWarnings(values: WithHook & ProfileValues): string[] {
 
 /** A URL, or a path under SITE_URL. */
 function templateAddress(): z.ZodType<string, string> {
-  const isFetchable = (value: string) => /^https?:$/.test(URL.parse(value, 'https://localhost')?.protocol ?? '')
-  return z.string().refine(isFetchable, { error: 'must be a http:// or https:// URL, or a path under AUTH_SITE_URL' })
+  const problem = 'must be a http:// or https:// URL, or a path under AUTH_SITE_URL'
+  return parsed({ form: 'URL, or path under AUTH_SITE_URL', problem }, (value) =>
+    /^https?:$/.test(URL.parse(value, 'https://localhost')?.protocol ?? '') ? value : undefined,
+  )
 }
 
 function emailAddress(): z.ZodType<string, string> {
-  return z.string().refine((value) => emailProblem(value) === undefined, { error: 'must be an email address' })
+  return parsed({ form: 'email address', problem: 'must be an email address' }, (value) =>
+    emailProblem(value) === undefined ? value : undefined,
+  )
 }
 
+const headerLists = z.record(z.string().regex(/^[A-Za-z0-9-]+$/), z.array(z.string().regex(/^[^\r\n]*$/)))
+
 function mailHeaders(): z.ZodType<Readonly<Record<string, readonly string[]>>, string> {
-  const shape = z.record(z.string().regex(/^[A-Za-z0-9-]+$/), z.array(z.string().regex(/^[^\r\n]*$/)))
-  return z.string().transform((value, context) => {
+  const form = 'JSON object of header names to lists of values'
+  return parsed({ form, problem: `must be a ${form}` }, (value) => {
     try {
-      return shape.parse(JSON.parse(value))
+      return headerLists.parse(JSON.parse(value))
     } catch {
-      context.addIssue({ code: 'custom', message: 'must be a JSON object of header names to lists of values' })
-      return z.NEVER
+      return undefined
     }
   })
 }

@@ -1,26 +1,32 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { duration, flag, integer } from '@trestle/common/config/setting.ts'
-import { parseTemplate } from '../mail/mail-template.ts'
+import { group } from '@trestle/common/config/setting-description.ts'
 import { codeLength, limit, templateText } from './rules.ts'
 import type { webauthnSettings } from './webauthn.ts'
 
 /** Contract 1.4, second factors. */
-export const mfaSettings = {
-  MFA_CHALLENGE_EXPIRY_DURATION: integer(0).default(300),
-  MFA_FACTOR_EXPIRY_DURATION: duration().default(300_000),
-  MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: limit().default(15),
-  MFA_MAX_ENROLLED_FACTORS: integer(0).default(10),
-  MFA_MAX_VERIFIED_FACTORS: integer(0).default(10),
-  MFA_TOTP_ENROLL_ENABLED: flag().default(true),
-  MFA_TOTP_VERIFY_ENABLED: flag().default(true),
-  MFA_PHONE_ENROLL_ENABLED: flag().default(false),
-  MFA_PHONE_VERIFY_ENABLED: flag().default(false),
-  MFA_PHONE_OTP_LENGTH: codeLength().default(6),
-  MFA_PHONE_TEMPLATE: templateText().default(parseTemplate('Your code is {{ .Code }}')),
-  MFA_PHONE_MAX_FREQUENCY: duration().default(60_000),
-  MFA_RECOVERY_CODES_ENROLL_ENABLED: flag().default(false),
-  MFA_RECOVERY_CODES_VERIFY_ENABLED: flag().default(false),
-} as const
+export const mfaSettings = group('Second factors', {
+  MFA_CHALLENGE_EXPIRY_DURATION: integer(0, undefined, 'seconds')
+    .prefault('300')
+    .describe('How long a challenge lives. Less than 300 counts as 300.'),
+  MFA_FACTOR_EXPIRY_DURATION: duration()
+    .prefault('300s')
+    .describe('How long a factor that is never verified lives. Less than 300 s counts as 300 s.'),
+  MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: limit()
+    .prefault('15')
+    .describe('Challenges that a client asks for in a minute, and as many checks. off lifts the limit.'),
+  MFA_MAX_ENROLLED_FACTORS: integer(0).prefault('10').describe('Most factors of a user.'),
+  MFA_MAX_VERIFIED_FACTORS: integer(0).prefault('10').describe('Most verified factors of a user.'),
+  MFA_TOTP_ENROLL_ENABLED: flag().prefault('true').describe('Let users add authenticator apps (TOTP).'),
+  MFA_TOTP_VERIFY_ENABLED: flag().prefault('true').describe('Let users show codes of authenticator apps.'),
+  MFA_PHONE_ENROLL_ENABLED: flag().prefault('false').describe('Let users add phones.'),
+  MFA_PHONE_VERIFY_ENABLED: flag().prefault('false').describe('Let users show codes sent by SMS.'),
+  MFA_PHONE_OTP_LENGTH: codeLength().prefault('6').describe('Digits of a code sent by SMS.'),
+  MFA_PHONE_TEMPLATE: templateText().prefault('Your code is {{ .Code }}').describe('Text of that SMS.'),
+  MFA_PHONE_MAX_FREQUENCY: duration().prefault('60s').describe('Least time between two of these SMS to a phone.'),
+  MFA_RECOVERY_CODES_ENROLL_ENABLED: flag().prefault('false').describe('Let users make recovery codes.'),
+  MFA_RECOVERY_CODES_VERIFY_ENABLED: flag().prefault('false').describe('Let users show recovery codes.'),
+})
 
 const LIFETIME_MIN_SECONDS = 300
 

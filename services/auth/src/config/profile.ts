@@ -1,14 +1,20 @@
 import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { duration, flag, integer, oneOf, type Setting, secret, text } from '@trestle/common/config/setting.ts'
+import { family, group } from '@trestle/common/config/setting-description.ts'
 import { z } from 'zod'
-import { PROVIDERS } from './external.ts'
+import { PROVIDERS, type ProviderName } from './external.ts'
 import { roleProblem } from './jwt.ts'
 import { NOTIFICATIONS } from './mail.ts'
-import { addressList, limit, sameSetting } from './rules.ts'
+import { addressList, lifetimeSeconds, limit } from './rules.ts'
 import { followsNoProxy, type securitySettings } from './security.ts'
+import type { serverSettings } from './server.ts'
 
 /** Read before the others: it decides what those may be (decision 16). */
-export const profileSettings = { PROFILE: oneOf('compatible', 'strict').default('compatible') } as const
+export const profileSettings = group('Profile', {
+  PROFILE: oneOf('compatible', 'strict')
+    .prefault('compatible')
+    .describe('`compatible` is what clients of GoTrue expect. `strict` narrows settings and has stricter defaults.'),
+})
 
 /** A profile decides, beside the settings that it narrows, what no setting switches. */
 export type ProfileValues = SettingValues<typeof profileSettings>
@@ -21,64 +27,63 @@ const GUESSES_MAX = 100
 /** What the strict profile allows of the settings that it narrows, and their defaults there. */
 export const strictSettings = {
   URI_ALLOW_LIST: addressList().default([]),
-  PASSWORD_MIN_LENGTH: integer(8, 72).default(15),
+  PASSWORD_MIN_LENGTH: integer(8, 72).prefault('15'),
   PASSWORD_REQUIRED_CHARACTERS: unset(text(), ''),
-  SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: always(true),
-  SECURITY_FAILED_ATTEMPTS: limited(20).refine((count) => count <= GUESSES_MAX, {
-    error: `must be at most ${GUESSES_MAX} in the strict profile`,
-  }),
-  SECURITY_OTP_MAX_ATTEMPTS: integer(1, 10).default(10),
-  RATE_LIMIT_TOKEN_REFRESH: limited(150),
-  RATE_LIMIT_VERIFY: limited(30),
-  RATE_LIMIT_OTP: limited(30),
-  RATE_LIMIT_PASSKEY: limited(30),
-  RATE_LIMIT_ANONYMOUS_USERS: limited(30),
-  MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: limited(15),
-  SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: always(true),
+  SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: always('true'),
+  SECURITY_FAILED_ATTEMPTS: limited('20')
+    .refine((count) => count <= GUESSES_MAX, { error: `must be at most ${GUESSES_MAX} in the strict profile` })
+    .meta({ allowed: `at most ${GUESSES_MAX}` }),
+  SECURITY_OTP_MAX_ATTEMPTS: integer(1, 10).prefault('10'),
+  RATE_LIMIT_TOKEN_REFRESH: limited('150'),
+  RATE_LIMIT_VERIFY: limited('30'),
+  RATE_LIMIT_OTP: limited('30'),
+  RATE_LIMIT_PASSKEY: limited('30'),
+  RATE_LIMIT_ANONYMOUS_USERS: limited('30'),
+  MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: limited('15'),
+  SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: always('true'),
   SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: duration()
     .refine((ms) => ms <= 10_000, { error: 'must be at most 10s in the strict profile' })
-    .default(0),
-  SESSIONS_TIMEBOX: age(30 * DAY_MS, '720h').default(DAY_MS),
-  SESSIONS_INACTIVITY_TIMEOUT: age(DAY_MS, '24h').default(60 * MINUTE_MS),
-  SESSIONS_ALLOW_LOW_AAL: age(60 * MINUTE_MS, '1h').default(15 * MINUTE_MS),
-  SESSIONS_FRESH_FOR: age(60 * MINUTE_MS, '1h').default(15 * MINUTE_MS),
-  SESSIONS_ENFORCE_ON_ACCESS_TOKEN: always(true),
+    .meta({ allowed: 'at most 10s' })
+    .prefault('0s'),
+  SESSIONS_TIMEBOX: age(30 * DAY_MS, '720h').prefault('24h'),
+  SESSIONS_INACTIVITY_TIMEOUT: age(DAY_MS, '24h').prefault('1h'),
+  SESSIONS_ALLOW_LOW_AAL: age(60 * MINUTE_MS, '1h').prefault('15m'),
+  SESSIONS_FRESH_FOR: age(60 * MINUTE_MS, '1h').prefault('15m'),
+  SESSIONS_ENFORCE_ON_ACCESS_TOKEN: always('true'),
   JWT_SECRET: secret(
-    z.string().refine((value) => Buffer.byteLength(value) >= SECRET_BYTES_MIN, {
-      error: `must have at least ${SECRET_BYTES_MIN} bytes in the strict profile`,
-    }),
+    text()
+      .refine((value) => Buffer.byteLength(value) >= SECRET_BYTES_MIN, {
+        error: `must have at least ${SECRET_BYTES_MIN} bytes in the strict profile`,
+      })
+      .meta({ allowed: `at least ${SECRET_BYTES_MIN} bytes` }),
   ),
-  JWT_EXP: integer(1, 3_600).default(900),
-  MAILER_AUTOCONFIRM: always(false),
-  MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS: always(false),
-  MAILER_SECURE_EMAIL_CHANGE_ENABLED: always(true),
-  MAILER_LINK_MODE: oneOf('direct', 'confirm').default('confirm'),
-  MAILER_OTP_EXP: integer(1, 600).default(600),
+  JWT_EXP: integer(1, 3_600, 'seconds').prefault('900'),
+  MAILER_AUTOCONFIRM: always('false'),
+  MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS: always('false'),
+  MAILER_SECURE_EMAIL_CHANGE_ENABLED: always('true'),
+  MAILER_LINK_MODE: oneOf('direct', 'confirm').prefault('confirm'),
+  MAILER_OTP_EXP: lifetimeSeconds(600).prefault('600'),
   // Nobody should wait longer for another link than one lives.
-  SMTP_MAX_FREQUENCY: duration().default(MINUTE_MS),
-  SMS_AUTOCONFIRM: always(false),
-  SMS_OTP_EXP: integer(1, 600).default(60),
-  MFA_CHALLENGE_EXPIRY_DURATION: integer(0, 600).default(300),
+  SMTP_MAX_FREQUENCY: duration().prefault('1m'),
+  SMS_AUTOCONFIRM: always('false'),
+  SMS_OTP_EXP: lifetimeSeconds(600).prefault('60'),
+  MFA_CHALLENGE_EXPIRY_DURATION: integer(0, 600, 'seconds').prefault('300'),
   SMS_TEST_OTP: unset(secret(), new Map<string, string>()),
-  MFA_TOTP_ENROLL_ENABLED: always(true),
-  MFA_TOTP_VERIFY_ENABLED: always(true),
-  EXTERNAL_FLOW_STATE_EXPIRY_DURATION: age(10 * MINUTE_MS, '10m').default(5 * MINUTE_MS),
-  ...sameSetting(
-    PROVIDERS.map((name) => `EXTERNAL_${name.toUpperCase()}_SKIP_NONCE_CHECK` as const),
-    always(false),
+  MFA_TOTP_ENROLL_ENABLED: always('true'),
+  MFA_TOTP_VERIFY_ENABLED: always('true'),
+  EXTERNAL_FLOW_STATE_EXPIRY_DURATION: age(10 * MINUTE_MS, '10m').prefault('5m'),
+  ...family(
+    // The type is what toUpperCase does.
+    PROVIDERS.map((name) => name.toUpperCase() as Uppercase<ProviderName>),
+    { 'EXTERNAL_<PROVIDER>_SKIP_NONCE_CHECK': always('false') },
   ),
-  ...sameSetting(
-    NOTIFICATIONS.map((name) => `MAILER_NOTIFICATIONS_${name}_ENABLED` as const),
-    flag().default(true),
-  ),
+  ...family(NOTIFICATIONS, { 'MAILER_NOTIFICATIONS_<EVENT>_ENABLED': flag().prefault('true') }),
 } satisfies Readonly<Record<string, Setting>>
 
 type JudgedValues = ProfileValues &
   Parameters<typeof roleProblem>[0] &
-  Pick<
-    SettingValues<typeof securitySettings>,
-    'RATE_LIMIT_HEADER' | 'SECURITY_FORWARDED_FOR_ENABLED' | 'TRUSTED_PROXIES'
-  >
+  Pick<SettingValues<typeof securitySettings>, 'RATE_LIMIT_HEADER'> &
+  Pick<SettingValues<typeof serverSettings>, 'SECURITY_FORWARDED_FOR_ENABLED' | 'TRUSTED_PROXIES'>
 
 export const profileRules: readonly Rule<JudgedValues>[] = [
   // The request limits are off where no setting says how to find the client's address.
@@ -96,31 +101,34 @@ export const profileRules: readonly Rule<JudgedValues>[] = [
   (values) => (values.PROFILE === 'strict' ? roleProblem(values) : undefined),
 ]
 
-function always(value: boolean) {
+function always(value: 'true' | 'false') {
   return flag()
-    .refine((given) => given === value, { error: `must be ${value} in the strict profile` })
-    .default(value)
+    .refine((given) => String(given) === value, { error: `must be ${value} in the strict profile` })
+    .meta({ allowed: `only ${value}` })
+    .prefault(value)
 }
 
 function unset<T>(rule: z.ZodType<string, string>, value: T) {
   return rule
     .refine(() => false, { error: 'must not be set in the strict profile' })
+    .meta({ allowed: 'not to be set' })
     .optional()
     .transform(() => value)
 }
 
-function limited(count: number) {
+function limited(count: string) {
   return limit()
     .transform((value, context) => {
       if (value !== 'off') return value
       context.addIssue({ code: 'custom', message: 'must not be off in the strict profile' })
       return z.NEVER
     })
-    .default(count)
+    .meta({ form: 'number', allowed: 'not off' })
+    .prefault(count)
 }
 
 function age(msMax: number, written: string) {
-  return duration().refine((ms) => ms > 0 && ms <= msMax, {
-    error: `must be positive and at most ${written} in the strict profile`,
-  })
+  return duration()
+    .refine((ms) => ms > 0 && ms <= msMax, { error: `must be positive and at most ${written} in the strict profile` })
+    .meta({ allowed: `more than 0, at most ${written}` })
 }

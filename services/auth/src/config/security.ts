@@ -5,49 +5,97 @@ import {
   duration,
   flag,
   integer,
+  matching,
   oneOf,
+  parsed,
   secret,
-  text,
-  trustedProxies,
   url,
 } from '@trestle/common/config/setting.ts'
-import { z } from 'zod'
+import { group } from '@trestle/common/config/setting-description.ts'
+import { limitStoreSettings } from '@trestle/service/common-settings.ts'
+import type { z } from 'zod'
 import type { ProfileValues } from './profile.ts'
-import { limit, matching, rate } from './rules.ts'
+import { limit, rate } from './rules.ts'
+import type { serverSettings } from './server.ts'
+import type { passwordSettings } from './sessions.ts'
+import type { signupSettings } from './signup.ts'
 
 const KEY_BYTES = 32
 
+const captchaSettings = group('Captcha', {
+  SECURITY_CAPTCHA_ENABLED: flag()
+    .prefault('false')
+    .describe('Ask for a captcha where accounts are made and passwords are tried.'),
+  SECURITY_CAPTCHA_PROVIDER: oneOf('hcaptcha', 'turnstile').prefault('hcaptcha').describe('Who checks captchas.'),
+  SECURITY_CAPTCHA_SECRET: secret()
+    .optional()
+    .describe('Secret of the account at the provider. Required with `AUTH_SECURITY_CAPTCHA_ENABLED`.'),
+  SECURITY_CAPTCHA_TIMEOUT: duration().prefault('10s').describe("Longest wait for the provider's answer."),
+  SECURITY_CAPTCHA_URL: url().optional().describe("Where captchas are checked. Default: the provider's address."),
+})
+
+const protectionSettings = group('Protection', {
+  SECURITY_OTP_MAX_ATTEMPTS: integer(1).prefault('10').describe('Wrong tries after which a one-time code is void.'),
+  SECURITY_FAILED_ATTEMPTS: limit()
+    .prefault('20')
+    .describe(
+      'Failed checks of passwords and codes in 15 minutes, for an account and an address. For codes of second factors there is a second limit, five times as high, for an account and all addresses together. off lifts both.',
+    ),
+  SECURITY_DATABASE_ENCRYPTION_KEY: encryptionKey()
+    .optional()
+    .describe('Seals secrets in the database. Default: a key derived from `AUTH_JWT_SECRET`.'),
+  SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS: encryptionKeys()
+    .default([])
+    .describe('Earlier keys of that kind. They open what they have sealed, and seal nothing.'),
+  SECURITY_OUTBOUND_ALLOWED_HOSTS: hostList()
+    .default([])
+    .describe('Hosts and networks that the service may call though they are private.'),
+})
+
+const limitSettings = group(
+  { title: 'Limits', about: 'off lifts a limit.' },
+  {
+    RATE_LIMIT_HEADER: matching(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, 'the name of a header')
+      .optional()
+      .describe(
+        "Header whose value tells clients apart, in place of the client's address. Set it only where a proxy writes the header. X-Forwarded-For is read as far as `AUTH_TRUSTED_PROXIES` goes.",
+      ),
+    ...limitStoreSettings,
+    RATE_LIMIT_EMAIL_SENT: rate()
+      .prefault('30')
+      .describe("Mails of the whole service. Where clients' addresses are known, one client may cause half of them."),
+    RATE_LIMIT_SMS_SENT: rate()
+      .prefault('30')
+      .describe("SMS of the whole service. Where clients' addresses are known, one client may cause half of them."),
+    RATE_LIMIT_TOKEN_REFRESH: limit().prefault('150').describe('`POST /token` of a client in 5 minutes.'),
+    RATE_LIMIT_VERIFY: limit().prefault('30').describe('Verifications of a client in 5 minutes.'),
+    RATE_LIMIT_OTP: limit()
+      .prefault('30')
+      .describe('Signups and requests for one-time messages of a client in 5 minutes.'),
+    RATE_LIMIT_SSO: limit()
+      .prefault('30')
+      .describe(
+        'Sign-ins at providers, and links of identities, that a client begins in 5 minutes; and as many that come back from a provider.',
+      ),
+    RATE_LIMIT_PASSKEY: limit().prefault('30').describe('Calls for passkeys of a client in 5 minutes.'),
+    RATE_LIMIT_ANONYMOUS_USERS: limit().prefault('30').describe('Anonymous users that a client makes in an hour.'),
+  },
+)
+
 /** Contract 1.4, without what concerns sessions and passwords (sessions.ts) and later features. */
 export const securitySettings = {
-  SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: flag().default(false),
-  SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: flag().default(false),
-  SECURITY_MANUAL_LINKING_ENABLED: flag().default(false),
-  SECURITY_CAPTCHA_ENABLED: flag().default(false),
-  SECURITY_CAPTCHA_PROVIDER: oneOf('hcaptcha', 'turnstile').default('hcaptcha'),
-  SECURITY_CAPTCHA_SECRET: secret().optional(),
-  SECURITY_CAPTCHA_TIMEOUT: duration().default(10_000),
-  SECURITY_CAPTCHA_URL: url().optional(),
-  SECURITY_FORWARDED_FOR_ENABLED: flag().default(false),
-  TRUSTED_PROXIES: trustedProxies().optional(),
-  SECURITY_OTP_MAX_ATTEMPTS: integer(1).default(10),
-  SECURITY_FAILED_ATTEMPTS: limit().default(20),
-  SECURITY_DATABASE_ENCRYPTION_KEY: encryptionKey().optional(),
-  SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS: encryptionKeys().default([]),
-  SECURITY_OUTBOUND_ALLOWED_HOSTS: hostList().default([]),
-  RATE_LIMIT_HEADER: matching(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, 'the name of a header').optional(),
-  RATE_LIMIT_STORE: oneOf('memory', 'postgres', 'redis').default('memory'),
-  REDIS_URL: secret(url('redis', 'rediss')).optional(),
-  RATE_LIMIT_EMAIL_SENT: rate().default({ points: 30, windowMs: 3_600_000 }),
-  RATE_LIMIT_SMS_SENT: rate().default({ points: 30, windowMs: 3_600_000 }),
-  RATE_LIMIT_TOKEN_REFRESH: limit().default(150),
-  RATE_LIMIT_VERIFY: limit().default(30),
-  RATE_LIMIT_OTP: limit().default(30),
-  RATE_LIMIT_SSO: limit().default(30),
-  RATE_LIMIT_PASSKEY: limit().default(30),
-  RATE_LIMIT_ANONYMOUS_USERS: limit().default(30),
+  ...captchaSettings,
+  ...protectionSettings,
+  ...limitSettings,
 } as const
 
-type Values = SettingValues<typeof securitySettings>
+type Values = SettingValues<typeof securitySettings> &
+  Pick<SettingValues<typeof serverSettings>, 'SECURITY_FORWARDED_FOR_ENABLED' | 'TRUSTED_PROXIES'> &
+  Pick<
+    SettingValues<typeof passwordSettings>,
+    'SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION' | 'SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD'
+  > &
+  Pick<SettingValues<typeof signupSettings>, 'SECURITY_MANUAL_LINKING_ENABLED'>
 
 export function toSecurityConfig(values: Values & ProfileValues) {
   return {
@@ -143,9 +191,10 @@ export function securityWarnings(values: Values): string[] {
 
 /** Host names, addresses and CIDRs. */
 function hostList(): z.ZodType<readonly string[], string> {
-  return commaList().refine((entries) => entries.every(isHostOrNetwork), {
-    error: 'must be a list of hosts and networks such as 10.0.0.0/8',
-  })
+  const error = 'must be a list of hosts and networks such as 10.0.0.0/8'
+  return commaList()
+    .refine((entries) => entries.every(isHostOrNetwork), { error })
+    .meta({ form: 'list of hosts and networks' })
 }
 
 function isHostOrNetwork(entry: string): boolean {
@@ -156,23 +205,20 @@ function isHostOrNetwork(entry: string): boolean {
 }
 
 function encryptionKey(): z.ZodType<Buffer, string> {
-  return text()
-    .meta({ secret: true })
-    .transform((value, context) => {
-      const key = Buffer.from(value, 'base64url')
-      if (/^[A-Za-z0-9_-]+={0,2}$/.test(value) && key.length === KEY_BYTES) return key
-      context.addIssue({ code: 'custom', message: `must be base64url of ${KEY_BYTES} bytes` })
-      return z.NEVER
-    })
+  const problem = `must be base64url of ${KEY_BYTES} bytes`
+  return parsed({ form: 'base64url', allowed: `${KEY_BYTES} bytes`, secret: true, problem }, readKey)
 }
 
 function encryptionKeys(): z.ZodType<readonly Buffer[], string> {
-  return commaList()
-    .meta({ secret: true })
-    .transform((values, context) => {
-      const keys = values.map((value) => encryptionKey().safeParse(value).data)
-      if (keys.every((key) => key !== undefined)) return keys
-      context.addIssue({ code: 'custom', message: `must be a list of base64url keys of ${KEY_BYTES} bytes` })
-      return z.NEVER
-    })
+  const problem = `must be a list of base64url keys of ${KEY_BYTES} bytes`
+  return parsed({ form: 'list of base64url', allowed: `${KEY_BYTES} bytes each`, secret: true, problem }, (value) => {
+    const words = value.split(',').map((word) => word.trim())
+    const keys = words.filter((word) => word !== '').map(readKey)
+    return keys.every((key) => key !== undefined) ? keys : undefined
+  })
+}
+
+function readKey(value: string): Buffer | undefined {
+  const key = Buffer.from(value, 'base64url')
+  return /^[A-Za-z0-9_-]+={0,2}$/.test(value) && key.length === KEY_BYTES ? key : undefined
 }

@@ -1,94 +1,88 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import {
   commaList,
-  databaseUrl,
   duration,
   flag,
-  integer,
+  matching,
   oneOf,
   port,
   secret,
   text,
+  trustedProxies,
   url,
 } from '@trestle/common/config/setting.ts'
-import { LOG_LEVELS } from '@trestle/common/telemetry/logger.ts'
-import { OTLP_PROTOCOLS } from '@trestle/common/telemetry/otlp-exporters.ts'
-import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
-import { ROLE_PATTERN } from '@trestle/database/roles.ts'
-import type { ProfileValues } from './profile.ts'
-import { absoluteUri, globList, matching, retention } from './rules.ts'
+import { group } from '@trestle/common/config/setting-description.ts'
+import { shutdownSettings, telemetrySettings } from '@trestle/service/common-settings.ts'
+import { absoluteUri, globList } from './rules.ts'
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/
 
-const DAY_MS = 86_400_000
+const addressSettings = group('Address and process', {
+  SITE_URL: absoluteUri().describe('Where users come back to. Redirects to its host are allowed.'),
+  URI_ALLOW_LIST: globList()
+    .default([])
+    .describe('Further addresses that users may be redirected to. In the strict profile, whole addresses.'),
+  // Paths of links are appended to it.
+  API_EXTERNAL_URL: url()
+    .refine((value) => !/[?#]/.test(value), { error: 'must be a URL without query and fragment' })
+    .meta({
+      aliases: ['API_EXTERNAL_URL'],
+      description: "The service's own public address: the base of links in mails, and the issuer of tokens.",
+    }),
+  API_HOST: text().prefault('0.0.0.0').describe('Address to bind.'),
+  API_PORT: port()
+    .prefault('8081')
+    .meta({ aliases: ['AUTH_PORT', 'PORT'], description: 'Port of the API. 0 takes a free one.' }),
+  API_MAX_REQUEST_DURATION: duration().prefault('10s').describe('Longest time that a request may take.'),
+  ...shutdownSettings,
+  REQUEST_ID_HEADER: matching(HEADER_NAME, 'the name of a header')
+    .optional()
+    .meta({ aliases: ['REQUEST_ID_HEADER'], description: 'Header of a request whose value becomes the request id.' }),
+  MAILER_EXTERNAL_HOSTS: commaList()
+    .default([])
+    .describe(
+      'Hosts that may stand in the links of mails in place of that of `AUTH_API_EXTERNAL_URL`, when the request names them in X-Forwarded-Host or Host.',
+    ),
+  CORS_ALLOWED_HEADERS: commaList().default([]).describe('Headers that browsers may send, beside the built-in list.'),
+  TRUSTED_PROXIES: trustedProxies()
+    .optional()
+    .describe(
+      'Proxies in front of the service that append to X-Forwarded-For: how many there are, or their addresses and networks, such as `10.0.0.0/8,fd00::/8`. The header is read from the right, as far as the proxies go. Default: none; the address of the connection counts, and requests are not limited.',
+    ),
+  SECURITY_FORWARDED_FOR_ENABLED: flag()
+    .prefault('false')
+    .describe("Trust the header Auth-Forwarded-For for the client's address."),
+})
+
+const telemetry = telemetrySettings({ metrics: 'false', exporter: 'opentelemetry', host: '0.0.0.0', port: '9100' })
+
+const observationSettings = group('Logs, traces and metrics', {
+  LOG_FILE: text().optional().describe('File that log lines are appended to, beside standard output.'),
+  ...telemetry,
+  METRICS_ENABLED: telemetry.METRICS_ENABLED.describe(
+    'Count and time requests, queries and jobs. `npm start` and Docker Compose switch it on.',
+  ),
+  TRACING_EXPORTER: oneOf('opentelemetry').prefault('opentelemetry').describe('How traces are exported.'),
+  OTEL_SERVICE_NAME: text()
+    .prefault('auth')
+    .meta({ aliases: ['OTEL_SERVICE_NAME'], description: 'Name of the service in traces and metrics.' }),
+})
 
 /** Contract 1.2, and what design.md gives to all services. */
-export const serverSettings = {
-  SITE_URL: absoluteUri(),
-  URI_ALLOW_LIST: globList().default([]),
-  DISABLE_SIGNUP: flag().default(false),
-  EXTERNAL_EMAIL_ENABLED: flag().default(true),
-  EXTERNAL_PHONE_ENABLED: flag().default(false),
-  EXTERNAL_ANONYMOUS_USERS_ENABLED: flag().default(false),
-  API_HOST: text().default('0.0.0.0'),
-  API_PORT: port().default(8081),
-  // Paths of links are appended to it.
-  API_EXTERNAL_URL: url().refine((value) => !/[?#]/.test(value), { error: 'must be a URL without query and fragment' }),
-  API_MAX_REQUEST_DURATION: duration().default(10_000),
-  SHUTDOWN_DELAY: duration().default(0),
-  REQUEST_ID_HEADER: matching(HEADER_NAME, 'the name of a header').optional(),
-  MAILER_EXTERNAL_HOSTS: commaList().default([]),
-  CORS_ALLOWED_HEADERS: commaList().default([]),
-  DB_DRIVER: oneOf('postgres'),
-  DB_DATABASE_URL: databaseUrl(),
-  DB_MAX_POOL_SIZE: integer(0, 1_000).default(0),
-  DB_PREPARED: flag().default(true),
-  DB_CONNECT_TIMEOUT: duration().default(30_000),
-  MIGRATION_DATABASE_URL: databaseUrl().optional(),
-  NODE_ENV: text().default('development'),
-  DB_ROLE: matching(ROLE_PATTERN, 'a role name').optional(),
-  DB_NAMESPACE: matching(NAMESPACE_PATTERN, 'lower-case letters, digits and _, at most 31').optional(),
-  DB_CLEANUP_ENABLED: flag().default(true),
-  AUDIT_LOG_DISABLE_POSTGRES: flag().default(false),
-  AUDIT_LOG_RETENTION: retention().default(365 * DAY_MS),
-  UNCONFIRMED_USER_RETENTION: retention().default(30 * DAY_MS),
-  LOG_LEVEL: oneOf(...LOG_LEVELS).default('info'),
-  LOG_FILE: text().optional(),
-  TRACING_ENABLED: flag().default(false),
-  TRACING_EXPORTER: oneOf('opentelemetry').default('opentelemetry'),
-  METRICS_ENABLED: flag().default(false),
-  METRICS_EXPORTER: oneOf('opentelemetry', 'prometheus').default('opentelemetry'),
-  OTEL_SERVICE_NAME: text().default('auth'),
-  OTEL_EXPORTER_OTLP_PROTOCOL: oneOf(...OTLP_PROTOCOLS).default('http/protobuf'),
-  OTEL_EXPORTER_PROMETHEUS_HOST: text().default('0.0.0.0'),
-  OTEL_EXPORTER_PROMETHEUS_PORT: port().default(9100),
-  DOCS_ENABLED: flag().default(true),
-  MULTI_INSTANCE_MODE: text().optional(),
-  OPERATOR_TOKEN: secret().optional(),
-  API_ENDPOINT: text().optional(),
-  JWT_ADMIN_GROUP_NAME: text().optional(),
-} as const
+export const serverSettings = { ...addressSettings, ...observationSettings } as const
 
-/** Names that are read after the prefixed one. */
-export const serverAliases = {
-  API_PORT: ['AUTH_PORT', 'PORT'],
-  DB_DATABASE_URL: ['AUTH_DATABASE_URL', 'DATABASE_URL'],
-  LOG_LEVEL: ['LOG_LEVEL'],
-  NODE_ENV: ['NODE_ENV'],
-  API_EXTERNAL_URL: ['API_EXTERNAL_URL'],
-  DB_NAMESPACE: ['DB_NAMESPACE'],
-  REQUEST_ID_HEADER: ['REQUEST_ID_HEADER'],
-  OTEL_SERVICE_NAME: ['OTEL_SERVICE_NAME'],
-  OTEL_EXPORTER_OTLP_PROTOCOL: ['OTEL_EXPORTER_OTLP_PROTOCOL'],
-  OTEL_EXPORTER_PROMETHEUS_HOST: ['OTEL_EXPORTER_PROMETHEUS_HOST'],
-  OTEL_EXPORTER_PROMETHEUS_PORT: ['OTEL_EXPORTER_PROMETHEUS_PORT'],
-} as const
+/** Names of GoTrue that change nothing here. */
+export const settingsWithoutEffect = group(
+  { title: 'Without effect', about: 'Taken from configurations of GoTrue, and ignored with a warning.' },
+  {
+    MULTI_INSTANCE_MODE: text().optional().describe('Ignored.'),
+    OPERATOR_TOKEN: secret().optional().describe('Ignored.'),
+    API_ENDPOINT: text().optional().describe('Ignored.'),
+    JWT_ADMIN_GROUP_NAME: text().optional().describe('Ignored.'),
+  },
+)
 
 type Values = SettingValues<typeof serverSettings>
-
-const POOL_SIZE = 16
-const POOL_SIZE_WARNED = 32
-const DEPRECATED = ['MULTI_INSTANCE_MODE', 'OPERATOR_TOKEN', 'API_ENDPOINT', 'JWT_ADMIN_GROUP_NAME'] as const
 
 /** How the process listens, logs and is watched. */
 export function toServerConfig(values: Values) {
@@ -114,52 +108,9 @@ export function toServerConfig(values: Values) {
   }
 }
 
-export type DatabaseSettings = ReturnType<typeof toDatabaseSettings>
-
-export function toDatabaseSettings(values: Values) {
-  return {
-    url: values.DB_DATABASE_URL,
-    migrationUrl: values.MIGRATION_DATABASE_URL ?? values.DB_DATABASE_URL,
-    isProduction: values.NODE_ENV === 'production',
-    poolSize: values.DB_MAX_POOL_SIZE === 0 ? POOL_SIZE : values.DB_MAX_POOL_SIZE,
-    prepared: values.DB_PREPARED,
-    connectTimeoutMs: values.DB_CONNECT_TIMEOUT,
-    role: values.DB_ROLE,
-    namespace: values.DB_NAMESPACE ?? '',
-    cleanupEnabled: values.DB_CLEANUP_ENABLED,
-    auditInPostgres: !values.AUDIT_LOG_DISABLE_POSTGRES,
-    auditRetentionMs: values.AUDIT_LOG_RETENTION,
-    unconfirmedRetentionMs: values.UNCONFIRMED_USER_RETENTION,
-  }
-}
-
-/** Who may sign up, by what, and where they may be sent. */
-export function toSignupConfig(values: Values & ProfileValues) {
-  const isStrict = values.PROFILE === 'strict'
-  return {
-    disabled: values.DISABLE_SIGNUP,
-    emailEnabled: values.EXTERNAL_EMAIL_ENABLED,
-    phoneEnabled: values.EXTERNAL_PHONE_ENABLED,
-    anonymousEnabled: values.EXTERNAL_ANONYMOUS_USERS_ENABLED,
-    redirects: { siteUrl: values.SITE_URL, allowsHost: !isStrict, allowList: values.URI_ALLOW_LIST },
-    /** Whether a browser may come back with a session in the fragment, or only with the code of a PKCE flow. */
-    pkce: isStrict ? ('required' as const) : ('optional' as const),
-    /** Whether who confirms an account's first address has it alone: the password and sessions of before may be a stranger's. */
-    confirmerOwnsAccount: isStrict,
-    /** Whether a right password is told that the account is not confirmed: whoever has signed up learns who did before. */
-    tellsUnconfirmed: !isStrict,
-    /** Hosts that may stand in links in place of that of `externalUrl`, lower-case. */
-    linkHosts: values.MAILER_EXTERNAL_HOSTS.map((host) => host.toLowerCase()),
-  }
-}
-
 /** What the operator should know though the service starts. */
-export function serverWarnings(values: Values): string[] {
-  const deprecated = DEPRECATED.filter((name) => values[name] !== undefined)
-  return [
-    ...deprecated.map((name) => `AUTH_${name} is deprecated and has no effect`),
-    ...(values.DB_MAX_POOL_SIZE > POOL_SIZE_WARNED
-      ? [`AUTH_DB_MAX_POOL_SIZE above ${POOL_SIZE_WARNED} makes the database slower, not faster`]
-      : []),
-  ]
+export function serverWarnings(values: SettingValues<typeof settingsWithoutEffect>): string[] {
+  const names = ['MULTI_INSTANCE_MODE', 'OPERATOR_TOKEN', 'API_ENDPOINT', 'JWT_ADMIN_GROUP_NAME'] as const
+  const set = names.filter((name) => values[name] !== undefined)
+  return set.map((name) => `AUTH_${name} is deprecated and has no effect`)
 }

@@ -1,31 +1,70 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, duration, flag, integer, text } from '@trestle/common/config/setting.ts'
+import { group } from '@trestle/common/config/setting-description.ts'
 import type { z } from 'zod'
 import { loadCommonPasswords } from '../passwords/common-passwords.ts'
 import { type PasswordPolicy, parseRequiredCharacters } from '../passwords/password-policy.ts'
 import type { ProfileValues } from './profile.ts'
 
 /** Contract 1.4, what concerns sessions and their tokens. */
-export const sessionSettings = {
-  SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: flag().default(true),
-  SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: duration().default(10_000),
-  SESSIONS_TIMEBOX: positiveDuration().optional(),
-  SESSIONS_INACTIVITY_TIMEOUT: positiveDuration().optional(),
-  SESSIONS_ALLOW_LOW_AAL: positiveDuration().optional(),
-  SESSIONS_FRESH_FOR: positiveDuration().optional(),
-  SESSIONS_SINGLE_PER_USER: flag().default(false),
-  SESSIONS_ENFORCE_ON_ACCESS_TOKEN: flag().default(false),
-} as const
+export const sessionSettings = group('Sessions', {
+  SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: flag()
+    .prefault('true')
+    .describe('A used refresh token that comes again ends its session. While this is false, the call only fails.'),
+  SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: duration()
+    .prefault('10s')
+    .describe(
+      'How long the token before the newest refresh token may be used again, and is answered with the newest one: the first answer may have been lost.',
+    ),
+  SESSIONS_TIMEBOX: positiveDuration().optional().describe('Longest life of a session.'),
+  SESSIONS_INACTIVITY_TIMEOUT: positiveDuration().optional().describe('Longest pause between two refreshes.'),
+  SESSIONS_ALLOW_LOW_AAL: positiveDuration()
+    .optional()
+    .describe('Longest life of a session without the second factor that its user has.'),
+  SESSIONS_FRESH_FOR: positiveDuration()
+    .optional()
+    .describe(
+      'How long after a sign-in or a second factor users may change what sign-ins rest on (password, addresses, factors, passkeys, identities), and admins in a session may change anything. A credential that is younger than that proves nothing. Default: as long as their session lives.',
+    ),
+  SESSIONS_SINGLE_PER_USER: flag().prefault('false').describe('Only the newest session of a user may refresh.'),
+  SESSIONS_ENFORCE_ON_ACCESS_TOKEN: flag()
+    .prefault('false')
+    .describe(
+      'Every call with an access token asks whether the session still exists. While this is false, only calls that change something ask.',
+    ),
+})
 
 /** Contract 1.4, what concerns passwords. */
-export const passwordSettings = {
-  PASSWORD_MIN_LENGTH: integer(0, 72).default(6),
-  PASSWORD_REQUIRED_CHARACTERS: text().default(''),
-  PASSWORD_FORBIDDEN_WORDS: commaList().default([]),
-  PASSWORD_HIBP_ENABLED: flag().default(false),
-  PASSWORD_HIBP_FAIL_CLOSED: flag().default(false),
-  PASSWORD_HIBP_USER_AGENT: text().default('auth'),
-} as const
+export const passwordSettings = group('Passwords', {
+  PASSWORD_MIN_LENGTH: integer(0, 72)
+    .prefault('6')
+    .describe('Characters of the shortest password. Less than 6 counts as 6.'),
+  PASSWORD_REQUIRED_CHARACTERS: text()
+    .default('')
+    .describe(
+      'Sets of characters, separated by colons (`\\:` is a colon). A password needs one character of each set.',
+    ),
+  PASSWORD_FORBIDDEN_WORDS: commaList()
+    .default([])
+    .describe('Words that are easy to guess here. A password must be long enough without them.'),
+  PASSWORD_HIBP_ENABLED: flag()
+    .prefault('false')
+    .describe('Look new passwords up at Have I Been Pwned, by the first five digits of their hash.'),
+  PASSWORD_HIBP_FAIL_CLOSED: flag()
+    .prefault('false')
+    .describe('Let nobody set a password while Have I Been Pwned does not answer.'),
+  PASSWORD_HIBP_USER_AGENT: text().prefault('auth').describe('Who asks, as Have I Been Pwned is told.'),
+  SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: flag()
+    .prefault('false')
+    .describe(
+      'A change of password needs a code sent by mail or SMS, except within a day of a sign-in. A sign-in by a credential, and a code to an address, that was added within that day do not count.',
+    ),
+  SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: flag()
+    .prefault('false')
+    .describe(
+      'A change of password needs the current one (`current_password`), except in a session that began by a code or a link to an address that the user had a day before.',
+    ),
+})
 
 const PASSWORD_LENGTH_MIN = 6
 
@@ -94,5 +133,7 @@ function hostWords(host: string): readonly string[] {
 }
 
 function positiveDuration(): z.ZodType<number, string> {
-  return duration().refine((ms) => ms > 0, { error: 'must be a positive duration' })
+  return duration()
+    .refine((ms) => ms > 0, { error: 'must be a positive duration' })
+    .meta({ allowed: 'more than 0' })
 }

@@ -1,7 +1,7 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
-import { duration, flag, oneOf, secret, text, url } from '@trestle/common/config/setting.ts'
+import { duration, flag, oneOf, parsed, secret, text, url } from '@trestle/common/config/setting.ts'
+import { group } from '@trestle/common/config/setting-description.ts'
 import { z } from 'zod'
-import { parseTemplate } from '../mail/mail-template.ts'
 import type { GatewayProtocol, LibraryGateway } from '../sms/gateway-protocol.ts'
 import { messagebird } from '../sms/gateways/messagebird.ts'
 import { textlocal } from '../sms/gateways/textlocal.ts'
@@ -15,32 +15,48 @@ export const SMS_GATEWAYS = ['twilio', 'messagebird', 'textlocal', 'vonage'] as 
 
 export type SmsGatewayName = (typeof SMS_GATEWAYS)[number]
 
+const messageSettings = group('SMS', {
+  SMS_PROVIDER: oneOf(...SMS_GATEWAYS)
+    .optional()
+    .describe('Gateway that sends SMS. Default: none, and no SMS is sent.'),
+  SMS_AUTOCONFIRM: flag().prefault('false').describe('Confirm phones at once, without a code.'),
+  SMS_MAX_FREQUENCY: duration().prefault('60s').describe('Least time between two SMS to one phone.'),
+  SMS_OTP_EXP: lifetimeSeconds().prefault('60').describe('How long a code lives.'),
+  SMS_OTP_LENGTH: codeLength().prefault('6').describe('Digits of a code.'),
+  SMS_TEMPLATE: templateText().prefault('Your code is {{ .Code }}').describe('Text of the SMS.'),
+  SMS_TEST_OTP: testCodes()
+    .default(new Map())
+    .describe('Phones with a fixed code, for tests. Nothing is sent to them.'),
+  SMS_TEST_OTP_VALID_UNTIL: moment().optional().describe('Until when the fixed codes work. Default: for ever.'),
+})
+
+const gatewaySettings = group(
+  {
+    title: 'SMS gateways',
+    about:
+      'The account at the gateway that `AUTH_SMS_PROVIDER` names is required. Addresses are changed for tests and proxies.',
+  },
+  {
+    SMS_TWILIO_ACCOUNT_SID: text().default('').describe('Account at Twilio: a SID that begins with AC.'),
+    SMS_TWILIO_AUTH_TOKEN: secret().default('').describe('Token of the account.'),
+    SMS_TWILIO_MESSAGE_SERVICE_SID: text().default('').describe('Messaging service that sends.'),
+    SMS_TWILIO_CONTENT_SID: text().optional().describe('Content template of messages by WhatsApp.'),
+    SMS_TWILIO_API_URL: url().prefault('https://api.twilio.com').describe('Address of the API.'),
+    SMS_MESSAGEBIRD_ACCESS_KEY: secret().default('').describe('Access key at MessageBird.'),
+    SMS_MESSAGEBIRD_ORIGINATOR: text().default('').describe('Sender of the SMS.'),
+    SMS_MESSAGEBIRD_API_URL: url().prefault('https://rest.messagebird.com').describe('Address of the API.'),
+    SMS_TEXTLOCAL_API_KEY: secret().default('').describe('API key at Textlocal.'),
+    SMS_TEXTLOCAL_SENDER: text().default('').describe('Sender of the SMS.'),
+    SMS_TEXTLOCAL_API_URL: url().prefault('https://api.textlocal.in').describe('Address of the API.'),
+    SMS_VONAGE_API_KEY: text().default('').describe('API key at Vonage.'),
+    SMS_VONAGE_API_SECRET: secret().default('').describe('Secret of that key.'),
+    SMS_VONAGE_FROM: text().default('').describe('Sender of the SMS.'),
+    SMS_VONAGE_API_URL: url().prefault('https://rest.nexmo.com').describe('Address of the API.'),
+  },
+)
+
 /** Contract 1.6, SMS, and 7.11. */
-export const smsSettings = {
-  SMS_AUTOCONFIRM: flag().default(false),
-  SMS_MAX_FREQUENCY: duration().default(60_000),
-  SMS_OTP_EXP: lifetimeSeconds().default(60),
-  SMS_OTP_LENGTH: codeLength().default(6),
-  SMS_TEMPLATE: templateText().default(parseTemplate('Your code is {{ .Code }}')),
-  SMS_TEST_OTP: testCodes().default(new Map()),
-  SMS_TEST_OTP_VALID_UNTIL: moment().optional(),
-  SMS_PROVIDER: oneOf(...SMS_GATEWAYS).optional(),
-  SMS_TWILIO_ACCOUNT_SID: text().default(''),
-  SMS_TWILIO_AUTH_TOKEN: secret().default(''),
-  SMS_TWILIO_MESSAGE_SERVICE_SID: text().default(''),
-  SMS_TWILIO_CONTENT_SID: text().optional(),
-  SMS_TWILIO_API_URL: url().default('https://api.twilio.com'),
-  SMS_MESSAGEBIRD_ACCESS_KEY: secret().default(''),
-  SMS_MESSAGEBIRD_ORIGINATOR: text().default(''),
-  SMS_MESSAGEBIRD_API_URL: url().default('https://rest.messagebird.com'),
-  SMS_TEXTLOCAL_API_KEY: secret().default(''),
-  SMS_TEXTLOCAL_SENDER: text().default(''),
-  SMS_TEXTLOCAL_API_URL: url().default('https://api.textlocal.in'),
-  SMS_VONAGE_API_KEY: text().default(''),
-  SMS_VONAGE_API_SECRET: secret().default(''),
-  SMS_VONAGE_FROM: text().default(''),
-  SMS_VONAGE_API_URL: url().default('https://rest.nexmo.com'),
-} as const
+export const smsSettings = { ...messageSettings, ...gatewaySettings } as const
 
 type Values = SettingValues<typeof smsSettings>
 
@@ -117,29 +133,22 @@ function missingCredentials(values: Values): string[] {
 }
 
 function testCodes(): z.ZodType<ReadonlyMap<string, string>, string> {
-  return z
-    .string()
-    .meta({ secret: true })
-    .transform((value, context) => {
-      const codes = new Map<string, string>()
-      for (const pair of value.split(',').map((part) => part.trim())) {
-        const [phone = '', code = ''] = pair.split(/[:=]/)
-        const digits = normalisePhone(phone.trim())
-        if (digits !== undefined && /^\d{1,10}$/.test(code.trim())) codes.set(digits, code.trim())
-        else if (pair !== '') {
-          context.addIssue({ code: 'custom', message: 'must be a list of phone:code' })
-          return z.NEVER
-        }
-      }
-      return codes
-    })
+  const problem = 'must be a list of phone:code'
+  return parsed({ form: 'list of phone:code', secret: true, problem }, (value) => {
+    const codes = new Map<string, string>()
+    for (const pair of value.split(',').map((part) => part.trim())) {
+      const [phone = '', code = ''] = pair.split(/[:=]/)
+      const digits = normalisePhone(phone.trim())
+      if (digits !== undefined && /^\d{1,10}$/.test(code.trim())) codes.set(digits, code.trim())
+      else if (pair !== '') return undefined
+    }
+    return codes
+  })
 }
 
 function moment(): z.ZodType<Date, string> {
-  return z.string().transform((value, context) => {
-    const parsed = z.iso.datetime({ offset: true }).safeParse(value)
-    if (parsed.success) return new Date(parsed.data)
-    context.addIssue({ code: 'custom', message: 'must be an RFC 3339 time' })
-    return z.NEVER
+  return parsed({ form: 'RFC 3339 time', problem: 'must be an RFC 3339 time' }, (value) => {
+    const time = z.iso.datetime({ offset: true }).safeParse(value)
+    return time.success ? new Date(time.data) : undefined
   })
 }

@@ -1,19 +1,37 @@
 import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, duration, flag, integer, text } from '@trestle/common/config/setting.ts'
+import { group } from '@trestle/common/config/setting-description.ts'
 import type { z } from 'zod'
 import type { RelyingParty } from '../webauthn/ceremony.ts'
 
+const factorSettings = group('Second factors', {
+  MFA_WEBAUTHN_ENROLL_ENABLED: flag()
+    .prefault('false')
+    .describe('Let users add security keys and other WebAuthn authenticators.'),
+  MFA_WEBAUTHN_VERIFY_ENABLED: flag().prefault('false').describe('Let users use them as a second factor.'),
+})
+
+const passkeySettings = group(
+  {
+    title: 'Passkeys and WebAuthn',
+    about: 'The relying party is required when passkeys or WebAuthn factors are on.',
+  },
+  {
+    PASSKEY_ENABLED: flag().prefault('false').describe('Let users add passkeys and sign in by them.'),
+    PASSKEY_MAX_PASSKEYS_PER_USER: integer(0).prefault('10').describe('Most passkeys of a user.'),
+    WEBAUTHN_RP_ID: text().optional().describe('Relying party: the domain that credentials are bound to.'),
+    WEBAUTHN_RP_DISPLAY_NAME: text().optional().describe('Relying party: its name for users.'),
+    WEBAUTHN_RP_ORIGINS: origins()
+      .default([])
+      .describe('Relying party: the origins of pages and apps that may use the credentials.'),
+    WEBAUTHN_CHALLENGE_EXPIRY_DURATION: duration()
+      .prefault('5m')
+      .describe('How long an authenticator may take to make or use a credential.'),
+  },
+)
+
 /** Contract 1.4, WebAuthn: second factors and passkeys. */
-export const webauthnSettings = {
-  MFA_WEBAUTHN_ENROLL_ENABLED: flag().default(false),
-  MFA_WEBAUTHN_VERIFY_ENABLED: flag().default(false),
-  WEBAUTHN_RP_ID: text().optional(),
-  WEBAUTHN_RP_DISPLAY_NAME: text().optional(),
-  WEBAUTHN_RP_ORIGINS: origins().default([]),
-  WEBAUTHN_CHALLENGE_EXPIRY_DURATION: duration().default(300_000),
-  PASSKEY_ENABLED: flag().default(false),
-  PASSKEY_MAX_PASSKEYS_PER_USER: integer(0).default(10),
-} as const
+export const webauthnSettings = { ...factorSettings, ...passkeySettings } as const
 
 type Values = SettingValues<typeof webauthnSettings>
 
@@ -48,9 +66,10 @@ export const webauthnRules: readonly Rule<Values>[] = (
 
 /** Origins of pages (RFC 6454), and of Android apps. */
 function origins(): z.ZodType<readonly string[], string> {
-  return commaList().refine((entries) => entries.every(isOrigin), {
-    error: 'must be a list of origins such as https://app.example.com',
-  })
+  const error = 'must be a list of origins such as https://app.example.com'
+  return commaList()
+    .refine((entries) => entries.every(isOrigin), { error })
+    .meta({ form: 'list of origins' })
 }
 
 function isOrigin(entry: string): boolean {

@@ -1,5 +1,6 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { flag, integer, oneOf } from '@trestle/common/config/setting.ts'
+import { group } from '@trestle/common/config/setting-description.ts'
 import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
 import { z } from 'zod'
 
@@ -16,15 +17,31 @@ const CONFIRMATION_DAYS_MAX = 30
 const DELAY_DAYS = { live: 2, test: 0 } as const
 
 /** Settings of what happens between a charge and the bank. @see contract 9.7, 12, 19, 26 */
-export const acquiringSettings = {
-  ACQUIRERS: acquirers().default([]),
-  CONFIRMATION_DAYS: integer(1, CONFIRMATION_DAYS_MAX).default(3),
-  AUTH_EXPIRY_DAYS: integer(0, DAYS_MAX).default(0),
-  PAYOUT_SCHEDULE: oneOf('off', 'daily').default('off'),
-  PAYOUT_MIN: integer(0, 1_000_000).default(1),
-  PAYOUT_DELAY_DAYS: integer(0, DAYS_MAX).optional(),
-  ALLOW_SEED: flag().default(false),
-} as const
+export const acquiringSettings = group('Acquirers and payouts', {
+  ACQUIRERS: acquirers()
+    .default([])
+    .describe(
+      'Acquirers that live merchants may have. http:// is for this machine only. Test merchants have the simulator.',
+    ),
+  CONFIRMATION_DAYS: integer(1, CONFIRMATION_DAYS_MAX, 'days')
+    .prefault('3')
+    .describe(
+      'Time for an acquirer to accept a capture, refund or void. After that it counts as rejected. Until it is accepted, a capture is not paid out.',
+    ),
+  AUTH_EXPIRY_DAYS: integer(0, DAYS_MAX, 'days')
+    .prefault('0')
+    .describe('Age at which what is left of an authorization is voided. 0: never.'),
+  PAYOUT_SCHEDULE: oneOf('off', 'daily')
+    .prefault('off')
+    .describe('`daily` pays every merchant out once a day; `off` leaves payouts to the operator.'),
+  PAYOUT_MIN: integer(0, 1_000_000)
+    .prefault('1')
+    .describe("Smallest payout, in major units of the merchant's currency."),
+  PAYOUT_DELAY_DAYS: integer(0, DAYS_MAX, 'days')
+    .optional()
+    .describe('Time from a capture to its payout. Default: 2 days, and 0 for test merchants.'),
+  ALLOW_SEED: flag().prefault('false').describe('Let `payments seed` insert objects with given ids and keys.'),
+})
 
 /** How long money waits for others, in days. */
 export interface DayLimits {
@@ -57,7 +74,7 @@ const UNPROTECTED = 'must be https, except for this machine (127.0.0.1, ::1, loc
 function acquirers() {
   return z
     .string()
-    .meta({ secret: true })
+    .meta({ secret: true, form: 'list of name=https://:secret@host/path' })
     .transform((value, context): readonly AcquirerAddress[] => {
       const read = value.split(',').map(readAcquirer)
       const found = read.flatMap((acquirer) => acquirer ?? [])

@@ -1,16 +1,23 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
-import { flag, text, url } from '@trestle/common/config/setting.ts'
+import { flag, matching, url } from '@trestle/common/config/setting.ts'
+import { group } from '@trestle/common/config/setting-description.ts'
 
 const HOST = /^[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i
 
 /** Settings of the checkout. @see contract 15, 24 */
-export const checkoutSettings = {
-  VAULT_HOST: text()
-    .refine((value) => HOST.test(value), 'must be a host name without a port')
-    .optional(),
-  REQUIRE_TLS: flag().default(false),
-  POS_URL: url().optional(),
-} as const
+export const checkoutSettings = group('Checkout', {
+  VAULT_HOST: matching(HOST, 'a host name without a port').optional().describe('A host whose root is the vault.'),
+  REQUIRE_TLS: flag()
+    .prefault('false')
+    .describe(
+      'Refuse card data that comes without TLS: all of it at the vault and at the pages of payment links, that of live merchants at `/payments`. Needs `PAYMENTS_TRUSTED_PROXIES`, because a proxy says what came by TLS.',
+    ),
+  POS_URL: url()
+    .optional()
+    .describe(
+      'The page of payment links, as customers reach it. It is the root of this host too. Default: `/pos` below `PAYMENTS_BASE_URL`.',
+    ),
+})
 
 export function toCheckoutConfig({
   VAULT_HOST,

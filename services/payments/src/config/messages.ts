@@ -1,14 +1,23 @@
 import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
-import { commaList, flag, text, url } from '@trestle/common/config/setting.ts'
+import { commaList, flag, secret, text, url } from '@trestle/common/config/setting.ts'
+import { group } from '@trestle/common/config/setting-description.ts'
 
 /** Settings of what the service sends by itself. */
-export const messageSettings = {
-  SMTP_URL: url('smtp', 'smtps').meta({ secret: true }).optional(),
-  SMTP_REQUIRE_TLS: flag().default(false),
-  MAIL_FROM: text().optional(),
-  WEBHOOK_ALLOW_HTTP: flag().default(false),
-  WEBHOOK_ALLOWED_HOSTS: commaList().default([]),
-} as const
+export const messageSettings = group('Mails and webhooks', {
+  SMTP_URL: secret(url('smtp', 'smtps'))
+    .optional()
+    .describe(
+      'Mail server, as `smtp://user:password@host:port`. smtps:// is TLS from the start. Without a server, mails wait.',
+    ),
+  SMTP_REQUIRE_TLS: flag()
+    .prefault('false')
+    .describe('Send mails by TLS only. A server that offers no TLS then gets none.'),
+  MAIL_FROM: text().optional().describe('Sender of mails. Required with `PAYMENTS_SMTP_URL`.'),
+  WEBHOOK_ALLOW_HTTP: flag().prefault('false').describe('Send events of test merchants to http:// addresses too.'),
+  WEBHOOK_ALLOWED_HOSTS: commaList()
+    .default([])
+    .describe('Hosts, addresses and networks inside your own network that events may be sent to.'),
+})
 
 type Values = SettingValues<typeof messageSettings>
 

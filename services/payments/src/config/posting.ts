@@ -1,15 +1,26 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { integer, oneOf } from '@trestle/common/config/setting.ts'
+import { group } from '@trestle/common/config/setting-description.ts'
 
 const DAYS_MAX = 3_650
 const BASIS_POINTS_MAX = 10_000
 
 /** Settings of captures, refunds and voids. @see contract 10.5, 23 */
-export const postingSettings = {
-  BATCH: oneOf('any', 'merchant').default('any'),
-  FX_MAX_AGE_DAYS: integer(0, DAYS_MAX).default(7),
-  FX_MARGIN_BPS: integer(0, BASIS_POINTS_MAX).default(0),
-} as const
+export const postingSettings = group('Captures, refunds and exchange rates', {
+  BATCH: oneOf('any', 'merchant')
+    .prefault('any')
+    .describe(
+      'What one call to the database for captures, refunds and voids may hold: those of any merchants (`any`), or of one (`merchant`).',
+    ),
+  FX_MAX_AGE_DAYS: integer(0, DAYS_MAX, 'days')
+    .prefault('7')
+    .describe(
+      'Largest age of an exchange rate. With an older one, charges and captures of live merchants are refused.',
+    ),
+  FX_MARGIN_BPS: integer(0, BASIS_POINTS_MAX, 'basis points')
+    .prefault('0')
+    .describe('Share that is taken off an amount that is exchanged.'),
+})
 
 export function toPostingConfig(values: SettingValues<typeof postingSettings>) {
   return {

@@ -1,21 +1,41 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { integer } from '@trestle/common/config/setting.ts'
+import { group } from '@trestle/common/config/setting-description.ts'
+import { limitStoreSettings } from '@trestle/service/common-settings.ts'
 
 const EVENTS_MAX = 1_000_000
 
 /** How often something may happen; 0 lifts a limit. @see contract 21 */
-export const rateLimitSettings = {
-  RATE_KEY: integer(0, EVENTS_MAX).default(500),
-  RATE_APPS: integer(0, EVENTS_MAX).default(600),
-  RATE_FAILURES: integer(0, EVENTS_MAX).default(300),
-  RATE_ADDRESS: integer(0, EVENTS_MAX).default(100),
-  RATE_REFUSALS: integer(0, EVENTS_MAX).default(30),
-  RATE_MAILS: integer(0, EVENTS_MAX).default(10),
-  RATE_INVITATIONS: integer(0, EVENTS_MAX).default(60),
-} as const
+export const rateLimitSettings = group(
+  { title: 'Limits', about: '0 lifts a limit. An IPv6 network of 64 bits counts as one address.' },
+  {
+    ...limitStoreSettings,
+    RATE_KEY: integer(0, EVENTS_MAX).prefault('500').describe('Requests of an app key in a second.'),
+    RATE_APPS: integer(0, EVENTS_MAX).prefault('600').describe('New apps from an address in a minute.'),
+    RATE_FAILURES: integer(0, EVENTS_MAX)
+      .prefault('300')
+      .describe('Requests with a wrong key from an address in a minute.'),
+    RATE_ADDRESS: integer(0, EVENTS_MAX)
+      .prefault('100')
+      .describe('Requests of the checkout from an address in a second.'),
+    RATE_REFUSALS: integer(0, EVENTS_MAX)
+      .prefault('30')
+      .describe('Cards from an address that live merchants may see refused in ten minutes.'),
+    RATE_MAILS: integer(0, EVENTS_MAX)
+      .prefault('10')
+      .describe(
+        'Invitations by mail to an email address in an hour. Further ones wait, at most a day. Anybody can make apps, and apps invite.',
+      ),
+    RATE_INVITATIONS: integer(0, EVENTS_MAX)
+      .prefault('60')
+      .describe('Invitations that an app key or a user, and an address, may ask for in an hour.'),
+  },
+)
 
 export function toRateLimitConfig(values: SettingValues<typeof rateLimitSettings>) {
   return {
+    rateLimitStore: values.RATE_LIMIT_STORE,
+    redisUrl: values.REDIS_URL,
     rateLimits: {
       requestsPerSecond: values.RATE_KEY,
       appsPerMinute: values.RATE_APPS,

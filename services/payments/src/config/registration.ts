@@ -1,13 +1,20 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { integer, oneOf } from '@trestle/common/config/setting.ts'
+import { group } from '@trestle/common/config/setting-description.ts'
 
 const DAYS_MAX = 36_500
 
 /** Settings of who may make apps, and of what becomes of those that nobody uses. */
-export const registrationSettings = {
-  REGISTRATION: oneOf('open', 'invited', 'closed').default('open'),
-  UNUSED_APP_DAYS: integer(0, DAYS_MAX).default(0),
-} as const
+export const registrationSettings = group('Apps', {
+  REGISTRATION: oneOf('open', 'invited', 'closed')
+    .prefault('open')
+    .describe(
+      'Who may make apps: anybody (`open`), whoever has a code of `payments app invite` (`invited`), or the operator only (`closed`).',
+    ),
+  UNUSED_APP_DAYS: integer(0, DAYS_MAX, 'days')
+    .prefault('0')
+    .describe('Time after which an app is deleted that manages no merchant and was not used. 0: never.'),
+})
 
 export function toRegistrationConfig({ REGISTRATION, UNUSED_APP_DAYS }: SettingValues<typeof registrationSettings>) {
   return {

@@ -1,12 +1,23 @@
 import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { text, url } from '@trestle/common/config/setting.ts'
+import { group } from '@trestle/common/config/setting-description.ts'
 
 /** Settings of the service whose access tokens persons may call with. @see contract 2.8 */
-export const signInSettings = {
-  USER_JWKS_URL: url().optional(),
-  USER_ISSUER: text().optional(),
-  USER_AUDIENCE: text().optional(),
-} as const
+export const signInSettings = group('Signed-in users', {
+  USER_JWKS_URL: url()
+    .optional()
+    .describe(
+      'Keys of the service whose access tokens users may call with, such as `/.well-known/jwks.json` of auth. Without it, users cannot call.',
+    ),
+  USER_ISSUER: text()
+    .optional()
+    .describe(
+      'Issuer of those access tokens, which must name verified email addresses only. Required with `PAYMENTS_USER_JWKS_URL`.',
+    ),
+  USER_AUDIENCE: text()
+    .optional()
+    .describe('The `aud` that those access tokens must name. Default: tokens for any audience are taken.'),
+})
 
 type Values = SettingValues<typeof signInSettings>
 

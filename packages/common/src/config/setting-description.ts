@@ -1,0 +1,77 @@
+import { z } from 'zod'
+import type { Settings } from './load-config.ts'
+import type { Setting } from './setting.ts'
+
+/** Settings of one subject, under one heading in the documents. */
+interface SettingGroup {
+  readonly title: string
+  /** What holds for all of them. */
+  readonly about?: string
+}
+
+/** Settings that exist once for each of several words. */
+interface SettingFamily {
+  /** The name with the place of the word: `HOOK_<NAME>_URI`. */
+  readonly pattern: string
+  /** The words, and what each stands for where it does not say so itself. */
+  readonly words: Readonly<Record<string, string>>
+}
+
+declare module 'zod' {
+  /** What a setting carries beside its rule; its meaning is zod's own `description`. */
+  interface GlobalMeta {
+    form?: string | undefined
+    allowed?: string | undefined
+    secret?: boolean | undefined
+    /** Full names that are read after the one with the prefix. */
+    aliases?: readonly string[] | undefined
+    /** A rule over several settings asks for it at times; the description says when. */
+    required?: boolean | undefined
+    group?: SettingGroup | undefined
+    family?: SettingFamily | undefined
+  }
+}
+
+/** What a setting carries. A wrapper, such as `optional`, is asked before what it wraps. */
+export function metaOf(setting: unknown): z.GlobalMeta {
+  if (!(setting instanceof z.ZodType)) return {}
+  const { innerType, in: input } = setting.def as { readonly innerType?: unknown; readonly in?: unknown }
+  return { ...metaOf(input), ...metaOf(innerType), ...setting.meta() }
+}
+
+/** The settings under a heading of the documents. */
+export function group<S extends Settings>(title: string | SettingGroup, settings: S): S {
+  const heading = typeof title === 'string' ? { title } : title
+  return withMeta(settings, () => ({ group: heading }))
+}
+
+type Named<Pattern extends string, Word extends string> = Pattern extends `${infer Head}<${string}>${infer Tail}`
+  ? `${Head}${Word}${Tail}`
+  : never
+
+type FamilyOf<S extends Settings, Word extends string> = {
+  readonly [Pattern in keyof S & string as Named<Pattern, Word>]: S[Pattern]
+}
+
+/** Each setting once for every word: `{ 'HOOK_<NAME>_URI': url() }` and `SEND_SMS` make `HOOK_SEND_SMS_URI`. */
+export function family<const Word extends string, S extends Settings>(
+  words: readonly Word[] | Readonly<Record<Word, string>>,
+  settings: S,
+): FamilyOf<S, Word> {
+  const texts = Array.isArray(words) ? Object.fromEntries(words.map((word) => [word, ''])) : { ...words }
+  const patterns = Object.entries(withMeta(settings, (pattern) => ({ family: { pattern, words: texts } })))
+  const named = Object.keys(texts).flatMap((word) =>
+    patterns.map(([pattern, setting]) => [pattern.replace(/<\w+>/, word), setting] as const),
+  )
+  // The names are those of the type.
+  return Object.fromEntries(named) as FamilyOf<S, Word>
+}
+
+function withMeta<S extends Settings>(settings: S, metaFor: (name: string) => z.GlobalMeta): S {
+  const entries = Object.entries<Setting>(settings).map(([name, setting]) => [
+    name,
+    setting.meta({ ...setting.meta(), ...metaFor(name) }),
+  ])
+  // Each setting is what it was.
+  return Object.fromEntries(entries) as S
+}

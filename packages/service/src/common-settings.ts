@@ -1,0 +1,114 @@
+import {
+  databaseUrl,
+  duration,
+  flag,
+  lagMax,
+  matching,
+  oneOf,
+  port,
+  secret,
+  text,
+  url,
+} from '@trestle/common/config/setting.ts'
+import { LOG_LEVELS } from '@trestle/common/telemetry/logger.ts'
+import { OTLP_PROTOCOLS } from '@trestle/common/telemetry/otlp-exporters.ts'
+import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
+import { ROLE_PATTERN } from '@trestle/database/roles.ts'
+
+/** How a service uses its PostgreSQL. */
+export const databaseSettings = {
+  MIGRATION_DATABASE_URL: databaseUrl()
+    .optional()
+    .describe(
+      'Connection that may change the schema. `migrate` and the start of the service use it. Default: the connection of the service.',
+    ),
+  DB_ROLE: matching(ROLE_PATTERN, 'a role name of lower-case letters, digits and _')
+    .optional()
+    .describe('Role that the service works as. It has no right to change the schema.'),
+  DB_NAMESPACE: matching(NAMESPACE_PATTERN, 'lower-case letters, digits and _, at most 31')
+    .default('')
+    .describe('Prefix of the names of all tables, indexes and functions, and of the schema of jobs.'),
+  DB_PREPARED: flag()
+    .prefault('true')
+    .describe(
+      'Use named prepared statements. Behind a pooler in transaction mode set this to false; role and limits are then sent with each transaction.',
+    ),
+  NODE_ENV: text()
+    .prefault('development')
+    .meta({
+      aliases: ['NODE_ENV'],
+      description:
+        'In `production`, a start replaces the SQL functions of earlier releases only, not those of another build of its own release. Images set it.',
+    }),
+  DB_CONNECT_TIMEOUT: duration().prefault('30s').describe('How long a start waits for the database.'),
+} as const
+
+/** A second database that lists are read from. */
+export const standbySettings = {
+  DB_READ_URL: databaseUrl()
+    .optional()
+    .describe(
+      'A standby, which serves lists as long as it keeps up. Permissions and single objects are always read from the primary.',
+    ),
+  DB_READ_LAG_MAX: lagMax()
+    .prefault('10s')
+    .describe('How far the standby may be behind. Beyond that, lists are read from the primary.'),
+} as const
+
+/** Where limits are counted. */
+export const limitStoreSettings = {
+  RATE_LIMIT_STORE: oneOf('memory', 'postgres', 'redis')
+    .prefault('memory')
+    .describe(
+      'Where limits are counted. With `memory` each process counts for itself; several processes share counts in `postgres` or `redis`.',
+    ),
+  REDIS_URL: secret(url('redis', 'rediss'))
+    .optional()
+    .describe('Redis that counts the limits. Required when the store is `redis`.'),
+} as const
+
+/** How a process is told to end. */
+export const shutdownSettings = {
+  SHUTDOWN_DELAY: duration()
+    .prefault('0s')
+    .describe(
+      'How long requests are still taken after SIGTERM, while `/ready` answers 503, so that a load balancer notices. Up to 10 s longer while requests still come.',
+    ),
+} as const
+
+/** What a process tells of itself, but for its log file. */
+export function telemetrySettings(defaults: {
+  readonly metrics: 'true' | 'false'
+  readonly exporter: 'prometheus' | 'opentelemetry'
+  readonly host: string
+  readonly port: string
+}) {
+  return {
+    LOG_LEVEL: oneOf(...LOG_LEVELS)
+      .prefault('info')
+      .meta({ aliases: ['LOG_LEVEL'], description: 'The least severe messages that are logged.' }),
+    TRACING_ENABLED: flag()
+      .prefault('false')
+      .describe('Send a span for each request and query to `OTEL_EXPORTER_OTLP_ENDPOINT`.'),
+    METRICS_ENABLED: flag().prefault(defaults.metrics).describe('Count and time requests, queries and jobs.'),
+    METRICS_EXPORTER: oneOf('prometheus', 'opentelemetry')
+      .prefault(defaults.exporter)
+      .describe('`prometheus` opens a listener of its own; `opentelemetry` pushes by OTLP.'),
+    OTEL_EXPORTER_OTLP_PROTOCOL: oneOf(...OTLP_PROTOCOLS)
+      .prefault('http/protobuf')
+      .meta({
+        aliases: ['OTEL_EXPORTER_OTLP_PROTOCOL'],
+        description: 'Protocol by which traces and metrics are pushed.',
+      }),
+    OTEL_EXPORTER_PROMETHEUS_HOST: text()
+      .prefault(defaults.host)
+      .meta({ aliases: ['OTEL_EXPORTER_PROMETHEUS_HOST'], description: 'Address that the Prometheus listener binds.' }),
+    OTEL_EXPORTER_PROMETHEUS_PORT: port()
+      .prefault(defaults.port)
+      .meta({
+        aliases: ['OTEL_EXPORTER_PROMETHEUS_PORT'],
+        description: 'Port of the Prometheus listener. Keep it inside your network.',
+      }),
+    DOCS_ENABLED: flag().prefault('true').describe('Serve `GET /openapi.json` and `GET /docs`.'),
+  } as const
+}

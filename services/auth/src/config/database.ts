@@ -1,0 +1,66 @@
+import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import { databaseUrl, flag, integer, oneOf } from '@trestle/common/config/setting.ts'
+import { group } from '@trestle/common/config/setting-description.ts'
+import { databaseSettings as commonSettings } from '@trestle/service/common-settings.ts'
+import { retention } from './rules.ts'
+
+/** Contract 1.2, the database and what is kept there. */
+export const databaseSettings = group('Database', {
+  DB_DRIVER: oneOf('postgres').describe('The kind of database.'),
+  DB_DATABASE_URL: databaseUrl().meta({
+    aliases: ['AUTH_DATABASE_URL', 'DATABASE_URL'],
+    description: 'Connection of the service.',
+  }),
+  ...commonSettings,
+  DB_NAMESPACE: commonSettings.DB_NAMESPACE.meta({
+    ...commonSettings.DB_NAMESPACE.meta(),
+    aliases: ['DB_NAMESPACE'],
+  }),
+  DB_MAX_POOL_SIZE: integer(0, 1_000)
+    .prefault('0')
+    .describe('Connections for writes. 0 means 16; more than 32 are slower.'),
+  DB_CLEANUP_ENABLED: flag()
+    .prefault('true')
+    .describe('Remove expired sessions, tokens and unfinished flows in the background.'),
+  AUDIT_LOG_DISABLE_POSTGRES: flag()
+    .prefault('false')
+    .describe('Write audit events to the log only, not to the database.'),
+  AUDIT_LOG_RETENTION: retention()
+    .prefault('8760h')
+    .describe('How long audit events stay in the database. off keeps them for ever.'),
+  UNCONFIRMED_USER_RETENTION: retention()
+    .prefault('720h')
+    .describe(
+      'How long users who have signed up have to confirm, after the last message, before they are removed. off keeps them. A user whom an admin or an import has made, invited, changed or banned, or who has signed in, is never removed.',
+    ),
+})
+
+type Values = SettingValues<typeof databaseSettings>
+
+const POOL_SIZE = 16
+const POOL_SIZE_WARNED = 32
+
+export type DatabaseSettings = ReturnType<typeof toDatabaseSettings>
+
+export function toDatabaseSettings(values: Values) {
+  return {
+    url: values.DB_DATABASE_URL,
+    migrationUrl: values.MIGRATION_DATABASE_URL ?? values.DB_DATABASE_URL,
+    isProduction: values.NODE_ENV === 'production',
+    poolSize: values.DB_MAX_POOL_SIZE === 0 ? POOL_SIZE : values.DB_MAX_POOL_SIZE,
+    prepared: values.DB_PREPARED,
+    connectTimeoutMs: values.DB_CONNECT_TIMEOUT,
+    role: values.DB_ROLE,
+    namespace: values.DB_NAMESPACE,
+    cleanupEnabled: values.DB_CLEANUP_ENABLED,
+    auditInPostgres: !values.AUDIT_LOG_DISABLE_POSTGRES,
+    auditRetentionMs: values.AUDIT_LOG_RETENTION,
+    unconfirmedRetentionMs: values.UNCONFIRMED_USER_RETENTION,
+  }
+}
+
+export function databaseWarnings(values: Values): string[] {
+  return values.DB_MAX_POOL_SIZE > POOL_SIZE_WARNED
+    ? [`AUTH_DB_MAX_POOL_SIZE above ${POOL_SIZE_WARNED} makes the database slower, not faster`]
+    : []
+}

@@ -1,0 +1,38 @@
+import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import { flag } from '@trestle/common/config/setting.ts'
+import { group } from '@trestle/common/config/setting-description.ts'
+import type { ProfileValues } from './profile.ts'
+import type { serverSettings } from './server.ts'
+
+/** Contract 1.2, who may sign up and by what. */
+export const signupSettings = group('Signing up', {
+  DISABLE_SIGNUP: flag().prefault('false').describe('Let nobody sign up: users are invited, or made by an admin.'),
+  EXTERNAL_EMAIL_ENABLED: flag().prefault('true').describe('Let users sign up and sign in by email.'),
+  EXTERNAL_PHONE_ENABLED: flag().prefault('false').describe('Let users sign up and sign in by phone.'),
+  EXTERNAL_ANONYMOUS_USERS_ENABLED: flag().prefault('false').describe('Let users sign in anonymously.'),
+  SECURITY_MANUAL_LINKING_ENABLED: flag()
+    .prefault('false')
+    .describe('Let users link identities to their account, and unlink them.'),
+})
+
+type Values = SettingValues<typeof signupSettings> & SettingValues<typeof serverSettings> & ProfileValues
+
+/** Who may sign up, by what, and where they may be sent. */
+export function toSignupConfig(values: Values) {
+  const isStrict = values.PROFILE === 'strict'
+  return {
+    disabled: values.DISABLE_SIGNUP,
+    emailEnabled: values.EXTERNAL_EMAIL_ENABLED,
+    phoneEnabled: values.EXTERNAL_PHONE_ENABLED,
+    anonymousEnabled: values.EXTERNAL_ANONYMOUS_USERS_ENABLED,
+    redirects: { siteUrl: values.SITE_URL, allowsHost: !isStrict, allowList: values.URI_ALLOW_LIST },
+    /** Whether a browser may come back with a session in the fragment, or only with the code of a PKCE flow. */
+    pkce: isStrict ? ('required' as const) : ('optional' as const),
+    /** Whether who confirms an account's first address has it alone: the password and sessions of before may be a stranger's. */
+    confirmerOwnsAccount: isStrict,
+    /** Whether a right password is told that the account is not confirmed: whoever has signed up learns who did before. */
+    tellsUnconfirmed: !isStrict,
+    /** Hosts that may stand in links in place of that of `externalUrl`, lower-case. */
+    linkHosts: values.MAILER_EXTERNAL_HOSTS.map((host) => host.toLowerCase()),
+  }
+}

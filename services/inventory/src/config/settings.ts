@@ -1,0 +1,130 @@
+import {
+  commaList,
+  databaseUrl,
+  flag,
+  integer,
+  parsed,
+  port,
+  text,
+  trustedProxies,
+  url,
+} from '@trestle/common/config/setting.ts'
+import { group } from '@trestle/common/config/setting-description.ts'
+import {
+  databaseSettings,
+  limitStoreSettings,
+  shutdownSettings,
+  standbySettings,
+  telemetrySettings,
+} from '@trestle/service/common-settings.ts'
+import { parseRoleScopes } from '../access/scopes.ts'
+
+/** Beyond this PostgreSQL cannot index the words of some attributes (a tsvector holds 1 MiB). */
+const ATTRIBUTES_BYTES_MAX = 131_072
+const BODY_BYTES_MAX = 104_857_600
+const PAGE_MAX = 10_000
+const HOUR_MS = 3_600_000
+
+const processSettings = group('Address and process', {
+  PORT: port()
+    .prefault('8080')
+    .meta({ aliases: ['PORT'], description: 'Port of the API. 0 takes a free one.' }),
+  HOST: text().prefault('127.0.0.1').describe('Address to bind.'),
+  TRUSTED_PROXIES: trustedProxies()
+    .prefault('0')
+    .describe(
+      'Proxies in front of the service that append to X-Forwarded-For: how many there are, or their addresses and networks, such as `10.0.0.0/8,fd00::/8`. The header is read from the right, as far as the proxies go. With 0, the address of the connection counts.',
+    ),
+  CORS_ORIGINS: origins().default([]).describe('Origins whose pages may call the service, or `*`. Default: none.'),
+  ...shutdownSettings,
+})
+
+const storageSettings = group('Database', {
+  DATABASE_URL: databaseUrl().meta({ aliases: ['DATABASE_URL'], description: 'Connection of the service.' }),
+  ...databaseSettings,
+  DB_NAMESPACE: databaseSettings.DB_NAMESPACE.describe('Prefix of the names of all tables, indexes and functions.'),
+  ...standbySettings,
+  DB_POOL_SIZE: integer(0, 1_000)
+    .prefault('16')
+    .describe(
+      'Connections for writes. 0 means 16; more than 32 are slower. One client, by `sub` or else by address, gets three quarters of them at a time; its writes that get none within five seconds are answered 503. Lists have four connections of their own.',
+    ),
+  DB_STATEMENT_TIMEOUT_MS: integer(1, HOUR_MS, 'milliseconds')
+    .prefault('5000')
+    .describe('Longest time that a statement may take, except those of imports and exports.'),
+  MIGRATE: flag().prefault('true').describe('Migrate the database at start. false leaves that to `inventory migrate`.'),
+})
+
+const observationSettings = group('Logs, traces and metrics', {
+  LOG_FILE: text().prefault('logs/app.log').describe('File that log lines are appended to.'),
+  LOG_STDOUT: flag().prefault('true').describe('Write the log lines to standard output too.'),
+  ...telemetrySettings({ metrics: 'true', exporter: 'prometheus', host: '0.0.0.0', port: '9102' }),
+})
+
+const accessSettings = group('Access', {
+  AUTH_ENABLED: flag()
+    .prefault('false')
+    .describe(
+      'Callers need access tokens of the authentication service. While this is false, everybody may do everything.',
+    ),
+  AUTH_JWKS_URL: url()
+    .optional()
+    .describe('Where the authentication service publishes its keys. Required with `INVENTORY_AUTH_ENABLED`.'),
+  AUTH_ISSUER: text().optional().describe('The `iss` of access tokens. Required with `INVENTORY_AUTH_ENABLED`.'),
+  AUTH_AUDIENCE: text().optional().describe('The `aud` of access tokens. Required with `INVENTORY_AUTH_ENABLED`.'),
+  AUTH_ADMIN_ROLES: commaList().default([]).describe('Roles that may do everything.'),
+  AUTH_ROLE_SCOPES: roleScopes()
+    .default(new Map())
+    .describe('Scopes of other roles, such as `authenticated=inventory:read+inventory:write`.'),
+})
+
+const limitSettings = group('Limits', {
+  RATE_LIMIT: integer(0, 1_000_000).prefault('0').describe('Requests of an address in a minute. 0 lifts the limit.'),
+  ...limitStoreSettings,
+  DEFAULT_LIMIT: integer(1, PAGE_MAX).prefault('50').describe('Products of a page when the request names no limit.'),
+  MAX_LIMIT: integer(1, PAGE_MAX).prefault('500').describe('Most products of a page.'),
+  MAX_BODY_BYTES: integer(1, BODY_BYTES_MAX, 'bytes').prefault('1048576').describe('Largest body of a request.'),
+  MAX_ATTRIBUTES_BYTES: integer(2, ATTRIBUTES_BYTES_MAX, 'bytes')
+    .prefault('65536')
+    .describe('Largest attributes of a product, as JSON.'),
+  IMPORT_MAX_BYTES: integer(1, undefined, 'bytes')
+    .prefault('268435456')
+    .describe('Largest file of an import over HTTP.'),
+  EXPORT_SPOOL_MAX_BYTES: integer(0, undefined, 'bytes')
+    .prefault('268435456')
+    .describe(
+      'Space on disk for exports whose readers are slow, of all exports together. Beyond it, an export that is not read for a minute ends.',
+    ),
+})
+
+const stockSettings = group('Products and stock', {
+  REQUIRE_IF_MATCH: flag()
+    .prefault('false')
+    .describe('Answer 428 to changes of products and locations that carry no If-Match.'),
+  RESERVATION_SWEEP_MS: integer(10, HOUR_MS, 'milliseconds')
+    .prefault('5000')
+    .describe('Pause between two looks for reservations that have expired.'),
+})
+
+/** Every setting of the service, by its name without the prefix INVENTORY_. */
+export const settings = {
+  ...processSettings,
+  ...storageSettings,
+  ...observationSettings,
+  ...accessSettings,
+  ...limitSettings,
+  ...stockSettings,
+} as const
+
+function roleScopes() {
+  const problem = 'must be role=scope+scope,… with inventory:read and inventory:write, each role once'
+  return parsed({ form: 'list of role=scope+scope', problem }, parseRoleScopes)
+}
+
+/** `*`, or origins as browsers write them. */
+function origins() {
+  const isOrigin = (word: string) => word === '*' || URL.parse(word)?.origin === word
+  return commaList()
+    .refine((words) => words.every(isOrigin), 'must be * or origins such as https://a.example')
+    .meta({ form: 'list of origins' })
+}

@@ -1,0 +1,23 @@
+import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import { integer, parsed } from '@trestle/common/config/setting.ts'
+import { group } from '@trestle/common/config/setting-description.ts'
+import { readMoney } from '../money/minor-units.ts'
+
+const BASIS_POINTS_MAX = 10_000
+
+/** What a new merchant pays. */
+export const pricingSettings = group('Fees of new merchants', {
+  FEE_RATE_BPS: integer(0, BASIS_POINTS_MAX, 'basis points').prefault('135').describe('Share of each capture.'),
+  FEE_FLAT: money().prefault('EUR:25').describe('Fixed part of the fee of each capture.'),
+  FEE_DISPUTE: money().prefault('EUR:2500').describe('Fee of a dispute.'),
+})
+
+export function toPricingConfig(values: SettingValues<typeof pricingSettings>) {
+  return { pricing: { rate: values.FEE_RATE_BPS, flat: values.FEE_FLAT, dispute: values.FEE_DISPUTE } } as const
+}
+
+/** `EUR:25`: an amount in minor units. */
+function money() {
+  const problem = 'must be a currency and minor units, such as EUR:25'
+  return parsed({ form: 'currency:minor units', problem }, readMoney)
+}

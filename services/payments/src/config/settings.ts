@@ -1,0 +1,102 @@
+import {
+  databaseUrl,
+  flag,
+  integer,
+  parsed,
+  port,
+  secretBytes,
+  text,
+  trustedProxies,
+  url,
+} from '@trestle/common/config/setting.ts'
+import { group } from '@trestle/common/config/setting-description.ts'
+import {
+  databaseSettings,
+  shutdownSettings,
+  standbySettings,
+  telemetrySettings,
+} from '@trestle/service/common-settings.ts'
+import { readVaultKeys } from '../vault/vault-keys.ts'
+import { acquiringSettings } from './acquiring.ts'
+import { checkoutSettings } from './checkout.ts'
+import { messageSettings } from './messages.ts'
+import { postingSettings } from './posting.ts'
+import { pricingSettings } from './pricing.ts'
+import { rateLimitSettings } from './rate-limits.ts'
+import { registrationSettings } from './registration.ts'
+import { signInSettings } from './sign-in.ts'
+
+export const KEY_BYTES = 32
+
+const processSettings = group('Address and process', {
+  PORT: port()
+    .prefault('8082')
+    .meta({ aliases: ['PORT'], description: 'Port of the API. 0 takes a free one.' }),
+  HOST: text().prefault('127.0.0.1').describe('Address to bind.'),
+  // Paths are put behind it.
+  BASE_URL: url()
+    .transform((value) => value.replace(/\/+$/, ''))
+    .describe("The service's own public address."),
+  TRUSTED_PROXIES: trustedProxies()
+    .prefault('0')
+    .describe(
+      'Proxies in front of the service that append to X-Forwarded-For: how many there are, or their addresses and networks, such as `10.0.0.0/8,fd00::/8`. The header is read from the right, as far as the proxies go. With 0, the address of the connection counts.',
+    ),
+  ...shutdownSettings,
+})
+
+const storageSettings = group('Database', {
+  DATABASE_URL: databaseUrl().meta({ aliases: ['DATABASE_URL'], description: 'Connection of the service.' }),
+  ...databaseSettings,
+  MIGRATION_DATABASE_URL: databaseSettings.MIGRATION_DATABASE_URL.describe(
+    "Connection that may change the schema. `migrate`, the start of the service and the operator's commands use it. Default: the connection of the service.",
+  ),
+  DB_ROLE: databaseSettings.DB_ROLE.describe(
+    'Role that the service works as. It has no right to change the schema, and changes money through functions only.',
+  ),
+  ...standbySettings,
+  DB_POOL_SIZE: integer(0, 1_000)
+    .prefault('16')
+    .describe('Connections for writes. 0 means 16; more than 32 are slower.'),
+})
+
+const observationSettings = group('Logs, traces and metrics', {
+  LOG_FILE: text().optional().describe('File that log lines are appended to, beside standard output.'),
+  ...telemetrySettings({ metrics: 'true', exporter: 'prometheus', host: '127.0.0.1', port: '9101' }),
+})
+
+const keySettings = group('Keys', {
+  PEPPER: secretBytes(KEY_BYTES).describe(
+    'Key of the MACs that app keys are stored as. If it is lost, every app key is void.',
+  ),
+  VAULT_KEYS: vaultKeys().describe(
+    'Keys that seal card numbers and secrets. The first one seals, all of them open what they have sealed.',
+  ),
+  DEV: flag()
+    .prefault('false')
+    .describe('Make keys that are missing at start, and forget them when the process ends. For development only.'),
+})
+
+/** Every setting of the service, by its name without the prefix PAYMENTS_. */
+export const settings = {
+  ...processSettings,
+  ...storageSettings,
+  ...keySettings,
+  ...observationSettings,
+  ...messageSettings,
+  ...signInSettings,
+  ...registrationSettings,
+  ...checkoutSettings,
+  ...pricingSettings,
+  ...acquiringSettings,
+  ...postingSettings,
+  ...rateLimitSettings,
+} as const
+
+function vaultKeys() {
+  const problem = 'must be id:base64,… with ids 0 to 255 and keys of 32 bytes'
+  return parsed(
+    { form: 'list of id:base64', allowed: 'ids 0 to 255, keys of 32 bytes', secret: true, problem },
+    readVaultKeys,
+  )
+}
