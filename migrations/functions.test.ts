@@ -32,6 +32,14 @@ describe('functionsIn', () => {
     ])
   })
 
+  it('reads the files once', async () => {
+    const folder = await folderOf({ 'first.sql': 'SELECT 1;\n' })
+    const files = functionsIn(folder)
+    const before = await files()
+    await rm(folder, { recursive: true })
+    expect(await files()).toEqual(before)
+  })
+
   it('fails for a fragment that is not there', async () => {
     const folder = await folderOf({ 'first.sql': '{{include:gone.sql}}' })
     await expect(functionsIn(folder)()).rejects.toThrow(/gone\.sql/)

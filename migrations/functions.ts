@@ -20,10 +20,17 @@ export type FunctionFiles = () => Promise<readonly FunctionFile[]>
  * @throws Error if a file includes a fragment that is not there
  */
 export function functionsIn(folder: URL): FunctionFiles {
-  return async () => {
-    const names = (await readdir(folder)).filter((file) => file.endsWith('.sql')).sort()
-    return Promise.all(names.map((file) => readFunction(folder, file)))
+  // A process reads them once: every probe of its readiness asks for their names.
+  let files: ReturnType<FunctionFiles> | undefined
+  return () => {
+    files ??= readFunctions(folder)
+    return files
   }
+}
+
+async function readFunctions(folder: URL): Promise<readonly FunctionFile[]> {
+  const names = (await readdir(folder)).filter((file) => file.endsWith('.sql')).sort()
+  return Promise.all(names.map((file) => readFunction(folder, file)))
 }
 
 async function readFunction(folder: URL, file: string): Promise<FunctionFile> {

@@ -1,6 +1,45 @@
-// Why: an app is a machine that calls the API; its keys are stored as keyed digests only.
+// Why: an app is a machine that calls the API. Its keys are stored as keyed digests only, so the database reveals no key.
 import { type Kysely, sql } from 'kysely'
-import type { MigrationSource } from '../migration.ts'
+import type { MigrationSource, Names } from '../migration.ts'
+
+async function createKeys(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`
+    CREATE TABLE ${names.id('app_keys')} (
+      id text COLLATE "C" NOT NULL,
+      app_id text COLLATE "C" NOT NULL,
+      mac bytea NOT NULL,
+      hint text NOT NULL,
+      scopes text[],
+      created timestamptz(3) NOT NULL,
+      last_used timestamptz(3),
+      expires timestamptz(3),
+      revoked timestamptz(3),
+      CONSTRAINT ${names.local('app_keys_pk')} PRIMARY KEY (id),
+      CONSTRAINT ${names.local('app_keys_app_fk')} FOREIGN KEY (app_id) REFERENCES ${names.id('apps')} (id),
+      CONSTRAINT ${names.local('app_keys_mac_uq')} UNIQUE (mac),
+      CONSTRAINT ${names.local('app_keys_id_ck')} CHECK (id ~ '^[0-9a-f]{24}$'),
+      CONSTRAINT ${names.local('app_keys_mac_ck')} CHECK (octet_length(mac) = 32)
+    )`.execute(db)
+  await sql`CREATE INDEX ${names.local('app_keys_app_ix')} ON ${names.id('app_keys')} (app_id)`.execute(db)
+}
+
+/**
+ * Where registration is by invitation, an app is made with a code that an operator gave out. A code makes one app: otherwise
+ * anybody could make apps, and an operator could only slow that down.
+ */
+async function createInvitations(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`
+    CREATE TABLE ${names.id('app_invitations')} (
+      code_hash bytea NOT NULL,
+      note text,
+      created timestamptz(3) NOT NULL,
+      expires timestamptz(3) NOT NULL,
+      used timestamptz(3),
+      app_id text COLLATE "C",
+      CONSTRAINT ${names.local('app_invitations_pk')} PRIMARY KEY (code_hash),
+      CONSTRAINT ${names.local('app_invitations_hash_ck')} CHECK (octet_length(code_hash) = 32)
+    )`.execute(db)
+}
 
 export const createApps: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
@@ -13,34 +52,10 @@ export const createApps: MigrationSource = (names) => ({
         CONSTRAINT ${names.local('apps_pk')} PRIMARY KEY (id),
         CONSTRAINT ${names.local('apps_id_ck')} CHECK (id ~ '^[0-9a-f]{24}$')
       )`.execute(db)
-    await sql`
-      CREATE TABLE ${names.id('app_keys')} (
-        id text COLLATE "C" NOT NULL,
-        app_id text COLLATE "C" NOT NULL,
-        mac bytea NOT NULL,
-        hint text NOT NULL,
-        scopes text[],
-        expires timestamptz(3),
-        last_used timestamptz(3),
-        created timestamptz(3) NOT NULL,
-        revoked timestamptz(3),
-        CONSTRAINT ${names.local('app_keys_pk')} PRIMARY KEY (id),
-        CONSTRAINT ${names.local('app_keys_app_fk')} FOREIGN KEY (app_id) REFERENCES ${names.id('apps')} (id),
-        CONSTRAINT ${names.local('app_keys_mac_uq')} UNIQUE (mac),
-        CONSTRAINT ${names.local('app_keys_id_ck')} CHECK (id ~ '^[0-9a-f]{24}$'),
-        CONSTRAINT ${names.local('app_keys_mac_ck')} CHECK (octet_length(mac) = 32)
-      )`.execute(db)
-    await sql`CREATE INDEX ${names.local('app_keys_app_ix')} ON ${names.id('app_keys')} (app_id)`.execute(db)
-    // A table function in SQL: the planner writes it into the query that calls it, so it costs one index probe.
-    await sql`
-      CREATE FUNCTION ${names.id('caller_identity')}(p_key_mac bytea) RETURNS TABLE (identity_id text)
-      LANGUAGE sql STABLE AS $$
-        SELECT k.app_id FROM ${names.id('app_keys')} k
-        WHERE k.mac = p_key_mac AND k.revoked IS NULL AND (k.expires IS NULL OR k.expires > now())
-      $$`.execute(db)
+    await createKeys(db, names)
+    await createInvitations(db, names)
   },
   async down(db: Kysely<unknown>) {
-    await sql`DROP FUNCTION ${names.id('caller_identity')}(bytea)`.execute(db)
-    await sql`DROP TABLE ${names.id('app_keys')}, ${names.id('apps')}`.execute(db)
+    await sql`DROP TABLE ${sql.join(['app_invitations', 'app_keys', 'apps'].map(names.id))}`.execute(db)
   },
 })

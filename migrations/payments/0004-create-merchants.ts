@@ -1,6 +1,20 @@
-// Why: a merchant holds everything below it; its tag, in the last digits of each id, is how a row finds its merchant.
+// Why: a merchant holds everything below it. Its tag stands in the last eight digits of each id below it, so that one look finds
+// the merchant of any id.
 import { type Kysely, sql } from 'kysely'
-import type { MigrationSource } from '../migration.ts'
+import type { MigrationSource, Names } from '../migration.ts'
+
+/** A seeded id may end in another tag than that of its merchant. Such an id is listed here with its merchant. */
+async function createAliases(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`
+    CREATE TABLE ${names.id('id_aliases')} (
+      id text COLLATE "C" NOT NULL,
+      merchant_id text COLLATE "C" NOT NULL,
+      CONSTRAINT ${names.local('id_aliases_pk')} PRIMARY KEY (id),
+      CONSTRAINT ${names.local('id_aliases_merchant_fk')} FOREIGN KEY (merchant_id)
+        REFERENCES ${names.id('merchants')} (id),
+      CONSTRAINT ${names.local('id_aliases_id_ck')} CHECK (id ~ '^[0-9a-f]{24}$')
+    )`.execute(db)
+}
 
 export const createMerchants: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
@@ -9,6 +23,7 @@ export const createMerchants: MigrationSource = (names) => ({
         id text COLLATE "C" NOT NULL,
         tag text COLLATE "C" NOT NULL,
         key uuid NOT NULL,
+        created timestamptz(3) NOT NULL,
         name text,
         currency text NOT NULL,
         test boolean NOT NULL,
@@ -22,7 +37,6 @@ export const createMerchants: MigrationSource = (names) => ({
         claim jsonb NOT NULL,
         pricing jsonb NOT NULL,
         tds_mode text NOT NULL DEFAULT 'attempt',
-        created timestamptz(3) NOT NULL,
         CONSTRAINT ${names.local('merchants_pk')} PRIMARY KEY (id),
         CONSTRAINT ${names.local('merchants_tag_uq')} UNIQUE (tag),
         CONSTRAINT ${names.local('merchants_key_uq')} UNIQUE (key),
@@ -31,15 +45,7 @@ export const createMerchants: MigrationSource = (names) => ({
         CONSTRAINT ${names.local('merchants_currency_ck')} CHECK (currency ~ '^[A-Z]{3}$'),
         CONSTRAINT ${names.local('merchants_tds_mode_ck')} CHECK (tds_mode IN ('attempt', 'full'))
       )`.execute(db)
-    await sql`
-      CREATE TABLE ${names.id('id_aliases')} (
-        id text COLLATE "C" NOT NULL,
-        merchant_id text COLLATE "C" NOT NULL,
-        CONSTRAINT ${names.local('id_aliases_pk')} PRIMARY KEY (id),
-        CONSTRAINT ${names.local('id_aliases_merchant_fk')} FOREIGN KEY (merchant_id)
-          REFERENCES ${names.id('merchants')} (id),
-        CONSTRAINT ${names.local('id_aliases_id_ck')} CHECK (id ~ '^[0-9a-f]{24}$')
-      )`.execute(db)
+    await createAliases(db, names)
   },
   async down(db: Kysely<unknown>) {
     await sql`DROP TABLE ${names.id('id_aliases')}, ${names.id('merchants')}`.execute(db)

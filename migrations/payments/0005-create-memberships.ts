@@ -1,5 +1,5 @@
-// Why: any number of apps and people share a merchant with the same rights; membership is read by every request.
-import { type Kysely, sql } from 'kysely'
+// Why: any number of apps and users share a merchant with the same rights. Every request reads the membership of its caller.
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
 async function createMembers(db: Kysely<unknown>, names: Names, noun: 'app' | 'user'): Promise<void> {
@@ -9,6 +9,7 @@ async function createMembers(db: Kysely<unknown>, names: Names, noun: 'app' | 'u
     CREATE TABLE ${names.id(table)} (
       merchant_id text COLLATE "C" NOT NULL,
       ${member} text COLLATE "C" NOT NULL,
+      ${noun === 'user' ? nameColumns : sql``}
       pending boolean NOT NULL DEFAULT false,
       invited_by text COLLATE "C",
       created timestamptz(3) NOT NULL,
@@ -22,22 +23,33 @@ async function createMembers(db: Kysely<unknown>, names: Names, noun: 'app' | 'u
   )
 }
 
+const nameColumns = sql`
+      member_id text COLLATE "C",
+      email text,`
+
+/**
+ * Merchants share the record of a user. Its id and date would tell a member that another merchant has invited the address, so
+ * members see an id and an address that belong to the membership alone.
+ */
+async function hideSharedRecord(db: Kysely<unknown>, table: RawBuilder<unknown>, names: Names): Promise<void> {
+  await sql`
+    CREATE UNIQUE INDEX ${names.local('merchant_users_member_uq')}
+      ON ${table} (merchant_id, coalesce(member_id, user_id))`.execute(db)
+  await sql`
+    COMMENT ON COLUMN ${table}.member_id IS
+      'What members of the merchant see as the id of the user; null where it is the user''s own: whoever made the merchant'
+  `.execute(db)
+  await sql`
+    COMMENT ON COLUMN ${table}.email IS 'The address as the merchant wrote it; null as member_id'`.execute(db)
+}
+
 export const createMemberships: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await createMembers(db, names, 'app')
     await createMembers(db, names, 'user')
-    await sql`
-      CREATE FUNCTION ${names.id('membership')}(p_merchant_id text, p_identity_id text)
-      RETURNS TABLE (merchant_id text) LANGUAGE sql STABLE AS $$
-        SELECT a.merchant_id FROM ${names.id('merchant_apps')} a
-        WHERE a.merchant_id = p_merchant_id AND a.app_id = p_identity_id AND NOT a.pending
-        UNION ALL
-        SELECT u.merchant_id FROM ${names.id('merchant_users')} u
-        WHERE u.merchant_id = p_merchant_id AND u.user_id = p_identity_id AND NOT u.pending
-      $$`.execute(db)
+    await hideSharedRecord(db, names.id('merchant_users'), names)
   },
   async down(db: Kysely<unknown>) {
-    await sql`DROP FUNCTION ${names.id('membership')}(text, text)`.execute(db)
     await sql`DROP TABLE ${names.id('merchant_users')}, ${names.id('merchant_apps')}`.execute(db)
   },
 })

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Names } from '../migration.ts'
 
-// Frozen with 0020 to 0027, whose tables begin with these columns.
+// Most tables hold rows below a merchant, and begin with the same columns. A merged migration never changes, so neither do these.
 
 /** The columns and constraints of a row below a merchant that has an id of its own. */
 export function merchantRow(names: Names, table: string): RawBuilder<unknown> {

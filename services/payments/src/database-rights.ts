@@ -1,4 +1,3 @@
-import type { CallableFunctions } from '@trestle/database/function-rights.ts'
 import type { PaymentsTables } from './database.ts'
 
 /**
@@ -16,22 +15,11 @@ export const readOnlyTables: readonly (keyof PaymentsTables)[] = [
 export const writableColumns = { instruments: ['pan_sealed', 'key_id', 'pan_mac'] } as const
 
 /**
- * The functions that the service calls. Those that write run with the rights of the owner; what they call besides cannot be
- * called from outside. A new one that is not listed is refused with "permission denied".
+ * The functions that write with the rights of the caller, and that the service calls. Others that it calls run with the rights of
+ * the owner: `SECURITY DEFINER SET search_path = pg_catalog, pg_temp` in their files. What they call besides cannot be called from
+ * outside: a function of neither kind is refused with "permission denied".
  *
- * What only commands of operators do is not listed: change_merchant, adjust, import_rates, export_payouts, payout_close,
+ * What only commands of operators do is of neither kind: change_merchant, adjust, import_rates, export_payouts, payout_close,
  * seed_merchant, seed_transaction and add_audit. Those commands connect with the login of the owner.
  */
-export const callableFunctions: CallableFunctions = {
-  definer: [
-    ...['create_app', 'create_invited_app', 'create_key', 'revoke_key', 'user_of_email'],
-    ...['create_merchant', 'update_merchant'],
-    ...['add_app', 'revoke_app', 'invite_user', 'revoke_user', 'accept_invitation'],
-    ...['charge_begin', 'charge_finish', 'payment_begin', 'payment_finish', 'settle_attempt'],
-    ...['move_many', 'expire_authorizations', 'create_card'],
-    ...['operation_close', 'dispute_open', 'dispute_close', 'fraud_add', 'scheme_settle', 'clock_advance'],
-    ...['payout', 'snapshot_accounts', 'delete_old_events'],
-    ...['create_webhook', 'rotate_webhook_secret', 'delete_webhook', 'disable_webhook', 'replay_webhook'],
-  ],
-  invoker: ['new_id', 'random_tag', 'merchant_now'],
-}
+export const invokerFunctions = ['new_id', 'random_tag', 'merchant_now']

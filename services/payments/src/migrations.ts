@@ -1,23 +1,37 @@
+import type { ServiceFunctions } from '@trestle/database/functions.ts'
 import { type MigrateOptions, migrateAtStart } from '@trestle/database/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { loginOf } from '@trestle/database/roles.ts'
 import { installJobs, QUEUE_VERSION } from '@trestle/jobs/install.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
-import { paymentsMigrations } from '@trestle/migrations/payments.ts'
+import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'
 import type { PaymentsConfig } from './config.ts'
-import { callableFunctions, readOnlyTables, writableColumns } from './database-rights.ts'
+import { invokerFunctions, readOnlyTables, writableColumns } from './database-rights.ts'
 import { tasks } from './tasks.ts'
 import { serviceVersion } from './version.ts'
 
 type DatabaseSettings = Pick<PaymentsConfig, 'migrationDatabaseUrl' | 'databaseNamespace' | 'databaseRole'> &
-  Partial<Pick<PaymentsConfig, 'databaseUrl'>>
+  Partial<Pick<PaymentsConfig, 'databaseUrl' | 'isProduction'>>
 
 /** The identifiers of the service in its database. */
 export function paymentsNames({ databaseNamespace }: Pick<PaymentsConfig, 'databaseNamespace'>): Names {
   return createNames('payments', databaseNamespace)
 }
 
-/** What `migrate` runs: the migrations, then the job queue's schema and queues, then the grants of the service's role. */
+/** The SQL functions of this release. */
+export function serviceFunctions({ isProduction }: Partial<Pick<PaymentsConfig, 'isProduction'>>): ServiceFunctions {
+  return {
+    files: paymentsFunctions,
+    release: serviceVersion,
+    replacesOwnRelease: !isProduction,
+    invoker: invokerFunctions,
+  }
+}
+
+/**
+ * What `migrate` runs: the migrations and functions, then the job queue's schema and queues, then the grants of the service's
+ * role.
+ */
 export function migrateOptions(config: DatabaseSettings): MigrateOptions {
   const names = paymentsNames(config)
   const { migrationDatabaseUrl: url, databaseRole: role, databaseUrl: serviceUrl } = config
@@ -25,6 +39,7 @@ export function migrateOptions(config: DatabaseSettings): MigrateOptions {
     url,
     names,
     sources: paymentsMigrations,
+    functions: serviceFunctions(config),
     settings: {
       serviceVersion,
       QUEUE_VERSION,
@@ -33,10 +48,9 @@ export function migrateOptions(config: DatabaseSettings): MigrateOptions {
       login: serviceUrl && loginOf(serviceUrl),
       readOnlyTables,
       writableColumns,
-      callableFunctions,
+      invokerFunctions,
     },
     afterwards: [(db) => installJobs(db, { url, schema: names.jobSchema, tasks })],
-    oldFunctions: callableFunctions,
     grants:
       role === undefined
         ? undefined

@@ -4,7 +4,7 @@ import { isMigrated } from '@trestle/database/migrate.ts'
 import { paymentsMigrations } from '@trestle/migrations/payments.ts'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
-import { paymentsNames } from './migrations.ts'
+import { paymentsNames, serviceFunctions } from './migrations.ts'
 
 const STATEMENT_TIMEOUT_MS = 5_000
 const LOCK_TIMEOUT_MS = 5_000
@@ -59,6 +59,7 @@ export async function openOwnersDatabase(config: PaymentsConfig): Promise<Databa
 
 /** @throws Error when the schema is not that of this version */
 export async function expectMigrations({ checks, names }: Database<PaymentsTables>): Promise<void> {
-  const migrated = await isMigrated(checks, { names, sources: paymentsMigrations })
+  const functions = serviceFunctions({})
+  const migrated = await isMigrated(checks, { names, sources: paymentsMigrations, functions })
   if (!migrated) throw new Error('migrations are pending: run payments migrate')
 }

@@ -1,0 +1,18 @@
+// Why: the functions that serve a request take the same things about it: who calls, and the idempotency key with its scope,
+// where one was given. One type holds them.
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource } from '../migration.ts'
+
+export const createCaller: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await sql`
+      CREATE TYPE ${names.id('caller')} AS (
+        key_mac bytea, person text, method text, path text, key text, fingerprint bytea
+      )`.execute(db)
+    await sql`
+      COMMENT ON COLUMN ${names.id('caller')}.person IS 'verified e-mail address, where no key was given'`.execute(db)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TYPE ${names.id('caller')}`.execute(db)
+  },
+})

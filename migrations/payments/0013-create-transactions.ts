@@ -1,0 +1,110 @@
+// Why: a transaction is a reservation on a card. Its amounts are its whole state, and the constraints say which states exist.
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource, Names } from '../migration.ts'
+import { merchantReference, merchantRow } from './merchant-rows.ts'
+
+/**
+ * No index holds a column that a movement changes. So with room in the page an update writes no index at all.
+ *
+ * `acquirer` authorized the transaction and goes on moving its money and reporting on it, whoever the merchant is with by then;
+ * NULL is the simulator. A trail of 10,000 entries, all of which the acquirer rejects in parts, grows to 40,000 at most.
+ */
+async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`
+    CREATE TABLE ${names.id('transactions')} (${merchantRow(names, 'transactions')},
+      instrument_id text COLLATE "C" NOT NULL,
+      source_id text COLLATE "C",
+      session_id text COLLATE "C",
+      test boolean NOT NULL,
+      currency text NOT NULL,
+      amount bigint NOT NULL,
+      descriptor text NOT NULL,
+      reference text,
+      custom jsonb,
+      tds text,
+      recurring boolean NOT NULL,
+      plan jsonb,
+      unplanned jsonb,
+      code_present boolean NOT NULL,
+      successful boolean NOT NULL,
+      error_code integer,
+      acquirer text,
+      acquirer_ref text,
+      pending bigint NOT NULL DEFAULT 0,
+      captured bigint NOT NULL DEFAULT 0,
+      refunded bigint NOT NULL DEFAULT 0,
+      voided bigint NOT NULL DEFAULT 0,
+      disputed bigint NOT NULL DEFAULT 0,
+      lost bigint NOT NULL DEFAULT 0,
+      trail_length integer NOT NULL DEFAULT 0,
+      disputed_at_capture boolean NOT NULL DEFAULT false,
+      ${merchantReference(names, 'transactions', 'instruments')},
+      CONSTRAINT ${names.local('transactions_currency_ck')} CHECK (currency ~ '^[A-Z]{3}$'),
+      CONSTRAINT ${names.local('transactions_amount_ck')} CHECK (amount >= 0),
+      CONSTRAINT ${names.local('transactions_reference_ck')} CHECK (length(reference) <= 255),
+      CONSTRAINT ${names.local('transactions_tds_ck')} CHECK (tds IN ('attempt', 'full')),
+      CONSTRAINT ${names.local('transactions_error_ck')} CHECK (successful = (error_code IS NULL)),
+      CONSTRAINT ${names.local('transactions_parts_ck')} CHECK (
+        pending >= 0 AND captured >= 0 AND refunded >= 0 AND voided >= 0 AND lost >= 0 AND disputed >= lost
+      ),
+      CONSTRAINT ${names.local('transactions_sum_ck')} CHECK (
+        pending + captured + voided = CASE WHEN successful THEN amount ELSE 0 END
+      ),
+      CONSTRAINT ${names.local('transactions_reversed_ck')} CHECK (refunded + disputed <= captured),
+      CONSTRAINT ${names.local('transactions_trail_ck')} CHECK (trail_length BETWEEN 0 AND 40000)
+    ) WITH (fillfactor = 80)`.execute(db)
+}
+
+/** A session ends in one transaction. An acquirer's report names a transaction by the acquirer's own reference. */
+async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`
+    CREATE UNIQUE INDEX ${names.local('transactions_session_uq')} ON ${names.id('transactions')}
+      (merchant_id, session_id) WHERE session_id IS NOT NULL`.execute(db)
+  await sql`
+    CREATE INDEX ${names.local('transactions_reference_ix')} ON ${names.id('transactions')}
+      (merchant_id, reference) WHERE reference IS NOT NULL`.execute(db)
+  await sql`
+    CREATE INDEX ${names.local('transactions_acquirer_ix')} ON ${names.id('transactions')} (merchant_id, acquirer_ref)
+      WHERE acquirer IS NOT NULL`.execute(db)
+}
+
+/**
+ * The simulator has a card that is disputed at its first capture. Triggers mark its transactions and ask for the dispute, so
+ * every way to capture behaves the same, and a transaction of another card costs nothing more.
+ */
+async function simulateDisputes(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`
+    CREATE FUNCTION ${names.id('mark_disputed')}() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      NEW.disputed_at_capture := EXISTS (
+        SELECT FROM ${names.id('instruments')} i
+        WHERE i.merchant_id = NEW.merchant_id AND i.id = NEW.instrument_id AND (i.scenario ->> 'disputed')::boolean
+      );
+      RETURN NEW;
+    END $$`.execute(db)
+  await sql`
+    CREATE TRIGGER ${names.local('transactions_mark')} BEFORE INSERT ON ${names.id('transactions')}
+    FOR EACH ROW WHEN (NEW.test AND NEW.successful) EXECUTE FUNCTION ${names.id('mark_disputed')}()`.execute(db)
+  await sql`
+    CREATE FUNCTION ${names.id('ask_for_dispute')}() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      PERFORM ${names.id('enqueue')}(NEW.merchant_id, NEW.id, 'simulated_dispute', '{}');
+      RETURN NULL;
+    END $$`.execute(db)
+  await sql`
+    CREATE TRIGGER ${names.local('transactions_dispute')} AFTER UPDATE ON ${names.id('transactions')}
+    FOR EACH ROW WHEN (NEW.disputed_at_capture AND OLD.captured = 0 AND NEW.captured > 0)
+    EXECUTE FUNCTION ${names.id('ask_for_dispute')}()`.execute(db)
+}
+
+export const createTransactions: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await createTable(db, names)
+    await createIndexes(db, names)
+    await simulateDisputes(db, names)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('transactions')}`.execute(db)
+    await sql`DROP FUNCTION ${names.id('ask_for_dispute')}(), ${names.id('mark_disputed')}()`.execute(db)
+  },
+})

@@ -1,0 +1,53 @@
+// Why: the trail of a transaction tells in order what happened to it, with what each step was worth to the merchant.
+//
+// `post` writes and hashes these rows in the order of their columns, which must not change.
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource } from '../migration.ts'
+import { makeAppendOnly } from './append-only.ts'
+import { merchantRow } from './merchant-rows.ts'
+
+export const createTrailEntries: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    // An entry of negative amount takes back one that the acquirer rejected. Its gross may have either sign: rates differ from
+    // capture to capture.
+    await sql`
+      CREATE TABLE ${names.id('trail_entries')} (${merchantRow(names, 'trail_entries')},
+        transaction_id text COLLATE "C" NOT NULL,
+        seq integer NOT NULL,
+        kind text NOT NULL,
+        amount bigint NOT NULL,
+        gross bigint NOT NULL,
+        fee_flat bigint NOT NULL,
+        fee_rate bigint NOT NULL,
+        balance bigint NOT NULL,
+        descriptor text NOT NULL,
+        reference text,
+        line_id text COLLATE "C",
+        dispute_id text COLLATE "C",
+        rate text,
+        rate_date date,
+        hash bytea NOT NULL,
+        hash_version smallint NOT NULL,
+        CONSTRAINT ${names.local('trail_entries_seq_uq')} UNIQUE (merchant_id, transaction_id, seq),
+        CONSTRAINT ${names.local('trail_entries_seq_ck')} CHECK (seq > 0),
+        CONSTRAINT ${names.local('trail_entries_kind_ck')} CHECK (kind IN (
+          'capture', 'refund', 'void', 'disputeWon', 'disputeLost'
+        )),
+        CONSTRAINT ${names.local('trail_entries_amount_ck')} CHECK (
+          amount > 0 AND gross >= 0 OR amount < 0 AND coalesce(left(reference, 9), '') = 'rejected '
+        ),
+        CONSTRAINT ${names.local('trail_entries_balance_ck')} CHECK (
+          balance = CASE WHEN kind = 'capture' THEN gross ELSE -gross END - fee_flat - fee_rate
+        ),
+        CONSTRAINT ${names.local('trail_entries_line_ck')} CHECK (
+          (line_id IS NOT NULL) = (kind IN ('capture', 'refund', 'disputeLost'))
+        ),
+        CONSTRAINT ${names.local('trail_entries_reference_ck')} CHECK (length(reference) <= 255),
+        CONSTRAINT ${names.local('trail_entries_hash_ck')} CHECK (octet_length(hash) = 32)
+      )`.execute(db)
+    await makeAppendOnly(db, names, 'trail_entries')
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('trail_entries')}`.execute(db)
+  },
+})

@@ -1,0 +1,32 @@
+// Why: what a merchant is told is written with its cause, so that neither exists without the other.
+//
+// `post` writes these rows in the order of their columns, which must not change.
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource } from '../migration.ts'
+import { merchantRow } from './merchant-rows.ts'
+
+export const createEvents: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    // The amounts of a transaction at that moment. With the length of its trail, which only grows, the transaction can be shown
+    // as it was then, and no copy of it is kept.
+    await sql`
+      CREATE TABLE ${names.id('events')} (${merchantRow(names, 'events')},
+        type text NOT NULL,
+        version smallint NOT NULL DEFAULT 1,
+        object_id text COLLATE "C",
+        pending bigint,
+        captured bigint,
+        refunded bigint,
+        voided bigint,
+        disputed bigint,
+        trail_length integer,
+        data jsonb
+      )`.execute(db)
+    await sql`
+      COMMENT ON COLUMN ${names.id('events')}.data IS 'the object, where it cannot be shown as it was from its row'
+    `.execute(db)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('events')}`.execute(db)
+  },
+})

@@ -1,0 +1,22 @@
+// Why: a webhook is an address to which a merchant wants its events sent. The secrets that sign them are sealed, so the database
+// alone lets nobody sign. The previous secret stays for a while, so that a consumer changes over without a gap.
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource } from '../migration.ts'
+import { merchantRow } from './merchant-rows.ts'
+
+export const createWebhooks: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await sql`
+      CREATE TABLE ${names.id('webhooks')} (${merchantRow(names, 'webhooks')},
+        url text NOT NULL,
+        events text[] NOT NULL,
+        secret_sealed bytea NOT NULL,
+        previous_sealed bytea,
+        previous_until timestamptz(3),
+        disabled timestamptz(3)
+      )`.execute(db)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('webhooks')}`.execute(db)
+  },
+})

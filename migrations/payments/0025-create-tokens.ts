@@ -1,0 +1,42 @@
+// Why: a token stands for a card once. Here is which merchant a token belongs to, and which tokens were used up.
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource, Names } from '../migration.ts'
+
+/**
+ * Clients make tokens before they name a merchant, so a token belongs to the merchant that uses it first: one that leaks pays
+ * nowhere else. The row is not below a merchant: of two merchants that use a token at once, the key lets one have it.
+ */
+async function createTokenMerchants(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`
+    CREATE TABLE ${names.id('token_merchants')} (
+      jti text COLLATE "C" NOT NULL,
+      merchant_id text COLLATE "C" NOT NULL,
+      expires timestamptz(3) NOT NULL,
+      CONSTRAINT ${names.local('token_merchants_pk')} PRIMARY KEY (jti)
+    )`.execute(db)
+  await sql`
+    CREATE INDEX ${names.local('token_merchants_expires_ix')} ON ${names.id('token_merchants')} (expires)`.execute(db)
+}
+
+async function createSpentTokens(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`
+    CREATE TABLE ${names.id('spent_tokens')} (
+      merchant_id text COLLATE "C" NOT NULL,
+      jti text NOT NULL,
+      expires timestamptz(3) NOT NULL,
+      CONSTRAINT ${names.local('spent_tokens_pk')} PRIMARY KEY (merchant_id, jti)
+    )`.execute(db)
+  await sql`
+    CREATE INDEX ${names.local('spent_tokens_expires_ix')} ON ${names.id('spent_tokens')} (expires, merchant_id)
+  `.execute(db)
+}
+
+export const createTokens: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await createTokenMerchants(db, names)
+    await createSpentTokens(db, names)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('spent_tokens')}, ${names.id('token_merchants')}`.execute(db)
+  },
+})

@@ -1,0 +1,57 @@
+// Why: a dispute reserves captured money when it opens and takes it when it is lost. The acquirer's reference is unique below the
+// merchant, so a report is applied at most once.
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource, Names } from '../migration.ts'
+import { merchantReference, merchantRow } from './merchant-rows.ts'
+
+async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`
+    CREATE TABLE ${names.id('disputes')} (${merchantRow(names, 'disputes')},
+      transaction_id text COLLATE "C" NOT NULL,
+      amount bigint NOT NULL,
+      currency text NOT NULL,
+      reason_code integer NOT NULL,
+      reason_title text NOT NULL,
+      due timestamptz(3) NOT NULL,
+      status text NOT NULL DEFAULT 'open',
+      resolved timestamptz(3),
+      acquirer_ref text,
+      ${merchantReference(names, 'disputes', 'transactions')},
+      CONSTRAINT ${names.local('disputes_acquirer_ref_uq')} UNIQUE (merchant_id, acquirer_ref),
+      CONSTRAINT ${names.local('disputes_amount_ck')} CHECK (amount > 0),
+      CONSTRAINT ${names.local('disputes_status_ck')} CHECK (status IN ('open', 'won', 'lost')),
+      CONSTRAINT ${names.local('disputes_resolved_ck')} CHECK ((resolved IS NULL) = (status = 'open'))
+    )`.execute(db)
+  await sql`
+    CREATE INDEX ${names.local('disputes_transaction_ix')} ON ${names.id('disputes')}
+      (merchant_id, transaction_id, id DESC)`.execute(db)
+  await sql`
+    CREATE INDEX ${names.local('disputes_open_ix')} ON ${names.id('disputes')} (merchant_id, transaction_id)
+      WHERE status = 'open'`.execute(db)
+}
+
+/** Money that a won dispute gives free may be owed to the acquirer for a capture that it rejected. */
+async function reverseAfterWin(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`
+    CREATE FUNCTION ${names.id('reverse_after_dispute')}() RETURNS trigger LANGUAGE plpgsql
+    SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+    BEGIN
+      PERFORM ${names.id('reverse_rejected')}(NEW.merchant_id, NEW.transaction_id);
+      RETURN NULL;
+    END $$`.execute(db)
+  await sql`
+    CREATE TRIGGER ${names.local('disputes_won')} AFTER UPDATE ON ${names.id('disputes')}
+    FOR EACH ROW WHEN (OLD.status = 'open' AND NEW.status = 'won')
+    EXECUTE FUNCTION ${names.id('reverse_after_dispute')}()`.execute(db)
+}
+
+export const createDisputes: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await createTable(db, names)
+    await reverseAfterWin(db, names)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('disputes')}`.execute(db)
+    await sql`DROP FUNCTION ${names.id('reverse_after_dispute')}()`.execute(db)
+  },
+})

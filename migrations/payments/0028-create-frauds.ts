@@ -1,0 +1,26 @@
+// Why: a report of fraud tells the merchant that a card was misused. The acquirer's reference is unique below the merchant, so a
+// report is kept at most once.
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource } from '../migration.ts'
+import { merchantReference, merchantRow } from './merchant-rows.ts'
+
+export const createFrauds: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await sql`
+      CREATE TABLE ${names.id('frauds')} (${merchantRow(names, 'frauds')},
+        transaction_id text COLLATE "C" NOT NULL,
+        reported timestamptz(3),
+        reason smallint,
+        acquirer_ref text,
+        ${merchantReference(names, 'frauds', 'transactions')},
+        CONSTRAINT ${names.local('frauds_acquirer_ref_uq')} UNIQUE (merchant_id, acquirer_ref),
+        CONSTRAINT ${names.local('frauds_reason_ck')} CHECK (reason BETWEEN 0 AND 8)
+      )`.execute(db)
+    await sql`
+      CREATE INDEX ${names.local('frauds_transaction_ix')} ON ${names.id('frauds')}
+        (merchant_id, transaction_id, id DESC)`.execute(db)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('frauds')}`.execute(db)
+  },
+})

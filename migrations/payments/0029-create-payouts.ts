@@ -1,0 +1,54 @@
+// Why: a payout empties what is available of a balance, at most once a day. A bank file that has to be written again must be the
+// same message, or the bank pays twice: a batch keeps what its file said, and is never changed.
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource, Names } from '../migration.ts'
+import { makeAppendOnly } from './append-only.ts'
+import { merchantRow } from './merchant-rows.ts'
+
+async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`
+    CREATE TABLE ${names.id('payouts')} (${merchantRow(names, 'payouts')},
+      date date NOT NULL,
+      test boolean NOT NULL,
+      amount bigint NOT NULL,
+      currency text NOT NULL,
+      iban text NOT NULL,
+      status text NOT NULL DEFAULT 'created',
+      line_id text COLLATE "C" NOT NULL,
+      CONSTRAINT ${names.local('payouts_date_uq')} UNIQUE (merchant_id, date, test),
+      CONSTRAINT ${names.local('payouts_amount_ck')} CHECK (amount > 0),
+      CONSTRAINT ${names.local('payouts_status_ck')} CHECK (status IN ('created', 'exported', 'settled', 'failed'))
+    )`.execute(db)
+  await sql`
+    CREATE INDEX ${names.local('payouts_waiting_ix')} ON ${names.id('payouts')} (merchant_id, id)
+      WHERE status IN ('created', 'exported')`.execute(db)
+}
+
+/** A batch holds payouts of many merchants. The digest tells whether rows that the file was made of were changed since. */
+async function createBatches(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`
+    CREATE TABLE ${names.id('payout_batches')} (
+      id text COLLATE "C" NOT NULL,
+      created timestamptz(3) NOT NULL,
+      debtor jsonb NOT NULL,
+      payouts jsonb NOT NULL,
+      digest bytea,
+      CONSTRAINT ${names.local('payout_batches_pk')} PRIMARY KEY (id),
+      CONSTRAINT ${names.local('payout_batches_id_ck')} CHECK (id ~ '^[0-9a-f]{24}$')
+    )`.execute(db)
+  await sql`
+    COMMENT ON COLUMN ${names.id('payout_batches')}.payouts IS 'ids, merchants and their names as the file has them'
+  `.execute(db)
+  await sql`COMMENT ON COLUMN ${names.id('payout_batches')}.digest IS 'SHA-256 of what the files say'`.execute(db)
+  await makeAppendOnly(db, names, 'payout_batches')
+}
+
+export const createPayouts: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await createTable(db, names)
+    await createBatches(db, names)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('payout_batches')}, ${names.id('payouts')}`.execute(db)
+  },
+})

@@ -1,0 +1,31 @@
+-- Accepts an invitation: its user becomes a member of the merchant. p_token_hash: the digest of the token in the mail. A token
+-- that is unknown, used or expired changes nothing, and the caller cannot tell.
+--
+-- The membership is locked before the invitation, as where it is revoked. One invitation accepts, and uses up the others.
+-- (reference: Invitations)
+CREATE OR REPLACE FUNCTION {{accept_invitation}}(p_token_hash bytea)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  held record;
+  moment timestamptz := date_trunc('milliseconds', clock_timestamp());
+BEGIN
+  SELECT u.merchant_id, u.user_id INTO held FROM {{invitations}} i
+    JOIN {{merchant_users}} u ON u.merchant_id = i.merchant_id AND u.user_id = i.user_id
+    WHERE i.token_hash = p_token_hash FOR UPDATE OF u;
+  PERFORM FROM {{invitations}} i
+    WHERE i.token_hash = p_token_hash AND i.used IS NULL AND i.expires > moment;
+  IF NOT FOUND THEN RETURN; END IF;
+  UPDATE {{invitations}} i SET used = moment
+    WHERE i.merchant_id = held.merchant_id AND i.user_id = held.user_id AND i.used IS NULL;
+  UPDATE {{merchant_users}} u SET pending = false
+    WHERE u.merchant_id = held.merchant_id AND u.user_id = held.user_id;
+  PERFORM {{add_audit}}(
+    held.merchant_id, held.user_id, 'user.accepted', jsonb_build_object('userId', held.user_id)
+  );
+END
+$$;

@@ -1,0 +1,39 @@
+-- Makes an app a member of a merchant, and tells it as an event. p_app_id: NULL when only access is to be checked.
+--
+-- Verdict: that of judge_access or claim_key, or unknown-app. A member that is there already stays as it is. (reference: Apps of
+-- a merchant)
+CREATE OR REPLACE FUNCTION {{add_app}}(p_caller {{caller}}, p_merchant_id text, p_app_id text)
+RETURNS TABLE (verdict text, identity_id text, app {{apps}})
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+  claimed record;
+BEGIN
+  SELECT j.verdict, j.identity_id INTO verdict, identity_id
+    FROM {{judge_access}}(p_caller, p_merchant_id) j;
+  IF verdict <> 'done' OR p_app_id IS NULL THEN RETURN NEXT; RETURN; END IF;
+  claimed := {{claim_key}}(p_caller, p_merchant_id, identity_id);
+  IF claimed.verdict <> 'claimed' THEN verdict := claimed.verdict; END IF;
+  SELECT a.* INTO app FROM {{apps}} a WHERE a.id = p_app_id;
+  IF verdict = 'done' AND NOT FOUND THEN
+    verdict := 'unknown-app';
+    PERFORM {{release_key}}(p_caller, p_merchant_id, identity_id);
+  END IF;
+  IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
+  INSERT INTO {{merchant_apps}} (merchant_id, app_id, invited_by, created)
+    VALUES (p_merchant_id, p_app_id, identity_id, date_trunc('milliseconds', clock_timestamp()))
+    ON CONFLICT DO NOTHING;
+  IF FOUND THEN
+    PERFORM {{note_event}}(p_merchant_id, 'app.added', p_app_id, NULL);
+    PERFORM {{add_audit}}(
+      p_merchant_id, identity_id, 'app.added', jsonb_build_object('appId', p_app_id)
+    );
+  END IF;
+  PERFORM {{finish_key}}(p_caller, p_merchant_id, identity_id, 201, p_app_id, NULL, NULL);
+  RETURN NEXT;
+END
+$$;

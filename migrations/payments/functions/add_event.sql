@@ -1,0 +1,20 @@
+-- Appends an event with the amounts of its transaction at this moment. p_id and p_created: taken under the merchant's lock, so
+-- that events become visible in rising order. p_data: NULL where the object can be shown from its row as it is.
+--
+-- Work remains only for a merchant that has webhooks.
+CREATE OR REPLACE FUNCTION {{add_event}}(
+  p_merchant_id text, p_id text, p_created timestamptz, p_type text, p_object_id text, p_data jsonb
+)
+RETURNS void
+LANGUAGE sql
+AS $$
+INSERT INTO {{events}} (
+  merchant_id, id, created, type, object_id, pending, captured, refunded, voided, disputed, trail_length, data
+)
+SELECT p_merchant_id, p_id, p_created, p_type, p_object_id,
+  t.pending, t.captured, t.refunded, t.voided, t.disputed, t.trail_length, p_data
+FROM (SELECT) one
+LEFT JOIN {{transactions}} t ON t.merchant_id = p_merchant_id AND t.id = p_object_id;
+SELECT {{enqueue}}(p_merchant_id, p_id, 'event', '{}')
+WHERE EXISTS (SELECT FROM {{webhooks}} w WHERE w.merchant_id = p_merchant_id AND w.disabled IS NULL)
+$$;

@@ -1,0 +1,14 @@
+-- A movement of the merchant's balance alone, in its own currency. p_gross: minor units. p_cause_id: the object that the movement
+-- is for; p_description: the text of the line, NULL for the usual one.
+CREATE OR REPLACE FUNCTION {{balance_movement}}(
+  p_merchant_id text, p_kind text, p_gross bigint, p_cause_id text, p_description text
+)
+RETURNS {{movement}}
+LANGUAGE sql STABLE
+AS $$
+SELECT jsonb_populate_record(NULL::{{movement}}, jsonb_build_object(
+  'merchant_id', m.id, 'kind', p_kind, 'test', m.test, 'gross', p_gross, 'fee_flat', 0, 'fee_rate', 0,
+  'cause_id', p_cause_id, 'description', p_description
+))
+FROM {{merchants}} m WHERE m.id = p_merchant_id
+$$;

@@ -1,0 +1,9 @@
+-- The app of a key, or no row where the key is unknown, revoked or expired. A table function in SQL: the planner writes it into
+-- the query that calls it, so it costs one probe of an index.
+CREATE OR REPLACE FUNCTION {{caller_identity}}(p_key_mac bytea)
+RETURNS TABLE (identity_id text)
+LANGUAGE sql STABLE
+AS $$
+SELECT k.app_id FROM {{app_keys}} k
+WHERE k.mac = p_key_mac AND {{include:is_good_key.sql}}
+$$;

@@ -1,0 +1,28 @@
+-- Changes what an operator settles: the members claim, pricing, tdsMode, acquirer and iban of p_change, as far as they are given.
+-- Returns the merchant, or no row where there is no such merchant.
+--
+-- The row is locked before it is compared with what was recorded, so that nobody changes it in between.
+CREATE OR REPLACE FUNCTION {{change_merchant}}(p_merchant_id text, p_change jsonb)
+RETURNS SETOF {{merchants}}
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+DECLARE
+  merchant {{merchants}};
+BEGIN
+  PERFORM FROM {{merchants}} m WHERE m.id = p_merchant_id FOR NO KEY UPDATE;
+  PERFORM {{expect_recorded}}(p_merchant_id, 'merchants', ARRAY[p_merchant_id]);
+  UPDATE {{merchants}} m SET
+      claim = m.claim || coalesce(p_change -> 'claim', '{}'),
+      pricing = m.pricing || coalesce(p_change -> 'pricing', '{}'),
+      tds_mode = coalesce(p_change ->> 'tdsMode', m.tds_mode),
+      acquirer = CASE WHEN p_change ? 'acquirer' THEN p_change ->> 'acquirer' ELSE m.acquirer END,
+      iban = CASE WHEN p_change ? 'iban' THEN p_change ->> 'iban' ELSE m.iban END
+    WHERE m.id = p_merchant_id RETURNING m.* INTO merchant;
+  IF NOT FOUND THEN RETURN; END IF;
+  PERFORM {{note_merchant_update}}(merchant);
+  PERFORM {{add_audit}}(p_merchant_id, NULL, 'merchant.changed', p_change);
+  RETURN NEXT merchant;
+END
+$$;

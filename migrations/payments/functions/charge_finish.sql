@@ -1,0 +1,40 @@
+-- Writes down what the attempt of a charge became, once. p_outcome: approved, declined or unknown. p_error_code: the number of
+-- the processing error, NULL for an approval. For an unknown outcome the caller is told 12, and a job finds out.
+--
+-- Verdict: done with the id of the transaction, or settled where another process was first. (reference: Charging again)
+CREATE OR REPLACE FUNCTION {{charge_finish}}(
+  p_merchant_id text, p_attempt_id text, p_outcome text, p_error_code int, p_acquirer_ref text
+)
+RETURNS TABLE (verdict text, transaction_id text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+  attempt {{attempts}};
+  caller {{caller}};
+BEGIN
+  SELECT a.* INTO STRICT attempt FROM {{attempts}} a
+    WHERE a.merchant_id = p_merchant_id AND a.id = p_attempt_id FOR UPDATE;
+  IF attempt.status <> 'sent' THEN verdict := 'settled'; RETURN NEXT; RETURN; END IF;
+  UPDATE {{attempts}} a SET status = p_outcome
+    WHERE a.merchant_id = p_merchant_id AND a.id = p_attempt_id;
+  transaction_id := {{record_authorization}}(
+    p_merchant_id, attempt.request || '{"recurring":true,"codePresent":false}', p_error_code, p_acquirer_ref
+  );
+  IF attempt.request ->> 'key' IS NOT NULL THEN
+    caller := jsonb_populate_record(NULL::{{caller}}, attempt.request);
+    PERFORM {{finish_key}}(
+      caller, p_merchant_id, attempt.request ->> 'identityId', CASE WHEN p_error_code IS NULL THEN 201 ELSE 400 END,
+      CASE WHEN p_error_code IS NULL THEN transaction_id END, p_error_code, NULL
+    );
+  END IF;
+  IF p_outcome = 'unknown' THEN
+    PERFORM {{enqueue}}(p_merchant_id, p_attempt_id, 'inquiry', '{}');
+  END IF;
+  verdict := 'done';
+  RETURN NEXT;
+END
+$$;

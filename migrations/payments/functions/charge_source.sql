@@ -1,0 +1,15 @@
+-- What a charge goes back to: a successful transaction of the merchant, by its own id or by the id of a card that is kept.
+-- Returns the id of the transaction and its card, or no row.
+CREATE OR REPLACE FUNCTION {{charge_source}}(p_merchant_id text, p_transaction_id text, p_card_id text)
+RETURNS TABLE (transaction_id text, instrument {{instruments}})
+LANGUAGE sql STABLE
+AS $$
+SELECT source.id, i FROM (
+  SELECT t.id, t.instrument_id FROM {{transactions}} t
+  WHERE t.merchant_id = p_merchant_id AND t.id = p_transaction_id AND t.successful
+  UNION ALL
+  SELECT c.transaction_id, c.instrument_id FROM {{cards}} c
+  WHERE c.merchant_id = p_merchant_id AND c.id = p_card_id AND c.deleted IS NULL
+) source
+JOIN {{instruments}} i ON i.merchant_id = p_merchant_id AND i.id = source.instrument_id
+$$;

@@ -1,0 +1,39 @@
+-- Lets time pass for a test merchant: everything that falls due for a merchant is judged by its clock. p_seconds: NULL when only
+-- access is to be checked. moment: what the clock then says, also of a replayed answer.
+--
+-- Verdict: that of judge_test_access or claim_key, or limit-exceeded. A live merchant has no clock of its own, whoever asks. The
+-- limit is 100 years: a clock that runs further ahead would leave what ids and dates can hold. (reference: Test clock)
+CREATE OR REPLACE FUNCTION {{clock_advance}}(p_caller {{caller}}, p_merchant_id text, p_seconds bigint)
+RETURNS TABLE (verdict text, identity_id text, moment timestamptz)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+  claimed record;
+BEGIN
+  SELECT j.verdict, j.identity_id INTO verdict, identity_id
+    FROM {{judge_test_access}}(
+      p_caller, (SELECT m.id FROM {{merchants}} m WHERE m.id = p_merchant_id)
+    ) j;
+  PERFORM FROM {{merchants}} m WHERE m.id = p_merchant_id AND m.test;
+  IF verdict = 'done' AND NOT FOUND THEN verdict := 'forbidden'; END IF;
+  IF verdict <> 'done' OR p_seconds IS NULL THEN RETURN NEXT; RETURN; END IF;
+  claimed := {{claim_key}}(p_caller, p_merchant_id, identity_id);
+  IF claimed.verdict <> 'claimed' THEN
+    verdict := claimed.verdict;
+    moment := (claimed.held).body::timestamptz;
+    RETURN NEXT; RETURN;
+  END IF;
+  UPDATE {{merchant_balances}} b SET clock_offset = b.clock_offset + p_seconds
+    WHERE b.merchant_id = p_merchant_id AND b.clock_offset + p_seconds <= 3153600000 AND p_seconds >= 0;
+  IF FOUND THEN
+    moment := {{merchant_now}}(p_merchant_id);
+    PERFORM {{finish_key}}(p_caller, p_merchant_id, identity_id, 201, NULL, NULL, moment::text);
+  ELSE
+    verdict := 'limit-exceeded';
+    PERFORM {{release_key}}(p_caller, p_merchant_id, identity_id);
+  END IF;
+  RETURN NEXT;
+END
+$$;

@@ -1,0 +1,22 @@
+-- Makes an app and its first key in one statement, and returns the id of the app. p_key_mac: the keyed digest of the key. p_hint:
+-- what is shown of the key. p_name: NULL for none. (reference: Registration)
+CREATE OR REPLACE FUNCTION {{create_app}}(p_key_mac bytea, p_hint text, p_name text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  app record;
+  app_key record;
+BEGIN
+  app := {{new_id}}({{random_tag}}());
+  app_key := {{new_id}}({{random_tag}}());
+  INSERT INTO {{apps}} (id, name, created) VALUES (app.id, p_name, app.created);
+  INSERT INTO {{app_keys}} (id, app_id, mac, hint, created)
+    VALUES (app_key.id, app.id, p_key_mac, p_hint, app_key.created);
+  PERFORM {{add_audit}}(repeat('0', 24), app.id, 'key.created', jsonb_build_object('id', app_key.id));
+  RETURN app.id;
+END
+$$;

@@ -1,0 +1,50 @@
+-- Keeps the card of a successful transaction for a merchant. p_transaction_id: NULL when only access is to be checked. card_id:
+-- also that of a replayed answer.
+--
+-- Verdict: that of judge_access or claim_key; unknown-source; refused with an error code where the merchant may not keep cards;
+-- done. Access, right and row are one decision, so no card is kept by a merchant whose right was taken meanwhile. (reference:
+-- Kept cards)
+CREATE OR REPLACE FUNCTION {{create_card}}(p_caller {{caller}}, p_merchant_id text, p_transaction_id text, p_notes text)
+RETURNS TABLE (verdict text, identity_id text, card_id text, error_code int)
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+  merchant {{merchants}};
+  claimed record;
+  source record;
+  made record;
+BEGIN
+  SELECT j.verdict, j.identity_id INTO verdict, identity_id
+    FROM {{judge_access}}(p_caller, p_merchant_id) j;
+  IF verdict <> 'done' OR p_transaction_id IS NULL THEN RETURN NEXT; RETURN; END IF;
+  claimed := {{claim_key}}(p_caller, p_merchant_id, identity_id);
+  IF claimed.verdict <> 'claimed' THEN
+    verdict := claimed.verdict;
+    card_id := (claimed.held).object_id;
+    error_code := (claimed.held).error_code;
+    RETURN NEXT; RETURN;
+  END IF;
+  SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
+  SELECT s.* INTO source FROM {{charge_source}}(p_merchant_id, p_transaction_id, NULL) s;
+  IF source.transaction_id IS NULL THEN
+    verdict := 'unknown-source';
+    PERFORM {{release_key}}(p_caller, p_merchant_id, identity_id);
+  ELSIF NOT (merchant.claim ->> 'canSaveCard')::boolean THEN
+    verdict := 'refused';
+    error_code := 28;
+    PERFORM {{finish_key}}(p_caller, p_merchant_id, identity_id, 400, NULL, error_code, NULL);
+  ELSE
+    made := {{new_id}}(merchant.tag);
+    card_id := made.id;
+    INSERT INTO {{cards}} (merchant_id, id, created, transaction_id, instrument_id, notes)
+      VALUES (p_merchant_id, card_id, made.created, source.transaction_id, (source.instrument).id, p_notes);
+    PERFORM {{record_states}}(p_merchant_id, 'cards', ARRAY[card_id]);
+    PERFORM {{finish_key}}(p_caller, p_merchant_id, identity_id, 201, card_id, NULL, NULL);
+  END IF;
+  RETURN NEXT;
+END
+$$;

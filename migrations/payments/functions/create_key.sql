@@ -1,0 +1,37 @@
+-- Adds a key to the app that calls. p_key_mac: the key of the call. p_new_mac and p_hint: the new key; NULL when only access is
+-- to be checked.
+--
+-- Verdict: unauthorized; forbidden for a caller that is no app; replayed with the key that the same request made before;
+-- key-spent where that key was revoked since; done. The service draws the same key for the same request, so a repeated request
+-- finds its key here. (reference: Keys of an app)
+CREATE OR REPLACE FUNCTION {{create_key}}(p_key_mac bytea, p_new_mac bytea, p_hint text)
+RETURNS TABLE (verdict text, identity_id text, id text, created timestamptz)
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+BEGIN
+  {{include:lock_keys_of_caller.sql}}
+  SELECT c.identity_id INTO identity_id FROM {{caller_identity}}(p_key_mac) c;
+  verdict := CASE
+    WHEN identity_id IS NULL THEN 'unauthorized'
+    WHEN EXISTS (SELECT FROM {{apps}} a WHERE a.id = identity_id) THEN 'done'
+    ELSE 'forbidden'
+  END;
+  IF verdict = 'done' AND p_new_mac IS NOT NULL THEN
+    SELECT k.id, k.created, CASE WHEN k.revoked IS NULL THEN 'replayed' ELSE 'key-spent' END
+      INTO id, created, verdict
+      FROM {{app_keys}} k WHERE k.mac = p_new_mac AND k.app_id = identity_id;
+    verdict := coalesce(verdict, 'done');
+  END IF;
+  IF verdict = 'done' AND p_new_mac IS NOT NULL THEN
+    SELECT made.* INTO id, created FROM {{new_id}}({{random_tag}}()) made;
+    INSERT INTO {{app_keys}} (id, app_id, mac, hint, created)
+      VALUES (id, identity_id, p_new_mac, p_hint, created);
+    PERFORM {{add_audit}}(repeat('0', 24), identity_id, 'key.created', jsonb_build_object('id', id));
+  END IF;
+  RETURN NEXT;
+END
+$$;

@@ -1,0 +1,45 @@
+-- Makes a merchant with its key, tag, balance and first member, so that none exists without the others. p_merchant: its columns
+-- as members; NULL when only access is to be checked.
+--
+-- Verdict: unauthorized; that of claim_creation; done with the row. The login of the service chooses the prices, so negative ones
+-- are refused here. (reference: Creating a merchant)
+CREATE OR REPLACE FUNCTION {{create_merchant}}(p_caller {{caller}}, p_merchant jsonb)
+RETURNS TABLE (verdict text, identity_id text, merchant {{merchants}})
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+  claimed record;
+BEGIN
+  SELECT i.identity_id INTO identity_id FROM {{identify}}(p_caller.key_mac, p_caller.person) i;
+  verdict := CASE WHEN FOUND THEN 'done' ELSE 'unauthorized' END;
+  -- No values: access check only, for a request whose body is already refused.
+  IF verdict <> 'done' OR p_merchant IS NULL THEN RETURN NEXT; RETURN; END IF;
+  IF ({{are_prices}}(p_merchant -> 'pricing')) IS NOT TRUE THEN
+    RAISE EXCEPTION 'a price is negative, or a share of more than all' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  claimed := {{claim_creation}}(p_caller, identity_id);
+  IF claimed.verdict <> 'claimed' THEN
+    verdict := claimed.verdict;
+    merchant := claimed.merchant;
+    RETURN NEXT; RETURN;
+  END IF;
+  -- 32 bits: with a hundred million merchants one draw in forty collides; twenty in a row never do.
+  FOR draw IN 1..20 LOOP
+    SELECT added.* INTO merchant
+      FROM {{add_merchant}}({{random_tag}}(), p_merchant) added;
+    EXIT WHEN FOUND;
+  END LOOP;
+  IF merchant.id IS NULL THEN RAISE EXCEPTION 'no free merchant tag in 20 draws'; END IF;
+  INSERT INTO {{merchant_balances}} (merchant_id, currency, last_id)
+    VALUES (merchant.id, merchant.currency, merchant.id);
+  PERFORM {{record_states}}(merchant.id, 'merchants', ARRAY[merchant.id]);
+  PERFORM {{add_first_member}}(merchant, identity_id);
+  UPDATE {{merchant_creations}} c SET status = 201, body = to_jsonb(merchant)
+    WHERE c.identity_id = identity_id AND c.key = p_caller.key;
+  RETURN NEXT;
+END
+$$;

@@ -1,0 +1,54 @@
+-- Adds a webhook to a merchant. p_url: NULL when only access is to be checked. p_secret_sealed: the secret arrives sealed and
+-- stays so. p_allow_http: whether a test merchant may have events sent in the clear.
+--
+-- Verdict: that of judge_access or claim_key; not-https; too-many; done with the row. An id is taken before webhooks are counted:
+-- whoever holds the balance row counts alone.
+CREATE OR REPLACE FUNCTION {{create_webhook}}(
+  p_caller {{caller}}, p_merchant_id text, p_url text, p_events text[], p_secret_sealed bytea, p_allow_http boolean
+)
+RETURNS TABLE (verdict text, identity_id text, webhook {{webhooks}})
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+  claimed record;
+  ids record;
+  is_test boolean;
+BEGIN
+  SELECT j.verdict, j.identity_id INTO verdict, identity_id
+    FROM {{judge_access}}(p_caller, p_merchant_id) j;
+  IF verdict <> 'done' OR p_url IS NULL THEN RETURN NEXT; RETURN; END IF;
+  claimed := {{claim_key}}(p_caller, p_merchant_id, identity_id);
+  IF claimed.verdict <> 'claimed' THEN
+    verdict := claimed.verdict;
+    webhook := jsonb_populate_record(NULL::{{webhooks}}, (claimed.held).body::jsonb);
+    RETURN NEXT; RETURN;
+  END IF;
+  ids := {{take_ids}}(p_merchant_id, 1);
+  SELECT m.test INTO is_test FROM {{merchants}} m WHERE m.id = p_merchant_id;
+  verdict := CASE
+    WHEN p_url LIKE 'http://%' AND NOT (p_allow_http AND is_test) THEN 'not-https'
+    WHEN (SELECT count(*) FROM {{webhooks}} w WHERE w.merchant_id = p_merchant_id) >= 10
+      THEN 'too-many'
+    ELSE 'done'
+  END;
+  IF verdict <> 'done' THEN
+    PERFORM {{release_key}}(p_caller, p_merchant_id, identity_id);
+    RETURN NEXT; RETURN;
+  END IF;
+  INSERT INTO {{webhooks}} AS w (merchant_id, id, created, url, events, secret_sealed)
+    VALUES (p_merchant_id, {{id_at}}(ids.first, ids.tag), {{created_at}}(ids.first),
+      p_url, p_events, p_secret_sealed)
+    RETURNING w.* INTO webhook;
+  PERFORM {{add_audit}}(
+    p_merchant_id, identity_id, 'webhook.created', jsonb_build_object('webhookId', webhook.id, 'url', p_url)
+  );
+  PERFORM {{finish_key}}(
+    p_caller, p_merchant_id, identity_id, 201, webhook.id, NULL, to_jsonb(webhook)::text
+  );
+  RETURN NEXT;
+END
+$$;

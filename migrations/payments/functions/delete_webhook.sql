@@ -1,0 +1,24 @@
+-- Removes a webhook of a merchant. Verdict: that of judge_access, or not-found; done.
+CREATE OR REPLACE FUNCTION {{delete_webhook}}(p_caller {{caller}}, p_merchant_id text, p_webhook_id text)
+RETURNS TABLE (verdict text, identity_id text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+BEGIN
+  SELECT j.verdict, j.identity_id INTO verdict, identity_id
+    FROM {{judge_access}}(p_caller, p_merchant_id) j;
+  IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
+  DELETE FROM {{webhooks}} w WHERE w.merchant_id = p_merchant_id AND w.id = p_webhook_id;
+  IF FOUND THEN
+    PERFORM {{add_audit}}(
+      p_merchant_id, identity_id, 'webhook.deleted', jsonb_build_object('webhookId', p_webhook_id)
+    );
+  ELSE
+    verdict := 'not-found';
+  END IF;
+  RETURN NEXT;
+END
+$$;

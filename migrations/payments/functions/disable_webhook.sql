@@ -1,0 +1,18 @@
+-- Gives up a target that never answered. Whoever reads the events sees that nothing is sent there.
+CREATE OR REPLACE FUNCTION {{disable_webhook}}(p_merchant_id text, p_webhook_id text)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  UPDATE {{webhooks}} w SET disabled = date_trunc('milliseconds', clock_timestamp())
+    WHERE w.merchant_id = p_merchant_id AND w.id = p_webhook_id AND w.disabled IS NULL;
+  IF FOUND THEN
+    PERFORM {{note_event}}(w.merchant_id, 'webhook.disabled', w.id,
+        jsonb_build_object('id', w.id, 'url', w.url, 'events', w.events, 'created', w.created, 'disabled', w.disabled))
+      FROM {{webhooks}} w WHERE w.merchant_id = p_merchant_id AND w.id = p_webhook_id;
+  END IF;
+END
+$$;

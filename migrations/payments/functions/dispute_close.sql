@@ -1,0 +1,56 @@
+-- Closes a dispute. Won, its money is the merchant's again; lost, the money is taken at the captures' own rates, with the fee.
+-- p_caller: NULL for the acquirer or an operator. p_outcome: won or lost; NULL when only access is to be checked.
+--
+-- Verdict: that of judge_test_access or claim_key; conflict where the dispute was closed otherwise; trail-full; done, also where
+-- the same outcome is told again, which changes nothing. What callers make of disputes in test mode leaves room in the trail;
+-- nobody refuses what the acquirer tells. (reference: Disputes)
+CREATE OR REPLACE FUNCTION {{dispute_close}}(p_caller {{caller}}, p_dispute_id text, p_outcome text)
+RETURNS TABLE (verdict text, identity_id text, dispute {{disputes}})
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+  held {{transactions}};
+  after {{transactions}};
+  claimed record;
+BEGIN
+  SELECT d.* INTO dispute FROM {{owners}}(p_dispute_id) o
+    JOIN {{disputes}} d ON d.merchant_id = o.merchant_id AND d.id = p_dispute_id;
+  SELECT j.verdict, j.identity_id INTO verdict, identity_id
+    FROM {{judge_test_access}}(p_caller, dispute.merchant_id) j;
+  IF verdict <> 'done' OR p_outcome IS NULL THEN RETURN NEXT; RETURN; END IF;
+  SELECT t.* INTO held FROM {{transactions}} t
+    WHERE t.merchant_id = dispute.merchant_id AND t.id = dispute.transaction_id FOR UPDATE;
+  SELECT d.* INTO dispute FROM {{disputes}} d
+    WHERE d.merchant_id = held.merchant_id AND d.id = p_dispute_id FOR UPDATE;
+  claimed := {{claim_key}}(p_caller, held.merchant_id, identity_id);
+  verdict := CASE
+    WHEN claimed.verdict <> 'claimed' THEN claimed.verdict
+    WHEN dispute.status NOT IN ('open', p_outcome) THEN 'conflict'
+    WHEN dispute.status = 'open' AND held.trail_length >= CASE WHEN p_caller IS NULL THEN 10000 ELSE 300 END
+      THEN 'trail-full'
+    ELSE 'done'
+  END;
+  IF verdict IN ('conflict', 'trail-full') THEN
+    PERFORM {{release_key}}(p_caller, held.merchant_id, identity_id);
+  END IF;
+  IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
+  PERFORM {{finish_key}}(p_caller, held.merchant_id, identity_id, 201, dispute.id, NULL, NULL);
+  IF dispute.status = p_outcome THEN RETURN NEXT; RETURN; END IF;
+  PERFORM {{expect_recorded}}(held.merchant_id, 'disputes', ARRAY[dispute.id]);
+  UPDATE {{transactions}} t SET
+      disputed = t.disputed - CASE p_outcome WHEN 'won' THEN dispute.amount ELSE 0 END,
+      lost = t.lost + CASE p_outcome WHEN 'lost' THEN dispute.amount ELSE 0 END,
+      trail_length = t.trail_length + 1
+    WHERE t.merchant_id = held.merchant_id AND t.id = held.id RETURNING t.* INTO after;
+  PERFORM {{post}}(ARRAY[{{dispute_movement}}(held, after, dispute, p_outcome)]);
+  UPDATE {{disputes}} d SET
+      status = p_outcome, resolved = date_trunc('milliseconds', clock_timestamp())
+    WHERE d.merchant_id = held.merchant_id AND d.id = dispute.id RETURNING d.* INTO dispute;
+  PERFORM {{record_states}}(held.merchant_id, 'disputes', ARRAY[dispute.id]);
+  RETURN NEXT;
+END
+$$;

@@ -1,0 +1,33 @@
+-- What closing a dispute posts. p_held: the transaction as it was. p_after: as it is then. p_outcome: won or lost.
+--
+-- The fee of a lost dispute is that of the merchant as it was recorded. Its day is that of UTC, whatever the session's time zone
+-- is.
+CREATE OR REPLACE FUNCTION {{dispute_movement}}(
+  p_held {{transactions}}, p_after {{transactions}}, p_dispute {{disputes}}, p_outcome text
+)
+RETURNS {{movement}}
+LANGUAGE plpgsql
+AS $$
+DECLARE
+  moved {{movement}};
+BEGIN
+  moved := jsonb_populate_record(NULL::{{movement}}, to_jsonb(p_after));
+  moved.kind := CASE p_outcome WHEN 'won' THEN 'disputeWon' ELSE 'disputeLost' END;
+  moved.transaction_id := p_after.id;
+  moved.dispute_id := p_dispute.id;
+  moved.seq := p_after.trail_length;
+  moved.amount := p_dispute.amount;
+  moved.reference := NULL; moved.gross := 0; moved.fee_flat := 0; moved.fee_rate := 0;
+  IF p_outcome = 'lost' THEN
+    moved.gross := {{reversal_gross}}(
+      p_held.merchant_id, p_held.id, p_held.refunded + p_held.lost, p_dispute.amount
+    );
+    SELECT f.flat, f.rate INTO moved.fee_flat, moved.fee_rate
+      FROM {{recorded_merchant}}(p_held.merchant_id) m, {{operation_fee}}(
+        'dispute', moved.gross, m.pricing, m.currency, (clock_timestamp() AT TIME ZONE 'UTC')::date
+      ) f
+      WHERE m.id = p_held.merchant_id;
+  END IF;
+  RETURN moved;
+END
+$$;

@@ -1,0 +1,10 @@
+-- Puts work that remains into the outbox. p_id: that of the operation or event that the work is for, so that nothing enters
+-- twice.
+CREATE OR REPLACE FUNCTION {{enqueue}}(p_merchant_id text, p_id text, p_kind text, p_payload jsonb)
+RETURNS void
+LANGUAGE sql
+AS $$
+INSERT INTO {{outbox}} (merchant_id, id, kind, payload, created)
+VALUES (p_merchant_id, p_id, p_kind, p_payload, date_trunc('milliseconds', clock_timestamp()))
+ON CONFLICT DO NOTHING
+$$;

@@ -1,0 +1,61 @@
+-- The entries of a movement, without those that are zero. p_journal_id: that of their journal. own: the merchant's currency. Each
+-- side of a movement has a place of its own (seq), whichever others there are. movement.ts of the service is the model.
+-- (reference: Postings)
+CREATE OR REPLACE FUNCTION {{entries_of}}(m {{movement}}, p_journal_id text, own text)
+RETURNS {{entries}}[]
+LANGUAGE sql IMMUTABLE
+AS $$
+SELECT CASE m.kind
+  WHEN 'capture' THEN
+    ARRAY[ROW(m.merchant_id, p_journal_id, 1, 'scheme_receivable', m.currency, -m.amount, m.test)::{{entries}}]
+    || CASE WHEN m.gross <> 0 THEN
+      ARRAY[ROW(m.merchant_id, p_journal_id, 2, 'merchant', own, m.gross, m.test)::{{entries}}]
+    END
+    || CASE WHEN m.fee_flat + m.fee_rate <> 0 THEN ARRAY[
+      ROW(m.merchant_id, p_journal_id, 3, 'merchant', own, -(m.fee_flat + m.fee_rate), m.test)::{{entries}},
+      ROW(m.merchant_id, p_journal_id, 4, 'fee_income', own, m.fee_flat + m.fee_rate, m.test)::{{entries}}
+    ] END
+    || CASE WHEN m.currency <> own THEN
+      ARRAY[ROW(m.merchant_id, p_journal_id, 5, 'fx_position', m.currency, m.amount, m.test)::{{entries}}]
+      || CASE WHEN m.gross <> 0 THEN
+        ARRAY[ROW(m.merchant_id, p_journal_id, 6, 'fx_position', own, -m.gross, m.test)::{{entries}}]
+      END
+    END
+  WHEN 'payout' THEN ARRAY[
+    ROW(m.merchant_id, p_journal_id, 1, 'merchant', own, -m.gross, m.test)::{{entries}},
+    ROW(m.merchant_id, p_journal_id, 2, 'payout_clearing', own, m.gross, m.test)::{{entries}}
+  ]
+  WHEN 'payoutSettled' THEN ARRAY[
+    ROW(m.merchant_id, p_journal_id, 1, 'payout_clearing', own, -m.gross, m.test)::{{entries}},
+    ROW(m.merchant_id, p_journal_id, 2, 'bank', own, m.gross, m.test)::{{entries}}
+  ]
+  WHEN 'payoutReversal' THEN ARRAY[
+    ROW(m.merchant_id, p_journal_id, 1, 'payout_clearing', own, -m.gross, m.test)::{{entries}},
+    ROW(m.merchant_id, p_journal_id, 2, 'merchant', own, m.gross, m.test)::{{entries}}
+  ]
+  WHEN 'adjustment' THEN ARRAY[
+    ROW(m.merchant_id, p_journal_id, 1, 'adjustment', own, -m.gross, m.test)::{{entries}},
+    ROW(m.merchant_id, p_journal_id, 2, 'merchant', own, m.gross, m.test)::{{entries}}
+  ]
+  WHEN 'schemeSettled' THEN ARRAY[
+    ROW(m.merchant_id, p_journal_id, 1, 'scheme_receivable', m.currency, m.amount, m.test)::{{entries}},
+    ROW(m.merchant_id, p_journal_id, 2, 'bank', m.currency, -m.amount, m.test)::{{entries}}
+  ]
+  -- A refund or a lost dispute: a capture with the other sign, but for the fees.
+  ELSE
+    ARRAY[ROW(m.merchant_id, p_journal_id, 1, 'scheme_receivable', m.currency, m.amount, m.test)::{{entries}}]
+    || CASE WHEN m.gross <> 0 THEN
+      ARRAY[ROW(m.merchant_id, p_journal_id, 2, 'merchant', own, -m.gross, m.test)::{{entries}}]
+    END
+    || CASE WHEN m.fee_flat + m.fee_rate <> 0 THEN ARRAY[
+      ROW(m.merchant_id, p_journal_id, 3, 'merchant', own, -(m.fee_flat + m.fee_rate), m.test)::{{entries}},
+      ROW(m.merchant_id, p_journal_id, 4, 'fee_income', own, m.fee_flat + m.fee_rate, m.test)::{{entries}}
+    ] END
+    || CASE WHEN m.currency <> own THEN
+      ARRAY[ROW(m.merchant_id, p_journal_id, 5, 'fx_position', m.currency, -m.amount, m.test)::{{entries}}]
+      || CASE WHEN m.gross <> 0 THEN
+        ARRAY[ROW(m.merchant_id, p_journal_id, 6, 'fx_position', own, m.gross, m.test)::{{entries}}]
+      END
+    END
+END
+$$;

@@ -1,0 +1,42 @@
+-- Voids what is left of reservations older than p_days by the merchant's clock, of at most p_limit transactions. Returns how many
+-- it has looked at, and how many it has voided; p_limit of the former means that there may be more.
+--
+-- What is pending only shrinks, so a transaction that was looked at once is not looked at again: expired_id keeps the place.
+-- (reference: Expiry of reservations)
+CREATE OR REPLACE FUNCTION {{expire_authorizations}}(p_merchant_id text, p_days int, p_limit int)
+RETURNS TABLE (looked_at int, voided int)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  until_id text := {{first_id}}(
+    {{merchant_now}}(p_merchant_id) - p_days * interval '1 day'
+  );
+  since_id text := (SELECT b.expired_id FROM {{merchant_balances}} b
+    WHERE b.merchant_id = p_merchant_id);
+  held {{transactions}}[];
+  movements {{movement}}[];
+BEGIN
+  SELECT array_agg(t ORDER BY t.id) INTO held FROM (
+    SELECT * FROM {{transactions}} t
+    WHERE t.merchant_id = p_merchant_id AND t.id > since_id AND t.id < until_id
+    ORDER BY t.id LIMIT p_limit FOR UPDATE
+  ) t;
+  looked_at := coalesce(cardinality(held), 0);
+  voided := 0;
+  IF looked_at > 0 THEN
+    SELECT array_agg({{void_movement}}(t)) INTO movements FROM unnest(held) t
+      WHERE t.pending > 0 AND t.trail_length < 10000;
+    IF movements IS NOT NULL THEN
+      PERFORM {{post}}(movements);
+      UPDATE {{transactions}} t
+        SET pending = v.pending, voided = v.voided, trail_length = v.seq
+        FROM unnest(movements) v WHERE t.merchant_id = v.merchant_id AND t.id = v.transaction_id;
+      voided := cardinality(movements);
+    END IF;
+    UPDATE {{merchant_balances}} b SET expired_id = greatest(b.expired_id, (held[looked_at]).id)
+      WHERE b.merchant_id = p_merchant_id;
+  END IF;
+  RETURN NEXT;
+END
+$$;

@@ -1,0 +1,1 @@
+k.revoked IS NULL AND (k.expires IS NULL OR k.expires > now())

@@ -1,0 +1,44 @@
+-- Keeps a report of fraud, once for each reference of the acquirer. p_caller: NULL for the acquirer. p_fraud: NULL when only
+-- access is to be checked.
+--
+-- Verdict: that of judge_test_access or claim_key; done, also with the report that the reference made before. (reference: Fraud
+-- alerts)
+CREATE OR REPLACE FUNCTION {{fraud_add}}(p_caller {{caller}}, p_transaction_id text, p_fraud jsonb)
+RETURNS TABLE (verdict text, identity_id text, fraud {{frauds}})
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+  merchant text;
+  claimed record;
+  ids record;
+BEGIN
+  SELECT t.merchant_id INTO merchant FROM {{owners}}(p_transaction_id) o
+    JOIN {{transactions}} t ON t.merchant_id = o.merchant_id AND t.id = p_transaction_id;
+  SELECT j.verdict, j.identity_id INTO verdict, identity_id
+    FROM {{judge_test_access}}(p_caller, merchant) j;
+  IF verdict <> 'done' OR p_fraud IS NULL THEN RETURN NEXT; RETURN; END IF;
+  claimed := {{claim_key}}(p_caller, merchant, identity_id);
+  -- The merchant's lock, so that of two reports with one reference the second sees the first.
+  ids := {{take_ids}}(merchant, 2);
+  SELECT f.* INTO fraud FROM {{frauds}} f
+    WHERE f.merchant_id = merchant
+      AND (f.id = (claimed.held).object_id OR f.acquirer_ref = p_fraud ->> 'acquirerRef');
+  IF claimed.verdict <> 'claimed' THEN verdict := claimed.verdict; END IF;
+  IF claimed.verdict <> 'claimed' OR fraud.id IS NOT NULL THEN RETURN NEXT; RETURN; END IF;
+  INSERT INTO {{frauds}} AS f (merchant_id, id, created, transaction_id, reported, reason, acquirer_ref)
+    VALUES (
+      merchant, {{id_at}}(ids.first, ids.tag), {{created_at}}(ids.first), p_transaction_id,
+      (p_fraud ->> 'reported')::timestamptz, (p_fraud ->> 'reason')::int, p_fraud ->> 'acquirerRef'
+    ) RETURNING f.* INTO fraud;
+  PERFORM {{add_event}}(
+    merchant, {{id_at}}(ids.first + 1, ids.tag), {{created_at}}(ids.first + 1),
+    'fraud.created', fraud.id, NULL
+  );
+  PERFORM {{finish_key}}(p_caller, merchant, identity_id, 201, fraud.id, NULL, NULL);
+  RETURN NEXT;
+END
+$$;

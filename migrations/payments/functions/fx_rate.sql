@@ -1,0 +1,24 @@
+-- The rate that applies on a day: that of the latest date that is not after it; before the first date the first. On one date an
+-- imported rate beats the embedded one. The euro is the base, 1 on every day. No row when the currency has no rate at all.
+-- (reference: Exchange rates)
+CREATE OR REPLACE FUNCTION {{fx_rate}}(p_currency text, p_date date)
+RETURNS TABLE (rate numeric, date date)
+LANGUAGE sql STABLE
+AS $$
+SELECT found.rate, found.date FROM (
+  SELECT 1::numeric, p_date WHERE p_currency = 'EUR'
+  UNION ALL
+  (
+    SELECT r.rate, r.date FROM {{fx_rates}} r
+    WHERE r.currency = p_currency AND p_currency <> 'EUR' AND r.date <= p_date
+    ORDER BY r.date DESC, r.source = 'embedded' LIMIT 1
+  )
+  UNION ALL
+  (
+    SELECT r.rate, r.date FROM {{fx_rates}} r
+    WHERE r.currency = p_currency AND p_currency <> 'EUR' AND r.date > p_date
+    ORDER BY r.date ASC, r.source = 'embedded' LIMIT 1
+  )
+) AS found (rate, date)
+ORDER BY found.date > p_date LIMIT 1
+$$;

@@ -1,0 +1,9 @@
+-- Who calls: the app of a key, or the user of a verified email address. No row for a caller that is unknown.
+CREATE OR REPLACE FUNCTION {{identify}}(p_key_mac bytea, p_person text)
+RETURNS TABLE (identity_id text)
+LANGUAGE sql STABLE
+AS $$
+SELECT c.identity_id FROM {{caller_identity}}(p_key_mac) c
+UNION ALL
+SELECT u.id FROM {{users}} u WHERE lower(u.email) = lower(p_person)
+$$;

@@ -1,0 +1,28 @@
+-- Stores rates of the European Central Bank. p_rates: [{date, currency, rate}, …]. A rate of a date and currency that is there
+-- already is replaced.
+--
+-- Replaced rates go to the audit trail first: `ledger verify` must tell at which rate a capture of that day should have been
+-- exchanged.
+CREATE OR REPLACE FUNCTION {{import_rates}}(p_rates jsonb)
+RETURNS void
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+BEGIN
+  PERFORM {{add_audit}}(repeat('0', 24), NULL, 'fx.replaced', jsonb_build_object('rates', replaced.rates))
+    FROM (
+      SELECT jsonb_agg(jsonb_build_object(
+          'date', f.date, 'currency', f.currency, 'from', trim_scale(f.rate)::text, 'to', trim_scale(r.rate)::text
+        ) ORDER BY f.date, f.currency) AS rates
+      FROM jsonb_to_recordset(p_rates) AS r(date date, currency text, rate numeric)
+      JOIN {{fx_rates}} f ON f.date = r.date AND f.currency = r.currency AND f.source = 'ecb'
+      WHERE f.rate <> round(r.rate, 10)
+    ) replaced
+    WHERE replaced.rates IS NOT NULL;
+  INSERT INTO {{fx_rates}} (date, currency, source, rate)
+    SELECT DISTINCT ON (r.date, r.currency) r.date, r.currency, 'ecb', r.rate
+    FROM jsonb_to_recordset(p_rates) AS r(date date, currency text, rate numeric)
+    ON CONFLICT ON CONSTRAINT {{local:fx_rates_pk}} DO UPDATE SET rate = excluded.rate;
+END
+$$;

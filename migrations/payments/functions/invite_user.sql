@@ -1,0 +1,62 @@
+-- Invites the user of an email address to a merchant. p_email: NULL when only access is to be checked. p_token_hash: the digest
+-- of the token in the mail. p_kind and p_payload: the job that sends the mail, which is part of this call.
+--
+-- Verdict: that of judge_access or claim_key; done. A user who is a member already gets no mail. One who is invited already gets
+-- another mail at most every ten minutes. The event names the membership, not the shared record of the user: its id and date
+-- would tell that another merchant has invited the address. (reference: Invitations)
+CREATE OR REPLACE FUNCTION {{invite_user}}(
+  p_caller {{caller}}, p_merchant_id text, p_email text, p_token_hash bytea, p_kind text, p_payload jsonb
+)
+RETURNS TABLE (verdict text, identity_id text, is_member boolean, mailed boolean)
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+  claimed record;
+  member {{users}};
+  moment timestamptz := date_trunc('milliseconds', clock_timestamp());
+  is_pending boolean;
+  drawn record;
+  added {{merchant_users}};
+BEGIN
+  mailed := false;
+  SELECT j.verdict, j.identity_id INTO verdict, identity_id
+    FROM {{judge_access}}(p_caller, p_merchant_id) j;
+  IF verdict <> 'done' OR p_email IS NULL THEN RETURN NEXT; RETURN; END IF;
+  claimed := {{claim_key}}(p_caller, p_merchant_id, identity_id);
+  IF claimed.verdict <> 'claimed' THEN
+    verdict := claimed.verdict;
+    is_member := (claimed.held).body;
+    RETURN NEXT; RETURN;
+  END IF;
+  member := {{user_of_email}}(p_email);
+  drawn := {{new_id}}({{random_tag}}());
+  INSERT INTO {{merchant_users}} (merchant_id, user_id, member_id, email, pending, invited_by, created)
+    VALUES (p_merchant_id, member.id, drawn.id, p_email, true, identity_id, drawn.created) ON CONFLICT DO NOTHING
+    RETURNING * INTO added;
+  IF FOUND THEN
+    PERFORM {{note_event}}(p_merchant_id, 'user.invited', added.member_id, {{user_member}}(added));
+    PERFORM {{add_audit}}(
+      p_merchant_id, identity_id, 'user.invited', jsonb_build_object('userId', member.id)
+    );
+  END IF;
+  SELECT u.pending INTO is_pending FROM {{merchant_users}} u
+    WHERE u.merchant_id = p_merchant_id AND u.user_id = member.id FOR UPDATE;
+  is_member := coalesce(NOT is_pending, false);
+  IF is_pending AND NOT EXISTS (
+    SELECT FROM {{invitations}} i
+    WHERE i.merchant_id = p_merchant_id AND i.user_id = member.id AND i.created > moment - interval '10 minutes'
+  ) THEN
+    INSERT INTO {{invitations}} (token_hash, merchant_id, user_id, expires, created)
+      VALUES (p_token_hash, p_merchant_id, member.id, moment + interval '14 days', moment);
+    PERFORM {{enqueue}}(p_merchant_id, {{id_at}}(t.first, t.tag), p_kind, p_payload)
+      FROM {{take_ids}}(p_merchant_id, 1) t;
+    mailed := true;
+  END IF;
+  PERFORM {{finish_key}}(p_caller, p_merchant_id, identity_id, 201, member.id, NULL, is_member::text);
+  RETURN NEXT;
+END
+$$;

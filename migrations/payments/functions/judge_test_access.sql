@@ -1,0 +1,19 @@
+-- Judges whether the caller may act on a merchant as an acquirer does: a member may, of a test merchant. Without a caller the act
+-- is an operator's or the acquirer's own. p_merchant_id: NULL when there is no such object.
+--
+-- Verdict: that of judge_access.
+CREATE OR REPLACE FUNCTION {{judge_test_access}}(
+  p_caller {{caller}}, p_merchant_id text, OUT verdict text, OUT identity_id text
+)
+LANGUAGE plpgsql STABLE
+AS $$
+#variable_conflict use_variable
+BEGIN
+  verdict := CASE WHEN p_merchant_id IS NULL THEN 'not-found' ELSE 'done' END;
+  IF p_caller IS NULL THEN RETURN; END IF;
+  SELECT j.verdict, j.identity_id INTO verdict, identity_id
+    FROM {{judge_access}}(p_caller, p_merchant_id) j;
+  PERFORM FROM {{merchants}} m WHERE m.id = p_merchant_id AND m.test;
+  IF verdict = 'done' AND NOT FOUND THEN verdict := 'forbidden'; END IF;
+END
+$$;

@@ -1,0 +1,13 @@
+-- The next number for an id of a merchant: that of the clock, or the one after the merchant's last id where the clock stands
+-- still or goes back. The caller holds the merchant's balance row. So ids below a merchant become visible in rising order, and a
+-- reader that pages forward misses no late commit.
+CREATE OR REPLACE FUNCTION {{next_number}}(p_last_id text)
+RETURNS bigint
+LANGUAGE sql
+AS $$
+SELECT greatest(
+  floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint * 1048576
+    + nextval('{{id_counter}}'),
+  {{id_number}}(p_last_id) + 1
+)
+$$;

@@ -1,0 +1,25 @@
+-- Captures that are in the balance and not due: younger than p_since, or open at the acquirer. Those of them that were taken back
+-- do not count, whenever that was. A capture of the very millisecond of p_since is due. Ids carry their time, so the primary key
+-- finds the young lines. (reference: Available amount)
+CREATE OR REPLACE FUNCTION {{not_yet_due}}(p_merchant_id text, p_since timestamptz)
+RETURNS bigint
+LANGUAGE sql STABLE
+AS $$
+SELECT ((
+  SELECT coalesce(sum(l.balance), 0) FROM {{lines}} l
+  WHERE l.merchant_id = p_merchant_id AND l.kind = 'capture' AND l.amount > 0 AND l.id >= due.first_id
+) + (
+  SELECT coalesce(sum(e.balance), 0)
+  FROM {{lines}} l
+  JOIN {{trail_entries}} e
+    ON e.merchant_id = p_merchant_id AND e.transaction_id = l.transaction_id AND e.line_id = l.id
+  WHERE l.merchant_id = p_merchant_id AND l.kind = 'capture' AND l.amount < 0 AND l.id >= due.first_id
+    AND right(e.reference, 24) >= due.first_id
+) + (
+  SELECT coalesce(sum(e.balance), 0)
+  FROM {{acquirer_operations}} o
+  JOIN {{trail_entries}} e ON e.merchant_id = p_merchant_id AND e.id = o.id
+  WHERE o.merchant_id = p_merchant_id AND o.status = 'open' AND o.kind = 'capture' AND e.line_id < due.first_id
+))::bigint
+FROM (SELECT {{first_id}}(p_since + interval '1 millisecond')) AS due (first_id)
+$$;

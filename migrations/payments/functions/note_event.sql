@@ -1,0 +1,11 @@
+-- Appends an event that concerns no money. Its id is taken under the merchant's lock.
+CREATE OR REPLACE FUNCTION {{note_event}}(p_merchant_id text, p_type text, p_object_id text, p_data jsonb)
+RETURNS void
+LANGUAGE sql
+AS $$
+SELECT {{add_event}}(
+  p_merchant_id, {{id_at}}(t.first, t.tag), {{created_at}}(t.first),
+  p_type, p_object_id, p_data
+)
+FROM {{take_ids}}(p_merchant_id, 1) t
+$$;

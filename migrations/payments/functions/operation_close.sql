@@ -1,0 +1,56 @@
+-- Notes what the acquirer has made of an operation. p_id: that of the trail entry. p_outcome: accepted, rejected, or unanswered
+-- for too long. p_reason: the acquirer's text. What the acquirer rejects did not happen, so the books take it back at once, by
+-- the lock under which it was booked.
+--
+-- Verdict: done; repeated where the outcome was known; conflict where it contradicts what was known or cannot be booked any more,
+-- and nothing has changed. owed: what is still to be taken back of rejected captures of the transaction, in its currency.
+--
+-- An operation that was never handed over has no row and raises: otherwise a forged job for an entry that books an operation
+-- again could make the acquirer refund twice. (reference: States of an operation)
+CREATE OR REPLACE FUNCTION {{operation_close}}(p_merchant_id text, p_id text, p_outcome text, p_reason text)
+RETURNS TABLE (verdict text, status text, owed bigint)
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+  entry {{trail_entries}};
+  held {{transactions}};
+  ids record;
+BEGIN
+  SELECT e.* INTO STRICT entry FROM {{trail_entries}} e WHERE e.merchant_id = p_merchant_id AND e.id = p_id;
+  SELECT t.* INTO STRICT held FROM {{transactions}} t
+    WHERE t.merchant_id = p_merchant_id AND t.id = entry.transaction_id FOR UPDATE;
+  -- Nothing was handed over where there is no row.
+  SELECT o.status INTO STRICT status FROM {{acquirer_operations}} o
+    WHERE o.merchant_id = p_merchant_id AND o.id = p_id FOR UPDATE;
+  verdict := CASE
+    WHEN status = p_outcome OR status <> 'open' AND p_outcome = 'unanswered' THEN 'repeated'
+    WHEN status IN ('accepted', 'rejected') THEN 'conflict'
+    WHEN status = 'unanswered' AND p_outcome = 'accepted' AND NOT {{book_again}}(held, entry)
+      THEN 'conflict'
+    ELSE 'done'
+  END;
+  owed := 0;
+  IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
+  PERFORM {{expect_recorded}}(p_merchant_id, 'acquirer_operations', ARRAY[p_id]);
+  UPDATE {{acquirer_operations}} o
+    SET status = p_outcome, reason = p_reason, answered = date_trunc('milliseconds', clock_timestamp())
+    WHERE o.merchant_id = p_merchant_id AND o.id = p_id;
+  PERFORM {{record_states}}(p_merchant_id, 'acquirer_operations', ARRAY[p_id]);
+  IF status = 'open' AND p_outcome <> 'accepted' THEN
+    IF entry.kind <> 'capture' THEN
+      PERFORM {{correct}}(held, entry, -entry.amount,
+        {{correction_gross}}(held, entry.kind, p_id, entry.amount), -1);
+    END IF;
+    ids := {{take_ids}}(p_merchant_id, 1);
+    PERFORM {{enqueue}}(p_merchant_id, {{id_at}}(ids.first, ids.tag), 'rejection_mail',
+      jsonb_build_object('operationId', p_id));
+  END IF;
+  status := p_outcome;
+  owed := {{reverse_rejected}}(p_merchant_id, held.id);
+  RETURN NEXT;
+END
+$$;

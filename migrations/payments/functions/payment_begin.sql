@@ -1,0 +1,81 @@
+-- Claims what a payment may use once: its session, its Idempotency-Key, and its tokens, the member tokens of p_payment ({jti,
+-- expires}). Then writes the card, the member instrument, and the attempt under which an acquirer is asked. The other members are
+-- those of the transaction.
+--
+-- Verdict: done with an attempt; finished with what the session or the key has come to; running while another request is at it;
+-- spent for tokens; gone when the session is over; key-mismatch. Whether money is test money comes from the merchant's row, not
+-- from the caller. (reference: Paying once)
+CREATE OR REPLACE FUNCTION {{payment_begin}}(
+  p_caller {{caller}}, p_merchant_id text, p_session_id text, p_payment jsonb, p_pan_sealed bytea, p_pan_mac bytea
+)
+RETURNS TABLE (verdict text, attempt_id text, transaction_id text, status_code text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+  session {{payment_sessions}};
+  claimed record;
+  made record;
+  merchant {{merchants}};
+BEGIN
+  verdict := 'done';
+  IF p_session_id IS NOT NULL THEN
+    SELECT s.* INTO session FROM {{payment_sessions}} s
+      WHERE s.merchant_id = p_merchant_id AND s.id = p_session_id AND s.expires > clock_timestamp() FOR UPDATE;
+    verdict := CASE
+      WHEN session.id IS NULL THEN 'gone'
+      WHEN session.transaction_id IS NOT NULL THEN 'finished'
+      WHEN session.attempt_id IS NOT NULL THEN 'running'
+      ELSE 'done'
+    END;
+    transaction_id := session.transaction_id;
+    status_code := session.status_code;
+    IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
+  END IF;
+  claimed := {{claim_key}}(p_caller, p_merchant_id, p_merchant_id);
+  IF claimed.verdict <> 'claimed' THEN
+    verdict := CASE claimed.verdict
+      WHEN 'replayed' THEN 'finished' WHEN 'key-running' THEN 'running' ELSE claimed.verdict
+    END;
+    transaction_id := (claimed.held).object_id;
+    status_code := (claimed.held).body;
+    RETURN NEXT; RETURN;
+  END IF;
+  BEGIN
+    INSERT INTO {{spent_tokens}} (merchant_id, jti, expires)
+      SELECT p_merchant_id, t.jti, t.expires
+      FROM jsonb_to_recordset(p_payment -> 'tokens') AS t(jti text, expires timestamptz) ORDER BY t.jti;
+  EXCEPTION WHEN unique_violation THEN
+    PERFORM {{release_key}}(p_caller, p_merchant_id, p_merchant_id);
+    verdict := 'spent';
+    RETURN NEXT; RETURN;
+  END;
+  SELECT m.* INTO STRICT merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
+  -- An operator has just changed it: nobody was asked yet, and the customer may pay again.
+  IF p_payment ->> 'acquirer' IS DISTINCT FROM (CASE WHEN NOT merchant.test THEN merchant.acquirer END) THEN
+    RAISE EXCEPTION 'the merchant has another acquirer' USING ERRCODE = 'serialization_failure';
+  END IF;
+  SELECT n.* INTO made FROM {{new_id}}(right(p_payment #>> '{instrument,id}', 8)) n;
+  attempt_id := made.id;
+  INSERT INTO {{instruments}} (
+    merchant_id, id, created, pan_sealed, key_id, pan_mac, bin, last4, expiry, scheme, scenario, planned
+  )
+  SELECT p_merchant_id, i.id, made.created, p_pan_sealed, i."keyId", p_pan_mac, i.bin, i.last4, i.expiry, i.scheme,
+    i.scenario, i.planned
+  FROM jsonb_to_record(p_payment -> 'instrument') AS i(
+    id text, "keyId" smallint, bin text, last4 text, expiry date, scheme text, scenario jsonb, planned boolean
+  );
+  INSERT INTO {{attempts}} (merchant_id, id, created, kind, request) VALUES (
+    p_merchant_id, made.id, made.created, 'payment', p_payment - 'instrument' || jsonb_build_object(
+      'instrumentId', p_payment #>> '{instrument,id}', 'sessionId', p_session_id, 'recurring', false,
+      'codePresent', true, 'test', merchant.test, 'method', p_caller.method, 'path', p_caller.path, 'key', p_caller.key
+    )
+  );
+  UPDATE {{payment_sessions}} s SET attempt_id = made.id
+    WHERE s.merchant_id = p_merchant_id AND s.id = p_session_id;
+  RETURN NEXT;
+END
+$$;

@@ -1,0 +1,52 @@
+-- Writes down what the attempt of a payment became, once. p_outcome: approved, declined or unknown; the latter two with a status
+-- code and the number of its processing error. A job finds out an unknown one. Tokens are spent by an approval alone.
+--
+-- Verdict: done with the id of the transaction, or settled where another process was first.
+CREATE OR REPLACE FUNCTION {{payment_finish}}(
+  p_merchant_id text, p_attempt_id text, p_outcome text, p_status_code text, p_error_code int, p_acquirer_ref text,
+  p_network_ref text
+)
+RETURNS TABLE (verdict text, transaction_id text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+  attempt {{attempts}};
+BEGIN
+  SELECT a.* INTO STRICT attempt FROM {{attempts}} a
+    WHERE a.merchant_id = p_merchant_id AND a.id = p_attempt_id FOR UPDATE;
+  IF attempt.status <> 'sent' THEN verdict := 'settled'; RETURN NEXT; RETURN; END IF;
+  UPDATE {{attempts}} a SET status = p_outcome
+    WHERE a.merchant_id = p_merchant_id AND a.id = p_attempt_id;
+  IF p_network_ref IS NOT NULL THEN
+    UPDATE {{instruments}} i SET network_ref = p_network_ref
+      WHERE i.merchant_id = p_merchant_id AND i.id = attempt.request ->> 'instrumentId';
+  END IF;
+  transaction_id := {{record_authorization}}(
+    p_merchant_id, attempt.request, p_error_code, p_acquirer_ref
+  );
+  UPDATE {{payment_sessions}} s
+    SET transaction_id = transaction_id, status_code = p_status_code,
+      expires = date_trunc('milliseconds', clock_timestamp()) + interval '30 minutes'
+    WHERE s.merchant_id = p_merchant_id AND s.id = attempt.request ->> 'sessionId';
+  IF p_outcome <> 'approved' THEN
+    DELETE FROM {{spent_tokens}} t
+      USING jsonb_to_recordset(attempt.request -> 'tokens') AS claimed(jti text)
+      WHERE t.merchant_id = p_merchant_id AND t.jti = claimed.jti;
+  END IF;
+  IF attempt.request ->> 'key' IS NOT NULL THEN
+    PERFORM {{finish_key}}(
+      jsonb_populate_record(NULL::{{caller}}, attempt.request), p_merchant_id, p_merchant_id,
+      CASE WHEN p_error_code IS NULL THEN 201 ELSE 400 END, transaction_id, p_error_code, p_status_code
+    );
+  END IF;
+  IF p_outcome = 'unknown' THEN
+    PERFORM {{enqueue}}(p_merchant_id, p_attempt_id, 'inquiry', '{}');
+  END IF;
+  verdict := 'done';
+  RETURN NEXT;
+END
+$$;

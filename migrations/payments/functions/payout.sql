@@ -1,0 +1,62 @@
+-- Pays out all that is available, at most once a UTC day of the merchant's clock: the same day's payout is answered again.
+-- p_caller: NULL for an operator or the schedule. p_minimum: in major units; NULL when only access is to be checked.
+-- p_delay_days: for how long a capture stays in the balance. Test payouts are settled at once.
+--
+-- Verdict: that of judge_test_access or claim_key; skipped with the reason; done with the payout. A payout never takes what an
+-- open dispute may take back, so disputes are compared with what was recorded: one that somebody has closed by hand would free
+-- what it keeps back. (reference: Making payouts)
+CREATE OR REPLACE FUNCTION {{payout}}(p_caller {{caller}}, p_merchant_id text, p_minimum int, p_delay_days int)
+RETURNS TABLE (verdict text, identity_id text, reason text, payout {{payouts}})
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+  merchant {{merchants}};
+  claimed record;
+  moment timestamptz;
+  ids record;
+  available bigint;
+BEGIN
+  SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
+  SELECT j.verdict, j.identity_id INTO verdict, identity_id
+    FROM {{judge_test_access}}(p_caller, merchant.id) j;
+  IF verdict <> 'done' OR p_minimum IS NULL THEN RETURN NEXT; RETURN; END IF;
+  IF (p_delay_days >= 0) IS NOT TRUE THEN
+    RAISE EXCEPTION 'a delay is 0 days or more' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  claimed := {{claim_key}}(p_caller, merchant.id, identity_id);
+  ids := {{take_ids}}(merchant.id, 1);
+  moment := {{merchant_now}}(merchant.id);
+  SELECT p.* INTO payout FROM {{payouts}} p
+    WHERE p.merchant_id = merchant.id AND p.test = merchant.test
+      AND (p.id = (claimed.held).object_id OR p.date = (moment AT TIME ZONE 'UTC')::date);
+  IF claimed.verdict <> 'claimed' THEN verdict := claimed.verdict; RETURN NEXT; RETURN; END IF;
+  IF payout.id IS NULL THEN
+    merchant := {{recorded_merchant}}(merchant.id);
+    PERFORM {{expect_recorded}}(
+      merchant.id, 'disputes', ARRAY(SELECT d.id FROM {{disputes}} d WHERE d.merchant_id = merchant.id)
+    );
+    SELECT b.balance - {{dispute_reserve}}(merchant.id)
+        - {{not_yet_due}}(merchant.id, moment - p_delay_days * interval '1 day') INTO available
+      FROM {{merchant_balances}} b WHERE b.merchant_id = merchant.id;
+    reason := CASE
+      WHEN available < 0 THEN 'negative'
+      WHEN available = 0 OR available < p_minimum * ('1e' || {{currency_exponent}}(merchant.currency))::numeric
+        THEN 'below_minimum'
+      WHEN merchant.iban IS NULL THEN 'no_iban'
+    END;
+    IF reason IS NOT NULL THEN
+      verdict := 'skipped';
+      PERFORM {{release_key}}(p_caller, merchant.id, identity_id);
+      RETURN NEXT; RETURN;
+    END IF;
+    payout := {{post_payout}}(merchant, {{id_at}}(ids.first, ids.tag),
+      {{created_at}}(ids.first), (moment AT TIME ZONE 'UTC')::date, available);
+  END IF;
+  PERFORM {{finish_key}}(p_caller, merchant.id, identity_id, 201, payout.id, NULL, NULL);
+  RETURN NEXT;
+END
+$$;

@@ -1,0 +1,34 @@
+-- Moves a payout on: settled, or failed, which gives the money back. p_status: settled or failed.
+--
+-- Verdict: done, also where it is told again, which changes nothing; conflict where the payout ended otherwise; not-found.
+-- (reference: States of a payout)
+CREATE OR REPLACE FUNCTION {{payout_close}}(p_payout_id text, p_status text)
+RETURNS TABLE (verdict text, payout {{payouts}})
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+#variable_conflict use_variable
+BEGIN
+  SELECT p.* INTO payout FROM {{owners}}(p_payout_id) o
+    JOIN {{payouts}} p ON p.merchant_id = o.merchant_id AND p.id = p_payout_id;
+  IF payout.id IS NULL THEN verdict := 'not-found'; RETURN NEXT; RETURN; END IF;
+  SELECT p.* INTO payout FROM {{payouts}} p
+    WHERE p.merchant_id = payout.merchant_id AND p.id = p_payout_id FOR UPDATE;
+  verdict := CASE WHEN payout.status IN ('created', 'exported', p_status) THEN 'done' ELSE 'conflict' END;
+  IF payout.status IN ('created', 'exported') THEN
+    PERFORM {{expect_recorded}}(payout.merchant_id, 'payouts', ARRAY[payout.id]);
+    PERFORM {{post}}(ARRAY[{{balance_movement}}(
+      payout.merchant_id, CASE p_status WHEN 'settled' THEN 'payoutSettled' ELSE 'payoutReversal' END,
+      payout.amount, payout.id, NULL
+    )]);
+    UPDATE {{payouts}} p SET status = p_status
+      WHERE p.merchant_id = payout.merchant_id AND p.id = payout.id RETURNING p.* INTO payout;
+    PERFORM {{record_states}}(payout.merchant_id, 'payouts', ARRAY[payout.id]);
+    PERFORM {{add_audit}}(
+      payout.merchant_id, NULL, 'payout.' || p_status, jsonb_build_object('payoutId', payout.id)
+    );
+  END IF;
+  RETURN NEXT;
+END
+$$;

@@ -1,0 +1,52 @@
+-- Writes the transaction that an attempt became, under the merchant's lock: its row, its id, its event and, where the card's
+-- scenario says so, the report of fraud. p_transaction: the request of the attempt. p_error_code: NULL for a successful one.
+-- Returns the id.
+CREATE OR REPLACE FUNCTION {{record_authorization}}(
+  p_merchant_id text, p_transaction jsonb, p_error_code int, p_acquirer_ref text
+)
+RETURNS text
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+DECLARE
+  ids record := {{take_ids}}(p_merchant_id, 4);
+  new_id text := {{id_at}}(ids.first, ids.tag);
+  approved boolean := p_error_code IS NULL;
+BEGIN
+  INSERT INTO {{transactions}} (
+    merchant_id, id, created, instrument_id, source_id, test, currency, amount, descriptor, reference, pending,
+    custom, tds, recurring, successful, error_code, plan, unplanned, code_present, session_id, acquirer,
+    acquirer_ref
+  )
+  SELECT p_merchant_id, new_id, {{created_at}}(ids.first), v."instrumentId", v."sourceId", v.test, v.currency, v.amount,
+    v.descriptor, v.reference, CASE WHEN approved THEN v.amount ELSE 0 END,
+    v.custom, v.tds, v.recurring, approved, p_error_code, v.plan, v.unplanned, v."codePresent", v."sessionId",
+    v.acquirer, p_acquirer_ref
+  FROM jsonb_to_record(p_transaction) AS v(
+    "instrumentId" text, "sourceId" text, test boolean, currency text, amount bigint, descriptor text,
+    reference text, custom jsonb, tds text, recurring boolean, plan jsonb, unplanned jsonb, "codePresent" boolean,
+    "sessionId" text, acquirer text
+  );
+  PERFORM {{record_states}}(p_merchant_id, 'transactions', ARRAY[new_id]);
+  PERFORM {{add_event}}(
+    p_merchant_id, {{id_at}}(ids.first + 1, ids.tag), {{created_at}}(ids.first + 1),
+    CASE WHEN approved THEN 'transaction.created' ELSE 'transaction.failed' END, new_id, NULL
+  );
+  IF approved THEN
+    INSERT INTO {{frauds}} (merchant_id, id, created, transaction_id, reason)
+      SELECT p_merchant_id, {{id_at}}(ids.first + 2, ids.tag), {{created_at}}(ids.first + 2),
+        new_id, 1
+      FROM {{instruments}} i
+      WHERE i.merchant_id = p_merchant_id AND i.id = p_transaction ->> 'instrumentId'
+        AND (i.scenario ->> 'fraud')::boolean;
+    IF FOUND THEN
+      PERFORM {{add_event}}(
+        p_merchant_id, {{id_at}}(ids.first + 3, ids.tag), {{created_at}}(ids.first + 3),
+        'fraud.created', {{id_at}}(ids.first + 2, ids.tag), NULL
+      );
+    END IF;
+  END IF;
+  RETURN new_id;
+END
+$$;

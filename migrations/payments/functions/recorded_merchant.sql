@@ -1,0 +1,15 @@
+-- The row of a merchant, compared with what was recorded. Both are of one moment: what is returned is what was compared.
+CREATE OR REPLACE FUNCTION {{recorded_merchant}}(p_merchant_id text)
+RETURNS {{merchants}}
+LANGUAGE plpgsql STABLE
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+DECLARE
+  merchant {{merchants}};
+BEGIN
+  PERFORM {{expect_recorded}}(p_merchant_id, 'merchants', ARRAY[p_merchant_id]);
+  SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
+  RETURN merchant;
+END
+$$;

@@ -1,0 +1,23 @@
+-- Sends to one target again what has happened after the event p_after, and from then on what happens. Returns how many events;
+-- NULL when there is no such webhook. What still waits in the outbox is on its way already.
+CREATE OR REPLACE FUNCTION {{replay_webhook}}(p_merchant_id text, p_webhook_id text, p_after text)
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  UPDATE {{webhooks}} w SET disabled = NULL WHERE w.merchant_id = p_merchant_id AND w.id = p_webhook_id;
+  IF NOT FOUND THEN RETURN NULL; END IF;
+  PERFORM {{add_audit}}(
+    p_merchant_id, NULL, 'webhook.replayed', jsonb_build_object('webhookId', p_webhook_id, 'after', p_after)
+  );
+  RETURN (
+    SELECT count(*) FROM (
+      SELECT {{enqueue}}(e.merchant_id, e.id, 'event', jsonb_build_object('webhookId', p_webhook_id))
+      FROM {{events}} e WHERE e.merchant_id = p_merchant_id AND e.id > p_after
+    ) sent
+  );
+END
+$$;

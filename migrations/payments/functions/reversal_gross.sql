@@ -1,0 +1,10 @@
+-- What p_amount units more of a transaction's captures brought, in the merchant's currency, after p_reversed units are reversed
+-- already.
+CREATE OR REPLACE FUNCTION {{reversal_gross}}(p_merchant_id text, p_transaction_id text, p_reversed bigint, p_amount bigint)
+RETURNS bigint
+LANGUAGE sql STABLE
+AS $$
+SELECT {{captured_value}}(c.amounts, c.grosses, p_reversed + p_amount)
+  - {{captured_value}}(c.amounts, c.grosses, p_reversed)
+FROM {{net_captures}}(p_merchant_id, p_transaction_id, NULL, 0) c
+$$;

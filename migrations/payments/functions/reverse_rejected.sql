@@ -1,0 +1,41 @@
+-- Takes rejected captures of a transaction back, as far as nothing else has taken them: never below what was refunded and
+-- disputed. The rest stays owed for the next call, and is returned. The caller has locked the transaction. (reference: What is
+-- taken back)
+CREATE OR REPLACE FUNCTION {{reverse_rejected}}(p_merchant_id text, p_transaction_id text)
+RETURNS bigint
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+DECLARE
+  held {{transactions}};
+  rejected record;
+  part bigint;
+  owed bigint := 0;
+BEGIN
+  SELECT t.* INTO held FROM {{transactions}} t
+    WHERE t.merchant_id = p_merchant_id AND t.id = p_transaction_id FOR UPDATE;
+  FOR rejected IN
+    SELECT e AS entry, e.amount - back.amount AS rest, back.amount = 0 AS is_whole
+    FROM {{acquirer_operations}} o
+    JOIN {{trail_entries}} e ON e.merchant_id = o.merchant_id AND e.id = o.id
+    CROSS JOIN LATERAL (
+      SELECT -coalesce(sum(r.amount), 0)::bigint AS amount FROM {{trail_entries}} r
+      WHERE r.merchant_id = o.merchant_id AND r.transaction_id = o.transaction_id AND r.kind = 'capture'
+        AND r.amount < 0 AND right(r.reference, 24) = o.id
+    ) back
+    WHERE o.merchant_id = p_merchant_id AND o.transaction_id = p_transaction_id AND o.kind = 'capture'
+      AND o.status IN ('rejected', 'unanswered') AND e.amount > back.amount
+    ORDER BY e.seq
+  LOOP
+    part := least(rejected.rest, held.captured - held.refunded - held.disputed);
+    IF part > 0 THEN
+      held := {{correct}}(held, rejected.entry, -part,
+        {{correction_gross}}(held, 'capture', (rejected.entry).id, part),
+        CASE WHEN rejected.is_whole THEN -1 ELSE 0 END);
+    END IF;
+    owed := owed + rejected.rest - greatest(part, 0);
+  END LOOP;
+  RETURN owed;
+END
+$$;

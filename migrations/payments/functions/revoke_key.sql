@@ -1,0 +1,30 @@
+-- Revokes a key of the app that calls. Verdict: unauthorized, not-found or done. is_last: the key is the last good one of the
+-- app, and nothing was revoked. (reference: Keys of an app)
+CREATE OR REPLACE FUNCTION {{revoke_key}}(p_key_mac bytea, p_key_id text)
+RETURNS TABLE (verdict text, identity_id text, is_last boolean)
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+BEGIN
+  {{include:lock_keys_of_caller.sql}}
+  SELECT c.identity_id INTO identity_id FROM {{caller_identity}}(p_key_mac) c;
+  IF NOT FOUND THEN verdict := 'unauthorized'; RETURN NEXT; RETURN; END IF;
+  PERFORM FROM {{app_keys}} k
+    WHERE k.id = p_key_id AND k.app_id = identity_id AND {{include:is_good_key.sql}};
+  verdict := CASE WHEN FOUND THEN 'done' ELSE 'not-found' END;
+  is_last := NOT EXISTS (
+    SELECT FROM {{app_keys}} k
+    WHERE k.app_id = identity_id AND k.id <> p_key_id AND {{include:is_good_key.sql}}
+  );
+  IF verdict = 'done' AND NOT is_last THEN
+    UPDATE {{app_keys}} k SET revoked = now() WHERE k.id = p_key_id;
+    PERFORM {{add_audit}}(
+      repeat('0', 24), identity_id, 'key.revoked', jsonb_build_object('id', p_key_id)
+    );
+  END IF;
+  RETURN NEXT;
+END
+$$;

@@ -1,0 +1,35 @@
+-- Takes a user from a merchant, and tells it as an event. Invitations that wait for the user go with the membership. p_user_id:
+-- as members see the user. Members may also be named by their own id: they know no other of themselves.
+--
+-- Verdict: that of judge_access, or not-found; done. (reference: Users of a merchant)
+CREATE OR REPLACE FUNCTION {{revoke_user}}(p_caller {{caller}}, p_merchant_id text, p_user_id text)
+RETURNS TABLE (verdict text, identity_id text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+  ended {{merchant_users}};
+BEGIN
+  SELECT j.verdict, j.identity_id INTO verdict, identity_id
+    FROM {{judge_access}}(p_caller, p_merchant_id) j;
+  IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
+  DELETE FROM {{merchant_users}} u
+    WHERE u.merchant_id = p_merchant_id
+      AND (coalesce(u.member_id, u.user_id) = p_user_id OR u.user_id = p_user_id AND NOT u.pending)
+    RETURNING u.* INTO ended;
+  IF FOUND THEN
+    PERFORM {{note_event}}(
+      p_merchant_id, 'user.revoked', coalesce(ended.member_id, ended.user_id), {{user_member}}(ended)
+    );
+    PERFORM {{add_audit}}(
+      p_merchant_id, identity_id, 'user.revoked', jsonb_build_object('userId', ended.user_id)
+    );
+  ELSE
+    verdict := 'not-found';
+  END IF;
+  RETURN NEXT;
+END
+$$;

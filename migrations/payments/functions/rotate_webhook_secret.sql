@@ -1,0 +1,41 @@
+-- Gives a webhook another secret. For a day both secrets sign, so that a consumer changes over without a gap. p_secret_sealed:
+-- NULL when only access is to be checked.
+--
+-- Verdict: that of judge_access or claim_key; not-found; done with the row.
+CREATE OR REPLACE FUNCTION {{rotate_webhook_secret}}(
+  p_caller {{caller}}, p_merchant_id text, p_webhook_id text, p_secret_sealed bytea
+)
+RETURNS TABLE (verdict text, identity_id text, webhook {{webhooks}})
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+  claimed record;
+BEGIN
+  SELECT j.verdict, j.identity_id INTO verdict, identity_id
+    FROM {{judge_access}}(p_caller, p_merchant_id) j;
+  IF verdict <> 'done' OR p_secret_sealed IS NULL THEN RETURN NEXT; RETURN; END IF;
+  SELECT w.* INTO webhook FROM {{webhooks}} w
+    WHERE w.merchant_id = p_merchant_id AND w.id = p_webhook_id FOR UPDATE;
+  IF NOT FOUND THEN verdict := 'not-found'; RETURN NEXT; RETURN; END IF;
+  claimed := {{claim_key}}(p_caller, p_merchant_id, identity_id);
+  IF claimed.verdict <> 'claimed' THEN
+    verdict := claimed.verdict;
+    webhook := jsonb_populate_record(NULL::{{webhooks}}, (claimed.held).body::jsonb);
+    RETURN NEXT; RETURN;
+  END IF;
+  UPDATE {{webhooks}} w SET secret_sealed = p_secret_sealed, previous_sealed = w.secret_sealed,
+      previous_until = now() + interval '24 hours'
+    WHERE w.merchant_id = p_merchant_id AND w.id = p_webhook_id RETURNING w.* INTO webhook;
+  PERFORM {{add_audit}}(
+    p_merchant_id, identity_id, 'webhook.secret-rotated', jsonb_build_object('webhookId', p_webhook_id)
+  );
+  PERFORM {{finish_key}}(
+    p_caller, p_merchant_id, identity_id, 201, p_webhook_id, NULL, to_jsonb(webhook)::text
+  );
+  RETURN NEXT;
+END
+$$;

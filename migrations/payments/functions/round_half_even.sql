@@ -1,0 +1,8 @@
+-- The nearest integer to n/d, of two equally near the even one. n >= 0, d > 0. One expression, so that the planner writes it into
+-- its caller. (reference: Rounding)
+CREATE OR REPLACE FUNCTION {{round_half_even}}(n numeric, d numeric)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$
+SELECT (div(n, d) + CASE sign(2 * mod(n, d) - d) WHEN 1 THEN 1 WHEN 0 THEN mod(div(n, d), 2) ELSE 0 END)::bigint
+$$;

@@ -1,0 +1,65 @@
+-- The digests of rows of a table below a merchant, or of the merchant's own row: of the columns that move money, of those that
+-- name who gets or pays it, and of its terms. Digests are stored, so the columns and their order must not change: another list is
+-- another version of the hash.
+--
+-- Open operations follow from the trail and are not recorded; an answer decides whether a capture is paid out. A transaction is
+-- digested with its card. record_send writes texts in the encoding of the client, so the function sets it.
+CREATE OR REPLACE FUNCTION {{row_digests}}(p_merchant_id text, p_table text, p_ids text[])
+RETURNS TABLE (row_id text, money bytea, party bytea, terms bytea)
+LANGUAGE plpgsql STABLE
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET client_encoding = 'UTF8'
+AS $$
+#variable_conflict use_column
+BEGIN
+  IF p_table = 'merchants' THEN
+    RETURN QUERY SELECT r.id,
+        sha256(record_send(ROW(r.currency, r.test, r.acquirer, r.claim, r.pricing))),
+        sha256(record_send(ROW(r.iban, r.name, r.website, r.country, r.company_number))),
+        sha256(record_send(ROW(r.created, r.tag, r.key, r.email, r.descriptor, r.tds_mode)))
+      FROM {{merchants}} r
+      WHERE r.id = ANY (p_ids) ORDER BY r.id;
+  ELSIF p_table = 'transactions' THEN
+    RETURN QUERY SELECT r.id,
+        sha256(record_send(ROW(r.test, r.currency, r.amount, r.successful, r.acquirer, r.acquirer_ref))),
+        sha256(record_send(ROW(
+          r.instrument_id, r.source_id, i.bin, i.last4, i.expiry, i.scheme, i.scenario, i.network_ref, i.planned
+        ))),
+        sha256(record_send(ROW(
+          r.created, r.descriptor, r.reference, r.custom, r.tds, r.recurring, r.error_code, r.plan, r.unplanned,
+          r.code_present, r.session_id, r.disputed_at_capture
+        )))
+      FROM {{transactions}} r LEFT JOIN {{instruments}} i ON i.merchant_id = r.merchant_id AND i.id = r.instrument_id
+      WHERE r.merchant_id = p_merchant_id AND r.id = ANY (p_ids) ORDER BY r.id;
+  ELSIF p_table = 'cards' THEN
+    RETURN QUERY SELECT r.id,
+        sha256(record_send(ROW(r.transaction_id))),
+        sha256(record_send(ROW(r.instrument_id, r.deleted))),
+        sha256(record_send(ROW(r.created, r.notes)))
+      FROM {{cards}} r
+      WHERE r.merchant_id = p_merchant_id AND r.id = ANY (p_ids) ORDER BY r.id;
+  ELSIF p_table = 'disputes' THEN
+    RETURN QUERY SELECT r.id,
+        sha256(record_send(ROW(r.transaction_id, r.amount, r.currency, r.status))),
+        sha256(record_send(ROW(r.acquirer_ref))),
+        sha256(record_send(ROW(r.created, r.reason_code, r.reason_title, r.due, r.resolved)))
+      FROM {{disputes}} r
+      WHERE r.merchant_id = p_merchant_id AND r.id = ANY (p_ids) ORDER BY r.id;
+  ELSIF p_table = 'acquirer_operations' THEN
+    RETURN QUERY SELECT r.id,
+        sha256(record_send(ROW(r.kind, r.status))),
+        sha256(record_send(ROW(r.transaction_id))),
+        sha256(record_send(ROW(r.reason, r.answered)))
+      FROM {{acquirer_operations}} r
+      WHERE r.merchant_id = p_merchant_id AND r.id = ANY (p_ids) ORDER BY r.id;
+  ELSIF p_table = 'payouts' THEN
+    RETURN QUERY SELECT r.id,
+        sha256(record_send(ROW(r.date, r.test, r.amount, r.currency, r.status, r.line_id))),
+        sha256(record_send(ROW(r.iban))),
+        sha256(record_send(ROW(r.created)))
+      FROM {{payouts}} r
+      WHERE r.merchant_id = p_merchant_id AND r.id = ANY (p_ids) ORDER BY r.id;
+  END IF;
+END
+$$;

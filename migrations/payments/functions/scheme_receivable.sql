@@ -1,0 +1,19 @@
+-- What the scheme owes for a merchant's captures in a currency, less refunds and what was settled. Sums go on from the last
+-- snapshot.
+CREATE OR REPLACE FUNCTION {{scheme_receivable}}(p_merchant_id text, p_currency text)
+RETURNS numeric
+LANGUAGE sql STABLE
+AS $$
+SELECT -(coalesce(snapshot.sum, 0) + coalesce((
+  SELECT sum(e.amount) FROM {{entries}} e
+  WHERE e.merchant_id = p_merchant_id AND e.account = 'scheme_receivable' AND e.currency = p_currency AND NOT e.test
+    AND (snapshot.next_id IS NULL OR e.journal_id >= snapshot.next_id)
+), 0))
+FROM (SELECT) one
+LEFT JOIN LATERAL (
+  SELECT s.sum, {{first_id}}((s.date + 1) AT TIME ZONE 'UTC') AS next_id
+  FROM {{account_snapshots}} s
+  WHERE s.merchant_id = p_merchant_id AND s.account = 'scheme_receivable' AND s.currency = p_currency AND NOT s.test
+  ORDER BY s.date DESC LIMIT 1
+) snapshot ON true
+$$;

@@ -1,0 +1,10 @@
+-- How far settlements and reversals have gone: what an acquirer takes back was settled before, or is a refund.
+CREATE OR REPLACE FUNCTION {{scheme_returnable}}(p_merchant_id text, p_currency text)
+RETURNS numeric
+LANGUAGE sql STABLE
+AS $$
+SELECT coalesce(sum(e.amount), 0) FROM {{entries}} e
+JOIN {{journals}} j ON j.merchant_id = e.merchant_id AND j.id = e.journal_id
+WHERE e.merchant_id = p_merchant_id AND e.account = 'scheme_receivable' AND e.currency = p_currency AND NOT e.test
+  AND j.kind IN ('schemeSettled', 'refund', 'dispute')
+$$;

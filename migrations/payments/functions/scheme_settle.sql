@@ -1,0 +1,35 @@
+-- Books what an acquirer says that it has paid for captures less refunds, once for each reference, or says why it cannot be
+-- right. It is judged under the merchant's lock.
+--
+-- Returns done, repeated, unknown-merchant, test-merchant, other-acquirer, unknown-currency, nothing, too-much or too-much-back.
+CREATE OR REPLACE FUNCTION {{scheme_settle}}(p_merchant_id text, p_acquirer text, p_currency text, p_amount bigint, p_ref text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  merchant {{merchants}};
+BEGIN
+  SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
+  IF merchant.id IS NULL THEN RETURN 'unknown-merchant'; END IF;
+  IF merchant.test THEN RETURN 'test-merchant'; END IF;
+  IF merchant.acquirer IS DISTINCT FROM p_acquirer THEN
+    PERFORM FROM {{transactions}} t WHERE t.merchant_id = merchant.id AND t.acquirer = p_acquirer LIMIT 1;
+    IF NOT FOUND THEN RETURN 'other-acquirer'; END IF;
+  END IF;
+  IF {{currency_exponent}}(p_currency) IS NULL THEN RETURN 'unknown-currency'; END IF;
+  PERFORM FROM {{merchant_balances}} b WHERE b.merchant_id = merchant.id FOR UPDATE;
+  PERFORM FROM {{journals}} j
+    WHERE j.merchant_id = merchant.id AND j.kind = 'schemeSettled' AND j.cause_id = p_ref;
+  IF FOUND THEN RETURN 'repeated'; END IF;
+  IF p_amount = 0 THEN RETURN 'nothing'; END IF;
+  IF p_amount > 0 AND p_amount > {{scheme_receivable}}(merchant.id, p_currency) THEN RETURN 'too-much'; END IF;
+  IF p_amount < 0 AND -p_amount > {{scheme_returnable}}(merchant.id, p_currency) THEN
+    RETURN 'too-much-back';
+  END IF;
+  PERFORM {{settle_scheme}}(merchant.id, p_currency, p_amount, p_ref);
+  RETURN 'done';
+END
+$$;

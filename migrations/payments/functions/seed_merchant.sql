@@ -1,0 +1,26 @@
+-- Inserts a merchant of a seed file with its balance. p_merchant: members named as the columns. Its tag is that of its id where
+-- it is free, else a random one: ids below it then need an alias. False where the merchant is there already.
+CREATE OR REPLACE FUNCTION {{seed_merchant}}(p_merchant jsonb)
+RETURNS boolean
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+DECLARE
+  made {{merchants}} := jsonb_populate_record(NULL::{{merchants}}, p_merchant);
+BEGIN
+  PERFORM FROM {{merchants}} m WHERE m.id = made.id;
+  IF FOUND THEN RETURN false; END IF;
+  made.tag := right(made.id, 8);
+  PERFORM FROM {{merchants}} m WHERE m.tag = made.tag;
+  IF FOUND THEN made.tag := {{random_tag}}(); END IF;
+  made.created := {{created_at}}({{id_number}}(made.id));
+  made.tds_mode := 'attempt';
+  made.acquirer := NULL;
+  INSERT INTO {{merchants}} VALUES (made.*);
+  INSERT INTO {{merchant_balances}} (merchant_id, currency, last_id)
+    VALUES (made.id, made.currency, left(made.id, 16) || made.tag);
+  PERFORM {{record_states}}(made.id, 'merchants', ARRAY[made.id]);
+  RETURN true;
+END
+$$;

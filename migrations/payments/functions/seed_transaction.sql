@@ -1,0 +1,15 @@
+-- Inserts a transaction of a seed file, as add_transaction does. False where the merchant is live: no acquirer would know of the
+-- transaction.
+CREATE OR REPLACE FUNCTION {{seed_transaction}}(p_merchant_id text, p_transaction jsonb, p_card jsonb)
+RETURNS boolean
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+BEGIN
+  PERFORM FROM {{merchants}} m WHERE m.id = p_merchant_id AND m.test;
+  IF NOT FOUND THEN RETURN false; END IF;
+  PERFORM {{add_transaction}}(p_merchant_id, p_transaction, p_card);
+  RETURN true;
+END
+$$;

@@ -1,0 +1,32 @@
+-- Stores the sums of a merchant's accounts up to the end of a UTC day that is over, and returns how many. Each account goes on
+-- from its snapshot before; one without entries since has none, and the one before stands.
+CREATE OR REPLACE FUNCTION {{snapshot_accounts}}(p_merchant_id text, p_date date)
+RETURNS bigint
+LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+WITH day (first_id, next_id) AS (
+  SELECT
+    coalesce((
+      SELECT {{first_id}}((max(s.date) + 1) AT TIME ZONE 'UTC')
+      FROM {{account_snapshots}} s WHERE s.merchant_id = p_merchant_id AND s.date < p_date
+    ), ''),
+    {{first_id}}((p_date + 1) AT TIME ZONE 'UTC')
+), added AS (
+  SELECT e.account, e.currency, e.test, sum(e.amount) AS sum FROM {{entries}} e, day
+  WHERE e.merchant_id = p_merchant_id AND e.journal_id >= day.first_id AND e.journal_id < day.next_id
+  GROUP BY 1, 2, 3
+), made AS (
+  INSERT INTO {{account_snapshots}} (merchant_id, account, currency, test, date, sum)
+  SELECT p_merchant_id, a.account, a.currency, a.test, p_date, a.sum + coalesce((
+    SELECT s.sum FROM {{account_snapshots}} s
+    WHERE s.merchant_id = p_merchant_id AND s.account = a.account AND s.currency = a.currency
+      AND s.test = a.test AND s.date < p_date
+    ORDER BY s.date DESC LIMIT 1
+  ), 0)
+  FROM added a
+  ON CONFLICT DO NOTHING
+  RETURNING 1
+)
+SELECT count(*) FROM made
+$$;

@@ -1,0 +1,41 @@
+-- Changes a merchant for a member. p_changes: name, email and descriptor, as far as they are given; NULL when only access and
+-- p_fixed are to be checked. p_fixed: members that never change, as the client wrote them.
+--
+-- Verdict: that of judge_access. differing: the members of p_fixed that are not as the merchant has them; nothing is changed
+-- then. Access, these members and the change are judged against the row as it is then. It is locked before it is compared with
+-- what was recorded. (reference: Changing a merchant)
+CREATE OR REPLACE FUNCTION {{update_merchant}}(p_caller {{caller}}, p_merchant_id text, p_changes jsonb, p_fixed jsonb)
+RETURNS TABLE (verdict text, identity_id text, differing text[])
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+  merchant {{merchants}};
+BEGIN
+  SELECT j.verdict, j.identity_id INTO verdict, identity_id
+    FROM {{judge_access}}(p_caller, p_merchant_id) j;
+  IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
+  SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
+  SELECT coalesce(array_agg(given.key), '{}') INTO differing
+    FROM jsonb_each(p_fixed) given
+    WHERE given.value IS DISTINCT FROM {{merchant_fixed_members}}(merchant) -> given.key;
+  IF p_changes IS NOT NULL AND differing = '{}' THEN
+    PERFORM FROM {{merchants}} m WHERE m.id = p_merchant_id FOR NO KEY UPDATE;
+    PERFORM {{expect_recorded}}(p_merchant_id, 'merchants', ARRAY[p_merchant_id]);
+    UPDATE {{merchants}} m SET
+        name = CASE WHEN p_changes ? 'name' THEN p_changes ->> 'name' ELSE m.name END,
+        email = coalesce(p_changes ->> 'email', m.email),
+        descriptor = coalesce(p_changes ->> 'descriptor', m.descriptor)
+      WHERE m.id = p_merchant_id AND (
+        p_changes ? 'name' AND m.name IS DISTINCT FROM p_changes ->> 'name'
+        OR m.email <> p_changes ->> 'email' OR m.descriptor <> p_changes ->> 'descriptor'
+      )
+      RETURNING m.* INTO merchant;
+    IF FOUND THEN PERFORM {{note_merchant_update}}(merchant); END IF;
+  END IF;
+  RETURN NEXT;
+END
+$$;

@@ -1,0 +1,13 @@
+-- A user as the members of a merchant see them: nothing of the user's record that they did not tell, until the user accepts.
+CREATE OR REPLACE FUNCTION {{user_member}}(p_member {{merchant_users}})
+RETURNS jsonb
+LANGUAGE sql STABLE
+AS $$
+SELECT jsonb_build_object(
+  'id', coalesce(p_member.member_id, u.id),
+  'email', coalesce(p_member.email, u.email),
+  'name', CASE WHEN NOT p_member.pending THEN u.name END,
+  'created', CASE WHEN p_member.member_id IS NULL THEN u.created ELSE p_member.created END,
+  'pending', p_member.pending
+) FROM {{users}} u WHERE u.id = p_member.user_id
+$$;

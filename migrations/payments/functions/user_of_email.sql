@@ -1,0 +1,19 @@
+-- The user of an email address, in whatever case it is written; made where there is none. An id is drawn in either case: the
+-- counter within ids is common to all, and must not tell whether a user was made.
+CREATE OR REPLACE FUNCTION {{user_of_email}}(p_email text)
+RETURNS {{users}}
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  found {{users}};
+  drawn record := {{new_id}}({{random_tag}}());
+BEGIN
+  INSERT INTO {{users}} (id, email, created)
+    SELECT drawn.id, p_email, drawn.created
+    WHERE NOT EXISTS (SELECT FROM {{users}} u WHERE lower(u.email) = lower(p_email))
+    ON CONFLICT DO NOTHING;
+  SELECT u.* INTO STRICT found FROM {{users}} u WHERE lower(u.email) = lower(p_email);
+  RETURN found;
+END
+$$;
