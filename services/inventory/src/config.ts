@@ -19,6 +19,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     prefix: PREFIX,
     env,
     rules,
+    hidesValues: true,
   })
   return {
     port: values.PORT,

@@ -16,6 +16,8 @@ export interface LoadConfigOptions<S extends Settings> extends EnvironmentOption
   readonly rules?: readonly Rule<SettingValues<S>>[]
   /** Whether names with the prefix that no setting reads are problems too. */
   readonly refusesUnknown?: boolean
+  /** Problems name the setting without its value. By default they show values that are no secrets. */
+  readonly hidesValues?: boolean
 }
 
 /**
@@ -36,7 +38,7 @@ export function loadConfig<S extends Settings>(settings: S, options: LoadConfigO
     const found = lookUp(environment, [options.prefix + name, ...(metaOf(setting).aliases ?? [])])
     const result = setting.safeParse(found?.value)
     if (result.success) values[name] = result.data
-    else problems.push(describeProblem(found ?? { name: options.prefix + name }, setting, result.error))
+    else problems.push(describeProblem(found ?? { name: options.prefix + name }, setting, result.error, options))
   }
   problems.push(...brokenRules(options.rules ?? [], values as Partial<SettingValues<S>>))
   if (options.refusesUnknown) problems.push(...findUnknownSettings(settings, options))
@@ -78,8 +80,14 @@ function lookUp(environment: Readonly<Record<string, string>>, names: readonly s
   return undefined
 }
 
-function describeProblem({ name, value }: Found, setting: Setting, error: z.ZodError): string {
+function describeProblem(
+  { name, value }: Found,
+  setting: Setting,
+  error: z.ZodError,
+  { hidesValues = false }: { readonly hidesValues?: boolean },
+): string {
   if (value === undefined) return `${name} is required`
   const message = error.issues[0]?.message ?? 'is not valid'
-  return metaOf(setting).secret ? `${name} ${message}` : `${name} ${message} (got ${JSON.stringify(value)})`
+  const isHidden = hidesValues || metaOf(setting).secret
+  return isHidden ? `${name} ${message}` : `${name} ${message} (got ${JSON.stringify(value)})`
 }
