@@ -1,8 +1,12 @@
-// Fails on a broken rule of layout: `node scripts/check-layout.ts`. Each rule is a file of scripts/layout.
+// Fails on a broken rule of layout: `node scripts/check-layout.ts`. Each rule is a file of scripts/layout. With `--shrink`,
+// files that keep a rule at last leave its list of exceptions.
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { arrows } from './layout/arrows.ts'
+import { citations } from './layout/citations.ts'
 import { clockAndEnvironment } from './layout/clock-and-environment.ts'
 import { documentLinks } from './layout/document-links.ts'
+import { shrinkLists } from './layout/exceptions.ts'
 import { forbiddenNames } from './layout/forbidden-names.ts'
 import { imageFiles } from './layout/image-files.ts'
 import { metricDocuments } from './layout/metric-documents.ts'
@@ -34,6 +38,7 @@ export const rules: readonly Rule[] = [
   pinnedActions,
   imageFiles,
   unlicensedPackages,
+  citations,
 ]
 
 /** Every broken rule in the tree under `root`. Throws when a source cannot be parsed or a `config.ts` not be loaded. */
@@ -44,7 +49,10 @@ export async function checkLayout(root: string): Promise<readonly Problem[]> {
 }
 
 if (import.meta.main) {
-  const problems = await checkLayout(join(import.meta.dirname, '..'))
+  const { values } = parseArgs({ options: { shrink: { type: 'boolean', default: false } } })
+  const root = join(import.meta.dirname, '..')
+  const found = await checkLayout(root)
+  const problems = values.shrink ? shrinkLists(root, found) : found
   for (const { path, line, message } of problems) {
     console.error(`${path}${line === undefined ? '' : `:${line}`}: ${message}`)
   }

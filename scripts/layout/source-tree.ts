@@ -22,6 +22,8 @@ export interface Problem {
   /** Counted from 1; absent when the whole file is meant. */
   readonly line?: number
   readonly message: string
+  /** The entry of a list of exceptions that has to go; the list is at `path`. */
+  readonly surplus?: string
 }
 
 /** One rule of the house style. It reads the tree and names what breaks it. */

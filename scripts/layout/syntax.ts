@@ -1,4 +1,4 @@
-import { type Program, parseSync, Visitor, type VisitorObject } from 'oxc-parser'
+import { type Comment, type Program, parseSync, Visitor, type VisitorObject } from 'oxc-parser'
 import type { SourceFile } from './source-tree.ts'
 
 /** An `import`, `export … from` or `import()` of one file. */
@@ -19,21 +19,32 @@ export function lineAt(text: string, offset: number): number {
   return text.slice(0, offset).split('\n').length
 }
 
+interface ParsedFile {
+  readonly program: Program
+  readonly comments: readonly Comment[]
+}
+
 /** Parsing takes most of the time of the check, and many rules ask for the same files. */
-const parsed = new WeakMap<SourceFile, Program>()
+const parsed = new WeakMap<SourceFile, ParsedFile>()
 
 /** Walks the syntax tree of a file. Throws when the file cannot be parsed. */
 export function visitSyntax(file: SourceFile, visitor: VisitorObject): void {
-  new Visitor(visitor).visit(parse(file))
+  new Visitor(visitor).visit(parse(file).program)
 }
 
-function parse(file: SourceFile): Program {
+/** Where the comments of a file begin and end. Throws when the file cannot be parsed. */
+export function commentsOf(file: SourceFile): readonly Comment[] {
+  return parse(file).comments
+}
+
+function parse(file: SourceFile): ParsedFile {
   const known = parsed.get(file)
   if (known !== undefined) return known
-  const { program, errors } = parseSync(file.path, file.text)
+  const { program, comments, errors } = parseSync(file.path, file.text)
   if (errors[0] !== undefined) throw new Error(`${file.path}: ${errors[0].message}`)
-  parsed.set(file, program)
-  return program
+  const result = { program, comments }
+  parsed.set(file, result)
+  return result
 }
 
 /** Every module that a file asks for, type-only imports included: an arrow is an arrow. */

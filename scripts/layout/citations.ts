@@ -1,0 +1,124 @@
+import { globSync } from 'node:fs'
+import { exceptListed } from './exceptions.ts'
+import { type Problem, type Rule, type SourceFile, type SourceTree, serviceNames } from './source-tree.ts'
+import { commentsOf, lineAt } from './syntax.ts'
+
+/** Ways to cite what is not in the repository. */
+const UNOPENABLE = [
+  /\bcontracts?\b/gi,
+  /\b(?:the|its|this) spec(?:ification)?\b/gi,
+  /(?:\(|@see )specification\b/gi,
+  /\bspec(?:ification)?,? \d+/gi,
+  /\bdesign(?:,? \d+|\.md)/gi,
+]
+/** Searched for in comments alone: in SQL and TypeScript it means something else. */
+const UNNAMED_REFERENCE = /\breference,? \d+/gi
+const REFERENCE = /(\(|\b[a-z]+ )?\breference: ([^).,;`\n]*)/g
+const DECISIONS = /\bdecisions? (\d+(?:(?:, | and )\d+)*)/gi
+const HEADING = /^#{2,6} (.+)$/gm
+/** What may stand in a heading without ending its citation. */
+const CITABLE = /^[\w /-]+$/
+/** This rule and its test hold examples of what they refuse. */
+const OWN_FILES = /^scripts\/layout\/citations(\.test)?\.ts$/
+
+/** The headings of docs/reference/<name>.md, for every service and the framework. */
+type References = ReadonlyMap<string, readonly string[]>
+
+/**
+ * A citation leads to what a reader can open. `reference: Refresh tokens` is that heading of the service's own file in
+ * docs/reference; outside the service it is `auth reference: Refresh tokens`. `decision 8` is a file of docs/decisions.
+ */
+export const citations: Rule = (tree) => {
+  const references = readReferences(tree)
+  const decisions = new Set(globSync('docs/decisions/*.md', { cwd: tree.root }).map(numberOf))
+  const problems = tree.files
+    .filter(({ path }) => /\.(ts|sql|md)$/.test(path) && !OWN_FILES.test(path))
+    .flatMap((file) => [
+      ...UNOPENABLE.flatMap((pattern) => unopenable(file, file.text.matchAll(pattern))),
+      ...unopenable(file, matchesInComments(file, UNNAMED_REFERENCE)),
+      ...unresolvedReferences(file, references),
+      ...unknownDecisions(file, decisions),
+    ])
+  return exceptListed(tree, 'citations', { problems: [...problems, ...uncitableHeadings(references)] })
+}
+
+function readReferences(tree: SourceTree): References {
+  const names = [...serviceNames(tree), 'endpoints']
+  return new Map(
+    names.map((name) => {
+      const text = tree.files.find(({ path }) => path === pageOf(name))?.text ?? ''
+      return [name, [...text.matchAll(HEADING)].map(([, heading = '']) => heading)]
+    }),
+  )
+}
+
+function unopenable(file: SourceFile, found: Iterable<RegExpExecArray>): readonly Problem[] {
+  return [...found].map(({ 0: text, index }) => ({
+    path: file.path,
+    line: lineAt(file.text, index),
+    message: `cites "${text}", which nobody can open: cite docs/reference as \`reference: Heading\``,
+  }))
+}
+
+function unresolvedReferences(file: SourceFile, references: References): readonly Problem[] {
+  return [...matchesInComments(file, REFERENCE)].flatMap(({ 1: lead = '', 2: rest = '', index }): Problem[] => {
+    const heading = rest.replace(/\*\/\s*$/, '').trim()
+    const isNamed = references.has(lead.trim())
+    // Prose says `a reference: whatever` too.
+    if (!isNamed && (file.path.endsWith('.md') || (lead !== '(' && !/^[A-Z]/.test(heading)))) return []
+    const place = { path: file.path, line: lineAt(file.text, index) }
+    const name = isNamed ? lead.trim() : ownReference(file)
+    if (name === undefined) return [{ ...place, message: `cites "${heading}" of no reference: write whose it is` }]
+    if (references.get(name)?.includes(heading)) return []
+    return [{ ...place, message: `cites "${heading}", which is no heading of ${pageOf(name)}` }]
+  })
+}
+
+/** Whose reference is meant where a citation names none. */
+function ownReference({ path }: SourceFile): string | undefined {
+  if (path.startsWith('packages/endpoints/')) return 'endpoints'
+  return /^(?:services|migrations)\/([^/.]+)[/.]/.exec(path)?.[1]
+}
+
+function unknownDecisions(file: SourceFile, decisions: ReadonlySet<number>): readonly Problem[] {
+  return [...file.text.matchAll(DECISIONS)].flatMap(({ 1: list = '', index }) =>
+    [...list.matchAll(/\d+/g)]
+      .map(Number)
+      .filter((number) => !decisions.has(number))
+      .map((number) => ({
+        path: file.path,
+        line: lineAt(file.text, index),
+        message: `cites decision ${number}, which is not in docs/decisions`,
+      })),
+  )
+}
+
+/** A heading that stands twice, or holds what ends a citation, leads nowhere. */
+function uncitableHeadings(references: References): readonly Problem[] {
+  return [...references].flatMap(([name, headings]) =>
+    headings
+      .filter((heading, i) => headings.indexOf(heading) < i || !CITABLE.test(heading))
+      .map((heading) => ({
+        path: pageOf(name),
+        message: `"${heading}" cannot be cited: a heading stands once, in letters, digits, spaces, hyphens and slashes`,
+      })),
+  )
+}
+
+/** All of a document or of a SQL file may be a comment; in TypeScript the parser knows them. */
+function* matchesInComments(file: SourceFile, pattern: RegExp): Iterable<RegExpExecArray> {
+  if (file.text.search(pattern) < 0) return
+  const comments = file.path.endsWith('.ts') ? commentsOf(file) : [{ start: 0, end: file.text.length }]
+  for (const match of file.text.matchAll(pattern)) {
+    if (comments.some(({ start, end }) => start <= match.index && match.index < end)) yield match
+  }
+}
+
+function pageOf(name: string): string {
+  return `docs/reference/${name}.md`
+}
+
+/** 8 for `docs/decisions/0008-routes-mirror-urls.md`. */
+function numberOf(path: string): number {
+  return Number(/(\d+)[^/]*$/.exec(path)?.[1])
+}

@@ -1,0 +1,51 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import type { Problem, SourceTree } from './source-tree.ts'
+
+/** A rule's problems, and what tells one of today's exceptions from another: by default its path. */
+interface Found {
+  readonly problems: readonly Problem[]
+  readonly keyOf?: (problem: Problem) => string
+}
+
+/**
+ * The problems that no list excepts. A rule that is younger than some files has a list of them, as JSON in
+ * `scripts/layout/exceptions/`; an entry that is no longer an exception is a problem too, so that lists only shrink.
+ */
+export function exceptListed(tree: SourceTree, rule: string, { problems, keyOf = pathOf }: Found): readonly Problem[] {
+  const path = `scripts/layout/exceptions/${rule}.json`
+  const listed = new Set(readList(tree.root, path))
+  const broken = new Set(problems.map(keyOf))
+  return [
+    ...problems.filter((problem) => !listed.has(keyOf(problem))),
+    ...[...listed]
+      .filter((entry) => !broken.has(entry))
+      .map((entry) => ({
+        path,
+        message: `lists ${entry}, which keeps the rule: node scripts/check-layout.ts --shrink`,
+        surplus: entry,
+      })),
+  ]
+}
+
+/** Takes the surplus entries among the problems out of their lists. Returns the problems that are left. */
+export function shrinkLists(root: string, problems: readonly Problem[]): readonly Problem[] {
+  const surplus = problems.filter((problem) => problem.surplus !== undefined)
+  for (const path of new Set(surplus.map(pathOf))) {
+    const gone = surplus.filter((problem) => problem.path === path).map((problem) => problem.surplus)
+    const left = readList(root, path).filter((entry) => !gone.includes(entry))
+    if (left.length === 0) rmSync(join(root, path))
+    else writeFileSync(join(root, path), `${JSON.stringify(left, null, 2)}\n`)
+  }
+  return problems.filter((problem) => problem.surplus === undefined)
+}
+
+function readList(root: string, path: string): readonly string[] {
+  const file = join(root, path)
+  return existsSync(file) ? z.array(z.string()).parse(JSON.parse(readFileSync(file, 'utf8'))) : []
+}
+
+function pathOf({ path }: Problem): string {
+  return path
+}
