@@ -216,8 +216,8 @@ export interface PaymentsTables {
 }
 
 /**
- * Where a table belongs once the data is spread. `reference`: small, rarely written, on every node. `merchant`: below a
- * merchant; every key and index of it contains `merchant_id`. `local`: neither. @see contract 22
+ * The class of each table. `reference`: small and rarely written. `merchant`: below a merchant; each of its keys and indexes
+ * contains `merchant_id`. `local`: neither (reference: Classes of tables).
  */
 export const tableClasses: Readonly<Record<keyof PaymentsTables, 'reference' | 'merchant' | 'local'>> = {
   apps: 'reference',

@@ -62,7 +62,7 @@ export function paymentRefused(errorCode: number, { replayed }: { readonly repla
   return new HttpError(400, statusCode, { message: body.message, details: { body }, headers })
 }
 
-/** 400 of the checkout over a payment that was refused. @see contract 4.1, "Checkout API" */
+/** 400 of the checkout for a payment that was refused (reference: Checkout errors). */
 export function orderRefused(
   statusCode: string,
   { replayed, details }: { readonly replayed: boolean; readonly details: Readonly<Record<string, unknown>> },
@@ -75,7 +75,7 @@ export function orderRefused(
 /** The processing error of card data that is not protected on its way. */
 const INSECURE = 21
 
-/** 400 over card data that came without TLS. @see contract 24, "Transport" */
+/** 400 for card data that came without TLS (reference: Order of checks at the checkout). */
 export function cardDataInsecure(): HttpError {
   const error = processingError(INSECURE)
   return errors.requestInvalid({ message: error.message, details: { error } })

@@ -1,6 +1,6 @@
 import { defineError, type ErrorFactory } from '@trestle/common/errors/define-error.ts'
 
-/** Every answer but 2xx names its code in a header too, which the official clients read. @see contract 4.1 */
+/** Every error names its code in a header too: official clients read it there (reference: Headers of answers). */
 function declare(status: number, code: string, message: string, headers: Record<string, string> = {}): ErrorFactory {
   return defineError(status, code, message, { 'x-status-code': code, ...headers })
 }
@@ -43,7 +43,7 @@ export const rateUnavailable = declare(503, 'RATE_UNAVAILABLE', 'There is no rec
   'retry-after': '60',
 })
 
-// What the checkout API answers besides. @see contract 15
+// Errors of the checkout alone (reference: Checkout errors).
 export const versionMissing = declare(400, 'VERSION_MISSING', 'The header Accept-Version is missing')
 export const versionUnsupported = declare(400, 'VERSION_UNSUPPORTED', 'Accept-Version must be 1')
 export const bodyInvalid = declare(400, 'BODY_INVALID', 'The body must be JSON, sent as application/json')

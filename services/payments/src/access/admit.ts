@@ -43,7 +43,7 @@ export interface Flaw {
 }
 
 /**
- * Lets a request pass that the database has judged, or throws the refusal that comes first. @see contract 1.4
+ * Lets a request pass that the database has judged, or throws the refusal that comes first (reference: Order of checks).
  * @throws 401, 404, 403, or the error of the flaw at its place between them; then 400 or 409 for its Idempotency-Key
  */
 export function admit<Result extends Judged>(caller: Caller, result: Result, flaw: Flaw | undefined): Result {

@@ -6,7 +6,7 @@ export interface Credentials {
   readonly person: string | null
 }
 
-/** A request that its client may send again and that must have one effect. @see contract 20.1 */
+/** A request that its client may send again and that must have one effect (reference: Idempotency-Key). */
 export interface Repeat {
   readonly method: string
   /** In one spelling: ids in lower case, no slash at the end. */

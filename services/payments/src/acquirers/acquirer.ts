@@ -87,7 +87,7 @@ export type AcquirerEvent = { readonly reference: string; readonly merchantId: s
   | { readonly type: 'unknown'; readonly kind: string }
 )
 
-/** A company that reserves and moves card money. Every call is bounded in time and may be repeated. @see contract 19 */
+/** A company that reserves and moves card money. Every call is bounded in time and may be repeated (reference: Acquirer port). */
 export interface Acquirer {
   authorize(request: AuthorizationRequest): Promise<AuthorizationOutcome>
   /** What became of an authorization whose answer was lost, by the attempt's id. */

@@ -88,7 +88,7 @@ const Events = z.array(z.union([KnownEvent, UnknownEvent, z.unknown().transform(
 
 /**
  * An acquirer behind JSON over HTTP. A call that is not answered in full tells nothing: an authorization is then unknown, a
- * task is tried again. @see README.md of this folder
+ * task is tried again (reference: Bridge protocol).
  */
 export function createHttpAcquirer({ url, secret, outbound }: HttpAcquirerOptions): Acquirer {
   const send = (method: 'GET' | 'POST', path: string, more: Partial<OutboundRequest>): Promise<OutboundAnswer> =>

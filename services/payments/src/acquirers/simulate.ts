@@ -21,7 +21,7 @@ const STATUS_REFUSALS = {
 
 /**
  * The status code with which the card itself is refused, before anyone is authenticated: scheme, status, then the security
- * code, which only a customer gives. @see contract 16.1, "Precedence"
+ * code, which only a customer gives (reference: Test object).
  */
 export function cardRefusal(
   { scheme, status, code, refusal, laterRefusal }: Scenario,
@@ -46,7 +46,7 @@ export function comparedCurrencies({ limit, balance }: Scenario, own: string): r
   return [...new Set(bounds)].filter((currency) => currency !== own)
 }
 
-/** The simulator's answer to an authorization. @see contract 16 */
+/** The simulator's answer to an authorization (reference: Simulator). */
 export function simulate(
   { scenario, initiator, idempotencyRef }: Pick<AuthorizationRequest, 'scenario' | 'initiator' | 'idempotencyRef'>,
   amountIn: AmountIn,
@@ -56,7 +56,7 @@ export function simulate(
   return { verdict: 'approved', ref: simulatedRef(idempotencyRef), networkRef: null }
 }
 
-/** The reference of an operation at the simulator: the same for the same operation, always. @see contract 16.3 */
+/** The simulator derives its reference from the id of the operation (reference: References of the simulator). */
 export function simulatedRef(operationId: string): string {
   return `sim_${createHash('sha256').update(operationId).digest('hex').slice(0, 24)}`
 }

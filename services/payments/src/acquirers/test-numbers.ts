@@ -27,7 +27,7 @@ const NUMBERS: Readonly<Record<string, ScenarioChanges>> = {
   '1000000000050000': { delaySeconds: 3 },
 }
 
-/** What a card number means to the simulator by itself. All is fine with a number that means nothing. @see contract 16.2 */
+/** What a card number means to the simulator. With all other numbers everything is fine (reference: Test numbers). */
 export function scenarioOfNumber(number: string): ScenarioChanges {
   const [, place, digits = ''] = /^10000000000(0|9)00(\d\d)$/.exec(number) ?? []
   const refusal = REFUSALS[digits]

@@ -14,7 +14,7 @@ const Bound = z.union([
   }),
 ])
 
-/** The `test` object of a payment: how the simulator is to behave. The first value of each is the default. @see contract 16.1 */
+/** How the simulator is to behave. The first value of each member is the default (reference: Test object). */
 export const TestObject = z.strictObject({
   card: z
     .strictObject({
@@ -36,8 +36,8 @@ export const TestObject = z.strictObject({
 })
 
 /**
- * The scenario of a card's first payment. A `test` object that settles anything wins over what the number means.
- * @see contract 16.2
+ * The scenario of a card's first payment. A `test` object that sets anything wins over what the number means
+ * (reference: Test object).
  */
 export function scenarioOfPayment(
   number: string,

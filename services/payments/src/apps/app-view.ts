@@ -4,7 +4,7 @@ import type { Identity } from './app.ts'
 /** An app as its creator sees it, once: no other answer ever carries the key. */
 export const CreatedAppView = z.object({ id: z.string(), name: z.string().optional(), key: z.string() })
 
-/** Who calls: an app, or a person with an e-mail address. @see specification 2, "Identity" */
+/** Who calls: an app, or a person with an e-mail address (reference: Other objects). */
 export const IdentityView = z.object({
   id: z.string(),
   name: z.string().optional(),

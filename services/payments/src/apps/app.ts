@@ -8,7 +8,7 @@ export interface Identity {
   readonly created: Date
 }
 
-/** The keyed digest under which a key is stored and found. 32 bytes. @see contract 2.4 */
+/** The keyed digest under which a key is stored and found. 32 bytes (reference: API keys). */
 export function keyMac(pepper: KeyObject, key: string): Buffer {
   return createHmac('sha256', pepper).update(key).digest()
 }

@@ -1,6 +1,6 @@
 /**
- * The API key in an `Authorization` header: Basic, an empty user name, the key as password. Undefined for anything else.
- * @see contract 2.1, 2.2; RFC 7617
+ * The API key in an `Authorization` header: Basic, an empty user name, the key as password. Undefined for anything else
+ * (reference: API keys). @see RFC 7617
  */
 export function readBasicKey(header: string | undefined): string | undefined {
   const encoded = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(header ?? '')?.[1]

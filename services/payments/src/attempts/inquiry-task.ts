@@ -15,7 +15,7 @@ export const inquiryTask = defineTask<InquiryJob>('inquiry', {
   sealed: false,
 })
 
-/** Seconds from one question to the next: asked after 10 s, 1 min, 10 min, 1 h, 6 h and 24 h. @see contract 19 */
+/** Seconds from one question to the next: asked after 10 s, 1 min, 10 min, 1 h, 6 h and 24 h (reference: Attempts). */
 const DELAYS_SECONDS = [10, 50, 540, 3_000, 18_000, 64_800] as const
 
 /** How long to wait before the acquirer is asked again, or undefined when an operator has to find out. */

@@ -12,7 +12,7 @@ const CODES = [
   'DUPLICATE',
 ] as const
 
-/** What may be wrong with a field. @see contract 4.1 */
+/** What may be wrong with a field (reference: Field errors). */
 export type FieldErrorCode = (typeof CODES)[number]
 
 /** One element of a 400 answer: `field` is the dotted path, or `body` for the whole. */

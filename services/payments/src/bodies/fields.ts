@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Whether PostgreSQL can store a text and JSON can carry it: no U+0000, no lone surrogate. @see contract 3.5 */
+/** Whether PostgreSQL can store a text and JSON can carry it: no U+0000, no lone surrogate (reference: Text). */
 export function isStorable(value: string): boolean {
   return !value.includes('\0') && value.isWellFormed()
 }
@@ -58,7 +58,7 @@ export function isHttpUrl(value: string): boolean {
   return /^https?:\/\/\S+$/i.test(value) && URL.canParse(value)
 }
 
-/** Text on bank statements: 2 to 22 printable ASCII characters, kept as given. @see contract 9.6 */
+/** Text on bank statements: 2 to 22 printable ASCII characters, kept as given (reference: Text). */
 export function descriptor() {
   return text()
     .min(2)
@@ -96,7 +96,7 @@ export function instant() {
 
 const YEAR_10000 = Date.UTC(10_000)
 
-/** Pagination of a list, and the filter that every list has. @see contract 6 */
+/** Pagination of a list, and the filter that every list has (reference: Pagination). */
 export const ListQuery = z.object({
   limit: z.int().min(1).max(1000),
   before: id().optional(),

@@ -16,7 +16,7 @@ const FORBIDDEN: ReadonlySet<string> = new Set(['__proto__', 'prototype', 'const
 
 /**
  * Reads a form (`application/x-www-form-urlencoded`) or a query string. Brackets nest; what a text means as a number or a
- * boolean is decided later, by the schema. @see contract 3.2 a–e
+ * boolean is decided later, by the schema (reference: Forms).
  */
 export function parseForm(text: string): Parsed<FormObject> {
   const pairs = text.split('&').filter((pair) => pair !== '')

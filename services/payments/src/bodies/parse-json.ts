@@ -4,7 +4,7 @@ const DEPTH_MAX = 20
 
 /**
  * Reads a JSON body: an object at the top, nested at most 20 levels, without members that reach a prototype.
- * No text at all is an empty object. @see contract 3.1
+ * No text at all is an empty object (reference: JSON bodies).
  */
 export function parseJson(text: string): Parsed<object> {
   if (text === '') return { value: {} }

@@ -12,10 +12,9 @@ export interface BodyHeaders {
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
 
 /**
- * Reads a body by its media type. `unsupported`: neither JSON nor a form, compressed, or not in UTF-8.
+ * Reads a body by its media type (reference: Media types). `unsupported`: neither JSON nor a form, compressed, or not in UTF-8.
  *
  * @param body that of a form as `@fastify/formbody` decodes it: with U+FFFD in the place of bytes that are not UTF-8
- * @see contract 3.1
  */
 export function readBody(body: Buffer | string, headers: BodyHeaders): Parsed<ParsedInput> | 'unsupported' {
   const type = mediaType(headers['content-type'])

@@ -24,7 +24,7 @@ const QUERY_BOOLEANS: ReadonlyMap<unknown, boolean> = new Map([
 /**
  * Prepares parsed values for validation by `schema`: leaves out what counts as absent (null and the empty text), and gives
  * the texts of a form the type that the schema expects at their place. What does not fit is left as it is, for the schema to
- * refuse. A member whose schema accepts null keeps both as null. @see contract 3.2 f–g, 3.3, 3.4
+ * refuse. A member whose schema accepts null keeps both as null (reference: Absent values).
  */
 export function readInput(schema: z.core.$ZodType, value: unknown, encoding: Encoding): unknown {
   const { def } = (schema as z.core.$ZodTypes)._zod

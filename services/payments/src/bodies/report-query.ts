@@ -3,7 +3,7 @@ import type { Flaw } from '../access/admit.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../pagination/cursor.ts'
 import { id, ListQuery } from './fields.ts'
 
-/** The query of a list that names its merchant as a filter. @see contract 8.14 */
+/** The query of a list that names its merchant as a filter (reference: Disputes and fraud alerts). */
 export const ReportQuery = ListQuery.extend({
   filter: z.object({ merchantId: id(), transactionId: id().optional(), test: z.boolean().optional() }),
 })

@@ -9,7 +9,7 @@ export function lastDay({ month, year }: CardExpiry): string {
   return new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 10)
 }
 
-/** The last millisecond of a day in UTC, as it is shown: 2066-08-31T23:59:59.999Z. @see contract 7 */
+/** The last millisecond of a day in UTC, as it is shown: 2066-08-31T23:59:59.999Z (reference: Transaction object). */
 export function lastInstant(day: string): Date {
   return new Date(`${day}T23:59:59.999Z`)
 }

@@ -46,7 +46,7 @@ const TEST_RANGES: readonly NumberRange[] = [
   ...MASTERCARD,
 ]
 
-/** The network of a card number (digits alone), by the ranges of live or of test merchants. @see contract 16.2 */
+/** The network of a card number (digits alone), by the ranges of live or of test merchants (reference: Networks). */
 export function schemeOf(number: string, { test }: { readonly test: boolean }): SchemeVerdict {
   const range = (test ? TEST_RANGES : LIVE_RANGES).find((candidate) => contains(candidate, number))
   if (range === undefined) return { verdict: 'unknown' }

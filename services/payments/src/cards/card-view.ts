@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Card } from './card.ts'
 
-/** A kept card on the wire. @see specification 2, "Card"; contract 8.13 */
+/** A kept card on the wire (reference: Other objects). */
 export const CardView = z.object({
   id: z.string(),
   merchantId: z.string(),

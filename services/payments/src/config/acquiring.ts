@@ -16,7 +16,7 @@ const DAYS_MAX = 3_650
 const CONFIRMATION_DAYS_MAX = 30
 const DELAY_DAYS = { live: 2, test: 0 } as const
 
-/** Settings of what happens between a charge and the bank. @see contract 9.7, 12, 19, 26 */
+/** Settings of acquirers, expiry, payouts and seeding. */
 export const acquiringSettings = group('Acquirers and payouts', {
   ACQUIRERS: acquirers()
     .default([])

@@ -5,7 +5,7 @@ import { limitStoreSettings } from '@trestle/service/common-settings.ts'
 
 const EVENTS_MAX = 1_000_000
 
-/** How often something may happen; 0 lifts a limit. @see contract 21 */
+/** How often something may happen. 0 switches a limit off (reference: Rate limits). */
 export const rateLimitSettings = group(
   { title: 'Limits', about: '0 lifts a limit. An IPv6 network of 64 bits counts as one address.' },
   {

@@ -2,7 +2,7 @@ import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { text, url } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 
-/** Settings of the service whose access tokens persons may call with. @see contract 2.8 */
+/** Settings of the sign-in service whose access tokens persons call with (reference: Persons). */
 export const signInSettings = group('Signed-in users', {
   USER_JWKS_URL: url()
     .optional()

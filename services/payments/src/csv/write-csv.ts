@@ -3,7 +3,7 @@ type Cell = { readonly text: string } | string
 
 /**
  * Rows as RFC 4180 writes them, in UTF-8. A cell that is marked as free text and would be taken for a formula by a
- * spreadsheet begins with an apostrophe. @see contract 20.3, "Statement"
+ * spreadsheet begins with an apostrophe (reference: Statements and documents).
  */
 export function writeCsv(rows: readonly (readonly Cell[])[]): string {
   return rows.map((row) => `${row.map(writeCell).join(',')}\r\n`).join('')

@@ -7,8 +7,8 @@ export type OpenVerdict =
   | { readonly verdict: 'limit-exceeded'; readonly possible: bigint }
 
 /**
- * Disputes captured money that is neither refunded nor disputed: all of it, or `asked` of it. What an open dispute is about
- * is reserved. @see contract 9.2, 13; SQL function `dispute_open`
+ * Disputes captured money that is neither refunded nor disputed: all of it, or `asked` of it. The model of the SQL function
+ * `dispute_open` (reference: Movements).
  */
 export function openDispute(amounts: Amounts, asked: bigint | undefined): OpenVerdict {
   const possible = amounts.captured - amounts.refunded - amounts.disputed
@@ -22,7 +22,7 @@ export type CloseVerdict =
   | { readonly verdict: 'done' | 'repeated'; readonly amounts: Amounts }
   | { readonly verdict: 'conflict' }
 
-/** Won, the money is free again; lost, it is gone for good. @see contract 9.2, 13; SQL function `dispute_close` */
+/** A won dispute frees its money, a lost one keeps it. The model of the SQL function `dispute_close` (reference: Movements). */
 export function closeDispute(
   amounts: Amounts,
   { amount, status }: Pick<Dispute, 'amount' | 'status'>,

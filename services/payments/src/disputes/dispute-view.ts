@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Dispute } from './dispute.ts'
 
-/** A dispute on the wire, alike in lists and alone. @see specification 2, "Dispute"; contract 7 */
+/** A dispute on the wire, the same in lists and alone (reference: Other objects). */
 export const DisputeView = z.object({
   id: z.string(),
   merchantId: z.string(),

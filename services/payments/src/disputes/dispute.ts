@@ -29,7 +29,7 @@ const TITLES: ReadonlyMap<number, string> = new Map([
 /** The reason of a dispute that comes with none. */
 export const DEFAULT_REASON_CODE = 4853
 
-/** The title of a reason, or undefined for a code that is not known. @see contract 13 */
+/** The title of a reason, or undefined for an unknown code (reference: Disputes). */
 export function reasonTitle(code: number): string | undefined {
   return TITLES.get(code)
 }

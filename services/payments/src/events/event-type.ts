@@ -1,4 +1,4 @@
-/** What happens at a merchant and is told to whoever listens. @see contract 20.2 */
+/** The types of events (reference: Events). */
 export const EVENT_TYPES = [
   'transaction.created',
   'transaction.failed',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { MerchantEvent } from './event.ts'
 import { EVENT_TYPES } from './event-type.ts'
 
-/** An event on the wire, alike in lists and in deliveries. @see contract 20.2 */
+/** An event on the wire, the same in lists and deliveries (reference: Events). */
 export const EventView = z.object({
   id: z.string(),
   type: z.enum(EVENT_TYPES),

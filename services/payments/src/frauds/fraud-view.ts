@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Fraud } from './fraud.ts'
 
-/** A fraud alert on the wire, alike in lists and alone. @see specification 2, "Fraud alert" */
+/** A fraud alert on the wire, the same in lists and alone (reference: Other objects). */
 export const FraudView = z.object({
   id: z.string(),
   merchantId: z.string(),

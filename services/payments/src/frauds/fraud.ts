@@ -5,7 +5,7 @@ export interface Fraud {
   readonly transactionId: string
   /** When it was reported to the issuer. */
   readonly reported: Date | null
-  /** 0 to 8. @see specification 2, "Fraud alert" */
+  /** 0 to 8 (reference: Fraud alerts). */
   readonly reason: number | null
   readonly created: Date
 }

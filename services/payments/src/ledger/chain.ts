@@ -25,7 +25,7 @@ export const CHAIN_START = Buffer.alloc(32)
 
 /**
  * The hash that a link must have: SHA-256 of its version, the hash before, and its row without its hash; for a journal also
- * its entries, in order. @see contract 11.5; SQL functions `post` and `record_states`
+ * its entries, in order. The SQL functions `post` and `record_states` compute the same (reference: Chain of the ledger).
  */
 export function hashOf(link: Link, previous: Buffer): Buffer {
   return createHash('sha256').update(Buffer.of(link.row.hash_version)).update(previous).update(bytesOf(link)).digest()

@@ -13,7 +13,7 @@ export interface LedgerHead extends ChainHead {
   readonly lineCount: bigint
 }
 
-/** What is wrong: the number of the invariant in contract 11.3 (16 for the chains; 17 for states; 18 for terms), and a text. */
+/** What is wrong: the number of the invariant (reference: Invariants), and a text. */
 export type Finding = readonly [invariant: number, message: string]
 
 /** A chain, followed link by link. */
@@ -54,7 +54,7 @@ export function startCheck(kept: ChainHead | undefined, test: boolean | undefine
   }
 }
 
-/** Takes the next link of a merchant's chain into the state; answers what does not hold of it. @see contract 11.3, 11.5 */
+/** Adds the next link of a merchant's chain to the state; answers what does not hold of it (reference: Chain of the ledger). */
 export function checkLink(state: LinkState, link: LedgerLink): readonly Finding[] {
   const findings = followChain(state, link)
   switch (link.table) {

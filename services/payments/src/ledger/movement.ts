@@ -31,7 +31,7 @@ export interface Entry {
 
 /**
  * The entries of a movement, in order, without those that are zero; none for a void and for a dispute that was won. They sum
- * to zero in each currency. @see contract 11.2; SQL function `entries_of`
+ * to zero in each currency. The model of the SQL function `entries_of` (reference: Postings).
  */
 export function entriesOf(movement: Movement, merchantCurrency: string): Entry[] {
   const { currency } = movement

@@ -75,7 +75,7 @@ async function listFigures(
   return rows
 }
 
-/** What does not hold of a transaction: invariants 1 to 6 and 8 of contract 11.3. */
+/** What does not hold of a transaction: invariants 1 to 6, and 8 (reference: Invariants). */
 export function checkFigures(figures: TransactionFigures): readonly Finding[] {
   const { amount, pending, captured, refunded, voided, disputed, lost, trail_length: length } = figures
   const parts = [pending, captured, refunded, voided, disputed, lost]

@@ -4,7 +4,7 @@ import type { Line } from './line.ts'
 
 const flag = () => z.literal(true).optional()
 
-/** A line on the wire, alike in lists and alone; one flag says what it is. @see specification 2, "Line"; contract 7, 9.5 */
+/** A line on the wire, the same in lists and alone. One flag says what it is (reference: Line object). */
 export const LineView = z.object({
   id: z.string(),
   merchantId: z.string(),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { AppMember } from './app-member.ts'
 import type { UserMember } from './user-member.ts'
 
-/** An app of a merchant; its key never shows. @see contract 2.6, 7 */
+/** An app of a merchant, without its key (reference: Key hints). */
 export const AppMemberView = z.object({
   id: z.string(),
   name: z.string().optional(),
@@ -10,7 +10,7 @@ export const AppMemberView = z.object({
   keyHint: z.string().optional(),
 })
 
-/** A user of a merchant. @see contract 7 */
+/** A user of a merchant (reference: Users of a merchant). */
 export const UserMemberView = z.object({
   id: z.string(),
   email: z.string(),

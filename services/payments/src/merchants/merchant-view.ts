@@ -3,7 +3,7 @@ import type { Merchant } from './merchant.ts'
 
 const MoneyView = z.object({ currency: z.string(), amount: z.int() })
 
-/** A merchant on the wire, alike in lists and alone. @see specification 2, "Merchant"; contract 7 */
+/** A merchant on the wire, the same in lists and alone (reference: Merchant object). */
 export const MerchantView = z.object({
   id: z.string(),
   key: z.string(),

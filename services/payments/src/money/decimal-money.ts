@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /**
- * Money as the checkout writes it: `value` · 10^−`exponent` major units. The exponent is the writer's, not the currency's.
- * @see contract 15.2
+ * Money as the checkout writes it: `value` · 10^−`exponent` major units. The client chooses the exponent; it may differ from
+ * the decimals of the currency (reference: Amounts of orders).
  */
 export interface DecimalMoney {
   readonly exponent: number

@@ -24,7 +24,8 @@ const WHOLE_BASIS_POINTS = 10_000n
 
 /**
  * An amount in minor units of the other currency, rounded once. `rate` is what is shown: units for one after the margin.
- * For two currencies that differ; the same one is not exchanged at all. @see contract 10.2, 10.5; SQL function `exchange`
+ * For two currencies that differ: within one nothing is exchanged. The model of the SQL function `exchange`
+ * (reference: Conversion).
  */
 export function exchange({ amount, from, to, marginBasisPoints }: ExchangeRequest): { amount: bigint; rate: string } {
   const [sold, bought] = [readDecimal(from.rate), readDecimal(to.rate)]

@@ -9,10 +9,9 @@ export interface Fee {
 const WHOLE_BASIS_POINTS = 10_000n
 
 /**
- * The fee of an operation. Its rate is charged on captures only.
+ * The fee of an operation: the model of the SQL function `operation_fee` (reference: Fees). The rate is charged on captures only.
  * @param gross what the operation is worth, in the merchant's currency
  * @param price basis points, and the flat fee of this kind, exchanged already; 0 where the kind has no price
- * @see contract 10.6; SQL function `operation_fee`
  */
 export function operationFee(
   kind: 'capture' | 'refund' | 'dispute',

@@ -1,7 +1,7 @@
 import type { Money } from '../merchants/merchant.ts'
 import { currencyExponent, isCurrency } from './currencies.ts'
 
-/** `EUR 3.00`: code and major units with exactly the decimals of the currency, no grouping. @see contract 4.2 */
+/** `EUR 3.00`: code and major units with exactly the decimals of the currency, no grouping (reference: Field errors). */
 export function formatMoney(currency: string, amount: bigint): string {
   return `${currency} ${formatAmount(currency, amount)}`
 }

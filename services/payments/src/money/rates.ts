@@ -11,7 +11,7 @@ export interface Rate {
 /**
  * The rate that applies on a day (`2026-03-01`): of the latest date that is not after it, before the first date the first; on
  * one date an imported rate beats the embedded. Undefined when there is none at all. The euro is the base, 1 on every day.
- * @see contract 10.3, 10.5; SQL function `fx_rate`
+ * The model of the SQL function `fx_rate` (reference: Exchange rates).
  */
 export function rateOfDay(
   rates: readonly Rate[],

@@ -9,7 +9,7 @@ export interface CapturedAmount {
 /**
  * What the first `amount` minor units of the captures brought, first captured first. A reversal of x after X is worth the
  * value of X + x less the value of X, so reversing everything returns exactly what was brought.
- * @see contract 10.4; SQL function `captured_value`
+ * The model of the SQL function `captured_value` (reference: Worth of a reversal).
  */
 export function capturedValue(captures: readonly CapturedAmount[], amount: bigint): bigint {
   let [rest, value] = [amount, 0n]
@@ -29,7 +29,7 @@ export interface CaptureEntry extends CapturedAmount {
 
 /**
  * What is left of each capture, in order, without what was rejected of it. A part keeps its share of what the capture brought.
- * (reference: Worth of a correction) @see SQL function `net_captures`
+ * The model of the SQL function `net_captures` (reference: Worth of a correction).
  */
 export function netCaptures(entries: readonly CaptureEntry[]): readonly CapturedAmount[] {
   return entries

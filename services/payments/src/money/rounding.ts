@@ -1,6 +1,6 @@
 /**
  * The integer nearest to n/d, and of two equally near the even one: the only rounding of money. `n` is not negative, `d` is
- * positive; signs are applied afterwards. @see contract 10.1; SQL function `round_half_even`
+ * positive; signs are applied afterwards. The model of the SQL function `round_half_even` (reference: Rounding).
  */
 export function divideHalfEven(n: bigint, d: bigint): bigint {
   const [quotient, remainder] = [n / d, n % d]

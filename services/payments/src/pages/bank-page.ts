@@ -16,7 +16,7 @@ interface Shown {
   readonly text: string
 }
 
-/** The page on which a cardholder approves a payment or declines it. It needs no script. @see contract 17 */
+/** The page on which a cardholder approves or declines a payment. It needs no script (reference: Simulated bank). */
 export function bankPage({ state, challenge, locale, text }: Shown): string {
   const facts: readonly (readonly [string, string])[] = [
     ['Shop', challenge.merchant],

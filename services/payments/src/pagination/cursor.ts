@@ -24,7 +24,7 @@ export const HIGHEST = 'g'
 
 /**
  * Bounds and order of a page. The order is reversed only when `after` stands alone. A cursor is compared by value, so any
- * 24 hexadecimal digits will do. @see contract 6
+ * 24 hexadecimal digits will do (reference: Pagination).
  */
 export function pageBounds({ limit, before, after }: PageRequest): PageBounds {
   return {

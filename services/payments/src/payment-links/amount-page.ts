@@ -8,7 +8,7 @@ import { speak } from './texts.ts'
 
 const FLAWS = { invalid: 'amountInvalid', 'too-large': 'amountTooLarge' } as const
 
-/** Asks how much is to be paid, where the link does not say. @see contract 18, "Pre-screen" */
+/** Asks for the amount where the link has none (reference: Amount page). */
 export function amountPage(
   { link, typed, flaw }: { readonly link: PaymentLink; readonly typed: string; readonly flaw: AmountFlaw | undefined },
   locale: PageLocale,

@@ -17,7 +17,7 @@ const TYPED = [
   /^(\d{1,3}(?:,\d{3})+)(?:\.(\d+))?$/,
 ] as const
 
-/** Reads the `value` of a link: major units. @see contract 18 */
+/** Reads the `value` of a link, in major units (reference: Parameters of a link). */
 export function readValue(value: string, currency: string): ReadAmount {
   return VALUE.test(value) ? toAmount(readDecimal(value), currency) : { flaw: 'invalid' }
 }

@@ -2,7 +2,7 @@ import { currencyExponent } from '../money/currencies.ts'
 import type { Order } from '../payments/payment-body.ts'
 import type { PayableLink } from './link.ts'
 
-/** The order of a link, before there is a card: what the script of the page completes and sends. @see contract 18 */
+/** The order of a link without its card: the script of the page completes it and sends it (reference: Payment page). */
 export function orderOfLink({ payee, money: { currency, amount }, reference, text, redirect, recurring }: PayableLink) {
   const custom = { ...(reference === undefined ? {} : { reference }), ...(text === undefined ? {} : { text }) }
   return {

@@ -48,7 +48,7 @@ export const QUERY_LENGTH_MAX = 8_192
 const TEXT_LENGTH_MAX = 255
 const REDIRECT_LENGTH_MAX = 2_048
 
-/** Judges the parameters of a link whose payee was found. Of repeated ones the first counts. @see contract 18 */
+/** Judges the parameters of a link whose payee was found. Of repeated ones the first counts (reference: Parameters of a link). */
 export function judgeLink(query: URLSearchParams, payee: LinkPayee): PaymentLink | LinkProblem {
   const { test, value, reference, text, redirect, recurring } = firstOf(query)
   if (payee.test !== (test === '1')) return payee.test ? 'test-only' : 'live-only'

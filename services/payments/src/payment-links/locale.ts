@@ -13,7 +13,7 @@ const LOCALE = /^([a-z]{2,3})(?:[_-]([a-z]{2}|\d{3}))?$/i
 const NORWEGIAN = new Set(['no', 'nn'])
 const FALLBACK: PageLocale = { language: 'en', tag: 'en' }
 
-/** The locale that a link asks for, else the best that the browser asks for, else English. @see contract 18 */
+/** The locale of the link, else the best that the browser asks for, else English (reference: Parameters of a link). */
 export function choosePageLocale(wanted: string | null, acceptLanguage: string | undefined): PageLocale {
   const wishes = [wanted ?? '', ...preferredLanguages(acceptLanguage)]
   for (const wish of wishes) {

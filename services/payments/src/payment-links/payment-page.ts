@@ -28,7 +28,7 @@ const SCRIPT_TEXTS = [
   ...(['connectionLost', 'refusedTds', 'approveFrame'] as const),
 ] as const satisfies readonly TextName[]
 
-/** The page on which a customer enters a card. It works without its script, by way of the server. @see contract 18 */
+/** The page on which a customer enters a card. Without its script the server takes the steps (reference: Payment page). */
 export function paymentPage(page: PaymentPage, locale: PageLocale): string {
   const { link, pageId, api, refusal } = page
   const say = speak(locale.language)

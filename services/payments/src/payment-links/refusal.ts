@@ -10,7 +10,7 @@ export interface Refusal {
   readonly field?: CardField
 }
 
-/** By processing error. Others, and whatever is the merchant's fault alone, are told in neutral words. @see contract 18 */
+/** By processing error. All others have a neutral text, as have faults of the merchant alone (reference: After the payment). */
 const REFUSALS: readonly (readonly [readonly number[], Refusal])[] = [
   [[3, 17, 29], { text: 'refusedNumber', field: 'number' }],
   [[4, 20], { text: 'refusedCode', field: 'code' }],

@@ -5,7 +5,7 @@ const placesOf = (text: string) => text.match(/\{\w+\}/g)?.sort() ?? []
 /** Words that the language writes as English does. */
 const SAME: Partial<Record<Language, readonly string[]>> = { da: ['reference'] }
 
-it('has the twelve languages of the contract', () => {
+it('has twelve languages', () => {
   expect(Object.keys(texts).sort()).toEqual(
     ['en', 'da', 'de', 'sv', 'nb', 'fi', 'fr', 'es', 'it', 'nl', 'pl', 'pt'].sort(),
   )

@@ -20,8 +20,8 @@ const UNKNOWN = 'PAYMENT_CARD_SCHEME_UNKNOWN'
 const UNSUPPORTED = 'PAYMENT_CARD_SCHEME_UNSUPPORTED'
 
 /**
- * The status code that refuses a card by what can be told without asking anyone: its network, its check digit, its month.
- * @see contract 15.2, 16.2
+ * The status code that refuses a card before anybody is asked: for its network, its check digit or its expiry
+ * (reference: Order of checks at the checkout).
  */
 export function cardProblem({ number, network, expiry, test, scenario, now }: JudgedCard): string | undefined {
   // A scenario can make a network worse, never better.

@@ -10,7 +10,7 @@ const DESCRIPTOR_LENGTH_MIN = 2
 
 type Amount = DecimalMoney & { readonly currency: string }
 
-/** What is wrong with the amounts and dates of an order; undefined when nothing is. @see contract 14.5, 15.2 */
+/** What is wrong with the amounts of an order (reference: Amounts of orders) or its plan (reference: Plans); undefined: nothing. */
 export function orderProblem({ amount, plan = [], unplanned }: Order, now: Date): string | undefined {
   if (!amount && plan.length === 0 && !unplanned) return 'amount is required without plan and unplanned'
   const ofAmount = amount && amountProblem(amount)
@@ -55,9 +55,9 @@ function minorUnits(amount: Amount): bigint {
 }
 
 /**
- * What a customer agreed to, as 32 bytes: the hints of one order are of no use to another. The card is named by its token.
- * Where a payment link leads belongs to it, so that a payment under one link is not told to the shop of another.
- * @see contract 15.2, "Tampering"
+ * A digest of what the customer agreed to, 32 bytes. Hints are bound to it (reference: Paying once), so those of one order are of
+ * no use to another. The token names the card. The redirect of a payment link is part of it, so that a payment under one link is
+ * not told to the shop of another.
  */
 export function orderDigest(order: Order, numberJti: string): Buffer {
   const { integration, amount, card, plan, unplanned, redirect } = order

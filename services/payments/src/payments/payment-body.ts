@@ -56,7 +56,7 @@ const notOffered = () =>
     .refine((value) => value === undefined, { error: 'is not offered' })
     .optional()
 
-/** What a customer's client asks of `POST /payments`, the same at each step. @see contract 15.2 */
+/** The body of `POST /payments` and of its challenges (reference: Orders). */
 export const PaymentBody = z.object({
   integration: z.object({ key: text() }),
   test: z

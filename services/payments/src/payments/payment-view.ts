@@ -7,7 +7,7 @@ export const ChallengesView = z.object({
   challenges: z.array(z.object({ name: z.enum(STEPS), type: z.enum(CHALLENGE_TYPES), path: z.string() })).readonly(),
 })
 
-/** What a client is to do for a step. Members that do not belong to its type are absent. @see contract 15.3 */
+/** What a client is to do for a step. Members that do not belong to its type are absent (reference: Tasks). */
 export const ChallengeTaskView = z.object({
   hints: z.array(z.string()).readonly(),
   action: z.string().optional(),

@@ -19,7 +19,7 @@ export type PayoutPlan =
   | { readonly verdict: 'pay'; readonly amount: bigint }
   | { readonly verdict: 'skip'; readonly reason: PayoutSkip }
 
-/** All that is available is paid out, or nothing. @see contract 12.2; SQL function `payout` */
+/** All that is available is paid out, or nothing. The model of the SQL function `payout` (reference: Making payouts). */
 export function planPayout({ balance, reserve, notYetDue, minimum, hasIban }: PayoutPosition): PayoutPlan {
   const available = balance - reserve - notYetDue
   if (available < 0n) return { verdict: 'skip', reason: 'negative' }
@@ -36,7 +36,7 @@ export interface DisputedTransaction {
   readonly open: bigint
 }
 
-/** What open disputes would take if all of them were lost. @see contract 11.3, 12; SQL function `dispute_reserve` */
+/** What open disputes would take if all were lost: the model of `dispute_reserve` in SQL (reference: Available amount). */
 export function disputeReserve(transactions: readonly DisputedTransaction[]): bigint {
   return transactions.reduce(
     (sum, { captures, reversed, open }) =>

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Payout } from './payout.ts'
 
-/** A payout on the wire, alike in lists and alone. @see contract 12.7 */
+/** A payout on the wire, the same in lists and alone (reference: Other objects). */
 export const PayoutView = z.object({
   id: z.string(),
   merchantId: z.string(),

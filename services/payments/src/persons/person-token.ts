@@ -26,8 +26,9 @@ const CLOCK_TOLERANCE_SECONDS = 5
 const FETCH_MS = 5_000
 
 /**
- * Checks access tokens of a sign-in service. @throws 503 when its keys cannot be had: the token may be good
- * @see contract 2.8; RFC 7519, RFC 8725
+ * Checks access tokens of a sign-in service (reference: Persons).
+ * @throws 503 when its keys cannot be had: the token may be good
+ * @see RFC 7519, RFC 8725
  */
 export function createPersonTokenVerifier({ jwksUrl, issuer, audience, now }: PersonTokenOptions): VerifyPersonToken {
   const keys = openConfiguredKeys(jwksUrl, { timeoutMs: FETCH_MS })

@@ -6,7 +6,7 @@ import type { Order } from '../payments/payment-body.ts'
 import type { OrderRequest } from '../use-cases/open-checkout.ts'
 import { refuseBeyond } from './refuse-beyond.ts'
 
-/** Any page may call the checkout, without credentials. @see contract 15 */
+/** Any page may call the checkout, without credentials (reference: Checkout). */
 const CORS_HEADERS = {
   'access-control-allow-origin': '*',
   'access-control-allow-methods': 'POST, OPTIONS',

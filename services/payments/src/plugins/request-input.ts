@@ -10,8 +10,8 @@ import { invalidFields } from '../error-view.ts'
 import { unsupportedMediaType } from '../errors.ts'
 
 /**
- * Reads bodies (JSON and forms) and query strings by the contract's own rules. What is wrong with them is noted as
- * `request.flaw` and thrown by nobody here: a key, a path and access are judged before values. Register before any route.
+ * Reads bodies (JSON and forms) and query strings (reference: Bodies and queries). What is wrong with them is noted as
+ * `request.flaw` and thrown later: key, path and access are judged before values. Register before any route.
  */
 export const requestInput = fp(
   async (app) => {

@@ -14,7 +14,7 @@ const ERRORS: ReadonlyMap<number, ProcessingError> = new Map(
   table.errors.map(({ code, message, client, merchant }) => [code, { code, message, text: message, client, merchant }]),
 )
 
-/** The processing error of a number. @see contract 4.3 @throws RangeError for a number that is not in the table */
+/** The processing error of a number (reference: Processing errors). @throws RangeError for a number that is not in the table */
 export function processingError(code: number): ProcessingError {
   const error = ERRORS.get(code)
   if (error === undefined) throw new RangeError(`there is no processing error ${code}`)

@@ -5,7 +5,7 @@ const PROCESSING_ERRORS: ReadonlyMap<string, number> = new Map(
   table.codes.flatMap(({ code, processingError }) => (processingError === null ? [] : [[code, processingError]])),
 )
 
-/** The number of the processing error behind a status code. @see contract 4.3 @throws RangeError where there is none */
+/** The number of the processing error of a status code (reference: Processing errors). @throws RangeError where there is none */
 export function processingErrorOf(statusCode: string): number {
   const error = PROCESSING_ERRORS.get(statusCode)
   if (error === undefined) throw new RangeError(`status code ${statusCode} has no processing error`)

@@ -6,7 +6,7 @@ import type { PaymentEnd } from '../payments/checkout-repository.ts'
 import type { RateLimit, RateLimits } from './limits.ts'
 import { createTurns } from './turns.ts'
 
-/** Stops who tries cards at live merchants: after many refusals an address waits. @see contract 21, 24 */
+/** Stops those who try cards at live merchants: after many refusals their address must wait (reference: Rate limits). */
 export interface CardTesting {
   /**
    * Has a payment from an address decided, and counts it when it is refused.

@@ -11,7 +11,7 @@ export interface RateLimit {
   giveBack(key: string): Promise<void>
 }
 
-/** The limits of the service, by what they count. An address of IPv6 stands for its network. @see contract 21 */
+/** The limits of the service. An address of IPv6 counts by its network (reference: Rate limits). */
 export interface RateLimits {
   /** Requests, by the MAC of their key. */
   readonly requests: RateLimit

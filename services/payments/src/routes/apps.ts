@@ -11,7 +11,7 @@ const CODE_LENGTH_MAX = 255
 /** The code is judged where registration is by invitation, and ignored elsewhere. */
 const AppBody = z.object({ name: name().optional(), code: text().max(CODE_LENGTH_MAX).optional() })
 
-/** Making an app needs no credentials and ignores any. @see contract 8.1 */
+/** Makes an app. It needs no credentials and ignores any (reference: Registration). */
 export const appsRoutes: FastifyPluginAsyncZod = async (app) => {
   const refuse = refuseBeyond(app, 'apps', app.deps.limits.apps)
   app.post(

@@ -7,7 +7,7 @@ import { CardView, viewCard } from '../cards/card-view.ts'
 import { errorResponses } from '../error-view.ts'
 import { notFound } from '../errors.ts'
 
-/** Kept cards. @see contract 8.13 */
+/** One kept card (reference: Kept cards). */
 export const cardsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/cards/:cardId',

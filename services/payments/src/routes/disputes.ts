@@ -8,7 +8,7 @@ import { DisputeView, viewDispute } from '../disputes/dispute-view.ts'
 import { errorResponses } from '../error-view.ts'
 import { notFound } from '../errors.ts'
 
-/** Disputes, which the acquirer reports. @see contract 8.14, 13 */
+/** Disputes, which the acquirer reports (reference: Disputes and fraud alerts). */
 export const disputesRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/disputes',

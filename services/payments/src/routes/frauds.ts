@@ -8,7 +8,7 @@ import { notFound } from '../errors.ts'
 import { listFrauds, readFraud } from '../frauds/fraud-repository.ts'
 import { FraudView, viewFraud } from '../frauds/fraud-view.ts'
 
-/** Fraud alerts, which the acquirer reports. @see contract 8.14, 13 */
+/** Fraud alerts, which the acquirer reports (reference: Disputes and fraud alerts). */
 export const fraudsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/frauds',

@@ -4,7 +4,7 @@ import { tokenizeCard } from '../use-cases/tokenize-card.ts'
 import { VAULT_BODY_BYTES, VaultBody } from '../vault/vault-body.ts'
 import { showLink } from './pos.ts'
 
-/** The vault on a host of its own, where the settings name one: official clients post to its root. @see contract 15 */
+/** The vault at the root of the host that PAYMENTS_VAULT_HOST names: official clients post there (reference: Checkout). */
 export const vaultHostRoutes: FastifyPluginAsyncZod = async (app) => {
   const { vaultHost } = app.deps
   if (vaultHost === undefined) return
@@ -14,7 +14,7 @@ export const vaultHostRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post('/', options, ({ body }, reply) => reply.code(201).send(tokenizeCard(app.deps, body)))
 }
 
-/** The page of payment links on a host of its own. @see contract 18 */
+/** The page of payment links at the root of the host of PAYMENTS_POS_URL (reference: Payment links). */
 export const posHostRoutes: FastifyPluginAsyncZod = async (app) => {
   const { posHost } = app.deps
   if (posHost === undefined) return

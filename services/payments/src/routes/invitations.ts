@@ -12,8 +12,8 @@ const InvitationParams = z.object({ token: z.string() })
 const PAGE_HEADERS = pageHeaders()
 
 /**
- * Where the link in the mail of an invitation leads: a page for people. Whoever tries tokens is stopped like one who tries
- * keys. @see contract 8.7
+ * The page that the link in the mail of an invitation opens. Who guesses tokens is limited like who guesses keys
+ * (reference: Invitations).
  */
 export const invitationsRoutes: FastifyPluginAsyncZod = async (app) => {
   const { lanes, limits } = app.deps

@@ -7,7 +7,7 @@ import { notFound } from '../errors.ts'
 import { readLine } from '../lines/line-repository.ts'
 import { LineView, viewLine } from '../lines/line-view.ts'
 
-/** Lines, one at a time, without a wrapper. @see contract 8.9 */
+/** One line, without a wrapper (reference: Reading transactions and lines). */
 export const linesRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/lines/:lineId',

@@ -6,7 +6,7 @@ import { IdentityView, viewIdentity } from '../apps/app-view.ts'
 import { errorResponses } from '../error-view.ts'
 import { unauthorized } from '../errors.ts'
 
-/** Who calls. @see contract 8.2 */
+/** The identity of the caller (reference: Identity of the caller). */
 export const meRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/me',

@@ -52,7 +52,7 @@ const MerchantChangesBody = FixedMembers.extend({
 const MerchantParams = z.object({ merchantId: pathId() })
 const MerchantAnswer = z.object({ merchant: MerchantView })
 
-/** Merchants, one at a time. @see contract 8.3, 8.4, 8.6 */
+/** Creates, reads and changes one merchant (reference: Merchants). */
 export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/merchants',

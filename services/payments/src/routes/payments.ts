@@ -10,7 +10,7 @@ import { pay } from '../use-cases/pay.ts'
 
 const PaidView = z.object({ authorizationId: z.string(), transactionId: z.string() })
 
-/** A customer's payment. @see contract 15.2 */
+/** Payments of customers (reference: Orders). */
 export const paymentsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/payments',

@@ -7,7 +7,7 @@ import { notFound } from '../errors.ts'
 import { readPayout } from '../payouts/payout-repository.ts'
 import { PayoutView, viewPayout } from '../payouts/payout-view.ts'
 
-/** Payouts, one at a time. @see contract 12.7 */
+/** One payout (reference: Reading payouts). */
 export const payoutsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/payouts/:payoutId',

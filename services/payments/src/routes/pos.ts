@@ -12,7 +12,7 @@ const AmountBody = z.object({
   amount: z.string().max(TYPED_LENGTH_MAX).optional(),
 })
 
-/** The page that a payment link leads to. @see contract 18 */
+/** The page of a payment link (reference: Payment links). */
 export const posRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/pos', { schema: { hide: true } }, showLink)
   // The amount that the customer has typed goes into the link; whether it is one is told there, where a reload sends nothing.

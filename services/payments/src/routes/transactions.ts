@@ -8,7 +8,7 @@ import type { InTurn } from '../pagination/pieces.ts'
 import { readTransaction } from '../transactions/transaction-repository.ts'
 import { TransactionView, viewTransaction } from '../transactions/transaction-view.ts'
 
-/** Transactions, one at a time. @see contract 8.12 */
+/** One transaction (reference: Reading transactions and lines). */
 export const transactionsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/transactions/:transactionId',

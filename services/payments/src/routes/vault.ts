@@ -4,7 +4,7 @@ import { refuseInsecure } from '../plugins/secure-transport.ts'
 import { tokenizeCard } from '../use-cases/tokenize-card.ts'
 import { VAULT_BODY_BYTES, VaultBody, VaultToken } from '../vault/vault-body.ts'
 
-/** Card data goes in, a token comes out. @see contract 15.1 */
+/** Exchanges card data for a token (reference: Vault). */
 export const vaultRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/vault',

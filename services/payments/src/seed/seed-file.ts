@@ -45,7 +45,7 @@ const SeedTransaction = z.strictObject({
   operations: z.array(operation).default([]),
 })
 
-/** What `payments seed` reads: objects with ids and keys of the writer's choice. @see contract 26; design 7 */
+/** What `payments seed` reads: objects with given ids and keys (reference: Seed files). */
 const SeedFile = z.strictObject({
   apps: z.array(SeedApp).default([]),
   merchants: z.array(SeedMerchant).default([]),

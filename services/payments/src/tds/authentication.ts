@@ -16,8 +16,8 @@ export interface Authentication {
 /**
  * What comes next: a step, or what the bank says in the end. An order without a session begins with the lookup. A fingerprint
  * is offered until its task was given out, so that a request that is sent again gets the same answer; then it is passed over,
- * with its hint or without. A challenge is offered until it is decided and the client has its hint, or too late.
- * @see contract 15.3; README.md of this folder
+ * with its hint or without. A challenge is offered until it is decided and the client has its hint, or until it is too late
+ * (reference: Rules of challenges).
  */
 export function nextOf(
   authentication: Authentication | undefined,
@@ -44,7 +44,7 @@ export type TdsVerdict =
   | { readonly tds: 'full' | 'attempt' | null }
   | { readonly refusal: 'TDSECURE_REQUIRED' | 'TDSECURE_FAILED' }
 
-/** Judges an authentication by what the merchant demands. @see contract 17 */
+/** Judges an authentication by what the merchant demands (reference: 3-D Secure). */
 export function tdsVerdict(status: TdsStatus, mode: 'attempt' | 'full'): TdsVerdict {
   if (status === 'rejected') return { refusal: 'TDSECURE_FAILED' }
   if (status === 'authenticated') return { tds: 'full' }

@@ -1,6 +1,6 @@
 import type { Scenario } from '../acquirers/scenario.ts'
 
-/** The steps of a payment, in their order. @see contract 15.3 */
+/** The steps of a payment, in their order (reference: Challenges). */
 export const STEPS = ['card-lookup', 'device-fingerprint', 'tds-fingerprint', 'tds-challenge'] as const
 export type Step = (typeof STEPS)[number]
 
@@ -22,7 +22,7 @@ export interface Enrolment {
 /** Live cards are known to no directory: nobody can be authenticated. */
 export const NOT_ENROLLED: Enrolment = { steps: [], silent: [], polls: false, status: 'unavailable' }
 
-/** The enrolment of a card of the simulator. @see contract 16.1 */
+/** The enrolment of a card of the simulator (reference: Test object). */
 export function simulatedEnrolment(scenario: Scenario): Enrolment {
   const { fingerprint, tdsFingerprint, tdsChallenge, tdsStatus: status, polls } = scenario
   return {

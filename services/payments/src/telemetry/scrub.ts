@@ -5,7 +5,7 @@ import { hasLongNumber, LONG_NUMBERS } from './long-number.ts'
 
 /**
  * The last look at what leaves for a log or a trace: masks card numbers, what follows the word of their field, bank accounts
- * and e-mail addresses, wherever they stand. Lines stay JSON. @see contract 24, "Logs"
+ * and e-mail addresses, wherever they stand (reference: Security). Lines stay JSON.
  */
 export function scrub(text: string): string {
   let clean = text

@@ -28,7 +28,7 @@ function possibleAmount(amounts: Amounts, operation: Operation): bigint {
 
 /**
  * Captures, refunds or voids `amount`, which is positive. Captured money never becomes pending again.
- * @see contract 9.2; SQL function `move_many`
+ * The model of the rule in the SQL function `move_many` (reference: Movements).
  */
 export function operate(amounts: Amounts, operation: Operation, amount: bigint): AmountsVerdict {
   const possible = possibleAmount(amounts, operation)

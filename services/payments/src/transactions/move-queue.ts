@@ -28,9 +28,8 @@ interface Waiting {
 }
 
 /**
- * Operations that arrive while batches are under way go together in the next, each transaction at most once. Correctness
- * never depends on it: several processes may share a merchant.
- * @see design 8; contract 23
+ * Operations that arrive while batches are under way go together in the next one, each transaction at most once. Correctness
+ * never depends on batches: several processes may share a merchant (reference: Batches).
  */
 export function createMoveQueue({ carryOut, isWorthRepeating, scope }: MoveQueueOptions): MoveQueue {
   const repeats = new Map<string, Waiting>()

@@ -27,7 +27,7 @@ const TrailEntryView = z.object({
   exchange: z.object({ rate: z.string(), date: z.iso.date() }).optional(),
 })
 
-/** A transaction on the wire, alike in lists and alone. @see specification 2, "Transaction"; contract 7, 9.4 */
+/** A transaction on the wire, the same in lists and alone (reference: Transaction object). */
 export const TransactionView = z.object({
   id: z.string(),
   merchantId: z.string(),

@@ -17,8 +17,8 @@ export interface BankChallenge {
 }
 
 /**
- * The challenge behind a sealed text, after the cardholder's decision where one is given. Only the first counts, and only in
- * time. Undefined when the text is none of ours, or the session is forgotten. @see contract 17
+ * The challenge behind a sealed text, after the decision of the cardholder where one is given. Only the first decision counts, and
+ * only in time (reference: Simulated bank). Undefined when the text is not ours, or the session is gone.
  */
 export async function answerBank(
   { lanes, seals }: BankDeps,

@@ -57,7 +57,7 @@ async function applyAllEvents(deps: EventDeps, acquirers: WorkDeps['acquirers'])
 /**
  * Applies what an acquirer has to tell, each event at most once, and acknowledges it. What our books cannot follow is kept
  * for the operator. An event that fails stays unacknowledged and holds up only later events of its merchant, whose order
- * matters. Answers whether more events may wait. @see contract 13, 19
+ * matters (reference: Events of an acquirer). Answers whether more events may wait.
  * @throws Error when the acquirer or the database is away
  */
 export async function applyAcquirerEvents(

@@ -34,8 +34,8 @@ const POLLS = 20
 const UNKNOWN_OUTCOME = 'PAYMENT_METHOD_ERROR'
 
 /**
- * Writes down the attempt, asks the acquirer unless the order is refused already, and writes down what became of it: always a
- * transaction. Undefined when the session has just ended. @see contract 15.4, 19
+ * Writes down the attempt, asks the acquirer unless the order is refused already, and writes down the transaction, refused ones
+ * too (reference: Paying once). Undefined when the session has just ended.
  * @throws 400 when another merchant was the first to use a token
  */
 export async function authorizePayment(deps: AuthorizeDeps, decided: DecidedOrder): Promise<PaymentEnd | undefined> {

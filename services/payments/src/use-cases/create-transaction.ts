@@ -34,8 +34,8 @@ const POLLS = 20
 const UNKNOWN_OUTCOME = 12
 
 /**
- * Charges a card again. The attempt is written down, the acquirer is asked while nothing is locked or held, and what it
- * answered is written down. @see contract 8.10, 19
+ * Charges a card again (reference: Charging again). It writes down the attempt, asks the acquirer while it holds no lock and no
+ * connection, and writes down the answer.
  * @throws 400 with a processing error when the payment is refused
  */
 export async function createTransaction(
@@ -90,7 +90,7 @@ async function attemptCharge(deps: ChargeDeps, charge: MerchantCharge, attempt: 
   return errorCode === null ? { transactionId: finished.transactionId } : { errorCode }
 }
 
-/** A card whose month is over is refused without asking anyone. @see contract 14.3 */
+/** An expired card is refused before the acquirer is asked (reference: Recurring payments). */
 const EXPIRED: AuthorizationOutcome = { verdict: 'declined', statusCode: 'PAYMENT_CARD_EXPIRED' }
 
 function authorize(

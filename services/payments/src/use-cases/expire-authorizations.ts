@@ -22,8 +22,8 @@ export async function expireAll(deps: Omit<ExpiryDeps, 'jobs'>): Promise<Outcome
 }
 
 /**
- * Voids what is left of a merchant's expired reservations, all of them or as many as so many batches hold. What was looked
- * at once is never looked at again. @see contract 9.7
+ * Voids what is left of a merchant's expired reservations, all of them or those of so many batches. A transaction is looked at
+ * once, and again only when some of it becomes pending again (reference: Expiry of reservations).
  */
 export async function expireAuthorizations(
   { lanes, authorizationExpiryDays: days }: Pick<ExpiryDeps, 'lanes' | 'authorizationExpiryDays'>,

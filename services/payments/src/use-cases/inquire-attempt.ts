@@ -13,8 +13,8 @@ export function workOnInquiries(deps: InquiryDeps): Promise<void> {
 }
 
 /**
- * Finds out what became of an attempt, and reverses an approval that nobody was told of. What is still unknown is asked
- * again later, and left to the operator in the end. @see contract 19
+ * Asks what became of an attempt, and reverses an approval that nobody was told of. While nobody knows, it asks again later;
+ * in the end the operator decides (reference: Attempts).
  */
 export async function inquireAttempt(deps: InquiryDeps, job: InquiryJob): Promise<Outcome> {
   const attempt = await findUnknownAttempt(deps.db, job)

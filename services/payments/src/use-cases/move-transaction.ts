@@ -19,8 +19,8 @@ export interface MoveTransactionInput {
 }
 
 /**
- * Captures, refunds or voids part of a transaction. Amounts are judged once, under the transaction's lock: two captures
- * cannot both pass. @see contract 8.11, 9
+ * Captures, refunds or voids part of a transaction. Amounts are judged once, under the lock of the transaction, so two captures
+ * of the same money cannot both pass (reference: Refusal of amounts).
  */
 export async function moveTransaction(
   { lanes, moves, repeats }: Pick<PaymentsDeps, 'lanes' | 'moves' | 'repeats'>,

@@ -76,8 +76,8 @@ export type CheckoutDeps = Pick<
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
- * Judges an order up to its tokens, in the contract's order, with one statement. What it has come to before is told whatever
- * has changed since: its tokens are spent by then, and its merchant or its dates may have changed. @see contract 15.2 @throws 400
+ * Judges an order up to its tokens, with one statement (reference: Order of checks at the checkout). An order that has ended is
+ * answered first: its tokens are spent by then, and its merchant or its dates may have changed. @throws 400
  */
 export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): Promise<OpenOrder | EndedOrder> {
   const { order, repeat } = request

@@ -29,8 +29,8 @@ export type LinkPaymentAnswer =
 const STEPS_MAX = 8
 
 /**
- * Pays as the script of the page does, for browsers without it: no frame can be shown, so that fingerprints are passed over and
- * the bank is met by a redirect. A payment that the script has brought to its end is only told. @see contract 18
+ * Pays for browsers without script, as the script of the page does. No frame can be shown, so fingerprints are passed over and the
+ * bank is met by a redirect (reference: Payment page). A payment that the script has finished is only told.
  */
 export async function payByLink(deps: PayDeps & ChallengeDeps, payment: LinkPayment): Promise<LinkPaymentAnswer> {
   try {

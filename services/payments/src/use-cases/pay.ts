@@ -18,7 +18,7 @@ export type PaymentAnswer =
 
 /**
  * Takes a customer's order one step further: offers the next challenge and, when there is none left, asks for the
- * authorization. The same order and hints never pay twice. @see contract 15.2 to 15.4
+ * authorization. The same order and hints never pay twice (reference: Paying once).
  * @throws 400 with the status code of a refusal
  */
 export async function pay(deps: PayDeps, request: OrderRequest): Promise<PaymentAnswer> {

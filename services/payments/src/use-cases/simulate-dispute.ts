@@ -11,7 +11,7 @@ export function workOnSimulatedDisputes(deps: Pick<ProcessDeps, 'lanes' | 'jobs'
   return deps.jobs.work(simulatedDisputeTask, (job) => simulateDispute(deps, job))
 }
 
-/** Disputes all that is captured, once for a transaction. What was refunded meanwhile cannot be. @see contract 16.2 */
+/** Disputes all that is captured and not refunded, once for a transaction (reference: Test numbers). */
 async function simulateDispute({ lanes }: Pick<ProcessDeps, 'lanes'>, { id }: SimulatedDisputeJob): Promise<Outcome> {
   const reason = { reasonCode: DEFAULT_REASON_CODE, reasonTitle: reasonTitle(DEFAULT_REASON_CODE) ?? '' }
   const dispute = { ...reason, acquirerRef: simulatedRef(id) }

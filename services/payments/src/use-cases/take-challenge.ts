@@ -39,8 +39,8 @@ const CHALLENGE_SIZE = { width: 390, height: 400 }
 const POLL_INTERVAL_MS = 2_000
 
 /**
- * Takes a step of a payment that was offered, the last one or one before it: of clients that send the same order at once each
- * can go on. @see contract 15.3
+ * Takes the step of a payment that was offered last, or one before it, so that each of several clients that send the same order
+ * at once can go on (reference: Rules of challenges).
  * @throws 400 when the order has not come to this step, or has come to its end without steps
  */
 export async function takeChallenge(deps: ChallengeDeps, request: ChallengeRequest): Promise<ChallengeTask> {

@@ -3,7 +3,7 @@ import type { PaymentsDeps } from '../deps.ts'
 import { sealToken } from '../vault/card-token.ts'
 import type { VaultBody, VaultToken } from '../vault/vault-body.ts'
 
-/** Gives a token for card data, of which nothing is kept. @see contract 15.1 */
+/** Makes a token for card data. Nothing is stored (reference: Vault). */
 export function tokenizeCard(
   deps: Pick<PaymentsDeps, 'seals' | 'now' | 'randomBytes'>,
   body: z.output<typeof VaultBody>,

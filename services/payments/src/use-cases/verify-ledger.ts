@@ -20,7 +20,7 @@ import { checkFigures, streamFigures } from '../ledger/transaction-figures.ts'
 /** Something that must hold of a ledger and does not. */
 export interface Violation {
   readonly merchantId: string
-  /** Number of the invariant in contract 11.3; 16 for the chains, 17 for rows that are not as they were recorded, 18 for terms. */
+  /** Its number in the table (reference: Invariants). */
   readonly invariant: number
   /** The row that it is about; null when it is about the merchant's ledger as a whole. */
   readonly table: string | null
@@ -48,8 +48,8 @@ const NOTHING: ChainHead = { length: 0n, head: Buffer.alloc(0) }
 
 /**
  * Recomputes the ledgers of all merchants, one after the other, each as it stood at one moment, and compares with the heads
- * that were kept, by merchant. Memory does not grow with the ledger. Invariant 12 is of payouts at their moment, and not here.
- * @see contract 11.3, 11.5
+ * that were kept, by merchant (reference: Verification). Memory does not grow with the ledger. Invariant 12 is about the moment of
+ * a payout and cannot be recomputed later.
  */
 export async function* verifyLedger(
   db: Kysely<PaymentsTables>,

@@ -25,7 +25,7 @@ interface Moment {
   readonly randomBytes: (size: number) => Buffer
 }
 
-/** Seals a value into a token. Nothing is kept of it. @see contract 15.1 */
+/** Seals a value into a token. Nothing is stored (reference: Vault). */
 export function sealToken(
   tokens: TextSeal,
   { now, randomBytes }: Moment,

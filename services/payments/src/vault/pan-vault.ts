@@ -34,7 +34,7 @@ export interface PanVault {
   macs(pan: string): readonly Buffer[]
 }
 
-/** Opens the vault. The first key seals; every opening is counted. @see contract 24, "Card data" */
+/** Opens the vault. The first key seals; every opening of a number is counted (reference: Security). */
 export function createPanVault(vaultKeys: readonly [VaultKey, ...VaultKey[]], meter: Meter): PanVault {
   const opens = startAtZero(
     meter.createCounter('payments_vault_opens_total', { description: 'Card numbers opened by purpose' }),

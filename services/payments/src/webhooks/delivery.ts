@@ -9,7 +9,7 @@ export interface DeliveryJob {
 
 const DAY_SECONDS = 86_400
 
-/** After the first attempt twelve more: the first a minute or two later, the last a day after the one before. @see contract 20.2 */
+/** Twelve more attempts after the first, from a minute or two to a day apart (reference: Deliveries). */
 export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
   retryLimit: 12,
   firstDelaySeconds: 60,

@@ -9,7 +9,7 @@ import { answerBank, type Decision } from '../../use-cases/answer-bank.ts'
 const StateQuery = z.object({ state: z.string() })
 const DecisionBody = StateQuery.extend({ decision: z.enum(['approve', 'decline']).optional() })
 
-/** The page of the simulated bank: shown in a frame, or between two pages of the shop. @see contract 17 */
+/** The page of the simulated bank, in a frame or between two pages of the shop (reference: Simulated bank). */
 export const bankRoutes: FastifyPluginAsyncZod = async (app) => {
   const posOrigin = URL.parse(app.deps.posUrl)?.origin
   const show = async (request: FastifyRequest, reply: FastifyReply, text: string, decision?: Decision) => {

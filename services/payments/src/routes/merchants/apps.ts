@@ -16,7 +16,7 @@ const AppParams = z.object({ merchantId: pathId(), appId: pathId() })
 /** Without an app nobody could reach the merchant through the API any more. */
 const LAST_APP = { field: 'appId', message: 'is the only app of the merchant', code: 'LIMIT_EXCEEDED' } as const
 
-/** The apps of a merchant: all have the same rights. @see contract 8.8 */
+/** The apps of a merchant, all with the same rights (reference: Apps of a merchant). */
 export const merchantAppsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/merchants/:merchantId/apps',

@@ -7,7 +7,7 @@ import { saveCard } from '../../use-cases/save-card.ts'
 
 const CardBody = z.object({ transactionId: id(), notes: text().max(1_000).optional() })
 
-/** Keeping cards. Deprecated: charge from a previous transaction instead. @see contract 8.13 */
+/** Keeps cards. Deprecated: charge from a previous transaction instead (reference: Kept cards). */
 export const merchantCardsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/merchants/:merchantId/cards',

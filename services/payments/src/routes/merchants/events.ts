@@ -9,7 +9,7 @@ import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/cursor.ts
 import { answerInPieces } from '../../plugins/list-pieces.ts'
 import { TRAIL_ENTRIES } from '../../plugins/list-turns.ts'
 
-/** What happened at a merchant. @see contract 20.2 */
+/** The events of a merchant (reference: Events). */
 export const merchantEventsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/merchants/:merchantId/events',

@@ -7,7 +7,7 @@ import { listLines } from '../../lines/line-repository.ts'
 import { LineView, viewLine } from '../../lines/line-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 
-/** The lines of a merchant. @see contract 8.9 */
+/** The lines of a merchant (reference: Reading transactions and lines). */
 export const merchantLinesRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/merchants/:merchantId/lines',

@@ -25,7 +25,7 @@ const Period = z
     params: { code: 'RANGE' },
   })
 
-/** The movements of a balance for a spreadsheet. @see contract 20.3 */
+/** The lines of a period as CSV (reference: Statements and documents). */
 export const statementRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/merchants/:merchantId/statement.csv',

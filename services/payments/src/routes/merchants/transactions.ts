@@ -52,7 +52,7 @@ const TransactionListQuery = ListQuery.extend({
 
 const MerchantParams = z.object({ merchantId: pathId() })
 
-/** The transactions of a merchant. @see contract 8.10, 8.12 */
+/** Lists the transactions of a merchant, and charges a card again (reference: Charging again). */
 export const merchantTransactionsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/merchants/:merchantId/transactions',

@@ -14,7 +14,7 @@ import { inviteUser } from '../../use-cases/invite-user.ts'
 const MerchantParams = z.object({ merchantId: pathId() })
 const UserParams = z.object({ merchantId: pathId(), userId: pathId() })
 
-/** The people who look after a merchant, and who are invited to. @see contract 8.7 */
+/** The users of a merchant, pending ones included (reference: Users of a merchant). */
 export const merchantUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   const refuseSender = refuseBeyond(app, 'invitations', app.deps.limits.invitations)
   const refuseAddress = refuseBeyond(app, 'invitations', app.deps.limits.invitationAddresses)

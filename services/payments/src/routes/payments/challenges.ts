@@ -13,7 +13,7 @@ const WayParams = StepParams.extend({ way: z.string() })
 /** Besides a frame, which is meant without a name. */
 const WAYS = ['redirect', 'poll'] as const
 
-/** The steps of a payment: the same order, sent to the path of a challenge. @see contract 15.3 */
+/** The steps of a payment: the client posts its order to the path of a challenge (reference: Challenges). */
 export const challengesRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/payments/challenges/:step',

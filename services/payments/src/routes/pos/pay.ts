@@ -33,7 +33,7 @@ const PayBody = z.object({
   card: z.string().optional(),
 })
 
-/** Where the card form of a link is sent: as it is by browsers without script, with tokens by others. @see contract 18 */
+/** Takes the card form: with tokens from the script, with card data from browsers without it (reference: Payment page). */
 export const posPayRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   const refuse = refuseBeyond(app, 'address', deps.limits.checkouts)

@@ -6,7 +6,7 @@ import { errorResponses } from '../../error-view.ts'
 import { replyCreated } from '../../plugins/idempotency-key.ts'
 import { closeDispute } from '../../use-cases/close-dispute.ts'
 
-/** How an acquirer would end a dispute, at will, for test merchants. @see contract 16.4 */
+/** Closes a dispute of a test merchant as an acquirer would (reference: Test endpoints). */
 export const testDisputesRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/test/disputes/:disputeId/outcomes',

@@ -9,7 +9,7 @@ import { payOut } from '../../use-cases/pay-out.ts'
 
 const MerchantParams = z.object({ merchantId: pathId() })
 
-/** Payouts and the passing of time, at will, for test merchants. @see contract 16.4 */
+/** Payouts and the clock of test merchants (reference: Test endpoints). */
 export const testMerchantsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/test/merchants/:merchantId/payouts',

@@ -24,7 +24,7 @@ const FraudBody = z.object({
 })
 const TransactionParams = z.object({ transactionId: pathId() })
 
-/** What an acquirer would report of a transaction, at will, for test merchants. @see contract 16.4 */
+/** Reports what an acquirer would report of a transaction of a test merchant (reference: Test endpoints). */
 export const testTransactionsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/test/transactions/:transactionId/disputes',

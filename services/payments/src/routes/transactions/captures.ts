@@ -14,7 +14,7 @@ const CaptureBody = z.object({
   reference: reference().optional(),
 })
 
-/** Captures of a transaction. @see contract 8.11 */
+/** Captures of a transaction (reference: Operations). */
 export const capturesRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/transactions/:transactionId/captures',

@@ -13,7 +13,7 @@ const RefundBody = z.object({
   reference: reference().optional(),
 })
 
-/** Refunds of a transaction. @see contract 8.11 */
+/** Refunds of a transaction (reference: Operations). */
 export const refundsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/transactions/:transactionId/refunds',

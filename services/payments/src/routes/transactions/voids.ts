@@ -12,7 +12,7 @@ const VoidBody = z.object({
   reference: reference().optional(),
 })
 
-/** Voids of a transaction. @see contract 8.11 */
+/** Voids of a transaction (reference: Operations). */
 export const voidsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/transactions/:transactionId/voids',

@@ -6,7 +6,7 @@ import { replyCreated } from '../../../plugins/idempotency-key.ts'
 import { rotateWebhookSecret } from '../../../use-cases/rotate-webhook-secret.ts'
 import { viewWebhookSecret, WebhookSecretView } from '../../../webhooks/webhook-view.ts'
 
-/** The secret under which deliveries to a webhook are signed. @see contract 20.2 */
+/** Replaces the secret that signs deliveries to a webhook (reference: Webhooks). */
 export const webhookSecretsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/merchants/:merchantId/webhooks/:webhookId/secrets',
