@@ -1,7 +1,7 @@
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
 import type { Kysely } from 'kysely'
 import { type Catalogue, readCatalogue } from './catalogue.ts'
-import { type CallableFunctions, closeFunctions, secureFunctions } from './function-rights.ts'
+import { closeFunctions } from './function-rights.ts'
 import { compareFunctions, createAll, type ServiceFunctions } from './functions.ts'
 import { type MigrationTarget, underLock } from './migration-connection.ts'
 import { buildStage, executedSources, rehearsalNames, translate } from './rehearsal.ts'
@@ -26,7 +26,6 @@ export interface Drift {
 export interface DriftOptions extends MigrationTarget {
   readonly sources: MigrationSources
   readonly functions?: ServiceFunctions | undefined
-  readonly oldFunctions?: CallableFunctions | undefined
   readonly grants?: Grants | undefined
 }
 
@@ -63,15 +62,13 @@ async function whatHasRun(
 /** What migrations and functions make in an empty schema, as if it were the service's own. */
 export async function rehearse(
   trx: Kysely<unknown>,
-  { names, sources, functions, oldFunctions, grants }: Omit<DriftOptions, 'url'>,
+  { names, sources, functions, grants }: Omit<DriftOptions, 'url'>,
 ): Promise<Catalogue> {
   const stage = rehearsalNames(names)
   await buildStage(trx, stage, sources)
   if (functions) await createAll(trx, stage, { files: await functions.files(), isReleased: false })
   if (functions?.invoker) await closeFunctions(trx, stage, functions.invoker)
-  if (oldFunctions) await secureFunctions(trx, stage, oldFunctions)
-  if (grants)
-    await grantOnObjects(trx, { names: stage, invoker: functions?.invoker ?? oldFunctions?.invoker, ...grants })
+  if (grants) await grantOnObjects(trx, { names: stage, invoker: functions?.invoker, ...grants })
   return translateCatalogue(await readCatalogue(trx, stage), stage, names)
 }
 

@@ -1,6 +1,5 @@
 import type { MigrationSources } from '@trestle/migrations/migration.ts'
 import type { Kysely } from 'kysely'
-import { type CallableFunctions, releaseFunctions, secureFunctions } from './function-rights.ts'
 import {
   areInstalled,
   compareFunctions,
@@ -18,8 +17,6 @@ import { type Grants, grantToRole } from './roles.ts'
 export interface MigrateOptions extends MigrationTarget {
   readonly sources: MigrationSources
   readonly functions?: ServiceFunctions | undefined
-  /** Of a service whose functions have no files yet. */
-  readonly oldFunctions?: CallableFunctions | undefined
   /** Steps after the migrations, under the same lock, for what has a schema of its own: the job queue. */
   readonly afterwards?: ReadonlyArray<(db: Kysely<unknown>) => Promise<void>>
   /** The rights of the role that the service works as, given last; undefined where it works as its own user. */
@@ -124,18 +121,16 @@ async function install(
   return functions ? inTurn(db, names, (trx) => installFunctions(trx, names, { functions, which })) : []
 }
 
-async function grant(trx: Kysely<unknown>, { names, functions, oldFunctions, grants }: MigrateOptions): Promise<void> {
-  if (oldFunctions) await secureFunctions(trx, names, oldFunctions)
-  if (grants) await grantToRole(trx, { names, invoker: functions?.invoker ?? oldFunctions?.invoker, ...grants })
+async function grant(trx: Kysely<unknown>, { names, functions, grants }: MigrateOptions): Promise<void> {
+  if (grants) await grantToRole(trx, { names, invoker: functions?.invoker, ...grants })
 }
 
 /** Takes the last migration back, and all functions before it: those that stay may need what it takes away. */
 export function migrateDown(options: MigrateOptions): Promise<MigrateResult> {
   return underLock(options, async (db) => {
-    const { names, functions, oldFunctions } = options
+    const { names, functions } = options
     await inTurn(db, names, async (trx) => {
       await unmark(trx, options)
-      if (oldFunctions) await releaseFunctions(trx, names)
       if (functions) await dropFunctions(trx, names, functions)
     })
     return { migrations: await takeBackLast(db, options), functions: [] }
