@@ -8,7 +8,9 @@ import { admitAdmin } from '../use-cases/admit-admin.ts'
 
 type Deps = Pick<AuthDeps, 'config' | 'hooks' | 'lanes' | 'now' | 'outbound' | 'signingKeys'>
 
-/** Asks for a captcha before the body of routes with `captcha: true` in their config is looked at (contract 3.1). */
+/**
+ * Asks for a captcha before the body of routes with `captcha: true` in their config is looked at (reference: Captcha).
+ */
 export const captcha = fp<{ readonly deps: Deps }>(
   async (app: FastifyInstance, { deps }) => {
     app.addHook('preValidation', async (request) => {

@@ -16,7 +16,10 @@ const ALLOWED = [
   'apikey',
 ] as const
 
-/** Of every answer, also to requests that no route sees: no browser may guess types or frame it (contract 2.1, 9.4). */
+/**
+ * Of every answer, also to requests that no route sees: no browser may guess types or frame it
+ * (reference: Response headers).
+ */
 export function commonHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const version = headers['x-supabase-api-version'] ?? headers['x-auth-api-version']
   return {
@@ -26,7 +29,7 @@ export function commonHeaders(headers: IncomingHttpHeaders): Record<string, stri
   }
 }
 
-/** Headers of every answer: those above, and any page may call this service (contract 3.1). */
+/** Headers of every answer: those above, and any page may call this service (reference: CORS). */
 export const headers = fp<{ readonly corsAllowedHeaders: readonly string[] }>(
   async (app: FastifyInstance, { corsAllowedHeaders }) => {
     app.addHook('onRequest', (request, reply, done) => {

@@ -9,7 +9,7 @@ export const SMALL_BODY_BYTES = 65_536
 
 /**
  * Bodies are JSON whatever the content type says; an empty one is none. Routes that list `forms: true` in their config
- * take form bodies too. Queries and path parameters are checked for the same characters (contract 3.1).
+ * take form bodies too. Queries and path parameters are checked for the same characters (reference: Request bodies).
  */
 export const jsonBody = fp(
   async (app: FastifyInstance) => {

@@ -2,7 +2,10 @@ import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { oauthServerDisabled, samlDisabled } from '../errors.ts'
 
-/** What clients may ask for though it is not built: whatever the method, and everything below (contract 4.11 to 4.14). */
+/**
+ * Paths whose features are not built, for any method, and everything below them
+ * (reference: Endpoints that are not served).
+ */
 const NOT_BUILT: Readonly<Record<string, ErrorFactory>> = {
   '/sso': samlDisabled,
   '/oauth': oauthServerDisabled,

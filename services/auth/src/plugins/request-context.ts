@@ -45,8 +45,9 @@ export async function readContext(
 }
 
 /**
- * The audience of a request (contract 3.1): of the users whom it makes, and among whom it looks. Only admins may name one that
- * the settings do not: anybody else could take the address of somebody in an audience where its owner never looks.
+ * The audience of a request (reference: Audience): of the users whom it makes, and among whom it looks. Only admins may
+ * name one that the settings do not: anybody else could take the address of somebody in an audience where its owner
+ * never looks.
  * @throws validationFailed, and as `admitAdmin` does
  */
 export async function readAudience(deps: Deps, request: FastifyRequest): Promise<string> {

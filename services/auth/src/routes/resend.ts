@@ -59,7 +59,7 @@ export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** The checks of contract 4.3, in its order. */
+/** Checks the members (reference: POST /resend). The order decides which error a client sees. */
 function requirePurpose({ type, email, phone }: ResendBody): MessagePurpose {
   if (!isResendType(type)) throw refuse(`Missing one of these types: ${Object.keys(PURPOSES).join(', ')}`)
   if (type === 'signup' && !email) throw refuse('Type provided requires an email address')

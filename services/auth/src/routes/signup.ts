@@ -37,7 +37,7 @@ const signUpBody = z.looseObject({
 
 type SignUpBody = z.output<typeof signUpBody>
 
-/** A session and its user in one (ruling R10). */
+/** A session and its user in one (reference: POST /signup). */
 const signedInSchema = z.object({ ...sessionViewSchema.shape, ...userViewSchema.shape })
 
 /** `POST /signup`: by email or phone, or anonymously where neither is given. */
@@ -90,7 +90,7 @@ interface CheckedSignUp {
   readonly channel: SmsChannel
 }
 
-/** The checks of contract 4.2, in its order. */
+/** Checks the members (reference: POST /signup). The order decides which error a client sees. */
 async function checkSignUp(deps: AuthDeps, body: SignUpBody): Promise<CheckedSignUp> {
   const { config } = deps
   if (config.signup.disabled) throw signupDisabled()

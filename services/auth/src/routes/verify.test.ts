@@ -137,7 +137,7 @@ describe('POST /verify', () => {
     expect((await verify({ type: 'signup', token: code, email })).statusCode).toBe(200)
   })
 
-  it('400: a user without password must give one at signup (R14); the code stays good', async () => {
+  it('400: a user without password must give one at signup; the code stays good', async () => {
     const { email, id, code } = await signUp()
     await deps.db.updateTable('users').set({ encrypted_password: null }).where('id', '=', id).execute()
     expect((await verify({ type: 'signup', token: code, email })).json()).toEqual({

@@ -23,7 +23,7 @@ export interface AcceptedInvitation {
 
 /**
  * Signs an invited user in by an external account, and uses the invitation up: its token, which was in a mail to them,
- * confirms their address (contract 7.3.5). The transaction is one of `settleRaces`.
+ * confirms their address (reference: Invitations at a provider). The transaction is one of `settleRaces`.
  * @throws inviteNotFound, validationFailed, userBanned, identityTaken
  */
 export async function acceptInvitation(

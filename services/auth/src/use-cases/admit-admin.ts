@@ -8,9 +8,10 @@ import { requireLiveSession } from './require-live-session.ts'
 
 /**
  * The admin behind a bearer. Of an operator's token the role is enough; one that was issued with a session is good for
- * as long as that session is (contract 4.8), and as long as its user has an admin's role. Where the hook CUSTOM_ACCESS_TOKEN
- * decides on claims, the role may be its work: then the end of the session, which a change of role brings, has to do. An admin
- * who has a second factor must have shown it: through these endpoints every factor can be taken away.
+ * as long as that session is (reference: Admins), and as long as its user has an admin's role. Where the hook
+ * CUSTOM_ACCESS_TOKEN decides on claims, the role may be its work: then the end of the session, which a change of role
+ * brings, has to do. An admin who has a second factor must have shown it: through these endpoints every factor can be
+ * taken away.
  * @throws notAdmin, badJwt, sessionNotFound, userBanned, adminNeedsSecondFactor
  */
 export async function admitAdmin(

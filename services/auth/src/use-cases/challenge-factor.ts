@@ -46,7 +46,7 @@ interface Question {
 }
 
 /**
- * Asks a second factor (contract 4.9). A phone is sent a code.
+ * Asks a second factor (reference: Challenges). A phone is sent a code.
  * @throws factorNotFound, the error of a type that is switched off, overSmsRateLimit, smsProviderMissing
  */
 export async function challengeFactor(deps: AuthDeps, input: ChallengeFactor): Promise<IssuedChallenge> {

@@ -84,7 +84,7 @@ export async function changeOwnAddresses(
   await sendPhoneChange(trx, deps, current, message)
 }
 
-/** An anonymous user's first email is like a signup; anybody else's must always be confirmed (contract 7.5). */
+/** An anonymous user's first email is like a signup. Other users always confirm theirs (reference: Anonymous users). */
 function isAppliedAtOnce({ config }: AuthDeps, { isAnonymous }: User): boolean {
   return isAnonymous && config.mail.autoconfirm
 }

@@ -17,8 +17,9 @@ export interface CheckedNonce {
 }
 
 /**
- * Where the nonce of a user goes (contract 4.6): their email, else their phone. Where a new password needs it, an address that
- * the user has changed within a day is left out: whoever has stolen the session may have done that.
+ * Where the nonce of a user goes (reference: GET /reauthenticate): their email, else their phone. Where a new password
+ * needs it, an address that the user has changed within a day is left out: whoever has stolen the session may have done
+ * that.
  * @returns undefined where no address is left
  */
 export async function findNonceAddress(
@@ -37,8 +38,8 @@ export async function findNonceAddress(
 }
 
 /**
- * Compares the nonce of a reauthentication (contract 7.9). A guess is counted before it is compared, and failures count
- * like wrong passwords. @param address the client's @throws reauthenticationNotValid
+ * Compares the nonce of a reauthentication (reference: Change of password). A guess is counted before it is compared,
+ * and failures count like wrong passwords. @param address the client's @throws reauthenticationNotValid
  */
 export async function checkNonce(
   deps: Pick<AuthDeps, 'config' | 'db' | 'now' | 'rateLimits' | 'serverKeys'>,

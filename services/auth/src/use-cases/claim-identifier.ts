@@ -14,8 +14,8 @@ export const TAKEN_FOR_ADMIN: TakenErrors = { email: emailExists, phone: phoneEx
 
 /**
  * Makes sure, as far as can be seen, that nobody but `ownerId` has an identifier. Somebody who only waits for a first
- * one-time code gives it up: a staged user is in nobody's way (contract 7.4). A real holder is not locked, since two users
- * who want each other's identifier would wait for each other.
+ * one-time code gives it up: a staged user blocks nobody (reference: Staged users). A real holder is not locked, since
+ * two users who want each other's identifier would wait for each other.
  */
 export async function claimIdentifier(
   trx: Transaction<AuthDatabase>,

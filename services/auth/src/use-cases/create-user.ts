@@ -30,7 +30,10 @@ export interface CreateUser {
   readonly context: RequestContext
 }
 
-/** Makes a user as an admin wants one; switches of providers and DISABLE_SIGNUP do not apply (contract 4.8). */
+/**
+ * Makes a user for an admin. Switches of providers and DISABLE_SIGNUP do not apply
+ * (reference: Users made and changed by admins).
+ */
 export async function createUser(deps: AuthDeps, input: CreateUser): Promise<Profile> {
   const { wanted } = input
   if (!wanted.email && !wanted.phone) {
@@ -95,7 +98,7 @@ async function create(
   }
   const traits = adminTraits(user)
   await recordAudit(trx, deps, { action: 'user_signedup', actor: admin.actor, target: user, ip: context.ip, traits })
-  // Ruling R8: not counted with the mails that users ask for.
+  // The mail limit counts only mails that users ask for.
   if (isInvited) await mailInvitation(trx, deps, { user, email, context })
   return getProfile(trx, user.id)
 }

@@ -18,7 +18,7 @@ export interface DeleteUser extends ManagedUser {
   readonly ip: string
 }
 
-/** Deletes a user (contract 6.1). @throws userNotFound */
+/** Deletes a user (reference: Deletion). @throws userNotFound */
 export async function deleteUserAsAdmin(deps: AuthDeps, { admin, manner, ip, ...managed }: DeleteUser): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     const user = await lockManagedUser(trx, managed)

@@ -44,8 +44,8 @@ export interface EnrolledFactor {
 const NONCE_BYTES = 12
 
 /**
- * Begins to add a second factor (contract 4.9). Limits are judged under the user's lock, so that requests that come at once
- * cannot pass them together.
+ * Begins to add a second factor (reference: Enrolment). Limits are judged under the user's lock, so that requests that
+ * come at once cannot pass them together.
  * @throws the error of a type that is switched off, sessionNotFound, anonymousNotAllowed, phoneFactorExists, factorNameTaken,
  *   tooManyFactors, enrollNeedsSecondFactor, signInTooOld
  */

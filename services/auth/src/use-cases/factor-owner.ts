@@ -12,7 +12,7 @@ export interface FactorOwner {
 
 /**
  * Second factors are for those who can sign in again, and what they prove belongs to a session: a token without one will
- * not do here (contract, section 0). @throws sessionNotFound, anonymousNotAllowed
+ * not do here (reference: Live sessions). @throws sessionNotFound, anonymousNotAllowed
  */
 export function requireFactorOwner({ user, session }: ActiveCaller): FactorOwner {
   if (session === undefined) throw sessionNotFound()

@@ -16,7 +16,7 @@ export interface ActiveCaller {
 }
 
 /**
- * Finds who asks. What changes something needs a live session, other than what only reads (ruling R6).
+ * Finds who asks. Everything that changes state needs a live session (reference: Live sessions).
  * @throws tokenUserNotFound, userBanned, sessionNotFound
  */
 export function findCaller(deps: Pick<AuthDeps, 'db' | 'now' | 'config'>, caller: Caller): Promise<ActiveCaller> {

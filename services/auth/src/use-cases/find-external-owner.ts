@@ -42,8 +42,8 @@ export interface ExternalOwner {
 type Deps = Pick<AuthDeps, 'config' | 'hooks' | 'jobs' | 'logger' | 'now'>
 
 /**
- * Decides whom an external account signs in (contract 7.3.5): the user who has it, else the one user to whom a trusted
- * address of it belongs, else a new one.
+ * Decides whom an external account signs in (reference: Owner of an external account): the user who has it, else the
+ * one user to whom a trusted address of it belongs, else a new one.
  * @returns undefined where a new user would have no email, and has to have one
  * @throws userBanned, severalOwners, signupDisabled, StaleView
  */
@@ -136,7 +136,7 @@ async function create(
   return { decision: 'create', user, identityId: id, isFirstAddress: false, credentialSince: null }
 }
 
-/** The account's address, unless somebody has it. Who only waits for a first code gives it up (contract 7.4). */
+/** The account's address, unless somebody has it. A staged user gives it up (reference: Staged users). */
 export async function freeEmail(
   trx: Transaction<AuthDatabase>,
   { email }: Pick<ExternalAccount, 'email'>,

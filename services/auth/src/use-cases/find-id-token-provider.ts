@@ -24,9 +24,9 @@ export interface IdTokenProvider {
 }
 
 /**
- * Finds the provider of an id_token, before anything is read of the token itself (contract 7.3.6). An issuer has to be
- * permitted by EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS and belong to a provider that is switched on; the client that a request
- * names has to be one of ours: else a token that was made for any application would do.
+ * Finds the provider of an id_token before anything of the token is read (reference: Id token grant). An issuer has to
+ * be permitted by EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS and belong to a provider that is switched on; the client that a
+ * request names has to be one of ours: else a token that was made for any application would do.
  * @throws validationFailed, providerDisabled
  */
 export async function findIdTokenProvider(deps: AuthDeps, source: IdTokenSource): Promise<IdTokenProvider> {

@@ -48,7 +48,7 @@ interface Search extends WantedLink {
 }
 
 /**
- * Finds or makes the user of a link (contract 4.8).
+ * Finds or makes the user of a link (reference: Generated links).
  * @throws emailExists, emailUnknown, secureChangeOff, validationFailed, weakPassword
  */
 export async function findLinkOwner(

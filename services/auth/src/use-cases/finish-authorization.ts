@@ -36,7 +36,7 @@ import { settleRaces } from './settle-races.ts'
 import { type ExternalOutcome, type ExternalSignIn, signInExternally } from './sign-in-externally.ts'
 
 /**
- * Takes the flow of a `state`, once (contract 7.3.5).
+ * Takes the flow of a `state`, once (reference: GET /callback and POST /callback).
  * @throws stateMissing, stateInvalid, stateUnknown, stateUsed, stateExpired, pkceRequired
  */
 export async function takeAuthorization(deps: AuthDeps, state: string | undefined): Promise<AuthorizationFlow> {

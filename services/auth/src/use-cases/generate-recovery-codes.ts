@@ -36,7 +36,7 @@ export interface RecoveryCodes {
 }
 
 /**
- * Gives a user their first set of recovery codes (contract 4.10).
+ * Gives a user their first set of recovery codes (reference: Recovery codes).
  * @throws recoveryEnrollDisabled, sessionNotFound, anonymousNotAllowed, recoveryCodesAlone, enrollNeedsSecondFactor,
  *   recoveryCodesExist, factorNameTaken, signInTooOld
  */

@@ -12,7 +12,7 @@ export interface GetOwnUserInput {
 
 /**
  * The caller's own record. A session that has ended stays good for this until its token expires, unless
- * SESSIONS_ENFORCE_ON_ACCESS_TOKEN is set (ruling R6); a ban holds at once.
+ * SESSIONS_ENFORCE_ON_ACCESS_TOKEN is set (reference: Live sessions). A ban holds at once.
  */
 export async function getOwnUser(
   { lanes, config }: Pick<AuthDeps, 'lanes' | 'config'>,

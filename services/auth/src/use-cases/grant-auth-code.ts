@@ -34,8 +34,9 @@ interface ProviderTokens {
 type AuthCodeSession = SessionView & ProviderTokens
 
 /**
- * Exchanges the code that a PKCE flow ended in for a session (contract 7.6). Once: of parallel requests one deletes the
- * flow. A wrong verifier leaves it as it was. Where links wait for this, it adds the identity that the flow was begun for.
+ * Exchanges the code that a PKCE flow ended in for a session (reference: PKCE grant). Once: of parallel requests one
+ * deletes the flow. A wrong verifier leaves it as it was. Where links wait for this, it adds the identity that the flow
+ * was begun for.
  */
 export async function grantAuthCode(deps: AuthDeps, grant: AuthCodeGrant): Promise<AuthCodeSession> {
   const { authCode, codeVerifier } = grant

@@ -38,7 +38,7 @@ export interface IdTokenGrant {
   readonly context: RequestContext
 }
 
-/** Signs in by an id_token that an app has from its provider (contract 7.3.6). */
+/** Signs in by an id_token that an app got from its provider (reference: Id token grant). */
 export async function grantIdToken(deps: AuthDeps, grant: IdTokenGrant): Promise<SessionView> {
   const { linkTo, context } = grant
   if (linkTo && !deps.config.security.manualLinkingEnabled) throw manualLinkingDisabled()

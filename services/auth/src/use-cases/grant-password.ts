@@ -60,8 +60,9 @@ const REFUSALS = {
 }
 
 /**
- * Signs in by password: one read, one comparison, one write; no connection is held while comparing. Unknown users, users
- * without a password, wrong passwords and too many attempts cost the same and look the same (contract 9.1).
+ * Signs in by password: one read, one comparison, one write; no connection is held while comparing. Unknown users,
+ * users without a password, wrong passwords and too many attempts cost the same and look the same
+ * (reference: Password grant).
  */
 export async function grantPassword(deps: PasswordGrantDeps, grant: PasswordGrant): Promise<PasswordSessionView> {
   const identifier = identifierOf(deps, grant)

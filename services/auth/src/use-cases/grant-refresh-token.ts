@@ -35,7 +35,7 @@ const REFUSALS: Readonly<Record<RefreshRefusal, () => Error>> = {
   busy: tooManyRefreshes,
 }
 
-/** Exchanges a refresh token for its child and a fresh access token (contract 5.4). */
+/** Exchanges a refresh token for its child and a fresh access token (reference: Refresh tokens). */
 export async function grantRefreshToken(deps: RefreshTokenDeps, grant: RefreshTokenGrant): Promise<SessionView> {
   const parent = grant.refreshToken ?? ''
   if (!REFRESH_TOKEN_PATTERN.test(parent)) throw validationFailed({ message: 'Refresh token is not valid' })
@@ -55,7 +55,7 @@ export async function grantRefreshToken(deps: RefreshTokenDeps, grant: RefreshTo
   return signSessionView(deps, session, claims ?? (await makeClaims(deps, session, METHOD)))
 }
 
-/** How the hook CUSTOM_ACCESS_TOKEN calls a refresh (contract 5.1). */
+/** The `authentication_method` of a refresh in the hook CUSTOM_ACCESS_TOKEN (reference: Access tokens). */
 const METHOD = 'token_refresh'
 
 /**

@@ -26,7 +26,7 @@ export interface Invitation {
 }
 
 /**
- * Mails an invitation, also where signups are disabled (contract 4.3). Who has not confirmed yet is invited again.
+ * Mails an invitation, also where signups are disabled (reference: POST /invite). An unconfirmed user is invited again.
  * @throws emailExists for a confirmed user, overEmailRateLimit
  */
 export async function inviteUser(deps: AuthDeps, invitation: Invitation): Promise<Profile> {

@@ -63,7 +63,10 @@ export function prepareMailToken(deps: Omit<Deps, 'jobs'>, mail: MailToken): Pre
   }
 }
 
-/** Makes a link's token and a code, in the clear and as they are to be stored: two secrets of their own (ruling R15). */
+/**
+ * Makes a link token and a code, in the clear and as they are stored. They are independent
+ * (reference: Codes and link tokens).
+ */
 export function makeMailSecrets(
   { config, now, randomBytes, serverKeys }: Omit<Deps, 'jobs'>,
   { email, tokenKind }: Pick<MailToken, 'email' | 'tokenKind'>,

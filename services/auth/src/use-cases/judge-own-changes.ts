@@ -9,7 +9,8 @@ import type { ActiveCaller } from './find-caller.ts'
 import { requireFreshSession } from './require-fresh-session.ts'
 
 /**
- * What a caller may not change about themselves, in the order of contract 4.6.
+ * Refuses what a caller may not change of their own account (reference: PUT /user). The order decides which error they
+ * see.
  * @throws secondFactorNeeded, adminNeedsSecondFactor, signInTooOld, anonymousPassword, emailExists, phoneExists
  */
 export async function judgeOwnChanges(

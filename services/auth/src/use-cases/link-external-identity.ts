@@ -24,7 +24,7 @@ export interface ExternalLink {
 }
 
 /**
- * Adds an external account to the ways in which somebody who is signed in may sign in (contract 7.3.5). Who has no email
+ * Adds the identity of an external account to a user who is signed in (reference: Linking). Who has no email
  * takes on that of the account, if it is verified: an access token tells others that it is theirs. So who has a second factor
  * must have shown it then. The transaction is one of `settleRaces`.
  * @throws identityLinked, identityTaken, identitiesNeedSecondFactor, emailExists, tokenUserNotFound, userBanned, sessionNotFound

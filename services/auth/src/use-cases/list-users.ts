@@ -11,7 +11,9 @@ export interface ListedUsers {
   readonly next: Cursor | undefined
 }
 
-/** Lists users, newest first unless asked otherwise; the depth of a cursor costs nothing (contract 4.8). */
+/**
+ * Lists users, newest first unless asked otherwise (reference: Lists of users). The depth of a cursor costs nothing.
+ */
 export async function listUsers(
   { db }: Pick<AuthDeps, 'db'>,
   audience: string,

@@ -7,7 +7,7 @@ import { lockUserById } from '../users/user-repository.ts'
 /** Whom an admin means. */
 export interface ManagedUser {
   readonly userId: string
-  /** The header X-JWT-AUD: users of another audience are not found then (contract 3.1). Undefined finds any. */
+  /** The header X-JWT-AUD: users of another audience are not found then (reference: Audience). Undefined finds any. */
   readonly audience: string | undefined
 }
 

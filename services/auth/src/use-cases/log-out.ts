@@ -19,7 +19,10 @@ const REFUSALS = {
   'session-not-found': sessionNotFound,
 }
 
-/** Ends sessions of the caller. Their access tokens stay good until they expire (ruling R6). May be repeated. */
+/**
+ * Ends sessions of the caller (reference: POST /logout). Their access tokens stay good until they expire. May be
+ * repeated.
+ */
 export async function logOut(
   deps: Pick<AuthDeps, 'lanes' | 'config' | 'logger'>,
   { caller, scope = 'global', ip }: LogOutInput,

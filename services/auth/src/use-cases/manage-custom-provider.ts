@@ -33,7 +33,10 @@ const FOR_OAUTH2 = ['authorization_url', 'token_url', 'userinfo_url'] as const
 
 type Wanted = z.output<typeof customProviderChanges>
 
-/** Adds a provider (contract 4.14). @throws validationFailed, customProviderExists, tooManyCustomProviders */
+/**
+ * Adds a provider (reference: Custom providers).
+ * @throws validationFailed, customProviderExists, tooManyCustomProviders
+ */
 export async function createCustomProvider(
   deps: AuthDeps,
   { identifier, client_secret: secret, ...wanted }: z.output<typeof newCustomProvider>,

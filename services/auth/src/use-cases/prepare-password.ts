@@ -27,7 +27,7 @@ export interface PreparedPassword {
 }
 
 /**
- * The rules of a password that its owner sets, in the order of contract 7.8, and its hash. Nothing is locked meanwhile.
+ * Checks a password that its owner sets, and hashes it (reference: Change of password). Nothing is locked meanwhile.
  * @throws validationFailed, weakPassword, reauthenticationNeeded, reauthenticationNotValid, samePassword, and what
  *   requireCurrentPassword throws
  */
@@ -57,7 +57,8 @@ export async function preparePassword(
 }
 
 /**
- * Whoever has signed in within a day, by a credential that was theirs before, need not prove again who they are (contract 7.9).
+ * Whether a sign-in within a day, by a credential that was the account's before, excuses from the nonce
+ * (reference: Change of password).
  */
 async function isFresh({ db, now }: Pick<AuthDeps, 'db' | 'now'>, { session }: ActiveCaller): Promise<boolean> {
   if (!session || now().getTime() - Date.parse(session.startedAt) > PASSWORD_PROOF_MS) return false

@@ -25,7 +25,7 @@ export interface Reauthentication {
   readonly limitKey: string | undefined
 }
 
-/** Sends the nonce by which the caller proves that they still are who signed in: by email, else by SMS (contract 4.6). */
+/** Sends the nonce that a new password needs, by email, else by SMS (reference: GET /reauthenticate). */
 export async function reauthenticate(deps: AuthDeps, { caller, ip, limitKey }: Reauthentication): Promise<void> {
   const found = (await findCaller(deps, caller)).user
   const { kind, value: identifier } = await requireAddress(deps.db, deps, found)

@@ -41,7 +41,7 @@ export interface Redemption {
   readonly context: RequestContext
 }
 
-/** What a used message gives. `type` is that of the answer (ruling R5). */
+/** What a used message gives. `type` is that of the answer (reference: Session object). */
 export type Redeemed =
   | { readonly verdict: 'session'; readonly session: IssuedSession; readonly type: string | undefined }
   | { readonly verdict: 'auth-code'; readonly code: string }
@@ -76,7 +76,7 @@ export async function redeemToken(deps: AuthDeps, redemption: Redemption): Promi
   })
 }
 
-/** Whoever signs in by a first code or link becomes a user only now (contract 7.4). */
+/** A staged user becomes a user by this verification (reference: Staged users). */
 async function askForStaged(deps: AuthDeps, { user, context }: Redemption): Promise<void> {
   const identities = await listIdentities(deps.db, user.id)
   await askBeforeUserCreated(deps, { user, identities }, context.ip)
@@ -126,8 +126,9 @@ async function hashWantedPassword(deps: AuthDeps, { type, user, password }: Rede
 }
 
 /**
- * What becomes of a password that comes with a message (ruling R14). An account that somebody signs in to keeps its own, and
- * one with a second factor gets none: both may be changed in a session that shows the factor.
+ * Whether a password that comes with a message counts (reference: Passwords at verification). An account that somebody
+ * signs in to keeps its own, and one with a second factor gets none: both may be changed in a session that shows the
+ * factor.
  */
 async function judgePassword(
   deps: Pick<AuthDeps, 'config' | 'db'>,

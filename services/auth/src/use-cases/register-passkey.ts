@@ -12,8 +12,8 @@ import { requirePasskeyOwner } from './passkey-owner.ts'
 import { requirePasskeyChallenge } from './require-passkey-challenge.ts'
 
 /**
- * Asks the caller's authenticator for a passkey (contract 4.12). Under the user's lock: an account that is deleted meanwhile
- * can be asked nothing. @throws tooManyPasskeys, and what requirePasskeyOwner throws
+ * Asks the caller's authenticator for a passkey (reference: Passkeys). Under the user's lock: an account that is
+ * deleted meanwhile can be asked nothing. @throws tooManyPasskeys, and what requirePasskeyOwner throws
  */
 export async function askForPasskey(deps: AuthDeps, caller: Caller): Promise<PasskeyQuestion> {
   const { challengeLifetimeMs: timeoutMs, passkeysMax } = deps.config.webauthn

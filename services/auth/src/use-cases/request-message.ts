@@ -23,8 +23,8 @@ export interface MessageWish extends Pick<MessageRequest, 'purpose' | 'identifie
 
 /**
  * Takes a request for a message. Whether there is a user is not looked at here: for an address that nobody has the same
- * limits are judged and the same is queued (contract 9.1). A missing SMS gateway shows when the message is to be sent: the
- * answer must be that of an unknown number.
+ * limits are judged and the same is queued (reference: Enumeration and timing). A missing SMS gateway shows when the
+ * message is to be sent: the answer must be that of an unknown number.
  * @returns our id of the message
  * @throws overEmailRateLimit, overSmsRateLimit
  */

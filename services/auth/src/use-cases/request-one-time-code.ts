@@ -33,7 +33,8 @@ export async function requestMagicLink(
 }
 
 /**
- * Sends a code to sign in with by SMS, and waits a moment for what the gateway says of the number (contract 7.4).
+ * Sends a code to sign in with by SMS, and waits a moment for the gateway's refusal of the number
+ * (reference: POST /otp).
  * @throws otpDisabled, signupDisabled, smsSendFailed, overSmsRateLimit
  */
 export async function sendPhoneCode(

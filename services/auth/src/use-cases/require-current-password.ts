@@ -12,7 +12,7 @@ import { judgePasswordAttempt } from './judge-attempt.ts'
 const WITHOUT_PASSWORD: ReadonlySet<string> = new Set(['otp', 'magiclink', 'recovery'])
 
 /**
- * Asks for the password that is to be replaced, where the setting says so (contract 1.4). A wrong one counts like one at
+ * Asks for the password that is to be replaced (reference: Change of password). A wrong one counts like one at
  * sign-in, and the hook PASSWORD_VERIFICATION_ATTEMPT hears of each. @returns whether it had to be shown
  * @throws currentPasswordRequired, currentPasswordInvalid, invalidCredentials in the hook's words
  */

@@ -19,7 +19,8 @@ export interface EmailChangeMessage extends Pick<MailToken, 'context' | 'message
 
 /**
  * Makes a change of email pending, or a pending one once more, and asks the new address, and for a secure change the
- * current one too, to confirm it. What was confirmed before is forgotten: each message can be used once (contract 6.2).
+ * current one too, to confirm it. What was confirmed before is forgotten: each message can be used once
+ * (reference: Change of email).
  * @param user locked
  */
 export async function sendEmailChange(

@@ -8,7 +8,7 @@ import { updateUser } from '../users/user-repository.ts'
 import { issueMailToken } from './issue-mail-token.ts'
 import { lockOrStageUser } from './stage-user.ts'
 
-/** Mails a link and a code to sign in with (contract 7.4). @returns whether there was anybody to send it to */
+/** Mails a link and a code to sign in with (reference: POST /otp). @returns whether there was anybody to send it to */
 export async function sendMagicLink(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,

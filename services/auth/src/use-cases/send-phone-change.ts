@@ -13,7 +13,8 @@ export interface PhoneChangeMessage extends Pick<SmsCode, 'channel' | 'messageId
 }
 
 /**
- * Makes a change of phone pending, or a pending one once more, and asks the new number to confirm it (contract 6.2).
+ * Makes a change of phone pending, or a pending one once more, and asks the new number to confirm it
+ * (reference: Change of phone).
  * @param user locked @returns whether an SMS is sent: none goes to a phone of SMS_TEST_OTP
  */
 export async function sendPhoneChange(

@@ -13,7 +13,7 @@ export interface OwnIdentity {
 
 /**
  * Gives the identity of a user's own email or phone another address, or makes it, and lists its provider in the user's
- * app metadata: `provider` is the first of `providers` (contract 3.3).
+ * app metadata: `provider` is the first of `providers` (reference: User record).
  * @param user locked, as they are now
  */
 export async function setOwnIdentity(

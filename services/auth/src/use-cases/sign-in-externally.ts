@@ -29,7 +29,8 @@ export type ExternalOutcome =
   | { readonly verdict: 'unverified'; readonly user: User; readonly mailTo: UnverifiedEmail['mailTo'] }
 
 /**
- * Signs in whoever an external account belongs to (contract 7.3.5). The transaction is one of `settleRaces`.
+ * Signs in the owner of an external account (reference: Owner of an external account). The transaction is one of
+ * `settleRaces`.
  * @throws userBanned, severalOwners, signupDisabled
  */
 export async function signInExternally(

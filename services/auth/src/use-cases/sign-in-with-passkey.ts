@@ -13,7 +13,7 @@ import { askForAssertion, namesUser, verifyAssertion } from '../webauthn/ceremon
 import type { Assertion } from '../webauthn/credential.ts'
 import { requirePasskeyChallenge } from './require-passkey-challenge.ts'
 
-/** Asks whoever it may be for a passkey (contract 4.12): the answer names no account, so it tells nobody who has one. */
+/** Asks anybody for a passkey (reference: Passkeys). The answer names no account, so it tells nobody who has one. */
 export async function askForSignIn(deps: AuthDeps): Promise<PasskeyQuestion> {
   const timeoutMs = deps.config.webauthn.challengeLifetimeMs
   const request = await askForAssertion(deps, { known: [], timeoutMs })

@@ -50,8 +50,9 @@ const ACTIONS = {
 } as const
 
 /**
- * Signs a user up by email or phone (contract 4.2). Whether the identifier is taken shows in nothing (contract 3.4): every
- * path hashes the password, prepares the message and is one call of the database, and the answer is made without it.
+ * Signs a user up by email or phone. Nothing shows whether the identifier is taken (reference: Duplicate sign-ups):
+ * every path hashes the password, prepares the message and is one call of the database, and the answer is made without
+ * it.
  */
 export async function signUp(deps: AuthDeps, input: SignUpInput): Promise<SignUpResult> {
   const { identifier, data, context } = input

@@ -24,7 +24,7 @@ export interface StageUser {
 
 /**
  * Locks the user who may sign in by a one-time code. An identifier that nobody has becomes a staged user, who is no user yet
- * (contract 7.4); asking again renews the stage.
+ * (reference: Staged users); asking again renews the stage.
  * @returns undefined when there is nobody to send a code to, among them users of another audience, and those whom nobody has
  * confirmed while a message of another audience is younger than the interval: a stranger would replace it
  */

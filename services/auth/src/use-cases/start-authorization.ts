@@ -39,7 +39,7 @@ const VERIFIER_BYTES = 32
 const NONCE_BYTES = 12
 
 /**
- * Begins a sign-in at a provider: remembers the flow and answers where the browser has to go (contract 4.7, 7.3.5).
+ * Begins a sign-in at a provider: stores the flow and answers where the browser has to go (reference: GET /authorize).
  * @throws validationFailed, inviteUnknown, exchangeFailed
  */
 export async function startAuthorization(deps: AuthDeps, wish: StartAuthorization): Promise<string> {

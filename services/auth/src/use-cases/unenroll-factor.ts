@@ -20,7 +20,8 @@ export interface UnenrollFactor {
 }
 
 /**
- * Takes a second factor away, for its owner; a verified one only in a session that has shown a second factor (contract 4.9).
+ * Takes a second factor away, for its owner; a verified one only in a session that has shown a second factor
+ * (reference: Unenrolment).
  * @returns its id @throws factorNotFound, unenrollNeedsSecondFactor, signInTooOld
  */
 export async function unenrollFactor(deps: AuthDeps, { caller, which, ip }: UnenrollFactor): Promise<string> {

@@ -29,7 +29,7 @@ export interface UnlinkIdentity {
 const CONFLICT = { email: emailConflict, phone: emailConflict }
 
 /**
- * Takes a way to sign in from the caller; one is always left (contract 7.3.5).
+ * Removes an identity of the caller. One is always left (reference: Unlinking).
  * @throws manualLinkingDisabled, foreignAudience, identitiesNeedSecondFactor, singleIdentity, identityNotFound, emailConflict
  */
 export async function unlinkIdentity(

@@ -37,8 +37,8 @@ export interface UpdateOwnUser {
 }
 
 /**
- * Changes the caller's own account (contract 4.6). Everything is judged before anything is hashed or counted; then one
- * transaction does it all, under the user's lock, or nothing of it.
+ * Changes the caller's own account (reference: PUT /user). Everything is judged before anything is hashed or counted;
+ * then one transaction does it all, under the user's lock, or nothing of it.
  */
 export async function updateOwnUser(deps: AuthDeps, { caller, changes, context }: UpdateOwnUser): Promise<Profile> {
   const { password, nonce, currentPassword } = changes
@@ -101,8 +101,8 @@ async function change(
 }
 
 /**
- * With a new password everybody else is signed out, and no message, auth code or change of address of before works any more
- * (contract 4.6).
+ * A new password ends all other sessions, and every message, auth code and change of address of before
+ * (reference: Change of password).
  */
 async function changePassword(
   trx: Transaction<AuthDatabase>,

@@ -30,7 +30,10 @@ export interface UpdateUser extends ManagedUser {
   readonly ip: string
 }
 
-/** Changes a user as an admin wants it: addresses at once and without a mail (contract 4.8). @throws userNotFound */
+/**
+ * Changes a user, addresses at once and without a mail (reference: Users made and changed by admins).
+ * @throws userNotFound
+ */
 export async function updateUserAsAdmin(deps: AuthDeps, input: UpdateUser): Promise<Profile> {
   const { wanted } = input
   if (wanted.passwordHash !== undefined) {

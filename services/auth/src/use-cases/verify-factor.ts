@@ -63,8 +63,9 @@ interface Asked {
 }
 
 /**
- * Takes the answer to a challenge and raises the session to aal2 (contract 6.4). The answer is compared without a lock; then
- * one transaction uses the challenge up, accepts the factor and promotes the session, or does nothing.
+ * Takes the answer to a challenge and raises the session to aal2 (reference: Proof of a factor). The answer is compared
+ * without a lock; then one transaction uses the challenge up, accepts the factor and promotes the session, or does
+ * nothing.
  */
 export async function verifyFactor(deps: AuthDeps, input: VerifyFactor): Promise<SessionView> {
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))

@@ -34,7 +34,7 @@ export interface VerifyRecoveryCode extends SessionOrigin {
 }
 
 /**
- * Raises a session to aal2 by a recovery code, which is used up (contract 4.10).
+ * Raises a session to aal2 by a recovery code, which is used up (reference: Recovery codes).
  * @throws recoveryVerifyDisabled, factorNotFound, recoveryCodesLocked, recoveryCodeWrong
  */
 export async function verifyRecoveryCode(deps: AuthDeps, input: VerifyRecoveryCode): Promise<SessionView> {

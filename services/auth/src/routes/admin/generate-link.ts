@@ -22,7 +22,7 @@ const LinkBody = z.object({
   redirect_to: z.string().optional(),
 })
 
-/** A user and the link, side by side (contract 4.8). */
+/** A user and the link, side by side (reference: Generated links). */
 const LinkAnswer = userViewSchema.extend({
   action_link: z.string(),
   email_otp: z.string(),

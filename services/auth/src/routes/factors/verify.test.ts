@@ -124,7 +124,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     const { refreshToken } = await addApp(test, person.headers)
     const old = await refresh(person.refreshToken)
     expect([old.statusCode, old.json().error_code]).toEqual([400, 'refresh_token_already_used'])
-    // It was somebody else's attempt, perhaps: the family is dead (contract 5.4).
+    // It may have been a thief's attempt, so the family is dead (reference: Refresh tokens).
     expect((await refresh(refreshToken)).statusCode).toBe(400)
   })
 
