@@ -197,7 +197,7 @@ describe('requests', () => {
 
 describe('answers', () => {
   // ASVS 3.2.1, 3.4.4, 3.4.6, 4.1.1
-  it('carry the headers of the contract', async () => {
+  it('carry the documented headers', async () => {
     expect((await app.inject('/health')).headers).toMatchObject({
       'access-control-allow-origin': '*',
       'access-control-expose-headers': 'X-Total-Count, Link, X-Supabase-Api-Version',

@@ -150,7 +150,7 @@ describe('loadAuthConfig', () => {
     expect(problems({ ...required, ...env })).toEqual([problem])
   })
 
-  it('wants a mail server when addresses must be confirmed (R12)', () => {
+  it('wants a mail server when addresses must be confirmed', () => {
     const env = { ...required, AUTH_MAILER_AUTOCONFIRM: 'false' }
     const wanted = ['AUTH_SMTP_HOST is required', 'AUTH_SMTP_PORT is required', 'AUTH_SMTP_ADMIN_EMAIL is required']
     expect(problems(env)).toEqual(wanted)
@@ -217,7 +217,7 @@ describe('loadAuthConfig', () => {
     expect(twilio('AC1').config.sms.gateway).toBeDefined()
   })
 
-  it('has the defaults of the contract', () => {
+  it('has the documented defaults', () => {
     const { config } = load({})
     expect(config.server).toMatchObject({ host: '0.0.0.0', port: 8081, maxRequestDurationMs: 10_000, logLevel: 'info' })
     expect(config.database).toMatchObject({ poolSize: 16, namespace: '', role: undefined, auditInPostgres: true })
@@ -238,7 +238,7 @@ describe('loadAuthConfig', () => {
   })
 
   // ASVS 6.5.4
-  it('reads numbers, rates, lists and bounds as the contract has them', () => {
+  it('reads numbers, rates, lists and bounds as documented', () => {
     const { config } = load({
       AUTH_RATE_LIMIT_EMAIL_SENT: '10/1m',
       AUTH_RATE_LIMIT_SMS_SENT: '0',

@@ -91,7 +91,7 @@ export interface OneTimeTokensTable {
   expires_at: Timestamp
 }
 
-/** One audit event; see contract 7.17. */
+/** One audit event (reference: Audit log). */
 export interface AuditLogEntriesTable {
   id: Generated<string>
   actor_id: string | null

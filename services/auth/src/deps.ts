@@ -57,7 +57,7 @@ export interface AuthDeps {
   readonly refresher: Refresher
   readonly passwordLogins: PasswordLogins
   readonly signUps: SignUps
-  /** Makes a refresh token's child from the token (contract 5.4). */
+  /** Key by which a refresh token's child is made from the token (reference: Refresh tokens). */
   readonly refreshTokenKey: KeyObject
   /** Counts refresh tokens that came again. */
   readonly tokenReuse: Counter

@@ -6,7 +6,7 @@ const context = { apiVersion: undefined, isTokenRequest: false, requestId: 'r1' 
 const text = (body: object) => JSON.stringify(body)
 
 describe('toEnvelope', () => {
-  it('has the members of the contract, in its order', () => {
+  it('has the documented members, in their order', () => {
     expect(text(toEnvelope(userBanned(), context))).toBe(
       '{"code":403,"error_code":"user_banned","msg":"User is banned"}',
     )

@@ -47,7 +47,7 @@ export function isVersioned(apiVersion: string | undefined): boolean {
   return date.safeParse(apiVersion).success && (apiVersion ?? '') >= API_VERSION
 }
 
-/** The body of an error (contract 2.1), its members in the contract's order. */
+/** The body of an error, its members in the documented order (reference: Error bodies). */
 export function toEnvelope(error: HttpError, context: EnvelopeContext): Record<string, unknown> {
   const { status, code, message, details } = error
   const body = isVersioned(context.apiVersion)
@@ -62,7 +62,7 @@ export function toEnvelope(error: HttpError, context: EnvelopeContext): Record<s
   return context.isTokenRequest ? { ...body, error: oauthName(error), error_description: message } : body
 }
 
-/** The name of an error in RFC 6749, section 5.2 (contract 2.2). */
+/** The name of an error in RFC 6749, section 5.2 (reference: OAuth error names). */
 export function oauthName({ status, code, message }: Pick<HttpError, 'status' | 'code' | 'message'>): string {
   if (status >= 500) return 'server_error'
   if (status === 429) return 'slow_down'

@@ -61,7 +61,7 @@ function headerOf(request: FastifyRequest | undefined, name: string): string | u
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whether errors of the route also carry the names of RFC 6749 (contract 2.2). */
+    /** Whether errors of the route also carry the names of RFC 6749 (reference: OAuth error names). */
     oauthNames?: boolean
   }
 }

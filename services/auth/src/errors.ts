@@ -1,6 +1,7 @@
 import { defineError } from '@trestle/common/errors/define-error.ts'
 
-// The errors that a client can see (contract 2.3), besides those of factor-errors.ts and external-errors.ts. Where one code has several texts, the name says where it is used.
+// The errors that a client can see (reference: Error codes), besides those of factor-errors.ts and external-errors.ts.
+// Where one code has several texts, the name says where it is used.
 // `message` at the throw completes what depends on the request.
 
 export const validationFailed = defineError(400, 'validation_failed', 'Invalid request')

@@ -1,7 +1,7 @@
 import { defineError } from '@trestle/common/errors/define-error.ts'
 
-// The errors of signing in at external providers (contract 2.3), a part of the catalogue in errors.ts. What happens at
-// /callback is told in the redirect that it answers.
+// The errors of signing in at external providers (reference: Error codes), a part of the catalogue in errors.ts. What
+// happens at /callback is told in the redirect that it answers.
 
 export const stateMissing = defineError(400, 'bad_oauth_callback', 'OAuth state parameter missing')
 export const stateInvalid = defineError(400, 'bad_oauth_state', 'OAuth state parameter is invalid')

@@ -1,6 +1,6 @@
 import { defineError } from '@trestle/common/errors/define-error.ts'
 
-// The errors of second factors and passkeys (contract 2.3), a part of the catalogue in errors.ts.
+// The errors of second factors and passkeys (reference: Error codes), a part of the catalogue in errors.ts.
 
 export const factorNotFound = defineError(404, 'mfa_factor_not_found', 'Factor not found')
 export const anonymousNotAllowed = defineError(

@@ -1,6 +1,6 @@
 import { defineError } from '@trestle/common/errors/define-error.ts'
 
-// The errors of hooks (contract 2.3 and 7.14), as errors.ts has all others.
+// The errors of hooks (reference: Error codes). errors.ts has the others.
 
 /** The hook's own words and status take the place of these. */
 export const hookRejected = defineError(403, 'hook_rejected', 'Rejected by a hook')

@@ -11,7 +11,7 @@ export interface FailingRequest {
   readonly payload?: object | string
 }
 
-/** Asks twice and compares the whole body of an error in both of its versions (contract 2.1). */
+/** Asks twice and compares the whole body of an error in both of its versions (reference: Error bodies). */
 export async function expectFailure(
   { app }: Pick<TestApp, 'app'>,
   { payload, ...request }: FailingRequest,

@@ -37,7 +37,7 @@ const guarded = await openTestApp({
 afterAll(() => Promise.all([limited.close(), unlimited.close(), guarded.close()]))
 
 interface Guarded extends FailingRequest {
-  /** Requests that a client has at once, for all rows of a bucket together (contract 7.12). */
+  /** Requests that a client has at once, for all rows of a bucket together (reference: Request limits). */
   readonly bucket?: readonly [name: string, burst: number]
   readonly captcha: boolean
 }

@@ -9,7 +9,7 @@ export type AuditActor = Pick<User, 'email' | 'phone' | 'userMetadata' | 'isSsoU
 /** Stands for an actor without an id, as clients of the audit log know it. */
 const NOBODY = '00000000-0000-0000-0000-000000000000'
 
-/** Audit actions and the group each belongs to (contract 7.17). */
+/** Audit actions and the group of each (reference: Audit log). */
 const LOG_TYPES = {
   login: 'account',
   logout: 'account',
@@ -46,7 +46,7 @@ export interface AuditEvent {
   readonly actor: AuditActor
   /** To whom it was done, where that is not the actor. */
   readonly target?: Pick<User, 'id'>
-  /** Address for the trail (contract 9.4), empty when unknown. */
+  /** The client's address, empty when unknown (reference: Client address). */
   readonly ip: string
   readonly sessionId?: string
   readonly traits?: Readonly<Record<string, unknown>>

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Timestamp } from '../users/timestamp.ts'
 
-/** An entry of the audit log as clients see it (contract 4.8). */
+/** An entry of the audit log as clients see it (reference: Audit log). */
 export const auditEntryViewSchema = z.object({
   id: z.guid(),
   payload: z

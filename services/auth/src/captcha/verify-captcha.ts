@@ -6,7 +6,8 @@ import { captchaFailed, captchaUnreachable } from '../errors.ts'
 const answerSchema = z.object({ success: z.boolean(), 'error-codes': z.array(z.string()).optional() })
 
 /**
- * Asks the provider whether a token is good (contract 7.13). A provider accepts a token once, so nothing is tried again.
+ * Asks the provider whether a token is good (reference: Captcha). A provider accepts a token once, so nothing is tried
+ * again.
  * @param address the client's address
  * @throws captchaFailed, captchaUnreachable
  */

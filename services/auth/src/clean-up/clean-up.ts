@@ -3,7 +3,7 @@ import { defineTask } from '@trestle/jobs/task.ts'
 import type { AuthDeps } from '../deps.ts'
 import { type Batch, type Cursor, listSweeps, runBatch, type Sweep } from './sweeps.ts'
 
-/** Removes what is of no more use (contract 8.3). Scheduled every minute, once among all processes. */
+/** Removes rows whose time is over (reference: Retention). Scheduled every minute, once among all processes. */
 export const cleanUpTask = defineTask<Record<string, never>>('clean-up', {
   retryLimit: 0,
   firstDelaySeconds: 1,

@@ -46,7 +46,7 @@ const START: Readonly<Record<'refresh_tokens' | 'sessions', Cursor>> = {
   sessions: '00000000-0000-0000-0000-000000000000',
 }
 
-/** Everything that is of no more use (contract 8.3). */
+/** All rows whose time is over (reference: Retention). */
 export function listSweeps({ config, now }: Pick<AuthDeps, 'config' | 'now'>): readonly Sweep[] {
   const ago = (ms: number) => new Date(now().getTime() - ms)
   const yesterday = ago(DAY_MS)

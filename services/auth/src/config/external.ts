@@ -81,7 +81,7 @@ const addressesWithoutEffect = group(
   }),
 )
 
-/** Contract 1.5. */
+/** Settings of external providers. */
 export const externalSettings = {
   ...group('External providers', { ...flowSettings, ...providerSettings }),
   ...addressesWithoutEffect,
@@ -152,7 +152,7 @@ export const externalRules: readonly Rule<Values>[] = PROVIDERS.flatMap((provide
   )
 })
 
-/** Ruling R16. */
+/** Addresses that have no effect (reference: Environment). */
 export function externalWarnings(values: Values): string[] {
   return PROVIDERS.filter(
     (provider) => !hasOwnUrl(provider) && values[`EXTERNAL_${upper(provider)}_URL`] !== undefined,

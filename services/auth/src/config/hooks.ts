@@ -3,7 +3,7 @@ import { flag, parsed } from '@trestle/common/config/setting.ts'
 import { family, group } from '@trestle/common/config/setting-description.ts'
 import type { z } from 'zod'
 
-/** What an operator's own server can be asked, or told (contract 7.14). */
+/** What an operator's own server can be asked or told (reference: Hooks). */
 const HOOKS = {
   CUSTOM_ACCESS_TOKEN: 'writes the claims of access tokens',
   SEND_EMAIL: 'sends mails, in place of the mail server',
@@ -27,7 +27,7 @@ export interface HookConfig {
 
 export type HooksConfig = Readonly<Partial<Record<HookName, HookConfig>>>
 
-/** Contract 1.6, hooks. */
+/** Settings of hooks. */
 export const hookSettings = group(
   { title: 'Hooks', about: 'A server of your own is asked, or told, by signed HTTP calls.' },
   family(HOOKS, {

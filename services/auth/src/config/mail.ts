@@ -101,7 +101,7 @@ const messageSettings = group('Mails', {
   }),
 })
 
-/** Contract 1.6, mail. */
+/** Settings of mails. */
 export const mailSettings = { ...serverSettings, ...messageSettings } as const
 
 type Values = SettingValues<typeof mailSettings>
@@ -126,7 +126,7 @@ const SECOND_MS = 1_000
 export function toMailConfig(values: Values & ProfileValues & { readonly SITE_URL: string }) {
   const frequencyMs = values.SMTP_MAX_FREQUENCY
   return {
-    /** Undefined where R12 lets the server be missing: mails are dropped then. */
+    /** Undefined where the server may be missing: mails are dropped then (reference: Environment). */
     smtp: toSmtpConfig(values),
     autoconfirm: values.MAILER_AUTOCONFIRM,
     /** Whether a provider signs in whose address nobody has verified yet. */
@@ -135,7 +135,7 @@ export function toMailConfig(values: Values & ProfileValues & { readonly SITE_UR
     codeLength: values.MAILER_OTP_LENGTH,
     secureEmailChange: values.MAILER_SECURE_EMAIL_CHANGE_ENABLED,
     linkMode: values.MAILER_LINK_MODE,
-    /** Ruling R9: least time between two mails of a kind to one address. */
+    /** Least time between two mails of a kind to one address (reference: Intervals between messages). */
     intervalMs: { confirmation: frequencyMs ?? 900 * SECOND_MS, other: frequencyMs ?? 60 * SECOND_MS },
     linkPaths: {
       invite: values.MAILER_URLPATHS_INVITE,
@@ -187,7 +187,9 @@ type MailValues = WithHook & { readonly EXTERNAL_EMAIL_ENABLED: boolean }
 const isMailNeeded = (values: MailValues): boolean =>
   values.EXTERNAL_EMAIL_ENABLED && !values.MAILER_AUTOCONFIRM && !values.HOOK_SEND_EMAIL_ENABLED
 
-/** Ruling R12, and two switches of which one means that every address is verified, the other that some are not. */
+/**
+ * A mail server is required where mails are needed, and two switches contradict each other (reference: Environment).
+ */
 export const mailRules: readonly Rule<MailValues>[] = [
   (values) =>
     values.MAILER_AUTOCONFIRM && values.MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS

@@ -82,7 +82,7 @@ const limitSettings = group(
   },
 )
 
-/** Contract 1.4, without what concerns sessions and passwords (sessions.ts) and later features. */
+/** Settings of captcha, proxies, encryption and limits. Those of sessions and passwords are in sessions.ts. */
 export const securitySettings = {
   ...captchaSettings,
   ...protectionSettings,

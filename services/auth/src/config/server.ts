@@ -68,7 +68,7 @@ const observationSettings = group('Logs, traces and metrics', {
     .meta({ aliases: ['OTEL_SERVICE_NAME'], description: 'Name of the service in traces and metrics.' }),
 })
 
-/** Contract 1.2, and what design.md gives to all services. */
+/** Settings of the server, its log and its telemetry. */
 export const serverSettings = { ...addressSettings, ...observationSettings } as const
 
 /** Names of GoTrue that change nothing here. */

@@ -12,7 +12,7 @@ const load = (env: Record<string, string>) => ({
 const usual = { lengthMin: 6, requiredCharacters: [], forbiddenWords: [], common: new Set() }
 
 describe('session settings', () => {
-  it('have the defaults of the contract', () => {
+  it('have the documented defaults', () => {
     expect(toSessionConfig(load({}))).toEqual({
       revokeFamilyOnReuse: true,
       reuseIntervalMs: 10_000,

@@ -6,7 +6,7 @@ import { loadCommonPasswords } from '../passwords/common-passwords.ts'
 import { type PasswordPolicy, parseRequiredCharacters } from '../passwords/password-policy.ts'
 import type { ProfileValues } from './profile.ts'
 
-/** Contract 1.4, what concerns sessions and their tokens. */
+/** Settings of sessions and their tokens. */
 export const sessionSettings = group('Sessions', {
   SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: flag()
     .prefault('true')
@@ -34,7 +34,7 @@ export const sessionSettings = group('Sessions', {
     ),
 })
 
-/** Contract 1.4, what concerns passwords. */
+/** Settings of passwords. */
 export const passwordSettings = group('Passwords', {
   PASSWORD_MIN_LENGTH: integer(0, 72)
     .prefault('6')
@@ -82,7 +82,7 @@ export function toSessionConfig(values: SettingValues<typeof sessionSettings>) {
     /** How long after it was proven a session may change what sign-ins rest on; undefined: while it lives. */
     freshForMs: values.SESSIONS_FRESH_FOR,
     singlePerUser: values.SESSIONS_SINGLE_PER_USER,
-    /** Ruling R6: whether every bearer endpoint asks for a live session. */
+    /** Whether every bearer endpoint asks for a live session (reference: Live sessions). */
     enforceOnAccessToken: values.SESSIONS_ENFORCE_ON_ACCESS_TOKEN,
   }
 }

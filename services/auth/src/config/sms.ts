@@ -10,7 +10,7 @@ import { vonage } from '../sms/gateways/vonage.ts'
 import { normalisePhone } from '../users/phone-number.ts'
 import { codeLength, lifetimeSeconds, templateText } from './rules.ts'
 
-/** The gateways of contract 7.11. */
+/** The gateways (reference: SMS). */
 export const SMS_GATEWAYS = ['twilio', 'messagebird', 'textlocal', 'vonage'] as const
 
 export type SmsGatewayName = (typeof SMS_GATEWAYS)[number]
@@ -55,7 +55,7 @@ const gatewaySettings = group(
   },
 )
 
-/** Contract 1.6, SMS, and 7.11. */
+/** Settings of SMS and their gateways. */
 export const smsSettings = { ...messageSettings, ...gatewaySettings } as const
 
 type Values = SettingValues<typeof smsSettings>

@@ -30,7 +30,7 @@ const passkeySettings = group(
   },
 )
 
-/** Contract 1.4, WebAuthn: second factors and passkeys. */
+/** Settings of WebAuthn: second factors and passkeys. */
 export const webauthnSettings = { ...factorSettings, ...passkeySettings } as const
 
 type Values = SettingValues<typeof webauthnSettings>

@@ -18,7 +18,7 @@ const address = z
 const texts = z.array(text).max(ENTRIES_MAX)
 const isSmall = (record: object): boolean => Object.keys(record).length <= ENTRIES_MAX
 
-/** What may be changed of a provider later (contract 4.14). */
+/** What may be changed of a provider later (reference: Custom providers). */
 export const customProviderChanges = z.object({
   name: text.max(120).optional(),
   client_id: text.optional(),

@@ -18,7 +18,7 @@ export function challengeEnd(createdAt: Date, lifetimeSeconds: number): Date {
   return new Date(createdAt.getTime() + lifetimeSeconds * 1_000)
 }
 
-/** Whether a challenge may be answered, in the order of contract 6.4. */
+/** Whether a challenge may be answered (reference: Proof of a factor). The order decides which error a client sees. */
 export function judgeChallenge(
   challenge: Challenge,
   now: Date,

@@ -3,7 +3,7 @@ import type { EnrolledType } from './factor-switches.ts'
 import { qrCodeSvg } from './qr-code.ts'
 import { totpUri } from './totp.ts'
 
-/** A factor that was just enrolled, as its owner sees it this once (contract 4.9). */
+/** A factor that was just enrolled, as its owner sees it this once (reference: Enrolment). */
 export const enrolledFactorSchema = z.object({
   id: z.guid(),
   type: z.enum(['totp', 'phone', 'webauthn']),

@@ -16,7 +16,7 @@ export interface FactorLimits {
 export type EnrollmentVerdict = 'allowed' | 'phone-verified' | 'name-taken' | 'too-many' | 'needs-aal2'
 
 /**
- * Whether a user may add a factor (contract 4.9). What an earlier try with the same phone has left unverified makes way, so
+ * Whether a user may add a factor (reference: Enrolment). An unverified factor of the same phone is replaced, so
  * it does not count. Recovery codes are no factor that somebody enrolls.
  * @param factors those of the user
  * @param aal of the session that asks

@@ -174,7 +174,10 @@ export async function updateFactor(
   return toFactor(await query.returningAll().executeTakeFirstOrThrow())
 }
 
-/** Removes a factor. Sessions that it has raised fall back to what they were before any second factor (contract 6.4). */
+/**
+ * Removes a factor. Sessions that it raised fall to aal1 and lose all proofs of second factors
+ * (reference: Unenrolment).
+ */
 export async function deleteFactor(
   trx: Transaction<AuthDatabase>,
   { id }: Pick<Factor, 'id'>,

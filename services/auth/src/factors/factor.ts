@@ -2,7 +2,7 @@ import type { Timestamp } from '../users/timestamp.ts'
 
 export type FactorType = 'totp' | 'phone' | 'webauthn' | 'recovery_code'
 
-/** What a second factor adds to the `amr` of a session (contract 5.1), by its type. */
+/** The `amr` method of a second factor, by its type (reference: Second factors). */
 export const FACTOR_METHODS: Readonly<Record<FactorType, string>> = {
   totp: 'totp',
   phone: 'mfa/phone',

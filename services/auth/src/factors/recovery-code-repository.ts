@@ -5,7 +5,7 @@ import { toFactor } from './factor-repository.ts'
 
 type Database = Kysely<AuthDatabase>
 
-/** Guesses in a time, whoever makes them (contract 4.10). */
+/** Guesses within `WINDOW_MS`, from all clients together (reference: Recovery codes). */
 const GUESSES_MAX = 5
 const WINDOW_MS = 15 * 60_000
 

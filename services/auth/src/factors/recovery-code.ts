@@ -26,7 +26,7 @@ export function normaliseRecoveryCode(typed: string): string {
   return typed.toLowerCase().replaceAll(/[\s-]/g, '')
 }
 
-/** How a code lies in its row (contract 8.2). @param code normalised */
+/** The hash of a code as it is stored (reference: Secrets at rest). @param code normalised */
 export function hashRecoveryCode(serverKey: Buffer, factorId: string, code: string): Buffer {
   return createHmac('sha256', serverKey).update(`recovery-code\0${factorId}\0${code}`).digest()
 }

@@ -18,7 +18,7 @@ export interface TotpAccount {
   readonly secret: string
 }
 
-/** What the QR code of an authenticator app says (the Key Uri Format; contract 4.9). */
+/** The URI in the QR code of an authenticator app, in the Key Uri Format (reference: Enrolment). */
 export function totpUri({ issuer, account, secret }: TotpAccount): string {
   const { algorithm, digits, period } = FORM
   const [name, label] = [encodeURIComponent(issuer), encodeURIComponent(account)]

@@ -6,7 +6,9 @@ import type { Timestamp } from '../users/timestamp.ts'
 import { type LinkingTarget, type SealedProviderTokens, toAal } from './authorization-flow-repository.ts'
 import type { PkceChallenge } from './pkce.ts'
 
-/** How the user will have signed in when the code is exchanged: the `amr` of the session (contract 5.1). */
+/**
+ * How the user will have signed in when the code is exchanged: the `amr` of the session (reference: Use of a secret).
+ */
 export type FlowMethod = 'email/signup' | 'magiclink' | 'recovery' | 'invite' | 'email_change' | 'oauth'
 
 /** Remembers the challenge of a mail's PKCE flow. @returns the id of its row */

@@ -24,7 +24,7 @@ const LENGTH_MIN = 43
 const LENGTH_MAX = 128
 
 /**
- * Checks the pair of a request (contract 7.6). Empty counts as absent: a code that a person types needs none.
+ * Checks the pair of a request (reference: PKCE). Empty counts as absent: a code that a person types needs none.
  * @returns undefined when the request is no PKCE flow
  * @throws validationFailed
  */

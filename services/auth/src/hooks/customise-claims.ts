@@ -4,7 +4,7 @@ import { hookFailed } from '../hook-errors.ts'
 import type { AccessTokenClaims } from '../sessions/access-token.ts'
 import { requireHookAnswer } from './hooks.ts'
 
-/** What a token must still say after the hook (contract 7.14). */
+/** Claims that a token must still have after the hook (reference: Hooks). */
 const claimsSchema = z.looseObject({
   aud: z.union([z.string(), z.array(z.string())]),
   exp: z.int(),

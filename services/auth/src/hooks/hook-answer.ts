@@ -16,7 +16,7 @@ export function isRetryable({ status }: Pick<OutboundAnswer, 'status'>): boolean
 }
 
 /**
- * Reads the answer of a hook (contract 7.14). Nothing at all is an empty object.
+ * Reads the answer of a hook (reference: Hooks). An empty body is an empty object.
  * @throws hookAnswerTooLong, hookAnswerNoJson, hookFailed; and what the hook itself wants to be said
  */
 export function readHookAnswer({ status, body, contentType }: OutboundAnswer): HookAnswer {
@@ -43,7 +43,7 @@ function parse(body: string, contentType: string): HookAnswer {
 /** A hook refuses with a status of its own; one that is no client's error is a fault of the hook. */
 function toError({ http_code: status = 500, message }: z.output<typeof errorSchema>['error']): Error {
   if (status < 400 || status > 499) return hookFailed({ cause: new Error(`the hook reports ${status}`) })
-  // Clients are told when to come again, as by every 429 (contract 3.1).
+  // Every 429 tells clients when to come again (reference: Response headers).
   const headers: Record<string, string> = status === 429 ? { 'retry-after': '60' } : {}
   return new HttpError(status, hookRejected.code, { message, headers })
 }

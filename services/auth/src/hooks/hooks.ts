@@ -9,7 +9,7 @@ import { hookFailed, hookTimeout, hookTimeoutAfterRetry } from '../hook-errors.t
 import { ANSWER_BYTES_MAX, type HookAnswer, isRetryable, readHookAnswer } from './hook-answer.ts'
 import { signatureHeaders } from './signature.ts'
 
-/** The operator's own server, asked over HTTP (contract 7.14). */
+/** The operator's own server, asked over HTTP (reference: Hooks). */
 export interface Hooks {
   isOn(name: HookName): boolean
   /**

@@ -17,7 +17,7 @@ export interface ExternalAccount {
   readonly email: ExternalEmail | undefined
   /** Whether somebody without an address may have an account here. */
   readonly emailOptional: boolean
-  /** What the identity remembers, and the user's metadata learn (contract 7.3.5). */
+  /** Claims that the identity stores and the user's metadata take over (reference: Owner of an external account). */
   readonly data: Readonly<Record<string, unknown>>
 }
 

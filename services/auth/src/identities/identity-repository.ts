@@ -75,7 +75,7 @@ export async function deleteIdentity(trx: Database, id: string): Promise<void> {
   await trx.deleteFrom('identities').where('id', '=', id).execute()
 }
 
-/** Takes out of a user's identities who they were: the data, and the subject's name (contract 6.1). */
+/** Removes the data of an identity and obscures its subject (reference: Deletion). */
 export async function obscureIdentity(
   trx: Database,
   { id, providerId }: { readonly id: string; readonly providerId: string },

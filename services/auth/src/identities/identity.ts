@@ -30,8 +30,8 @@ export function identitySince(
 }
 
 /**
- * What a new email or phone identity holds. Keys of `extra` never override these (contract 3.3), and an address of the
- * other kind is left out of it: nobody may claim one by writing it into their metadata.
+ * What a new email or phone identity holds (reference: Identity). Keys of `extra` never override these, and an address
+ * of the other kind is left out of it: nobody may claim one by writing it into their metadata.
  */
 export function ownIdentityData(
   provider: 'email' | 'phone',

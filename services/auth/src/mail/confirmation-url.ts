@@ -14,7 +14,7 @@ export interface ConfirmationLink {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are among what must be encoded
 const NEEDS_ENCODING = /[%+&=#\s"'<>`\u0000-\u001f\u007f-\u009f]/u
 
-/** The link of a mail (contract 7.1). `redirect_to` stays readable where nothing in it could be misread. */
+/** The link of a mail (reference: Mail links). `redirect_to` stays readable where nothing in it could be misread. */
 export function confirmationUrl({ base, path, token, type, redirectTo }: ConfirmationLink): string {
   const address = path === OWN_LINK_PATH ? base.replace(/\/+$/, '') + path : new URL(path, base).href
   const target = NEEDS_ENCODING.test(redirectTo) ? encodeURIComponent(redirectTo) : redirectTo

@@ -3,7 +3,7 @@ import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from './default-templates.ts
 import { parseTemplate, renderHtml, renderSubject } from './mail-template.ts'
 
 const LINK = ['SiteURL', 'Email', 'ConfirmationURL', 'Token']
-/** The variables of contract 7.10 that the built-in texts show, and the built-in subject. */
+/** The variables that the built-in texts show, and the built-in subject (reference: Mail templates). */
 const expected: Readonly<Record<MailKind, readonly [shown: readonly string[], subject: string]>> = {
   INVITE: [LINK, "You've been invited"],
   CONFIRMATION: [LINK, 'Confirm your email address'],

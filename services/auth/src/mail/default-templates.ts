@@ -23,7 +23,7 @@ export interface MailTexts {
   readonly body: string
 }
 
-/** Used where a setting gives no subject, or no template that can be fetched (contract 7.10). */
+/** Used where a setting gives no subject, or no template that can be fetched (reference: Mail templates). */
 export const DEFAULT_TEXTS: Readonly<Record<MailKind, MailTexts>> = {
   INVITE: {
     subject: "You've been invited",

@@ -18,8 +18,8 @@ const ACTION = /\{\{(-\s)?\s*(.*?)\s*(\s-)?\}\}/gs
 const PATH = /^(?:\.[A-Za-z_][A-Za-z0-9_]*)+$/
 
 /**
- * Parses the template language of contract 7.10: `{{ .Name }}`, `{{ .Data.key }}`, `{{ if .X }}…{{ else }}…{{ end }}`, and
- * the trim marks `{{-` and `-}}`.
+ * Parses the template language (reference: Mail templates): `{{ .Name }}`, `{{ .Data.key }}`,
+ * `{{ if .X }}…{{ else }}…{{ end }}`, and the trim marks `{{-` and `-}}`.
  * @throws SyntaxError for any other action, or an `if` without its `end`
  */
 export function parseTemplate(source: string): Template {

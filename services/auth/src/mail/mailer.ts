@@ -19,7 +19,7 @@ export interface Mail {
 
 /** Sends mails by SMTP. */
 export interface Mailer {
-  /** @returns false where no server is set (ruling R12): the mail is dropped. @throws when the server does not take it */
+  /** @returns false where no server is set: the mail is dropped. @throws when the server does not take it */
   send(mail: Mail, now: Date): Promise<boolean>
   /** Throws unless the server answers; undefined where none is set. */
   check(): Promise<void>

@@ -5,7 +5,7 @@ import type { AuthDeps } from '../deps.ts'
 import type { User } from '../users/user.ts'
 import { queueMail } from './mail-job.ts'
 
-/** What the template of a notification may name, beside SiteURL, Email and Data (contract 7.10). */
+/** Variables of notifications, beside SiteURL, Email and Data (reference: Mail templates). */
 interface NotificationVariables {
   readonly PASSWORD_CHANGED: Readonly<Record<never, never>>
   readonly EMAIL_CHANGED: { readonly OldEmail: string }
@@ -25,7 +25,7 @@ type Notified = Pick<User, 'id' | 'email' | 'userMetadata'>
 
 /**
  * Tells the owner of an account what has happened to it, where the switch MAILER_NOTIFICATIONS_<name>_ENABLED is on and
- * there is an address (contract 7.16). In the transaction of the event; the email bucket does not count it.
+ * there is an address (reference: Notifications). In the transaction of the event; the email bucket does not count it.
  * EMAIL_CHANGED goes to the old address.
  * @param user the account after the event; before it, where the event takes the address away
  */

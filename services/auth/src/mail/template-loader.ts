@@ -18,7 +18,10 @@ interface Copy {
 
 const TIMEOUT_MS = 10_000
 
-/** Keeps fetched templates in memory (contract 7.10). A template that cannot be parsed counts as one not fetched. */
+/**
+ * Keeps fetched templates in memory (reference: Mail templates). A template that cannot be parsed counts as one not
+ * fetched.
+ */
 export function createTemplateLoader(
   config: MailConfig,
   outbound: Outbound,

@@ -12,13 +12,16 @@ export type MessagePurpose = 'magiclink' | 'recovery' | 'confirmation' | 'email_
 /**
  * A message that somebody has asked for, before anybody has looked whether there is a user. The request is answered when
  * this is queued; who it is for, and so whether anything is sent, is the job's to find out. So the answer takes as long for
- * an address that nobody has (contract 9.1).
+ * an address that nobody has (reference: Enumeration and timing).
  */
 export interface MessageRequest {
   readonly purpose: MessagePurpose
   readonly identifier: UserIdentifier
   readonly audience: string
-  /** Metadata of the staged user that an unknown identifier becomes (contract 7.4); undefined: it becomes none. */
+  /**
+   * Metadata of the staged user that an unknown identifier becomes (reference: Staged users); undefined: it becomes
+   * none.
+   */
   readonly stage?: { readonly data: Readonly<Record<string, unknown>> } | undefined
   readonly pkce?: PkceChallenge | undefined
   readonly channel?: SmsChannel

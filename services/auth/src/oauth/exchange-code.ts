@@ -37,7 +37,7 @@ export async function exchangeCode(
   const ask = (auth: ClientAuth): Promise<Response> =>
     authorizationCodeGrantRequest(server, client, auth, parameters, account.redirectUri, codeVerifier ?? nopkce, {
       [customFetch]: outboundFetch(outbound, origin),
-      // What a setting names is the operator's decision; what data name is https alone (contract 9.3).
+      // An operator's setting may name http. Addresses from the database are https alone (reference: Outbound calls).
       [allowInsecureRequests]: origin === 'operator',
     })
   const response = await authenticate(provider.clientAuth, account.secret, ask)

@@ -1,4 +1,4 @@
-/** What `POST /admin/generate_link` makes links for (contract 4.8). */
+/** What `POST /admin/generate_link` makes links for (reference: Generated links). */
 export const LINK_TYPES = [
   'signup',
   'invite',

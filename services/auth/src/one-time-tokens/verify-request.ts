@@ -19,7 +19,10 @@ export type VerifyRequest =
   | { readonly kind: 'code'; readonly type: VerifyType; readonly code: string; readonly identifier: UserIdentifier }
   | { readonly kind: 'link'; readonly type: VerifyType; readonly token: string }
 
-/** Reads the body of POST /verify: the checks of contract 4.4, in its order. @throws validationFailed, badEmailAtVerify */
+/**
+ * Reads the body of a verification (reference: POST /verify). The order decides which error a client sees.
+ * @throws validationFailed, badEmailAtVerify
+ */
 export function parseVerifyBody(body: VerifyFields): VerifyRequest {
   const { type, token, token_hash: tokenHash, email, phone } = body
   if (!type) throw refuse('Verify requires a verification type')

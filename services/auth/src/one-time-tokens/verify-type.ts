@@ -15,7 +15,7 @@ export const VERIFY_TYPES = [
 
 export type VerifyType = (typeof VERIFY_TYPES)[number]
 
-/** Kinds of message that a type may be answered from (contract 4.4), before the user is known. */
+/** Kinds of message that a type accepts, before the user is known (reference: Verification types). */
 export const ACCEPTED_KINDS: Readonly<Record<VerifyType, readonly TokenKind[]>> = {
   signup: ['confirmation', 'recovery'],
   invite: ['confirmation'],
@@ -61,7 +61,7 @@ export function addressFor(
   return kind === 'sms' ? user.phone : user.email
 }
 
-/** The `type` of the answer: email-type flows alone have one (ruling R5). */
+/** The `type` of the answer: only email-type flows have one (reference: Session object). */
 export function answeredType(type: VerifyType, kind: TokenKind): string | undefined {
   if (isPhoneType(type)) return undefined
   if (type === 'email') return kind === 'confirmation' ? 'signup' : 'magiclink'

@@ -6,8 +6,8 @@ const EXACT_MAX = 100_000
 const SURELY_LONG = 5 * EXACT_MAX
 
 /**
- * How many rows `FROM … WHERE …` gives: exactly up to 100,000, beyond that as the planner estimates (contract 4.8). What a
- * search matches is estimated badly, so it is always counted first.
+ * How many rows `FROM … WHERE …` gives: exactly up to 100,000, beyond that as the planner estimates
+ * (reference: Lists of users). What a search matches is estimated badly, so it is always counted first.
  */
 export async function countFound(db: Kysely<AuthDatabase>, rows: RawBuilder<unknown>): Promise<number> {
   const counted = await sql<{ count: bigint }>`

@@ -11,7 +11,7 @@ export interface LinkedPage extends Page {
 
 /**
  * The header `Link` (RFC 8288) of a page: `next` where there is one, and `last`. Clients take it apart at every `,`, `;`
- * and `=`, so `page` comes first and values are percent-encoded (contract 4.8).
+ * and `=`, so `page` comes first and values are percent-encoded (reference: Lists of users).
  */
 export function pageLinks({ path, page, perPage, total, query }: LinkedPage): string {
   const last = Math.max(1, Math.ceil(total / perPage))

@@ -5,7 +5,7 @@ import type { PasskeyQuestion } from './passkey-challenge-repository.ts'
 
 const timestamp = z.string().meta({ format: 'date-time' })
 
-/** A passkey as its owner sees it (contract 4.12). */
+/** A passkey as its owner sees it (reference: Passkeys). */
 export const passkeySchema = z.object({
   id: z.guid(),
   friendly_name: z.string(),

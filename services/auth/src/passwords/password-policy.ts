@@ -29,7 +29,7 @@ export interface WeakPassword {
 /** The longest password, in bytes of UTF-8. */
 export const PASSWORD_BYTES_MAX = 72
 
-/** Judges a password. The order and the sentences are those of contract 7.8. */
+/** Judges a password. Clients see the sentences in this order (reference: Password policy). */
 export function checkPasswordPolicy(policy: PasswordPolicy, password: string): PasswordVerdict {
   if (Buffer.byteLength(password) > PASSWORD_BYTES_MAX) return { verdict: 'too-long' }
   const weaknesses = [

@@ -2,7 +2,9 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { validationFailed, weakPassword } from '../errors.ts'
 import { checkPasswordPolicy, PASSWORD_BYTES_MAX, type PasswordPolicy, type WeakPassword } from './password-policy.ts'
 
-/** @throws validationFailed above 72 bytes, weakPassword with the reasons below the policy (contract 7.8) */
+/**
+ * @throws validationFailed above 72 bytes, weakPassword with the reasons below the policy (reference: Password policy)
+ */
 export function requirePassword(policy: PasswordPolicy, password: string): void {
   const judged = checkPasswordPolicy(policy, password)
   if (judged.verdict === 'too-long') throw tooLong()

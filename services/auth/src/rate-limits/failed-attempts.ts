@@ -11,7 +11,9 @@ export interface AttemptKey {
 
 type Deps = Pick<AuthDeps, 'rateLimits' | 'serverKeys'>
 
-/** Whether so many checks have failed that even a right secret must be answered like a wrong one (contract 7.12). */
+/**
+ * Whether so many checks have failed that even a right secret is answered like a wrong one (reference: Failed checks).
+ */
 export function isBlocked(deps: Deps, attempt: AttemptKey): Promise<boolean> {
   return deps.rateLimits.failures.isBlocked(toKey(deps, attempt))
 }

@@ -7,8 +7,8 @@ import { takeAll } from './take-all.ts'
 import { retryAfterSeconds, toWindow } from './windows.ts'
 
 /**
- * The request buckets of contract 7.12, each with its own count: which setting it goes by, per how many seconds, and how
- * many may come at once.
+ * The request buckets, each with its own count (reference: Request limits): which setting it goes by, per how many
+ * seconds, and how many may come at once.
  */
 const BUCKETS = {
   token: { setting: 'token', periodSeconds: 300, burst: 30 },

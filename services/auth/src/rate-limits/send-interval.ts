@@ -16,7 +16,9 @@ export interface IntervalOf {
   readonly audience: string | undefined
 }
 
-/** Least time between two messages of a kind to one identifier (ruling R9, …_MAX_FREQUENCY), in milliseconds. */
+/**
+ * Least time between two messages of a kind to one identifier, in milliseconds (reference: Intervals between messages).
+ */
 export function intervalMs(
   { mail, mfa, sms }: Pick<AuthDeps['config'], 'mail' | 'mfa' | 'sms'>,
   kind: ThrottleKind,
@@ -46,7 +48,7 @@ export function throttledAudience(
 
 /**
  * Notes that a message goes out, in the transaction of its cause. @throws overEmailRateLimit or overSmsRateLimit when the
- * last one was too short a time ago (contract 7.12)
+ * last one was too short a time ago (reference: Intervals between messages)
  */
 export async function requireInterval(
   trx: Kysely<AuthDatabase>,

@@ -17,7 +17,7 @@ export interface Throttled {
 
 /**
  * Notes that a message is asked for, unless the last one was less than the interval ago. Known and unknown identifiers
- * alike, so that answers do not differ (contract 7.12).
+ * alike, so that answers do not differ (reference: Intervals between messages).
  * @returns the milliseconds still to wait, undefined when a message may go
  */
 export async function touchThrottle(

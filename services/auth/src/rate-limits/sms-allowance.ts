@@ -6,7 +6,8 @@ import { type Allowance, NOTHING_TAKEN } from './rate-limits.ts'
 type Deps = Pick<AuthDeps, 'config' | 'hooks' | 'now' | 'rateLimits' | 'sms'>
 
 /**
- * Counts an SMS before anything is done for it (contract 7.12). A phone of SMS_TEST_OTP needs neither gateway nor allowance.
+ * Counts an SMS before anything is done for it (reference: Message limits). A phone of SMS_TEST_OTP needs neither
+ * gateway nor allowance.
  * @param client key of who asks
  * @throws smsProviderMissing, overSmsRateLimit
  */

@@ -10,7 +10,7 @@ export interface ExternalSession {
   readonly tokens: { readonly access: string; readonly refresh: string | undefined }
 }
 
-/** Where a sign-in at a provider ends (contract 7.3.2). */
+/** Where a sign-in at a provider ends (reference: Callback redirects). */
 export function externalSessionRedirect(target: string, { session, provider, tokens }: ExternalSession): string {
   return withFragment(target, {
     access_token: session.access_token,
@@ -28,7 +28,7 @@ export function externalSessionRedirect(target: string, { session, provider, tok
 /** What a person may have to do something about: not a failure of the request. */
 const DENIALS: ReadonlySet<string> = new Set([signupDisabled.code, userBanned.code, externalEmailUnverified.code])
 
-/** Where one ends that failed (contract 7.3.4): a server reads the query, a page the fragment. */
+/** Where a failed sign-in ends (reference: Error redirects). A server reads the query, a page the fragment. */
 export function callbackFailureRedirect(target: string, error: HttpError): string {
   const parameters = failureParameters(error)
   return withFormFragment(withQuery(target, parameters), { ...parameters, sb: '' })

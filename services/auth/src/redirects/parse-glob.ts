@@ -14,9 +14,9 @@ interface Cursor {
 const isSeparator = (character: string): boolean => character === '.' || character === '/'
 
 /**
- * Parses a glob (contract 7.2): `*` and `?` stop at the separators `.` and `/`, `**` does not; `[abc]`, `[a-z]`, `[!abc]`,
- * `{a,b}`, `\x`. A negated class does not match a separator either, and before the path `*`, `?` and negation do not match
- * a question mark: `https://*.h` must not accept `https://elsewhere?.h`.
+ * Parses a glob (reference: Redirect rules): `*` and `?` stop at the separators `.` and `/`, `**` does not; `[abc]`,
+ * `[a-z]`, `[!abc]`, `{a,b}`, `\x`. A negated class does not match a separator either, and before the path `*`, `?` and
+ * negation do not match a question mark: `https://*.h` must not accept `https://elsewhere?.h`.
  * @throws SyntaxError when a bracket, brace or escape is left open, or a range runs backwards
  */
 export function parseGlob(source: string): readonly GlobNode[] {

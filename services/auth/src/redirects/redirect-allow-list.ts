@@ -3,13 +3,13 @@ import type { Glob } from './glob.ts'
 /** Where a redirect may go. */
 export interface RedirectPolicy {
   readonly siteUrl: string
-  /** Ruling R1: whether the host of `siteUrl` is permitted with it; else it is one address among those of the list. */
+  /** Whether the host of `siteUrl` is permitted with it. Otherwise `siteUrl` is one address among those of the list. */
   readonly allowsHost: boolean
   /** Globs of URI_ALLOW_LIST. */
   readonly allowList: readonly Glob[]
 }
 
-/** The rule of contract 7.2 that refuses a target, as log and answer name it. */
+/** The rule that refuses a target, as log and answer name it (reference: Redirect rules). */
 export type RedirectRule =
   | 'not-absolute'
   | 'too-long'
@@ -33,11 +33,14 @@ const FORBIDDEN_SCHEMES: ReadonlySet<string> = new Set([
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\\]|^\s|\s$/u
 
-/** The longest URL of contract 9.2. A form body could bring one of 1 MiB, and matching it would hold up everybody else. */
+/**
+ * The longest URL (reference: Size limits). A form body could bring one of 1 MiB, and matching it would hold up
+ * everybody else.
+ */
 const LENGTH_MAX = 8_192
 
 /**
- * Why a client may not be sent to `target` (contract 7.2); undefined when it may. Anything that browsers read in two ways is
+ * Why a client may not be sent to `target`; undefined when it may. Anything that browsers read in two ways is
  * refused.
  */
 export function refusedBy(target: string, policy: RedirectPolicy): RedirectRule | undefined {
@@ -113,7 +116,7 @@ function hasDotSegment(path: string): boolean {
   return /(?:^|[/\\]) *\.{1,2} *(?:$|[/\\;])/.test(decoded)
 }
 
-/** Ruling R1: the hostname of SITE_URL on any port; https, or http when SITE_URL is http itself. */
+/** The hostname of SITE_URL on any port; https, or http when SITE_URL is http itself. */
 function sharesHost(url: URL, site: URL): boolean {
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && site.protocol === 'http:')) return false
   return url.hostname === site.hostname

@@ -1,15 +1,18 @@
 /** Ordered parameters of a fragment or query. */
 export type RedirectParameters = Readonly<Record<string, string>>
 
-/** Appends parameters as a fragment, percent-encoded, in their order (contract 7.3.1). An existing fragment is kept. */
+/**
+ * Appends parameters as a fragment, percent-encoded, in their order (reference: Verification redirects). An existing
+ * fragment is kept.
+ */
 export function withFragment(redirect: string, parameters: RedirectParameters): string {
   const pairs = Object.entries(parameters).map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
   return `${normalise(redirect).href}#${pairs.join('&')}`
 }
 
 /**
- * Sets the fragment to parameters, form-encoded: a space becomes `+` (contract 7.3.4). It replaces an existing fragment,
- * because clients read the whole fragment as parameters and would find no error in `#old#error=…`.
+ * Sets the fragment to parameters, form-encoded: a space becomes `+` (reference: Error redirects). It replaces an
+ * existing fragment, because clients read the whole fragment as parameters and would find no error in `#old#error=…`.
  */
 export function withFormFragment(redirect: string, parameters: RedirectParameters): string {
   const url = normalise(redirect)

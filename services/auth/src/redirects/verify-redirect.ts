@@ -9,7 +9,7 @@ export interface RedirectSession {
   readonly refresh_token: string
 }
 
-/** Where a link ends that signed its user in (contract 7.3.1). */
+/** Where a link ends that signed its user in (reference: Verification redirects). */
 export function sessionRedirect(target: string, session: RedirectSession, type: string): string {
   return withFragment(target, {
     access_token: session.access_token,
@@ -22,12 +22,12 @@ export function sessionRedirect(target: string, session: RedirectSession, type: 
   })
 }
 
-/** Where a link of a PKCE flow ends: the code is worth nothing without the verifier (contract 7.3.3). */
+/** Where a link of a PKCE flow ends. The code is worth nothing without the verifier. */
 export function codeRedirect(target: string, code: string): string {
   return withQuery(target, { code })
 }
 
-/** Where a link ends that was accepted and signs nobody in yet (contract 7.3.4). */
+/** Where a link ends that was accepted and signs nobody in yet. */
 export function messageRedirect(target: string, message: string, flow: 'implicit' | 'pkce'): string {
   const base = flow === 'pkce' ? withQuery(target, { message }) : target
   return withFormFragment(base, { message, sb: '' })
@@ -52,7 +52,10 @@ export function oauthErrorName(status: number): string | undefined {
   return NAMES[status]
 }
 
-/** Where a link ends that failed (contract 7.3.4). In a PKCE flow the query tells it too: a server reads no fragment. */
+/**
+ * Where a failed link ends (reference: Error redirects). In a PKCE flow the query tells it too: a server reads no
+ * fragment.
+ */
 export function failureRedirect(target: string, failure: RedirectFailure, flow: 'implicit' | 'pkce'): string {
   const name = oauthErrorName(failure.status)
   const parameters = {

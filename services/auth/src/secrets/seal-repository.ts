@@ -13,7 +13,7 @@ export interface SealedPlace {
 
 const BEFORE_UUIDS = '00000000-0000-0000-0000-000000000000'
 
-/** Every column that holds sealed secrets (contract 8.2). */
+/** Every column that holds sealed secrets (reference: Secrets at rest). */
 export const sealedPlaces: readonly SealedPlace[] = [
   { table: 'signing_keys', column: 'private_sealed', id: 'kid', start: '' },
   { table: 'mfa_factors', column: 'secret', id: 'id', start: BEFORE_UUIDS },

@@ -10,7 +10,7 @@ describe('sealSecret and openSecret', () => {
   const sealed = sealSecret(keys, 'row-1', 'a secret é', nonce)
 
   // ASVS 11.3.1, 11.3.2
-  it('have the form of contract 8.2', () => {
+  it('have the documented form', () => {
     expect(sealed).toEqual({
       key_id: expect.stringMatching(/^[0-9a-f]{16}$/),
       alg: 'aes-gcm-hkdf',

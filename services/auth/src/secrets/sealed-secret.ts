@@ -38,8 +38,8 @@ export function createEncryptionKeys(current: Buffer, older: readonly Buffer[]):
 }
 
 /**
- * Seals a secret for one row (contract 8.2). Each row has a key of its own, so a sealed value that is copied to another
- * row does not open there.
+ * Seals a secret for one row (reference: Secrets at rest). Each row has a key of its own, so a sealed value that is
+ * copied to another row does not open there.
  * @param rowId the row's primary key
  * @param nonce 12 random bytes, never used twice for a row
  */

@@ -5,7 +5,7 @@ const KEY_BYTES = 32
 
 /** Keys of the process that are made from the encryption keys of the database, one per use. */
 export interface ServerKeys {
-  /** For HMACs of one-time codes and of the identifiers in limits (contract 8.2). */
+  /** For HMACs of one-time codes and of the identifiers in limits (reference: Secrets at rest). */
   readonly hmac: Buffer
   /** That key, and those before it: codes that were given out before the encryption key changed are compared with all. */
   readonly hmacs: readonly Buffer[]

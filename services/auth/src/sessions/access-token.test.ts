@@ -81,7 +81,7 @@ describe.each(Object.entries(jwks))('%s', (alg, privateJwk) => {
 })
 
 describe('signAccessToken', () => {
-  it('writes the claims in the order of the contract, and no kid where there is none', () => {
+  it('writes the claims in the documented order, and no kid where there is none', () => {
     const [header, payload] = signAccessToken(secret, claims).split('.')
     expect(Buffer.from(header ?? '', 'base64url').toString()).toBe('{"alg":"HS256","typ":"JWT"}')
     expect(Buffer.from(payload ?? '', 'base64url').toString()).toBe(JSON.stringify(claims))

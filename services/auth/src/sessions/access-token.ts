@@ -7,7 +7,7 @@ export interface AuthenticationMethod {
   readonly timestamp: number
 }
 
-/** What an access token says (contract 5.1), in the order in which it is written. */
+/** The claims of an access token, in the order in which they are written (reference: Access tokens). */
 export interface AccessTokenClaims {
   readonly iss: string
   readonly sub: string

@@ -80,7 +80,7 @@ export function readSessionId({ session_id: sessionId }: VerifiedClaims): string
 }
 
 /**
- * The audience that a caller asks for (contract 3.1).
+ * The audience that a caller asks for (reference: Audience).
  * @param wanted the header X-JWT-AUD
  * @param usual JWT_AUD
  */

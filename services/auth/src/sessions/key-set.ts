@@ -15,7 +15,7 @@ export interface KeySet {
 }
 
 export interface KeySetOptions {
-  /** HS256 with JWT_SECRET: signs while no key is active, and always verifies (contract 5.2). */
+  /** HS256 with JWT_SECRET: signs while no key is active, and always verifies (reference: Signing keys). */
   readonly secretKey: SigningKey
   readonly stored: readonly { readonly key: SigningKey; readonly state: SigningKeyState }[]
   /** JWT_VALID_METHODS; undefined allows the algorithms of the keys. */

@@ -42,7 +42,7 @@ export type SessionStanding =
   | { readonly standing: 'live'; readonly session: LiveSession }
   | { readonly standing: 'ended' | 'user-banned' }
 
-/** How the session that a token names stands (contract 5.3). */
+/** Whether the session that a token names is live (reference: Admins). */
 export async function findSessionStanding(lanes: Lanes, query: LiveSessionQuery): Promise<SessionStanding> {
   const row = await lanes.read.first(findLiveSessionQuery, query)
   if (!row?.is_valid) return { standing: 'ended' }

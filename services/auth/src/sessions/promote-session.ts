@@ -16,8 +16,9 @@ export interface SecondFactorShown extends SessionOrigin {
 }
 
 /**
- * Raises a session to aal2, inside a transaction that has locked its user (contract 6.4). Its new refresh token is random:
- * nobody can compute it from the one before. @returns undefined when the session may not be refreshed any more
+ * Raises a session to aal2, inside a transaction that has locked its user (reference: Rotation at aal2). Its new
+ * refresh token is random: nobody can compute it from the one before. @returns undefined when the session may not be
+ * refreshed any more
  */
 export async function promoteSession(
   trx: Kysely<AuthDatabase>,

@@ -20,7 +20,7 @@ export function firstRefreshToken(random: Buffer): string {
 
 /**
  * The only token that may follow `parent`. Clients that refresh at the same time with the same token all get the same
- * child, though no token is stored in the clear (contract 5.4).
+ * child, though no token is stored in the clear (reference: Refresh tokens).
  */
 export function childOf(key: KeyObject, parent: string): string {
   return createHmac('sha256', key).update(parent).digest('base64url').slice(0, TOKEN_LENGTH)

@@ -148,7 +148,7 @@ function toPasswordLoginResult(row: SessionRow): PasswordLoginResult {
   }
 }
 
-/** The rules that a refresh is judged by; see contract 5.3 and 5.4. Null is no limit. */
+/** The rules that a refresh is judged by (reference: Validity of sessions). Null is no limit. */
 export interface RefreshRules {
   readonly revokeFamily: boolean
   readonly reuseSeconds: number

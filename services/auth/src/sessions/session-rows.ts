@@ -33,7 +33,10 @@ export interface Proof {
   readonly credentialSince: Timestamp | null
 }
 
-/** How old a credential has to be, and how young a sign-in by it, where a new password rests on them (contract 7.9). */
+/**
+ * Least age of a credential, and greatest age of a sign-in by it, that a new password accepts
+ * (reference: Change of password).
+ */
 export const PASSWORD_PROOF_MS = 24 * 3_600_000
 
 /**

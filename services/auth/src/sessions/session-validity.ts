@@ -30,8 +30,8 @@ export interface SessionCircumstances {
 export type SessionVerdict = 'valid' | 'session-expired' | 'session-inactive' | 'session-low-aal' | 'session-superseded'
 
 /**
- * The model of a session's validity (contract 5.3). The database's function `refresh_session` decides the same under its
- * locks; a property test drives both through the same sessions.
+ * The model of a session's validity (reference: Validity of sessions). The database's function `refresh_session`
+ * decides the same under its locks; a property test drives both through the same sessions.
  */
 export function judgeSession(
   session: SessionOfUser,

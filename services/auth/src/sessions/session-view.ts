@@ -8,7 +8,7 @@ import type { AccessTokenClaims } from './access-token.ts'
 import type { IssuedSession } from './session.ts'
 import type { StoredSession } from './session-repository.ts'
 
-/** A session as clients see it (contract 3.2). */
+/** A session as clients see it (reference: Session object). */
 export const sessionViewSchema = z.object({
   access_token: z.string().meta({ description: 'a JWT' }),
   token_type: z.literal('bearer'),

@@ -2,7 +2,7 @@ import type { Profile } from '../users/profile.ts'
 import type { Timestamp } from '../users/timestamp.ts'
 import type { AuthenticationMethod } from './access-token.ts'
 
-/** How a session came to be: the first entry of its `amr` (contract 5.1). */
+/** How a session came to be: the first entry of its `amr` (reference: Access tokens). */
 export type SignInMethod =
   | 'password'
   | 'otp'

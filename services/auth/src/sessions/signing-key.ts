@@ -121,7 +121,7 @@ function symmetricKey(key: KeyObject, kid: string | undefined): SigningKey {
   }
 }
 
-/** The algorithm that a JWK names, else the usual one of its type (contract 5.2). */
+/** The algorithm that a JWK names, else the default of its type (reference: Signing keys). */
 function algorithmOf(jwk: PrivateJwk): AsymmetricAlgorithm | 'HS256' {
   const allowed = allowedAlgorithms(jwk)
   if (jwk.alg === undefined && allowed[0] !== undefined) return allowed[0]

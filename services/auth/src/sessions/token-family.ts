@@ -23,7 +23,7 @@ export interface Rotation {
 }
 
 /**
- * The model of rotation (contract 5.4, steps 1 to 5). The database's function `refresh_session` decides the same under
+ * The model of rotation (reference: Refresh tokens). The database's function `refresh_session` decides the same under
  * its locks; a property test drives both through the same steps.
  * @param child the token that follows `token`
  */

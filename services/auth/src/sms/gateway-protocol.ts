@@ -24,7 +24,7 @@ export type GatewayVerdict =
   | { readonly verdict: 'refused'; readonly reason: string; readonly code: string }
   | undefined
 
-/** The rules of one gateway (contract 7.11): what it is asked, and how its answer is read. Pure. */
+/** The rules of one gateway: what it is asked, and how its answer is read (reference: SMS). Pure. */
 export interface GatewayProtocol {
   readonly name: string
   request(sms: Sms): GatewayRequest

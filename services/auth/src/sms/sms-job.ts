@@ -56,8 +56,8 @@ export async function holdSms(
 }
 
 /**
- * Sends a held SMS and waits two seconds at most (contract 7.4). What the gateway refuses by then is over; everything else
- * goes on without the request, also what a gateway that is away has not taken.
+ * Sends a held SMS and waits two seconds at most (reference: POST /otp). What the gateway refuses by then is over;
+ * everything else goes on without the request, also what a gateway that is away has not taken.
  * @throws smsSendFailed
  */
 export async function sendHeldSms(deps: SendDeps & Pick<AuthDeps, 'jobs'>, { jobId, job }: HeldSms): Promise<void> {

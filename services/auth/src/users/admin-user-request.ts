@@ -4,7 +4,9 @@ import { parseBanDuration } from './ban-duration.ts'
 import { requireMetadata } from './metadata.ts'
 import { requireEmail, requirePhone } from './require-identifier.ts'
 
-/** The body of an admin's create and update (contract 4.8). Empty texts count as absent. */
+/**
+ * The body of an admin's create and update (reference: Users made and changed by admins). Empty texts count as absent.
+ */
 export interface AdminUserFields {
   readonly aud?: string | undefined
   readonly role?: string | undefined

@@ -4,8 +4,9 @@ import { parseDuration } from '@trestle/common/config/setting.ts'
 const LONGEST_MS = Number(2n ** 63n - 1n) / 1e6
 
 /**
- * Milliseconds of the ban that an admin asks for: a Go duration, `0` or `none` (contract 7.15). 0 clears a ban, a negative
- * one has ended already; undefined when the text is none of these. Unlike a setting, a bare number is no duration.
+ * Milliseconds of the ban that an admin asks for: a Go duration, `0` or `none` (reference: Bans). 0 clears a ban, a
+ * negative one has ended already; undefined when the text is none of these. Unlike a setting, a bare number is no
+ * duration.
  */
 export function parseBanDuration(text: string): number | undefined {
   if (text === 'none') return 0

@@ -4,7 +4,7 @@ const LENGTH_MAX = 255
 const EMAIL =
   /^[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/
 
-/** Why a text is no email address (contract 3.1, in that order), undefined when it is one. Nothing is trimmed. */
+/** Why a text is no email address; undefined when it is one (reference: Email addresses). Nothing is trimmed. */
 export function emailProblem(email: string): string | undefined {
   if (email === '') return 'An email address is required'
   if (email.length > LENGTH_MAX) return 'An email address is too long'

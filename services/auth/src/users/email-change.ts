@@ -4,8 +4,8 @@ import type { User } from './user.ts'
 export type EmailChangeToken = 'email_change_new' | 'email_change_current'
 
 /**
- * What a used message does to a pending change of email (contract 6.2). `confirm-one`: the other address has yet to
- * confirm. `refuse`: the current address alone proves nothing about the new one.
+ * What a used message does to a pending change of email (reference: Change of email). `confirm-one`: the other address
+ * has yet to confirm. `refuse`: the current address alone proves nothing about the new one.
  */
 export type EmailChangeVerdict = 'confirm-one' | 'apply' | 'refuse'
 

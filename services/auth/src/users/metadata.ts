@@ -16,7 +16,7 @@ export function requireMetadata(data: Metadata | undefined): Metadata {
 }
 
 /**
- * Metadata after an update: key by key, where null deletes the key (contract 3.3).
+ * Metadata after an update, merged key by key; null deletes the key (reference: Metadata).
  * @throws validationFailed when the result is above 64 KiB of JSON
  */
 export function mergeMetadata(stored: Metadata, changes: Metadata | undefined): Record<string, unknown> {

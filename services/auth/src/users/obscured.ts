@@ -5,7 +5,7 @@ const PHONE_LENGTH = 15
 
 /**
  * What stands in place of an address, or of a subject at a provider, of a user who was deleted but whose row is kept: it
- * tells nothing, and frees the address for others (contract 6.1). Null stays null.
+ * tells nothing, and frees the address for others (reference: Deletion). Null stays null.
  */
 export function obscure(userId: string, value: string): string
 export function obscure(userId: string, value: string | null): string | null

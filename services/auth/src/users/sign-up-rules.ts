@@ -17,8 +17,8 @@ export interface SignUpRules {
 }
 
 /**
- * The model of a signup (contract 4.2, 3.4). The database's functions `sign_up` and `sign_ups_at_once` decide the same under
- * their locks; a property test drives both through the same steps.
+ * The model of a signup (reference: POST /signup). The database's functions `sign_up` and `sign_ups_at_once` decide the
+ * same under their locks; a property test drives both through the same steps.
  */
 export function judgeSignUp(holder: Holder, { autoconfirm, isDue }: SignUpRules): SignUpVerdict {
   const isNew = holder === 'nobody' || holder === 'staged' || holder === 'claimed'

@@ -1,6 +1,7 @@
 /**
  * A moment as the wire and the domain carry it: RFC 3339, UTC, six fractional digits, numeric offset, for example
- * `2026-01-02T03:04:05.123456+00:00` (contract R11). Never a Date, which would lose the microseconds of the database.
+ * `2026-01-02T03:04:05.123456+00:00` (reference: Timestamps). Never a Date, which would lose the microseconds of the
+ * database.
  */
 export type Timestamp = string
 

@@ -23,7 +23,7 @@ export interface UnconfirmedUser {
 
 /**
  * What a signup that waits for its confirmation answers. One for a taken identifier is answered by the same function, with
- * ids that nobody has: so nothing tells it from a fresh one (contract 3.4).
+ * ids that nobody has, so nothing tells it from a fresh one (reference: Duplicate sign-ups).
  */
 export function createUnconfirmedUser(input: UnconfirmedUserInput): UnconfirmedUser {
   const { identifier, now, userId } = input

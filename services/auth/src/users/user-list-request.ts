@@ -22,7 +22,7 @@ export type UserListRequest = {
 )
 
 /**
- * Reads the query of a list of users (contract 4.8).
+ * Reads the query of a list of users (reference: Lists of users).
  * @param hasCursor whether the parameter is there; an empty one asks for the cursor form too
  * @throws validationFailed
  */

@@ -92,7 +92,9 @@ export async function updateUser(trx: Database, id: string, changes: Updateable<
   )
 }
 
-/** Bans a user for so many milliseconds from now, by the clock that bans are judged by; 0 ends a ban (contract 7.15). */
+/**
+ * Bans a user for so many milliseconds from now, by the clock that bans are judged by; 0 ends a ban (reference: Bans).
+ */
 export async function updateBan(trx: Database, id: string, banMs: number): Promise<void> {
   const until = sql<string>`clock_timestamp() + make_interval(secs => ${banMs / 1_000})`
   await trx

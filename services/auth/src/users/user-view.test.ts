@@ -77,7 +77,7 @@ describe('toUserView', () => {
     )
   })
 
-  it('has every member in the order of the contract', () => {
+  it('has every member in the order of the reference', () => {
     const full: User = {
       ...bare,
       email: 'a@example.com',

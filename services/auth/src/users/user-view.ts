@@ -8,7 +8,7 @@ const timestamp = z.string().meta({ format: 'date-time', example: '2026-01-02T03
 const id = z.guid()
 const metadata = z.record(z.string(), z.unknown())
 
-/** An identity as clients see it (contract 3.3). */
+/** An identity as clients see it (reference: Identity). */
 export const identityViewSchema = z.object({
   identity_id: id,
   id: z.string().meta({ description: 'subject at the provider; for email and phone identities the user id' }),
@@ -33,7 +33,10 @@ export const factorViewSchema = z.object({
   last_challenged_at: timestamp.nullable(),
 })
 
-/** A user record. The order of the members is that of the contract; times are absent where nothing has happened. */
+/**
+ * A user record (reference: User record). Clients see the members in this order. Times are absent where nothing has
+ * happened.
+ */
 export const userViewSchema = z.object({
   id,
   aud: z.string(),

@@ -33,7 +33,7 @@ export interface User {
   readonly deletedAt: Timestamp | null
   readonly isAnonymous: boolean
   readonly isSsoUser: boolean
-  /** Set while the row only waits for a one-time code (contract 7.4): not a user yet. */
+  /** Set while the row only waits for a one-time code: it is no user yet (reference: Staged users). */
   readonly stagedAt: Timestamp | null
   readonly createdAt: Timestamp
   readonly updatedAt: Timestamp

@@ -60,7 +60,7 @@ export async function openClientService(
   }
 }
 
-/** What an answer lacks of the headers that contract 2.1 and 3.1 promise. */
+/** What an answer lacks of the promised headers (reference: Response headers). */
 function headerProblems(headers: Headers, status: number, body: string): readonly string[] {
   const wanted = {
     'x-request-id': /^[0-9a-f-]{36}$/,
