@@ -53,6 +53,12 @@ describe('of a document that is not in the repository', () => {
   ])('allows %s', async (text) => {
     expect(await judge(item, text)).toEqual([])
   })
+
+  it('allows a column of SQL, and refuses the same in its comment', async () => {
+    const path = 'migrations/shop/functions/buy.sql'
+    expect(await judge(path, 'SELECT right(e.reference, 24) FROM e')).toEqual([])
+    expect(await judge(path, 'SELECT 1 -- see reference, 24')).toEqual([refused(path, 'reference, 24')])
+  })
 })
 
 describe('of a reference', () => {

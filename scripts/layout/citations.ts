@@ -105,13 +105,19 @@ function uncitableHeadings(references: References): readonly Problem[] {
   )
 }
 
-/** All of a document or of a SQL file may be a comment; in TypeScript the parser knows them. */
 function* matchesInComments(file: SourceFile, pattern: RegExp): Iterable<RegExpExecArray> {
   if (file.text.search(pattern) < 0) return
-  const comments = file.path.endsWith('.ts') ? commentsOf(file) : [{ start: 0, end: file.text.length }]
+  const comments = rangesOfComments(file)
   for (const match of file.text.matchAll(pattern)) {
     if (comments.some(({ start, end }) => start <= match.index && match.index < end)) yield match
   }
+}
+
+/** The parser knows the comments of TypeScript, a line those of SQL. A document is a comment as a whole. */
+function rangesOfComments(file: SourceFile): readonly { readonly start: number; readonly end: number }[] {
+  if (file.path.endsWith('.ts')) return commentsOf(file)
+  const comment = file.path.endsWith('.sql') ? /--.*/g : /.+/gs
+  return [...file.text.matchAll(comment)].map(({ 0: text, index }) => ({ start: index, end: index + text.length }))
 }
 
 function pageOf(name: string): string {
