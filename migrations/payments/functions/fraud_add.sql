@@ -1,8 +1,8 @@
 -- Keeps a report of fraud, once for each reference of the acquirer. p_caller: NULL for the acquirer. p_fraud: NULL when only
 -- access is to be checked.
 --
--- Verdict: that of judge_test_access or claim_key; done, also with the report that the reference made before. (reference: Fraud
--- alerts)
+-- Verdict: that of judge_test_access or claim_key; done, also with the report that the reference made before.
+-- (reference: Fraud alerts)
 CREATE OR REPLACE FUNCTION {{fraud_add}}(p_caller {{caller}}, p_transaction_id text, p_fraud jsonb)
 RETURNS TABLE (verdict text, identity_id text, fraud {{frauds}})
 LANGUAGE plpgsql SECURITY DEFINER

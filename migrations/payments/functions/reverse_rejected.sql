@@ -1,6 +1,6 @@
 -- Takes rejected captures of a transaction back, as far as nothing else has taken them: never below what was refunded and
--- disputed. The rest stays owed for the next call, and is returned. The caller has locked the transaction. (reference: What is
--- taken back)
+-- disputed. The rest stays owed for the next call, and is returned. The caller has locked the transaction.
+-- (reference: What is taken back)
 CREATE OR REPLACE FUNCTION {{reverse_rejected}}(p_merchant_id text, p_transaction_id text)
 RETURNS bigint
 LANGUAGE plpgsql
