@@ -21,7 +21,7 @@ import type { AuthDatabase } from './database.ts'
 import { createHooks, type Hooks } from './hooks/hooks.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
 import { createTemplateLoader } from './mail/template-loader.ts'
-import { authNames } from './migrations.ts'
+import { authNames, serviceFunctions } from './migrations.ts'
 import { createKeySets, type KeySets } from './oauth/key-sets.ts'
 import { type HashThreads, hashThreads } from './passwords/hash-threads.ts'
 import { createPasswordHasher, type PasswordHasher } from './passwords/password-hash.ts'
@@ -220,6 +220,7 @@ function connectJobs(
 }
 
 async function expectMigrations({ checks, names }: Database<AuthDatabase>): Promise<void> {
-  if (!(await isMigrated(checks, { names, sources: authMigrations })))
+  const functions = serviceFunctions({})
+  if (!(await isMigrated(checks, { names, sources: authMigrations, functions })))
     throw new Error('migrations are pending: run auth migrate')
 }

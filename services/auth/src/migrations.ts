@@ -1,9 +1,10 @@
+import type { ServiceFunctions } from '@trestle/database/functions.ts'
 import { type MigrateOptions, migrateAtStart } from '@trestle/database/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { loginOf } from '@trestle/database/roles.ts'
 import { installJobs, QUEUE_VERSION } from '@trestle/jobs/install.ts'
 import type { AnyTask } from '@trestle/jobs/task.ts'
-import { authMigrations } from '@trestle/migrations/auth.ts'
+import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { cleanUpTask } from './clean-up/clean-up.ts'
 import type { DatabaseSettings } from './config/database.ts'
@@ -17,7 +18,8 @@ import { VERSION } from './version.ts'
 export const tasks: readonly AnyTask[] = [messageRequestTask, mailTask, smsTask, userCreatedTask, cleanUpTask]
 
 interface DatabaseConfig {
-  readonly database: Pick<DatabaseSettings, 'migrationUrl' | 'namespace' | 'role' | 'url'>
+  readonly database: Pick<DatabaseSettings, 'migrationUrl' | 'namespace' | 'role' | 'url'> &
+    Partial<Pick<DatabaseSettings, 'isProduction'>>
 }
 
 /** The identifiers of the service in its database. */
@@ -25,7 +27,15 @@ export function authNames({ database }: { readonly database: Pick<DatabaseSettin
   return createNames('auth', database.namespace)
 }
 
-/** What `migrate` runs: the migrations, then the job queue's schema and queues, then the grants of the service's role. */
+/** The SQL functions of this release. */
+export function serviceFunctions({ isProduction }: Partial<Pick<DatabaseSettings, 'isProduction'>>): ServiceFunctions {
+  return { files: authFunctions, release: VERSION, replacesOwnRelease: !isProduction }
+}
+
+/**
+ * What `migrate` runs: the migrations and functions, then the job queue's schema and queues, then the grants of the service's
+ * role.
+ */
 export function migrateOptions(config: DatabaseConfig): MigrateOptions {
   const names = authNames(config)
   const { migrationUrl: url, role, url: serviceUrl } = config.database
@@ -33,6 +43,7 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
     url,
     names,
     sources: authMigrations,
+    functions: serviceFunctions(config.database),
     settings: { VERSION, QUEUE_VERSION, tasks, role, login: loginOf(serviceUrl) },
     afterwards: [(db) => installJobs(db, { url, schema: names.jobSchema, tasks })],
     grants: role === undefined ? undefined : { role, serviceUrl, appendOnly: [] },

@@ -4,6 +4,7 @@ import { createNames } from '@trestle/database/names.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
 import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import type { AuthDatabase } from '../src/database.ts'
+import { serviceFunctions } from '../src/migrations.ts'
 
 /** A migrated database of a test file's own, opened as the service opens it: under its restricted role. */
 export interface TestDatabase extends Database<AuthDatabase> {
@@ -24,6 +25,7 @@ export async function openTestDatabase(namespace = ''): Promise<TestDatabase> {
         url,
         names,
         sources: authMigrations,
+        functions: serviceFunctions({}),
         grants: { role: ROLE, appendOnly: [] },
       }),
   })

@@ -6,9 +6,15 @@ import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-databa
 import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { AuthDatabase } from '../src/database.ts'
+import { serviceFunctions } from '../src/migrations.ts'
 
 const temporary = await createEmptyDatabase()
-const options = { url: temporary.url, names: createNames('auth', 'app'), sources: authMigrations }
+const options = {
+  url: temporary.url,
+  names: createNames('auth', 'app'),
+  sources: authMigrations,
+  functions: serviceFunctions({}),
+}
 const database = openDatabase<AuthDatabase>({
   ...options,
   applicationName: 'test',

@@ -1,0 +1,23 @@
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource } from '../migration.ts'
+
+// When users gave themselves the email or the phone that they have. Whoever has stolen a session can add an address of their own
+// and sign in by it: the new session looks fresh. A new password counts only proofs by credentials that are old enough. This is
+// a table of its own because many statements read `users`.
+export const createAddressChanges: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await sql`
+      CREATE TABLE ${names.id('address_changes')} (
+        user_id uuid NOT NULL,
+        kind text NOT NULL,
+        changed_at timestamptz NOT NULL,
+        CONSTRAINT ${names.local('address_changes_pkey')} PRIMARY KEY (user_id, kind),
+        CONSTRAINT ${names.local('address_changes_user_fkey')}
+          FOREIGN KEY (user_id) REFERENCES ${names.id('users')} (id) ON DELETE CASCADE,
+        CONSTRAINT ${names.local('address_changes_kind_check')} CHECK (kind IN ('email', 'phone'))
+      )`.execute(db)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('address_changes')}`.execute(db)
+  },
+})

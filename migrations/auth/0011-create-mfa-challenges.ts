@@ -1,0 +1,28 @@
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource } from '../migration.ts'
+
+// What a second factor is asked, and from which address. The service raises `attempts` before it compares a code, so that
+// parallel guesses share one allowance. The hash of a code by SMS is keyed, and salted with the id of the row.
+export const createMfaChallenges: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    const challenges = names.id('mfa_challenges')
+    await sql`
+      CREATE TABLE ${challenges} (
+        id uuid CONSTRAINT ${names.local('mfa_challenges_pkey')} PRIMARY KEY,
+        factor_id uuid NOT NULL,
+        ip inet,
+        otp_hash bytea,
+        attempts integer NOT NULL DEFAULT 0,
+        verified_at timestamptz,
+        web_authn_session_data jsonb,
+        created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        CONSTRAINT ${names.local('mfa_challenges_factor_fkey')}
+          FOREIGN KEY (factor_id) REFERENCES ${names.id('mfa_factors')} (id) ON DELETE CASCADE
+      ) WITH (fillfactor = 80)`.execute(db)
+    await sql`CREATE INDEX ${names.local('mfa_challenges_factor_idx')} ON ${challenges} (factor_id)`.execute(db)
+    await sql`CREATE INDEX ${names.local('mfa_challenges_created_idx')} ON ${challenges} (created_at)`.execute(db)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('mfa_challenges')}`.execute(db)
+  },
+})

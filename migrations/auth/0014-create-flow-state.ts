@@ -1,0 +1,68 @@
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource, Names } from '../migration.ts'
+
+// What a sign-in that spans several requests must remember: the PKCE challenge and the code issued against it, and for external
+// providers the page where the user came from and the provider's own secrets (sealed). Rows live minutes.
+//
+// - `claimed_at`: a provider's answer comes back once. Whoever takes the row for the answer marks it, so that no lock is held
+//   while the service asks the provider.
+// - `linking_session_id`: a flow that links an identity to an account belongs to the session that began it, and ends with it.
+//   Whoever has been signed out must not be able to finish a way back in.
+// - `linking_aal`: what the token that began the linking had shown, since the flow comes back without the token. `aal1` must not
+//   change the address of a user who has a second factor, whatever the session shows by then. NULL counts as `aal1`.
+// - `linked_account`: where PKCE is required, the exchange of the code links the identity, since whoever has the verifier began
+//   the flow. The browser that comes back from the provider may be led there, and its account would become a way into the
+//   account of whoever led it. The provider's account waits here until the exchange.
+// - `credential_since`: since when the credential of this sign-in belongs to the account; see `mfa_amr_claims`.
+export const createFlowState: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await createTable(db, names)
+    await createIndexes(db, names)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('flow_state')}`.execute(db)
+  },
+})
+
+async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`
+    CREATE TABLE ${names.id('flow_state')} (
+      id uuid CONSTRAINT ${names.local('flow_state_pkey')} PRIMARY KEY DEFAULT gen_random_uuid(),
+      user_id uuid,
+      provider_type text NOT NULL,
+      authentication_method text NOT NULL,
+      code_challenge text,
+      code_challenge_method text,
+      auth_code_hash bytea,
+      auth_code_issued_at timestamptz,
+      credential_since timestamptz,
+      referrer text,
+      invite_token_hash bytea,
+      linking_target_id uuid,
+      linking_session_id uuid,
+      linking_aal text,
+      linked_account jsonb,
+      provider_pkce_verifier jsonb,
+      oauth1_secret jsonb,
+      provider_access_token jsonb,
+      provider_refresh_token jsonb,
+      email_optional boolean NOT NULL DEFAULT false,
+      claimed_at timestamptz,
+      created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+      CONSTRAINT ${names.local('flow_state_user_fkey')}
+        FOREIGN KEY (user_id) REFERENCES ${names.id('users')} (id) ON DELETE CASCADE,
+      CONSTRAINT ${names.local('flow_state_session_fkey')}
+        FOREIGN KEY (linking_session_id) REFERENCES ${names.id('sessions')} (id) ON DELETE CASCADE,
+      CONSTRAINT ${names.local('flow_state_method')} CHECK (code_challenge_method IN ('s256', 'plain'))
+    )`.execute(db)
+}
+
+async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
+  const flows = names.id('flow_state')
+  await sql`CREATE INDEX ${names.local('flow_state_code_idx')} ON ${flows} (auth_code_hash)`.execute(db)
+  await sql`CREATE INDEX ${names.local('flow_state_user_idx')} ON ${flows} (user_id, authentication_method)`.execute(db)
+  await sql`CREATE INDEX ${names.local('flow_state_created_idx')} ON ${flows} (created_at)`.execute(db)
+  await sql`
+    CREATE INDEX ${names.local('flow_state_session_idx')} ON ${flows} (linking_session_id)
+    WHERE linking_session_id IS NOT NULL`.execute(db)
+}

@@ -1,0 +1,37 @@
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource } from '../migration.ts'
+
+// The secrets of one message: the token of the link (high entropy, SHA-256) and the typed code (few digits, keyed and salted).
+// Both secrets share a row, so using either ends both, and a new message of the same kind replaces the row.
+export const createOneTimeTokens: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    const tokens = names.id('one_time_tokens')
+    await sql`
+      CREATE TABLE ${tokens} (
+        id uuid CONSTRAINT ${names.local('one_time_tokens_pkey')} PRIMARY KEY DEFAULT ${names.id('uuid_v7')}(),
+        user_id uuid NOT NULL,
+        kind text NOT NULL,
+        relates_to text COLLATE "C" NOT NULL,
+        link_hash bytea,
+        otp_hash bytea,
+        otp_salt bytea,
+        attempts integer NOT NULL DEFAULT 0,
+        flow_state_id uuid,
+        sent_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        expires_at timestamptz NOT NULL,
+        CONSTRAINT ${names.local('one_time_tokens_user_fkey')}
+          FOREIGN KEY (user_id) REFERENCES ${names.id('users')} (id) ON DELETE CASCADE,
+        CONSTRAINT ${names.local('one_time_tokens_kind')} CHECK (kind IN ('confirmation', 'recovery', 'email_change_new',
+          'email_change_current', 'sms', 'phone_change', 'reauthentication')),
+        CONSTRAINT ${names.local('one_time_tokens_user_key')} UNIQUE (user_id, kind)
+      ) WITH (fillfactor = 80)`.execute(db)
+    await sql`CREATE INDEX ${names.local('one_time_tokens_link_idx')} ON ${tokens} (link_hash)`.execute(db)
+    await sql`CREATE INDEX ${names.local('one_time_tokens_relates_idx')} ON ${tokens} (relates_to, kind)`.execute(db)
+    // Clean-up deletes some rows at a time, again and again. Tokens do not expire in the order of their ids (a code by SMS lives
+    // a minute, a link a day), so the expired ones are the first of an index of their own.
+    await sql`CREATE INDEX ${names.local('one_time_tokens_expires_idx')} ON ${tokens} (expires_at)`.execute(db)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('one_time_tokens')}`.execute(db)
+  },
+})

@@ -1,0 +1,46 @@
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource, Names } from '../migration.ts'
+
+// Who did what to whom. Entries outlive the users and sessions that they name, so no column is a foreign key.
+export const createAuditLog: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    const entries = names.id('audit_log_entries')
+    await sql`
+      CREATE TABLE ${entries} (
+        id uuid CONSTRAINT ${names.local('audit_log_entries_pkey')} PRIMARY KEY DEFAULT ${names.id('uuid_v7')}(),
+        actor_id uuid,
+        target_user_id uuid,
+        session_id uuid,
+        action text NOT NULL,
+        log_type text NOT NULL,
+        ip_address text NOT NULL DEFAULT '',
+        created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        payload jsonb NOT NULL
+      )`.execute(db)
+    await sql`CREATE INDEX ${names.local('audit_log_created_at_idx')} ON ${entries} (created_at DESC)`.execute(db)
+    await boundNames(db, names)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('audit_log_entries')}`.execute(db)
+    await sql`DROP FUNCTION ${names.id('bound_audit_name')}()`.execute(db)
+  },
+})
+
+/**
+ * The name of an actor is a copy of metadata that the actor chose, of up to 64 KiB. The trigger shortens it, whoever writes the
+ * entry, so that strangers cannot make the log grow by their names.
+ */
+async function boundNames(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`
+    CREATE FUNCTION ${names.id('bound_audit_name')}() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      NEW.payload := jsonb_set(NEW.payload, '{actor_name}', to_jsonb(left(NEW.payload ->> 'actor_name', 120)));
+      RETURN NEW;
+    END
+    $$`.execute(db)
+  // PostgreSQL judges the condition without a call of the function, which hardly any entry needs.
+  await sql`
+    CREATE TRIGGER ${names.local('audit_log_name_bounded')} BEFORE INSERT ON ${names.id('audit_log_entries')}
+    FOR EACH ROW WHEN (length(NEW.payload ->> 'actor_name') > 120)
+    EXECUTE FUNCTION ${names.id('bound_audit_name')}()`.execute(db)
+}

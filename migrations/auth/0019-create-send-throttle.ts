@@ -1,0 +1,24 @@
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource } from '../migration.ts'
+
+// When somebody last asked for a message of a kind, by a keyed hash of the address. Known and unknown addresses have rows alike,
+// so that the interval between two messages does not tell who has an account. `mfa_sms` counts by phone: enrolling the phone
+// anew as a second factor does not begin its interval anew.
+export const createSendThrottle: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await sql`
+      CREATE TABLE ${names.id('send_throttle')} (
+        key_hash bytea NOT NULL,
+        kind text NOT NULL,
+        sent_at timestamptz NOT NULL,
+        CONSTRAINT ${names.local('send_throttle_pkey')} PRIMARY KEY (key_hash, kind),
+        CONSTRAINT ${names.local('send_throttle_kind')} CHECK (kind IN ('confirmation', 'recovery', 'email_change',
+          'reauthentication', 'sms', 'mfa_sms'))
+      ) WITH (fillfactor = 80)`.execute(db)
+    await sql`
+      CREATE INDEX ${names.local('send_throttle_sent_at_idx')} ON ${names.id('send_throttle')} (sent_at)`.execute(db)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('send_throttle')}`.execute(db)
+  },
+})

@@ -1,0 +1,49 @@
+-- Opens a session for a user who has proven who they are, in whatever way: writes the session, its first refresh token, the
+-- proof and the user's last sign-in.
+--
+-- p_token_hash: the hash of the refresh token. p_method: how the user proved who they are, as the `amr` claim names it. p_ip:
+-- an IP address, or empty.
+--
+-- Answers the verdict `done` with what the session's body is made of, so that no statement follows; or `user-not-found` alone.
+--
+-- One statement writes all rows. Between two sign-ins the processor hashes a password and forgets what PostgreSQL works with,
+-- so each further statement would fetch its plan and its tables anew. The update of the user comes first: it locks the user's
+-- row before the session's, as everywhere. Rows are found by key, so one plan serves all values. It must not depend on how
+-- small a table was when the plan was made, hence no plan reads a whole table.
+CREATE OR REPLACE FUNCTION {{create_session}}(
+  p_user_id uuid, p_token_hash bytea, p_method text, p_user_agent text, p_ip text,
+  OUT verdict text, OUT session_id uuid, OUT aal text, OUT started_at timestamptz, OUT amr json, OUT profile json
+)
+LANGUAGE plpgsql
+SET plan_cache_mode = 'force_generic_plan'
+SET enable_seqscan = 'off'
+AS $$
+DECLARE
+  moment timestamptz := clock_timestamp();
+  opened_id uuid := {{uuid_v7}}();
+BEGIN
+  WITH u AS (
+    UPDATE {{users}} AS w SET last_sign_in_at = moment, updated_at = moment
+      WHERE w.id = p_user_id RETURNING w.*),
+  opened AS (
+    INSERT INTO {{sessions}} (id, user_id, aal, user_agent, ip, last_ip, created_at, updated_at)
+      SELECT opened_id, u.id, 'aal1', p_user_agent, nullif(p_ip, '')::inet, nullif(p_ip, '')::inet, moment, moment
+      FROM u),
+  token AS (
+    INSERT INTO {{refresh_tokens}} (session_id, user_id, token_hash, counter, created_at, updated_at)
+      SELECT opened_id, u.id, p_token_hash, 0, moment, moment FROM u),
+  claim AS (
+    INSERT INTO {{mfa_amr_claims}} (session_id, authentication_method, created_at, updated_at)
+      SELECT opened_id, p_method, moment, moment FROM u)
+  SELECT
+    {{include:profile.sql}}
+    INTO profile FROM u;
+  IF NOT FOUND THEN verdict := 'user-not-found'; RETURN; END IF;
+  verdict := 'done';
+  session_id := opened_id;
+  aal := 'aal1';
+  started_at := moment;
+  amr := json_build_array(
+    json_build_object('method', p_method, 'timestamp', floor(extract(epoch FROM moment))::bigint));
+END
+$$;

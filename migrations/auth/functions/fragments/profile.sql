@@ -1,0 +1,11 @@
+-- What the body of a session shows of the user of row `u`, as one JSON value. An expression over the row where the row is
+-- written: no whole row travels to the caller, to be taken apart there.
+json_build_object(
+  'user', {{include:user.sql}},
+  'identities', (SELECT json_agg(i ORDER BY i.created_at, i.id) FROM {{identities}} i WHERE i.user_id = u.id),
+  'factors', (
+    SELECT json_agg(json_build_object(
+        'id', f.id, 'friendly_name', f.friendly_name, 'factor_type', f.factor_type, 'status', f.status, 'phone', f.phone,
+        'last_challenged_at', f.last_challenged_at, 'created_at', f.created_at, 'updated_at', f.updated_at)
+      ORDER BY f.created_at, f.id)
+    FROM {{mfa_factors}} f WHERE f.user_id = u.id))

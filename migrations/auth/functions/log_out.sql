@@ -1,0 +1,52 @@
+-- Ends sessions of a user, with their tokens.
+--
+-- p_session_id: the session of the access token; null where the token names none, which ends all sessions. p_scope: `global`,
+-- `local` (this session) or `others`. p_live_session_only: whether a token of an ended session is refused. p_ip: an IP address,
+-- or empty. p_audit: whether to write the audit log.
+--
+-- Answers `done`, or a refusal: `user-not-found`, `user-banned`, `session-not-found`.
+--
+-- The lock of the user's row comes first: a refresh that runs at the same time has either finished, or finds nothing. An access
+-- token outlives its session by as much as an hour. It ends nothing and writes nothing, else whoever has stolen it could end
+-- every later session of its user.
+--
+-- A log-out of all sessions ends the changes of address that wait too, since a thief may have asked for them. A log-out of
+-- other sessions also ends the auth codes of links that were followed, since exchanging a code opens a session.
+CREATE OR REPLACE FUNCTION {{log_out}}(
+  p_user_id uuid, p_session_id uuid, p_scope text, p_live_session_only boolean, p_ip text, p_audit boolean
+)
+RETURNS text
+LANGUAGE plpgsql
+AS $$
+DECLARE
+  account {{users}};
+BEGIN
+  SELECT u.* INTO account FROM {{users}} u
+    WHERE u.id = p_user_id AND u.deleted_at IS NULL FOR NO KEY UPDATE;
+  IF NOT FOUND THEN RETURN 'user-not-found'; END IF;
+  IF account.banned_until > clock_timestamp() THEN RETURN 'user-banned'; END IF;
+  IF p_session_id IS NOT NULL AND NOT EXISTS (
+    SELECT FROM {{sessions}} s WHERE s.id = p_session_id AND s.user_id = p_user_id)
+  THEN RETURN CASE WHEN p_live_session_only THEN 'session-not-found' ELSE 'done' END; END IF;
+  DELETE FROM {{sessions}} s WHERE s.user_id = p_user_id AND (
+    p_session_id IS NULL OR p_scope = 'global'
+    OR (p_scope = 'local' AND s.id = p_session_id) OR (p_scope = 'others' AND s.id <> p_session_id));
+  IF p_session_id IS NULL OR p_scope <> 'local' THEN
+    DELETE FROM {{flow_state}} f WHERE f.user_id = p_user_id AND f.auth_code_hash IS NOT NULL;
+  END IF;
+  IF (p_session_id IS NULL OR p_scope = 'global')
+    AND (account.email_change IS NOT NULL OR account.phone_change IS NOT NULL)
+  THEN
+    UPDATE {{users}} u SET email_change = NULL, email_change_confirm_status = 0, phone_change = NULL
+      WHERE u.id = p_user_id;
+    DELETE FROM {{one_time_tokens}} t WHERE t.user_id = p_user_id
+      AND t.kind IN ('email_change_new', 'email_change_current', 'phone_change');
+  END IF;
+  IF p_audit THEN
+    INSERT INTO {{audit_log_entries}} (actor_id, target_user_id, session_id, action, log_type, ip_address, payload)
+      VALUES (p_user_id, p_user_id, p_session_id, 'logout', 'account', coalesce(p_ip, ''),
+        {{audit_payload}}(account, 'logout', 'account', NULL));
+  END IF;
+  RETURN 'done';
+END
+$$;

@@ -1,0 +1,28 @@
+-- Notes what a signup brings until somebody confirms its account; see the table sign_up_contents.
+--
+-- p_verdict: the verdict of sign_up. p_kind: the kind of the signup's message. Called by sign_up, which holds the user's row.
+--
+-- A signup that sends no message changes nothing. Nor does a repeated signup for a user who has no content of its kind: an
+-- admin or an import made such a user.
+CREATE OR REPLACE FUNCTION {{note_sign_up}}(
+  p_user_id uuid, p_verdict text, p_kind text, p_aud text, p_data jsonb, p_password_hash text
+)
+RETURNS void
+LANGUAGE plpgsql
+SET plan_cache_mode = 'force_generic_plan'
+SET enable_seqscan = 'off'
+AS $$
+BEGIN
+  IF p_verdict = 'sent' THEN
+    INSERT INTO {{sign_up_contents}} (user_id, kind, aud, data, password_hash)
+      VALUES (p_user_id, p_kind, p_aud, p_data, p_password_hash);
+  ELSIF p_verdict = 'sent-again' THEN
+    UPDATE {{sign_up_contents}} c SET aud = p_aud, data = p_data, password_hash = p_password_hash
+      WHERE c.user_id = p_user_id AND c.kind = p_kind;
+    -- The code is entered in the audience of its request, and its user is looked for there.
+    IF FOUND THEN
+      UPDATE {{users}} u SET aud = p_aud WHERE u.id = p_user_id AND u.aud <> p_aud;
+    END IF;
+  END IF;
+END
+$$;

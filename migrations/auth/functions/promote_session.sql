@@ -1,0 +1,53 @@
+-- Raises a session to aal2 after its user has shown a second factor of any kind: a new refresh token takes the place of all
+-- before it, and every session of the user below aal2 ends, but for this one.
+--
+-- p_factor_id: the factor. p_method: what its proof adds to the `amr` claim. p_token_hash: the hash of the new refresh token.
+-- p_ip: an IP address, or empty. The caller has locked the user's row.
+--
+-- Answers the verdict `done` with what the session's body is made of, or `session-not-found` alone.
+--
+-- The old refresh token is revoked as of the epoch. The interval in which a parent may be reused is long over then: whoever has
+-- the token from before the proof cannot fetch the new one. A session whose newest token is revoked was stolen, and stays dead.
+CREATE OR REPLACE FUNCTION {{promote_session}}(
+  p_user_id uuid, p_session_id uuid, p_factor_id uuid, p_method text, p_token_hash bytea, p_user_agent text, p_ip text,
+  OUT verdict text, OUT session_id uuid, OUT aal text, OUT started_at timestamptz, OUT amr json, OUT profile json
+)
+LANGUAGE plpgsql
+SET plan_cache_mode = 'force_generic_plan'
+SET enable_seqscan = 'off'
+AS $$
+DECLARE
+  moment timestamptz := clock_timestamp();
+  newest {{refresh_tokens}};
+BEGIN
+  SELECT s.created_at INTO started_at FROM {{sessions}} s
+    WHERE s.id = p_session_id AND s.user_id = p_user_id FOR UPDATE;
+  SELECT t.* INTO newest FROM {{refresh_tokens}} t
+    WHERE t.session_id = p_session_id ORDER BY t.counter DESC LIMIT 1;
+  IF started_at IS NULL OR newest.revoked IS DISTINCT FROM false THEN
+    verdict := 'session-not-found';
+    RETURN;
+  END IF;
+  UPDATE {{refresh_tokens}} t SET revoked = true, updated_at = 'epoch' WHERE t.id = newest.id;
+  INSERT INTO {{refresh_tokens}} (session_id, user_id, token_hash, counter, parent_id, created_at, updated_at)
+    VALUES (p_session_id, p_user_id, p_token_hash, newest.counter + 1, newest.id, moment, moment);
+  INSERT INTO {{mfa_amr_claims}} AS a (session_id, authentication_method, created_at, updated_at)
+    VALUES (p_session_id, p_method, moment, moment)
+    ON CONFLICT ON CONSTRAINT {{local:mfa_amr_claims_method_key}} DO UPDATE SET updated_at = moment;
+  UPDATE {{sessions}} s
+    SET aal = 'aal2', factor_id = p_factor_id, refreshed_at = moment, updated_at = moment,
+      user_agent = p_user_agent, last_ip = nullif(p_ip, '')::inet
+    WHERE s.id = p_session_id;
+  DELETE FROM {{sessions}} s
+    WHERE s.user_id = p_user_id AND s.id <> p_session_id AND s.aal = 'aal1';
+  session_id := p_session_id;
+  aal := 'aal2';
+  SELECT
+      {{include:profile.sql}},
+      (SELECT json_agg(json_build_object('method', a.authentication_method,
+          'timestamp', floor(extract(epoch FROM a.updated_at))::bigint) ORDER BY a.updated_at DESC, a.id DESC)
+        FROM {{mfa_amr_claims}} a WHERE a.session_id = p_session_id)
+    INTO profile, amr FROM {{users}} u WHERE u.id = p_user_id;
+  verdict := 'done';
+END
+$$;

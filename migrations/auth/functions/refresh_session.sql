@@ -1,0 +1,135 @@
+-- Exchanges a refresh token for its child in one call: find, lock, judge, write, answer.
+--
+-- p_token_hash: the token that was sent. p_child_hash: the child that the service derives from it. p_ip: an IP address, or
+-- empty. p_revoke_family: whether the reuse of an old token revokes all tokens of its session. p_reuse_seconds: for how long
+-- the direct parent may be reused. p_timebox_seconds, p_inactivity_seconds, p_low_aal_seconds: the ages at which a session
+-- ends, at which it ends without a refresh, and at which it ends at aal1 if its user has a second factor; null is no limit.
+-- p_single_per_user: whether a session ends once another one of its user is fresher. p_audit: whether to write the audit log.
+--
+-- Answers a verdict: `rotated` or `reused` with what the session's body is made of; `stolen` with the user; or alone
+-- `token-not-found`, `user-banned`, `session-expired`, `session-inactive`, `session-low-aal`, `session-superseded`. A refusal
+-- is a verdict, not an exception, so that its writes are committed: the revoked tokens of a stolen session. Only a lock that is
+-- not had within 5 s is an exception (55P03), before anything is written.
+--
+-- One function on plain variables: passing whole rows to smaller functions took almost twice the time. Without the generic plan
+-- PostgreSQL would plan some statements anew at each call, because a plan that knows the values (a null limit, a switch that is
+-- off) looks cheaper than it is to make: a third of the time of a refresh.
+CREATE OR REPLACE FUNCTION {{refresh_session}}(
+  p_token_hash bytea, p_child_hash bytea, p_user_agent text, p_ip text,
+  p_revoke_family boolean, p_reuse_seconds float8, p_timebox_seconds float8, p_inactivity_seconds float8,
+  p_low_aal_seconds float8, p_single_per_user boolean, p_audit boolean,
+  OUT verdict text, OUT session_id uuid, OUT aal text, OUT started_at timestamptz, OUT amr json, OUT user_id uuid,
+  OUT profile json
+)
+LANGUAGE plpgsql
+SET lock_timeout = '5s'
+SET plan_cache_mode = 'force_generic_plan'
+SET enable_seqscan = 'off'
+AS $$
+DECLARE
+  moment timestamptz;
+  held_session uuid;
+  held_token bigint;
+  held_counter bigint;
+  held_refreshed_at timestamptz;
+  held_not_after timestamptz;
+  held_user uuid;
+  actor jsonb;
+  held_banned_until timestamptz;
+BEGIN
+  -- The rows are locked in the order of the FOR clauses: the user's before the session's, as everywhere. The token needs no
+  -- lock of its own: every writer of tokens holds the session's, and what is read of the token here never changes.
+  SELECT t.id, t.counter, s.id, s.aal, s.created_at, s.refreshed_at, s.not_after, u.id, u.banned_until
+    INTO held_token, held_counter, held_session, aal, started_at, held_refreshed_at, held_not_after, held_user,
+      held_banned_until
+    FROM {{refresh_tokens}} t
+    JOIN {{sessions}} s ON s.id = t.session_id
+    JOIN {{users}} u ON u.id = t.user_id
+    WHERE t.token_hash = p_token_hash
+    FOR NO KEY UPDATE OF u FOR UPDATE OF s;
+  IF NOT FOUND THEN verdict := 'token-not-found'; RETURN; END IF;
+  moment := clock_timestamp();
+
+  -- May the session be refreshed? Subqueries stand in blocks of their own: a condition with a subquery costs an execution even
+  -- when it is not reached.
+  verdict := CASE WHEN held_banned_until > moment THEN 'user-banned'
+    WHEN held_not_after < moment OR started_at + make_interval(secs => p_timebox_seconds) < moment
+      THEN 'session-expired'
+    WHEN coalesce(held_refreshed_at, started_at) + make_interval(secs => p_inactivity_seconds) < moment
+      THEN 'session-inactive' END;
+  IF verdict IS NULL AND aal = 'aal1' AND started_at + make_interval(secs => p_low_aal_seconds) < moment THEN
+    IF EXISTS (SELECT FROM {{mfa_factors}} f WHERE f.user_id = held_user AND f.status = 'verified')
+    THEN verdict := 'session-low-aal'; END IF;
+  END IF;
+  IF verdict IS NULL AND p_single_per_user THEN
+    -- A fresher session that has ended itself does not count.
+    IF EXISTS (SELECT FROM {{sessions}} o WHERE o.user_id = held_user AND o.id <> held_session
+      AND coalesce(o.refreshed_at, o.created_at) > coalesce(held_refreshed_at, started_at)
+      AND CASE
+        WHEN o.not_after < moment OR o.created_at + make_interval(secs => p_timebox_seconds) < moment
+          THEN 'session-expired'
+        WHEN coalesce(o.refreshed_at, o.created_at) + make_interval(secs => p_inactivity_seconds) < moment
+          THEN 'session-inactive' END IS NULL)
+    THEN verdict := 'session-superseded'; END IF;
+  END IF;
+  IF verdict IS NOT NULL THEN RETURN; END IF;
+
+  -- `rotated`: the token was alive and gets a child. `reused`: the direct parent of the newest token, within its interval, gets
+  -- the same child again. The child's hash is replaced when the service's secret has changed since it was made. `stolen`: any
+  -- other.
+  WITH parent AS (
+    UPDATE {{refresh_tokens}} t SET revoked = true, updated_at = moment WHERE t.id = held_token AND NOT t.revoked RETURNING 1)
+  INSERT INTO {{refresh_tokens}} (session_id, user_id, token_hash, counter, parent_id, created_at, updated_at)
+    SELECT held_session, held_user, p_child_hash, held_counter + 1, held_token, moment, moment FROM parent;
+  IF FOUND THEN
+    verdict := 'rotated';
+  ELSIF EXISTS (
+    SELECT FROM {{refresh_tokens}} t
+    JOIN {{refresh_tokens}} child ON child.parent_id = t.id AND child.session_id = t.session_id
+      AND child.counter = (SELECT max(n.counter) FROM {{refresh_tokens}} n WHERE n.session_id = held_session)
+    WHERE t.id = held_token AND NOT child.revoked
+      AND moment <= t.updated_at + make_interval(secs => p_reuse_seconds))
+  THEN
+    verdict := 'reused';
+    UPDATE {{refresh_tokens}} t SET token_hash = p_child_hash
+      WHERE t.session_id = held_session AND t.counter = held_counter + 1 AND t.token_hash <> p_child_hash;
+  ELSE
+    verdict := 'stolen';
+    user_id := held_user;
+    SELECT
+      {{include:actor.sql}}
+      INTO actor FROM {{users}} u WHERE u.id = held_user;
+    IF p_revoke_family THEN
+      UPDATE {{refresh_tokens}} t SET revoked = true, updated_at = moment
+        WHERE t.session_id = held_session AND NOT t.revoked;
+    END IF;
+  END IF;
+
+  IF verdict <> 'stolen' THEN
+    session_id := held_session;
+    user_id := held_user;
+    WITH touched AS (
+      UPDATE {{sessions}} s
+        SET refreshed_at = moment, updated_at = moment, user_agent = p_user_agent, last_ip = nullif(p_ip, '')::inet
+        WHERE s.id = held_session)
+    UPDATE {{users}} u SET last_sign_in_at = moment, updated_at = moment WHERE u.id = held_user
+      RETURNING
+        {{include:actor.sql}},
+        {{include:profile.sql}},
+        (SELECT json_agg(json_build_object('method', a.authentication_method,
+            'timestamp', floor(extract(epoch FROM a.updated_at))::bigint) ORDER BY a.updated_at DESC, a.id DESC)
+          FROM {{mfa_amr_claims}} a WHERE a.session_id = held_session)
+      INTO actor, profile, amr;
+  END IF;
+
+  IF p_audit THEN
+    INSERT INTO {{audit_log_entries}}
+        (actor_id, target_user_id, session_id, action, log_type, ip_address, payload)
+      SELECT held_user, held_user, held_session, e.action, 'token', coalesce(p_ip, ''),
+        actor || jsonb_build_object('action', e.action, 'log_type', 'token')
+      FROM (VALUES ('token_refreshed', verdict <> 'stolen'),
+        ('token_revoked', verdict = 'rotated' OR (verdict = 'stolen' AND p_revoke_family))) AS e (action, due)
+      WHERE e.due;
+  END IF;
+END
+$$;

@@ -1,0 +1,27 @@
+-- Takes an email from an account that has no claim to it, and answers whether there was one. Called when somebody asks to show
+-- that the email is theirs, as a signup does: they get an account of their own.
+--
+-- A provider may have made an account with an address that neither the provider nor a mail has verified. Anybody can tell a
+-- provider somebody else's address, and wait for its owner to confirm the account. The account stays without an address, and
+-- the mails that were sent to the address lose their effect.
+CREATE OR REPLACE FUNCTION {{release_email}}(p_email text, p_now timestamptz)
+RETURNS boolean
+LANGUAGE plpgsql
+SET plan_cache_mode = 'force_generic_plan'
+SET enable_seqscan = 'off'
+AS $$
+DECLARE
+  claimant uuid;
+BEGIN
+  UPDATE {{users}} u SET email = NULL, updated_at = p_now
+    WHERE u.email = p_email AND u.email_confirmed_at IS NULL AND u.staged_at IS NULL
+      AND EXISTS (SELECT FROM {{identities}} i WHERE i.user_id = u.id AND i.provider NOT IN ('email', 'phone'))
+      AND NOT EXISTS (SELECT FROM {{identities}} i WHERE i.user_id = u.id AND i.provider = 'email')
+    RETURNING u.id INTO claimant;
+  IF NOT FOUND THEN
+    RETURN false;
+  END IF;
+  DELETE FROM {{one_time_tokens}} t WHERE t.user_id = claimant AND t.relates_to = p_email;
+  RETURN true;
+END
+$$;
