@@ -16,7 +16,6 @@ import { outboundCalls } from './layout/outbound-calls.ts'
 import { pagePictures } from './layout/page-pictures.ts'
 import { pinnedActions } from './layout/pinned-actions.ts'
 import { portableCore } from './layout/portable-core.ts'
-import { settingsDocuments } from './layout/settings-documents.ts'
 import { type Problem, type Rule, readSourceTree } from './layout/source-tree.ts'
 import { unlicensedPackages } from './layout/unlicensed-packages.ts'
 import { urlFiles } from './layout/url-files.ts'
@@ -30,7 +29,6 @@ export const rules: readonly Rule[] = [
   migrationFiles,
   portableCore,
   outboundCalls,
-  settingsDocuments,
   documentLinks,
   metricDocuments,
   metricQueries,
@@ -41,7 +39,7 @@ export const rules: readonly Rule[] = [
   citations,
 ]
 
-/** Every broken rule in the tree under `root`. Throws when a source cannot be parsed or a `config.ts` not be loaded. */
+/** Every broken rule in the tree under `root`. Throws when a source cannot be parsed. */
 export async function checkLayout(root: string): Promise<readonly Problem[]> {
   const tree = readSourceTree(root)
   const found = await Promise.all(rules.map((rule) => rule(tree)))

@@ -17,6 +17,7 @@ function staticSteps(): readonly Step[] {
     { name: 'layout', command: process.execPath, args: ['scripts/check-layout.ts'] },
     { name: 'OpenAPI documents', command: process.execPath, args: ['scripts/write-openapi.ts', '--check'] },
     { name: 'security page', command: process.execPath, args: ['scripts/write-security.ts', '--check'] },
+    { name: 'settings', command: process.execPath, args: ['scripts/write-settings.ts', '--check'] },
     { name: 'dashboards', command: process.execPath, args: ['scripts/write-dashboards.ts', '--check'] },
     ...projects
       .map((project) => project.replace(/\/?tsconfig\.json$/, ''))

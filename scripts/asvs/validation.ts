@@ -14,8 +14,8 @@ export const validation = chapter('V2 Validation and business logic', [
     'The documentation names limits, for one caller and for all',
     {
       auth: { documented: 'services/auth/README.md#guesses' },
-      payments: { documented: 'services/payments/README.md#settings' },
-      inventory: { documented: 'services/inventory/README.md#settings' },
+      payments: { documented: 'docs/settings/payments.md#limits' },
+      inventory: { documented: 'docs/settings/inventory.md#limits' },
     },
   ],
   ['2.2.1', 1, 'All input is validated'],

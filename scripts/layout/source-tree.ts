@@ -30,7 +30,7 @@ export interface Problem {
 export type Rule = (tree: SourceTree) => readonly Problem[] | Promise<readonly Problem[]>
 
 const skippedFolders = new Set(['node_modules', 'coverage', 'dist', 'logs'])
-const readable = /\.(ts|mjs|md|sql)$|^\.env\.example$/
+const readable = /\.(ts|mjs|md|sql)$/
 
 /** Reads sources and documents under `root`; not what is installed, generated or hidden. */
 export function readSourceTree(root: string): SourceTree {

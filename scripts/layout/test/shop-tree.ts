@@ -6,10 +6,9 @@ import { type Rule, readSourceTree } from '../source-tree.ts'
 
 /** A small tree that keeps every rule: a service, what it needs, and its migrations. */
 export const shop = {
-  '.env.example': '# Port of the API.\n# SHOP_PORT=8090\n',
   'services/shop/README.md':
-    '| `SHOP_PORT` | 8090 |\n\n| `GET /items`, `POST /items` | `routes/items.ts` |\n| `GET /items/:itemId` | `routes/items.ts` |\n',
-  'services/shop/src/config.ts': 'export const settings = { PORT: 8090 }\nexport const port = process.env.SHOP_PORT\n',
+    '| `GET /items`, `POST /items` | `routes/items.ts` |\n| `GET /items/:itemId` | `routes/items.ts` |\n',
+  'services/shop/src/config.ts': 'export const port = process.env.SHOP_PORT\n',
   'services/shop/src/app.ts': "import { itemsRoutes } from './routes/items.ts'\nexport const app = itemsRoutes\n",
   'services/shop/src/routes/items.ts':
     "import { listItems } from '../use-cases/list-items.ts'\n" +

@@ -12,8 +12,7 @@ describe('metaOf', () => {
       .meta({ allowed: 'more than 0' })
     expect(metaOf(positive.optional())).toEqual({ form: 'duration', allowed: 'more than 0' })
     expect(metaOf(secret(url('redis')).transform(String).optional())).toEqual({
-      form: 'URL',
-      allowed: 'redis://',
+      form: 'redis:// URL',
       secret: true,
     })
   })
@@ -26,7 +25,7 @@ describe('metaOf', () => {
 describe('group', () => {
   it('puts settings under a heading, and leaves the rest as it was', () => {
     const { PORT } = group('Address', { PORT: integer().prefault('8080').describe('Port of the API.') })
-    const inner = { form: 'whole number', allowed: 'at least 0' }
+    const inner = { form: 'whole number', allowed: '' }
     expect(metaOf(PORT)).toEqual({ ...inner, description: 'Port of the API.', group: { title: 'Address' } })
     expect(PORT.parse(undefined)).toBe(8080)
   })

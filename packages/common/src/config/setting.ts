@@ -74,8 +74,8 @@ export function integer(min = 0, max = Number.MAX_SAFE_INTEGER, form = 'whole nu
   const isOpen = max === Number.MAX_SAFE_INTEGER
   const range = isOpen ? `of at least ${min}` : `between ${min} and ${max}`
   const problem = isOpen && min === 1 ? 'must be a positive integer' : `must be an integer ${range}`
-  const allowed = isOpen ? `at least ${min}` : `${min} to ${max}`
-  return parsed({ form, allowed, problem }, (value) => {
+  const atLeast = min === 0 ? '' : `at least ${min}`
+  return parsed({ form, allowed: isOpen ? atLeast : `${min} to ${max}`, problem }, (value) => {
     const number = /^-?\d{1,15}$/.test(value) ? Number(value) : Number.NaN
     return number >= min && number <= max ? number : undefined
   })
@@ -108,8 +108,8 @@ export function trustedProxies(): z.ZodType<TrustedProxies, string> {
 export function url(...schemes: readonly string[]): z.ZodType<string, string> {
   const taken = schemes.length === 0 ? ['http', 'https'] : schemes
   const starts = taken.map((scheme) => `${scheme}://`).join(' or ')
-  const allowed = schemes.length === 0 ? {} : { allowed: starts }
-  return parsed({ form: 'URL', ...allowed, problem: `must be an absolute URL (${starts})` }, (value) => {
+  const form = schemes.length === 0 ? 'URL' : `${starts} URL`
+  return parsed({ form, problem: `must be an absolute URL (${starts})` }, (value) => {
     const address = URL.parse(value)
     return address?.host && taken.includes(address.protocol.slice(0, -1)) ? value : undefined
   })
@@ -118,7 +118,7 @@ export function url(...schemes: readonly string[]): z.ZodType<string, string> {
 /** A PostgreSQL connection string. Never shown: it carries a password. */
 export function databaseUrl(): z.ZodType<string, string> {
   const problem = 'must be a postgres:// connection string'
-  return parsed({ form: 'URL', allowed: 'postgres://', secret: true, problem }, (value) =>
+  return parsed({ form: 'postgres:// URL', secret: true, problem }, (value) =>
     /^postgres(ql)?:\/\//.test(value) && URL.canParse(value) ? value : undefined,
   )
 }

@@ -76,7 +76,7 @@ function isHookUrl(value: string): boolean {
 /** The form of Standard Webhooks: `v1,whsec_<base64>`, several joined by `|`. */
 function hookKeys(): z.ZodType<readonly Buffer[], string> {
   const problem = 'must be v1,whsec_ and base64 of at least 24 bytes; several joined by |'
-  return parsed({ form: 'v1,whsec_<base64>, several joined by |', secret: true, problem }, (value) => {
+  return parsed({ form: '`v1,whsec_<base64>`, several joined by `|`', secret: true, problem }, (value) => {
     const keys = value.split('|').map((part) => /^v1,whsec_([A-Za-z0-9+/]{32,}={0,2})$/.exec(part.trim())?.[1])
     return keys.every((key) => key !== undefined) ? keys.map((key) => Buffer.from(key, 'base64')) : undefined
   })

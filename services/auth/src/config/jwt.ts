@@ -123,7 +123,7 @@ function algorithmList(): z.ZodType<readonly string[], string> {
     .refine((list) => list.every((alg) => SIGNING_ALGORITHMS.some((known) => known === alg)), {
       error: `must be a list of ${SIGNING_ALGORITHMS.join(', ')}`,
     })
-    .meta({ allowed: SIGNING_ALGORITHMS.join(', ') })
+    .meta({ form: `list of ${SIGNING_ALGORITHMS.join(', ')}` })
 }
 
 function parseKeys(value: string): PrivateJwk[] | undefined {

@@ -33,7 +33,7 @@ const serverSettings = group(
   },
   {
     SMTP_HOST: text().optional().meta({ required: true, description: 'Server that takes the mails.' }),
-    SMTP_PORT: port().optional().meta({ required: true, description: 'Its port.' }),
+    SMTP_PORT: port().optional().meta({ required: true, description: 'Port of that server.' }),
     SMTP_ADMIN_EMAIL: emailAddress().optional().meta({ required: true, description: 'Address of the sender.' }),
     SMTP_USER: text().optional().describe('Account at the server. Default: no authentication.'),
     SMTP_PASS: secret().optional().describe('Password of the account.'),

@@ -22,8 +22,8 @@ export const mfaSettings = group('Second factors', {
   MFA_PHONE_ENROLL_ENABLED: flag().prefault('false').describe('Let users add phones.'),
   MFA_PHONE_VERIFY_ENABLED: flag().prefault('false').describe('Let users show codes sent by SMS.'),
   MFA_PHONE_OTP_LENGTH: codeLength().prefault('6').describe('Digits of a code sent by SMS.'),
-  MFA_PHONE_TEMPLATE: templateText().prefault('Your code is {{ .Code }}').describe('Text of that SMS.'),
-  MFA_PHONE_MAX_FREQUENCY: duration().prefault('60s').describe('Least time between two of these SMS to a phone.'),
+  MFA_PHONE_TEMPLATE: templateText().prefault('Your code is {{ .Code }}').describe('Text of an SMS with a code.'),
+  MFA_PHONE_MAX_FREQUENCY: duration().prefault('60s').describe('Least time between two SMS with a code to one phone.'),
   MFA_RECOVERY_CODES_ENROLL_ENABLED: flag().prefault('false').describe('Let users make recovery codes.'),
   MFA_RECOVERY_CODES_VERIFY_ENABLED: flag().prefault('false').describe('Let users show recovery codes.'),
 })

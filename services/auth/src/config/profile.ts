@@ -13,7 +13,9 @@ import type { serverSettings } from './server.ts'
 export const profileSettings = group('Profile', {
   PROFILE: oneOf('compatible', 'strict')
     .prefault('compatible')
-    .describe('`compatible` is what clients of GoTrue expect. `strict` narrows settings and has stricter defaults.'),
+    .describe(
+      '`compatible` is what clients of GoTrue expect. `strict` narrows settings and has stricter defaults; the README of auth says what else it changes.',
+    ),
 })
 
 /** A profile decides, beside the settings that it narrows, what no setting switches. */

@@ -23,7 +23,7 @@ export function limit(): z.ZodType<number | 'off', string> {
 /** Messages: a number is that many in a fixed hour, `N/duration` one per duration with a burst of N, `off` no limit. */
 export function rate(): z.ZodType<Rate | 'off', string> {
   const problem = 'must be a number per hour, N/duration such as 30/1m, or off'
-  return parsed({ form: 'number per hour, N/duration such as 30/1m, or off', problem }, (value) => {
+  return parsed({ form: 'number an hour, `N/duration` such as `30/1m`, or off', problem }, (value) => {
     if (value.toLowerCase() === 'off') return 'off'
     const [, points, every] = /^(\d{1,9})(?:\/(.+))?$/.exec(value) ?? []
     const everyMs = every === undefined ? undefined : parseDuration(every)

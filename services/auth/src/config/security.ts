@@ -39,7 +39,7 @@ const protectionSettings = group('Protection', {
   SECURITY_FAILED_ATTEMPTS: limit()
     .prefault('20')
     .describe(
-      'Failed checks of passwords and codes in 15 minutes, for an account and an address. For codes of second factors there is a second limit, five times as high, for an account and all addresses together. off lifts both.',
+      'Failed checks of passwords and codes for one account from one address in 15 minutes. For codes of second factors there is a second limit, of five times as many from all addresses together. off lifts both.',
     ),
   SECURITY_DATABASE_ENCRYPTION_KEY: encryptionKey()
     .optional()

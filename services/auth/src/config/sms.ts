@@ -18,7 +18,7 @@ export type SmsGatewayName = (typeof SMS_GATEWAYS)[number]
 const messageSettings = group('SMS', {
   SMS_PROVIDER: oneOf(...SMS_GATEWAYS)
     .optional()
-    .describe('Gateway that sends SMS. Default: none, and no SMS is sent.'),
+    .describe('Gateway that sends SMS. Default: none; no SMS is sent, unless the hook SEND_SMS is on.'),
   SMS_AUTOCONFIRM: flag().prefault('false').describe('Confirm phones at once, without a code.'),
   SMS_MAX_FREQUENCY: duration().prefault('60s').describe('Least time between two SMS to one phone.'),
   SMS_OTP_EXP: lifetimeSeconds().prefault('60').describe('How long a code lives.'),
@@ -38,20 +38,20 @@ const gatewaySettings = group(
   },
   {
     SMS_TWILIO_ACCOUNT_SID: text().default('').describe('Account at Twilio: a SID that begins with AC.'),
-    SMS_TWILIO_AUTH_TOKEN: secret().default('').describe('Token of the account.'),
-    SMS_TWILIO_MESSAGE_SERVICE_SID: text().default('').describe('Messaging service that sends.'),
-    SMS_TWILIO_CONTENT_SID: text().optional().describe('Content template of messages by WhatsApp.'),
-    SMS_TWILIO_API_URL: url().prefault('https://api.twilio.com').describe('Address of the API.'),
+    SMS_TWILIO_AUTH_TOKEN: secret().default('').describe('Auth token of the account at Twilio.'),
+    SMS_TWILIO_MESSAGE_SERVICE_SID: text().default('').describe('Messaging service at Twilio that sends.'),
+    SMS_TWILIO_CONTENT_SID: text().optional().describe('Content template at Twilio of messages by WhatsApp.'),
+    SMS_TWILIO_API_URL: url().prefault('https://api.twilio.com').describe("Address of Twilio's API."),
     SMS_MESSAGEBIRD_ACCESS_KEY: secret().default('').describe('Access key at MessageBird.'),
-    SMS_MESSAGEBIRD_ORIGINATOR: text().default('').describe('Sender of the SMS.'),
-    SMS_MESSAGEBIRD_API_URL: url().prefault('https://rest.messagebird.com').describe('Address of the API.'),
+    SMS_MESSAGEBIRD_ORIGINATOR: text().default('').describe('Sender of SMS by MessageBird.'),
+    SMS_MESSAGEBIRD_API_URL: url().prefault('https://rest.messagebird.com').describe("Address of MessageBird's API."),
     SMS_TEXTLOCAL_API_KEY: secret().default('').describe('API key at Textlocal.'),
-    SMS_TEXTLOCAL_SENDER: text().default('').describe('Sender of the SMS.'),
-    SMS_TEXTLOCAL_API_URL: url().prefault('https://api.textlocal.in').describe('Address of the API.'),
+    SMS_TEXTLOCAL_SENDER: text().default('').describe('Sender of SMS by Textlocal.'),
+    SMS_TEXTLOCAL_API_URL: url().prefault('https://api.textlocal.in').describe("Address of Textlocal's API."),
     SMS_VONAGE_API_KEY: text().default('').describe('API key at Vonage.'),
-    SMS_VONAGE_API_SECRET: secret().default('').describe('Secret of that key.'),
-    SMS_VONAGE_FROM: text().default('').describe('Sender of the SMS.'),
-    SMS_VONAGE_API_URL: url().prefault('https://rest.nexmo.com').describe('Address of the API.'),
+    SMS_VONAGE_API_SECRET: secret().default('').describe('Secret of the API key at Vonage.'),
+    SMS_VONAGE_FROM: text().default('').describe('Sender of SMS by Vonage.'),
+    SMS_VONAGE_API_URL: url().prefault('https://rest.nexmo.com').describe("Address of Vonage's API."),
   },
 )
 
@@ -134,7 +134,7 @@ function missingCredentials(values: Values): string[] {
 
 function testCodes(): z.ZodType<ReadonlyMap<string, string>, string> {
   const problem = 'must be a list of phone:code'
-  return parsed({ form: 'list of phone:code', secret: true, problem }, (value) => {
+  return parsed({ form: 'list of `phone:code`', secret: true, problem }, (value) => {
     const codes = new Map<string, string>()
     for (const pair of value.split(',').map((part) => part.trim())) {
       const [phone = '', code = ''] = pair.split(/[:=]/)

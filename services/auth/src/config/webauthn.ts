@@ -8,7 +8,9 @@ const factorSettings = group('Second factors', {
   MFA_WEBAUTHN_ENROLL_ENABLED: flag()
     .prefault('false')
     .describe('Let users add security keys and other WebAuthn authenticators.'),
-  MFA_WEBAUTHN_VERIFY_ENABLED: flag().prefault('false').describe('Let users use them as a second factor.'),
+  MFA_WEBAUTHN_VERIFY_ENABLED: flag()
+    .prefault('false')
+    .describe('Let users show WebAuthn authenticators as a second factor.'),
 })
 
 const passkeySettings = group(

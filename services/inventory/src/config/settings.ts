@@ -118,7 +118,7 @@ export const settings = {
 
 function roleScopes() {
   const problem = 'must be role=scope+scope,… with inventory:read and inventory:write, each role once'
-  return parsed({ form: 'list of role=scope+scope', problem }, parseRoleScopes)
+  return parsed({ form: 'list of `role=scope+scope`', problem }, parseRoleScopes)
 }
 
 /** `*`, or origins as browsers write them. */

@@ -74,7 +74,7 @@ const UNPROTECTED = 'must be https, except for this machine (127.0.0.1, ::1, loc
 function acquirers() {
   return z
     .string()
-    .meta({ secret: true, form: 'list of name=https://:secret@host/path' })
+    .meta({ secret: true, form: 'list of `name=https://:secret@host/path`' })
     .transform((value, context): readonly AcquirerAddress[] => {
       const read = value.split(',').map(readAcquirer)
       const found = read.flatMap((acquirer) => acquirer ?? [])

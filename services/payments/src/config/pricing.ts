@@ -19,5 +19,5 @@ export function toPricingConfig(values: SettingValues<typeof pricingSettings>) {
 /** `EUR:25`: an amount in minor units. */
 function money() {
   const problem = 'must be a currency and minor units, such as EUR:25'
-  return parsed({ form: 'currency:minor units', problem }, readMoney)
+  return parsed({ form: 'currency and minor units, such as `EUR:25`', problem }, readMoney)
 }

@@ -96,7 +96,7 @@ export const settings = {
 function vaultKeys() {
   const problem = 'must be id:base64,… with ids 0 to 255 and keys of 32 bytes'
   return parsed(
-    { form: 'list of id:base64', allowed: 'ids 0 to 255, keys of 32 bytes', secret: true, problem },
+    { form: 'list of `id:base64`', allowed: 'ids 0 to 255, keys of 32 bytes', secret: true, problem },
     readVaultKeys,
   )
 }

@@ -1,0 +1,76 @@
+import { z } from 'zod'
+import { metaOf } from '../../packages/common/src/config/setting-description.ts'
+
+/** What the documents say of a setting. */
+export interface DescribedSetting {
+  /** With its prefix. */
+  readonly name: string
+  /** The name with the place of a word, where the setting exists for each of several: `AUTH_HOOK_<HOOK>_URI`. */
+  readonly pattern: string | undefined
+  /** These words, and what they stand for. */
+  readonly words: Readonly<Record<string, string>>
+  readonly group: string
+  /** What holds for all settings of the group. */
+  readonly about: string
+  readonly meaning: string
+  readonly form: string
+  readonly allowed: string
+  /** As an operator would write it; empty for none. */
+  readonly default: string
+  readonly isRequired: boolean
+  readonly isSecret: boolean
+  readonly aliases: readonly string[]
+}
+
+type Settings = Readonly<Record<string, unknown>>
+
+/**
+ * The settings of a service, in the order in which it reads them.
+ * @param prefix of their names: `AUTH_`
+ */
+export function describeSettings(settings: Settings, prefix: string): readonly DescribedSetting[] {
+  return Object.entries(settings).map(([name, setting]) => {
+    const { description, group, form, family, allowed, secret, aliases, required } = metaOf(setting)
+    return {
+      name: prefix + name,
+      pattern: family && prefix + family.pattern,
+      words: family?.words ?? {},
+      group: group?.title ?? '',
+      about: group?.about ?? '',
+      meaning: description ?? '',
+      form: form ?? '',
+      allowed: allowed ?? '',
+      default: writtenDefault(setting) ?? '',
+      isRequired: required === true || !(setting instanceof z.ZodType && setting.safeParse(undefined).success),
+      isSecret: secret === true,
+      aliases: aliases ?? [],
+    }
+  })
+}
+
+/** What the documents lack to describe settings: a line for each setting and each thing. */
+export function findUndescribed(settings: Settings, prefix: string): readonly string[] {
+  return Object.entries(settings).flatMap(([name, setting]) => {
+    const { description, group, form } = metaOf(setting)
+    return [
+      ...(description ? [] : [`${prefix}${name} has no meaning: .describe('…')`]),
+      ...(group ? [] : [`${prefix}${name} stands in no group: group('…', { … })`]),
+      ...(form ? [] : [`${prefix}${name} has no form: parsed({ form: '…', … })`]),
+      ...(writtenDefault(setting) === undefined
+        ? [`${prefix}${name} has a default that is no text: .prefault('…')`]
+        : []),
+    ]
+  })
+}
+
+/** The text of `prefault`, empty where there is none; undefined for a default that was given as a value, and is not empty. */
+function writtenDefault(setting: unknown): string | undefined {
+  if (setting instanceof z.ZodPrefault) return String(setting.def.defaultValue)
+  if (setting instanceof z.ZodDefault) return isNothing(setting.def.defaultValue) ? '' : undefined
+  if (setting instanceof z.ZodOptional) return writtenDefault(setting.def.innerType)
+  return setting instanceof z.ZodPipe ? writtenDefault(setting.def.in) : ''
+}
+
+function isNothing(value: unknown): boolean {
+  return value === '' || (Array.isArray(value) && value.length === 0) || (value instanceof Map && value.size === 0)
+}

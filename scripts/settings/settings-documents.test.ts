@@ -1,0 +1,81 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { planStack } from '../../packages/stack/src/settings/plan.ts'
+import { describeSettings } from './describe-settings.ts'
+import { settingsDocuments } from './settings-documents.ts'
+import { startSettings } from './start-settings.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+const pieces = JSON.stringify(join(root, 'packages/common/src/config/setting.ts'))
+const groups = JSON.stringify(join(root, 'packages/common/src/config/setting-description.ts'))
+
+/** A tree with files below `services/shop/src`. */
+function treeOf(files: Readonly<Record<string, string>>): string {
+  const tree = mkdtempSync(join(tmpdir(), 'settings-'))
+  onTestFinished(() => rmSync(tree, { recursive: true }))
+  for (const [name, text] of Object.entries(files)) {
+    const file = join(tree, 'services/shop/src', name)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, text)
+  }
+  return tree
+}
+
+it('makes the example and a page for each service from what it reads', async () => {
+  const { documents, problems } = await settingsDocuments(
+    treeOf({
+      'config.ts': '',
+      'config/settings.ts': `import { port } from ${pieces}
+import { group } from ${groups}
+export const settings = group('Address', { PORT: port().prefault('8090').describe('Port of the API.') })
+`,
+      'config/profile.ts': `import { port } from ${pieces}
+export const strictSettings = { PORT: port().prefault('9090') }
+`,
+    }),
+  )
+  expect([Object.keys(documents), problems]).toEqual([['.env.example', 'docs/settings/shop.md'], []])
+  expect(documents['.env.example']).toMatch(/^# --- npm start, .*\n# --- docker compose .*\n# --- shop: address /ms)
+  expect(documents['.env.example']).toMatch(/\n# Port of the API.\n# SHOP_PORT=8090\n$/)
+  expect(documents['docs/settings/shop.md']).toMatch(/\| `SHOP_PORT` \| port \| `8090` \| Port of the API. \|/)
+  expect(documents['docs/settings/shop.md']).toMatch(/## The strict profile\n.*\| `SHOP_PORT` \| port \| `9090` \|\n$/s)
+})
+
+it('refuses a setting that says nothing of itself, and a service that exports no settings', async () => {
+  const read = `import { text } from ${pieces}\nexport const settings = { HOST: text() }\n`
+  const { problems } = await settingsDocuments(treeOf({ 'config.ts': '', 'config/settings.ts': read }))
+  expect(problems).toEqual([
+    "SHOP_HOST has no meaning: .describe('…')",
+    "SHOP_HOST stands in no group: group('…', { … })",
+  ])
+  const none = ['services/shop/src/config/settings.ts exports no settings']
+  expect((await settingsDocuments(treeOf({ 'config.ts': '' }))).problems).toEqual(none)
+  const other = treeOf({ 'config.ts': '', 'config/settings.ts': 'export const port = 1\n' })
+  expect((await settingsDocuments(other)).problems).toEqual(none)
+})
+
+it('tells of docker compose what docker-compose.yml reads, with the same defaults', async () => {
+  const compose = readFileSync(join(root, 'docker-compose.yml'), 'utf8')
+  const read = new Map([...compose.matchAll(/\$\{(\w+):-([^}]*)\}/g)].map(([, name = '', value = '']) => [name, value]))
+  const ofServices = /^(AUTH|PAYMENTS|INVENTORY)_/
+  const described = describeSettings(startSettings, '')
+  const ofCompose = described.filter(({ group, name }) => group === 'docker compose' || read.has(name))
+  expect(new Map(ofCompose.map(({ name, default: value }) => [name, value]))).toEqual(
+    new Map([...read].filter(([name]) => !ofServices.test(name))),
+  )
+})
+
+it('tells of npm start the defaults that the stack has', () => {
+  const described = describeSettings(startSettings, '').filter(({ name }) => /^(MAIL|TRESTLE)_/.test(name))
+  const plan = (env: Readonly<Record<string, string>>) => {
+    const { ports, dataDirectory, stateDirectory } = planStack({ root, program: '', env, names: [], isWatched: false })
+    return { ports, dataDirectory, stateDirectory }
+  }
+  expect(plan(Object.fromEntries(described.map(({ name, default: value }) => [name, value])))).toEqual(plan({}))
+  for (const { name } of described) {
+    const value = name.endsWith('_PORT') ? '1' : '/elsewhere'
+    expect(plan({ [name]: value }), name).not.toEqual(plan({}))
+  }
+})

@@ -1,0 +1,90 @@
+import type { DescribedSetting } from './describe-settings.ts'
+
+/** The page of a service in docs/settings: a table for each group, and one of what a profile narrows. */
+export function settingsPage(
+  service: string,
+  settings: readonly DescribedSetting[],
+  narrowed: readonly DescribedSetting[] = [],
+): string {
+  const groups = Map.groupBy(settings, ({ group }) => group)
+  return [
+    `# Settings of ${service}`,
+    `Written by \`pnpm settings\` from \`services/${service}/src/config/\`. [How settings are read](README.md) says what the forms are, what a secret is, and where values come from.`,
+    ...[...groups].flatMap(([title, members]) => section(title, members)),
+    ...(narrowed.length > 0 ? narrowedSection(service, narrowed) : []),
+    '',
+  ]
+    .join('\n\n')
+    .replace(/\n+$/, '\n')
+}
+
+function section(title: string, settings: readonly DescribedSetting[]): readonly string[] {
+  const about = settings.find((setting) => setting.about !== '')?.about ?? ''
+  const rows = shownOnce(settings).map(
+    (setting) =>
+      `| \`${shownName(setting)}\` | ${formCell(setting)} | ${defaultCell(setting)} | ${meaningCell(setting)} |`,
+  )
+  return [
+    `## ${title}`,
+    ...(about === '' ? [] : [about]),
+    ['| Setting | Form | Default | Meaning |', '|---|---|---|---|', ...rows].join('\n'),
+    ...wordLists(settings),
+  ]
+}
+
+function narrowedSection(service: string, settings: readonly DescribedSetting[]): readonly string[] {
+  const rows = shownOnce(settings).map(
+    (setting) => `| \`${shownName(setting)}\` | ${formCell(setting)} | ${defaultCell(setting)} |`,
+  )
+  return [
+    '## The strict profile',
+    `With \`${service.toUpperCase()}_PROFILE=strict\` these settings take fewer values, or have another default. A value that is not taken stops the start.`,
+    ['| Setting | Form | Default |', '|---|---|---|', ...rows].join('\n'),
+  ]
+}
+
+/** A setting that exists for each of several words has one row. */
+function shownOnce(settings: readonly DescribedSetting[]): readonly DescribedSetting[] {
+  return [...Map.groupBy(settings, shownName).values()].flatMap(([first]) => first ?? [])
+}
+
+function shownName({ name, pattern }: DescribedSetting): string {
+  return pattern ?? name
+}
+
+function formCell({ form, allowed, isSecret }: DescribedSetting): string {
+  const words = allowed.split(', ').map((word) => `\`${word}\``)
+  const values =
+    form === 'one of' ? `one of ${words.join(', ')}` : [form, allowed].filter((part) => part !== '').join(', ')
+  return escapePipes(isSecret ? `${values}, **secret**` : values)
+}
+
+function defaultCell(setting: DescribedSetting): string {
+  if (setting.isRequired) return '**required**'
+  return setting.default === '' ? '' : escapePipes(`\`${setting.default}\``)
+}
+
+function meaningCell({ meaning, aliases }: DescribedSetting): string {
+  const names = aliases.map((alias) => `\`${alias}\``).join(', ')
+  return escapePipes(names === '' ? meaning : `${meaning} Also read: ${names}.`)
+}
+
+function wordLists(settings: readonly DescribedSetting[]): readonly string[] {
+  const families = Map.groupBy(
+    settings.filter(({ pattern }) => pattern !== undefined),
+    ({ words }) => words,
+  )
+  return [...families].map(([words, members]) => {
+    const patterns = [...new Set(members.map((member) => `\`${shownName(member)}\``))]
+    const texts = Object.entries(words)
+    const place = /<\w+>/.exec(patterns[0] ?? '')?.[0]
+    const head = `\`${place}\` in ${patterns.join(', ')} is one of`
+    return texts.every(([, text]) => text === '')
+      ? `${head} ${texts.map(([word]) => `\`${word}\``).join(', ')}.`
+      : [`${head}:`, '', ...texts.map(([word, text]) => `- \`${word}\`: ${text}`)].join('\n')
+  })
+}
+
+function escapePipes(text: string): string {
+  return text.replaceAll('|', '\\|')
+}
