@@ -12,12 +12,16 @@ const StepParams = z.object({ step: z.string() })
 const WayParams = StepParams.extend({ way: z.string() })
 /** Besides a frame, which is meant without a name. */
 const WAYS = ['redirect', 'poll'] as const
+/** The steps that have such a way. */
+const ASKED_STEPS = ['tds-challenge'] as const
 
 /** The steps of a payment: the client posts its order to the path of a challenge (reference: Challenges). */
 export const challengesRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/payments/challenges/:step',
     {
+      // A path that does not exist is told before its body is judged.
+      preValidation: async ({ params: { step } }) => void oneOf(STEPS, step),
       schema: {
         summary: 'Take a step of a payment',
         security: [],
@@ -39,6 +43,7 @@ export const challengesRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/payments/challenges/:step/:way',
     {
+      preValidation: async ({ params: { step, way } }) => void [oneOf(ASKED_STEPS, step), oneOf(WAYS, way)],
       schema: {
         summary: 'Take the challenge of a payment by a redirect or by asking again',
         security: [],
@@ -48,7 +53,7 @@ export const challengesRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request) => {
-      const [step, way] = [oneOf(['tds-challenge'], request.params.step), oneOf(WAYS, request.params.way)]
+      const [step, way] = [oneOf(ASKED_STEPS, request.params.step), oneOf(WAYS, request.params.way)]
       return takeChallenge(app.deps, { ...toOrderRequest(request), step, way, origin: originOf(request.headers) })
     },
   )
