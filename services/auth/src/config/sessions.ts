@@ -14,7 +14,7 @@ export const sessionSettings = group('Sessions', {
   SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: duration()
     .prefault('10s')
     .describe(
-      'How long the token before the newest refresh token may be used again, and is answered with the newest one: the first answer may have been lost.',
+      'How long the token before the newest refresh token may be used again, and is answered with the newest one: the first answer may have been lost. Only with rotation.',
     ),
   SESSIONS_TIMEBOX: positiveDuration().optional().describe('Longest life of a session.'),
   SESSIONS_INACTIVITY_TIMEOUT: positiveDuration().optional().describe('Longest pause between two refreshes.'),
