@@ -9,6 +9,7 @@ import { documentLinks } from './layout/document-links.ts'
 import { shrinkLists } from './layout/exceptions.ts'
 import { forbiddenNames } from './layout/forbidden-names.ts'
 import { imageFiles } from './layout/image-files.ts'
+import { importCycles } from './layout/import-cycles.ts'
 import { metricDocuments } from './layout/metric-documents.ts'
 import { metricQueries } from './layout/metric-queries.ts'
 import { migrationFiles } from './layout/migration-files.ts'
@@ -37,6 +38,7 @@ export const rules: readonly Rule[] = [
   imageFiles,
   unlicensedPackages,
   citations,
+  importCycles,
 ]
 
 /** Every broken rule in the tree under `root`. Throws when a source cannot be parsed. */

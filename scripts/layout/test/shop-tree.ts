@@ -18,6 +18,9 @@ export const shop = {
     "import { findItems } from '../items/item-repository.ts'\nexport const listItems = findItems\n",
   'services/shop/src/items/item-repository.ts':
     "import { sql } from 'kysely'\nimport { connect } from '@trestle/database/connect.ts'\nexport const findItems = [sql, connect]\n",
+  'services/shop/src/items/item-stock.ts':
+    "import { connect } from '@trestle/database/connect.ts'\nimport { findItems } from './item-repository.ts'\nexport const stock = [connect, findItems]\n",
+  'services/shop/src/items/item-view.ts': 'export const itemView = (item) => item\n',
   'packages/database/src/connect.ts': 'export const connect = (now) => now\n',
   'migrations/shop.ts':
     "import { createItems } from './shop/0001-create-items.ts'\nexport const shopMigrations = { '0001-create-items': createItems }\n",

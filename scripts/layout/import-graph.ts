@@ -1,0 +1,31 @@
+import { posix } from 'node:path'
+import type { SourceFile, SourceTree } from './source-tree.ts'
+import { importsOf } from './syntax.ts'
+
+/** For each TypeScript file, by its path, the files of the repository that it imports; types and `import()` count. */
+export type ImportGraph = ReadonlyMap<string, readonly string[]>
+
+const graphs = new WeakMap<SourceTree, ImportGraph>()
+
+/** Who imports whom in the whole tree, tests and examples included. */
+export function graphOf(tree: SourceTree): ImportGraph {
+  const known = graphs.get(tree)
+  if (known !== undefined) return known
+  const files = tree.files.filter(({ path }) => path.endsWith('.ts'))
+  const paths = new Set(files.map(({ path }) => path))
+  const graph = new Map(files.map((file) => [file.path, importedFiles(file, paths)]))
+  graphs.set(tree, graph)
+  return graph
+}
+
+function importedFiles(file: SourceFile, paths: ReadonlySet<string>): readonly string[] {
+  const targets = importsOf(file).flatMap(({ specifier }) => placesOf(file.path, specifier))
+  return [...new Set(targets)].filter((target) => paths.has(target))
+}
+
+/** Where the file of a specifier may stand: a package is a service, a package of our own, or the migrations. */
+export function placesOf(importer: string, specifier: string): readonly string[] {
+  if (specifier.startsWith('.')) return [posix.join(posix.dirname(importer), specifier)]
+  const [, name = '', file = `/${name}.ts`] = /^@trestle\/([^/]+)(\/.+)?$/.exec(specifier) ?? []
+  return name === 'migrations' ? [`migrations${file}`] : [`services/${name}/src${file}`, `packages/${name}/src${file}`]
+}
