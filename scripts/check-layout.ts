@@ -13,6 +13,7 @@ import { importCycles } from './layout/import-cycles.ts'
 import { metricDocuments } from './layout/metric-documents.ts'
 import { metricQueries } from './layout/metric-queries.ts'
 import { migrationFiles } from './layout/migration-files.ts'
+import { nounDependencies } from './layout/noun-dependencies.ts'
 import { outboundCalls } from './layout/outbound-calls.ts'
 import { pagePictures } from './layout/page-pictures.ts'
 import { pinnedActions } from './layout/pinned-actions.ts'
@@ -39,6 +40,7 @@ export const rules: readonly Rule[] = [
   unlicensedPackages,
   citations,
   importCycles,
+  nounDependencies,
 ]
 
 /** Every broken rule in the tree under `root`. Throws when a source cannot be parsed. */
