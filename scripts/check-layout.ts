@@ -18,6 +18,8 @@ import { outboundCalls } from './layout/outbound-calls.ts'
 import { pagePictures } from './layout/page-pictures.ts'
 import { pinnedActions } from './layout/pinned-actions.ts'
 import { portableCore } from './layout/portable-core.ts'
+import { singleImporters } from './layout/single-importers.ts'
+import { smallFolders } from './layout/small-folders.ts'
 import { type Problem, type Rule, readSourceTree } from './layout/source-tree.ts'
 import { unlicensedPackages } from './layout/unlicensed-packages.ts'
 import { urlFiles } from './layout/url-files.ts'
@@ -41,6 +43,8 @@ export const rules: readonly Rule[] = [
   citations,
   importCycles,
   nounDependencies,
+  singleImporters,
+  smallFolders,
 ]
 
 /** Every broken rule in the tree under `root`. Throws when a source cannot be parsed. */
