@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
-import type { Names } from './migration.ts'
+import { localName, type Names } from './migration.ts'
 
 /** A SQL function of a service, as its file has it. */
 export interface FunctionFile {
@@ -54,7 +54,7 @@ async function include(text: string, fragments: URL): Promise<string> {
  */
 export function withNames(text: string, { schema, prefix }: Pick<Names, 'schema' | 'prefix'>): string {
   return text.replaceAll(/\{\{(local:)?([a-z][a-z0-9_]*)\}\}/g, (_, local: string | undefined, name: string) => {
-    if (local) return `"${prefix}${name}"`
+    if (local) return `"${localName(prefix, name)}"`
     return name === 'prefix' ? prefix : `"${schema}"."${prefix}${name}"`
   })
 }

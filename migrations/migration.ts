@@ -15,6 +15,14 @@ export interface Names {
   local(name: string): RawBuilder<unknown>
 }
 
+/** PostgreSQL cuts longer names off. */
+const NAME_BYTES_MAX = 63
+
+/** The name of an index, constraint or trigger as PostgreSQL keeps it: names of supabase/auth and a prefix may be too long together. */
+export function localName(prefix: string, name: string): string {
+  return (prefix + name).slice(0, NAME_BYTES_MAX)
+}
+
 /** A migration file exports one of these. It imports Kysely alone and is never edited after merge. */
 export type MigrationSource = (names: Names) => Migration
 

@@ -1,9 +1,15 @@
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
-// One row per user. Email and phone are unique across audiences: two users never share one, and these two indexes alone decide
-// between parallel signups. The columns compare bytewise, so the unique index of emails also serves prefix searches.
+// One row per user. The first part of the table is the one that supabase/auth has, column by column, so that SQL written for it
+// works here, and so that the service can adopt a database of it. Hence most columns may be NULL, `''` stands for none in columns
+// of tokens and changes, and an email may have capitals. The service writes the columns that it does not read as supabase/auth
+// does: `instance_id` is the nil UUID, and there is no token.
 //
+// Email and phone are unique across audiences: two users never share one, and unique indexes alone decide between parallel
+// signups. Users of an SSO provider are the exception: several of them may have one email, and nobody is found by it.
+//
+// The second part is the service's own. Its columns are NULL or have a constant default.
 // - `staged_at`: the row belongs to a one-time code that nobody has entered yet. No list shows it.
 // - `keep_unconfirmed`: an admin or an import made the user. Clean-up removes other users who signed up and never confirmed.
 // - `claimed_at`: when the account became somebody's, for good; see the trigger.
@@ -12,6 +18,7 @@ import type { MigrationSource, Names } from '../migration.ts'
 export const createUsers: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await createTable(db, names)
+    await createUniqueIndexes(db, names)
     await createIndexes(db, names)
     await createClaim(db, names)
   },
@@ -24,47 +31,84 @@ export const createUsers: MigrationSource = (names) => ({
 async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE TABLE ${names.id('users')} (
-      id uuid CONSTRAINT ${names.local('users_pkey')} PRIMARY KEY DEFAULT gen_random_uuid(),
-      aud text NOT NULL,
-      role text NOT NULL,
-      email text COLLATE "C",
-      phone text COLLATE "C",
-      encrypted_password text,
+      instance_id uuid,
+      id uuid NOT NULL CONSTRAINT ${names.local('users_pkey')} PRIMARY KEY,
+      aud varchar(255),
+      role varchar(255),
+      email varchar(255),
+      encrypted_password varchar(255),
       email_confirmed_at timestamptz,
-      phone_confirmed_at timestamptz,
-      confirmed_at timestamptz GENERATED ALWAYS AS (LEAST(email_confirmed_at, phone_confirmed_at)) STORED,
       invited_at timestamptz,
+      confirmation_token varchar(255),
       confirmation_sent_at timestamptz,
+      recovery_token varchar(255),
       recovery_sent_at timestamptz,
-      email_change text,
+      email_change_token_new varchar(255),
+      email_change varchar(255),
       email_change_sent_at timestamptz,
-      email_change_asked_at timestamptz,
-      email_change_confirm_status smallint NOT NULL DEFAULT 0,
-      phone_change text,
-      phone_change_sent_at timestamptz,
-      phone_change_asked_at timestamptz,
-      reauthentication_sent_at timestamptz,
       last_sign_in_at timestamptz,
-      raw_app_meta_data jsonb NOT NULL DEFAULT '{}',
-      raw_user_meta_data jsonb NOT NULL DEFAULT '{}',
+      raw_app_meta_data jsonb,
+      raw_user_meta_data jsonb,
+      is_super_admin boolean,
+      created_at timestamptz,
+      updated_at timestamptz,
+      phone text DEFAULT NULL::varchar,
+      phone_confirmed_at timestamptz,
+      phone_change text DEFAULT ''::varchar,
+      phone_change_token varchar(255) DEFAULT ''::varchar,
+      phone_change_sent_at timestamptz,
+      confirmed_at timestamptz GENERATED ALWAYS AS (LEAST(email_confirmed_at, phone_confirmed_at)) STORED,
+      email_change_token_current varchar(255) DEFAULT ''::varchar,
+      email_change_confirm_status smallint DEFAULT 0,
       banned_until timestamptz,
+      reauthentication_token varchar(255) DEFAULT ''::varchar,
+      reauthentication_sent_at timestamptz,
+      is_sso_user boolean NOT NULL DEFAULT false,
       deleted_at timestamptz,
       is_anonymous boolean NOT NULL DEFAULT false,
-      is_sso_user boolean NOT NULL DEFAULT false,
       staged_at timestamptz,
       claimed_at timestamptz,
       keep_unconfirmed boolean DEFAULT false,
-      created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-      updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-      CONSTRAINT ${names.local('users_email_key')} UNIQUE (email),
+      email_change_asked_at timestamptz,
+      phone_change_asked_at timestamptz,
       CONSTRAINT ${names.local('users_phone_key')} UNIQUE (phone),
-      CONSTRAINT ${names.local('users_email_change_status')} CHECK (email_change_confirm_status BETWEEN 0 AND 2)
+      CONSTRAINT ${names.local('users_email_change_confirm_status_check')}
+        CHECK (email_change_confirm_status >= 0 AND email_change_confirm_status <= 2)
     ) WITH (fillfactor = 80)`.execute(db)
 }
 
-/** Clean-up deletes some rows at a time, again and again. These rows are always the first of an index. */
+/** The last index is the service's own: it finds a user by an email in lower case, however the row has it. */
+async function createUniqueIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
+  const users = names.id('users')
+  for (const kind of ['confirmation', 'recovery', 'reauthentication']) {
+    await sql`
+      CREATE UNIQUE INDEX ${names.local(`${kind}_token_idx`)} ON ${users} (${sql.ref(`${kind}_token`)})
+      WHERE ${sql.ref(`${kind}_token`)} !~ '^[0-9 ]*$'`.execute(db)
+  }
+  for (const address of ['new', 'current']) {
+    await sql`
+      CREATE UNIQUE INDEX ${names.local(`email_change_token_${address}_idx`)}
+      ON ${users} (${sql.ref(`email_change_token_${address}`)})
+      WHERE ${sql.ref(`email_change_token_${address}`)} !~ '^[0-9 ]*$'`.execute(db)
+  }
+  await sql`
+    CREATE UNIQUE INDEX ${names.local('users_email_partial_key')} ON ${users} (email)
+    WHERE is_sso_user = false`.execute(db)
+  await sql`
+    CREATE UNIQUE INDEX ${names.local('users_email_lower_key')} ON ${users} (lower(email))
+    WHERE NOT is_sso_user`.execute(db)
+}
+
+/**
+ * The first three indexes are those of supabase/auth. The others are for clean-up, which deletes some rows at a time, again and
+ * again: these rows are always the first of an index.
+ */
 async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
   const users = names.id('users')
+  await sql`CREATE INDEX ${names.local('users_instance_id_idx')} ON ${users} (instance_id)`.execute(db)
+  await sql`
+    CREATE INDEX ${names.local('users_instance_id_email_idx')} ON ${users} (instance_id, lower(email))`.execute(db)
+  await sql`CREATE INDEX ${names.local('users_is_anonymous_idx')} ON ${users} (is_anonymous)`.execute(db)
   await sql`
     CREATE INDEX ${names.local('users_staged_at_idx')} ON ${users} (staged_at)
     WHERE staged_at IS NOT NULL`.execute(db)
@@ -81,10 +125,13 @@ async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
  * whether it is the first time, since it is null again once an established account gets another address or loses its own. The
  * first change of a confirmation writes `claimed_at`. Two others write it too: admins who create a user, and sign-ins through a
  * provider that tells no address, since nobody else can own such a user. A confirmed row needs no claim until then.
+ *
+ * The trigger has the rights of its owner: SQL of other roles may confirm a user.
  */
 async function createClaim(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
-    CREATE FUNCTION ${names.id('claim_user')}() RETURNS trigger LANGUAGE plpgsql AS $$
+    CREATE FUNCTION ${names.id('claim_user')}() RETURNS trigger LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     BEGIN
       NEW.claimed_at := LEAST(OLD.email_confirmed_at, OLD.phone_confirmed_at, NEW.email_confirmed_at, NEW.phone_confirmed_at);
       DELETE FROM ${names.id('sign_up_contents')} c WHERE c.user_id = NEW.id;

@@ -4,7 +4,9 @@ import type { MigrationSource, Names } from '../migration.ts'
 // The users whom an admin may list, in the order of creation, with the text that a search looks through. Staged users are
 // absent. The directory stands beside `users` because the searched text seldom changes, while every refresh writes `users`:
 // here PostgreSQL reads the order from the index alone, and a candidate of a search costs a narrow row. A trigger keeps the
-// directory, whoever writes `users`.
+// directory, whoever writes `users`; it has the rights of its owner, since SQL of other roles may insert a user.
+//
+// A user without an audience or a time of creation is listed under none, and as of the zero time.
 //
 // A search finds substrings through an inverted index of all runs of three characters. Unlike the runs of pg_trgm, they include
 // `@`, `.`, digits, spaces and letters of any script, whatever the locale of the database, and they need no extension.
@@ -63,10 +65,11 @@ function documentOf(user: RawBuilder<unknown>): RawBuilder<unknown> {
 
 async function createTrigger(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
-    CREATE FUNCTION ${names.id('list_user')}() RETURNS trigger LANGUAGE plpgsql AS $$
+    CREATE FUNCTION ${names.id('list_user')}() RETURNS trigger LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     BEGIN
       INSERT INTO ${names.id('user_directory')} AS d (user_id, aud, created_at, document)
-        VALUES (NEW.id, NEW.aud, NEW.created_at, ${documentOf(sql`NEW`)})
+        VALUES (NEW.id, coalesce(NEW.aud, ''), coalesce(NEW.created_at, '0001-01-01 00:00:00+00'), ${documentOf(sql`NEW`)})
         ON CONFLICT (user_id) DO UPDATE
           SET aud = excluded.aud, created_at = excluded.created_at, document = excluded.document
           WHERE (d.aud, d.created_at, d.document) <> (excluded.aud, excluded.created_at, excluded.document);

@@ -36,6 +36,7 @@ it.each([
   [`names.id('${name31.slice(1)}')`, undefined],
   [`sql\`CONSTRAINT ${name31.slice(1)} CHECK (a)\``, undefined],
   [`names.other('${name31}')`, undefined],
+  ["names.local('users_email_change_confirm_status_check')", undefined],
   [`names.id('${name31}')`, name31],
   [`names.local('${name31}')`, name31],
   [`db.schema.createTable('${name31}')`, name31],

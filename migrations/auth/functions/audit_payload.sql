@@ -6,7 +6,7 @@ LANGUAGE sql
 STABLE
 AS $$
   SELECT jsonb_strip_nulls(jsonb_build_object(
-    'actor_id', actor.id, 'actor_username', coalesce(actor.phone, actor.email, ''),
+    'actor_id', actor.id, 'actor_username', coalesce(nullif(actor.phone, ''), actor.email, ''),
     'actor_name', nullif(actor.raw_user_meta_data ->> 'full_name', ''), 'actor_via_sso', actor.is_sso_user,
     'action', action, 'log_type', log_type, 'traits', traits))
 $$;

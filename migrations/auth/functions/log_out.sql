@@ -35,9 +35,9 @@ BEGIN
     DELETE FROM {{flow_state}} f WHERE f.user_id = p_user_id AND f.auth_code_hash IS NOT NULL;
   END IF;
   IF (p_session_id IS NULL OR p_scope = 'global')
-    AND (account.email_change IS NOT NULL OR account.phone_change IS NOT NULL)
+    AND (account.email_change <> '' OR account.phone_change <> '')
   THEN
-    UPDATE {{users}} u SET email_change = NULL, email_change_confirm_status = 0, phone_change = NULL
+    UPDATE {{users}} u SET email_change = '', email_change_confirm_status = 0, phone_change = ''
       WHERE u.id = p_user_id;
     DELETE FROM {{one_time_tokens}} t WHERE t.user_id = p_user_id
       AND t.kind IN ('email_change_new', 'email_change_current', 'phone_change');

@@ -21,7 +21,7 @@ BEGIN
       WHERE c.user_id = p_user_id AND c.kind = p_kind;
     -- The code is entered in the audience of its request, and its user is looked for there.
     IF FOUND THEN
-      UPDATE {{users}} u SET aud = p_aud WHERE u.id = p_user_id AND u.aud <> p_aud;
+      UPDATE {{users}} u SET aud = p_aud WHERE u.id = p_user_id AND u.aud IS DISTINCT FROM p_aud;
     END IF;
   END IF;
 END

@@ -14,7 +14,7 @@ DECLARE
   claimant uuid;
 BEGIN
   UPDATE {{users}} u SET email = NULL, updated_at = p_now
-    WHERE u.email = p_email AND u.email_confirmed_at IS NULL AND u.staged_at IS NULL
+    WHERE lower(u.email) = p_email AND NOT u.is_sso_user AND u.email_confirmed_at IS NULL AND u.staged_at IS NULL
       AND EXISTS (SELECT FROM {{identities}} i WHERE i.user_id = u.id AND i.provider NOT IN ('email', 'phone'))
       AND NOT EXISTS (SELECT FROM {{identities}} i WHERE i.user_id = u.id AND i.provider = 'email')
     RETURNING u.id INTO claimant;

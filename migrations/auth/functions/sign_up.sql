@@ -49,19 +49,21 @@ BEGIN
   -- claim. The loop ends at its first or third statement, unless a holder comes or goes meanwhile.
   LOOP
     INSERT INTO {{users}} AS u (id, aud, role, email, phone, encrypted_password, email_confirmed_at, phone_confirmed_at,
-        confirmation_sent_at, raw_app_meta_data, raw_user_meta_data, is_anonymous, created_at, updated_at)
+        confirmation_sent_at, raw_app_meta_data, raw_user_meta_data, is_anonymous, created_at, updated_at,
+        {{include:blank_columns.sql}})
       VALUES (p_user_id, p_aud, p_role, p_email, p_phone, p_password_hash,
         CASE WHEN p_confirmed AND provider = 'email' THEN p_now END,
         CASE WHEN p_confirmed AND provider = 'phone' THEN p_now END,
         CASE WHEN NOT p_confirmed THEN p_now END,
         CASE WHEN provider IS NULL THEN '{}'
           ELSE jsonb_build_object('provider', provider, 'providers', jsonb_build_array(provider)) END,
-        p_data, provider IS NULL, p_now, p_now)
+        p_data, provider IS NULL, p_now, p_now,
+        {{include:blank_values.sql}})
       ON CONFLICT DO NOTHING RETURNING u.* INTO holder;
     is_new := FOUND;
     EXIT WHEN is_new;
     SELECT u.* INTO holder FROM {{users}} u
-      WHERE u.id = (SELECT e.id FROM {{users}} e WHERE e.email = p_email
+      WHERE u.id = (SELECT e.id FROM {{users}} e WHERE lower(e.email) = p_email AND NOT e.is_sso_user
         UNION ALL SELECT t.id FROM {{users}} t WHERE t.phone = p_phone)
       FOR NO KEY UPDATE;
     EXIT WHEN FOUND AND holder.staged_at IS NULL AND NOT {{release_email}}(p_email, p_now);
@@ -80,7 +82,7 @@ BEGIN
   -- stranger could replace the content of a signup at once, by a signup in each other audience. So a signup in another audience
   -- than the account's changes and sends nothing while the last message to the account is younger than the interval. A message
   -- that is sent again goes out a moment later and counts from this moment.
-  IF verdict = 'sent-again' AND holder.aud <> p_aud THEN
+  IF verdict = 'sent-again' AND holder.aud IS DISTINCT FROM p_aud THEN
     IF EXISTS (SELECT FROM {{one_time_tokens}} t WHERE t.user_id = holder.id AND t.sent_at > p_due_before) THEN
       verdict := 'repeated';
     ELSE

@@ -38,16 +38,18 @@ BEGIN
         WITH ORDINALITY AS n (user_id, identity_id, email, phone, aud, role, password_hash, data, identity_data,
           created_at, token_hash, user_agent, ip, audit, item)
       WHERE NOT EXISTS (SELECT FROM {{users}} o
-          WHERE o.email = n.email AND o.email = ANY (p_emails))
+          WHERE lower(o.email) = n.email AND lower(o.email) = ANY (p_emails) AND NOT o.is_sso_user)
         AND NOT EXISTS (SELECT FROM {{users}} o
           WHERE o.phone = n.phone AND o.phone = ANY (p_phones))),
   u AS (
     INSERT INTO {{users}} AS w (id, aud, role, email, phone, encrypted_password, email_confirmed_at,
-        phone_confirmed_at, raw_app_meta_data, raw_user_meta_data, last_sign_in_at, created_at, updated_at)
+        phone_confirmed_at, raw_app_meta_data, raw_user_meta_data, last_sign_in_at, created_at, updated_at,
+        {{include:blank_columns.sql}})
       SELECT i.user_id, i.aud, i.role, i.email, i.phone, i.password_hash,
           CASE WHEN i.provider = 'email' THEN i.created_at END, CASE WHEN i.provider = 'phone' THEN i.created_at END,
           jsonb_build_object('provider', i.provider, 'providers', jsonb_build_array(i.provider)), i.data::jsonb,
-          i.moment, i.created_at, i.moment
+          i.moment, i.created_at, i.moment,
+          {{include:blank_values.sql}}
         FROM i ORDER BY i.email, i.phone
       ON CONFLICT DO NOTHING RETURNING w.*),
   identity AS (

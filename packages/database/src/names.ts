@@ -1,4 +1,4 @@
-import type { Names } from '@trestle/migrations/migration.ts'
+import { localName, type Names } from '@trestle/migrations/migration.ts'
 import { sql } from 'kysely'
 
 /** A valid DB_NAMESPACE. */
@@ -16,6 +16,6 @@ export function createNames(schema: string, namespace = ''): Names {
     prefix,
     jobSchema: `${prefix}${schema}_jobs`,
     id: (name) => sql.id(schema, prefix + name),
-    local: (name) => sql.id(prefix + name),
+    local: (name) => sql.id(localName(prefix, name)),
   }
 }

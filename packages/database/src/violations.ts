@@ -1,4 +1,4 @@
-import type { Names } from '@trestle/migrations/migration.ts'
+import { localName, type Names } from '@trestle/migrations/migration.ts'
 import pg from 'pg'
 
 const VIOLATIONS: ReadonlySet<string> = new Set(['23503', '23505', '23514', '23P01'])
@@ -8,9 +8,21 @@ const VIOLATIONS: ReadonlySet<string> = new Set(['23503', '23505', '23514', '23P
  * DB_NAMESPACE and without a trailing `_<digits>` (which a database spread over shards adds). Undefined for other errors.
  */
 export function violatedConstraint(error: unknown, names: Names): string | undefined {
-  if (!(error instanceof pg.DatabaseError) || !VIOLATIONS.has(error.code ?? '') || !error.constraint) return undefined
-  const name = error.constraint.startsWith(names.prefix)
-    ? error.constraint.slice(names.prefix.length)
-    : error.constraint
-  return name.replace(/_\d+$/, '')
+  const constraint = reportedConstraint(error)
+  return constraint?.startsWith(names.prefix) ? constraint.slice(names.prefix.length) : constraint
+}
+
+/** Whether an error reports one of these constraints as violated. Their names may be too long for PostgreSQL with the prefix. */
+export function violates(
+  error: unknown,
+  { prefix }: Pick<Names, 'prefix'>,
+  ...constraints: readonly string[]
+): boolean {
+  const constraint = reportedConstraint(error)
+  return constraints.some((name) => localName(prefix, name) === constraint)
+}
+
+function reportedConstraint(error: unknown): string | undefined {
+  if (!(error instanceof pg.DatabaseError) || !VIOLATIONS.has(error.code ?? '')) return undefined
+  return error.constraint?.replace(/_\d+$/, '')
 }

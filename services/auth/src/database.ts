@@ -12,14 +12,27 @@ type Computed<T> = ColumnType<T, never, never>
 /** A timestamptz: RFC 3339 text with microseconds when read (see users/timestamp.ts), a Date or such text when written. */
 type Timestamp = ColumnType<string, string | Date, string | Date>
 
+/** A timestamptz that may hold NULL, but is never set to it. */
+type FilledTimestamp = ColumnType<string | null, string | Date | undefined, string | Date>
+
+/** A jsonb column that may hold NULL, or JSON that is no object. */
+type Metadata = ColumnType<unknown, JsonObject | undefined, JsonObject>
+
 /** A timestamptz that has a default. */
 type GeneratedTimestamp = ColumnType<string, string | Date | undefined, string | Date>
 
-/** A user. `staged_at` is set while the row only waits for a one-time code: such a row is no user yet. */
+/** A column that may hold NULL, but is never set to it. */
+type Filled<T> = ColumnType<T | null, T, T>
+
+/**
+ * A user. `staged_at` is set while the row only waits for a one-time code: such a row is no user yet. The columns are those of
+ * supabase/auth, which may hold NULL where this service writes none, and `''` for none; see the migration.
+ */
 export interface UsersTable {
-  id: Generated<string>
-  aud: string
-  role: string
+  id: string
+  aud: Filled<string>
+  role: Filled<string>
+  /** In lower case where this service has written it. */
   email: string | null
   phone: string | null
   encrypted_password: string | null
@@ -29,18 +42,19 @@ export interface UsersTable {
   invited_at: Timestamp | null
   confirmation_sent_at: Timestamp | null
   recovery_sent_at: Timestamp | null
-  email_change: string | null
+  /** `''` for none, as `phone_change`. */
+  email_change: ColumnType<string | null, string | undefined, string>
   email_change_sent_at: Timestamp | null
   /** When somebody who was signed in asked for the change; `…_sent_at` is when its messages went out last. */
   email_change_asked_at: Timestamp | null
-  email_change_confirm_status: Generated<number>
-  phone_change: string | null
+  email_change_confirm_status: ColumnType<number | null, number | undefined, number>
+  phone_change: ColumnType<string | null, string | undefined, string>
   phone_change_sent_at: Timestamp | null
   phone_change_asked_at: Timestamp | null
   reauthentication_sent_at: Timestamp | null
   last_sign_in_at: Timestamp | null
-  raw_app_meta_data: Generated<JsonObject>
-  raw_user_meta_data: Generated<JsonObject>
+  raw_app_meta_data: Metadata
+  raw_user_meta_data: Metadata
   banned_until: Timestamp | null
   deleted_at: Timestamp | null
   is_anonymous: Generated<boolean>
@@ -50,8 +64,13 @@ export interface UsersTable {
   keep_unconfirmed: Generated<boolean>
   /** Since when the account is somebody's; null also where it has always been confirmed (see users/claim-repository.ts). */
   claimed_at: Timestamp | null
-  created_at: GeneratedTimestamp
-  updated_at: GeneratedTimestamp
+  created_at: FilledTimestamp
+  updated_at: FilledTimestamp
+  /** The nil UUID. Only supabase/auth reads this column and the next three. */
+  instance_id: ColumnType<never, string | undefined, never>
+  confirmation_token: ColumnType<never, string | undefined, never>
+  recovery_token: ColumnType<never, string | undefined, never>
+  email_change_token_new: ColumnType<never, string | undefined, never>
 }
 
 /** What lists and searches of users read; a trigger writes it. Staged users are absent. */

@@ -83,7 +83,7 @@ describe.each(['compatible', 'strict'])(
       const present = { type: 'email_change', email: person.email, token: (await service.readMail(person.email)).code }
       expect(await verify(present)).toBe(200)
       await end()
-      expect(await waiting()).toEqual({ email_change: null, email_change_confirm_status: 0, phone_change: null })
+      expect(await waiting()).toEqual({ email_change: '', email_change_confirm_status: 0, phone_change: '' })
       expect(await verify({ type: 'phone_change', phone, token: smsCode })).toBe(403)
       expect(await verify({ type: 'email_change', email, token: mailCode })).toBe(403)
       await resend('phone_change')

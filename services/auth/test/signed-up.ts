@@ -23,6 +23,8 @@ export async function createSignedUp(
     aud: 'authenticated',
     role: 'authenticated',
     email,
+    created_at: new Date(),
+    updated_at: new Date(),
     encrypted_password: await passwords.hash(password),
     email_confirmed_at: '2026-01-01T00:00:00.000001+00:00',
     confirmation_sent_at: '2026-01-01T00:00:00.000000+00:00',

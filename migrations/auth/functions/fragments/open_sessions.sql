@@ -2,7 +2,8 @@
 -- first refresh token and the proof by password. The entries of the audit log are written from `s` too.
 s AS MATERIALIZED (
   SELECT i.opened_id, i.token_hash, i.user_agent, i.ip, i.moment, i.provider, i.audit, u.id AS user_id,
-      coalesce(u.phone, u.email, '') AS username, nullif(u.raw_user_meta_data ->> 'full_name', '') AS name, u.is_sso_user
+      coalesce(nullif(u.phone, ''), u.email, '') AS username, nullif(u.raw_user_meta_data ->> 'full_name', '') AS name,
+      u.is_sso_user
     FROM u JOIN i ON i.user_id = u.id),
 opened AS (
   INSERT INTO {{sessions}} (id, user_id, aal, user_agent, ip, last_ip, created_at, updated_at)

@@ -20,7 +20,7 @@ const ago = (ms: number) => new Date(clock.now().getTime() - ms)
 const user = (values = {}) =>
   db
     .insertInto('users')
-    .values({ aud: 'authenticated', role: 'authenticated', ...values })
+    .values({ id: randomUUID(), aud: 'authenticated', role: 'authenticated', ...values })
     .returning('id')
     .executeTakeFirstOrThrow()
 const session = (userId: string, values = {}) =>

@@ -175,14 +175,14 @@ describe('auth users import', () => {
   })
 
   it('takes the place of somebody who only waits for a first code', async () => {
-    const staged = { aud: 'authenticated', role: 'authenticated', staged_at: new Date() }
+    const staged = { aud: 'authenticated', role: 'authenticated', raw_user_meta_data: {}, staged_at: new Date() }
     await deps.db
       .insertInto('users')
-      .values({ ...staged, email: 'a@example.com' })
+      .values({ id: randomUUID(), ...staged, email: 'a@example.com' })
       .execute()
     await deps.db
       .insertInto('users')
-      .values({ ...staged, email: 'other@example.com' })
+      .values({ id: randomUUID(), ...staged, email: 'other@example.com' })
       .execute()
     expect((await importLines({ email: 'a@example.com', user_metadata: { name: 'Ada' } })).output).toBe(added(1))
     const rows = await deps.db
@@ -302,11 +302,11 @@ describe('auth users export', () => {
     const row = { aud: 'authenticated', role: 'authenticated' }
     await deps.db
       .insertInto('users')
-      .values({ ...row, email: 'a@example.com', staged_at: new Date() })
+      .values({ id: randomUUID(), ...row, email: 'a@example.com', staged_at: new Date() })
       .execute()
     await deps.db
       .insertInto('users')
-      .values({ ...row, email: 'b@example.com', deleted_at: new Date() })
+      .values({ id: randomUUID(), ...row, email: 'b@example.com', deleted_at: new Date() })
       .execute()
     expect(await users(['export'])).toEqual({ output: '', reports: [], failure: undefined })
   })

@@ -88,7 +88,7 @@ export async function listOwnersOfEmails(
   if (emails.length === 0) return []
   const { rows } = await sql<{ id: string }>`
     SELECT u.id FROM ${sql.table('users')} u
-    WHERE u.email = ANY(${emails}::text[]) AND u.staged_at IS NULL AND u.deleted_at IS NULL AND NOT u.is_sso_user
+    WHERE lower(u.email) = ANY(${emails}::text[]) AND u.staged_at IS NULL AND u.deleted_at IS NULL AND NOT u.is_sso_user
       AND (u.email_confirmed_at IS NOT NULL OR u.confirmed_at IS NULL)
     UNION
     SELECT u.id FROM ${sql.table('identities')} i JOIN ${sql.table('users')} u ON u.id = i.user_id

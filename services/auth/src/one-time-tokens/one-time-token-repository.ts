@@ -139,7 +139,7 @@ export async function claimGuess(
   const keys = networkHash === undefined ? [keyHash] : [keyHash, networkHash]
   const { rows } = await sql<Selectable<OneTimeTokensTable> | { readonly id: null }>`
     WITH wanted AS MATERIALIZED (
-      SELECT t.id, t.user_id, coalesce(${relatesTo} IN (u.email, u.phone), false) AS is_owner, t.sent_at
+      SELECT t.id, t.user_id, coalesce(${relatesTo} IN (lower(u.email), u.phone), false) AS is_owner, t.sent_at
         FROM ${sql.table('one_time_tokens')} t JOIN ${sql.table('users')} u ON u.id = t.user_id
         WHERE u.aud = ${audience} AND t.relates_to = ${relatesTo} AND t.kind IN (${sql.join(kinds)})
           AND t.otp_hash IS NOT NULL AND t.attempts < ${attemptsMax}),

@@ -1,5 +1,5 @@
 import { validationFailed } from '../errors.ts'
-import { type PasswordForm, parsePasswordHash } from './password-form.ts'
+import { HASH_LENGTH_MAX, type PasswordForm, parsePasswordHash } from './password-form.ts'
 
 /** The forms that the admin API takes; `users import` takes all that can be compared. */
 const ACCEPTED: ReadonlySet<PasswordForm['alg'] | undefined> = new Set(['argon2id', 'argon2i', 'bcrypt'])
@@ -9,6 +9,9 @@ const ACCEPTED: ReadonlySet<PasswordForm['alg'] | undefined> = new Set(['argon2i
  * @throws validationFailed
  */
 export function requireAcceptedHash(hash: string): string {
+  if (hash.length > HASH_LENGTH_MAX) {
+    throw validationFailed({ message: `password_hash may not be longer than ${HASH_LENGTH_MAX} characters` })
+  }
   if (ACCEPTED.has(parsePasswordHash(hash)?.alg)) return hash
   throw validationFailed({ message: 'password_hash must be an argon2id, argon2i or bcrypt hash' })
 }

@@ -51,6 +51,9 @@ const SALT_BYTES_MIN = 8
 const KEY_BYTES_MIN = 16
 const BYTES_MAX = 128
 
+/** What fits into the column of stored hashes. */
+export const HASH_LENGTH_MAX = 255
+
 /**
  * Reads a hash in PHC string form, or that of bcrypt. Undefined when the form is not known, is damaged, or asks for more
  * work than a login may cost.

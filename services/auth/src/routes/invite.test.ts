@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { expectFailure, type Failure } from '../../test/expect-failure.ts'
 import { forgeBearer, OPERATOR } from '../../test/forged-token.ts'
@@ -122,6 +123,7 @@ describe('POST /invite', () => {
     const staged = await deps.db
       .insertInto('users')
       .values({
+        id: randomUUID(),
         aud: 'authenticated',
         role: 'authenticated',
         email,

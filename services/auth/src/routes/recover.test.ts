@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
@@ -61,7 +62,13 @@ describe('POST /recover', () => {
   it('200: sends nothing to an address that nobody has, that only waits, or that another audience has', async () => {
     await deps.db
       .insertInto('users')
-      .values({ aud: 'authenticated', role: 'authenticated', email: 'staged@example.com', staged_at: clock.now() })
+      .values({
+        id: randomUUID(),
+        aud: 'authenticated',
+        role: 'authenticated',
+        email: 'staged@example.com',
+        staged_at: clock.now(),
+      })
       .execute()
     const { email } = await createSignedUp(deps, { aud: 'other' })
     for (const address of ['nobody@example.com', 'staged@example.com', email]) {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
@@ -124,7 +125,13 @@ describe('POST /signup', () => {
   it('200: a staged row becomes the signup', async () => {
     const staged = await deps.db
       .insertInto('users')
-      .values({ aud: 'authenticated', role: 'authenticated', email: 'staged@example.com', staged_at: clock.now() })
+      .values({
+        id: randomUUID(),
+        aud: 'authenticated',
+        role: 'authenticated',
+        email: 'staged@example.com',
+        staged_at: clock.now(),
+      })
       .returning('id')
       .executeTakeFirstOrThrow()
     const answer = await main.post('/signup', { email: 'staged@example.com', password })

@@ -42,6 +42,7 @@ const session: IssuedSession = {
     aud: 'people',
     role: 'member',
     email: null,
+    emailAsWritten: null,
     phone: null,
     passwordHash: null,
     emailConfirmedAt: null,

@@ -99,7 +99,7 @@ function toClaims({ user, ...session }: StoredSession, { issuer, issuedAt, expir
     aud: user.aud,
     iat: issuedAt,
     exp: expiresAt,
-    email: user.email ?? '',
+    email: user.emailAsWritten ?? '',
     phone: user.phone ?? '',
     app_metadata: user.appMetadata,
     user_metadata: user.userMetadata,

@@ -25,7 +25,7 @@ export async function applyPhoneChange(
   const changed = await updateUser(trx, user.id, {
     phone: newPhone,
     phone_confirmed_at: at,
-    phone_change: null,
+    phone_change: '',
     is_anonymous: false,
     updated_at: at,
   })

@@ -1,10 +1,16 @@
-import { violatedConstraint } from '@trestle/database/violations.ts'
+import { violates } from '@trestle/database/violations.ts'
 import type { Kysely, Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { emailExists, phoneExists, phoneExistsForAdmin } from '../errors.ts'
 import { isStaged } from '../users/user.ts'
-import { deleteStagedUser, findIdentifierHolder, type UserIdentifier } from '../users/user-repository.ts'
+import {
+  deleteStagedUser,
+  EMAIL_KEYS,
+  findIdentifierHolder,
+  PHONE_KEY,
+  type UserIdentifier,
+} from '../users/user-repository.ts'
 
 /** What to throw where another user has the email, or the phone number. */
 export type TakenErrors = Readonly<Record<UserIdentifier['kind'], () => Error>>
@@ -44,9 +50,8 @@ export async function withUniqueIdentifiers<Result>(
 ): Promise<Result> {
   const attempt = () => db.transaction().execute(run)
   const refusal = (error: unknown) => {
-    const constraint = violatedConstraint(error, names)
-    if (constraint === 'users_email_key') return taken.email()
-    return constraint === 'users_phone_key' ? taken.phone() : undefined
+    if (violates(error, names, ...EMAIL_KEYS)) return taken.email()
+    return violates(error, names, PHONE_KEY) ? taken.phone() : undefined
   }
   try {
     return await attempt()

@@ -44,7 +44,7 @@ export async function applyEmailChange(
   const changed = await updateUser(trx, user.id, {
     email: newEmail,
     email_confirmed_at: at,
-    email_change: null,
+    email_change: '',
     email_change_confirm_status: 0,
     is_anonymous: false,
     updated_at: at,

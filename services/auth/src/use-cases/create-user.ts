@@ -1,4 +1,4 @@
-import { violatedConstraint } from '@trestle/database/violations.ts'
+import { violates } from '@trestle/database/violations.ts'
 import type { Transaction } from 'kysely'
 import { adminTraits } from '../audit/admin-traits.ts'
 import { recordAudit } from '../audit/audit-log.ts'
@@ -43,7 +43,7 @@ export async function createUser(deps: AuthDeps, input: CreateUser): Promise<Pro
   try {
     return await withUniqueIdentifiers(deps, TAKEN_FOR_ADMIN, (trx) => create(trx, deps, { ...input, passwordHash }))
   } catch (error) {
-    throw violatedConstraint(error, deps.names) === 'users_pkey' ? userIdTaken() : error
+    throw violates(error, deps.names, 'users_pkey') ? userIdTaken() : error
   }
 }
 

@@ -39,8 +39,8 @@ async function obscureUser(trx: Transaction<AuthDatabase>, user: User, at: Date)
   await updateUser(trx, id, {
     email: obscure(id, user.email),
     phone: obscurePhone(id, user.phone),
-    email_change: obscure(id, user.emailChange),
-    phone_change: obscurePhone(id, user.phoneChange),
+    email_change: obscure(id, user.emailChange) ?? '',
+    phone_change: obscurePhone(id, user.phoneChange) ?? '',
     encrypted_password: null,
     raw_app_meta_data: {},
     raw_user_meta_data: {},

@@ -1,7 +1,8 @@
-import { violatedConstraint } from '@trestle/database/violations.ts'
+import { violates } from '@trestle/database/violations.ts'
 import type { Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
+import { EMAIL_KEYS } from '../users/user-repository.ts'
 
 /** What was looked up is no longer so: another request was first. */
 export class StaleView extends Error {
@@ -10,7 +11,7 @@ export class StaleView extends Error {
 
 /** Each failed attempt means that another request has succeeded, so this many at once would all have to be about one person. */
 const ATTEMPTS_MAX = 10
-const RACES: ReadonlySet<string | undefined> = new Set(['users_email_key', 'identities_provider_key'])
+const RACES = [...EMAIL_KEYS, 'identities_provider_key']
 
 /**
  * Runs a transaction that decides by what it sees whose an external account is, and again where another request took the
@@ -24,7 +25,7 @@ export async function settleRaces<Result>(
     try {
       return await db.transaction().execute(run)
     } catch (error) {
-      const isRace = error instanceof StaleView || RACES.has(violatedConstraint(error, names))
+      const isRace = error instanceof StaleView || violates(error, names, ...RACES)
       if (!isRace || attempt === ATTEMPTS_MAX) throw error
     }
   }

@@ -116,7 +116,7 @@ const EMPTY = {
   encrypted_password: null,
   raw_user_meta_data: {},
   phone: null,
-  email_change: null,
+  email_change: '',
   email_change_confirm_status: 0,
-  phone_change: null,
+  phone_change: '',
 } as const

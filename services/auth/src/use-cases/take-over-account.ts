@@ -48,9 +48,9 @@ export async function takeOverAccount(
   const isClaimed = await deleteUnverifiedIdentities(trx, id)
   const owner = await updateUser(trx, id, {
     encrypted_password: passwordHash ?? null,
-    email_change: null,
+    email_change: '',
     email_change_confirm_status: 0,
-    phone_change: null,
+    phone_change: '',
     // What the provider has told of somebody else.
     ...(isClaimed ? { raw_user_meta_data: {} } : {}),
   })

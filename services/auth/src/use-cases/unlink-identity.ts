@@ -64,7 +64,7 @@ export async function unlinkIdentity(
 
 async function takePhone(trx: Transaction<AuthDatabase>, { now }: AuthDeps, user: User): Promise<User> {
   await deleteTokensOfUser(trx, user.id)
-  return updateUser(trx, user.id, { phone: null, phone_confirmed_at: null, phone_change: null, updated_at: now() })
+  return updateUser(trx, user.id, { phone: null, phone_confirmed_at: null, phone_change: '', updated_at: now() })
 }
 
 /**
@@ -95,7 +95,7 @@ async function settleEmail(
   return updateUser(trx, user.id, {
     email: adopted?.email ?? null,
     email_confirmed_at: adopted ? now() : null,
-    email_change: null,
+    email_change: '',
     email_change_confirm_status: 0,
     updated_at: now(),
   })

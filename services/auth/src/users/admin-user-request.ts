@@ -4,6 +4,8 @@ import { parseBanDuration } from './ban-duration.ts'
 import { requireMetadata } from './metadata.ts'
 import { requireEmail, requirePhone } from './require-identifier.ts'
 
+const ROLE_LENGTH_MAX = 255
+
 /**
  * The body of an admin's create and update (reference: Users made and changed by admins). Empty texts count as absent.
  */
@@ -49,7 +51,7 @@ export function parseAdminUser(fields: AdminUserFields): AdminUser {
   }
   return {
     aud: fields.aud ? requireAudience(fields.aud) : undefined,
-    role: fields.role?.trim() || undefined,
+    role: requireRole(fields.role?.trim() ?? '') || undefined,
     email: email ? requireEmail(email) : undefined,
     phone: phone ? requirePhone(phone) : undefined,
     password: fields.password || undefined,
@@ -60,4 +62,10 @@ export function parseAdminUser(fields: AdminUserFields): AdminUser {
     appMetadata: fields.app_metadata && requireMetadata(fields.app_metadata),
     banMs,
   }
+}
+
+/** @throws validationFailed for a role that does not fit into its column */
+function requireRole(role: string): string {
+  if (role.length <= ROLE_LENGTH_MAX) return role
+  throw validationFailed({ message: `A role may not be longer than ${ROLE_LENGTH_MAX} characters` })
 }

@@ -24,7 +24,8 @@ export function noHolders(): Holders {
 export function judgeLine(holders: Holders, user: ImportedUser): LineVerdict {
   const { row, identities, hasOwnId } = user
   if (holders.ids.has(row.id)) return { verdict: 'present' }
-  const byEmail = row.email === null ? undefined : holders.emails.get(row.email)
+  // Users of SSO providers may share an email.
+  const byEmail = row.email === null || row.is_sso_user ? undefined : holders.emails.get(row.email)
   const byPhone = row.phone === null ? undefined : holders.phones.get(row.phone)
   const found = byEmail ?? byPhone
   // A line without an id is known by its identifiers; all of them must lead to the same user.
@@ -39,7 +40,7 @@ export function judgeLine(holders: Holders, user: ImportedUser): LineVerdict {
 
 function hold(holders: Holders, { row, identities }: ImportedUser): void {
   holders.ids.add(row.id)
-  if (row.email !== null) holders.emails.set(row.email, row.id)
+  if (row.email !== null && !row.is_sso_user) holders.emails.set(row.email, row.id)
   if (row.phone !== null) holders.phones.set(row.phone, row.id)
   for (const identity of identities) holders.identities.set(identityKey(identity), row.id)
 }

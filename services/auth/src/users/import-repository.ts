@@ -2,6 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { Holders } from './import-plan.ts'
 import { type ImportedUser, identityKey } from './imported-user.ts'
+import { BLANK } from './user-repository.ts'
 
 /** Adds to `holders` who has the ids, emails, phones and identities of these users. Staged rows are no users. */
 export async function findHolders(
@@ -11,13 +12,13 @@ export async function findHolders(
 ): Promise<void> {
   const rows = await db
     .selectFrom('users')
-    .select(['id', 'email', 'phone'])
+    .select(['id', 'phone', 'is_sso_user', sql<string | null>`lower(email)`.as('email')])
     .where('staged_at', 'is', null)
     .where(hasAnyOf(users))
     .execute()
-  for (const { id, email, phone } of rows) {
+  for (const { id, email, phone, is_sso_user: isSso } of rows) {
     holders.ids.add(id)
-    if (email !== null) holders.emails.set(email, id)
+    if (email !== null && !isSso) holders.emails.set(email, id)
     if (phone !== null) holders.phones.set(phone, id)
   }
   const identities = users.flatMap((user) => user.identities)
@@ -39,8 +40,8 @@ export async function insertImportedUsers(
   await trx.deleteFrom('users').where('staged_at', 'is not', null).where(hasAnyOf(users)).execute()
   // One parameter each: a thousand users would have more than a statement may carry.
   await sql`
-    INSERT INTO ${sql.table('users')} (${sql.raw(USER_COLUMNS)}, keep_unconfirmed)
-    SELECT ${sql.raw(USER_COLUMNS)}, true FROM jsonb_populate_recordset(
+    INSERT INTO ${sql.table('users')} (${sql.raw(USER_COLUMNS)}, keep_unconfirmed, ${sql.raw(Object.keys(BLANK).join())})
+    SELECT ${sql.raw(USER_COLUMNS)}, true, ${sql.join(Object.values(BLANK).map((value) => sql.lit(value)))} FROM jsonb_populate_recordset(
       NULL::${sql.table('users')}, ${JSON.stringify(users.map(({ row }) => row))}::jsonb)`.execute(trx)
   const identities = users.flatMap((user) => user.identities.map((identity) => ({ ...identity, user_id: user.row.id })))
   await sql`
@@ -58,5 +59,6 @@ function hasAnyOf(users: readonly ImportedUser[]) {
   const ids = users.map(({ row }) => row.id)
   const emails = users.flatMap(({ row }) => row.email ?? [])
   const phones = users.flatMap(({ row }) => row.phone ?? [])
-  return sql<boolean>`(id = ANY (${ids}::uuid[]) OR email = ANY (${emails}::text[]) OR phone = ANY (${phones}::text[]))`
+  return sql<boolean>`(id = ANY (${ids}::uuid[]) OR (lower(email) = ANY (${emails}::text[]) AND NOT is_sso_user)
+    OR phone = ANY (${phones}::text[]))`
 }

@@ -1,5 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
+import { sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { UserIdentifier } from './user-repository.ts'
 
@@ -21,7 +22,7 @@ const byEmail = prepare<LoginQuery, Login, AuthDatabase>('find_login_by_email', 
     .selectFrom('users')
     .select(['id', 'encrypted_password as passwordHash'])
     .select((e) => e('email_confirmed_at', 'is not', null).$castTo<boolean>().as('isConfirmed'))
-    .where('email', '=', p.value)
+    .where(sql<boolean>`lower(email) = ${p.value} AND NOT is_sso_user`)
     .where('aud', '=', p.audience)
     .where('staged_at', 'is', null)
     .where('deleted_at', 'is', null),

@@ -8,9 +8,9 @@ export async function deletePendingChanges(trx: Transaction<AuthDatabase>, userI
   await deleteTokensOfKinds(trx, userId, ['email_change_new', 'email_change_current', 'phone_change'])
   await trx
     .updateTable('users')
-    .set({ email_change: null, email_change_confirm_status: 0, phone_change: null })
+    .set({ email_change: '', email_change_confirm_status: 0, phone_change: '' })
     .where('id', '=', userId)
-    .where((where) => where.or([where('email_change', 'is not', null), where('phone_change', 'is not', null)]))
+    .where((where) => where.or([where('email_change', '<>', ''), where('phone_change', '<>', '')]))
     .execute()
 }
 

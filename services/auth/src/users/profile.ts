@@ -70,6 +70,8 @@ const TIME_COLUMNS = [
   'banned_until',
   'deleted_at',
   'staged_at',
+  'created_at',
+  'updated_at',
 ] as const satisfies readonly (keyof UserRow)[]
 
 /** A profile as a row: the user's columns, and what belongs to them as JSON. */
@@ -100,8 +102,6 @@ export function toProfileOfJson({ user, identities, factors }: ProfileJson): Pro
     const text = user[column]
     if (text !== null) user[column] = toRfc3339(text)
   }
-  user.created_at = toRfc3339(user.created_at)
-  user.updated_at = toRfc3339(user.updated_at)
   return toProfile({ ...user, identities, factors })
 }
 

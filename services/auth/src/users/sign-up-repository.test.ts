@@ -196,7 +196,7 @@ describe('callSignUp', () => {
       const staged = { aud: 'authenticated', role: 'authenticated', staged_at: new Date(start) }
       await database.db
         .insertInto('users')
-        .values({ ...staged, [kind]: afterStaged.value })
+        .values({ id: randomUUID(), ...staged, [kind]: afterStaged.value })
         .execute()
       const [alone, inBatch] = [await signUpAndRead(afterStaged), await signUpAndRead(fresh)]
       expect(inBatch).toEqual(alone)
@@ -210,7 +210,13 @@ describe('callSignUp', () => {
     const person = newPerson('email')
     await database.db
       .insertInto('users')
-      .values({ aud: 'authenticated', role: 'authenticated', email: person.value, staged_at: new Date(start) })
+      .values({
+        id: randomUUID(),
+        aud: 'authenticated',
+        role: 'authenticated',
+        email: person.value,
+        staged_at: new Date(start),
+      })
       .execute()
     const outcomes = await Promise.all(Array.from({ length: 16 }, () => signUp(person)))
     expect(outcomes.map(({ verdict }) => verdict).sort()).toEqual([...Array(15).fill('repeated'), 'sent'])

@@ -154,7 +154,7 @@ describe('createSignUps', () => {
 
   it('waits half a second for an identifier that somebody else is taking, and then each for its own', async () => {
     const inputs = newSignUps(3)
-    const held = { aud: 'authenticated', role: 'authenticated', email: inputs[1]?.email ?? null }
+    const held = { id: randomUUID(), aud: 'authenticated', role: 'authenticated', email: inputs[1]?.email ?? null }
     const late = Promise.withResolvers<Promise<readonly SignUpOutcome[]>[]>()
     const rollback = database.db.transaction().execute(async (trx) => {
       await trx.insertInto('users').values(held).execute()
@@ -173,7 +173,7 @@ describe('createSignUps', () => {
   it('inserts in the order of the identifiers: no two batches wait for each other', { retry: 3 }, async () => {
     const inputs = newSignUps(9)
     const others = inputs.map(({ email }) => newSignUp({ email })).reverse()
-    const middle = { aud: 'authenticated', role: 'authenticated', email: inputs[4]?.email ?? null }
+    const middle = { id: randomUUID(), aud: 'authenticated', role: 'authenticated', email: inputs[4]?.email ?? null }
     const both = Promise.withResolvers<Promise<readonly (SignUpOutcome | undefined)[]>[]>()
     const rollback = database.db.transaction().execute(async (trx) => {
       await trx.insertInto('users').values(middle).execute()

@@ -157,6 +157,10 @@ describe('a line of users import', () => {
     [{ email: 'a@b.c', created_at: '0000-01-01T00:00:00Z' }, 'created_at must be an RFC 3339 time with an offset'],
     [{ email: 'a@b.c', created_at: '2026-02-30T00:00:00Z' }, 'created_at must be an RFC 3339 time with an offset'],
     [{ email: 'a@b.c', banned_until: 1 }, 'banned_until must be an RFC 3339 time with an offset'],
+    [
+      { email: 'a@b.c', password_hash: `$scrypt$ln=14,r=8,p=1$${'a'.repeat(100)}$${'a'.repeat(160)}` },
+      'password_hash is longer than 255 characters',
+    ],
     [{ email: 'a@b.c', password_hash: 'hunter2' }, 'password_hash is of an unknown form, damaged, or costs too much'],
     [
       { email: 'a@b.c', password_hash: '$fbscrypt$AAAA$AAAA' },

@@ -92,7 +92,7 @@ export function writeUserLine({ user, claimedAt, identities }: UserWithIdentitie
     id: user.id,
     aud: user.aud,
     role: user.role,
-    email: user.email,
+    email: user.emailAsWritten,
     phone: user.phone,
     password_hash: user.passwordHash,
     email_confirmed_at: user.emailConfirmedAt,

@@ -13,7 +13,7 @@ interface ProfileQuery {
 const findProfileQuery: PreparedQuery<ProfileQuery, ProfileRow> = prepare(
   'find_profile',
   (p) => sql`SELECT ${profileColumns()} FROM ${sql.table('users')} u
-    WHERE u.id = ${p.userId} AND u.staged_at IS NULL AND u.aud = coalesce(${p.audience}::text, u.aud)`,
+    WHERE u.id = ${p.userId} AND u.staged_at IS NULL AND (${p.audience}::text IS NULL OR u.aud = ${p.audience})`,
 )
 
 /** Finds a user with everything that their record shows; a deleted one too, but none that is staged. */

@@ -1,5 +1,14 @@
-import { type Insertable, type Kysely, type Selectable, sql, type Transaction, type Updateable } from 'kysely'
+import {
+  type Insertable,
+  type Kysely,
+  type RawBuilder,
+  type Selectable,
+  sql,
+  type Transaction,
+  type Updateable,
+} from 'kysely'
 import type { AuthDatabase, UsersTable } from '../database.ts'
+import { normaliseEmail } from './email-address.ts'
 import type { User } from './user.ts'
 
 type Database = Kysely<AuthDatabase>
@@ -17,7 +26,8 @@ export async function findUserByIdentifier(
   aud: string,
   { kind, value }: UserIdentifier,
 ): Promise<User | undefined> {
-  const row = await db.selectFrom('users').selectAll().where(kind, '=', value).where('aud', '=', aud).executeTakeFirst()
+  const query = db.selectFrom('users').selectAll().where(isIdentifiedBy({ kind, value })).where('aud', '=', aud)
+  const row = await query.executeTakeFirst()
   return row && toUser(row)
 }
 
@@ -30,9 +40,10 @@ export async function lockUserById(trx: Transaction<AuthDatabase>, id: string): 
 /** Locks whoever holds an email or a phone number, in any audience: identifiers are unique across audiences. */
 export async function lockUserByIdentifier(
   trx: Transaction<AuthDatabase>,
-  { kind, value }: UserIdentifier,
+  identifier: UserIdentifier,
 ): Promise<User | undefined> {
-  const row = await trx.selectFrom('users').selectAll().where(kind, '=', value).forNoKeyUpdate().executeTakeFirst()
+  const query = trx.selectFrom('users').selectAll().where(isIdentifiedBy(identifier))
+  const row = await query.forNoKeyUpdate().executeTakeFirst()
   return row && toUser(row)
 }
 
@@ -53,9 +64,10 @@ export async function lockOwnerOfIdentifier(
 /** Finds whoever has an email or a phone number, in any audience; staged ones included. */
 export async function findIdentifierHolder(
   db: Database,
-  { kind, value }: UserIdentifier,
+  identifier: UserIdentifier,
 ): Promise<Pick<User, 'id' | 'stagedAt'> | undefined> {
-  return db.selectFrom('users').select(['id', 'staged_at as stagedAt']).where(kind, '=', value).executeTakeFirst()
+  const query = db.selectFrom('users').select(['id', 'staged_at as stagedAt']).where(isIdentifiedBy(identifier))
+  return query.executeTakeFirst()
 }
 
 /** Whether a user has an identifier. A staged user counts as nobody. */
@@ -70,16 +82,46 @@ export interface UserIdentifier {
   readonly value: string
 }
 
-/** Inserts a user. Throws PostgreSQL's unique violation of `users_email_key` or `users_phone_key` on a duplicate. */
-export async function insertUser(trx: Database, values: Insertable<UsersTable>): Promise<User> {
-  return toUser(await trx.insertInto('users').values(values).returningAll().executeTakeFirstOrThrow())
+/**
+ * Whether a user is known by an identifier. Nobody is known by the email of an SSO user: several of them may have one. A row may
+ * have an email in mixed case.
+ */
+function isIdentifiedBy({ kind, value }: UserIdentifier): RawBuilder<boolean> {
+  return kind === 'email' ? sql`(lower(email) = ${value} AND NOT is_sso_user)` : sql`phone = ${value}`
+}
+
+/** A new user. An id and times are made where none are given. */
+export type NewUser = Omit<Insertable<UsersTable>, 'id'> & { readonly id?: string }
+
+/** The indexes of which a duplicate email violates one, and that of phones. */
+export const EMAIL_KEYS = ['users_email_partial_key', 'users_email_lower_key'] as const
+export const PHONE_KEY = 'users_phone_key'
+
+/** Inserts a user. Throws PostgreSQL's unique violation of one of EMAIL_KEYS or of PHONE_KEY on a duplicate. */
+export async function insertUser(trx: Database, values: NewUser): Promise<User> {
+  return toUser(await trx.insertInto('users').values(toNewRow(values)).returningAll().executeTakeFirstOrThrow())
+}
+
+/** What supabase/auth writes into columns without a default that the service does not read, or that hold nothing yet. */
+export const BLANK = {
+  instance_id: '00000000-0000-0000-0000-000000000000',
+  confirmation_token: '',
+  recovery_token: '',
+  email_change_token_new: '',
+  email_change: '',
+} as const
+
+function toNewRow(values: NewUser) {
+  const moment = sql<string>`clock_timestamp()`
+  const made = { id: sql<string>`gen_random_uuid()`, created_at: moment, updated_at: moment }
+  return { ...BLANK, ...made, raw_app_meta_data: {}, raw_user_meta_data: {}, ...values }
 }
 
 /** Inserts a user, unless somebody has taken the email or phone at this very moment. */
-export async function insertUnlessTaken(trx: Database, values: Insertable<UsersTable>): Promise<User | undefined> {
+export async function insertUnlessTaken(trx: Database, values: NewUser): Promise<User | undefined> {
   const insert = trx
     .insertInto('users')
-    .values(values)
+    .values(toNewRow(values))
     .onConflict((conflict) => conflict.doNothing())
   const row = await insert.returningAll().executeTakeFirst()
   return row && toUser(row)
@@ -136,36 +178,44 @@ export async function deleteStagedUser(trx: Transaction<AuthDatabase>, id: strin
   return numDeletedRows > 0n
 }
 
-/** Maps a row to the domain's user. */
+/** What supabase/auth shows for a time that a row does not have. */
+const NO_TIME = '0001-01-01T00:00:00.000000+00:00'
+
+/** Maps a row to the domain's user. NULL and '' are the same to supabase/auth, and so they are here. */
 export function toUser(row: Row): User {
   return {
     id: row.id,
-    aud: row.aud,
-    role: row.role,
-    email: row.email,
-    phone: row.phone,
-    passwordHash: row.encrypted_password,
+    aud: row.aud ?? '',
+    role: row.role ?? '',
+    email: row.email ? normaliseEmail(row.email) : null,
+    emailAsWritten: row.email || null,
+    phone: row.phone || null,
+    passwordHash: row.encrypted_password || null,
     emailConfirmedAt: row.email_confirmed_at,
     phoneConfirmedAt: row.phone_confirmed_at,
     confirmedAt: row.confirmed_at,
     invitedAt: row.invited_at,
     confirmationSentAt: row.confirmation_sent_at,
     recoverySentAt: row.recovery_sent_at,
-    emailChange: row.email_change,
+    emailChange: row.email_change || null,
     emailChangeSentAt: row.email_change_sent_at,
-    emailChangeConfirmStatus: row.email_change_confirm_status,
-    phoneChange: row.phone_change,
+    emailChangeConfirmStatus: row.email_change_confirm_status ?? 0,
+    phoneChange: row.phone_change || null,
     phoneChangeSentAt: row.phone_change_sent_at,
     reauthenticationSentAt: row.reauthentication_sent_at,
     lastSignInAt: row.last_sign_in_at,
-    appMetadata: row.raw_app_meta_data,
-    userMetadata: row.raw_user_meta_data,
+    appMetadata: toMetadata(row.raw_app_meta_data),
+    userMetadata: toMetadata(row.raw_user_meta_data),
     bannedUntil: row.banned_until,
     deletedAt: row.deleted_at,
     isAnonymous: row.is_anonymous,
     isSsoUser: row.is_sso_user,
     stagedAt: row.staged_at,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
+    createdAt: row.created_at ?? NO_TIME,
+    updatedAt: row.updated_at ?? NO_TIME,
   }
+}
+
+function toMetadata(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
 }

@@ -78,7 +78,7 @@ export function toUserView(user: User, identities: readonly Identity[], factors:
     id: user.id,
     aud: user.aud,
     role: user.role,
-    email: user.email ?? '',
+    email: user.emailAsWritten ?? '',
     email_confirmed_at: user.emailConfirmedAt ?? undefined,
     invited_at: user.invitedAt ?? undefined,
     phone: user.phone ?? '',

@@ -7,6 +7,8 @@ export interface User {
   readonly role: string
   /** Lower-case, null when none. */
   readonly email: string | null
+  /** As the row has it: supabase/auth, or SQL of others, may have written capitals. Clients are shown this. */
+  readonly emailAsWritten: string | null
   /** E.164 digits without `+`, null when none. */
   readonly phone: string | null
   /** An argon2 (or imported) hash; null for a user who cannot sign in by password. */

@@ -60,7 +60,7 @@ export const passkeyErrors: ErrorCases = {
     finish(async (asked, { deps }) => {
       const { id: user_id } = await deps.db
         .insertInto('users')
-        .values({ aud: 'authenticated', role: 'authenticated' })
+        .values({ id: randomUUID(), aud: 'authenticated', role: 'authenticated' })
         .returning('id')
         .executeTakeFirstOrThrow()
       const credential = { credential_id: asked.credential.id, public_key: '', sign_count: 0n, transports: '[]' }

@@ -127,7 +127,7 @@ describe('PUT /admin/users/{user_id}', () => {
   })
 
   it('200: makes an anonymous user permanent with a confirmed address', async () => {
-    const anonymous = { aud: 'authenticated', role: 'authenticated', is_anonymous: true }
+    const anonymous = { id: randomUUID(), aud: 'authenticated', role: 'authenticated', is_anonymous: true }
     const { id } = await test.deps.db.insertInto('users').values(anonymous).returning('id').executeTakeFirstOrThrow()
     const email = 'once-anonymous@example.com'
     expect((await ask('PUT', id, { email })).body).toMatchObject({ is_anonymous: true, email })

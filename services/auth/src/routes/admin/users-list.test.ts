@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
 import { expectFailure as failWith } from '../../../test/expect-failure.ts'
@@ -35,6 +36,7 @@ interface Person {
 /** Makes users of an audience, each a second after the one before, in few statements. */
 async function populate(aud: string, people: readonly Person[]): Promise<void> {
   const values = people.map(({ email, phone, name }, order) => ({
+    id: randomUUID(),
     aud,
     role: 'authenticated',
     email: email ?? null,
@@ -67,7 +69,7 @@ describe('GET /admin/users', () => {
     await populate('paged', [{ email: 'p1@x.y' }, { email: 'p2@x.y' }, { email: 'p3@x.y' }])
     await test.deps.db
       .insertInto('users')
-      .values({ aud: 'paged', role: '', email: 'staged@x.y', staged_at: new Date() })
+      .values({ id: randomUUID(), aud: 'paged', role: '', email: 'staged@x.y', staged_at: new Date() })
       .execute()
     const headers = { 'x-jwt-aud': 'paged' }
     const all = await list('', headers)
@@ -95,6 +97,7 @@ describe('GET /admin/users', () => {
   it('200: by cursor, in both directions, each user once, also of one moment', async () => {
     const moment = new Date()
     const values = Array.from({ length: 7 }, (_, i) => ({
+      id: randomUUID(),
       aud: 'moment',
       role: '',
       email: `m${i}@x.y`,
@@ -163,7 +166,10 @@ describe('GET /admin/users', () => {
 
   it('200: a user who was staged is listed from their first code on', async () => {
     const { db } = test.deps
-    await db.insertInto('users').values({ aud: 'late', role: '', email: 'late@x.y', staged_at: new Date() }).execute()
+    await db
+      .insertInto('users')
+      .values({ id: randomUUID(), aud: 'late', role: '', email: 'late@x.y', staged_at: new Date() })
+      .execute()
     expect((await list('?filter=late', { 'x-jwt-aud': 'late' })).emails).toEqual([])
     await db.updateTable('users').set({ staged_at: null }).where('email', '=', 'late@x.y').execute()
     expect((await list('?filter=late', { 'x-jwt-aud': 'late' })).emails).toEqual(['late@x.y'])

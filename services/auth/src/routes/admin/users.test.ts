@@ -203,7 +203,7 @@ describe('POST /admin/users', () => {
 
   it('200: takes the place of somebody who only waits for a first code', async () => {
     const email = nextEmail()
-    const staged = { aud: 'authenticated', role: 'authenticated', email, staged_at: new Date() }
+    const staged = { id: randomUUID(), aud: 'authenticated', role: 'authenticated', email, staged_at: new Date() }
     await test.deps.db.insertInto('users').values(staged).execute()
     expect(await create({ email, email_confirm: true })).toMatchObject({ email, identities: [{ provider: 'email' }] })
   })
@@ -215,6 +215,11 @@ describe('POST /admin/users', () => {
     [{ phone: 'x' }, 'Invalid phone number format (E.164 required)'],
     [{ email: 'a@b.c', password: 'x', password_hash: 'y' }, 'Only a password or a password hash should be provided'],
     [{ email: 'a@b.c', password: 'x'.repeat(73) }, 'Password cannot be longer than 72 characters'],
+    [{ email: 'a@b.c', role: 'r'.repeat(256) }, 'A role may not be longer than 255 characters'],
+    [
+      { email: 'a@b.c', password_hash: `$argon2id$v=19$m=65536,t=2,p=1$${'a'.repeat(22)}$${'a'.repeat(210)}` },
+      'password_hash may not be longer than 255 characters',
+    ],
     [{ email: 'a@b.c', password_hash: 'md5' }, 'password_hash must be an argon2id, argon2i or bcrypt hash'],
     [
       { email: 'a@b.c', password_hash: `$argon2id$v=19$m=99999999,t=2,p=1$${'a'.repeat(22)}$${'a'.repeat(43)}` },

@@ -1,0 +1,290 @@
+import { randomUUID } from 'node:crypto'
+import { type Database, openDatabase } from '@trestle/database/connect.ts'
+import { createNames } from '@trestle/database/names.ts'
+import { prepared } from '@trestle/testing/temporary-database.ts'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { AuthDatabase } from '../src/database.ts'
+import { openTestApp, type TestApp } from './auth-app.ts'
+import { OPERATOR } from './forged-token.ts'
+
+// Rows that SQL of others has written: seed files of applications, and supabase/auth in a database that was adopted.
+const PASSWORD = 'correct horse battery'
+/** As `crypt(…, gen_salt('bf'))` of pgcrypto makes it. */
+const HASH = '$2a$06$abcdefghijklmnopqrstuu50eFBEC8vQwBnuFXMHE45jBnqvQ8xz.'
+const NO_TIME = '0001-01-01T00:00:00.000000+00:00'
+const MADE = '2026-01-02T03:04:05.678901+00:00'
+const time = expect.stringMatching(/^2026-.*\+00:00$/)
+
+/** A role of every server that has no rights on the tables of others. */
+const NEIGHBOUR = 'pg_monitor'
+
+let test: TestApp
+let owner: Database<AuthDatabase>
+let people = 0
+let id: string
+let email: string
+beforeAll(async () => {
+  const settings = {
+    AUTH_MAILER_AUTOCONFIRM: 'true',
+    AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+    AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
+  }
+  test = await openTestApp({ settings, replace: () => ({ now: () => new Date() }) })
+  const { url } = test.deps.config.database
+  const limits = { poolSize: 1, statementTimeoutMs: 5_000, lockTimeoutMs: 5_000 }
+  const names = createNames('auth')
+  owner = openDatabase({ url, names, applicationName: 'seed', prepared, ...limits, onConnectionError: () => {} })
+  await sql`GRANT USAGE ON SCHEMA auth TO ${sql.id(NEIGHBOUR)}`.execute(owner.db)
+  await sql`GRANT INSERT ON auth.users, auth.identities TO ${sql.id(NEIGHBOUR)}`.execute(owner.db)
+})
+afterAll(async () => {
+  await owner.close()
+  await test.close()
+})
+beforeEach(() => {
+  people += 1
+  id = randomUUID()
+  email = `person${people}@example.com`
+})
+
+type Row = Readonly<Record<string, unknown>>
+
+/** What seed files write: no token columns, and times of their own. */
+const seeded = (): Row => ({
+  instance_id: '00000000-0000-0000-0000-000000000000',
+  id,
+  aud: 'authenticated',
+  role: 'authenticated',
+  email,
+  encrypted_password: HASH,
+  email_confirmed_at: MADE,
+  raw_app_meta_data: '{"provider":"email","providers":["email"]}',
+  raw_user_meta_data: '{}',
+  created_at: MADE,
+  updated_at: MADE,
+})
+
+const identityOf = (row: Row): Row => ({
+  id: row.id,
+  user_id: row.id,
+  provider_id: row.id,
+  provider: 'email',
+  identity_data: JSON.stringify({ sub: row.id, email: row.email }),
+  created_at: MADE,
+  updated_at: MADE,
+})
+
+/** Inserts a row as a role that may do this alone. */
+async function insert(table: string, row: Row): Promise<void> {
+  await owner.db.transaction().execute(async (trx) => {
+    await sql`SET LOCAL ROLE ${sql.id(NEIGHBOUR)}`.execute(trx)
+    const columns = sql.join(Object.keys(row).map((column) => sql.ref(column)))
+    await sql`INSERT INTO ${sql.id('auth', table)} (${columns}) VALUES (${sql.join(Object.values(row))})`.execute(trx)
+  })
+}
+
+async function seed(changes: Row = {}): Promise<Row> {
+  const row = { ...seeded(), ...changes }
+  await insert('users', row)
+  await insert('identities', identityOf(row))
+  return row
+}
+
+const ask = async (method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, payload?: object, token?: string) => {
+  const headers = token === undefined ? OPERATOR : { authorization: `Bearer ${token}` }
+  const answer = await test.app.inject({ method, url, headers, ...(payload && { payload }) })
+  return { status: answer.statusCode, body: answer.body === '' ? '' : answer.json() }
+}
+const signIn = (address: string, password = PASSWORD) =>
+  ask('POST', '/token?grant_type=password', { email: address, password })
+
+const shown = (changes: Row = {}) => ({
+  id,
+  aud: 'authenticated',
+  role: 'authenticated',
+  email,
+  email_confirmed_at: MADE,
+  phone: '',
+  confirmed_at: MADE,
+  last_sign_in_at: time,
+  app_metadata: { provider: 'email', providers: ['email'] },
+  user_metadata: {},
+  identities: [
+    {
+      identity_id: id,
+      id,
+      user_id: id,
+      identity_data: { sub: id, email },
+      provider: 'email',
+      created_at: MADE,
+      updated_at: MADE,
+      email,
+    },
+  ],
+  created_at: MADE,
+  updated_at: time,
+  is_anonymous: false,
+  ...changes,
+})
+
+const session = (user: object) => ({
+  access_token: expect.any(String),
+  token_type: 'bearer',
+  expires_in: 3600,
+  expires_at: expect.any(Number),
+  refresh_token: expect.any(String),
+  user,
+})
+
+describe('a user of a seed file', () => {
+  it('200: signs in, refreshes, is shown, changed, listed and deleted', async () => {
+    await seed()
+    const { status, body } = await signIn(email)
+    expect({ status, body }).toEqual({ status: 200, body: session(shown()) })
+    const refresh = { refresh_token: body.refresh_token }
+    const refreshed = await ask('POST', '/token?grant_type=refresh_token', refresh)
+    expect(refreshed).toEqual({ status: 200, body: session(shown()) })
+    expect(await ask('GET', '/user', undefined, body.access_token)).toEqual({ status: 200, body: shown() })
+    const named = shown({ user_metadata: { name: 'Ada' } })
+    expect(await ask('PUT', '/user', { data: { name: 'Ada' } }, body.access_token)).toEqual({
+      status: 200,
+      body: named,
+    })
+    expect(await ask('GET', `/admin/users/${id}`)).toEqual({ status: 200, body: named })
+    expect(await ask('GET', `/admin/users?filter=${email}`)).toEqual({
+      status: 200,
+      body: { users: [named], aud: 'authenticated' },
+    })
+    expect(await ask('POST', '/logout', undefined, body.access_token)).toEqual({ status: 204, body: '' })
+    expect(await ask('DELETE', `/admin/users/${id}`)).toEqual({ status: 200, body: {} })
+    expect(await signIn(email)).toMatchObject({ status: 400, body: { error_code: 'invalid_credentials' } })
+  })
+
+  it('200: without all that may be NULL', async () => {
+    const nothing = {
+      instance_id: null,
+      role: null,
+      raw_app_meta_data: null,
+      raw_user_meta_data: null,
+      created_at: null,
+      updated_at: null,
+      phone_change: null,
+      phone_change_token: null,
+      email_change_token_current: null,
+      email_change_confirm_status: null,
+      reauthentication_token: null,
+    }
+    await seed(nothing)
+    const bare = shown({ role: '', app_metadata: {}, created_at: NO_TIME })
+    expect(await ask('GET', `/admin/users/${id}`)).toEqual({
+      status: 200,
+      body: { ...bare, last_sign_in_at: undefined, updated_at: NO_TIME },
+    })
+    const { body } = await signIn(email)
+    expect(body).toEqual(session(bare))
+    expect(await ask('GET', `/admin/users?filter=${email}`)).toEqual({
+      status: 200,
+      body: { users: [bare], aud: 'authenticated' },
+    })
+    expect((await ask('POST', '/logout?scope=global', undefined, body.access_token)).status).toBe(204)
+  })
+
+  it('200: of no audience', async () => {
+    await seed({ aud: null })
+    const bare = shown({ aud: '', last_sign_in_at: undefined, updated_at: MADE })
+    expect(await ask('GET', `/admin/users/${id}`)).toEqual({ status: 200, body: bare })
+    const listed = await ask('GET', `/admin/users?filter=${email}`)
+    expect(listed).toEqual({ status: 200, body: { users: [], aud: 'authenticated' } })
+    expect(await signIn(email)).toMatchObject({ status: 400, body: { error_code: 'invalid_credentials' } })
+  })
+
+  it('200: with an empty text for each that there is none of', async () => {
+    await seed({ phone: '', email_change: '', phone_change: '', encrypted_password: '' })
+    const bare = shown({ last_sign_in_at: undefined, updated_at: MADE })
+    expect(await ask('GET', `/admin/users/${id}`)).toEqual({ status: 200, body: bare })
+    expect(await signIn(email)).toMatchObject({ status: 400, body: { error_code: 'invalid_credentials' } })
+    const { rows } = await sql<{ actor_username: string }>`
+      SELECT ${sql.table('audit_payload')}(u, 'login', 'account', NULL) ->> 'actor_username' AS actor_username
+      FROM ${sql.table('users')} u WHERE u.id = ${id}`.execute(test.deps.db)
+    expect(rows).toEqual([{ actor_username: email }])
+  })
+
+  it.each(['[]', '"text"', 'null', '1'])('200: with metadata that is no object: %s', async (metadata) => {
+    await seed({ raw_app_meta_data: metadata, raw_user_meta_data: metadata })
+    const { status, body } = await signIn(email)
+    expect({ status, body }).toEqual({ status: 200, body: session(shown({ app_metadata: {} })) })
+    const changed = shown({ app_metadata: {}, user_metadata: { name: 'Ada' } })
+    expect(await ask('PUT', '/user', { data: { name: 'Ada' } }, body.access_token)).toEqual({
+      status: 200,
+      body: changed,
+    })
+  })
+})
+
+describe('an email in mixed case', () => {
+  it('200: signs in by it in any case, and is shown it as it is', async () => {
+    const mixed = `Person${people}@Example.com`
+    await seed({ email: mixed })
+    const user = shown({
+      email: mixed,
+      identities: [{ ...shown().identities[0], identity_data: { sub: id, email: mixed } }],
+    })
+    for (const address of [email, mixed, mixed.toUpperCase()]) {
+      expect(await signIn(address)).toEqual({ status: 200, body: session(user) })
+    }
+    const { body } = await signIn(email)
+    const claims = JSON.parse(Buffer.from(body.access_token.split('.')[1], 'base64url').toString())
+    expect(claims).toMatchObject({ sub: id, email: mixed })
+  })
+
+  it('400, 422: is taken, for signups and admins', async () => {
+    await seed({ email: email.toUpperCase() })
+    const taken = { status: 400, body: { error_code: 'user_already_exists' } }
+    expect(await ask('POST', '/signup', { email, password: PASSWORD })).toMatchObject(taken)
+    expect(await ask('POST', '/admin/users', { email })).toMatchObject({
+      status: 422,
+      body: { error_code: 'email_exists' },
+    })
+  })
+})
+
+describe('users of an SSO provider', () => {
+  it('200: may have one email, by which nobody finds them', async () => {
+    await insert('users', { ...seeded(), is_sso_user: true, encrypted_password: null })
+    await insert('users', { ...seeded(), id: randomUUID(), is_sso_user: true, email: email.toUpperCase() })
+    expect(await signIn(email)).toMatchObject({ status: 400, body: { error_code: 'invalid_credentials' } })
+    const signedUp = await ask('POST', '/signup', { email, password: 'another horse battery' })
+    expect(signedUp).toMatchObject({ status: 200, body: { user: { email } } })
+    expect(await signIn(email, 'another horse battery')).toMatchObject({
+      status: 200,
+      body: { user: { id: signedUp.body.user.id } },
+    })
+  })
+})
+
+describe('a new user', () => {
+  it('has what supabase/auth writes where the service reads nothing', async () => {
+    const blank = {
+      instance_id: '00000000-0000-0000-0000-000000000000',
+      confirmation_token: '',
+      recovery_token: '',
+      email_change_token_new: '',
+      email_change_token_current: '',
+      email_change: '',
+      phone_change: '',
+      phone_change_token: '',
+      reauthentication_token: '',
+      email_change_confirm_status: 0,
+      is_super_admin: null,
+    }
+    const signedUp = await ask('POST', '/signup', { email, password: PASSWORD })
+    const anonymous = await ask('POST', '/signup', {})
+    const byAdmin = await ask('POST', '/admin/users', { email: `admin-${email}`, email_confirm: true })
+    const ids = [signedUp.body.user.id, anonymous.body.user.id, byAdmin.body.id]
+    const { rows } = await sql<Row>`
+      SELECT ${sql.join(Object.keys(blank).map((column) => sql.ref(column)))} FROM ${sql.table('users')}
+      WHERE id IN (${sql.join(ids)})`.execute(test.deps.db)
+    expect(rows).toEqual([blank, blank, blank])
+  })
+})
