@@ -71,7 +71,7 @@ const limitSettings = group(
     RATE_LIMIT_VERIFY: limit().prefault('30').describe('Verifications of a client in 5 minutes.'),
     RATE_LIMIT_OTP: limit()
       .prefault('30')
-      .describe('Signups and requests for one-time messages of a client in 5 minutes.'),
+      .describe('Sign-ups, and requests for messages with codes or links, of a client in 5 minutes.'),
     RATE_LIMIT_SSO: limit()
       .prefault('30')
       .describe(

@@ -10,7 +10,7 @@ export const rateLimitSettings = group(
   { title: 'Limits', about: '0 lifts a limit. An IPv6 network of 64 bits counts as one address.' },
   {
     ...limitStoreSettings,
-    RATE_KEY: integer(0, EVENTS_MAX).prefault('500').describe('Requests of an app key in a second.'),
+    RATE_KEY: integer(0, EVENTS_MAX).prefault('500').describe('Requests of an API key in a second.'),
     RATE_APPS: integer(0, EVENTS_MAX).prefault('600').describe('New apps from an address in a minute.'),
     RATE_FAILURES: integer(0, EVENTS_MAX)
       .prefault('300')
@@ -28,7 +28,7 @@ export const rateLimitSettings = group(
       ),
     RATE_INVITATIONS: integer(0, EVENTS_MAX)
       .prefault('60')
-      .describe('Invitations that an app key or a user, and an address, may ask for in an hour.'),
+      .describe('Invitations that an API key or a user, and an address, may ask for in an hour.'),
   },
 )
 

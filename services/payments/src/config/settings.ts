@@ -67,7 +67,7 @@ const observationSettings = group('Logs, traces and metrics', {
 
 const keySettings = group('Keys', {
   PEPPER: secretBytes(KEY_BYTES).describe(
-    'Key of the MACs that app keys are stored as. If it is lost, every app key is void.',
+    'Key of the MACs that API keys are stored as. If it is lost, every API key is void.',
   ),
   VAULT_KEYS: vaultKeys().describe(
     'Keys that seal card numbers and secrets. The first one seals, all of them open what they have sealed.',
