@@ -32,7 +32,7 @@ async function createBatches(db: Kysely<unknown>, names: Names): Promise<void> {
       created timestamptz(3) NOT NULL,
       debtor jsonb NOT NULL,
       payouts jsonb NOT NULL,
-      digest bytea NOT NULL,
+      digest bytea,
       CONSTRAINT ${names.local('payout_batches_pk')} PRIMARY KEY (id),
       CONSTRAINT ${names.local('payout_batches_id_ck')} CHECK (id ~ '^[0-9a-f]{24}$')
     )`.execute(db)

@@ -136,8 +136,8 @@ export interface PayoutBatchesTable {
   created: Date
   debtor: Json<{ readonly name: string; readonly iban: string; readonly bic?: string }>
   payouts: Json<readonly unknown[]>
-  /** SHA-256 of what the files say. */
-  digest: Buffer
+  /** Null of batches from before it was kept. */
+  digest: Buffer | null
 }
 
 /** The merchant that used a token of a card first: the token is of use to no other. */

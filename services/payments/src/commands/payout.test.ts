@@ -245,8 +245,9 @@ describe('payments payout', () => {
     }
     await again()
     expect(await text()).toBe(before)
-    const forget = sql`UPDATE ${sql.table('payout_batches')} SET digest = NULL WHERE id = ${batch}`
-    await expect(by(forget)).rejects.toMatchObject({ code: '23502' })
+    // A batch from before digests were kept.
+    await by(sql`UPDATE ${sql.table('payout_batches')} SET digest = NULL WHERE id = ${batch}`)
+    await again()
   })
 
   it('export: a payout that is in a batch already goes into no second one', async () => {
