@@ -37,7 +37,7 @@ async function hideSharedRecord(db: Kysely<unknown>, table: RawBuilder<unknown>,
       ON ${table} (merchant_id, coalesce(member_id, user_id))`.execute(db)
   await sql`
     COMMENT ON COLUMN ${table}.member_id IS
-      'What members of the merchant see as the id of the user; null where it is the user''s own: whoever made the merchant'
+      'What members of the merchant see as the id of the user; null where it is the user''s own: whoever made the merchant, and who was invited before there was one'
   `.execute(db)
   await sql`
     COMMENT ON COLUMN ${table}.email IS 'The address as the merchant wrote it; null as member_id'`.execute(db)

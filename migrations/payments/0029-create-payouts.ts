@@ -39,7 +39,8 @@ async function createBatches(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     COMMENT ON COLUMN ${names.id('payout_batches')}.payouts IS 'ids, merchants and their names as the file has them'
   `.execute(db)
-  await sql`COMMENT ON COLUMN ${names.id('payout_batches')}.digest IS 'SHA-256 of what the files say'`.execute(db)
+  await sql`COMMENT ON COLUMN ${names.id('payout_batches')}.digest IS
+    'SHA-256 of what the files say; null of batches that were exported before it was kept'`.execute(db)
   await makeAppendOnly(db, names, 'payout_batches')
 }
 

@@ -6,7 +6,7 @@ BEGIN
   created := date_trunc('milliseconds', clock_timestamp());
   id := lpad(to_hex(floor(extract(epoch FROM created))::bigint), 8, '0')
     || lpad(to_hex(extract(milliseconds FROM created)::int % 1000), 3, '0')
-    || lpad(to_hex(nextval('{{id_counter}}')), 5, '0')
+    || lpad(to_hex(nextval('payments' || '.' || '{{prefix}}id_counter')), 5, '0')
     || p_tag;
 END
 $$;

@@ -7,7 +7,7 @@ LANGUAGE sql
 AS $$
 SELECT greatest(
   floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint * 1048576
-    + nextval('{{id_counter}}'),
+    + nextval('payments' || '.' || '{{prefix}}id_counter'),
   {{id_number}}(p_last_id) + 1
 )
 $$;

@@ -11,7 +11,8 @@ import { rebase } from './rebase.ts'
 const baseline: MigrationSources = {
   '0001-create-notes': (names) => ({
     up: async (db) => {
-      await sql`CREATE TABLE ${names.id('notes')} (n int, title text)`.execute(db)
+      await sql`CREATE TABLE ${names.id('notes')} (
+        n int, title text, CONSTRAINT ${names.local('notes_check')} CHECK (n > 0))`.execute(db)
       await sql`CREATE FUNCTION ${names.id('refuse')}() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
           RETURN NULL;
@@ -51,6 +52,7 @@ beforeEach(async () => {
     COMMENT ON TABLE example.app_schema_migrations IS 'complete x';
     CREATE TABLE example.app_notes (n int, title text);
     INSERT INTO example.app_notes VALUES (1, 'first');
+    ALTER TABLE example.app_notes ADD CONSTRAINT app_notes_check CHECK (n > 0) NOT VALID;
     CREATE FUNCTION example.app_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
     CREATE FUNCTION example.app_count_notes() RETURNS int LANGUAGE sql AS $$ SELECT count(*)::int
       FROM "example"."app_notes" $$`)
