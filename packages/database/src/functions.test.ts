@@ -57,10 +57,11 @@ interface Release extends Partial<ServiceFunctions> {
   readonly sources?: MigrationSources
 }
 
+const filesOf = (own: Readonly<Record<string, string>>) => async () =>
+  Object.entries(own).map(([name, text]) => ({ name, text, hash: createHash('sha256').update(text).digest('hex') }))
+
 function releaseOf({ texts: own = texts, sources: ownSources = sources, ...rest }: Release): MigrateOptions {
-  const files = async () =>
-    Object.entries(own).map(([name, text]) => ({ name, text, hash: createHash('sha256').update(text).digest('hex') }))
-  const functions = { files, release: '1.2.0', replacesOwnRelease: false, ...rest }
+  const functions = { files: filesOf(own), release: '1.2.0', replacesOwnRelease: false, ...rest }
   return { url: database.url, names, sources: ownSources, functions }
 }
 
@@ -179,7 +180,7 @@ describe('migrateAtStart', () => {
     expect(await migrateAtStart(releaseOf({}))).toEqual({ migrations: [], functions: [], left: '1.3.0' })
     expect(await state()).toEqual(before)
     expect(await isUpToDate(releaseOf({ texts: later, release: '1.3.0', invoker: [] }))).toBe(true)
-    expect(await withDatabase(database, (db) => isMigrated(db, releaseOf({})))).toBe(true)
+    expect(await withDatabase(database, (db) => isMigrated(db, { names, sources, files: filesOf(texts) }))).toBe(true)
   })
 
   it('installs once when three start together', async () => {
@@ -237,7 +238,7 @@ describe('migrateDown', () => {
     await client.query('CREATE SCHEMA neighbour CREATE VIEW four AS SELECT example.app_double(2) AS n')
     expect(await migrateDown(later)).toEqual({ migrations: ['0002-create-tags'], functions: [] })
     expect(await functionNames()).toEqual(['app_double'])
-    const isReady = () => withDatabase(database, (db) => isMigrated(db, releaseOf({})))
+    const isReady = () => withDatabase(database, (db) => isMigrated(db, { names, sources, files: filesOf(texts) }))
     expect(await isReady()).toBe(false)
     await reinstallFunctions(releaseOf({}))
     expect(await isReady()).toBe(true)

@@ -59,8 +59,9 @@ export async function compareFunctions(
 }
 
 /** Whether every function of a release is installed, of whatever release its text is. */
-export async function areInstalled(db: Kysely<unknown>, names: Names, functions: ServiceFunctions): Promise<boolean> {
-  return (await compareFunctions(db, names, functions)).creates.length === 0
+export async function areInstalled(db: Kysely<unknown>, names: Names, files: FunctionFiles): Promise<boolean> {
+  const installed = new Set((await listInstalled(db, names, '0')).map(({ name }) => name))
+  return (await files()).every(({ name }) => installed.has(name))
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { FunctionFiles } from '@trestle/migrations/functions.ts'
 import type { MigrationSources } from '@trestle/migrations/migration.ts'
 import type { Kysely } from 'kysely'
 import {
@@ -157,9 +158,9 @@ export async function functionStatus({ names, functions, url }: MigrateOptions):
 export async function isMigrated(
   // biome-ignore lint/suspicious/noExplicitAny: only the migrator's own tables are read, whatever the service's are
   db: Kysely<any>,
-  { names, sources, functions }: Pick<MigrateOptions, 'names' | 'sources' | 'functions'>,
+  { names, sources, files }: Pick<MigrateOptions, 'names' | 'sources'> & { readonly files: FunctionFiles },
 ): Promise<boolean> {
   const plain = db.withoutPlugins()
   if ((await compareMigrations(plain, { names, sources })).pending.length > 0) return false
-  return functions === undefined || areInstalled(plain, names, functions)
+  return areInstalled(plain, names, files)
 }

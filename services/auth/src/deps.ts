@@ -12,7 +12,7 @@ import { isMigrated } from '@trestle/database/migrate.ts'
 import { loadQuerySpans, type QuerySpans } from '@trestle/database/query-spans.ts'
 import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
 import { createOutbox, type Outbox } from '@trestle/jobs/outbox.ts'
-import { authMigrations } from '@trestle/migrations/auth.ts'
+import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type OpenLimiterStore, openLimiterStore } from '@trestle/service/limiter-store.ts'
 import type { Kysely } from 'kysely'
@@ -21,7 +21,7 @@ import type { AuthDatabase } from './database.ts'
 import { createHooks, type Hooks } from './hooks/hooks.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
 import { createTemplateLoader } from './mail/template-loader.ts'
-import { authNames, serviceFunctions } from './migrations.ts'
+import { authNames } from './migrations.ts'
 import { createKeySets, type KeySets } from './oauth/key-sets.ts'
 import { type HashThreads, hashThreads } from './passwords/hash-threads.ts'
 import { createPasswordHasher, type PasswordHasher } from './passwords/password-hash.ts'
@@ -220,7 +220,6 @@ function connectJobs(
 }
 
 async function expectMigrations({ checks, names }: Database<AuthDatabase>): Promise<void> {
-  const functions = serviceFunctions({})
-  if (!(await isMigrated(checks, { names, sources: authMigrations, functions })))
+  if (!(await isMigrated(checks, { names, sources: authMigrations, files: authFunctions })))
     throw new Error('migrations are pending: run auth migrate')
 }

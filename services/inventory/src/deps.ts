@@ -8,7 +8,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { isMigrated } from '@trestle/database/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { loadQuerySpans } from '@trestle/database/query-spans.ts'
-import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
+import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
 import { observeReadiness } from '@trestle/service/observe-readiness.ts'
@@ -234,6 +234,6 @@ async function openTokens({ access }: InventoryConfig, { logger }: ServiceLogger
 }
 
 async function expectMigrations({ checks, names }: Database<InventoryTables>): Promise<void> {
-  const migrated = await isMigrated(checks, { names, sources: inventoryMigrations })
+  const migrated = await isMigrated(checks, { names, sources: inventoryMigrations, files: inventoryFunctions })
   if (!migrated) throw new Error('migrations are pending')
 }

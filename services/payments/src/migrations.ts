@@ -1,4 +1,3 @@
-import type { ServiceFunctions } from '@trestle/database/functions.ts'
 import { type MigrateOptions, migrateAtStart } from '@trestle/database/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { loginOf } from '@trestle/database/roles.ts'
@@ -18,16 +17,6 @@ export function paymentsNames({ databaseNamespace }: Pick<PaymentsConfig, 'datab
   return createNames('payments', databaseNamespace)
 }
 
-/** The SQL functions of this release. */
-export function serviceFunctions({ isProduction }: Partial<Pick<PaymentsConfig, 'isProduction'>>): ServiceFunctions {
-  return {
-    files: paymentsFunctions,
-    release: serviceVersion,
-    replacesOwnRelease: !isProduction,
-    invoker: invokerFunctions,
-  }
-}
-
 /**
  * What `migrate` runs: the migrations and functions, then the job queue's schema and queues, then the grants of the service's
  * role.
@@ -39,7 +28,12 @@ export function migrateOptions(config: DatabaseSettings): MigrateOptions {
     url,
     names,
     sources: paymentsMigrations,
-    functions: serviceFunctions(config),
+    functions: {
+      files: paymentsFunctions,
+      release: serviceVersion,
+      replacesOwnRelease: !config.isProduction,
+      invoker: invokerFunctions,
+    },
     settings: {
       serviceVersion,
       QUEUE_VERSION,

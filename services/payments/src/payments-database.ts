@@ -1,10 +1,10 @@
 import { type Database, type DatabaseConfig, openDatabase } from '@trestle/database/connect.ts'
 import { isSameDatabase } from '@trestle/database/database-identity.ts'
 import { isMigrated } from '@trestle/database/migrate.ts'
-import { paymentsMigrations } from '@trestle/migrations/payments.ts'
+import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
-import { paymentsNames, serviceFunctions } from './migrations.ts'
+import { paymentsNames } from './migrations.ts'
 
 const STATEMENT_TIMEOUT_MS = 5_000
 const LOCK_TIMEOUT_MS = 5_000
@@ -59,7 +59,6 @@ export async function openOwnersDatabase(config: PaymentsConfig): Promise<Databa
 
 /** @throws Error when the schema is not that of this version */
 export async function expectMigrations({ checks, names }: Database<PaymentsTables>): Promise<void> {
-  const functions = serviceFunctions({})
-  const migrated = await isMigrated(checks, { names, sources: paymentsMigrations, functions })
+  const migrated = await isMigrated(checks, { names, sources: paymentsMigrations, files: paymentsFunctions })
   if (!migrated) throw new Error('migrations are pending: run payments migrate')
 }
