@@ -4,6 +4,7 @@ import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { findDrift } from './drift.ts'
 import { type MigrateOptions, migrateAtStart, migrateUp, migrationStatus } from './migrate.ts'
 import { createNames } from './names.ts'
 import { rebase } from './rebase.ts'
@@ -70,12 +71,12 @@ describe('rebase', () => {
     expect((await client.query(`SELECT to_regclass('example.app_schema_migrations') AS old`)).rows).toEqual([
       { old: null },
     ])
+    expect((await findDrift(options)).differences).toEqual([])
     await expect(rebase(options)).rejects.toThrow('no old chain of migrations: nothing to rebase')
   })
 
   it.each([
     ['another column', 'ALTER TABLE example.app_notes ADD COLUMN more int'],
-    ['another order of columns', 'ALTER TABLE example.app_notes DROP COLUMN n, ADD COLUMN n int'],
     ['another function', `CREATE OR REPLACE FUNCTION example.app_count_notes() RETURNS int LANGUAGE sql AS 'SELECT 1'`],
   ])('refuses a database with %s, and says what to do', async (_what, statement) => {
     await client.query(statement)

@@ -6,14 +6,13 @@ import { underLock } from './migration-connection.ts'
 import { inTurn } from './migrator.ts'
 import { MIGRATIONS, migratorTable } from './migrator-tables.ts'
 import { isOwn } from './namespace.ts'
-import { rehearsalNames } from './rehearsal.ts'
 
 /** The table of the chain that the baseline replaces. One of supabase/auth has the same name and another column. */
 const OLD_CHAIN = 'schema_migrations'
 
 /**
- * Marks a database of the old chain as one of the baseline, where both make the same objects. Comments and white space in
- * functions may differ: the next run replaces all functions.
+ * Marks a database of the old chain as one of the baseline, where both make the same objects. The order of columns may differ,
+ * and so may comments and white space in functions: those of the baseline replace them.
  * @throws Error if there is no old chain, or the objects differ
  */
 export function rebase(options: DriftOptions): Promise<void> {
@@ -21,14 +20,15 @@ export function rebase(options: DriftOptions): Promise<void> {
   return underLock(options, async (db) => {
     if (!(await hasOldChain(db, names))) throw new Error('there is no old chain of migrations: nothing to rebase')
     await inTurn(db, names, (trx) => validateChecks(trx, names))
-    const differing = await countDifferences(db, options)
-    if (differing > 0) {
+    const { differences, functions } = await compare(db, options)
+    if (differences > 0) {
       throw new Error(
-        `${differing} objects are not as the baseline makes them: drop the schemas ${names.schema} and ${names.jobSchema}, then run migrate up`,
+        `${differences} objects are not as the baseline makes them: drop the schemas ${names.schema} and ${names.jobSchema}, then run migrate up`,
       )
     }
     await inTurn(db, names, async (trx) => {
       const table = sql.id(names.schema, migratorTable(names, MIGRATIONS))
+      for (const text of functions) await sql.raw(text).execute(trx)
       await rename(trx, names, '')
       await rename(trx, names, '_lock')
       await sql`DELETE FROM ${table}`.execute(trx)
@@ -67,30 +67,24 @@ async function validateChecks(trx: Kysely<unknown>, names: Names): Promise<void>
   }
 }
 
-async function countDifferences(db: Kysely<unknown>, options: DriftOptions): Promise<number> {
+/** How many objects differ, and the functions of the baseline that are written in another way. */
+async function compare(db: Kysely<unknown>, options: DriftOptions) {
   const trx = await db.startTransaction().execute()
   try {
-    const { names } = options
-    const made = plain(await rehearse(trx, options), await listColumns(trx, rehearsalNames(names)))
-    const found = plain(await readCatalogue(trx, names), await listColumns(trx, names))
-    return compareCatalogues(made, found).length
+    const [made, found] = [await rehearse(trx, options), await readCatalogue(trx, options.names)]
+    const rewritten = [...made].filter(([object, text]) => object.startsWith('function ') && found.get(object) !== text)
+    return {
+      differences: compareCatalogues(plain(made), plain(found)).length,
+      functions: rewritten.map(([, text]) => text),
+    }
   } finally {
     await trx.rollback().execute()
   }
 }
 
-/** The columns of each table in their order: functions write whole rows. */
-async function listColumns(trx: Kysely<unknown>, names: Names): Promise<Catalogue> {
-  const { rows } = await sql<{ table: string; columns: string }>`
-    SELECT table_name AS "table", string_agg(column_name, ', ' ORDER BY ordinal_position) AS columns
-    FROM information_schema.columns
-    WHERE table_schema = ${names.schema} AND ${isOwn(sql.ref('table_name'), names)} GROUP BY table_name`.execute(trx)
-  return new Map(rows.map(({ table, columns }) => [`order of ${table}`, columns]))
-}
-
 /** Without the tables of the old chain, and without what does not matter in functions. */
-function plain(catalogue: Catalogue, columns: Catalogue): Catalogue {
-  const objects = [...catalogue, ...columns].filter(([object]) => !object.includes(OLD_CHAIN))
+function plain(catalogue: Catalogue): Catalogue {
+  const objects = [...catalogue].filter(([object]) => !object.includes(OLD_CHAIN))
   return new Map(
     objects.map(([object, text]) => [object, object.startsWith('function ') ? withoutComments(text) : text]),
   )
