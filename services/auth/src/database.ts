@@ -87,11 +87,11 @@ export interface IdentitiesTable {
   user_id: string
   provider: string
   provider_id: string
-  identity_data: JsonObject
+  identity_data: ColumnType<unknown, JsonObject, JsonObject>
   email: Computed<string | null>
   last_sign_in_at: Timestamp | null
-  created_at: GeneratedTimestamp
-  updated_at: GeneratedTimestamp
+  created_at: FilledTimestamp
+  updated_at: FilledTimestamp
 }
 
 /** The secrets of one message, hashed. At most one row per user and kind. */

@@ -263,6 +263,20 @@ describe('users of an SSO provider', () => {
   })
 })
 
+describe('an identity of others', () => {
+  it.each([
+    ['without times', { created_at: null, updated_at: null }, { created_at: NO_TIME, updated_at: NO_TIME }],
+    ['with data that is no object', { identity_data: '[]' }, { identity_data: {}, email: undefined }],
+  ])('200: is shown %s', async (_title, columns, changes) => {
+    await insert('users', seeded())
+    await insert('identities', { ...identityOf(seeded()), ...columns })
+    const { status, body } = await signIn(email)
+    const identities = [{ ...shown().identities[0], ...changes }]
+    expect({ status, body }).toEqual({ status: 200, body: session(shown({ identities })) })
+    expect(await ask('GET', `/admin/users/${id}`)).toEqual({ status: 200, body: shown({ identities }) })
+  })
+})
+
 describe('a new user', () => {
   it('has what supabase/auth writes where the service reads nothing', async () => {
     const blank = {

@@ -226,6 +226,8 @@ describe('auth users export', () => {
       .values({
         user_id: person.user.id,
         provider: 'google',
+        created_at: new Date(),
+        updated_at: new Date(),
         provider_id: '7',
         identity_data: { sub: '7', email: 'G@x.y' },
       })

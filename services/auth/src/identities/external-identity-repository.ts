@@ -20,7 +20,7 @@ export async function findExternalIdentity(
   return row && toIdentity(row)
 }
 
-/** Gives a user the identity of an external account. Throws the unique violation of `identities_provider_key` when it has one. */
+/** Gives a user the identity of an external account. Throws the unique violation of ACCOUNT_KEY when it has one. */
 export function insertExternalIdentity(
   trx: Transaction<AuthDatabase>,
   userId: string,

@@ -1,5 +1,6 @@
 import { type Insertable, type Kysely, type Selectable, sql } from 'kysely'
 import type { AuthDatabase, IdentitiesTable } from '../database.ts'
+import { NO_TIME, toMetadata } from '../users/stored-values.ts'
 import type { Identity } from './identity.ts'
 
 type Database = Kysely<AuthDatabase>
@@ -17,9 +18,14 @@ export async function listIdentities(db: Database, userId: string): Promise<Iden
   return rows.map(toIdentity)
 }
 
-/** Inserts an identity. Throws the unique violation of `identities_provider_key` when the subject is taken. */
+/** The index that an account violates which another user has. */
+export const ACCOUNT_KEY = 'identities_provider_id_provider_unique'
+
+/** Inserts an identity. Throws the unique violation of ACCOUNT_KEY when the subject is taken. */
 export async function insertIdentity(trx: Database, values: Insertable<IdentitiesTable>): Promise<Identity> {
-  return toIdentity(await trx.insertInto('identities').values(values).returningAll().executeTakeFirstOrThrow())
+  const moment = sql<string>`clock_timestamp()`
+  const query = trx.insertInto('identities').values({ created_at: moment, updated_at: moment, ...values })
+  return toIdentity(await query.returningAll().executeTakeFirstOrThrow())
 }
 
 /** Inserts an identity, or where its subject has one merges keys into the data of that. */
@@ -30,7 +36,7 @@ export async function upsertIdentity(
 ): Promise<void> {
   await trx
     .insertInto('identities')
-    .values(values)
+    .values({ created_at: sql<string>`clock_timestamp()`, ...values })
     .onConflict((conflict) =>
       conflict.columns(['provider', 'provider_id']).doUpdateSet({
         identity_data: sql`${sql.ref('identities.identity_data')} || ${JSON.stringify(merged)}::jsonb`,
@@ -62,11 +68,11 @@ export function toIdentity(row: Selectable<IdentitiesTable>): Identity {
     userId: row.user_id,
     provider: row.provider,
     providerId: row.provider_id,
-    data: row.identity_data,
+    data: toMetadata(row.identity_data),
     email: row.email,
     lastSignInAt: row.last_sign_in_at,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
+    createdAt: row.created_at ?? NO_TIME,
+    updatedAt: row.updated_at ?? NO_TIME,
   }
 }
 

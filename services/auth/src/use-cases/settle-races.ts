@@ -2,6 +2,7 @@ import { violates } from '@trestle/database/violations.ts'
 import type { Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
+import { ACCOUNT_KEY } from '../identities/identity-repository.ts'
 import { EMAIL_KEYS } from '../users/user-repository.ts'
 
 /** What was looked up is no longer so: another request was first. */
@@ -11,7 +12,7 @@ export class StaleView extends Error {
 
 /** Each failed attempt means that another request has succeeded, so this many at once would all have to be about one person. */
 const ATTEMPTS_MAX = 10
-const RACES = [...EMAIL_KEYS, 'identities_provider_key']
+const RACES = [...EMAIL_KEYS, ACCOUNT_KEY]
 
 /**
  * Runs a transaction that decides by what it sees whose an external account is, and again where another request took the

@@ -110,8 +110,8 @@ function toIdentityOfJson(row: Selectable<IdentitiesTable>): Identity {
   return toIdentity({
     ...row,
     last_sign_in_at: row.last_sign_in_at && toRfc3339(row.last_sign_in_at),
-    created_at: toRfc3339(row.created_at),
-    updated_at: toRfc3339(row.updated_at),
+    created_at: row.created_at && toRfc3339(row.created_at),
+    updated_at: row.updated_at && toRfc3339(row.updated_at),
   })
 }
 

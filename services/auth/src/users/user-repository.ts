@@ -9,6 +9,7 @@ import {
 } from 'kysely'
 import type { AuthDatabase, UsersTable } from '../database.ts'
 import { normaliseEmail } from './email-address.ts'
+import { NO_TIME, toMetadata } from './stored-values.ts'
 import type { User } from './user.ts'
 
 type Database = Kysely<AuthDatabase>
@@ -178,9 +179,6 @@ export async function deleteStagedUser(trx: Transaction<AuthDatabase>, id: strin
   return numDeletedRows > 0n
 }
 
-/** What supabase/auth shows for a time that a row does not have. */
-const NO_TIME = '0001-01-01T00:00:00.000000+00:00'
-
 /** Maps a row to the domain's user. NULL and '' are the same to supabase/auth, and so they are here. */
 export function toUser(row: Row): User {
   return {
@@ -214,8 +212,4 @@ export function toUser(row: Row): User {
     createdAt: row.created_at ?? NO_TIME,
     updatedAt: row.updated_at ?? NO_TIME,
   }
-}
-
-function toMetadata(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
 }
