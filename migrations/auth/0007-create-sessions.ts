@@ -1,36 +1,52 @@
 import { type Kysely, sql } from 'kysely'
-import type { MigrationSource } from '../migration.ts'
+import type { MigrationSource, Names } from '../migration.ts'
 
 // One row per sign-in. Refresh tokens and authentication methods belong to a session, so deleting its row ends it. All code
 // takes locks in one order: the row of the user, then of the session, then of its tokens.
+//
+// The first part of the table is the one that supabase/auth has, column by column; see the table of users. `refreshed_at` has no
+// time zone there: it is in UTC. `oauth_client_id` refers to no table as long as there is none of clients.
+//
+// The second part is the service's own: the address of the last refresh, and what the user calls the session.
 export const createSessions: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
+    await sql`CREATE TYPE ${names.id('aal_level')} AS ENUM ('aal1', 'aal2', 'aal3')`.execute(db)
     await sql`
       CREATE TABLE ${names.id('sessions')} (
-        id uuid CONSTRAINT ${names.local('sessions_pkey')} PRIMARY KEY DEFAULT ${names.id('uuid_v7')}(),
+        id uuid NOT NULL CONSTRAINT ${names.local('sessions_pkey')} PRIMARY KEY,
         user_id uuid NOT NULL,
-        aal text NOT NULL DEFAULT 'aal1',
+        created_at timestamptz,
+        updated_at timestamptz,
         factor_id uuid,
+        aal ${names.id('aal_level')},
         not_after timestamptz,
-        refreshed_at timestamptz,
+        refreshed_at timestamp,
         user_agent text,
         ip inet,
-        last_ip inet,
-        label text,
         tag text,
         oauth_client_id uuid,
+        refresh_token_hmac_key text,
+        refresh_token_counter bigint,
         scopes text,
-        created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-        updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-        CONSTRAINT ${names.local('sessions_user_fkey')}
+        last_ip inet,
+        label text,
+        CONSTRAINT ${names.local('sessions_user_id_fkey')}
           FOREIGN KEY (user_id) REFERENCES ${names.id('users')} (id) ON DELETE CASCADE,
-        CONSTRAINT ${names.local('sessions_aal')} CHECK (aal IN ('aal1', 'aal2'))
+        CONSTRAINT ${names.local('sessions_scopes_length')} CHECK (char_length(scopes) <= 4096)
       ) WITH (fillfactor = 80)`.execute(db)
-    await sql`
-      CREATE INDEX ${names.local('sessions_user_id_idx')} ON ${names.id('sessions')} (user_id, created_at)`.execute(db)
-    await sql`CREATE INDEX ${names.local('sessions_not_after_idx')} ON ${names.id('sessions')} (not_after)`.execute(db)
+    await createIndexes(db, names)
   },
   async down(db: Kysely<unknown>) {
     await sql`DROP TABLE ${names.id('sessions')}`.execute(db)
+    await sql`DROP TYPE ${names.id('aal_level')}`.execute(db)
   },
 })
+
+/** Refreshes change no indexed column, so they stay in their page. */
+async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
+  const sessions = names.id('sessions')
+  await sql`CREATE INDEX ${names.local('sessions_user_id_idx')} ON ${sessions} (user_id)`.execute(db)
+  await sql`CREATE INDEX ${names.local('user_id_created_at_idx')} ON ${sessions} (user_id, created_at)`.execute(db)
+  await sql`CREATE INDEX ${names.local('sessions_not_after_idx')} ON ${sessions} (not_after DESC)`.execute(db)
+  await sql`CREATE INDEX ${names.local('sessions_oauth_client_id_idx')} ON ${sessions} (oauth_client_id)`.execute(db)
+}

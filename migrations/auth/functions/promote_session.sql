@@ -20,7 +20,7 @@ DECLARE
   moment timestamptz := clock_timestamp();
   newest {{refresh_tokens}};
 BEGIN
-  SELECT s.created_at INTO started_at FROM {{sessions}} s
+  SELECT coalesce(s.created_at, '0001-01-01 00:00:00+00') INTO started_at FROM {{sessions}} s
     WHERE s.id = p_session_id AND s.user_id = p_user_id FOR UPDATE;
   SELECT t.* INTO newest FROM {{refresh_tokens}} t
     WHERE t.session_id = p_session_id ORDER BY t.counter DESC LIMIT 1;
@@ -35,11 +35,11 @@ BEGIN
     VALUES (p_session_id, p_method, moment, moment)
     ON CONFLICT ON CONSTRAINT {{local:mfa_amr_claims_method_key}} DO UPDATE SET updated_at = moment;
   UPDATE {{sessions}} s
-    SET aal = 'aal2', factor_id = p_factor_id, refreshed_at = moment, updated_at = moment,
+    SET aal = 'aal2', factor_id = p_factor_id, refreshed_at = moment AT TIME ZONE 'UTC', updated_at = moment,
       user_agent = p_user_agent, last_ip = nullif(p_ip, '')::inet
     WHERE s.id = p_session_id;
   DELETE FROM {{sessions}} s
-    WHERE s.user_id = p_user_id AND s.id <> p_session_id AND s.aal = 'aal1';
+    WHERE s.user_id = p_user_id AND s.id <> p_session_id AND coalesce(s.aal, 'aal1') = 'aal1';
   session_id := p_session_id;
   aal := 'aal2';
   SELECT

@@ -39,7 +39,9 @@ DECLARE
 BEGIN
   -- The rows are locked in the order of the FOR clauses: the user's before the session's, as everywhere. The token needs no
   -- lock of its own: every writer of tokens holds the session's, and what is read of the token here never changes.
-  SELECT t.id, t.counter, s.id, s.aal, s.created_at, s.refreshed_at, s.not_after, u.id, u.banned_until
+  -- A session that SQL of others has made may lack its level and its times.
+  SELECT t.id, t.counter, s.id, coalesce(s.aal, 'aal1'), coalesce(s.created_at, '0001-01-01 00:00:00+00'),
+      s.refreshed_at AT TIME ZONE 'UTC', s.not_after, u.id, u.banned_until
     INTO held_token, held_counter, held_session, aal, started_at, held_refreshed_at, held_not_after, held_user,
       held_banned_until
     FROM {{refresh_tokens}} t
@@ -64,11 +66,11 @@ BEGIN
   IF verdict IS NULL AND p_single_per_user THEN
     -- A fresher session that has ended itself does not count.
     IF EXISTS (SELECT FROM {{sessions}} o WHERE o.user_id = held_user AND o.id <> held_session
-      AND coalesce(o.refreshed_at, o.created_at) > coalesce(held_refreshed_at, started_at)
+      AND coalesce(o.refreshed_at AT TIME ZONE 'UTC', o.created_at) > coalesce(held_refreshed_at, started_at)
       AND CASE
         WHEN o.not_after < moment OR o.created_at + make_interval(secs => p_timebox_seconds) < moment
           THEN 'session-expired'
-        WHEN coalesce(o.refreshed_at, o.created_at) + make_interval(secs => p_inactivity_seconds) < moment
+        WHEN coalesce(o.refreshed_at AT TIME ZONE 'UTC', o.created_at) + make_interval(secs => p_inactivity_seconds) < moment
           THEN 'session-inactive' END IS NULL)
     THEN verdict := 'session-superseded'; END IF;
   END IF;
@@ -110,7 +112,8 @@ BEGIN
     user_id := held_user;
     WITH touched AS (
       UPDATE {{sessions}} s
-        SET refreshed_at = moment, updated_at = moment, user_agent = p_user_agent, last_ip = nullif(p_ip, '')::inet
+        SET refreshed_at = moment AT TIME ZONE 'UTC', updated_at = moment, user_agent = p_user_agent,
+          last_ip = nullif(p_ip, '')::inet
         WHERE s.id = held_session)
     UPDATE {{users}} u SET last_sign_in_at = moment, updated_at = moment WHERE u.id = held_user
       RETURNING

@@ -170,12 +170,14 @@ export interface FlowStateTable {
 
 /** A sign-in. Deleting the row ends it. */
 export interface SessionsTable {
-  id: Generated<string>
+  id: string
   user_id: string
-  aal: Generated<string>
+  /** NULL counts as aal1. */
+  aal: ColumnType<string | null, string | undefined, string>
   factor_id: string | null
   not_after: Timestamp | null
-  refreshed_at: Timestamp | null
+  /** In UTC, without a time zone. Only SQL reads it. */
+  refreshed_at: ColumnType<Date | null, string | null | undefined, string | null>
   user_agent: string | null
   ip: string | null
   last_ip: string | null
@@ -183,8 +185,8 @@ export interface SessionsTable {
   tag: string | null
   oauth_client_id: string | null
   scopes: string | null
-  created_at: GeneratedTimestamp
-  updated_at: GeneratedTimestamp
+  created_at: FilledTimestamp
+  updated_at: FilledTimestamp
 }
 
 /** A refresh token by its hash; `counter` numbers those of a session. */

@@ -165,7 +165,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     const start = (session: string, column: 'created_at' | 'refreshed_at', hours: number) =>
       test.deps.db
         .updateTable('sessions')
-        .set({ [column]: new Date(Date.now() - hours * 3_600_000) })
+        .set({ [column]: new Date(Date.now() - hours * 3_600_000).toISOString() })
         .where('id', '=', session)
         .execute()
     await start(old.sessionId, 'created_at', 25)

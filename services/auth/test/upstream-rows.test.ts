@@ -277,6 +277,24 @@ describe('an identity of others', () => {
   })
 })
 
+describe('a session of others', () => {
+  it('200: is refreshed without a level and times, and raised', async () => {
+    await seed()
+    const { body } = await signIn(email)
+    const bare = sql`aal = NULL, created_at = NULL, updated_at = NULL, refreshed_at = NULL`
+    await sql`UPDATE ${sql.table('sessions')} SET ${bare} WHERE user_id = ${id}`.execute(test.deps.db)
+    const refreshed = await ask('POST', '/token?grant_type=refresh_token', { refresh_token: body.refresh_token })
+    expect(refreshed).toEqual({ status: 200, body: session(shown()) })
+    const claims = JSON.parse(Buffer.from(refreshed.body.access_token.split('.')[1], 'base64url').toString())
+    expect(claims).toMatchObject({ aal: 'aal1', amr: [{ method: 'password' }] })
+    expect((await ask('PUT', '/user', { data: {} }, refreshed.body.access_token)).status).toBe(200)
+    const { rows } = await sql<Row>`
+      SELECT refreshed_at AT TIME ZONE 'UTC' = updated_at AS "isUtc", aal FROM ${sql.table('sessions')}
+      WHERE user_id = ${id}`.execute(test.deps.db)
+    expect(rows).toEqual([{ isUtc: true, aal: null }])
+  })
+})
+
 describe('a new user', () => {
   it('has what supabase/auth writes where the service reads nothing', async () => {
     const blank = {

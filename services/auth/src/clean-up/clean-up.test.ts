@@ -23,10 +23,12 @@ const user = (values = {}) =>
     .values({ id: randomUUID(), aud: 'authenticated', role: 'authenticated', ...values })
     .returning('id')
     .executeTakeFirstOrThrow()
+/** Ids of sessions are ordered by time. */
+const newSessionId = sql<string>`${sql.table('uuid_v7')}()`
 const session = (userId: string, values = {}) =>
   db
     .insertInto('sessions')
-    .values({ user_id: userId, created_at: clock.now(), updated_at: clock.now(), ...values })
+    .values({ id: newSessionId, user_id: userId, created_at: clock.now(), updated_at: clock.now(), ...values })
     .returning('id')
     .executeTakeFirstOrThrow()
 /** Cleans up once, and tells the rows of each table, or of those that had any. */
@@ -55,7 +57,7 @@ describe('clean-up', () => {
     for (const age of [DAY_MS + 1, DAY_MS]) {
       const kept = await session(id)
       await session(id, { not_after: ago(age) })
-      await session(id, { created_at: ago(age + 2 * HOUR_MS), refreshed_at: ago(0) })
+      await session(id, { created_at: ago(age + 2 * HOUR_MS), refreshed_at: ago(0).toISOString() })
       await session(id, { created_at: ago(age + HOUR_MS), refreshed_at: null })
       const token = { user_id: id, session_id: kept.id, counter: 1n, created_at: ago(age), updated_at: ago(age) }
       await db
@@ -184,7 +186,7 @@ describe('clean-up', () => {
 
   it('lets several processes clean up at once', async () => {
     const { id } = await user()
-    const rows = Array.from({ length: 500 }, () => ({ user_id: id, not_after: ago(DAY_MS + 1) }))
+    const rows = Array.from({ length: 500 }, () => ({ id: newSessionId, user_id: id, not_after: ago(DAY_MS + 1) }))
     await db.insertInto('sessions').values(rows).execute()
     const runs = await Promise.all([openCleanUp()(), openCleanUp()(), openCleanUp()()])
     expect(runs.reduce((sum, { sessions = 0 }) => sum + sessions, 0)).toBe(500)

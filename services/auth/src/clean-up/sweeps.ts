@@ -1,6 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
+import { NO_TIME } from '../users/stored-values.ts'
 
 /** How the stale rows of a table are found, so that a batch costs the same however large the table is. */
 export type Sweep =
@@ -109,16 +110,19 @@ function listRetentions(
 const UNCONFIRMED = sql<boolean>`confirmed_at IS NULL AND invited_at IS NULL AND staged_at IS NULL AND NOT keep_unconfirmed
   AND claimed_at IS NULL AND last_sign_in_at IS NULL AND banned_until IS NULL AND deleted_at IS NULL`
 
+/** A session that SQL of others has made may lack the time. */
+const startedAt = sql`coalesce(created_at, ${sql.lit(NO_TIME)}::timestamptz)`
+
 /** Sessions that the settings ended a day ago. */
 function listSessionWalks(
   { timeboxMs, inactivityTimeoutMs }: AuthDeps['config']['sessions'],
   ago: (ms: number) => Date,
 ): readonly Sweep[] {
   const ends = [
-    timeboxMs === undefined ? [] : [{ column: sql`created_at`, ms: DAY_MS + timeboxMs }],
+    timeboxMs === undefined ? [] : [{ column: startedAt, ms: DAY_MS + timeboxMs }],
     inactivityTimeoutMs === undefined
       ? []
-      : [{ column: sql`coalesce(refreshed_at, created_at)`, ms: DAY_MS + inactivityTimeoutMs }],
+      : [{ column: sql`coalesce(refreshed_at AT TIME ZONE 'UTC', ${startedAt})`, ms: DAY_MS + inactivityTimeoutMs }],
   ].flat()
   if (ends.length === 0) return []
   const conditions = ends.map(({ column, ms }) => sql<boolean>`${column} < ${ago(ms)}`)
@@ -166,7 +170,7 @@ interface WalkRow {
 function walkStatement({ table, stale, until }: Walk, after: Cursor): RawBuilder<WalkRow> {
   return sql`
     WITH seen AS MATERIALIZED (
-      SELECT id, created_at, ${stale} AS is_stale FROM ${sql.table(table)}
+      SELECT id, ${startedAt} AS created_at, ${stale} AS is_stale FROM ${sql.table(table)}
       WHERE id > ${after} ORDER BY id LIMIT ${sql.lit(SEEN_MAX)}
     ), found AS MATERIALIZED (
       SELECT id FROM seen WHERE is_stale ORDER BY id LIMIT ${sql.lit(ROWS_MAX)}

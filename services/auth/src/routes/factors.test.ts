@@ -87,7 +87,7 @@ describe('POST /factors', () => {
     const phone = '14155550111'
     const values = { aud: 'authenticated', role: 'authenticated', phone, phone_confirmed_at: new Date(0) }
     const user = await insertUser(test.deps.db, values)
-    const query = test.deps.db.insertInto('sessions').values({ user_id: user.id }).returning('id')
+    const query = test.deps.db.insertInto('sessions').values({ id: randomUUID(), user_id: user.id }).returning('id')
     const { id } = await query.executeTakeFirstOrThrow()
     const headers = { authorization: forgeBearer({ sub: user.id, session_id: id }) }
     expect((await enroll({ factor_type: 'totp' }, headers)).json().totp.uri).toContain(`:${phone}?`)

@@ -1,6 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
+import { NO_TIME } from '../users/stored-values.ts'
 
 export interface LiveSessionQuery {
   readonly sessionId: string
@@ -14,17 +15,20 @@ export interface LiveSessionQuery {
 interface LiveSessionRow {
   readonly is_banned: boolean | null
   readonly is_valid: boolean
-  readonly role: string
-  readonly aal: string
+  readonly role: string | null
+  readonly aal: string | null
   readonly has_factor: boolean
 }
+
+/** A session that SQL of others has made may lack the time. */
+const startedAt = sql`coalesce(s.created_at, ${sql.lit(NO_TIME)}::timestamptz)`
 
 const findLiveSessionQuery: PreparedQuery<LiveSessionQuery, LiveSessionRow> = prepare(
   'find_live_session',
   (p) => sql`SELECT u.banned_until > now() AS is_banned,
     coalesce(s.not_after >= now(), true)
-      AND coalesce(s.created_at + make_interval(secs => ${p.timeboxSeconds}::float8) >= now(), true)
-      AND coalesce(coalesce(s.refreshed_at, s.created_at)
+      AND coalesce(${startedAt} + make_interval(secs => ${p.timeboxSeconds}::float8) >= now(), true)
+      AND coalesce(coalesce(s.refreshed_at AT TIME ZONE 'UTC', ${startedAt})
         + make_interval(secs => ${p.inactivitySeconds}::float8) >= now(), true) AS is_valid, u.role, s.aal,
     EXISTS (SELECT FROM ${sql.table('mfa_factors')} f WHERE f.user_id = u.id AND f.status = 'verified') AS has_factor
     FROM ${sql.table('sessions')} s JOIN ${sql.table('users')} u ON u.id = s.user_id
@@ -47,6 +51,6 @@ export async function findSessionStanding(lanes: Lanes, query: LiveSessionQuery)
   const row = await lanes.read.first(findLiveSessionQuery, query)
   if (!row?.is_valid) return { standing: 'ended' }
   if (row.is_banned) return { standing: 'user-banned' }
-  const session = { role: row.role, hasShownFactor: row.aal === 'aal2', userHasFactor: row.has_factor }
+  const session = { role: row.role ?? '', hasShownFactor: row.aal === 'aal2', userHasFactor: row.has_factor }
   return { standing: 'live', session }
 }

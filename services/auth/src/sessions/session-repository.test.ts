@@ -109,6 +109,8 @@ describe('insertSession', () => {
         label: null,
         tag: null,
         oauth_client_id: null,
+        refresh_token_hmac_key: null,
+        refresh_token_counter: null,
         scopes: null,
         created_at: session.startedAt,
         updated_at: session.startedAt,
@@ -185,7 +187,7 @@ describe('callRefreshSession', () => {
     expect(Date.parse(signedInAt ?? '')).toBeGreaterThanOrEqual(Date.parse(session.startedAt))
     const row = await database.db
       .selectFrom('sessions')
-      .selectAll()
+      .select(['user_agent', 'ip', 'last_ip', sql<string>`refreshed_at AT TIME ZONE 'UTC'`.as('refreshed_at')])
       .where('id', '=', session.sessionId)
       .executeTakeFirst()
     expect(row).toMatchObject({

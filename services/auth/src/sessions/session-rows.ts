@@ -1,6 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import { FACTOR_METHODS } from '../factors/factor.ts'
+import { NO_TIME } from '../users/stored-values.ts'
 import type { Timestamp } from '../users/timestamp.ts'
 
 /** A sign-in that has not ended. */
@@ -22,7 +23,7 @@ export async function findSession(
     .where('id', '=', sessionId)
     .where('user_id', '=', userId)
     .executeTakeFirst()
-  return row && { id: row.id, aal: row.aal === 'aal2' ? 'aal2' : 'aal1', startedAt: row.created_at }
+  return row && { id: row.id, aal: row.aal === 'aal2' ? 'aal2' : 'aal1', startedAt: row.created_at ?? NO_TIME }
 }
 
 /** One way in which a session was proven, and when last: an entry of its `amr`. */

@@ -109,7 +109,12 @@ describe('judgeSession', () => {
             const at = (ms: number | null) => (ms === null ? null : new Date(ms))
             await database.db
               .updateTable('sessions')
-              .set({ created_at: new Date(startedAt), refreshed_at: at(refreshedAt), not_after: at(notAfter), aal })
+              .set({
+                created_at: new Date(startedAt),
+                refreshed_at: at(refreshedAt)?.toISOString() ?? null,
+                not_after: at(notAfter),
+                aal,
+              })
               .where('id', '=', sessionId)
               .execute()
           }

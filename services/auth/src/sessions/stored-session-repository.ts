@@ -2,13 +2,14 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { type ProfileRow, profileColumns, toProfile } from '../users/profile.ts'
+import { NO_TIME } from '../users/stored-values.ts'
 import type { AuthenticationMethod } from './access-token.ts'
 import type { StoredSession } from './session-repository.ts'
 
 interface StoredSessionRow extends ProfileRow {
   readonly session_id: string
-  readonly aal: string
-  readonly started_at: string
+  readonly aal: string | null
+  readonly started_at: string | null
   readonly amr: readonly AuthenticationMethod[] | null
 }
 
@@ -47,7 +48,7 @@ function toStoredSession(row: StoredSessionRow | undefined): StoredSession | und
     ...toProfile(row),
     sessionId: row.session_id,
     aal: row.aal === 'aal2' ? 'aal2' : 'aal1',
-    startedAt: row.started_at,
+    startedAt: row.started_at ?? NO_TIME,
     amr: row.amr ?? [],
   }
 }
