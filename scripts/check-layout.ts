@@ -18,6 +18,7 @@ import { outboundCalls } from './layout/outbound-calls.ts'
 import { pagePictures } from './layout/page-pictures.ts'
 import { pinnedActions } from './layout/pinned-actions.ts'
 import { portableCore } from './layout/portable-core.ts'
+import { pureFiles } from './layout/pure-files.ts'
 import { singleImporters } from './layout/single-importers.ts'
 import { smallFolders } from './layout/small-folders.ts'
 import { type Problem, type Rule, readSourceTree } from './layout/source-tree.ts'
@@ -45,6 +46,7 @@ export const rules: readonly Rule[] = [
   nounDependencies,
   singleImporters,
   smallFolders,
+  pureFiles,
 ]
 
 /** Every broken rule in the tree under `root`. Throws when a source cannot be parsed. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { graphOf } from './import-graph.ts'
+import { graphOf, shortestWay } from './import-graph.ts'
 import { readSourceTree } from './source-tree.ts'
 import { writeShop } from './test/shop-tree.ts'
 
@@ -25,4 +25,26 @@ it.each([
 ])('finds the file of %s', (specifier, targets) => {
   const text = `import type { X } from '${specifier}'\nexport { y } from '${specifier}'\n`
   expect(graphOf(readSourceTree(writeShop({ ...files, [user]: text }))).get(user)).toEqual(targets)
+})
+
+it.each([
+  ['a', 'b', ['a', 'b']],
+  ['a', 'd', ['a', 'c', 'd']],
+  ['a', 'a', ['a', 'c', 'a']],
+  ['b', 'a', undefined],
+])('finds the shortest way from %s to %s', (start, end, way) => {
+  const steps: Readonly<Record<string, readonly string[]>> = {
+    a: ['b', 'c'],
+    b: ['e'],
+    c: ['d', 'a'],
+    d: ['c'],
+    e: ['b'],
+  }
+  expect(
+    shortestWay(
+      start,
+      (path) => steps[path] ?? [],
+      (path) => path === end,
+    ),
+  ).toEqual(way)
 })

@@ -29,3 +29,25 @@ export function placesOf(importer: string, specifier: string): readonly string[]
   const [, name = '', file = `/${name}.ts`] = /^@trestle\/([^/]+)(\/.+)?$/.exec(specifier) ?? []
   return name === 'migrations' ? [`migrations${file}`] : [`services/${name}/src${file}`, `packages/${name}/src${file}`]
 }
+
+/** A step from a file to others. */
+type Steps = (path: string) => readonly string[]
+
+/** The shortest way from a file to one that ends it, at least one step long, both included; nothing where there is none. */
+export function shortestWay(
+  start: string,
+  stepsFrom: Steps,
+  isEnd: (path: string) => boolean,
+): readonly string[] | undefined {
+  const waiting: (readonly string[])[] = [[start]]
+  const seen = new Set<string>()
+  for (const way of waiting) {
+    for (const target of stepsFrom(way.at(-1) ?? start)) {
+      if (seen.has(target)) continue
+      seen.add(target)
+      if (isEnd(target)) return [...way, target]
+      waiting.push([...way, target])
+    }
+  }
+  return undefined
+}
