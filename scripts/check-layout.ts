@@ -8,6 +8,7 @@ import { clockAndEnvironment } from './layout/clock-and-environment.ts'
 import { documentLinks } from './layout/document-links.ts'
 import { shrinkLists } from './layout/exceptions.ts'
 import { forbiddenNames } from './layout/forbidden-names.ts'
+import { functionFiles } from './layout/function-files.ts'
 import { imageFiles } from './layout/image-files.ts'
 import { importCycles } from './layout/import-cycles.ts'
 import { metricDocuments } from './layout/metric-documents.ts'
@@ -47,6 +48,7 @@ export const rules: readonly Rule[] = [
   singleImporters,
   smallFolders,
   pureFiles,
+  functionFiles,
 ]
 
 /** Every broken rule in the tree under `root`. Throws when a source cannot be parsed. */

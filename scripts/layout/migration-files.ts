@@ -2,7 +2,7 @@ import { type Problem, productionFiles, type Rule, type SourceFile, type SourceT
 import { lineAt, visitSyntax } from './syntax.ts'
 
 /** Longest own name of a table, index, constraint, function or sequence; the prefix of DB_NAMESPACE comes on top. */
-const nameLengthMax = 30
+export const nameLengthMax = 30
 
 /** Names of supabase/auth, whose tables auth makes column by column: they stay as they are there, however long. */
 const upstreamNames = new Set([
