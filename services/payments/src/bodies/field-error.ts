@@ -79,6 +79,7 @@ const NOUNS: Readonly<Record<string, string>> = {
   number: 'an integer',
   boolean: 'a boolean',
   object: 'an object',
+  record: 'an object',
   array: 'an array',
 }
 

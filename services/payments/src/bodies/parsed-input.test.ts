@@ -33,3 +33,10 @@ it('validateInput: tells the bound of the field, and which members are unknown, 
     { field: 'more', message: 'has a member that is unknown', code: 'FORMAT' },
   ])
 })
+
+it('validateInput: calls an object of any members an object', () => {
+  const validated = validateInput(z.object({ custom: z.record(z.string(), z.unknown()) }), { custom: 'x' })
+  expect('error' in validated ? validated.error.fields : []).toEqual([
+    { field: 'custom', message: 'must be an object', code: 'TYPE' },
+  ])
+})
