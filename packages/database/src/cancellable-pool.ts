@@ -80,7 +80,8 @@ function cancelStatement(client: pg.PoolClient): Promise<void> {
     socket.once('error', () => {})
     socket.once('close', () => resolve())
     socket.setTimeout(CANCEL_MS, () => socket.destroy())
-    socket.end(request)
+    // Not `end`: a pooler forgets the request when its client closes first.
+    socket.write(request)
   })
 }
 

@@ -22,7 +22,8 @@ beforeAll(async () => {
     prepared,
     onConnectionError: () => {},
   })
-  holder = new pg.Client({ connectionString: temporary.url })
+  // Not through a pooler: the lock belongs to the session.
+  holder = new pg.Client({ connectionString: temporary.directUrl })
   await holder.connect()
   await holder.query('SELECT pg_advisory_lock(1)')
 })
