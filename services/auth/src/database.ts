@@ -273,7 +273,9 @@ export interface AuthDatabase {
   sign_up_contents: SignUpContentsTable
   mfa_factors: factors.MfaFactorsTable
   mfa_challenges: factors.MfaChallengesTable
+  mfa_recovery_sets: factors.MfaRecoverySetsTable
   mfa_recovery_codes: factors.MfaRecoveryCodesTable
+  user_factors: factors.UserFactorsView
   webauthn_credentials: factors.WebauthnCredentialsTable
   webauthn_challenges: factors.WebauthnChallengesTable
   signing_keys: SigningKeysTable

@@ -1,4 +1,5 @@
 import type { ColumnType, Generated } from 'kysely'
+import type { Factor, FactorType } from './factors/factor.ts'
 import type { SealedSecret } from './secrets/sealed-secret.ts'
 import type { StoredCredential } from './webauthn/credential.ts'
 
@@ -8,24 +9,36 @@ type GeneratedTimestamp = ColumnType<string, string | Date | undefined, string |
 
 /** A second factor. */
 export interface MfaFactorsTable {
-  id: Generated<string>
+  id: string
   user_id: string
   friendly_name: string | null
-  factor_type: string
-  status: Generated<string>
-  secret: SealedSecret | null
+  factor_type: ColumnType<Exclude<FactorType, 'recovery_code'>, string, string>
+  status: ColumnType<Factor['status'], string, string>
+  /** As supabase/auth stores the secret of an authenticator app; this service does not write it. */
+  secret: ColumnType<string | null, never, never>
+  sealed_secret: SealedSecret | null
   phone: string | null
   last_used_step: bigint | null
-  web_authn_credential: StoredCredential | null
+  credential: StoredCredential | null
   last_challenged_at: Timestamp | null
-  /** Guesses at recovery codes since `failing_since`. */
-  failed_attempts: Generated<number>
-  failing_since: Timestamp | null
   /** Wrong codes since the owner last showed it, up to those that a success takes back; and when the last one came. */
   failures: Generated<number>
   failed_at: Timestamp | null
-  created_at: GeneratedTimestamp
-  updated_at: GeneratedTimestamp
+  created_at: Timestamp
+  updated_at: Timestamp
+}
+
+/** What clients are shown of second factors, sets of recovery codes among them. */
+export interface UserFactorsView {
+  user_id: string
+  id: string
+  friendly_name: string | null
+  factor_type: FactorType
+  status: Factor['status']
+  phone: string | null
+  last_challenged_at: Timestamp | null
+  created_at: Timestamp
+  updated_at: Timestamp
 }
 
 /** What a second factor was asked. Its id is the salt of `otp_hash`. */
@@ -40,10 +53,22 @@ export interface MfaChallengesTable {
   created_at: GeneratedTimestamp
 }
 
-/** One code of a set that hangs below a factor. */
+/** The recovery codes of a user. */
+export interface MfaRecoverySetsTable {
+  id: string
+  user_id: string
+  friendly_name: string
+  /** Guesses since `failing_since`. */
+  failed_attempts: Generated<number>
+  failing_since: Timestamp | null
+  created_at: Timestamp
+  updated_at: Timestamp
+}
+
+/** One code of a set. */
 export interface MfaRecoveryCodesTable {
   id: Generated<string>
-  factor_id: string
+  set_id: string
   code_hash: Buffer
   used_at: Timestamp | null
 }

@@ -5,7 +5,10 @@ import { prepared } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { AuthDatabase } from '../src/database.ts'
+import { challengeFactor } from '../src/use-cases/challenge-factor.ts'
 import { openTestApp, type TestApp } from './auth-app.ts'
+import { addApp, answerChallenge, claimsOf, totpCode } from './authenticator-app.ts'
+import { factorRow } from './factor-row.ts'
 import { OPERATOR } from './forged-token.ts'
 
 // Rows that SQL of others has written: seed files of applications, and supabase/auth in a database that was adopted.
@@ -19,6 +22,8 @@ const time = expect.stringMatching(/^2026-.*\+00:00$/)
 /** A role of every server that has no rights on the tables of others. */
 const NEIGHBOUR = 'pg_monitor'
 
+const clock = { now: () => new Date(), advance: () => {} }
+
 let test: TestApp
 let owner: Database<AuthDatabase>
 let people = 0
@@ -28,6 +33,11 @@ beforeAll(async () => {
   const settings = {
     AUTH_MAILER_AUTOCONFIRM: 'true',
     AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+    AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
+    AUTH_MFA_WEBAUTHN_VERIFY_ENABLED: 'true',
+    AUTH_WEBAUTHN_RP_ID: 'app.example.com',
+    AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'The App',
+    AUTH_WEBAUTHN_RP_ORIGINS: 'https://app.example.com',
     AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
   }
   test = await openTestApp({ settings, replace: () => ({ now: () => new Date() }) })
@@ -292,6 +302,77 @@ describe('a session of others', () => {
       SELECT refreshed_at AT TIME ZONE 'UTC' = updated_at AS "isUtc", aal FROM ${sql.table('sessions')}
       WHERE user_id = ${id}`.execute(test.deps.db)
     expect(rows).toEqual([{ isUtc: true, aal: null }])
+  })
+})
+
+describe('second factors beside those of others', () => {
+  const bearerOf = async () => ({ authorization: `Bearer ${(await signIn(email)).body.access_token}` })
+
+  it('200: enrolls an authenticator app for a user of a seed file', async () => {
+    await seed()
+    const { headers } = await addApp({ ...test, clock }, await bearerOf())
+    const answer = await test.app.inject({ url: '/user', headers })
+    expect(answer.json().factors).toEqual([
+      {
+        id: expect.any(String),
+        created_at: time,
+        updated_at: time,
+        status: 'verified',
+        factor_type: 'totp',
+        phone: '',
+        last_challenged_at: time,
+      },
+    ])
+    const { rows } = await sql<Row>`
+      SELECT secret, web_authn_credential FROM ${sql.table('mfa_factors')} WHERE user_id = ${id}`.execute(test.deps.db)
+    expect(rows).toEqual([{ secret: null, web_authn_credential: null }])
+  })
+
+  it.each([
+    ['takes the code of a secret that nobody has sealed', 'JBSWY3DPEHPK3PXP', 200],
+    ['refuses one that supabase/auth has sealed', '{"key_id":"1"}', 422],
+    ['refuses one that is empty', '', 422],
+  ])('%s', async (_title, secret, status) => {
+    await seed()
+    const factor = factorRow({ user_id: id, status: 'verified', phone: '', friendly_name: null })
+    await owner.db.insertInto('mfa_factors').values(factor).execute()
+    await sql`UPDATE ${sql.table('mfa_factors')} SET secret = ${secret} WHERE id = ${factor.id}`.execute(owner.db)
+    const code = totpCode('JBSWY3DPEHPK3PXP', new Date())
+    const answer = await answerChallenge(test, await bearerOf(), { factorId: factor.id, code })
+    expect(answer.statusCode).toBe(status)
+  })
+
+  it('404: asks for no new credential in the place of one that supabase/auth keeps', async () => {
+    await seed()
+    const factor = factorRow({ user_id: id, factor_type: 'webauthn', status: 'verified' })
+    await owner.db.insertInto('mfa_factors').values(factor).execute()
+    const url = `/factors/${factor.id}/challenge`
+    const answer = await test.app.inject({ method: 'POST', url, headers: await bearerOf() })
+    expect([answer.statusCode, answer.json().error_code]).toEqual([404, 'mfa_factor_not_found'])
+  })
+
+  it('200: challenges three factors at one moment', async () => {
+    await seed()
+    const factors = ['a', 'b', 'c'].map((friendly_name) => factorRow({ user_id: id, friendly_name }))
+    await owner.db.insertInto('mfa_factors').values(factors).execute()
+    const sessionId = String(claimsOf((await bearerOf()).authorization).session_id)
+    const frozen = { ...test.deps, now: () => new Date('2026-03-04T05:06:07.089Z') }
+    const caller = { userId: id, sessionId, aal: 'aal1', audiences: ['authenticated'], isAdmin: false } as const
+    const asked = { caller, channel: 'sms', ip: '', limitKey: undefined } as const
+    await Promise.all(factors.map((factor) => challengeFactor(frozen, { ...asked, factorId: factor.id })))
+    const query = owner.db.selectFrom('mfa_factors').select(sql<string>`last_challenged_at::text`.as('at'))
+    const moments = (await query.where('user_id', '=', id).execute()).map(({ at }) => at)
+    expect(new Set(moments).size).toBe(3)
+    for (const at of moments) expect(at).toMatch(/^2026-03-04 05:06:07\.089/)
+  })
+
+  it('422: enrolls no phone that another factor of the user has', async () => {
+    await seed()
+    const factor = factorRow({ user_id: id, phone: '14155550100' })
+    await owner.db.insertInto('mfa_factors').values(factor).execute()
+    const payload = { factor_type: 'phone', phone: '+14155550100', friendly_name: 'x' }
+    const answer = await test.app.inject({ method: 'POST', url: '/factors', headers: await bearerOf(), payload })
+    expect([answer.statusCode, answer.json().error_code]).toEqual([422, 'mfa_verified_factor_exists'])
   })
 })
 

@@ -8,4 +8,4 @@ json_build_object(
         'id', f.id, 'friendly_name', f.friendly_name, 'factor_type', f.factor_type, 'status', f.status, 'phone', f.phone,
         'last_challenged_at', f.last_challenged_at, 'created_at', f.created_at, 'updated_at', f.updated_at)
       ORDER BY f.created_at, f.id)
-    FROM {{mfa_factors}} f WHERE f.user_id = u.id))
+    FROM {{user_factors}} f WHERE f.user_id = u.id))

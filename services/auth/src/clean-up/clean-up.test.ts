@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
+import { factorRow } from '../../test/factor-row.ts'
 import { createCleanUp } from './clean-up.ts'
 import { batchStatement, listSweeps } from './sweeps.ts'
 
@@ -73,10 +74,12 @@ describe('clean-up', () => {
         .execute()
       const [, verified] = await db
         .insertInto('mfa_factors')
-        .values([
-          { user_id: id, factor_type: 'totp', created_at: ago(age) },
-          { user_id: id, factor_type: 'totp', created_at: ago(age), status: 'verified' },
-        ])
+        .values(
+          [
+            { user_id: id, factor_type: 'totp', created_at: ago(age) },
+            { user_id: id, factor_type: 'totp', created_at: ago(age), status: 'verified' },
+          ].map(factorRow),
+        )
         .returning('id')
         .execute()
       await db

@@ -13,11 +13,16 @@ export interface NewChallenge {
   /** What an authenticator is asked to sign. */
   readonly webauthn: string | null
   readonly createdAt: Date
+  /** Microseconds that are added to the time at which the factor was asked. */
+  readonly delay: number
 }
+
+/** The index that a challenge violates at whose moment another factor was asked. */
+export const CHALLENGE_MOMENT_KEY = 'mfa_factors_last_challenged_at_key'
 
 /** Stores a challenge, and when its factor was last asked. */
 export async function insertChallenge(trx: Database, challenge: NewChallenge): Promise<void> {
-  const { id, factorId, ip, codeHash, webauthn, createdAt } = challenge
+  const { id, factorId, ip, codeHash, webauthn, createdAt, delay } = challenge
   await trx
     .insertInto('mfa_challenges')
     .values({
@@ -29,7 +34,8 @@ export async function insertChallenge(trx: Database, challenge: NewChallenge): P
       created_at: createdAt,
     })
     .execute()
-  await trx.updateTable('mfa_factors').set({ last_challenged_at: createdAt }).where('id', '=', factorId).execute()
+  const askedAt = sql<string>`${createdAt}::timestamptz + ${delay}::int * interval '1 microsecond'`
+  await trx.updateTable('mfa_factors').set({ last_challenged_at: askedAt }).where('id', '=', factorId).execute()
 }
 
 /** Finds a challenge of a factor. @param ip of who asks */

@@ -1,14 +1,7 @@
-import {
-  type Insertable,
-  type Kysely,
-  type RawBuilder,
-  type Selectable,
-  sql,
-  type Transaction,
-  type Updateable,
-} from 'kysely'
+import { type Insertable, type Kysely, type RawBuilder, type Selectable, sql, type Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import type { MfaFactorsTable } from '../factor-tables.ts'
+import type { MfaFactorsTable, UserFactorsView } from '../factor-tables.ts'
+import type { SealedSecret } from '../secrets/sealed-secret.ts'
 import type { StoredCredential } from '../webauthn/credential.ts'
 import { FACTOR_METHODS, type Factor } from './factor.ts'
 
@@ -16,18 +9,20 @@ type Database = Kysely<AuthDatabase>
 
 /** A factor with what only the service itself may see of it. */
 export interface FactorWithSecrets extends Factor {
-  readonly secret: MfaFactorsTable['secret']
+  readonly secret: SealedSecret | null
+  /** As supabase/auth, or SQL of others, has written it: base32, or sealed by supabase/auth. */
+  readonly plainSecret: string | null
   /** Of a WebAuthn factor, once it has been verified. */
   readonly credential: StoredCredential | null
 }
 
 /** All factors of a user, oldest first. A user has a handful. */
 export async function listFactors(db: Database, userId: string): Promise<Factor[]> {
-  const query = db.selectFrom('mfa_factors').selectAll().where('user_id', '=', userId)
+  const query = db.selectFrom('user_factors').selectAll().where('user_id', '=', userId)
   return (await query.orderBy('created_at').orderBy('id').execute()).map(toFactor)
 }
 
-/** Finds a factor of a user. */
+/** Finds a factor of a user that can be challenged. */
 export async function findFactor(
   db: Database,
   userId: string,
@@ -35,13 +30,14 @@ export async function findFactor(
 ): Promise<FactorWithSecrets | undefined> {
   const query = db.selectFrom('mfa_factors').selectAll().where('id', '=', factorId).where('user_id', '=', userId)
   const row = await query.executeTakeFirst()
-  return row && { ...toFactor(row), secret: row.secret, credential: row.web_authn_credential }
+  const { secret: plainSecret = null, sealed_secret: secret = null, credential = null } = row ?? {}
+  return row && { ...toFactor(row), secret, plainSecret, credential }
 }
 
 /** The WebAuthn credentials among the factors of a user. */
 export async function listFactorCredentials(db: Database, userId: string): Promise<StoredCredential[]> {
-  const query = db.selectFrom('mfa_factors').select('web_authn_credential').where('user_id', '=', userId)
-  return (await query.execute()).flatMap((row) => row.web_authn_credential ?? [])
+  const query = db.selectFrom('mfa_factors').select('credential').where('user_id', '=', userId)
+  return (await query.execute()).flatMap((row) => row.credential ?? [])
 }
 
 /** Adds a factor. */
@@ -62,10 +58,16 @@ export async function deleteExpiredFactors(trx: Database, userId: string, before
     .execute()
 }
 
+type MfaFactorType = Exclude<Factor['factorType'], 'recovery_code'>
+
 /** Removes the factors of a type that a user has not verified; where `phone` is given, only those of that phone. */
 export async function deleteUnverifiedFactors(
   trx: Database,
-  { userId, factorType, phone }: Pick<Factor, 'factorType'> & { readonly userId: string; readonly phone?: string },
+  {
+    userId,
+    factorType,
+    phone,
+  }: { readonly userId: string; readonly factorType: MfaFactorType; readonly phone?: string },
 ): Promise<void> {
   const query = trx
     .deleteFrom('mfa_factors')
@@ -126,7 +128,7 @@ export async function acceptFactor(trx: Database, { id, step, credential, now }:
       updated_at: now,
       failures: sql<number>`greatest(failures - ${sql.lit(FORGIVEN + 1)}, 0)`,
       ...(step !== undefined && { last_used_step: BigInt(step) }),
-      ...(credential && { web_authn_credential: credential }),
+      ...(credential && { credential }),
     })
     .where('id', '=', id)
     .$if(step !== undefined, (query) => query.where(sql<boolean>`coalesce(last_used_step < ${step}, true)`))
@@ -137,24 +139,28 @@ export async function acceptFactor(trx: Database, { id, step, credential, now }:
 
 /** Whether a credential may be stored where there is none yet, or where it is itself, as it was before this use. */
 function succeeds({ id, counter }: StoredCredential): RawBuilder<boolean> {
-  const stored = sql`(web_authn_credential ->> 'counter')::bigint`
+  const stored = sql`(credential ->> 'counter')::bigint`
   const rises = counter === 0 ? sql`${stored} = 0` : sql`${stored} < ${counter}`
-  return sql`coalesce(web_authn_credential ->> 'id' = ${id} AND ${rises}, true)`
+  return sql`coalesce(credential ->> 'id' = ${id} AND ${rises}, true)`
 }
 
-/** Locks a factor of a user until the transaction ends. */
+/** Locks a factor of a user, or their recovery codes, until the transaction ends. */
 export async function lockFactor(
   trx: Transaction<AuthDatabase>,
   userId: string,
   factorId: string,
 ): Promise<Factor | undefined> {
-  const row = await trx
-    .selectFrom('mfa_factors')
-    .selectAll()
-    .where('id', '=', factorId)
-    .where('user_id', '=', userId)
-    .forUpdate()
-    .executeTakeFirst()
+  for (const table of ['mfa_factors', 'mfa_recovery_sets'] as const) {
+    await trx
+      .selectFrom(table)
+      .select('id')
+      .where('id', '=', factorId)
+      .where('user_id', '=', userId)
+      .forUpdate()
+      .execute()
+  }
+  const query = trx.selectFrom('user_factors').selectAll().where('id', '=', factorId).where('user_id', '=', userId)
+  const row = await query.executeTakeFirst()
   return row && toFactor(row)
 }
 
@@ -164,14 +170,34 @@ export async function hasVerifiedFactor(db: Database, userId: string): Promise<b
   return (await query.limit(1).executeTakeFirst()) !== undefined
 }
 
-/** Changes a factor. Throws the unique violation of `mfa_factors_name_key` when its user has another of that name. */
+/** The index that a name violates which another factor of the user has, and that of phones. */
+export const FACTOR_NAME_KEY = 'mfa_factors_user_friendly_name_unique'
+export const FACTOR_PHONE_KEY = 'unique_phone_factor_per_user'
+
+interface FactorUpdate {
+  readonly friendlyName: string | undefined
+  /** Of a phone factor. */
+  readonly phone: string | undefined
+  readonly now: Date
+}
+
+/** Changes a factor. Throws the unique violation of FACTOR_NAME_KEY or FACTOR_PHONE_KEY when its user has another such one. */
 export async function updateFactor(
   trx: Database,
-  factorId: string,
-  changes: Updateable<MfaFactorsTable>,
+  { id, factorType }: Pick<Factor, 'id' | 'factorType'>,
+  { friendlyName, phone, now }: FactorUpdate,
 ): Promise<Factor> {
-  const query = trx.updateTable('mfa_factors').set(changes).where('id', '=', factorId)
-  return toFactor(await query.returningAll().executeTakeFirstOrThrow())
+  const named = { updated_at: now, ...(friendlyName === undefined ? {} : { friendly_name: friendlyName }) }
+  const { numUpdatedRows } =
+    factorType === 'recovery_code'
+      ? await trx.updateTable('mfa_recovery_sets').set(named).where('id', '=', id).executeTakeFirst()
+      : await trx
+          .updateTable('mfa_factors')
+          .set({ ...named, ...(phone === undefined ? {} : { phone }) })
+          .where('id', '=', id)
+          .executeTakeFirst()
+  if (numUpdatedRows === 0n) throw new Error('no such factor')
+  return toFactor(await trx.selectFrom('user_factors').selectAll().where('id', '=', id).executeTakeFirstOrThrow())
 }
 
 /**
@@ -180,7 +206,7 @@ export async function updateFactor(
  */
 export async function deleteFactor(
   trx: Transaction<AuthDatabase>,
-  { id }: Pick<Factor, 'id'>,
+  { id, factorType }: Pick<Factor, 'id' | 'factorType'>,
   now: Date,
 ): Promise<void> {
   const lowered = await trx
@@ -197,24 +223,21 @@ export async function deleteFactor(
       .where('authentication_method', 'in', Object.values(FACTOR_METHODS))
       .execute()
   }
-  await trx.deleteFrom('mfa_factors').where('id', '=', id).execute()
+  const table = factorType === 'recovery_code' ? 'mfa_recovery_sets' : 'mfa_factors'
+  await trx.deleteFrom(table).where('id', '=', id).execute()
 }
 
 /** The columns of a factor that may be seen: not its secret. */
-export type FactorRow = Pick<
-  Selectable<MfaFactorsTable>,
-  'id' | 'friendly_name' | 'factor_type' | 'status' | 'phone' | 'last_challenged_at' | 'created_at' | 'updated_at'
->
+export type FactorRow = Omit<Selectable<UserFactorsView>, 'user_id'>
 
 /** Maps a row to the domain's factor. */
 export function toFactor(row: FactorRow): Factor {
   return {
     id: row.id,
     friendlyName: row.friendly_name,
-    // The table's CHECK constraints allow nothing else.
-    factorType: row.factor_type as Factor['factorType'],
-    status: row.status as Factor['status'],
-    phone: row.phone,
+    factorType: row.factor_type,
+    status: row.status,
+    phone: row.phone || null,
     lastChallengedAt: row.last_challenged_at,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

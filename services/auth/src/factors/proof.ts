@@ -23,6 +23,8 @@ export interface FactorProof {
   readonly credential?: StoredCredential
 }
 
+const BASE32 = /^[A-Z2-7]+=*$/
+
 type Deps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'logger' | 'now' | 'serverKeys'>
 
 interface Asked {
@@ -41,9 +43,16 @@ function proveCode(deps: Deps, { factor, challenge }: Asked, code: string): Fact
     const answer = { challengeId: challenge.id, phone: factor.phone, code }
     return matchesFactorSms(deps, answer, challenge.codeHash) ? {} : undefined
   }
-  if (factor.secret === null) return undefined
-  const step = findTotpStep(openSecret(deps.encryptionKeys, factor.id, factor.secret), code, deps.now())
+  const secret = readSecret(deps, factor)
+  if (secret === undefined) return undefined
+  const step = findTotpStep(secret, code, deps.now())
   return step === undefined ? undefined : { step }
+}
+
+/** A factor that SQL of others has made has a secret that nobody has sealed. */
+function readSecret({ encryptionKeys }: Deps, { id, secret, plainSecret }: FactorWithSecrets): string | undefined {
+  if (secret !== null) return openSecret(encryptionKeys, id, secret)
+  return BASE32.test(plainSecret ?? '') ? (plainSecret ?? undefined) : undefined
 }
 
 /** The first answer of a factor makes its credential, each later one uses it. */
@@ -52,13 +61,21 @@ async function proveCredential(
   { factor, challenge }: Asked,
   answer: FactorAnswer,
 ): Promise<FactorProof | undefined> {
-  if (challenge.webauthn === null) return undefined
+  if (challenge.webauthn === null || !isUsable(factor)) return undefined
   const credential =
     factor.credential === null
       ? answer.kind === 'registration' && (await verifyCreation(deps, answer.response, challenge.webauthn))
       : answer.kind === 'assertion' &&
         (await verifyAssertion(deps, { response: answer.response, challenge: challenge.webauthn }, factor.credential))
   return credential ? { credential } : undefined
+}
+
+/**
+ * Whether the credential of a WebAuthn factor can be asked for. A verified factor without one was made by SQL of others: a new
+ * credential in its place would be a second factor that nobody has shown.
+ */
+export function isUsable({ factorType, status, credential }: FactorWithSecrets): boolean {
+  return factorType !== 'webauthn' || status === 'unverified' || credential !== null
 }
 
 const WRONG = { totp: totpCodeWrong, phone: phoneFactorCodeWrong, webauthn: webauthnFactorWrong } as const

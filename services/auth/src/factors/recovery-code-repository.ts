@@ -1,5 +1,6 @@
-import { type Kysely, sql } from 'kysely'
+import { type Insertable, type Kysely, sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
+import type { MfaRecoverySetsTable } from '../factor-tables.ts'
 import type { Factor } from './factor.ts'
 import { toFactor } from './factor-repository.ts'
 
@@ -9,11 +10,19 @@ type Database = Kysely<AuthDatabase>
 const GUESSES_MAX = 5
 const WINDOW_MS = 15 * 60_000
 
-/** Finds the factor that the recovery codes of a user hang below. */
+/** Finds the recovery codes of a user, as the factor that clients see. */
 export async function findRecoveryFactor(db: Database, userId: string): Promise<Factor | undefined> {
-  const query = db.selectFrom('mfa_factors').selectAll().where('user_id', '=', userId)
+  const query = db.selectFrom('user_factors').selectAll().where('user_id', '=', userId)
   const row = await query.where('factor_type', '=', 'recovery_code').executeTakeFirst()
   return row && toFactor(row)
+}
+
+/** Gives a user a set, without codes. */
+export async function insertRecoverySet(trx: Database, values: Insertable<MfaRecoverySetsTable>): Promise<Factor> {
+  await trx.insertInto('mfa_recovery_sets').values(values).execute()
+  return toFactor(
+    await trx.selectFrom('user_factors').selectAll().where('id', '=', values.id).executeTakeFirstOrThrow(),
+  )
 }
 
 /** How many codes a set has, and how many of them nobody has used. */
@@ -27,7 +36,7 @@ export async function countRecoveryCodes(
       sql<number>`count(*)::int`.as('total'),
       sql<number>`(count(*) FILTER (WHERE used_at IS NULL))::int`.as('remaining'),
     ])
-    .where('factor_id', '=', factorId)
+    .where('set_id', '=', factorId)
     .executeTakeFirstOrThrow()
 }
 
@@ -36,8 +45,8 @@ export async function replaceRecoveryCodes(
   trx: Database,
   { factorId, hashes, now }: { readonly factorId: string; readonly hashes: readonly Buffer[]; readonly now: Date },
 ): Promise<void> {
-  await trx.deleteFrom('mfa_recovery_codes').where('factor_id', '=', factorId).execute()
-  const rows = hashes.map((hash) => ({ factor_id: factorId, code_hash: hash }))
+  await trx.deleteFrom('mfa_recovery_codes').where('set_id', '=', factorId).execute()
+  const rows = hashes.map((hash) => ({ set_id: factorId, code_hash: hash }))
   await trx.insertInto('mfa_recovery_codes').values(rows).execute()
   await forgetGuesses(trx, factorId, now)
 }
@@ -50,7 +59,7 @@ export async function claimRecoveryGuess(db: Database, factorId: string, now: Da
   const windowStart = new Date(now.getTime() - WINDOW_MS)
   const isRunning = sql<boolean>`coalesce(failing_since > ${windowStart}, false)`
   const { numUpdatedRows } = await db
-    .updateTable('mfa_factors')
+    .updateTable('mfa_recovery_sets')
     .set({
       failed_attempts: sql`CASE WHEN ${isRunning} THEN failed_attempts + 1 ELSE 1 END`,
       failing_since: sql`CASE WHEN ${isRunning} THEN failing_since ELSE ${now}::timestamptz END`,
@@ -59,7 +68,11 @@ export async function claimRecoveryGuess(db: Database, factorId: string, now: Da
     .where(sql<boolean>`NOT (${isRunning} AND failed_attempts >= ${GUESSES_MAX})`)
     .executeTakeFirst()
   if (numUpdatedRows > 0n) return undefined
-  const row = await db.selectFrom('mfa_factors').select('failing_since').where('id', '=', factorId).executeTakeFirst()
+  const row = await db
+    .selectFrom('mfa_recovery_sets')
+    .select('failing_since')
+    .where('id', '=', factorId)
+    .executeTakeFirst()
   return Math.max(0, Date.parse(row?.failing_since ?? now.toISOString()) - windowStart.getTime())
 }
 
@@ -75,7 +88,7 @@ export async function hasRecoveryCode(db: Database, { factorId, hashes }: CodeOf
   const row = await db
     .selectFrom('mfa_recovery_codes')
     .select('id')
-    .where('factor_id', '=', factorId)
+    .where('set_id', '=', factorId)
     .where('code_hash', 'in', hashes)
     .where('used_at', 'is', null)
     .executeTakeFirst()
@@ -90,7 +103,7 @@ export async function consumeRecoveryCode(
   const { numUpdatedRows } = await trx
     .updateTable('mfa_recovery_codes')
     .set({ used_at: now })
-    .where('factor_id', '=', factorId)
+    .where('set_id', '=', factorId)
     .where('code_hash', 'in', hashes)
     .where('used_at', 'is', null)
     .executeTakeFirst()
@@ -101,5 +114,5 @@ export async function consumeRecoveryCode(
 
 async function forgetGuesses(trx: Database, factorId: string, now: Date): Promise<void> {
   const values = { failed_attempts: 0, failing_since: null, updated_at: now }
-  await trx.updateTable('mfa_factors').set(values).where('id', '=', factorId).execute()
+  await trx.updateTable('mfa_recovery_sets').set(values).where('id', '=', factorId).execute()
 }

@@ -1,5 +1,6 @@
 import { validationFailed } from '../errors.ts'
 import { factorNameTaken } from '../factor-errors.ts'
+import type { Factor } from './factor.ts'
 
 const NAME_LENGTH_MAX = 120
 
@@ -7,6 +8,11 @@ const NAME_LENGTH_MAX = 120
 export function requireFriendlyName(name: string): string {
   if ([...name].length <= NAME_LENGTH_MAX) return name
   throw validationFailed({ message: `friendly_name may not be longer than ${NAME_LENGTH_MAX} characters` })
+}
+
+/** Refuses a name that another factor of the user has; recovery codes have a table of their own. @throws factorNameTaken */
+export function requireFreeName(name: string, others: readonly Pick<Factor, 'friendlyName'>[]): void {
+  if (name.trim() !== '' && others.some(({ friendlyName }) => friendlyName === name)) throw friendlyNameTaken(name)
 }
 
 /** Says that another factor of the user has a name. */

@@ -3,6 +3,7 @@ import { encode } from 'uqr'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addApp, answerChallenge, challenge, enrollApp } from '../../test/authenticator-app.ts'
 import { type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
+import { factorRow } from '../../test/factor-row.ts'
 import { forgeBearer } from '../../test/forged-token.ts'
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn, signIn } from '../../test/signed-in.ts'
@@ -189,7 +190,7 @@ describe('POST /factors', () => {
     const { user } = person
     // One of another type: verifying a factor removes what is unverified of its own.
     const values = { user_id: user.id, factor_type: 'phone', phone: '14155550100', status: 'verified' }
-    await test.deps.db.insertInto('mfa_factors').values(values).execute()
+    await test.deps.db.insertInto('mfa_factors').values(factorRow(values)).execute()
     const later = await signIn(test, person)
     const answer = await answerChallenge(test, later.headers, { factorId: planted.factorId, code: planted.code() })
     expect([answer.statusCode, answer.json()]).toEqual([

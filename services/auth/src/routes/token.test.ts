@@ -1,6 +1,7 @@
 import { argon2i, hash as hashByReference } from 'argon2'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
+import { factorRow } from '../../test/factor-row.ts'
 import { createSignedUp, type SignedUp } from '../../test/signed-up.ts'
 import { childOf } from '../sessions/refresh-token.ts'
 
@@ -480,7 +481,7 @@ describe('POST /token?grant_type=refresh_token', () => {
     const low = await openTestApp({ settings: { AUTH_SESSIONS_ALLOW_LOW_AAL: '10m' } })
     const { person, token, sessionId } = await signIn(low)
     const factor = { user_id: person.user.id, factor_type: 'totp', status: 'verified' }
-    await low.deps.db.insertInto('mfa_factors').values(factor).execute()
+    await low.deps.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
     const startedAt = new Date(Date.now() - 11 * 60_000)
     await low.deps.db.updateTable('sessions').set({ created_at: startedAt }).where('id', '=', sessionId).execute()
     const expired = 'Invalid Refresh Token: Session Expired (Low AAL: User Needs MFA Verification)'

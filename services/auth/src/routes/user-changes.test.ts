@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { answerBehind } from '../../test/answer-behind.ts'
 import { type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
+import { factorRow } from '../../test/factor-row.ts'
 import { forgeBearer, OPERATOR } from '../../test/forged-token.ts'
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn, type SignedIn, signIn } from '../../test/signed-in.ts'
@@ -183,7 +184,7 @@ describe('PUT /user with a password', () => {
         await trx.selectFrom('users').select('id').where('id', '=', user.id).forUpdate().execute()
         await trx
           .insertInto('mfa_factors')
-          .values({ user_id: user.id, factor_type: 'totp', status: 'verified' })
+          .values(factorRow({ user_id: user.id, factor_type: 'totp', status: 'verified' }))
           .execute()
       },
       () => put({ password: 'another horse' }, headers),
@@ -214,7 +215,7 @@ describe('PUT /user with a password', () => {
     const { headers, user, sessionId, refreshToken } = await createSignedIn(test)
     await test.deps.db
       .insertInto('mfa_factors')
-      .values({ user_id: user.id, factor_type: 'totp', status: 'verified' })
+      .values(factorRow({ user_id: user.id, factor_type: 'totp', status: 'verified' }))
       .execute()
     const text = 'AAL2 session is required to update email or password when MFA is enabled.'
     for (const payload of [{ password: 'another horse' }, { email: 'other@example.com' }, { phone: '14155550100' }]) {

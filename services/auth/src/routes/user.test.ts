@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
+import { factorRow } from '../../test/factor-row.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
 let test: TestApp
@@ -65,7 +66,7 @@ describe('GET /user', () => {
   it('200: lists second factors without their secrets', async () => {
     const { token, user } = await signIn()
     const factor = { user_id: user.id, factor_type: 'phone', phone: '14155550100', friendly_name: 'mine' }
-    await test.deps.db.insertInto('mfa_factors').values(factor).execute()
+    await test.deps.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
     expect((await getUser(`Bearer ${token}`)).body.factors).toEqual([
       {
         id: expect.any(String),

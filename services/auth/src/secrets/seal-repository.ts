@@ -16,7 +16,7 @@ const BEFORE_UUIDS = '00000000-0000-0000-0000-000000000000'
 /** Every column that holds sealed secrets (reference: Secrets at rest). */
 export const sealedPlaces: readonly SealedPlace[] = [
   { table: 'signing_keys', column: 'private_sealed', id: 'kid', start: '' },
-  { table: 'mfa_factors', column: 'secret', id: 'id', start: BEFORE_UUIDS },
+  { table: 'mfa_factors', column: 'sealed_secret', id: 'id', start: BEFORE_UUIDS },
   { table: 'custom_oauth_providers', column: 'client_secret', id: 'id', start: BEFORE_UUIDS },
   { table: 'flow_state', column: 'provider_pkce_verifier', id: 'id', start: BEFORE_UUIDS },
   { table: 'flow_state', column: 'oauth1_secret', id: 'id', start: BEFORE_UUIDS },

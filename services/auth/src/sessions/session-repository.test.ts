@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
+import { factorRow } from '../../test/factor-row.ts'
 import { lenientRules } from '../../test/refresh-rules.ts'
 import type { User } from '../users/user.ts'
 import { insertUser } from '../users/user-repository.ts'
@@ -128,7 +129,7 @@ describe('insertSession', () => {
       .execute()
     await db
       .insertInto('mfa_factors')
-      .values({ user_id: user.id, factor_type: 'totp', status: 'verified', friendly_name: 'phone app' })
+      .values(factorRow({ user_id: user.id, factor_type: 'totp', status: 'verified', friendly_name: 'phone app' }))
       .execute()
     expect(await open(user)).toMatchObject({
       identities: [
@@ -306,7 +307,7 @@ describe('callRefreshSession', () => {
     await age(session.sessionId, 'created_at', 100)
     const rules = { lowAalSeconds: 60 }
     const factor = { user_id: user.id, factor_type: 'totp' }
-    await database.db.insertInto('mfa_factors').values(factor).execute()
+    await database.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
     expect((await refresh(session.refreshToken, rules)).verdict).toBe('rotated')
     await database.db.updateTable('mfa_factors').set({ status: 'verified' }).where('user_id', '=', user.id).execute()
     const child = childOf(key, session.refreshToken)

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
+import { factorRow } from '../../test/factor-row.ts'
 import { insertUser } from '../users/user-repository.ts'
 import { createSession } from './create-session.ts'
 import { childOf, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
@@ -92,7 +93,7 @@ describe('judgeSession', () => {
           const user = await createUser()
           if (hasVerifiedFactor) {
             const factor = { user_id: user.id, factor_type: 'totp', status: 'verified' }
-            await database.db.insertInto('mfa_factors').values(factor).execute()
+            await database.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
           }
           const now = Date.now()
           const states = sessions.map(({ startedAgo, refreshedAgo, endsIn, aal }, order) => ({

@@ -1,14 +1,16 @@
-import { randomUUID } from 'node:crypto'
+import { randomInt, randomUUID } from 'node:crypto'
+import { violates } from '@trestle/database/violations.ts'
 import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { factorNotFound } from '../factor-errors.ts'
 import { challengeEnd } from '../factors/challenge.ts'
-import { insertChallenge } from '../factors/challenge-repository.ts'
+import { CHALLENGE_MOMENT_KEY, insertChallenge, type NewChallenge } from '../factors/challenge-repository.ts'
 import { type FactorWithSecrets, findFactor, listFactorCredentials } from '../factors/factor-repository.ts'
 import { prepareFactorSms } from '../factors/factor-sms.ts'
 import { type EnrolledType, isEnrolled, requireVerifyEnabled } from '../factors/factor-switches.ts'
+import { isUsable } from '../factors/proof.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import { takeSms } from '../rate-limits/sms-allowance.ts'
 import type { Caller } from '../sessions/caller.ts'
@@ -54,10 +56,13 @@ export async function challengeFactor(deps: AuthDeps, input: ChallengeFactor): P
   const factor = await findFactor(deps.db, user.id, input.factorId)
   if (!factor || !isEnrolled(factor)) throw factorNotFound()
   requireVerifyEnabled(deps.config, factor.factorType)
+  if (!isUsable(factor)) throw factorNotFound()
   const credential = factor.factorType === 'webauthn' ? await askForCredential(deps, user, factor) : undefined
   const allowance = factor.phone === null ? undefined : await takeSms(deps, factor.phone, input.limitKey)
   try {
-    return await deps.db.transaction().execute((trx) => issue(trx, deps, { ...input, factor, credential }))
+    return await withOwnMoment(deps, (delay) =>
+      deps.db.transaction().execute((trx) => issue(trx, deps, { ...input, factor, credential, delay })),
+    )
   } catch (error) {
     await allowance?.giveBack()
     throw error
@@ -72,10 +77,29 @@ async function askForCredential(deps: AuthDeps, user: User, factor: FactorWithSe
   return askForCreation(deps, { userId: user.id, account, known, residentKey: 'discouraged', timeoutMs })
 }
 
+const ATTEMPTS_MAX = 10
+
+/**
+ * Runs a transaction that stores a challenge, and again where another factor was challenged at the same moment: the table of
+ * supabase/auth allows no two of them at one.
+ */
+async function withOwnMoment<Result>(
+  { names }: Pick<AuthDeps, 'names'>,
+  run: (delay: number) => Promise<Result>,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await run(attempt === 1 ? 0 : randomInt(1, 1_000))
+    } catch (error) {
+      if (!violates(error, names, CHALLENGE_MOMENT_KEY) || attempt === ATTEMPTS_MAX) throw error
+    }
+  }
+}
+
 async function issue(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
-  { caller, factor, credential, channel, ip }: ChallengeFactor & Question,
+  { caller, factor, credential, channel, ip, delay }: ChallengeFactor & Question & Pick<NewChallenge, 'delay'>,
 ): Promise<IssuedChallenge> {
   const id = randomUUID()
   const createdAt = deps.now()
@@ -90,7 +114,7 @@ async function issue(
       ? undefined
       : prepareFactorSms(deps, { userId: user.id, challengeId: id, phone: factor.phone, channel, expiresAt })
   const asked = { codeHash: message?.codeHash ?? null, webauthn: credential?.challenge ?? null }
-  await insertChallenge(trx, { id, factorId: factor.id, ip, createdAt, ...asked })
+  await insertChallenge(trx, { id, factorId: factor.id, ip, createdAt, delay, ...asked })
   if (message?.sms) await queueSms(trx, deps, message.sms)
   const traits = { factor_id: factor.id, factor_status: factor.status }
   await recordAudit(trx, deps, { action: 'challenge_created', actor: user, sessionId: session.id, ip, traits })

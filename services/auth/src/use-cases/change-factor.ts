@@ -1,12 +1,12 @@
-import { violatedConstraint } from '@trestle/database/violations.ts'
+import { violates } from '@trestle/database/violations.ts'
 import type { Transaction } from 'kysely'
 import { type AuditAction, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { factorNotFound } from '../factor-errors.ts'
+import { factorNotFound, phoneFactorExists } from '../factor-errors.ts'
 import type { Factor } from '../factors/factor.ts'
-import { lockFactor, updateFactor } from '../factors/factor-repository.ts'
-import { friendlyNameTaken } from '../factors/require-friendly-name.ts'
+import { FACTOR_PHONE_KEY, listFactors, lockFactor, updateFactor } from '../factors/factor-repository.ts'
+import { requireFreeName } from '../factors/require-friendly-name.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { dropFactor } from './drop-factor.ts'
 import { lockManagedUser, type ManagedUser } from './lock-managed-user.ts'
@@ -26,20 +26,21 @@ export interface FactorChanges {
   readonly phone: string | undefined
 }
 
-/** Renames a factor of a user, or gives it another phone. @throws userNotFound, factorNotFound, factorNameTaken */
+/** Renames a factor of a user, or gives it another phone. @throws userNotFound, factorNotFound, factorNameTaken, phoneFactorExists */
 export async function changeFactor(deps: AuthDeps, owner: FactorOfUser, changes: FactorChanges): Promise<Factor> {
   const { friendlyName, phone } = changes
   try {
-    return await onFactor(deps, { ...owner, action: 'factor_updated' }, (trx, factor) =>
-      updateFactor(trx, factor.id, {
-        updated_at: deps.now(),
-        ...(friendlyName === undefined ? {} : { friendly_name: friendlyName }),
-        ...(phone === undefined || factor.factorType !== 'phone' ? {} : { phone }),
-      }),
-    )
+    return await onFactor(deps, { ...owner, action: 'factor_updated' }, async (trx, factor) => {
+      const others = (await listFactors(trx, owner.userId)).filter(({ id }) => id !== factor.id)
+      requireFreeName(friendlyName ?? '', others)
+      return updateFactor(trx, factor, {
+        friendlyName,
+        phone: factor.factorType === 'phone' ? phone : undefined,
+        now: deps.now(),
+      })
+    })
   } catch (error) {
-    if (violatedConstraint(error, deps.names) !== 'mfa_factors_name_key') throw error
-    throw friendlyNameTaken(friendlyName ?? '')
+    throw violates(error, deps.names, FACTOR_PHONE_KEY) ? phoneFactorExists() : error
   }
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { violatedConstraint } from '@trestle/database/violations.ts'
+import { violates } from '@trestle/database/violations.ts'
 import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
@@ -9,6 +9,8 @@ import { judgeEnrollment, type WantedFactor } from '../factors/enrollment.ts'
 import {
   deleteExpiredFactors,
   deleteUnverifiedFactors,
+  FACTOR_NAME_KEY,
+  FACTOR_PHONE_KEY,
   insertFactor,
   listFactors,
 } from '../factors/factor-repository.ts'
@@ -60,7 +62,8 @@ export async function enrollFactor(deps: AuthDeps, { caller, wanted, ip }: Enrol
       return insert(trx, deps, owner, { wanted, ip })
     })
   } catch (error) {
-    if (violatedConstraint(error, deps.names) === 'mfa_factors_name_key') throw friendlyNameTaken(wanted.friendlyName)
+    if (violates(error, deps.names, FACTOR_NAME_KEY)) throw friendlyNameTaken(wanted.friendlyName)
+    if (violates(error, deps.names, FACTOR_PHONE_KEY)) throw phoneFactorExists()
     throw error
   }
 }
@@ -96,7 +99,9 @@ async function insert(
     user_id: user.id,
     friendly_name: wanted.friendlyName,
     factor_type: wanted.type,
-    secret: totpSecret === undefined ? null : sealSecret(encryptionKeys, id, totpSecret, randomBytes(NONCE_BYTES)),
+    status: 'unverified',
+    sealed_secret:
+      totpSecret === undefined ? null : sealSecret(encryptionKeys, id, totpSecret, randomBytes(NONCE_BYTES)),
     phone: wanted.phone ?? null,
     created_at: at,
     updated_at: at,

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { violatedConstraint } from '@trestle/database/violations.ts'
 import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
@@ -12,11 +11,11 @@ import {
   recoveryEnrollDisabled,
 } from '../factor-errors.ts'
 import type { Factor } from '../factors/factor.ts'
-import { insertFactor, listFactors } from '../factors/factor-repository.ts'
+import { listFactors } from '../factors/factor-repository.ts'
 import { isEnrolled } from '../factors/factor-switches.ts'
 import { hashRecoveryCode, makeRecoveryCodes } from '../factors/recovery-code.ts'
-import { findRecoveryFactor, replaceRecoveryCodes } from '../factors/recovery-code-repository.ts'
-import { friendlyNameTaken } from '../factors/require-friendly-name.ts'
+import { findRecoveryFactor, insertRecoverySet, replaceRecoveryCodes } from '../factors/recovery-code-repository.ts'
+import { requireFreeName } from '../factors/require-friendly-name.ts'
 import { notify } from '../mail/notification.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
@@ -45,27 +44,24 @@ export async function generateRecoveryCodes(
   { caller, friendlyName, ip }: RecoveryCodesRequest & { readonly friendlyName: string },
 ): Promise<RecoveryCodes> {
   requireEnabled(deps)
-  try {
-    return await deps.db.transaction().execute(async (trx) => {
-      const active = await lockCaller(trx, deps, caller)
-      const owner = requireFactorOwner(active)
-      const { user, session } = owner
-      const others = (await listFactors(trx, user.id)).filter(({ status }) => status === 'verified')
-      if (!others.some(isEnrolled)) throw recoveryCodesAlone()
-      if (session.aal !== 'aal2') throw enrollNeedsSecondFactor()
-      if (!others.every(isEnrolled)) throw recoveryCodesExist()
-      await requireFreshSession(trx, deps, active)
-      const factor = await insertRecoveryFactor(trx, deps, owner, friendlyName)
-      const codes = await issueCodes(trx, deps, factor)
-      await notify(trx, deps, user, { name: 'MFA_FACTOR_ENROLLED', variables: { FactorType: 'recovery_code' } })
-      const traits = { factor_id: factor.id, factor_type: factor.factorType }
-      await recordAudit(trx, deps, { action: 'factor_in_progress', actor: user, sessionId: session.id, ip, traits })
-      return { factor, codes }
-    })
-  } catch (error) {
-    if (violatedConstraint(error, deps.names) !== 'mfa_factors_name_key') throw error
-    throw friendlyNameTaken(friendlyName)
-  }
+  return deps.db.transaction().execute(async (trx) => {
+    const active = await lockCaller(trx, deps, caller)
+    const owner = requireFactorOwner(active)
+    const { user, session } = owner
+    const factors = await listFactors(trx, user.id)
+    const others = factors.filter(({ status }) => status === 'verified')
+    if (!others.some(isEnrolled)) throw recoveryCodesAlone()
+    if (session.aal !== 'aal2') throw enrollNeedsSecondFactor()
+    if (!others.every(isEnrolled)) throw recoveryCodesExist()
+    await requireFreshSession(trx, deps, active)
+    requireFreeName(friendlyName, factors)
+    const factor = await insertRecoveryFactor(trx, deps, owner, friendlyName)
+    const codes = await issueCodes(trx, deps, factor)
+    await notify(trx, deps, user, { name: 'MFA_FACTOR_ENROLLED', variables: { FactorType: 'recovery_code' } })
+    const traits = { factor_id: factor.id, factor_type: factor.factorType }
+    await recordAudit(trx, deps, { action: 'factor_in_progress', actor: user, sessionId: session.id, ip, traits })
+    return { factor, codes }
+  })
 }
 
 /**
@@ -101,13 +97,10 @@ function insertRecoveryFactor(
   friendlyName: string,
 ): Promise<Factor> {
   const at = now()
-  return insertFactor(trx, {
+  return insertRecoverySet(trx, {
     id: randomUUID(),
     user_id: user.id,
     friendly_name: friendlyName,
-    factor_type: 'recovery_code',
-    // Nothing has to be proven: the codes are shown to whoever has just shown another factor.
-    status: 'verified',
     created_at: at,
     updated_at: at,
   })

@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
+import { factorRow } from '../../test/factor-row.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { keysCommand } from '../commands/keys.ts'
 import { sealedPlaces } from '../secrets/seal-repository.ts'
@@ -80,9 +81,9 @@ describe('auth keys reseal', () => {
       id: factorId,
       user_id: user.id,
       factor_type: 'totp',
-      secret: seal(factorId, 'totp'),
+      sealed_secret: seal(factorId, 'totp'),
     }))
-    await db.insertInto('mfa_factors').values(factors).execute()
+    await db.insertInto('mfa_factors').values(factors.map(factorRow)).execute()
 
     await db.transaction().execute(async (trx) => {
       const held = trx
@@ -93,7 +94,7 @@ describe('auth keys reseal', () => {
       await expect(reseal()).rejects.toThrow('1 secrets were being changed meanwhile: run it again')
     })
     expect(await reseal()).toEqual([
-      'mfa_factors.secret: 1 sealed anew',
+      'mfa_factors.sealed_secret: 1 sealed anew',
       `every secret is sealed with key ${alone.current.id}`,
     ])
     const others = ['access', 'client', 'refresh', 'request secret', 'signing key', 'verifier']

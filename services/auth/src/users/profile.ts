@@ -84,7 +84,7 @@ export function profileColumns(): RawBuilder<ProfileRow> {
     (SELECT json_agg(json_build_object('id', f.id, 'friendly_name', f.friendly_name, 'factor_type', f.factor_type,
         'status', f.status, 'phone', f.phone, 'last_challenged_at', f.last_challenged_at, 'created_at', f.created_at,
         'updated_at', f.updated_at) ORDER BY f.created_at, f.id)
-      FROM ${sql.table('mfa_factors')} f WHERE f.user_id = u.id) AS factors`
+      FROM ${sql.table('user_factors')} f WHERE f.user_id = u.id) AS factors`
 }
 
 /** Maps a row of `profileColumns`. */

@@ -152,7 +152,7 @@ export async function deleteUser(trx: Transaction<AuthDatabase>, id: string): Pr
   await trx.deleteFrom('users').where('id', '=', id).execute()
 }
 
-const WAYS_IN = ['sessions', 'mfa_factors', 'webauthn_credentials', 'webauthn_challenges'] as const
+const WAYS_IN = ['sessions', 'mfa_factors', 'mfa_recovery_sets', 'webauthn_credentials', 'webauthn_challenges'] as const
 
 /** Ends the sessions of a user, and takes their second factors and passkeys away. */
 export async function deleteWaysIn(trx: Transaction<AuthDatabase>, userId: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
+import { factorRow } from '../factor-row.ts'
 import { dataOf, newPerson, openClientService } from './client-service.ts'
 
 const service = await openClientService()
@@ -135,7 +136,7 @@ describe('admin.signOut and admin.mfa', () => {
     const factor = { user_id: user.id, factor_type: 'totp', friendly_name: 'app' }
     const { id } = await service.deps.db
       .insertInto('mfa_factors')
-      .values(factor)
+      .values(factorRow(factor))
       .returning('id')
       .executeTakeFirstOrThrow()
     // The client wraps this answer twice.

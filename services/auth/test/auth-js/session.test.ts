@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { generateSigningKey } from '../../src/sessions/generate-signing-key.ts'
+import { factorRow } from '../factor-row.ts'
 import { type ClientService, dataOf, newPerson, openClientService } from './client-service.ts'
 
 const key = { ...(await generateSigningKey('ES256', 'es')), key_ops: ['sign', 'verify'] }
@@ -195,7 +196,7 @@ describe('mfa.listFactors', () => {
     const { client, user } = await signIn()
     expect(dataOf(await client.mfa.listFactors())).toMatchObject({ all: [], totp: [] })
     const factor = { user_id: user.id, factor_type: 'totp', status: 'verified', friendly_name: 'app' }
-    await service.deps.db.insertInto('mfa_factors').values(factor).execute()
+    await service.deps.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
     expect(dataOf(await client.mfa.listFactors())).toMatchObject({ all: [{ friendly_name: 'app' }], totp: [{}] })
   })
 })

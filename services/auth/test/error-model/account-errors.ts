@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Updateable } from 'kysely'
 import type { UsersTable } from '../../src/database.ts'
+import { factorRow } from '../factor-row.ts'
 import type { MailApp } from '../mail-app.ts'
 import { createSignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
@@ -84,7 +85,7 @@ export const accountErrors: ErrorCases = {
     asOwner(
       async ({ user }, { deps }) => {
         const factor = { user_id: user.id, factor_type: 'totp', status: 'verified' }
-        await deps.db.insertInto('mfa_factors').values(factor).execute()
+        await deps.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
         return unlink(randomUUID())
       },
       { ...LINKING, ...STRICT },
@@ -96,7 +97,7 @@ export const accountErrors: ErrorCases = {
         const service = await world.service()
         const { user, headers } = await signIn(service, { role: 'service_role' })
         const factor = { user_id: user.id, factor_type: 'totp', status: 'verified' }
-        await service.deps.db.insertInto('mfa_factors').values(factor).execute()
+        await service.deps.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
         return send(service, get('/admin/users', headers))
       },
     },
@@ -163,7 +164,7 @@ export const accountErrors: ErrorCases = {
   secondFactorNeeded: [
     asOwner(async ({ user }, { deps }) => {
       const factor = { user_id: user.id, factor_type: 'totp', status: 'verified' }
-      await deps.db.insertInto('mfa_factors').values(factor).execute()
+      await deps.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
       return change({ password: 'another password' })
     }),
   ],

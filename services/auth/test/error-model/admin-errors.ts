@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { factorRow } from '../factor-row.ts'
 import { forgeBearer, OPERATOR } from '../forged-token.ts'
 import { createSignedUp, type SignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
@@ -56,7 +57,11 @@ export const adminErrors: ErrorCases = {
         const service = await world.service()
         const { user } = await createSignedUp(service.deps)
         const rows = ['phone', 'laptop'].map((name) => ({ user_id: user.id, factor_type: 'totp', friendly_name: name }))
-        const [, laptop] = await service.deps.db.insertInto('mfa_factors').values(rows).returning('id').execute()
+        const [, laptop] = await service.deps.db
+          .insertInto('mfa_factors')
+          .values(rows.map(factorRow))
+          .returning('id')
+          .execute()
         const url = `/admin/users/${user.id}/factors/${laptop?.id}`
         return send(service, asAdmin({ method: 'PUT', url, payload: { friendly_name: 'phone' } }))
       },

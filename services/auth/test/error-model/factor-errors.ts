@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type AuthenticatorApp, addApp, challenge, enrollApp } from '../authenticator-app.ts'
+import { factorRow } from '../factor-row.ts'
 import type { MailApp } from '../mail-app.ts'
 import { type ErrorCase, type ErrorCases, post, type Request } from './error-case.ts'
 import { type SignedIn, signIn } from './session-errors.ts'
@@ -30,7 +31,8 @@ const verify = ({ factorId, ...payload }: { factorId: string; challenge_id: stri
 /** Stores a factor as enrolling it would: its type may be switched off. */
 async function insertFactor({ deps }: MailApp, { user }: SignedIn, values: Record<string, string>): Promise<string> {
   const factor = { user_id: user.id, factor_type: 'totp', status: 'verified', ...values }
-  return (await deps.db.insertInto('mfa_factors').values(factor).returning('id').executeTakeFirstOrThrow()).id
+  return (await deps.db.insertInto('mfa_factors').values(factorRow(factor)).returning('id').executeTakeFirstOrThrow())
+    .id
 }
 
 /** What the answer to the challenge of an app is told. */
@@ -176,7 +178,7 @@ export const factorErrors: ErrorCases = {
   webauthnFactorWrong: [
     ask(
       async (person, service) => {
-        const factorId = await insertFactor(service, person, { factor_type: 'webauthn' })
+        const factorId = await insertFactor(service, person, { factor_type: 'webauthn', status: 'unverified' })
         return verify({ factorId, challenge_id: await challenge(service, person.headers, factorId), code: 'x' }, person)
       },
       { settings: PASSKEYS },

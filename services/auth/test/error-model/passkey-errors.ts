@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
+import { factorRow } from '../factor-row.ts'
 import type { MailApp } from '../mail-app.ts'
 import { type ErrorCase, type ErrorCases, post } from './error-case.ts'
 import { ask, PASSKEYS } from './factor-errors.ts'
@@ -33,7 +34,7 @@ export const passkeyErrors: ErrorCases = {
     ask(
       async ({ user, headers }, { deps }) => {
         const factor = { user_id: user.id, factor_type: 'totp', status: 'verified' }
-        await deps.db.insertInto('mfa_factors').values(factor).execute()
+        await deps.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
         return post(START, {}, headers)
       },
       { settings },

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { TestApp } from '../auth-app.ts'
+import { factorRow } from '../factor-row.ts'
 import { forgeBearer } from '../forged-token.ts'
 import { createSignedUp, type SignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, get, post } from './error-case.ts'
@@ -147,7 +148,7 @@ export const sessionErrors: ErrorCases = {
       'Invalid Refresh Token: Session Expired (Low AAL: User Needs MFA Verification)',
       async (service, person) => {
         const factor = { user_id: person.user.id, factor_type: 'totp', status: 'verified' }
-        await service.deps.db.insertInto('mfa_factors').values(factor).execute()
+        await service.deps.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
         await makeOlder(service, person)
       },
       { AUTH_SESSIONS_ALLOW_LOW_AAL: '1h' },

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
+import { factorRow } from '../../../test/factor-row.ts'
 import { OPERATOR } from '../../../test/forged-token.ts'
 import { createSignedUp } from '../../../test/signed-up.ts'
 
@@ -273,7 +274,10 @@ describe('DELETE /admin/users/{user_id}', () => {
       phone_change: '14155550126',
     })
     const session = (await signIn({ email, password })).json()
-    await test.deps.db.insertInto('mfa_factors').values({ user_id: user.id, factor_type: 'totp' }).execute()
+    await test.deps.db
+      .insertInto('mfa_factors')
+      .values(factorRow({ user_id: user.id, factor_type: 'totp' }))
+      .execute()
     const content = { user_id: user.id, kind: 'confirmation', aud: 'authenticated', data: { name: 'Ann' } }
     await test.deps.db.insertInto('sign_up_contents').values(content).execute()
     expect(await ask('DELETE', user.id, { should_soft_delete: true })).toEqual({ status: 200, body: {} })

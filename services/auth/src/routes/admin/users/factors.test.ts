@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../../../test/auth-app.ts'
 import { type Failure, expectFailure as failWith } from '../../../../test/expect-failure.ts'
+import { factorRow } from '../../../../test/factor-row.ts'
 import { OPERATOR } from '../../../../test/forged-token.ts'
 import { createSignedUp } from '../../../../test/signed-up.ts'
 
@@ -29,7 +30,7 @@ async function createUser() {
   const insert = (values: { factor_type: string; friendly_name: string; phone?: string }) =>
     test.deps.db
       .insertInto('mfa_factors')
-      .values({ user_id: user.id, status: 'verified', ...values })
+      .values(factorRow({ user_id: user.id, status: 'verified', ...values }))
       .returning('id')
       .executeTakeFirstOrThrow()
   const app = await insert({ factor_type: 'totp', friendly_name: 'app' })
@@ -94,6 +95,26 @@ describe('PUT /admin/users/{user_id}/factors/{factor_id}', () => {
     await expectFailure('PUT', path, { friendly_name: 'x'.repeat(121) }, [400, 'validation_failed', long])
     const taken = 'A factor with the friendly name "phone" for this user already exists'
     await expectFailure('PUT', path, { friendly_name: 'phone' }, [422, 'mfa_factor_name_conflict', taken])
+    const at = new Date()
+    const codes = { id: randomUUID(), user_id: user.id, friendly_name: 'codes', created_at: at, updated_at: at }
+    await test.deps.db.insertInto('mfa_recovery_sets').values(codes).execute()
+    const pathOfCodes = `${user.id}/factors/${codes.id}`
+    await expectFailure('PUT', pathOfCodes, { friendly_name: 'phone' }, [422, 'mfa_factor_name_conflict', taken])
+    const takenToo = taken.replace('phone', 'codes')
+    await expectFailure('PUT', path, { friendly_name: 'codes' }, [422, 'mfa_factor_name_conflict', takenToo])
+    expect((await ask('PUT', pathOfCodes, { friendly_name: 'paper' })).body).toMatchObject({
+      id: codes.id,
+      friendly_name: 'paper',
+      factor_type: 'recovery_code',
+      status: 'verified',
+    })
+    const second = factorRow({ user_id: user.id, factor_type: 'phone', phone: '14155550199' })
+    await test.deps.db.insertInto('mfa_factors').values(second).execute()
+    await expectFailure('PUT', `${user.id}/factors/${second.id}`, { phone: '+14155550100' }, [
+      422,
+      'mfa_verified_factor_exists',
+      'A verified phone factor already exists, unenroll the existing factor to continue',
+    ])
     for (const method of ['PUT', 'DELETE'] as const) {
       const payload = method === 'PUT' ? {} : undefined
       const foreign = `${user.id}/factors/${other.appId}`

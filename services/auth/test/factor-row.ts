@@ -1,0 +1,11 @@
+import { randomUUID } from 'node:crypto'
+import type { Insertable } from 'kysely'
+import type { MfaFactorsTable } from '../src/factor-tables.ts'
+
+type Row = Insertable<MfaFactorsTable>
+
+/** A row of a second factor: of an authenticator app that nobody has verified, unless `values` say otherwise. */
+export function factorRow(values: Partial<Row> & Pick<Row, 'user_id'>): Row {
+  const at = new Date()
+  return { id: randomUUID(), factor_type: 'totp', status: 'unverified', created_at: at, updated_at: at, ...values }
+}
