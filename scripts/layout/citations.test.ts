@@ -71,6 +71,8 @@ describe('of a reference', () => {
     '/* Reads `reference: 2FA codes/keys`, and more */',
     '// Sees reference: Refresh tokens; reference: 2FA codes/keys, or endpoints reference: Bodies.',
     'export const row = { reference: Order }',
+    'export const row = { reference: Order } // A row.',
+    '// A row.\nexport const row = { reference: Order }',
     '// The code and the reference: both are kept.',
   ])('resolves %s', async (text) => {
     expect(await judge(item, text)).toEqual([])
@@ -158,6 +160,12 @@ describe('of a decision', () => {
       unknown.map((number) => `${item}:1 cites decision ${number}, which is not in docs/decisions`),
     )
   })
+})
+
+it('leaves the examples of its own files alone', async () => {
+  expect(await judge('scripts/layout/citations.ts', '// Contract 4.')).toEqual([])
+  expect(await judge('scripts/layout/citations.test.ts', '// Contract 4.')).toEqual([])
+  expect(await judge('scripts/layout/arrows.ts', '// Contract 4.')).toHaveLength(1)
 })
 
 it('excepts the files of its list', async () => {

@@ -6,7 +6,7 @@ const document = 'docs/observability.md'
 const runbook = {
   [document]:
     '### Metrics of shop\n\n| `shop_sold_total` | counter | `kind` | sales |\n' +
-    '| `shop_wait_seconds` | histogram | | waits |\n\n### NoSales\n\nSell more.\n',
+    '| `shop_wait_seconds` | histogram | `kind` | waits |\n\n### NoSales\n\nSell more.\n',
 }
 const path = 'docker/prometheus/rules.yml'
 const ruleTests = 'docker/prometheus/rules.test.yml'
@@ -18,7 +18,7 @@ const rules = (alert: string, expr: string, page = 'docs/observability.md#nosale
 
 it.each([
   ['sum by (kind) (rate(shop_sold_total{job="shop"}[5m])) < 1 or up{instance="a"} == 0', []],
-  ['histogram_quantile(0.9, sum by (le) (rate(shop_wait_seconds_bucket{le="1"}[5m]))) > 1', []],
+  ['histogram_quantile(0.9, sum by (le) (rate(shop_wait_seconds_bucket{job="shop",kind="a",le="1"}[5m]))) > 1', []],
   ['shop_wait_seconds_sum / shop_wait_seconds_count > 1', []],
   ['rate(shop_lost_total[5m]) > 0', ['asks for shop_lost_total, which no service has']],
   ['shop_sold_total{size="l"} > 0', ['asks shop_sold_total for size']],

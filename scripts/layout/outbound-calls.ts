@@ -10,7 +10,6 @@ const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ['packages/database/src/cancellable-pool.ts', 'cancels at PostgreSQL, whose address only a setting names'],
   ['packages/database/src/pipelined-clients.ts', 'the socket of PostgreSQL, whose address only a setting names'],
   ['packages/service/src/limiter-store.ts', 'Redis, whose address only a setting names'],
-  ['packages/service/src/testing/', 'tests of the services'],
   ['services/auth/src/mail/mailer.ts', 'the mail server, whose address only a setting names'],
   ['services/auth/src/sms/gateways/twilio.ts', 'puts the guarded client in the place of the transport of its library'],
   ['services/payments/src/mail/mailer.ts', 'the mail server, whose address only a setting names'],

@@ -114,3 +114,7 @@ it('refuses an entry that names no file', async () => {
     'scripts/layout/pure-files.json lists services/shop/src/items/vat.ts, which is not there',
   ])
 })
+
+it('asks for nothing where there is no list', async () => {
+  expect(await problemsOf(pureFiles, { [price]: "import 'pg'\n" })).toEqual([])
+})

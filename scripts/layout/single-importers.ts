@@ -10,7 +10,7 @@ const LINES_MIN = 60
 const NAMED =
   /^scripts\/layout\/|^migrations\/[^/]+\/|\/(main|deps|errors|config|migrations)\.ts$|-job\.ts$|\.model\.ts$/
 /** What only tests, or readers of examples, run. */
-const NOT_IN_PRODUCTION = /^packages\/testing\/|\/(testing|examples)\//
+const NOT_IN_PRODUCTION = /\/(testing|examples)\//
 
 /**
  * A short file that one other file imports is a step of that file: it becomes a private function there. Tests count

@@ -40,6 +40,7 @@ it.each([
   `${src}/jobs`,
   `${src}/testing`,
   'packages/database/src/driver',
+  'packages/database/src/driver/parts',
 ])('allows one file in %s', async (folder) => {
   const parent = folder.replace(/\/[^/]+$/, '')
   const files = { ...filesIn(folder, 'one'), ...(parent === src ? {} : filesIn(parent, 'a', 'b', 'c')) }

@@ -1,23 +1,22 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
+import { problemsOf } from './test/shop-tree.ts'
 import { unlicensedPackages } from './unlicensed-packages.ts'
 
+const message = 'depends on @paylike/request, which declares no licence: only tests and examples may use it'
+
 const path = 'services/shop/package.json'
-const problem = {
-  path,
-  message: 'depends on @paylike/request, which declares no licence: only tests and examples may use it',
-}
 
 it.each([
-  [{ devDependencies: { '@paylike/request': 'catalog:' } }, []],
-  [{ dependencies: { '@paylike/request': 'catalog:' } }, [problem]],
-  [{ optionalDependencies: { '@paylike/request': '3.0.2' } }, [problem]],
-])('lets tests and examples alone use packages without a licence: %j', async (manifest, problems) => {
-  const root = mkdtempSync(join(tmpdir(), 'layout-'))
-  onTestFinished(() => rmSync(root, { recursive: true }))
-  mkdirSync(join(root, 'services/shop'), { recursive: true })
-  writeFileSync(join(root, path), JSON.stringify({ name: 'shop', ...manifest }))
-  expect(await unlicensedPackages({ root, files: [] })).toEqual(problems)
+  [path, { devDependencies: { '@paylike/request': 'catalog:' } }, false],
+  [path, { dependencies: { '@paylike/sdk': 'catalog:' } }, false],
+  [path, { dependencies: { '@paylike/request': 'catalog:' } }, true],
+  [path, { optionalDependencies: { '@paylike/request': '3.0.2' } }, true],
+  [path, { peerDependencies: { '@paylike/request': '3.0.2' } }, true],
+  ['package.json', { dependencies: { '@paylike/request': 'catalog:' } }, true],
+  ['migrations/package.json', { dependencies: { '@paylike/request': 'catalog:' } }, true],
+  ['packages/database/package.json', { dependencies: { '@paylike/request': 'catalog:' } }, true],
+  ['examples/shop/package.json', { dependencies: { '@paylike/request': 'catalog:' } }, false],
+])('a package without a licence in %s: %j', async (file, manifest, isRefused) => {
+  const problems = await problemsOf(unlicensedPackages, { [file]: JSON.stringify({ name: 'shop', ...manifest }) })
+  expect(problems).toEqual(isRefused ? [`${file} ${message}`] : [])
 })
