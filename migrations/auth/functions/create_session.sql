@@ -33,8 +33,8 @@ BEGIN
     INSERT INTO {{refresh_tokens}} (session_id, user_id, token_hash, counter, created_at, updated_at)
       SELECT opened_id, u.id, p_token_hash, 0, moment, moment FROM u),
   claim AS (
-    INSERT INTO {{mfa_amr_claims}} (session_id, authentication_method, created_at, updated_at)
-      SELECT opened_id, p_method, moment, moment FROM u)
+    INSERT INTO {{mfa_amr_claims}} (id, session_id, authentication_method, created_at, updated_at)
+      SELECT {{uuid_v7}}(), opened_id, p_method, moment, moment FROM u)
   SELECT
     {{include:profile.sql}}
     INTO profile FROM u;

@@ -31,9 +31,10 @@ BEGIN
   UPDATE {{refresh_tokens}} t SET revoked = true, updated_at = 'epoch' WHERE t.id = newest.id;
   INSERT INTO {{refresh_tokens}} (session_id, user_id, token_hash, counter, parent_id, created_at, updated_at)
     VALUES (p_session_id, p_user_id, p_token_hash, newest.counter + 1, newest.id, moment, moment);
-  INSERT INTO {{mfa_amr_claims}} AS a (session_id, authentication_method, created_at, updated_at)
-    VALUES (p_session_id, p_method, moment, moment)
-    ON CONFLICT ON CONSTRAINT {{local:mfa_amr_claims_method_key}} DO UPDATE SET updated_at = moment;
+  INSERT INTO {{mfa_amr_claims}} AS a (id, session_id, authentication_method, created_at, updated_at)
+    VALUES ({{uuid_v7}}(), p_session_id, p_method, moment, moment)
+    ON CONFLICT ON CONSTRAINT {{local:mfa_amr_claims_session_id_authentication_method_pkey}}
+      DO UPDATE SET updated_at = moment;
   UPDATE {{sessions}} s
     SET aal = 'aal2', factor_id = p_factor_id, refreshed_at = moment AT TIME ZONE 'UTC', updated_at = moment,
       user_agent = p_user_agent, last_ip = nullif(p_ip, '')::inet

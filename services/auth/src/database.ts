@@ -204,13 +204,13 @@ export interface RefreshTokensTable {
 
 /** A way in which the person behind a session has proven who they are. */
 export interface AmrClaimsTable {
-  id: Generated<string>
+  id: string
   session_id: string
   authentication_method: string
   /** Since when the credential of the proof belongs to the account; null: since the account was made. */
   credential_since: Timestamp | null
-  created_at: GeneratedTimestamp
-  updated_at: GeneratedTimestamp
+  created_at: Timestamp
+  updated_at: Timestamp
 }
 
 /** What the last request has brought for an account that waits for its confirmation, by the kind of its message. */

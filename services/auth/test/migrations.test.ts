@@ -32,6 +32,7 @@ afterAll(async () => {
 /** Names of supabase/auth's tables, which stay as they are there. */
 const UPSTREAM_NAMES = [
   'app_identities_provider_id_provider_unique',
+  'app_mfa_amr_claims_session_id_authentication_method_pkey',
   'app_mfa_factors_last_challenged_at_key',
   'app_mfa_factors_user_friendly_name_unique',
   'app_users_email_change_confirm_status_check',

@@ -13,5 +13,5 @@ token AS (
   INSERT INTO {{refresh_tokens}} (session_id, user_id, token_hash, counter, created_at, updated_at)
     SELECT s.opened_id, s.user_id, s.token_hash, 0, s.moment, s.moment FROM s),
 claim AS (
-  INSERT INTO {{mfa_amr_claims}} (session_id, authentication_method, created_at, updated_at)
-    SELECT s.opened_id, 'password', s.moment, s.moment FROM s)
+  INSERT INTO {{mfa_amr_claims}} (id, session_id, authentication_method, created_at, updated_at)
+    SELECT {{uuid_v7}}(), s.opened_id, 'password', s.moment, s.moment FROM s)

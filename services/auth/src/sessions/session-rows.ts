@@ -82,11 +82,15 @@ export async function copyProofs(
   const columns = ['authentication_method', 'credential_since', 'created_at', 'updated_at'] as const
   await trx
     .insertInto('mfa_amr_claims')
-    .columns(['session_id', ...columns])
+    .columns(['id', 'session_id', ...columns])
     .expression((query) =>
       query
         .selectFrom('mfa_amr_claims')
-        .select([sql.val(to).$castTo<string>().as('session_id'), ...columns])
+        .select([
+          sql<string>`${sql.table('uuid_v7')}()`.as('id'),
+          sql.val(to).$castTo<string>().as('session_id'),
+          ...columns,
+        ])
         .where('session_id', '=', from)
         .where('authentication_method', 'not in', Object.values(FACTOR_METHODS)),
     )

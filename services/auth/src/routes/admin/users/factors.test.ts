@@ -136,7 +136,9 @@ describe('DELETE /admin/users/{user_id}/factors/{factor_id}', () => {
     for (const [order, { id }] of sessions.entries()) {
       const [factor_id, authentication_method] = order === 0 ? [appId, 'totp'] : [phoneId, 'mfa/phone']
       await test.deps.db.updateTable('sessions').set({ aal: 'aal2', factor_id }).where('id', '=', id).execute()
-      await test.deps.db.insertInto('mfa_amr_claims').values({ session_id: id, authentication_method }).execute()
+      const at = new Date()
+      const claim = { id: randomUUID(), session_id: id, authentication_method, created_at: at, updated_at: at }
+      await test.deps.db.insertInto('mfa_amr_claims').values(claim).execute()
     }
     const deleted = await ask('DELETE', `${user.id}/factors/${appId}`)
     expect(deleted).toEqual({ status: 200, body: view(appId, 'totp', 'app', '') })
