@@ -142,19 +142,19 @@ function blank(text: string): string {
 function seed(kind: Probe['known'], count: number): string {
   const confirmedAt = kind === 'confirmed' ? 'now()' : 'NULL'
   return `WITH people AS (
-      INSERT INTO auth.users (aud, role, email, encrypted_password, email_confirmed_at, confirmation_sent_at,
-          raw_app_meta_data)
-        SELECT 'authenticated', 'authenticated', '${kind}' || n || '@example.com',
+      INSERT INTO auth.users (id, aud, role, email, encrypted_password, email_confirmed_at, confirmation_sent_at,
+          raw_app_meta_data, created_at, updated_at)
+        SELECT gen_random_uuid(), 'authenticated', 'authenticated', '${kind}' || n || '@example.com',
           '$argon2id$v=19$m=19456,t=2,p=1$GJKc8fEj4AoR/PTojbIYew$4FW369TfP4mverPz47iy55cXe0b7kDmsq3By5PqRzWk',
-          ${confirmedAt}, now(), '{"provider":"email","providers":["email"]}'
+          ${confirmedAt}, now(), '{"provider":"email","providers":["email"]}', now(), now()
         FROM generate_series(0, ${count - 1}) AS n RETURNING id, email),
     tokens AS (
       INSERT INTO auth.one_time_tokens (user_id, kind, relates_to, otp_hash, otp_salt, expires_at)
         SELECT id, 'confirmation', email, sha256('x'), '\\x00000000000000000000000000000000', now() + interval '1 day'
         FROM people WHERE '${kind}' = 'pending')
-    INSERT INTO auth.identities (user_id, provider, provider_id, identity_data)
+    INSERT INTO auth.identities (user_id, provider, provider_id, identity_data, created_at, updated_at)
       SELECT id, 'email', id, jsonb_build_object('sub', id, 'email', email, 'email_verified', ${confirmedAt} IS NOT NULL,
-        'phone_verified', false)
+        'phone_verified', false), now(), now()
       FROM people`
 }
 

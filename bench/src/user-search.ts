@@ -93,13 +93,13 @@ function seed(count: number): string {
     DECLARE definition text := pg_get_indexdef('auth.user_directory_grams_idx'::regclass);
     BEGIN
     DROP INDEX auth.user_directory_grams_idx;
-    INSERT INTO auth.users (aud, role, email, phone, encrypted_password, email_confirmed_at, raw_app_meta_data,
-        raw_user_meta_data, created_at)
-      SELECT 'authenticated', 'authenticated', lower(f || '.' || l) || n || '@' || h,
+    INSERT INTO auth.users (id, aud, role, email, phone, encrypted_password, email_confirmed_at, raw_app_meta_data,
+        raw_user_meta_data, created_at, updated_at)
+      SELECT gen_random_uuid(), 'authenticated', 'authenticated', lower(f || '.' || l) || n || '@' || h,
         CASE WHEN n % 2 = 0 THEN '1' || lpad((n::bigint * 7919 % 10000000000)::text, 10, '0') END,
         '$argon2id$v=19$m=19456,t=2,p=1$GJKc8fEj4AoR/PTojbIYew$4FW369TfP4mverPz47iy55cXe0b7kDmsq3By5PqRzWk',
         now(), '{"provider":"email","providers":["email"]}', jsonb_build_object('full_name', f || ' ' || l),
-        now() - (${count} - n) * interval '90 seconds'
+        now() - (${count} - n) * interval '90 seconds', now()
       FROM (SELECT n, ${first} AS f, ${last} AS l,
         CASE WHEN n < ${count} * 0.06 THEN 'oldcompany.example' ELSE ${host} END AS h
         FROM generate_series(1, ${count}) AS n) AS people;

@@ -7,22 +7,24 @@ const COLUMNS = `u.id, u.aud, u.role, u.email, u.phone, u.email_confirmed_at, u.
 /** What a user record is made of. */
 const PROFILE = `${COLUMNS},
   (SELECT json_agg(i ORDER BY i.created_at, i.id) FROM auth.identities i WHERE i.user_id = u.id) AS identities,
-  (SELECT json_agg(f ORDER BY f.created_at, f.id) FROM auth.mfa_factors f WHERE f.user_id = u.id) AS factors`
+  (SELECT json_agg(f ORDER BY f.created_at, f.id) FROM auth.user_factors f WHERE f.user_id = u.id) AS factors`
 
 /** The same of a user whose identity the statement itself has inserted. */
 const PROFILE_OF_NEW = `${COLUMNS}, (SELECT json_agg(identity) FROM identity) AS identities, NULL AS factors`
 
 /** Who logs in: $1 the address. */
-export const LOGIN = `SELECT u.id, u.encrypted_password FROM auth.users u WHERE u.email = $1`
+export const LOGIN = `SELECT u.id, u.encrypted_password FROM auth.users u
+  WHERE lower(u.email) = $1 AND NOT u.is_sso_user`
 
 /** A session for the row \`u\`: its refresh token ($1 the hash), how it was proven, and who asked ($2 user agent, $3 address). */
 const SESSION = `session AS (
-    INSERT INTO auth.sessions (user_id, user_agent, ip, last_ip)
-    SELECT u.id, $2, $3::text::inet, $3::text::inet FROM u RETURNING id, aal, user_id
+    INSERT INTO auth.sessions (id, user_id, aal, user_agent, ip, last_ip, created_at, updated_at)
+    SELECT auth.uuid_v7(), u.id, 'aal1', $2, $3::text::inet, $3::text::inet, now(), now() FROM u RETURNING id, aal, user_id
   ), token AS (
     INSERT INTO auth.refresh_tokens (session_id, user_id, token_hash, counter) SELECT id, user_id, $1, 0 FROM session
   ), amr AS (
-    INSERT INTO auth.mfa_amr_claims (session_id, authentication_method) SELECT id, 'password' FROM session
+    INSERT INTO auth.mfa_amr_claims (id, session_id, authentication_method, created_at, updated_at)
+    SELECT auth.uuid_v7(), id, 'password', now(), now() FROM session
     RETURNING json_build_array(json_build_object('method', authentication_method,
       'timestamp', floor(extract(epoch FROM updated_at))::bigint)) AS amr
   ), audit AS (
@@ -40,13 +42,16 @@ export const OPEN_SESSION = `
 /** A sign-up with a session at once: $6 the address, $7 the hash, $8 the id of the new user (auth reference: POST /signup). */
 export const SIGN_UP = `
   WITH u AS (
-    INSERT INTO auth.users (id, aud, role, email, encrypted_password, email_confirmed_at, raw_app_meta_data, last_sign_in_at)
-    VALUES ($8, 'authenticated', 'authenticated', $6, $7, now(), '{"provider": "email", "providers": ["email"]}', now())
+    INSERT INTO auth.users (id, aud, role, email, encrypted_password, email_confirmed_at, raw_app_meta_data,
+      raw_user_meta_data, last_sign_in_at, created_at, updated_at, instance_id, confirmation_token, recovery_token,
+      email_change_token_new, email_change)
+    VALUES ($8, 'authenticated', 'authenticated', $6, $7, now(), '{"provider": "email", "providers": ["email"]}',
+      '{}', now(), now(), now(), '00000000-0000-0000-0000-000000000000', '', '', '', '')
     ON CONFLICT DO NOTHING RETURNING users.*
   ), identity AS (
-    INSERT INTO auth.identities AS i (user_id, provider, provider_id, identity_data)
+    INSERT INTO auth.identities AS i (user_id, provider, provider_id, identity_data, created_at, updated_at)
     SELECT u.id, 'email', u.id, jsonb_build_object('sub', u.id, 'email', u.email, 'email_verified', true,
-      'phone_verified', false) FROM u RETURNING i.*
+      'phone_verified', false), now(), now() FROM u RETURNING i.*
   ), ${SESSION}
   SELECT session.id AS session_id, session.aal, amr.amr, ${PROFILE_OF_NEW} FROM u, session, amr`
 
@@ -65,7 +70,8 @@ export const REFRESH = `
     INSERT INTO auth.refresh_tokens (session_id, user_id, token_hash, counter, parent_id)
     SELECT session_id, user_id, $2, counter + 1, id FROM parent
   ), session AS (
-    UPDATE auth.sessions s SET refreshed_at = now(), updated_at = now(), user_agent = $3, last_ip = $4::text::inet
+    UPDATE auth.sessions s SET refreshed_at = now() AT TIME ZONE 'UTC', updated_at = now(), user_agent = $3,
+      last_ip = $4::text::inet
     FROM parent p WHERE s.id = p.session_id RETURNING s.id, s.aal
   ), u AS (
     UPDATE auth.users SET last_sign_in_at = now(), updated_at = now()
