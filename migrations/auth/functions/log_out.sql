@@ -12,11 +12,15 @@
 --
 -- A log-out of all sessions ends the changes of address that wait too, since a thief may have asked for them. A log-out of
 -- other sessions also ends the auth codes of links that were followed, since exchanging a code opens a session.
+--
+-- Rows are found by key, so one plan serves all values. The plan must not depend on how small a table was when it was made.
 CREATE OR REPLACE FUNCTION {{log_out}}(
   p_user_id uuid, p_session_id uuid, p_scope text, p_live_session_only boolean, p_ip text, p_audit boolean
 )
 RETURNS text
 LANGUAGE plpgsql
+SET plan_cache_mode = 'force_generic_plan'
+SET enable_seqscan = 'off'
 AS $$
 DECLARE
   account {{users}};
