@@ -1,4 +1,5 @@
 import { openDatabase } from '@trestle/database/connect.ts'
+import { findDrift } from '@trestle/database/drift.ts'
 import { migrateDown, migrateUp } from '@trestle/database/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
@@ -74,5 +75,14 @@ describe('migrations of auth', () => {
     for (let i = 0; i < count; i += 1) await migrateDown(options)
     const runs = await Promise.all([migrateUp(options), migrateUp(options), migrateUp(options)])
     expect(runs.map(({ migrations }) => migrations.length).sort((a, b) => a - b)).toEqual([0, 0, count])
+  })
+
+  it('make what they name under the longest DB_NAMESPACE, where PostgreSQL cuts names off', async () => {
+    const longest = { ...options, names: createNames('auth', 'a'.repeat(31)) }
+    await migrateUp(longest)
+    expect((await findDrift(longest)).differences).toEqual([])
+    for (let i = 0; i < count; i += 1) await migrateDown(longest)
+    const left = (await objects()).filter((name) => name.startsWith('aaa') && !name.includes('trestle_migrations'))
+    expect(left).toEqual([])
   })
 })
