@@ -64,6 +64,25 @@ describe('migrations of auth', () => {
     expect(await database.db.selectFrom('users').selectAll().execute()).toEqual([])
   })
 
+  it('find a user by the index of emails, also where the plan was made for few', async () => {
+    const users = sql.table('users')
+    await database.db.connection().execute(async (db) => {
+      for (const name of ['a', 'b', 'c']) {
+        const email = `${name}@example.com`
+        await sql`INSERT INTO ${users} (id, email) VALUES (gen_random_uuid(), ${email})`.execute(db)
+        await sql`ANALYZE ${users}`.execute(db)
+        await sql`SET plan_cache_mode = force_generic_plan`.execute(db)
+        await sql`SET enable_seqscan = off`.execute(db)
+        await sql`PREPARE found AS SELECT id FROM ${users} WHERE lower(email) = $1 AND NOT is_sso_user`.execute(db)
+        const { rows } = await sql`EXPLAIN EXECUTE found('a@example.com')`.execute(db)
+        expect(JSON.stringify(rows)).toContain('users_email_lower_key')
+        await sql`DEALLOCATE found`.execute(db)
+      }
+      await sql`DELETE FROM ${users}`.execute(db)
+      await sql`RESET ALL`.execute(db)
+    })
+  })
+
   it('can be taken back one by one, and applied again', async () => {
     for (let i = 0; i < count; i += 1) await migrateDown(options)
     const left = await objects()
