@@ -23,7 +23,7 @@ export function localName(prefix: string, name: string): string {
   return (prefix + name).slice(0, NAME_BYTES_MAX)
 }
 
-/** A migration file exports one of these. It imports Kysely alone and is never edited after merge. */
+/** A migration file exports one of these. It imports Kysely and files of its own folder. Never edited after its first release. */
 export type MigrationSource = (names: Names) => Migration
 
 /** The migrations of one service by name, in order: `{ '0001-create-users': inFile(() => import(…)), … }`. */

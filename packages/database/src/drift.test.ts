@@ -109,8 +109,8 @@ describe('findDrift', () => {
     )
   })
 
-  it('refuses a database of another version', async () => {
+  it('refuses a database of another release', async () => {
     await client.query("INSERT INTO example.app_trestle_migrations VALUES ('0009-later', '2100-01-01T00:00:00Z')")
-    await expect(findDrift(options)).rejects.toThrow('0009-later of another version')
+    await expect(findDrift(options)).rejects.toThrow('0009-later of another release')
   })
 })

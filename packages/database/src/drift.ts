@@ -37,7 +37,7 @@ export function findDrift({ names, url, ...rest }: DriftOptions): Promise<Drift>
   return underLock({ url, names }, async (db) => {
     const trx = await db.startTransaction().execute()
     try {
-      const made = await rehearse(trx, { names, ...rest, ...(await whatHasRun(trx, { names, ...rest })) })
+      const made = await rehearse(trx, { names, ...rest, ...(await executedRelease(trx, { names, ...rest })) })
       const differences = compareCatalogues(made, await readCatalogue(trx, names))
       return { objects: made.size, differences: differences.filter((difference) => !isOfNeighbour(difference)) }
     } finally {
@@ -47,7 +47,7 @@ export function findDrift({ names, url, ...rest }: DriftOptions): Promise<Drift>
 }
 
 /** @throws Error if another version has run a migration, or has installed the functions */
-async function whatHasRun(
+async function executedRelease(
   trx: Kysely<unknown>,
   { names, sources, functions }: Omit<DriftOptions, 'url'>,
 ): Promise<Pick<DriftOptions, 'sources' | 'functions'>> {

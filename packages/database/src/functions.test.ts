@@ -164,7 +164,7 @@ describe('migrateAtStart', () => {
     const result = await migrateAtStart(releaseOf({ texts: { ...texts, double: double(3) }, ...changes }))
     expect(result).toEqual({
       migrations: [],
-      ...(expected === 15 ? { functions: ['double'] } : { functions: [], left: '1.2.0' }),
+      ...(expected === 15 ? { functions: ['double'] } : { functions: [], keptRelease: '1.2.0' }),
     })
     expect(await call('example.app_double(5)')).toBe(expected)
   })
@@ -177,7 +177,7 @@ describe('migrateAtStart', () => {
       call(`(SELECT json_agg(json_build_array(proname, xmin::text, proacl::text) ORDER BY proname) FROM pg_proc
              WHERE pronamespace = 'example'::regnamespace)`)
     const before = await state()
-    expect(await migrateAtStart(releaseOf({}))).toEqual({ migrations: [], functions: [], left: '1.3.0' })
+    expect(await migrateAtStart(releaseOf({}))).toEqual({ migrations: [], functions: [], keptRelease: '1.3.0' })
     expect(await state()).toEqual(before)
     expect(await isUpToDate(releaseOf({ texts: later, release: '1.3.0', invoker: [] }))).toBe(true)
     expect(await withDatabase(database, (db) => isMigrated(db, { names, sources, files: filesOf(texts) }))).toBe(true)

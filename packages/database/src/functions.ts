@@ -58,9 +58,13 @@ export async function compareFunctions(
   }
 }
 
+export function hasChanges({ creates, replaces, drops }: FunctionChanges): boolean {
+  return creates.length + replaces.length + drops.length > 0
+}
+
 /** Whether every function of a release is installed, of whatever release its text is. */
 export async function areInstalled(db: Kysely<unknown>, names: Names, files: FunctionFiles): Promise<boolean> {
-  const installed = new Set((await listInstalled(db, names, '0')).map(({ name }) => name))
+  const installed = new Set(await listInstalledNames(db, names))
   return (await files()).every(({ name }) => installed.has(name))
 }
 
@@ -105,8 +109,8 @@ export async function createAll(
 }
 
 /** Drops every function that is installed, but for those that something of a neighbour's depends on. */
-export async function dropFunctions(trx: Kysely<unknown>, names: Names, functions: ServiceFunctions): Promise<void> {
-  for (const { name } of await listInstalled(trx, names, functions.release)) await dropFunction(trx, names, name)
+export async function dropFunctions(trx: Kysely<unknown>, names: Names): Promise<void> {
+  for (const name of await listInstalledNames(trx, names)) await dropFunction(trx, names, name)
   await sql`DROP TABLE IF EXISTS ${table(names)}`.execute(trx)
 }
 
@@ -199,16 +203,24 @@ async function listInstalled(
   names: Names,
   release: string,
 ): Promise<readonly InstalledFunction[]> {
-  const text = `"${names.schema}"."${migratorTable(names, 'trestle_functions')}"`
-  const { rows: found } = await sql<{ exists: boolean }>`SELECT to_regclass(${text}) IS NOT NULL AS "exists"`.execute(
-    db,
-  )
-  if (!found[0]?.exists) return []
+  if (!(await hasTable(db, names))) return []
   const { rows } = await sql<InstalledFunction>`
     SELECT name, hash, release,
       string_to_array(release, '.')::int[] > string_to_array(${release}, '.')::int[] AS "isLater"
     FROM ${table(names)} ORDER BY name`.execute(db)
   return rows
+}
+
+async function listInstalledNames(db: Kysely<unknown>, names: Names): Promise<readonly string[]> {
+  if (!(await hasTable(db, names))) return []
+  const { rows } = await sql<{ name: string }>`SELECT name FROM ${table(names)}`.execute(db)
+  return rows.map(({ name }) => name)
+}
+
+async function hasTable(db: Kysely<unknown>, names: Names): Promise<boolean> {
+  const text = `"${names.schema}"."${migratorTable(names, 'trestle_functions')}"`
+  const { rows } = await sql<{ exists: boolean }>`SELECT to_regclass(${text}) IS NOT NULL AS "exists"`.execute(db)
+  return rows[0]?.exists === true
 }
 
 function table(names: Names) {

@@ -6,6 +6,7 @@ import {
   compareFunctions,
   dropFunctions,
   type FunctionChanges,
+  hasChanges,
   installFunctions,
   type ServiceFunctions,
 } from './functions.ts'
@@ -32,8 +33,8 @@ export interface MigrateResult {
   readonly migrations: readonly string[]
   /** The names of the functions that it installed or dropped. */
   readonly functions: readonly string[]
-  /** The release of the functions that it left as they are although this release has others; undefined where none. */
-  readonly left?: string
+  /** The release whose functions it kept although this release has others; undefined if it kept none. */
+  readonly keptRelease: string | undefined
 }
 
 export interface MigrationStatus {
@@ -50,7 +51,7 @@ export interface MigrationStatus {
  * this release needs.
  */
 export function migrateUp(options: MigrateOptions): Promise<MigrateResult> {
-  return bringUp(options, 'always')
+  return bringUp(options, 'functions of this release too')
 }
 
 /** Whether a complete run of the same migrations, functions and settings was the last: one statement, and no lock. */
@@ -63,39 +64,38 @@ export function isUpToDate(options: MigrateOptions): Promise<boolean> {
  * processes of two builds of one release would replace each other's.
  */
 export async function migrateAtStart(options: MigrateOptions): Promise<MigrateResult> {
-  if (await isUpToDate(options)) return { migrations: [], functions: [] }
-  return bringUp(options, options.functions?.replacesOwnRelease ? 'always' : 'if later')
+  if (await isUpToDate(options)) return { migrations: [], functions: [], keptRelease: undefined }
+  const { replacesOwnRelease } = options.functions ?? {}
+  return bringUp(options, replacesOwnRelease ? 'functions of this release too' : 'functions of earlier releases')
 }
 
-function bringUp(options: MigrateOptions, replaces: 'always' | 'if later'): Promise<MigrateResult> {
+type Replaceable = 'functions of earlier releases' | 'functions of this release too'
+
+function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<MigrateResult> {
   return underLock(options, async (db) => {
     const { names, functions } = options
     await refuseOldChain(db, names)
     const changes = functions && (await compareFunctions(db, names, functions))
     const { pending, unknown } = await compareMigrations(db, options)
-    if (unknown.length > 0 || changes?.isLater) {
-      // An earlier release at the side of a later one, or in its place again: what it needs is there.
-      if (pending.length === 0) return { migrations: [], functions: [], ...left(changes) }
-      throw new Error(`the database has migrations of another version: ${unknown.join(', ') || changes?.installed}`)
+    const isOfLaterRelease = unknown.length > 0 || changes?.isLater === true
+    if (isOfLaterRelease && pending.length > 0) {
+      throw new Error(`the database has migrations of another release: ${unknown.join(', ') || changes?.installed}`)
     }
+    const isKept =
+      isOfLaterRelease || (replaceable === 'functions of earlier releases' && changes?.installed === functions?.release)
+    const keptRelease = isKept && changes !== undefined && hasChanges(changes) ? changes.installed : undefined
+    // An earlier release beside a later one, or in its place again: the database has what it needs.
+    if (isOfLaterRelease) return { migrations: [], functions: [], keptRelease }
     await inTurn(db, names, (trx) => unmark(trx, options))
     const migrations = await runPending(db, options, pending)
-    const isOtherBuild = replaces === 'if later' && functions !== undefined && changes?.installed === functions.release
-    const installed = isOtherBuild ? [] : await install(db, options)
+    const installed = keptRelease === undefined ? await install(db, options) : []
     for (const step of options.afterwards ?? []) await step(db)
-    const isComplete = !isOtherBuild || left(changes).left === undefined
     await inTurn(db, names, async (trx) => {
       await grant(trx, options)
-      if (isComplete) await markComplete(trx, options)
+      if (keptRelease === undefined) await markComplete(trx, options)
     })
-    return { migrations, functions: installed, ...(isOtherBuild && left(changes)) }
+    return { migrations, functions: installed, keptRelease }
   })
-}
-
-function left(changes: FunctionChanges | undefined): Pick<MigrateResult, 'left'> {
-  if (changes?.installed === undefined) return {}
-  const differ = changes.creates.length + changes.replaces.length + changes.drops.length > 0
-  return differ ? { left: changes.installed } : {}
 }
 
 /**
@@ -110,7 +110,7 @@ export function reinstallFunctions(options: MigrateOptions): Promise<MigrateResu
     await inTurn(db, names, (trx) => unmark(trx, options))
     const functions = await install(db, options, 'all')
     await inTurn(db, names, (trx) => grant(trx, options))
-    return { migrations: [], functions }
+    return { migrations: [], functions, keptRelease: undefined }
   })
 }
 
@@ -129,12 +129,12 @@ async function grant(trx: Kysely<unknown>, { names, functions, grants }: Migrate
 /** Takes the last migration back, and all functions before it: those that stay may need what it takes away. */
 export function migrateDown(options: MigrateOptions): Promise<MigrateResult> {
   return underLock(options, async (db) => {
-    const { names, functions } = options
+    const { names } = options
     await inTurn(db, names, async (trx) => {
       await unmark(trx, options)
-      if (functions) await dropFunctions(trx, names, functions)
+      await dropFunctions(trx, names)
     })
-    return { migrations: await takeBackLast(db, options), functions: [] }
+    return { migrations: await takeBackLast(db, options), functions: [], keptRelease: undefined }
   })
 }
 

@@ -79,7 +79,7 @@ describe('migrateUp', () => {
       { name: '0003-tags', executedAt: expect.any(Date), isKnown: false },
     ])
     const other = { ...notes, '0003-words': createTable('words') }
-    await expect(migrateAtStart(options(other))).rejects.toThrow('migrations of another version: 0003-tags')
+    await expect(migrateAtStart(options(other))).rejects.toThrow('migrations of another release: 0003-tags')
   })
 
   it('gives way to those who wait behind its lock, and gets it in the end', async () => {

@@ -25,7 +25,7 @@ const LOCK_WAIT = '3s'
 const LOCK_TRIES = 20
 const LOCK_PAUSE_MS = 1_000
 /** lock_not_available; deadlock_detected: PostgreSQL has chosen the migration to give way. */
-const GAVE_WAY: ReadonlySet<string | undefined> = new Set(['55P03', '40P01'])
+const RETRYABLE: ReadonlySet<string | undefined> = new Set(['55P03', '40P01'])
 
 /** What has run in this database, in the order of its run. */
 export async function listExecuted(db: Kysely<unknown>, names: Names): Promise<readonly ExecutedMigration[]> {
@@ -112,15 +112,17 @@ type Step = (migrator: Migrator) => ReturnType<Migrator['migrateToLatest']>
 async function run(db: Kysely<unknown>, migrations: Migrations, step: Step): Promise<readonly string[]> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await inTurn(db, migrations.names, async (trx) => settle(await step(createMigrator(trx, migrations))))
+      return await inTurn(db, migrations.names, async (trx) =>
+        namesOfApplied(await step(createMigrator(trx, migrations))),
+      )
     } catch (error) {
-      if (!(error instanceof Error && hasGivenWay(error.cause)) || tries === LOCK_TRIES) throw error
+      if (!(error instanceof Error && isRetryable(error.cause)) || tries === LOCK_TRIES) throw error
       await pause(LOCK_PAUSE_MS)
     }
   }
 }
 
-function settle({ error, results = [] }: MigrationResultSet): readonly string[] {
+function namesOfApplied({ error, results = [] }: MigrationResultSet): readonly string[] {
   if (error) {
     const failed = results.find(({ status }) => status === 'Error')
     throw new Error(`migration ${failed?.migrationName ?? ''} failed: ${describe(error)}`, { cause: error })
@@ -128,8 +130,8 @@ function settle({ error, results = [] }: MigrationResultSet): readonly string[] 
   return results.filter(({ status }) => status === 'Success').map(({ migrationName }) => migrationName)
 }
 
-function hasGivenWay(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && GAVE_WAY.has(error.code)
+function isRetryable(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && RETRYABLE.has(error.code)
 }
 
 function describe(error: unknown): string {
@@ -137,19 +139,22 @@ function describe(error: unknown): string {
 }
 
 function createMigrator(db: Kysely<unknown>, { names, sources }: Migrations): Migrator {
-  const load = async ([name, source]: [string, MigrationSources[string]]) => [name, impatient(await source(names))]
+  const load = async ([name, source]: [string, MigrationSources[string]]) => [
+    name,
+    withLockTimeout(await source(names)),
+  ]
   return new Migrator({
     db,
     provider: { getMigrations: async () => Object.fromEntries(await Promise.all(Object.entries(sources).map(load))) },
     migrationTableSchema: names.schema,
     migrationTableName: migratorTable(names, MIGRATIONS),
     migrationLockTableName: migratorTable(names, `${MIGRATIONS}_lock`),
-    // Numbers are given out in ranges: one may arrive after a higher one has run.
+    // A branch may merge a lower number after a higher one has run.
     allowUnorderedMigrations: true,
   })
 }
 
-function impatient({ up, down }: Migration): Migration {
+function withLockTimeout({ up, down }: Migration): Migration {
   const limit = (db: Kysely<unknown>) => sql`SET LOCAL lock_timeout = ${sql.lit(LOCK_WAIT)}`.execute(db)
   return {
     up: async (db) => {

@@ -23,7 +23,7 @@ export async function executedSources(
 ): Promise<MigrationSources> {
   const executed = (await listExecuted(db, names)).map(({ name }) => {
     const source = sources[name]
-    if (!source) throw new Error(`the database has the migration ${name} of another version: use that version`)
+    if (!source) throw new Error(`the database has the migration ${name} of another release: use that release`)
     return [name, source] as const
   })
   return Object.fromEntries(executed)

@@ -1,10 +1,12 @@
+import type { ServiceFunctions } from '@trestle/database/functions.ts'
+import type { MigrateOptions } from '@trestle/database/migrate.ts'
 import { withDatabase } from '@trestle/database/migration-connection.ts'
 import { createNames } from '@trestle/database/names.ts'
 import type { MigrationSources } from '@trestle/migrations/migration.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { Command } from 'commander'
 import { type Kysely, sql } from 'kysely'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { migrateCommand } from './migrate-command.ts'
 
 const { url, drop } = await createEmptyDatabase()
@@ -29,9 +31,22 @@ const indexThings: MigrationSources = {
   }),
 }
 
-async function runOf(sources: MigrationSources, ...words: readonly string[]): Promise<string[]> {
+const double = (times: number) =>
+  `CREATE OR REPLACE FUNCTION {{double}}(n int) RETURNS int LANGUAGE sql AS 'SELECT n * ${times}';`
+const addOne = `CREATE OR REPLACE FUNCTION {{add_one}}(n int) RETURNS int LANGUAGE sql AS 'SELECT n + 1';`
+
+/** A release with functions, by name. */
+function release(version: string, texts: Readonly<Record<string, string>>): ServiceFunctions {
+  const files = Object.entries(texts).map(([name, text]) => ({ name, text, hash: text }))
+  return { files: async () => files, release: version, replacesOwnRelease: false }
+}
+
+type Setting = Pick<MigrateOptions, 'sources' | 'functions'>
+
+/** Runs the command. @returns what it printed, and the message of its error last */
+async function runOf(setting: Setting, ...words: readonly string[]): Promise<string[]> {
   const lines: string[] = []
-  const options = () => ({ url, names: createNames('things'), sources })
+  const options = () => ({ url, names: createNames('things'), ...setting })
   const command = migrateCommand(options, (line) => lines.push(line)).configureOutput({ writeErr: () => {} })
   for (const each of command.commands) each.configureOutput({ writeErr: () => {} })
   const done = new Command().addCommand(command).parseAsync(['migrate', ...words], { from: 'user' })
@@ -42,11 +57,13 @@ async function runOf(sources: MigrationSources, ...words: readonly string[]): Pr
   })
   return lines
 }
-const run = (...words: string[]) => runOf(createThings, ...words)
-const runBoth = (...words: string[]) => runOf({ ...createThings, ...indexThings }, ...words)
+const run = (...words: string[]) => runOf({ sources: createThings }, ...words)
+const runBoth = (...words: string[]) => runOf({ sources: { ...createThings, ...indexThings } }, ...words)
+
+beforeEach(() => withDatabase({ url }, (db) => sql`DROP SCHEMA IF EXISTS things CASCADE`.execute(db)))
 
 describe('migrate', () => {
-  it('tells what is pending, applies it once, and takes it back', async () => {
+  it('lists what is pending, applies it once, and takes it back', async () => {
     expect(await run('status')).toEqual(['pending 0001-create-things'])
     expect(await run('plan')).toEqual([
       '-- 0001-create-things',
@@ -58,6 +75,57 @@ describe('migrate', () => {
     expect(await run('status')).toEqual([expect.stringMatching(/^applied 20\S+Z 0001-create-things$/)])
     expect(await run('plan')).toEqual(['-- nothing to do'])
     expect(await run('down')).toEqual(['taken back 0001-create-things'])
+  })
+
+  it('names functions that it installs, replaces, drops and keeps', async () => {
+    const first = { sources: createThings, functions: release('1.0.0', { double: double(2), add_one: addOne }) }
+    const second = {
+      sources: createThings,
+      functions: release('1.1.0', { double: double(3), triple: double(3).replace('double', 'triple') }),
+    }
+    expect(await runOf(first, 'status')).toEqual([
+      'pending 0001-create-things',
+      'no functions are installed',
+      'missing function double',
+      'missing function add_one',
+    ])
+    expect(await runOf(first)).toEqual(['applied 0001-create-things', 'installed 2 functions'])
+    expect(await runOf(second, 'plan')).toEqual([
+      '-- creates the function triple',
+      '-- replaces the function double',
+      '-- drops the function add_one',
+    ])
+    expect(await runOf(second)).toEqual(['installed 3 functions'])
+    expect(await runOf(first, 'status')).toEqual([
+      expect.stringMatching(/^applied \S+ 0001-create-things$/),
+      'functions of release 1.1.0 are installed',
+      'missing function add_one',
+      'different function double',
+      'function triple (of another release)',
+    ])
+    expect(await runOf(first, 'plan')).toEqual(['-- leaves the functions of release 1.1.0'])
+    expect(await runOf(first)).toEqual([
+      'nothing to do',
+      'left the functions of release 1.1.0: up --functions installs those of this release',
+    ])
+    expect(await runOf(first, 'up', '--functions')).toEqual(['installed 3 functions'])
+    expect(await runOf(first, 'drift')).toEqual([
+      expect.stringMatching(/^\d+ objects are as the migrations made them$/),
+    ])
+  })
+
+  it('rebase: marks a database of the migrations before the baseline, and brings it up', async () => {
+    expect(await run('rebase')).toEqual(['there is no old chain of migrations: nothing to rebase'])
+    await withDatabase({ url }, async (db) => {
+      await sql`CREATE SCHEMA things`.execute(db)
+      await sql`CREATE TABLE things.schema_migrations (name varchar(255) PRIMARY KEY, timestamp varchar(255))`.execute(
+        db,
+      )
+      await sql`CREATE TABLE things.schema_migrations_lock (id varchar(255) PRIMARY KEY, is_locked int)`.execute(db)
+      await sql`CREATE TABLE things.things (id integer)`.execute(db)
+    })
+    expect(await run()).toEqual(['the migrations of this database were replaced by a baseline: run migrate rebase'])
+    expect(await run('rebase')).toEqual(['rebased', 'nothing to do'])
   })
 
   it('plan: warns of locks that hold others up', async () => {
@@ -72,15 +140,16 @@ describe('migrate', () => {
     ])
   })
 
-  it('status: names what is of another version', async () => {
+  it('status: names what is of another release', async () => {
     await runBoth()
     expect(await run('status')).toEqual([
       expect.stringMatching(/^applied \S+ 0001-create-things$/),
-      expect.stringMatching(/^applied \S+ 0002-index-things \(of another version\)$/),
+      expect.stringMatching(/^applied \S+ 0002-index-things \(of another release\)$/),
     ])
   })
 
   it('drift: fails where the database is not as the migrations made it, and says where', async () => {
+    await runBoth()
     expect(await runBoth('drift')).toEqual([expect.stringMatching(/^\d+ objects are as the migrations made them$/)])
     await withDatabase({ url }, async (db) => {
       await sql`DROP INDEX things.things_id_idx`.execute(db)

@@ -74,13 +74,13 @@ export function migrateCommand(readOptions: () => MigrateOptions, print: (line: 
   return command
 }
 
-function describeUp({ migrations, functions, left }: MigrateResult): readonly string[] {
+function describeUp({ migrations, functions, keptRelease }: MigrateResult): readonly string[] {
   return [
     ...describeRun('applied', migrations).slice(0, functions.length > 0 ? migrations.length : undefined),
     ...(functions.length > 0 ? [`installed ${functions.length} functions`] : []),
-    ...(left === undefined
+    ...(keptRelease === undefined
       ? []
-      : [`left the functions of release ${left}: up --functions installs those of this release`]),
+      : [`left the functions of release ${keptRelease}: up --functions installs those of this release`]),
   ]
 }
 
@@ -101,7 +101,7 @@ function describeFunctions(changes: FunctionChanges | undefined): readonly strin
 }
 
 function describeStatus({ name, executedAt, isKnown }: MigrationStatus): string {
-  return `${executedAt ? `applied ${executedAt.toISOString()}` : 'pending'} ${name}${isKnown ? '' : ' (of another version)'}`
+  return `${executedAt ? `applied ${executedAt.toISOString()}` : 'pending'} ${name}${isKnown ? '' : ' (of another release)'}`
 }
 
 /** SQL, with what it locks in comments; then the functions. */

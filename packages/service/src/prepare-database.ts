@@ -28,11 +28,11 @@ export async function prepareDatabase(options: PrepareDatabaseOptions): Promise<
     migrations === undefined || wait(() => isUpToDate(migrations)),
   ])
   if (migrations !== undefined && !isComplete) {
-    const { migrations: names, functions, left } = await migrateAtStart(migrations)
+    const { migrations: names, functions, keptRelease } = await migrateAtStart(migrations)
     if (names.length > 0) log.logger.info({ migrations: names }, 'migrated')
     if (functions.length > 0) log.logger.info({ functions: functions.length }, 'SQL functions installed')
-    if (left !== undefined)
-      log.logger.warn({ release: left }, 'SQL functions of another build or release left as they are')
+    if (keptRelease !== undefined)
+      log.logger.warn({ release: keptRelease }, 'SQL functions of another build or release left as they are')
   }
   // Only now: it does not cut migrations off.
   if (pooler) throw pooler
