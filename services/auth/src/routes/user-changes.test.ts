@@ -92,9 +92,11 @@ describe('PUT /user', () => {
     const { headers, user } = await createSignedIn(test)
     await expectFailure({}, {}, [401, 'no_authorization', 'This endpoint requires a valid Bearer token'])
     await expectFailure({}, OPERATOR, [403, 'bad_jwt', 'invalid claim: missing sub claim'])
-    const change = (values: { banned_until?: Date | null; deleted_at?: Date }) =>
+    const change = (values: { banned_until?: Date | 'infinity' | null; deleted_at?: Date }) =>
       test.deps.db.updateTable('users').set(values).where('id', '=', user.id).execute()
     await change({ banned_until: new Date(Date.now() + 60_000) })
+    await expectFailure({}, headers, [403, 'user_banned', 'User is banned'])
+    await change({ banned_until: 'infinity' })
     await expectFailure({}, headers, [403, 'user_banned', 'User is banned'])
     await change({ banned_until: null })
     await test.deps.db.deleteFrom('sessions').where('user_id', '=', user.id).execute()
