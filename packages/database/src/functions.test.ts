@@ -247,6 +247,18 @@ describe('migrateDown', () => {
       { name: 'double', release: '1.2.0' },
     ])
   })
+
+  it('drops nothing when it cannot take the last migration back, which is one of a later release', async () => {
+    const more: MigrationSources = {
+      ...sources,
+      '0002-create-tags': () => ({ up: async () => {}, down: async () => {} }),
+    }
+    await migrateUp(releaseOf({ release: '1.3.0', sources: more }))
+    await expect(migrateDown(releaseOf({}))).rejects.toThrow(
+      'the database has migrations of another version: 0002-create-tags',
+    )
+    expect(await functionNames()).toEqual(['app_count_notes', 'app_double'])
+  })
 })
 
 describe('functionStatus', () => {

@@ -126,10 +126,15 @@ async function grant(trx: Kysely<unknown>, { names, functions, grants }: Migrate
   if (grants) await grantToRole(trx, { names, invoker: functions?.invoker, ...grants })
 }
 
-/** Takes the last migration back, and all functions before it: those that stay may need what it takes away. */
+/**
+ * Takes the last migration back, and all functions before it: those that stay may need what it takes away.
+ * @throws Error if the database has migrations of a later release, which alone can take them back: nothing changes then
+ */
 export function migrateDown(options: MigrateOptions): Promise<MigrateResult> {
   return underLock(options, async (db) => {
     const { names } = options
+    const { unknown } = await compareMigrations(db, options)
+    if (unknown.length > 0) throw new Error(`the database has migrations of another version: ${unknown.join(', ')}`)
     await inTurn(db, names, async (trx) => {
       await unmark(trx, options)
       await dropFunctions(trx, names)
