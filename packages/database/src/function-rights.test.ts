@@ -130,3 +130,22 @@ it('functions have the rights of their owner where the service has no role of it
   await client.end()
   await drop()
 })
+
+it('the role gets its rights beside a namespace with a longer prefix, and none to its tables', async () => {
+  const { url, drop } = await createEmptyDatabase()
+  const grants = { role: 'bank_service', appendOnly: [], readOnly: ['accounts'] }
+  await migrateUp({ url, names: createNames('bank', 'application'), sources })
+  await migrateUp({ url, names, sources, grants })
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const { rows } = await client.query(
+    `SELECT relname, has_table_privilege('bank_service', oid, 'SELECT') AS reads FROM pg_class
+     WHERE relnamespace = 'bank'::regnamespace AND relname LIKE '%accounts' ORDER BY relname`,
+  )
+  expect(rows).toEqual([
+    { relname: 'app_accounts', reads: true },
+    { relname: 'application_accounts', reads: false },
+  ])
+  await client.end()
+  await drop()
+})

@@ -5,6 +5,7 @@ import { MIGRATIONS } from './migrator-tables.ts'
 /**
  * Whether an object of a schema belongs to a namespace, by its name: other namespaces in the schema have a table of migrations
  * of their own, and their prefix may begin with this one.
+ * @param name with its table, where it is a column that pg_class has too: the condition looks into pg_class
  */
 export function isOwn(
   name: RawBuilder<unknown>,

@@ -116,10 +116,10 @@ async function listRelations(
   place: Pick<Names, 'schema' | 'prefix'>,
 ): Promise<readonly Relation[]> {
   const { rows } = await sql<Relation>`
-    SELECT relname AS name, relkind::text AS kind FROM pg_class
-    WHERE relnamespace = ${place.schema}::regnamespace AND relkind IN ('r', 'p', 'v', 'S')
-      AND ${isOwn(sql.ref('relname'), place)}
-    ORDER BY relname`.execute(db)
+    SELECT c.relname AS name, c.relkind::text AS kind FROM pg_class c
+    WHERE c.relnamespace = ${place.schema}::regnamespace AND c.relkind IN ('r', 'p', 'v', 'S')
+      AND ${isOwn(sql.ref('c.relname'), place)}
+    ORDER BY c.relname`.execute(db)
   return rows
 }
 
