@@ -255,7 +255,7 @@ describe('migrateDown', () => {
     }
     await migrateUp(releaseOf({ release: '1.3.0', sources: more }))
     await expect(migrateDown(releaseOf({}))).rejects.toThrow(
-      'the database has migrations of another version: 0002-create-tags',
+      'the database has migrations of another release: 0002-create-tags',
     )
     expect(await functionNames()).toEqual(['app_count_notes', 'app_double'])
   })

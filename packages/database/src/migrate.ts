@@ -134,7 +134,7 @@ export function migrateDown(options: MigrateOptions): Promise<MigrateResult> {
   return underLock(options, async (db) => {
     const { names } = options
     const { unknown } = await compareMigrations(db, options)
-    if (unknown.length > 0) throw new Error(`the database has migrations of another version: ${unknown.join(', ')}`)
+    if (unknown.length > 0) throw new Error(`the database has migrations of another release: ${unknown.join(', ')}`)
     await inTurn(db, names, async (trx) => {
       await unmark(trx, options)
       await dropFunctions(trx, names)
