@@ -7,7 +7,7 @@ import type { MigrationSource, Names } from '../migration.ts'
 // does: `instance_id` is the nil UUID, and there is no token.
 //
 // Email and phone are unique across audiences: two users never share one, and unique indexes alone decide between parallel
-// signups. Users of an SSO provider are the exception: several of them may have one email, and nobody is found by it.
+// sign-ups. Users of an SSO provider are the exception: several of them may have one email, and nobody is found by it.
 //
 // The second part is the service's own. Its columns are NULL or have a constant default.
 // - `staged_at`: the row belongs to a one-time code that nobody has entered yet. No list shows it.

@@ -46,7 +46,7 @@ async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE INDEX ${names.local('user_directory_order_idx')}
     ON ${names.id('user_directory')} (aud, created_at, user_id) INCLUDE (document)`.execute(db)
-  // The list of pending entries is short. It makes a signup cheaper, but every search walks the list, and some signup has to
+  // The list of pending entries is short. It makes a sign-up cheaper, but every search walks the list, and some sign-up has to
   // sort it into the index.
   await sql`
     CREATE INDEX ${names.local('user_directory_grams_idx')}

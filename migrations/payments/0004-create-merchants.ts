@@ -1,5 +1,10 @@
 // Why: a merchant holds everything below it. Its tag stands in the last eight digits of each id below it, so that one look finds
 // the merchant of any id.
+//
+// - `key`: the public key, by which the checkout names the merchant. It authenticates nobody.
+// - `acquirer`: the name of the company that moves the merchant's money. NULL: none, so a live merchant cannot be paid.
+// - `claim`: the permissions, as booleans such as `canCapture`.
+// - `tds_mode`: which outcomes of 3-D Secure let a payment go on. `attempt`: all but a rejection; `full`: authentication alone.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 

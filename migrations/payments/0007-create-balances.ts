@@ -10,7 +10,7 @@ const comments = {
 
 export const createBalances: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
-    // What is pending of a transaction only shrinks. So the sweep of expired reservations goes on behind `expired_id`.
+    // What is pending of a transaction only shrinks. So the sweep of expired authorizations goes on behind `expired_id`.
     await sql`
       CREATE TABLE ${names.id('merchant_balances')} (
         merchant_id text COLLATE "C" NOT NULL,

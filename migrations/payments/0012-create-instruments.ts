@@ -8,6 +8,7 @@ async function describe(db: Kysely<unknown>, names: Names): Promise<void> {
   const comments = {
     expiry: 'last day on which the card is good',
     scheme: 'null when the number is of none that is known',
+    scenario: 'how the simulator treats the card: what differs from a card with which all is fine',
     planned: 'whether its first payment announced a plan',
   }
   for (const [column, text] of Object.entries(comments)) {

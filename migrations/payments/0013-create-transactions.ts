@@ -1,4 +1,5 @@
-// Why: a transaction is a reservation on a card. Its amounts are its whole state, and the constraints say which states exist.
+// Why: a transaction is an authorization of an amount on a card. Its amounts are its whole state, and the constraints say which
+// states exist.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { merchantReference, merchantRow } from './merchant-rows.ts'
@@ -7,7 +8,12 @@ import { merchantReference, merchantRow } from './merchant-rows.ts'
  * No index holds a column that a movement changes. So with room in the page an update writes no index at all.
  *
  * `acquirer` authorized the transaction and goes on moving its money and reporting on it, whoever the merchant is with by then;
- * NULL is the simulator. A trail of 10,000 entries, all of which the acquirer rejects in parts, grows to 40,000 at most.
+ * NULL is the simulator. `tds`: how far 3-D Secure has authenticated the customer; NULL: not at all. `plan`, `unplanned`: what the
+ * customer agreed to pay later, as it was given; nothing is executed by them. `code_present`: whether a security code came with
+ * the payment.
+ *
+ * Functions end the trail at 10,000 entries. Corrections of rejected operations may follow, in parts, so the CHECK has room for
+ * three to each entry.
  */
 async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`

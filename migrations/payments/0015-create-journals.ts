@@ -1,4 +1,4 @@
-// Why: money is booked twice and never changed: each movement is a journal of signed entries that sum to zero.
+// Why: the ledger uses double entry. A movement of money is one journal, whose signed entries sum to zero in each currency.
 //
 // `post` writes rows of the ledger in the order of the columns, and hashes their bytes in this order: the order of the columns
 // must not change. Rows of the ledger have no foreign keys between each other: `post` writes them all, together, and

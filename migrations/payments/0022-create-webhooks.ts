@@ -1,5 +1,5 @@
 // Why: a webhook is an address to which a merchant wants its events sent. The secrets that sign them are sealed, so the database
-// alone lets nobody sign. The previous secret stays for a while, so that a consumer changes over without a gap.
+// alone lets nobody sign. The previous secret stays for a while, so that a client changes over without a gap.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'

@@ -1,5 +1,5 @@
-// Why: a report of fraud tells the merchant that a card was misused. The acquirer's reference is unique below the merchant, so a
-// report is kept at most once.
+// Why: a fraud alert tells the merchant that a card was misused. The acquirer's reference is unique below the merchant, so an
+// alert is kept at most once.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 import { merchantReference, merchantRow } from './merchant-rows.ts'

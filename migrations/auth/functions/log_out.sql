@@ -7,11 +7,11 @@
 -- Answers `done`, or a refusal: `user-not-found`, `user-banned`, `session-not-found`.
 --
 -- The lock of the user's row comes first: a refresh that runs at the same time has either finished, or finds nothing. An access
--- token outlives its session by as much as an hour. It ends nothing and writes nothing, else whoever has stolen it could end
--- every later session of its user.
+-- token outlives its session by as much as an hour. A token of an ended session ends nothing and writes nothing, else whoever
+-- has stolen it could end every later session of its user.
 --
--- A log-out of all sessions ends the changes of address that wait too, since a thief may have asked for them. A log-out of
--- other sessions also ends the auth codes of links that were followed, since exchanging a code opens a session.
+-- A sign-out of all sessions also ends the changes of address that wait, since a thief may have asked for them. Every scope but
+-- `local` also deletes auth codes that wait for their exchange: exchanging one opens a session.
 --
 -- Rows are found by key, so one plan serves all values. The plan must not depend on how small a table was when it was made.
 CREATE OR REPLACE FUNCTION {{log_out}}(

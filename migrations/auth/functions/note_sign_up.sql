@@ -1,8 +1,8 @@
--- Notes what a signup brings until somebody confirms its account; see the table sign_up_contents.
+-- Notes what a sign-up brings until somebody confirms its account; see the table sign_up_contents.
 --
--- p_verdict: the verdict of sign_up. p_kind: the kind of the signup's message. Called by sign_up, which holds the user's row.
+-- p_verdict: the verdict of sign_up. p_kind: the kind of the sign-up's message. Called by sign_up, which holds the user's row.
 --
--- A signup that sends no message changes nothing. Nor does a repeated signup for a user who has no content of its kind: an
+-- A sign-up that sends no message changes nothing. Nor does a repeated sign-up for a user who has no content of its kind: an
 -- admin or an import made such a user.
 CREATE OR REPLACE FUNCTION {{note_sign_up}}(
   p_user_id uuid, p_verdict text, p_kind text, p_aud text, p_data jsonb, p_password_hash text

@@ -1,5 +1,5 @@
 -- Takes an email from an account that has no claim to it, and answers whether there was one. Called when somebody asks to show
--- that the email is theirs, as a signup does: they get an account of their own.
+-- that the email is theirs, as a sign-up does: they get an account of their own.
 --
 -- A provider may have made an account with an address that neither the provider nor a mail has verified. Anybody can tell a
 -- provider somebody else's address, and wait for its owner to confirm the account. The account stays without an address, and
@@ -11,17 +11,17 @@ SET plan_cache_mode = 'force_generic_plan'
 SET enable_seqscan = 'off'
 AS $$
 DECLARE
-  claimant uuid;
+  unclaimed_id uuid;
 BEGIN
   UPDATE {{users}} u SET email = NULL, updated_at = p_now
     WHERE lower(u.email) = p_email AND NOT u.is_sso_user AND u.email_confirmed_at IS NULL AND u.staged_at IS NULL
       AND EXISTS (SELECT FROM {{identities}} i WHERE i.user_id = u.id AND i.provider NOT IN ('email', 'phone'))
       AND NOT EXISTS (SELECT FROM {{identities}} i WHERE i.user_id = u.id AND i.provider = 'email')
-    RETURNING u.id INTO claimant;
+    RETURNING u.id INTO unclaimed_id;
   IF NOT FOUND THEN
     RETURN false;
   END IF;
-  DELETE FROM {{one_time_tokens}} t WHERE t.user_id = claimant AND t.relates_to = p_email;
+  DELETE FROM {{one_time_tokens}} t WHERE t.user_id = unclaimed_id AND t.relates_to = p_email;
   RETURN true;
 END
 $$;

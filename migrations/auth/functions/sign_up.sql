@@ -1,8 +1,8 @@
 -- Signs a user up in one call: by email, by phone, or anonymously when neither is given.
 --
 -- p_confirmed: whether the identifier counts as confirmed, so that the user is signed in; the parameters of the message are
--- null then. p_interval_key, p_interval_kind, p_due_before: the row of send_throttle, and before when its last message was sent
--- if another one is due. p_token_kind to p_expires_at: the secrets of the message. p_challenge, p_challenge_method: PKCE, or
+-- null then. p_interval_key, p_interval_kind: the row of send_throttle. p_due_before: a new message is due if the last one was
+-- sent at or before this time. p_token_kind to p_expires_at: the secrets of the message. p_challenge, p_challenge_method: PKCE, or
 -- null. p_message, p_message_again: the job {task, data} that sends the message to a new user, and to a user who has not
 -- confirmed; null sends nothing. p_token_hash: the hash of the refresh token. p_ip: an IP address, or empty. p_audit: whether
 -- to write the audit log.
@@ -11,8 +11,8 @@
 -- `sent-again`: one goes to a user who has not confirmed; `taken`: the identifier has a user and p_confirmed is set;
 -- `repeated`: it has a user, and nothing is sent.
 --
--- Of parallel signups of one identifier the unique index lets one in. The others wait for it and are judged by what it has
--- made. A duplicate does less work than a fresh signup by a few rows only, and both note the interval of messages, so that
+-- Of parallel sign-ups of one identifier the unique index lets one in. The others wait for it and are judged by what it has
+-- made. A duplicate does less work than a fresh sign-up by a few rows only, and both note the interval of messages, so that
 -- neither this answer nor a later one tells who has an account.
 CREATE OR REPLACE FUNCTION {{sign_up}}(
   p_user_id uuid, p_identity_id uuid, p_email text, p_phone text, p_aud text, p_role text,
@@ -36,7 +36,7 @@ DECLARE
   flow uuid;
   opened record;
 BEGIN
-  -- A fresh signup does not wait for the interval, but notes it as a duplicate does.
+  -- A fresh sign-up does not wait for the interval, but notes it as a duplicate does.
   IF NOT p_confirmed THEN
     INSERT INTO {{send_throttle}} AS t (key_hash, kind, sent_at)
       VALUES (p_interval_key, p_interval_kind, p_now)
@@ -79,7 +79,7 @@ BEGIN
     ELSE 'repeated' END;
 
   -- The interval counts by audience, and an account that nobody has confirmed follows the newest request. Without this rule a
-  -- stranger could replace the content of a signup at once, by a signup in each other audience. So a signup in another audience
+  -- stranger could replace the content of a sign-up at once, by a sign-up in each other audience. So a sign-up in another audience
   -- than the account's changes and sends nothing while the last message to the account is younger than the interval. A message
   -- that is sent again goes out a moment later and counts from this moment.
   IF verdict = 'sent-again' AND holder.aud IS DISTINCT FROM p_aud THEN

@@ -1,15 +1,15 @@
 -- Signs up users who are confirmed at once and whose passwords were hashed together: writes users, identities and sessions in
 -- one statement.
 --
--- The arrays have one element for each signup; each has an email or a phone. p_data, p_identity_data: JSON. p_ips: an IP
+-- The arrays have one element for each sign-up; each has an email or a phone. p_data, p_identity_data: JSON. p_ips: an IP
 -- address, or empty. p_audits: whether to write the audit log.
 --
 -- Answers a row for each user that was made, by its place from 1, with the verdict `signed-in` and the session. It leaves out
--- an identifier that somebody has, and the second of two signups of one identifier. These go on alone in sign_up, since they
+-- an identifier that somebody has, and the second of two sign-ups of one identifier. These go on alone in sign_up, since they
 -- might wait for a stranger.
 --
 -- Users are inserted in the order of their identifiers: of two batches that want the same ones, neither waits for the other
--- while the other waits for it. A signup does not wait long for an identifier that somebody else is taking: it can wait alone.
+-- while the other waits for it. A sign-up does not wait long for an identifier that somebody else is taking: it can wait alone.
 -- The conditions `= ANY (…)` make PostgreSQL find users by key, however few rows there were when it made the plan.
 CREATE OR REPLACE FUNCTION {{sign_ups_at_once}}(
   p_user_ids uuid[], p_identity_ids uuid[], p_emails text[], p_phones text[], p_auds text[], p_roles text[],

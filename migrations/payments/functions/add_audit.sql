@@ -1,4 +1,4 @@
--- Appends a row to the audit trail. p_merchant_id: 24 zeros where no merchant is concerned. p_identity_id: who acted, NULL for an
+-- Appends a row to the audit log. p_merchant_id: 24 zeros where no merchant is concerned. p_identity_id: who acted, NULL for an
 -- operator.
 CREATE OR REPLACE FUNCTION {{add_audit}}(p_merchant_id text, p_identity_id text, p_action text, p_payload jsonb)
 RETURNS void

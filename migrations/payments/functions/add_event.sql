@@ -1,7 +1,7 @@
 -- Appends an event with the amounts of its transaction at this moment. p_id and p_created: taken under the merchant's lock, so
 -- that events become visible in rising order. p_data: NULL where the object can be shown from its row as it is.
 --
--- Work remains only for a merchant that has webhooks.
+-- Enqueues a delivery only if the merchant has an enabled webhook.
 CREATE OR REPLACE FUNCTION {{add_event}}(
   p_merchant_id text, p_id text, p_created timestamptz, p_type text, p_object_id text, p_data jsonb
 )

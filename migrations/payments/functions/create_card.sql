@@ -2,8 +2,8 @@
 -- also that of a replayed answer.
 --
 -- Verdict: that of judge_access or claim_key; unknown-source; refused with an error code where the merchant may not keep cards;
--- done. Access, right and row are one decision, so no card is kept by a merchant whose right was taken meanwhile. (reference:
--- Kept cards)
+-- done. Access, right and row are one decision, so no card is kept by a merchant whose right was taken meanwhile.
+-- (reference: Kept cards)
 CREATE OR REPLACE FUNCTION {{create_card}}(p_caller {{caller}}, p_merchant_id text, p_transaction_id text, p_notes text)
 RETURNS TABLE (verdict text, identity_id text, card_id text, error_code int)
 LANGUAGE plpgsql SECURITY DEFINER

@@ -1,7 +1,7 @@
 -- Stores rates of the European Central Bank. p_rates: [{date, currency, rate}, …]. A rate of a date and currency that is there
 -- already is replaced.
 --
--- Replaced rates go to the audit trail first: `ledger verify` must tell at which rate a capture of that day should have been
+-- Replaced rates go to the audit log first: `ledger verify` must tell at which rate a capture of that day should have been
 -- exchanged.
 CREATE OR REPLACE FUNCTION {{import_rates}}(p_rates jsonb)
 RETURNS void

@@ -8,8 +8,8 @@
 -- that is not had in time, leaves nothing of the whole call.
 --
 -- Every answer and event of a transaction holds its whole trail, so a trail has an end: 200 entries for captures, and beyond them
--- room to refund and void. The login of the service chooses the margin and the amounts, so both are bounded here. (reference:
--- Operations)
+-- room to refund and void. The login of the service chooses the margin and the amounts, so both are bounded here.
+-- (reference: Operations)
 CREATE OR REPLACE FUNCTION {{move_many}}(p_items json, p_margin_bps int, p_rate_days int)
 RETURNS TABLE (
   verdict text, identity_id text, possible bigint, moment {{movement}}, transaction {{transactions}},

@@ -2,9 +2,9 @@
 -- expires}). Then writes the card, the member instrument, and the attempt under which an acquirer is asked. The other members are
 -- those of the transaction.
 --
--- Verdict: done with an attempt; finished with what the session or the key has come to; running while another request is at it;
--- spent for tokens; gone when the session is over; key-mismatch. Whether money is test money comes from the merchant's row, not
--- from the caller. (reference: Paying once)
+-- Verdict: done with an attempt; finished: the session or the key has an outcome; running: another request holds it; spent: a
+-- token was used before; gone: the session is unknown or has expired; key-mismatch. Whether money is test money comes from the
+-- merchant's row, not from the caller. (reference: Paying once)
 CREATE OR REPLACE FUNCTION {{payment_begin}}(
   p_caller {{caller}}, p_merchant_id text, p_session_id text, p_payment jsonb, p_pan_sealed bytea, p_pan_mac bytea
 )

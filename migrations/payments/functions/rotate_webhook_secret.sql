@@ -1,4 +1,4 @@
--- Gives a webhook another secret. For a day both secrets sign, so that a consumer changes over without a gap. p_secret_sealed:
+-- Gives a webhook another secret. For a day both secrets sign, so that a client changes over without a gap. p_secret_sealed:
 -- NULL when only access is to be checked.
 --
 -- Verdict: that of judge_access or claim_key; not-found; done with the row.

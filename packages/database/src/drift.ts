@@ -46,7 +46,7 @@ export function findDrift({ names, url, ...rest }: DriftOptions): Promise<Drift>
   })
 }
 
-/** @throws Error if another version has run a migration, or has installed the functions */
+/** @throws Error if another release has run a migration, or has installed the functions */
 async function executedRelease(
   trx: Kysely<unknown>,
   { names, sources, functions }: Omit<DriftOptions, 'url'>,

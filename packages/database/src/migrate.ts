@@ -41,7 +41,7 @@ export interface MigrationStatus {
   readonly name: string
   /** Undefined while pending. */
   readonly executedAt: Date | undefined
-  /** False for one of a newer version. */
+  /** False for one of a later release. */
   readonly isKnown: boolean
 }
 

@@ -71,7 +71,7 @@ describe('migrateUp', () => {
     expect(await migrateDown(options(both))).toEqual({ migrations: ['0001-tags'], functions: [] })
   })
 
-  it('leaves a database of a newer version as it is, unless it lacks something', async () => {
+  it('leaves a database of a later release as it is, unless it lacks something', async () => {
     await ranBy({ ...notes, '0003-tags': createTable('tags') })
     expect(await migrateAtStart(options(notes))).toEqual({ migrations: [], functions: [] })
     expect(await migrationStatus(options(notes))).toEqual([

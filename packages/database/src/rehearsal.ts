@@ -15,7 +15,7 @@ export function translate(text: string, stage: Names, names: Names): string {
 
 /**
  * The migrations that have run in a database, in the order of their run.
- * @throws Error if another version has run one
+ * @throws Error if another release has run one
  */
 export async function executedSources(
   db: Kysely<unknown>,

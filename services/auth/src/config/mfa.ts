@@ -11,7 +11,9 @@ export const mfaSettings = group('Second factors', {
     .describe('How long a challenge lives. Less than 300 counts as 300.'),
   MFA_FACTOR_EXPIRY_DURATION: duration()
     .prefault('300s')
-    .describe('How long a factor that is never verified lives. Less than 300 s counts as 300 s.'),
+    .describe(
+      'Age from which an unverified factor without a challenge is removed when its user next enrols one. Less than 300 s counts as 300 s. Clean-up removes unverified factors after 24 hours, or after this time where it is longer.',
+    ),
   MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: limit()
     .prefault('15')
     .describe('Challenges that a client asks for in a minute, and as many checks. off lifts the limit.'),

@@ -24,7 +24,7 @@ export const rateLimitSettings = group(
     RATE_MAILS: integer(0, EVENTS_MAX)
       .prefault('10')
       .describe(
-        'Invitations by mail to an email address in an hour. Further ones wait, at most a day. Anybody can make apps, and apps invite.',
+        'Invitations by mail to an email address in an hour, and as many mails about rejections. Further invitations wait, at most a day; further mails about rejections are not sent. Anybody can make apps, and apps invite.',
       ),
     RATE_INVITATIONS: integer(0, EVENTS_MAX)
       .prefault('60')

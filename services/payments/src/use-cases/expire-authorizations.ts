@@ -9,21 +9,21 @@ type ExpiryDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'logger' | 'author
 /** So few that nobody waits long for the merchant's lock. */
 const BATCH = 100
 
-/** Lets reservations expire, where the settings say so. */
+/** Lets authorizations expire, where the settings say so. */
 export async function workOnExpiry(deps: ExpiryDeps): Promise<void> {
   await deps.jobs.work(expiryTask, () => expireAll(deps))
   if (deps.authorizationExpiryDays > 0) await deps.jobs.schedule(expiryTask, EXPIRY_CRON)
 }
 
-/** Lets reservations of all merchants expire. */
+/** Lets authorizations of all merchants expire. */
 export async function expireAll(deps: Omit<ExpiryDeps, 'jobs'>): Promise<Outcome> {
   await forEachMerchant(deps, (merchantId) => expireAuthorizations(deps, { merchantId }))
   return 'done'
 }
 
 /**
- * Voids what is left of a merchant's expired reservations, all of them or those of so many batches. A transaction is looked at
- * once, and again only when some of it becomes pending again (reference: Expiry of reservations).
+ * Voids what is left of a merchant's expired authorizations, all of them or those of so many batches. A transaction is looked at
+ * once, and again only when some of it becomes pending again (reference: Expiry of authorizations).
  */
 export async function expireAuthorizations(
   { lanes, authorizationExpiryDays: days }: Pick<ExpiryDeps, 'lanes' | 'authorizationExpiryDays'>,
