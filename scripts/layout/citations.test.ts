@@ -34,6 +34,8 @@ describe('of a document that is not in the repository', () => {
     ['/** A card: see design.md. */', 'design.md'],
     ['/** A card: see reference, 24. */', 'reference, 24'],
     ['/** A card: see reference 24. */', 'reference 24'],
+    ['// A card, as its\n// spec has it.', 'its spec'],
+    ['// A card: see reference,\n  // 24.', 'reference, 24'],
   ])('refuses %s', async (text, cited) => {
     expect(await judge(item, text)).toEqual([refused(item, cited)])
   })
@@ -74,6 +76,10 @@ describe('of a reference', () => {
     'export const row = { reference: Order } // A row.',
     '// A row.\nexport const row = { reference: Order }',
     '// The code and the reference: both are kept.',
+    '// Ends a session (reference: Refresh\n// tokens).',
+    '/**\n * Ends a session (reference:\n * Refresh tokens).\n */',
+    '// Ends a session: reference: Refresh tokens\n// It goes on.',
+    '/**\n * Ends a session: shop\n * reference: Refresh tokens\n *\n * It goes on.\n */',
   ])('resolves %s', async (text) => {
     expect(await judge(item, text)).toEqual([])
   })
@@ -83,6 +89,10 @@ describe('of a reference', () => {
     ['/** Ends a session (reference: refresh tokens). */', `"refresh tokens", which ${lost}/shop.md`],
     ['// Ends a session: reference: Shop', `"Shop", which ${lost}/shop.md`],
     ['/* Ends a session: reference: Refresh tokens and more */', `"Refresh tokens and more", which ${lost}/shop.md`],
+    ['// Ends a session (reference: Refresh tokens\n// and more).', `"Refresh tokens and more", which ${lost}/shop.md`],
+    ['// Ends a session (reference:\n// Refreshing).', `"Refreshing", which ${lost}/shop.md`],
+    ['// Ends a session: reference: Refreshing\n//\n// More.', `"Refreshing", which ${lost}/shop.md`],
+    ['// Ends a session (endpoints\n// reference: Carts).', `"Carts", which ${lost}/endpoints.md`],
     ['// Ends a session: endpoints reference: Refresh tokens', `"Refresh tokens", which ${lost}/endpoints.md`],
   ])('refuses %s', async (text, problem) => {
     expect(await judge(item, text)).toEqual([`${item}:1 cites ${problem}`])
@@ -97,6 +107,14 @@ describe('of a reference', () => {
       ])
     },
   )
+
+  it('is read over the lines of a comment in SQL', async () => {
+    const path = 'migrations/shop/functions/buy.sql'
+    expect(await judge(path, '-- Buys. (reference:\n-- Refresh tokens)\nSELECT 1')).toEqual([])
+    expect(await judge(path, '-- Buys.\n-- It pays. (reference:\n-- Buying)\nSELECT 1')).toEqual([
+      `${path}:2 cites "Buying", which ${lost}/shop.md`,
+    ])
+  })
 
   it('looks in that of the framework', async () => {
     const path = 'packages/endpoints/src/body/read.ts'
@@ -139,7 +157,7 @@ describe('a heading of a reference', () => {
     ['## Carts (old)', 'Carts (old)'],
     ['## Carts, items', 'Carts, items'],
     ['## `carts`', '`carts`'],
-  ])('can be cited: %j', async (text, heading) => {
+  ])('refuses the heading %j', async (text, heading) => {
     expect(await judge(path, text)).toEqual([
       `${path} "${heading}" cannot be cited: a heading stands once, in letters, digits, spaces, hyphens and slashes`,
     ])
@@ -155,6 +173,7 @@ describe('of a decision', () => {
     ['// See decision 8, and decisions 8, 12 and 8.', []],
     ['// See decision 9.', [9]],
     ['// Decisions 8, 9 and 10 say so.', [9, 10]],
+    ['// Decisions 8, 9\n// and 10 say so.', [9, 10]],
   ])('%s', async (text, unknown) => {
     expect(await judge(item, text)).toEqual(
       unknown.map((number) => `${item}:1 cites decision ${number}, which is not in docs/decisions`),

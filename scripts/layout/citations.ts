@@ -6,20 +6,28 @@ import { commentsOf, lineAt } from './syntax.ts'
 /** Ways to cite what is not in the repository. */
 const UNOPENABLE = [
   /\bcontracts?\b/gi,
-  /\b(?:the|its|this) spec(?:ification)?\b/gi,
-  /(?:\(|@see )specification\b/gi,
-  /\bspec(?:ification)?,? \d+/gi,
-  /\bdesign(?:,? \d+|\.md)/gi,
+  /\b(?:the|its|this) +spec(?:ification)?\b/gi,
+  /(?:\(|@see +)specification\b/gi,
+  /\bspec(?:ification)?,? +\d+/gi,
+  /\bdesign(?:,? +\d+|\.md)/gi,
 ]
 /** Searched for in comments alone: in SQL and TypeScript it means something else. */
-const UNNAMED_REFERENCE = /\breference,? \d+/gi
-const REFERENCE = /(\(|\b[a-z]+ )?\breference: ([^).,;`\n]*)/g
-const DECISIONS = /\bdecisions? (\d+(?:(?:, | and )\d+)*)/gi
+const UNNAMED_REFERENCE = /\breference,? +\d+/gi
+const REFERENCE = /(\(|\b[a-z]+ +)?\breference: +([^).,;`\n]*)/g
+const DECISIONS = /\bdecisions? +(\d+(?:(?:, +| +and +)\d+)*)/gi
+/** Where a comment goes on in its next line; an empty line ends a paragraph. */
+const LINE_BREAK = /\n[ \t]*(?:--|\/\/|\*(?!\/))[ \t]*(?=\S)/g
 const HEADING = /^#{2,6} (.+)$/gm
 /** What may stand in a heading without ending its citation. */
 const CITABLE = /^[\w /-]+$/
 /** This rule and its test hold examples of what they refuse. */
 const OWN_FILES = /^scripts\/layout\/citations(\.test)?\.ts$/
+
+/** A file, and its text with every comment in one line. Offsets are the same in both. */
+interface Joined {
+  readonly file: SourceFile
+  readonly text: string
+}
 
 /** The headings of docs/reference/<name>.md, for every service and the framework. */
 type References = ReadonlyMap<string, readonly string[]>
@@ -33,11 +41,12 @@ export const citations: Rule = (tree) => {
   const decisions = new Set(globSync('docs/decisions/*.md', { cwd: tree.root }).map(numberOf))
   const problems = tree.files
     .filter(({ path }) => /\.(ts|sql|md)$/.test(path) && !OWN_FILES.test(path))
-    .flatMap((file) => [
-      ...UNOPENABLE.flatMap((pattern) => unopenable(file, file.text.matchAll(pattern))),
-      ...unopenable(file, matchesInComments(file, UNNAMED_REFERENCE)),
-      ...unresolvedReferences(file, references),
-      ...unknownDecisions(file, decisions),
+    .map(joinComments)
+    .flatMap((joined) => [
+      ...UNOPENABLE.flatMap((pattern) => unopenable(joined, joined.text.matchAll(pattern))),
+      ...unopenable(joined, matchesInComments(joined, UNNAMED_REFERENCE)),
+      ...unresolvedReferences(joined, references),
+      ...unknownDecisions(joined, decisions),
     ])
   return exceptListed(tree, 'citations', { problems: [...problems, ...uncitableHeadings(references)] })
 }
@@ -52,26 +61,43 @@ function readReferences(tree: SourceTree): References {
   )
 }
 
-function unopenable(file: SourceFile, found: Iterable<RegExpExecArray>): readonly Problem[] {
+/** Documents are left alone: a paragraph of theirs is one line. */
+function joinComments(file: SourceFile): Joined {
+  const text = file.text.replaceAll(LINE_BREAK, (found) => ' '.repeat(found.length))
+  return { file, text: file.path.endsWith('.md') ? file.text : text }
+}
+
+function unopenable({ file }: Joined, found: Iterable<RegExpExecArray>): readonly Problem[] {
   return [...found].map(({ 0: text, index }) => ({
     path: file.path,
     line: lineAt(file.text, index),
-    message: `cites "${text}", which nobody can open: cite docs/reference as \`reference: Heading\``,
+    message: `cites "${text.replaceAll(/ +/g, ' ')}", which nobody can open: cite docs/reference as \`reference: Heading\``,
   }))
 }
 
-function unresolvedReferences(file: SourceFile, references: References): readonly Problem[] {
-  return [...matchesInComments(file, REFERENCE)].flatMap(({ 1: lead = '', 2: rest = '', index }): Problem[] => {
-    const heading = rest.replace(/\*\/\s*$/, '').trim()
+function unresolvedReferences(joined: Joined, references: References): readonly Problem[] {
+  const { file } = joined
+  return [...matchesInComments(joined, REFERENCE)].flatMap(({ 0: text, 1: lead = '', 2: rest = '', index }) => {
+    const heading = headingOf(rest)
     const isNamed = references.has(lead.trim())
     // Prose says `a reference: whatever` too.
     if (!isNamed && (file.path.endsWith('.md') || (lead !== '(' && !/^[A-Z]/.test(heading)))) return []
     const place = { path: file.path, line: lineAt(file.text, index) }
     const name = isNamed ? lead.trim() : ownReference(file)
     if (name === undefined) return [{ ...place, message: `cites "${heading}" of no reference: write whose it is` }]
-    if (references.get(name)?.includes(heading)) return []
+    const restAt = index + text.length - rest.length
+    // Outside brackets, a citation may end with its line.
+    const [firstLine = ''] = lead === '(' ? [] : file.text.slice(restAt, restAt + rest.length).split('\n')
+    if ([heading, headingOf(firstLine)].some((cited) => references.get(name)?.includes(cited))) return []
     return [{ ...place, message: `cites "${heading}", which is no heading of ${pageOf(name)}` }]
   })
+}
+
+function headingOf(cited: string): string {
+  return cited
+    .replace(/\*\/\s*$/, '')
+    .replaceAll(/ +/g, ' ')
+    .trim()
 }
 
 /** Whose reference is meant where a citation names none. */
@@ -80,8 +106,8 @@ function ownReference({ path }: SourceFile): string | undefined {
   return /^(?:services|migrations)\/([^/.]+)[/.]/.exec(path)?.[1]
 }
 
-function unknownDecisions(file: SourceFile, decisions: ReadonlySet<number>): readonly Problem[] {
-  return [...file.text.matchAll(DECISIONS)].flatMap(({ 1: list = '', index }) =>
+function unknownDecisions({ file, text }: Joined, decisions: ReadonlySet<number>): readonly Problem[] {
+  return [...text.matchAll(DECISIONS)].flatMap(({ 1: list = '', index }) =>
     [...list.matchAll(/\d+/g)]
       .map(Number)
       .filter((number) => !decisions.has(number))
@@ -105,10 +131,10 @@ function uncitableHeadings(references: References): readonly Problem[] {
   )
 }
 
-function* matchesInComments(file: SourceFile, pattern: RegExp): Iterable<RegExpExecArray> {
-  if (file.text.search(pattern) < 0) return
+function* matchesInComments({ file, text }: Joined, pattern: RegExp): Iterable<RegExpExecArray> {
+  if (text.search(pattern) < 0) return
   const comments = rangesOfComments(file)
-  for (const match of file.text.matchAll(pattern)) {
+  for (const match of text.matchAll(pattern)) {
     if (comments.some(({ start, end }) => start <= match.index && match.index < end)) yield match
   }
 }
