@@ -38,6 +38,24 @@ it('refuses a file without a function, or with two', async () => {
   expect(await judge({ [buy]: `${sound}${sound}` })).toEqual([`${buy} creates 2 functions; a file holds one`])
 })
 
+it.each([
+  ['a statement after it', `${sound}DROP TABLE {{items}};\n`],
+  ['a statement before it', `DROP TABLE {{items}};\n${sound}`],
+  ['a block after it', `${sound}DO $$ BEGIN END $$;\n`],
+  ['a block after a body without dollars', 'CREATE OR REPLACE FUNCTION {{buy}}() RETURN 1; DO $$ $$;\n'],
+  ['a clause after its body', sound.replace('$$;', () => '$$ LANGUAGE sql;')],
+  ['no semicolon', sound.replace(/;\n$/, '\n')],
+  ['another quote', sound.replaceAll('$$', '$body$')],
+])('refuses a file with %s', async (_what, text) => {
+  expect(await judge({ [buy]: text })).toEqual([
+    `${buy} is something else than one CREATE OR REPLACE FUNCTION that ends in $$;`,
+  ])
+})
+
+it('accepts a comment after the body, and what it says', async () => {
+  expect(await judge({ [buy]: `${sound}-- DROP TABLE {{items}}; costs $$\n` })).toEqual([])
+})
+
 it.each([30, 31])('judges a name of %i characters', async (length) => {
   const name = 'a'.repeat(length)
   const path = `${folder}/${name}.sql`
@@ -55,7 +73,7 @@ it.each(['{{Items}}', '{{ items }}', '{{items}', '{{local:}}', '{{table:items}}'
 )
 
 const fragment = `${folder}/fragments/actor.sql`
-const include = (name: string) => `${sound}{{include:${name}.sql}}\n`
+const include = (name: string) => sound.replace('$$;', () => `{{include:${name}.sql}}\n$$;`)
 
 it('accepts a fragment that a function or another fragment includes', async () => {
   expect(await judge({ [buy]: include('actor'), [fragment]: 'SELECT 1\n' })).toEqual([])
@@ -64,7 +82,7 @@ it('accepts a fragment that a function or another fragment includes', async () =
 })
 
 it('refuses a fragment that is not there, or not used, or creates a function', async () => {
-  expect(await judge({ [buy]: include('actor') })).toEqual([`${buy}:6 includes actor.sql, which is not there`])
+  expect(await judge({ [buy]: include('actor') })).toEqual([`${buy}:5 includes actor.sql, which is not there`])
   expect(await judge({ [fragment]: 'SELECT 1\n' })).toEqual([`${fragment} is included in no function`])
   expect(await judge({ [buy]: include('actor'), [fragment]: '\nCREATE FUNCTION {{actor}}() AS $$ $$;\n' })).toEqual([
     `${fragment}:2 creates a function; a fragment is included in one`,

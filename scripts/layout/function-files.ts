@@ -9,6 +9,8 @@ const CREATION = /\bCREATE\s+(OR\s+REPLACE\s+)?(?:FUNCTION|PROCEDURE)\s+([^\s(]+
 const TOKEN = /\{\{\s*[a-z][^{}\s]*\s*\}{0,2}/gi
 const WELL_FORMED = /^\{\{(?:(?:local:)?[a-z][a-z0-9_]*|include:[a-z0-9_]+\.sql)\}\}$/
 const INCLUDE = /\{\{include:([a-z0-9_]+\.sql)\}\}/g
+/** One statement, whose body is the only text in dollars and its end. */
+const ONE_STATEMENT = /^CREATE\b[^;$]*\$\$(?:(?!\$\$).)*\$\$;$/is
 const CREATED_BY_NUMBER = /\bFUNCTION\s+\$\{names\.id\('([a-z0-9_]+)'\)\}/gi
 
 /** The SQL files of one service. */
@@ -20,7 +22,7 @@ interface Functions {
 
 /**
  * A SQL function is one file: `migrations/<service>/functions/<name>.sql` creates `{{name}}` and nothing else, from the
- * fragments that it includes. No numbered migration creates it as well, and `migrations/<service>.ts` exports them all.
+ * fragments that it includes, and ends in `$$;`. No numbered migration creates it as well, and `migrations/<service>.ts` exports them all.
  */
 export const functionFiles: Rule = (tree) => {
   const files = tree.files.filter(({ path }) => /^migrations\/.*\.sql$/.test(path))
@@ -65,6 +67,9 @@ function creationProblems(file: SourceFile): readonly Problem[] {
     .filter(({ text }) => text !== `CREATE OR REPLACE FUNCTION {{${name}}}`)
     .map(({ text, line }) => ({ path, line, message: `says ${text}: CREATE OR REPLACE FUNCTION {{${name}}}` }))
   if (created.length !== 1) problems.push({ path, message: `creates ${created.length} functions; a file holds one` })
+  else if (!ONE_STATEMENT.test(withoutComments(file).trim())) {
+    problems.push({ path, message: 'is something else than one CREATE OR REPLACE FUNCTION that ends in $$;' })
+  }
   if (name.length > nameLengthMax) {
     problems.push({ path, message: `has a name of ${name.length} characters; at most ${nameLengthMax}` })
   }
@@ -80,12 +85,16 @@ function fragmentProblems(file: SourceFile): readonly Problem[] {
 }
 
 /** What a file creates, comments left out. */
-function creationsOf({ text }: SourceFile): readonly { readonly text: string; readonly line: number }[] {
-  const code = text.replaceAll(/--.*/g, '')
+function creationsOf(file: SourceFile): readonly { readonly text: string; readonly line: number }[] {
+  const code = withoutComments(file)
   return [...code.matchAll(CREATION)].map((match) => ({
     text: match[0].replaceAll(/\s+/g, ' '),
     line: lineAt(code, match.index),
   }))
+}
+
+function withoutComments({ text }: SourceFile): string {
+  return text.replaceAll(/--.*/g, '')
 }
 
 /** Included fragments exist, and fragments are included. */
