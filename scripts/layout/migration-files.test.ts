@@ -3,8 +3,51 @@ import { migrationFiles } from './migration-files.ts'
 import { problemsOf } from './test/shop-tree.ts'
 
 const second = 'migrations/shop/0002-create-carts.ts'
+const load = (key: string) => `inFile(() => import('./shop/${key}.ts'))`
 const list = (keys: readonly string[]) => ({
-  'migrations/shop.ts': `export const shopMigrations = { ${keys.map((key) => `'${key}': 1`).join(', ')} }\n`,
+  'migrations/shop.ts': `export const shopMigrations = {\n${keys.map((key) => `  '${key}': ${load(key)},\n`).join('')}}\n`,
+})
+
+it('accepts a list of all files', async () => {
+  expect(await problemsOf(migrationFiles)).toEqual([])
+  const files = { ...list(['0001-create-items', '0002-create-carts']), [second]: 'export const a = 1\n' }
+  expect(await problemsOf(migrationFiles, files)).toEqual([])
+})
+
+it.each([
+  ['another file', load('0001-create-items'), './shop/0001-create-items.ts'],
+  ['the file of another service', "inFile(() => import('./bank/0002-create-carts.ts'))", './bank/0002-create-carts.ts'],
+  [
+    'two files',
+    `[${load('0002-create-carts')}, ${load('0001-create-items')}]`,
+    './shop/0002-create-carts.ts, ./shop/0001-create-items.ts',
+  ],
+  ['no file', 'createCarts', 'nothing'],
+])('refuses a name that stands for %s', async (_what, value, imported) => {
+  const text = list(['0001-create-items', '0002-create-carts'])['migrations/shop.ts']
+  const files = {
+    'migrations/shop.ts': text.replace(load('0002-create-carts'), value),
+    [second]: 'export const a = 1\n',
+  }
+  expect(await problemsOf(migrationFiles, files)).toEqual([
+    `migrations/shop.ts:3 lists 0002-create-carts, and imports ${imported}`,
+  ])
+})
+
+it.each([
+  ['0001-create-items', '0003-create-carts', '0003', '0002'],
+  ['0002-create-items', '0003-create-carts', '0002', '0001'],
+])('refuses a gap between numbers: %s and %s', async (first, last, number, next) => {
+  const paths = [first, last].map((name) => `migrations/shop/${name}.ts`)
+  const files = {
+    ...list([first, last]),
+    'migrations/shop/0001-create-items.ts': undefined,
+    ...Object.fromEntries(paths.map((path) => [path, 'export const a = 1\n'])),
+  }
+  const refused = paths.find((path) => path.includes(number))
+  expect(await problemsOf(migrationFiles, files)).toEqual([
+    `${refused} number ${number} leaves a gap: the next is ${next}`,
+  ])
 })
 
 it('refuses a file that is not listed', async () => {
@@ -39,20 +82,12 @@ it.each([
   ["names.local('users_email_change_confirm_status_check')", undefined],
   [`names.id('${name31}')`, name31],
   [`names.local('${name31}')`, name31],
-  [`db.schema.createTable('${name31}')`, name31],
-  [`db.schema.createIndex('${name31}')`, name31],
-  [`db.schema.createView('${name31}')`, name31],
-  [`db.schema.createType('${name31}')`, name31],
-  [`table.addPrimaryKeyConstraint('${name31}', ['a'])`, name31],
-  [`table.addUniqueConstraint('${name31}', ['a'])`, name31],
-  [`table.addForeignKeyConstraint('${name31}', ['a'], 'b', ['a'])`, name31],
-  [`table.addCheckConstraint('${name31}', a)`, name31],
   [`sql\`CONSTRAINT ${name31} CHECK (a)\``, name31],
   [`sql\`constraint ${name31} check (a)\``, name31],
 ])('judges the length of %s', async (text, name) => {
   const path = 'migrations/shop/0001-create-items.ts'
   const problems = await problemsOf(migrationFiles, {
-    [path]: `export const a = (names, db, table, sql) =>\n  ${text}\n`,
+    [path]: `export const a = (names, sql) =>\n  ${text}\n`,
   })
   const message = 'has 31 characters; a name in the database has at most 30'
   expect(problems).toEqual(name === undefined ? [] : [`${path}:2 ${name} ${message}`])

@@ -1,3 +1,4 @@
+import { posix } from 'node:path'
 import { type Problem, productionFiles, type Rule, type SourceFile, type SourceTree } from './source-tree.ts'
 import { lineAt, visitSyntax } from './syntax.ts'
 
@@ -13,20 +14,12 @@ const upstreamNames = new Set([
   'users_email_change_confirm_status_check',
 ])
 
-const naming = new Set([
-  'id',
-  'local',
-  'createTable',
-  'createIndex',
-  'createView',
-  'createType',
-  'addPrimaryKeyConstraint',
-  'addUniqueConstraint',
-  'addForeignKeyConstraint',
-  'addCheckConstraint',
-])
+const naming = new Set(['id', 'local'])
 
-/** Numbers do not repeat, each service lists all its files in order, and the names that they make are short. */
+/**
+ * Numbers have no gaps and do not repeat, each service lists all its files in order, by their own names, and the names that
+ * they make are short.
+ */
 export const migrationFiles: Rule = (tree) => {
   const lists = productionFiles(tree, 'migrations').filter(({ path }) => /^migrations\/[^/]+\.ts$/.test(path))
   return [
@@ -44,12 +37,8 @@ function listedFiles(tree: SourceTree, list: SourceFile): readonly Problem[] {
   const names = productionFiles(tree, folder)
     .filter(isMigration)
     .map(({ path }) => path.slice(folder.length + 1, -'.ts'.length))
-  const problems = names.flatMap((name, i): Problem[] =>
-    names[i - 1]?.slice(0, 4) === name.slice(0, 4)
-      ? [{ path: `${folder}/${name}.ts`, message: `number ${name.slice(0, 4)} is taken by ${names[i - 1]}` }]
-      : [],
-  )
-  const listed = keysOf(list)
+  const problems = [...numberProblems(folder, names), ...importProblems(list)]
+  const listed = entriesOf(list).map(({ key }) => key)
   if (listed.join() !== names.join()) {
     const missing = names.filter((name) => !listed.includes(name))
     const message = missing.length > 0 ? `does not list ${missing.join(', ')}` : 'lists other files, or another order'
@@ -58,15 +47,48 @@ function listedFiles(tree: SourceTree, list: SourceFile): readonly Problem[] {
   return problems
 }
 
-/** The quoted, numbered keys of the list: `'0001-create-users': createUsers`. */
-function keysOf(list: SourceFile): readonly string[] {
-  const keys: string[] = []
+function numberProblems(folder: string, names: readonly string[]): readonly Problem[] {
+  return names.flatMap((name, i): Problem[] => {
+    const path = `${folder}/${name}.ts`
+    const [before, number] = [names[i - 1], name.slice(0, 4)]
+    if (before?.slice(0, 4) === number) return [{ path, message: `number ${number} is taken by ${before}` }]
+    const next = String(Number(before?.slice(0, 4) ?? 0) + 1).padStart(4, '0')
+    return number === next ? [] : [{ path, message: `number ${number} leaves a gap: the next is ${next}` }]
+  })
+}
+
+/** What a name stands for is recorded in databases: another file under it would never run. */
+function importProblems(list: SourceFile): readonly Problem[] {
+  const folder = posix.basename(list.path, '.ts')
+  return entriesOf(list)
+    .filter(({ key, imported }) => imported.join() !== `./${folder}/${key}.ts`)
+    .map(({ key, imported, offset }) => ({
+      path: list.path,
+      line: lineAt(list.text, offset),
+      message: `lists ${key}, and imports ${imported.join(', ') || 'nothing'}`,
+    }))
+}
+
+/** An entry of a list: `'0001-create-users': inFile(() => import('./auth/0001-create-users.ts'))`. */
+interface Entry {
+  readonly key: string
+  readonly imported: readonly string[]
+  readonly offset: number
+}
+
+function entriesOf(list: SourceFile): readonly Entry[] {
+  const entries: (Entry & { readonly imported: string[]; readonly end: number })[] = []
   visitSyntax(list, {
-    Property(node) {
-      if (node.key.type === 'Literal' && /^\d{4}-/.test(String(node.key.value))) keys.push(String(node.key.value))
+    Property({ key, start, end }) {
+      if (key.type !== 'Literal' || !/^\d{4}-/.test(String(key.value))) return
+      entries.push({ key: String(key.value), imported: [], offset: start, end })
+    },
+    ImportExpression({ source, start }) {
+      const entry = entries.find(({ offset, end }) => offset < start && start < end)
+      if (source.type === 'Literal') entry?.imported.push(String(source.value))
     },
   })
-  return keys
+  return entries
 }
 
 function longNames(file: SourceFile): readonly Problem[] {

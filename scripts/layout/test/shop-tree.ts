@@ -23,7 +23,7 @@ export const shop = {
   'services/shop/src/items/item-view.ts': 'export const itemView = (item) => item\n',
   'packages/database/src/connect.ts': 'export const connect = (now) => now\n',
   'migrations/shop.ts':
-    "import { createItems } from './shop/0001-create-items.ts'\nexport const shopMigrations = { '0001-create-items': createItems }\n",
+    "export const shopMigrations = { '0001-create-items': () => import('./shop/0001-create-items.ts') }\n",
   'migrations/shop/0001-create-items.ts':
     "import { sql } from 'kysely'\nexport const createItems = (names) => [sql, names.id('items'), sql`id int CONSTRAINT items_pkey PRIMARY KEY`]\n",
 }
