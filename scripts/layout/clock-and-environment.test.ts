@@ -9,6 +9,7 @@ it.each([
   ['process.env', "import { env } from 'node:process'\nexport const port = env.PORT"],
   ['process.env', "import { env } from 'process'\nexport const port = env.PORT"],
   ['Date.now', 'export const now = Date.now()'],
+  ['performance.timeOrigin', 'export const now = performance.timeOrigin + performance.now()'],
   ['Date.now', 'export const clock = Date.now'],
   ['new Date()', 'export const now = new Date()'],
 ])('refuses %s in %j', async (name, text) => {
@@ -23,6 +24,7 @@ it.each([
   'export const at = (time) => new Date(time)',
   'export const seen = [new Map(), new dates.Date()]',
   'export const kept = (kept) => [kept().env, kept.now]',
+  'export const tookMs = (startMs) => performance.now() - startMs',
   "import { hrtime } from 'node:process'",
   "import { env } from 'node:processes'",
 ])('allows %j in a noun', async (text) => {
