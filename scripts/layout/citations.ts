@@ -48,7 +48,7 @@ export const citations: Rule = (tree) => {
       ...unresolvedReferences(joined, references),
       ...unknownDecisions(joined, decisions),
     ])
-  return exceptListed(tree, 'citations', { problems: [...problems, ...uncitableHeadings(references)] })
+  return exceptListed(tree, 'citations', [...problems, ...uncitableHeadings(references)])
 }
 
 function readReferences(tree: SourceTree): References {

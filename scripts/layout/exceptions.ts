@@ -3,22 +3,16 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import type { Problem, SourceTree } from './source-tree.ts'
 
-/** A rule's problems, and what tells one of today's exceptions from another: by default its path. */
-interface Found {
-  readonly problems: readonly Problem[]
-  readonly keyOf?: (problem: Problem) => string
-}
-
 /**
- * The problems that no list excepts. A rule that is younger than some files has a list of them, as JSON in
+ * The problems that no list excepts. A rule that is younger than some files has a list of their paths, as JSON in
  * `scripts/layout/exceptions/`; an entry that is no longer an exception is a problem too, so that lists only shrink.
  */
-export function exceptListed(tree: SourceTree, rule: string, { problems, keyOf = pathOf }: Found): readonly Problem[] {
+export function exceptListed(tree: SourceTree, rule: string, problems: readonly Problem[]): readonly Problem[] {
   const path = `scripts/layout/exceptions/${rule}.json`
   const listed = new Set(readList(tree.root, path))
-  const broken = new Set(problems.map(keyOf))
+  const broken = new Set(problems.map(pathOf))
   return [
-    ...problems.filter((problem) => !listed.has(keyOf(problem))),
+    ...problems.filter((problem) => !listed.has(problem.path)),
     ...[...listed]
       .filter((entry) => !broken.has(entry))
       .map((entry) => ({

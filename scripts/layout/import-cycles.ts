@@ -16,5 +16,5 @@ export const importCycles: Rule = (tree) => {
     )
     return way === undefined ? [] : [{ path, message: `imports itself: ${way.join(' → ')}` }]
   })
-  return exceptListed(tree, 'import-cycles', { problems })
+  return exceptListed(tree, 'import-cycles', problems)
 }

@@ -25,5 +25,5 @@ export const nounDependencies: Rule = (tree) => {
           }),
         ),
     )
-  return exceptListed(tree, 'noun-dependencies', { problems })
+  return exceptListed(tree, 'noun-dependencies', problems)
 }

@@ -35,5 +35,5 @@ export const singleImporters: Rule = (tree) => {
         { path, message: `has ${lines} lines, and ${importer} alone imports it: make it private functions there` },
       ]
     })
-  return exceptListed(tree, 'single-importers', { problems })
+  return exceptListed(tree, 'single-importers', problems)
 }

@@ -20,7 +20,7 @@ export const smallFolders: Rule = (tree) => {
   const problems = [...counts]
     .filter(([path, count]) => count < FILES_MIN && !EXEMPT.test(path) && !isOfKind(path))
     .map(([path, count]): Problem => ({ path, message: `holds ${count} of at least ${FILES_MIN} files` }))
-  return exceptListed(tree, 'small-folders', { problems })
+  return exceptListed(tree, 'small-folders', problems)
 }
 
 /** The folders below `src` that a file is in, the innermost first. */
