@@ -82,7 +82,7 @@ describe('findDrift', () => {
     ['REVOKE EXECUTE ON FUNCTION example.app_note_count FROM PUBLIC', ['right example.app_note_count() to PUBLIC']],
     ['GRANT CREATE ON SCHEMA example TO drift_service', ['right the schema to drift_service']],
     ["CREATE TYPE example.app_mood AS ENUM ('well')", ['type app_mood']],
-  ])('%s', async (statement, objects) => {
+  ])('reports %s as drift', async (statement, objects) => {
     await client.query(statement)
     expect((await findDifferences()).map(({ object }) => object)).toEqual(objects)
   })

@@ -154,12 +154,17 @@ describe('migrateUp', () => {
 
 describe('migrateAtStart', () => {
   it.each([
-    ['a later release', { release: '1.10.0' }, 15],
-    ['the same release in development', { replacesOwnRelease: true }, 15],
-    ['another build of the same release', {}, 10],
-    ['an earlier release', { release: '1.1.9' }, 10],
-    ['an earlier release in development', { release: '0.9.0', replacesOwnRelease: true }, 10],
-  ])('%s', async (_which, changes, expected) => {
+    ['a later release', 'installs its own text', { release: '1.10.0' }, 15],
+    ['the same release in development', 'installs its own text', { replacesOwnRelease: true }, 15],
+    ['another build of the same release', 'keeps the installed text', {}, 10],
+    ['an earlier release', 'keeps the installed text', { release: '1.1.9' }, 10],
+    [
+      'an earlier release in development',
+      'keeps the installed text',
+      { release: '0.9.0', replacesOwnRelease: true },
+      10,
+    ],
+  ])('%s %s', async (_which, _does, changes, expected) => {
     await migrateUp(releaseOf({}))
     const result = await migrateAtStart(releaseOf({ texts: { ...texts, double: double(3) }, ...changes }))
     expect(result).toEqual({

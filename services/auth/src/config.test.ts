@@ -146,7 +146,7 @@ describe('loadAuthConfig', () => {
       'AUTH_API_EXTERNAL_URL must be a URL without query and fragment (got "https://auth.example.com?a=1")',
     ],
     [{ AUTH_LOG_LEVEL: 'loud' }, 'AUTH_LOG_LEVEL must be one of panic, fatal, error, warn, info, debug (got "loud")'],
-  ])('%j', (env, problem) => {
+  ])('refuses %j', (env, problem) => {
     expect(problems({ ...required, ...env })).toEqual([problem])
   })
 
