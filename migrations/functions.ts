@@ -43,9 +43,15 @@ async function include(text: string, fragments: URL): Promise<string> {
   const parts = text.split(/\{\{include:([a-z0-9_]+\.sql)\}\}/)
   // Every second part is the name of a fragment.
   const included = parts.map(async (part, index) =>
-    index % 2 === 0 ? part : (await include(await readFile(new URL(part, fragments), 'utf8'), fragments)).trimEnd(),
+    index % 2 === 0 ? part : (await include(await readFragment(part, fragments), fragments)).trimEnd(),
   )
   return (await Promise.all(included)).join('')
+}
+
+async function readFragment(name: string, fragments: URL): Promise<string> {
+  return readFile(new URL(name, fragments), 'utf8').catch((cause: unknown) => {
+    throw new Error(`a function includes fragments/${name}, which is not there`, { cause })
+  })
 }
 
 /**

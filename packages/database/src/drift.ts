@@ -4,6 +4,8 @@ import { type Catalogue, readCatalogue } from './catalogue.ts'
 import { closeFunctions } from './function-rights.ts'
 import { compareFunctions, createAll, type ServiceFunctions } from './functions.ts'
 import { type MigrationTarget, underLock } from './migration-connection.ts'
+import { listExecuted } from './migrator.ts'
+import { refuseOldChain } from './old-chain.ts'
 import { buildStage, executedSources, rehearsalNames, translate } from './rehearsal.ts'
 import { type Grants, grantOnObjects } from './roles.ts'
 
@@ -35,6 +37,7 @@ export interface DriftOptions extends MigrationTarget {
  */
 export function findDrift({ names, url, ...rest }: DriftOptions): Promise<Drift> {
   return underLock({ url, names }, async (db) => {
+    await refuseOldChain(db, names)
     const trx = await db.startTransaction().execute()
     try {
       const made = await rehearse(trx, { names, ...rest, ...(await executedRelease(trx, { names, ...rest })) })
@@ -57,6 +60,21 @@ async function executedRelease(
   if (installed === undefined) return { sources: executed, functions: undefined }
   if (installed === functions.release) return { sources: executed, functions }
   throw new Error(`the database has the functions of release ${installed}: use that release`)
+}
+
+/** What those migrations that have run make, of which this release knows the source, without functions that have files. */
+export async function rehearseExecuted(
+  db: Kysely<unknown>,
+  { names, sources }: Pick<DriftOptions, 'names' | 'sources'>,
+): Promise<Catalogue> {
+  const executed = new Set((await listExecuted(db, names)).map(({ name }) => name))
+  const known = Object.fromEntries(Object.entries(sources).filter(([name]) => executed.has(name)))
+  const trx = await db.startTransaction().execute()
+  try {
+    return await rehearse(trx, { names, sources: known })
+  } finally {
+    await trx.rollback().execute()
+  }
 }
 
 /** What migrations and functions make in an empty schema, as if it were the service's own. */

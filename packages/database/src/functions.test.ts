@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { withNames } from '@trestle/migrations/functions.ts'
 import type { MigrationSources } from '@trestle/migrations/migration.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
@@ -115,6 +116,8 @@ describe('migrateUp', () => {
     await expect(migrateUp(releaseOf({ texts: broken }))).rejects.toThrow(
       'app_count_notes: syntax error at or near "RETUR"',
     )
+    const misnamed = { ...texts, triple: double(3) }
+    await expect(migrateUp(releaseOf({ texts: misnamed }))).rejects.toThrow('triple.sql creates no function triple')
     const unknown = { ...texts, double: texts.double.replace('RETURNS int', 'RETURNS no_such_type') }
     await expect(migrateUp(releaseOf({ texts: unknown }))).rejects.toThrow('double: type "no_such_type" does not exist')
     const untrue = { ...texts, double: texts.double.replace('n * 2', 'no_such_column') }
@@ -128,7 +131,7 @@ describe('migrateUp', () => {
     const tripled = { ...texts, triple: double(3).replace('double', 'triple') }
     await migrateUp(releaseOf({ texts: tripled }))
     await client.query('CREATE SCHEMA neighbour CREATE VIEW six AS SELECT example.app_triple(2) AS n')
-    expect((await migrateUp(releaseOf({ release: '1.3.0' }))).functions).toEqual(['triple'])
+    expect((await migrateUp(releaseOf({ release: '1.3.0' }))).functions).toEqual([])
     expect(await functionNames()).toEqual(['app_count_notes', 'app_double', 'app_triple'])
     await client.query('DROP SCHEMA neighbour CASCADE')
     await migrateUp(releaseOf({ texts: tripled, release: '1.4.0' }))
@@ -152,12 +155,56 @@ describe('migrateUp', () => {
   })
 })
 
+describe('a file for the function of a trigger', () => {
+  const guard = (verdict: string) => `CREATE OR REPLACE FUNCTION {{guard}}() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION '${verdict}'; END $$`
+  const guarded: MigrationSources = {
+    ...sources,
+    '0002-guard-notes': (own) => ({
+      up: async (db) => {
+        await sql.raw(withNames(guard('made'), own)).execute(db)
+        await sql`CREATE TRIGGER ${own.local('notes_guarded')} BEFORE DELETE ON ${own.id('notes')}
+          EXECUTE FUNCTION ${own.id('guard')}()`.execute(db)
+      },
+      down: async (db) => {
+        await sql`DROP TRIGGER ${own.local('notes_guarded')} ON ${own.id('notes')}`.execute(db)
+        await sql`DROP FUNCTION ${own.id('guard')}()`.execute(db)
+      },
+    }),
+    '0003-nothing': () => ({ up: async () => {}, down: async () => {} }),
+  }
+  const before = releaseOf({ sources: guarded })
+  const later = releaseOf({ sources: guarded, release: '1.3.0', texts: { ...texts, guard: guard('replaced') } })
+  const verdict = () =>
+    client.query('DELETE FROM example.app_notes').then(
+      () => 'none',
+      (error) => error.message,
+    )
+
+  it('replaces it, and gives it back the text of its migration after a roll-back', async () => {
+    await migrateUp(before)
+    expect(await verdict()).toBe('made')
+    await migrateUp(later)
+    expect(await verdict()).toBe('replaced')
+    expect((await reinstallFunctions(before)).functions).toEqual(['count_notes', 'double'])
+    expect(await verdict()).toBe('made')
+    expect((await findDrift(before)).differences).toEqual([])
+  })
+
+  it('gives it back the text of its migration when a migration is taken back', async () => {
+    await migrateUp(later)
+    await migrateDown(later)
+    expect(await verdict()).toBe('made')
+  })
+})
+
 describe('migrateAtStart', () => {
   it.each([
     ['a later release', 'installs its own text', { release: '1.10.0' }, 15],
     ['the same release in development', 'installs its own text', { replacesOwnRelease: true }, 15],
     ['another build of the same release', 'keeps the installed text', {}, 10],
     ['an earlier release', 'keeps the installed text', { release: '1.1.9' }, 10],
+    ['a build of an earlier release', 'keeps the installed text', { release: '1.1.9-rc.1' }, 10],
     [
       'an earlier release in development',
       'keeps the installed text',
@@ -225,6 +272,21 @@ describe('reinstallFunctions', () => {
     expect((await findDrift(releaseOf({}))).differences).toMatchObject([{ object: 'function app_double(n integer)' }])
     await reinstallFunctions(releaseOf({}))
     expect((await findDrift(releaseOf({}))).differences).toEqual([])
+  })
+
+  it('is what an earlier release asks for where no functions are installed', async () => {
+    const nothing = () => ({ up: async () => {}, down: async () => {} })
+    const later = releaseOf({
+      release: '1.3.0',
+      sources: { ...sources, '0002-nothing': nothing, '0003-nothing': nothing },
+    })
+    await migrateUp(later)
+    await migrateDown(later)
+    await expect(migrateAtStart(releaseOf({}))).rejects.toThrow(
+      'no functions are installed: run migrate up --functions',
+    )
+    await reinstallFunctions(releaseOf({}))
+    expect(await migrateAtStart(releaseOf({}))).toMatchObject({ migrations: [], functions: [] })
   })
 
   it('refuses while migrations are pending', async () => {

@@ -1,6 +1,6 @@
 import { type FunctionFile, type FunctionFiles, withNames } from '@trestle/migrations/functions.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import pg from 'pg'
 import { closeFunctions } from './function-rights.ts'
 import { migratorTable } from './migrator-tables.ts'
@@ -72,14 +72,14 @@ export async function areInstalled(db: Kysely<unknown>, names: Names, files: Fun
  * Installs functions of a release, drops those whose file is gone, and validates all of them, in the transaction of the caller.
  * Functions may call each other, so none is checked before all are there.
  * @param which those that have changed, or all: somebody may have changed one by hand
- * @returns the names of those that were installed or dropped
+ * @returns the names of those that were installed or dropped, and of those that a trigger or something of a neighbour's needs
  * @throws Error if a function does not validate, or has another signature than in an earlier release
  */
 export async function installFunctions(
   trx: Kysely<unknown>,
   names: Names,
   { functions, which }: { readonly functions: ServiceFunctions; readonly which: 'changed' | 'all' },
-): Promise<readonly string[]> {
+): Promise<{ readonly installed: readonly string[]; readonly kept: readonly string[] }> {
   const { files, release, invoker } = functions
   await createTable(trx, names)
   const { installed, creates, replaces, drops } = await compareFunctions(trx, names, functions)
@@ -87,11 +87,11 @@ export async function installFunctions(
   const chosen = (await files()).filter(({ name }) => which === 'all' || changed.has(name))
   const isReleased = installed !== undefined && installed !== release
   await createAll(trx, names, { files: chosen, isReleased })
-  for (const name of drops) await dropFunction(trx, names, name)
+  const kept = await dropAll(trx, names, drops)
   await validate(trx, names, await files())
   if (invoker) await closeFunctions(trx, names, invoker)
   await record(trx, names, functions)
-  return [...chosen.map(({ name }) => name), ...drops]
+  return { installed: [...chosen.map(({ name }) => name), ...drops.filter((name) => !kept.includes(name))], kept }
 }
 
 /** Creates functions where there are none, or replaces those that are there, without a look at their bodies. */
@@ -108,10 +108,17 @@ export async function createAll(
   }
 }
 
-/** Drops every function that is installed, but for those that something of a neighbour's depends on. */
-export async function dropFunctions(trx: Kysely<unknown>, names: Names): Promise<void> {
-  for (const name of await listInstalledNames(trx, names)) await dropFunction(trx, names, name)
+/** Drops every function that is installed. @returns the names of those that a trigger or something of a neighbour's needs */
+export async function dropFunctions(trx: Kysely<unknown>, names: Names): Promise<readonly string[]> {
+  const kept = await dropAll(trx, names, await listInstalledNames(trx, names))
   await sql`DROP TABLE IF EXISTS ${table(names)}`.execute(trx)
+  return kept
+}
+
+async function dropAll(trx: Kysely<unknown>, names: Names, functions: readonly string[]): Promise<readonly string[]> {
+  const kept: string[] = []
+  for (const name of functions) if (!(await dropFunction(trx, names, name))) kept.push(name)
+  return kept
 }
 
 /**
@@ -126,6 +133,7 @@ async function create(
   const before = await findFunctions(trx, names, file.name)
   const isRefused = await isRefusedWith(OTHER_SIGNATURE, trx, withNames(file.text, names))
   const after = await findFunctions(trx, names, file.name)
+  if (after.length === 0) throw new Error(`${file.name}.sql creates no function ${file.name}`)
   if (!isRefused && after.length === 1) return
   if (isReleased)
     throw new Error(`${file.name} has another signature than in the release before: give the function a new name`)
@@ -133,10 +141,13 @@ async function create(
   if (isRefused) await sql.raw(withNames(file.text, names)).execute(trx)
 }
 
-async function dropFunction(trx: Kysely<unknown>, names: Names, name: string): Promise<void> {
+/** @returns whether nothing needs the function, so that it is gone */
+async function dropFunction(trx: Kysely<unknown>, names: Names, name: string): Promise<boolean> {
+  let isGone = true
   for (const signature of await findFunctions(trx, names, name)) {
-    await isRefusedWith(DEPENDED_ON, trx, `DROP FUNCTION ${signature}`)
+    if (await isRefusedWith(DEPENDED_ON, trx, `DROP FUNCTION ${signature}`)) isGone = false
   }
+  return isGone
 }
 
 /** Runs a statement in a savepoint. @returns whether it was refused with the given SQLSTATE; else it has run */
@@ -206,7 +217,7 @@ async function listInstalled(
   if (!(await hasTable(db, names))) return []
   const { rows } = await sql<InstalledFunction>`
     SELECT name, hash, release,
-      string_to_array(release, '.')::int[] > string_to_array(${release}, '.')::int[] AS "isLater"
+      ${numbersOf(sql.ref('release'))} > ${numbersOf(sql`${release}::text`)} AS "isLater"
     FROM ${table(names)} ORDER BY name`.execute(db)
   return rows
 }
@@ -221,6 +232,11 @@ async function hasTable(db: Kysely<unknown>, names: Names): Promise<boolean> {
   const text = `"${names.schema}"."${migratorTable(names, 'trestle_functions')}"`
   const { rows } = await sql<{ exists: boolean }>`SELECT to_regclass(${text}) IS NOT NULL AS "exists"`.execute(db)
   return rows[0]?.exists === true
+}
+
+/** `{1,4,0}` of `1.4.0` and of `1.4.0-rc.1`. */
+function numbersOf(release: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`string_to_array(substring(${release} FROM '^[0-9]+(?:[.][0-9]+)*'), '.')::int[]`
 }
 
 function table(names: Names) {

@@ -1,6 +1,7 @@
 import type { FunctionFiles } from '@trestle/migrations/functions.ts'
 import type { MigrationSources } from '@trestle/migrations/migration.ts'
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
+import { rehearseExecuted } from './drift.ts'
 import {
   areInstalled,
   compareFunctions,
@@ -13,7 +14,7 @@ import {
 import { type MigrationTarget, underLock, withDatabase } from './migration-connection.ts'
 import { isMarkedComplete, markComplete, unmark } from './migration-mark.ts'
 import { compareMigrations, inTurn, listExecuted, runPending, takeBackLast } from './migrator.ts'
-import { refuseOldChain } from './rebase.ts'
+import { refuseOldChain } from './old-chain.ts'
 import { type Grants, grantToRole } from './roles.ts'
 
 export interface MigrateOptions extends MigrationTarget {
@@ -84,6 +85,9 @@ function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<Mig
     const isKept =
       isOfLaterRelease || (replaceable === 'functions of earlier releases' && changes?.installed === functions?.release)
     const keptRelease = isKept && changes !== undefined && hasChanges(changes) ? changes.installed : undefined
+    if (isOfLaterRelease && changes !== undefined && changes.installed === undefined) {
+      throw new Error('no functions are installed: run migrate up --functions')
+    }
     // An earlier release beside a later one, or in its place again: the database has what it needs.
     if (isOfLaterRelease) return { migrations: [], functions: [], keptRelease }
     await inTurn(db, names, (trx) => unmark(trx, options))
@@ -116,10 +120,29 @@ export function reinstallFunctions(options: MigrateOptions): Promise<MigrateResu
 
 async function install(
   db: Kysely<unknown>,
-  { names, functions }: MigrateOptions,
+  options: MigrateOptions,
   which: 'changed' | 'all' = 'changed',
 ): Promise<readonly string[]> {
-  return functions ? inTurn(db, names, (trx) => installFunctions(trx, names, { functions, which })) : []
+  const { names, functions } = options
+  if (!functions) return []
+  const { installed, kept } = await inTurn(db, names, (trx) => installFunctions(trx, names, { functions, which }))
+  await restoreTexts(db, options, kept)
+  return installed
+}
+
+/**
+ * A function of a trigger cannot be dropped with its file. It gets the text back that its migration gives it, which the release
+ * without the file has.
+ */
+async function restoreTexts(db: Kysely<unknown>, options: MigrateOptions, kept: readonly string[]): Promise<void> {
+  if (kept.length === 0) return
+  const { names } = options
+  const made = await rehearseExecuted(db, options)
+  await inTurn(db, names, async (trx) => {
+    for (const [object, text] of made) {
+      if (kept.some((name) => object.startsWith(`function ${names.prefix}${name}(`))) await sql.raw(text).execute(trx)
+    }
+  })
 }
 
 async function grant(trx: Kysely<unknown>, { names, functions, grants }: MigrateOptions): Promise<void> {
@@ -135,17 +158,22 @@ export function migrateDown(options: MigrateOptions): Promise<MigrateResult> {
     const { names } = options
     const { unknown } = await compareMigrations(db, options)
     if (unknown.length > 0) throw new Error(`the database has migrations of another release: ${unknown.join(', ')}`)
-    await inTurn(db, names, async (trx) => {
+    const kept = await inTurn(db, names, async (trx) => {
       await unmark(trx, options)
-      await dropFunctions(trx, names)
+      return dropFunctions(trx, names)
     })
-    return { migrations: await takeBackLast(db, options), functions: [], keptRelease: undefined }
+    const migrations = await takeBackLast(db, options)
+    await restoreTexts(db, options, kept)
+    return { migrations, functions: [], keptRelease: undefined }
   })
 }
 
 /** Every migration of this version, then those of a newer one, with the time of its run. Changes nothing. */
 export async function migrationStatus({ names, sources, ...target }: MigrateOptions): Promise<MigrationStatus[]> {
-  const executed = await withDatabase(target, (db) => listExecuted(db, names))
+  const executed = await withDatabase(target, async (db) => {
+    await refuseOldChain(db, names)
+    return listExecuted(db, names)
+  })
   const times = new Map(executed.map(({ name, executedAt }) => [name, executedAt]))
   const known = Object.keys(sources).map((name) => ({ name, executedAt: times.get(name), isKnown: true }))
   const unknown = executed

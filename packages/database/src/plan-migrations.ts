@@ -11,6 +11,7 @@ import {
 } from 'kysely'
 import { type MigrationTarget, underLock } from './migration-connection.ts'
 import { compareMigrations } from './migrator.ts'
+import { refuseOldChain } from './old-chain.ts'
 import { buildStage, dropStage, executedSources, rehearsalNames, translate } from './rehearsal.ts'
 import { type HeldUp, heldUpBy, listOwnLocks, listSizes } from './table-locks.ts'
 
@@ -47,6 +48,7 @@ export function planMigrations(
 ): Promise<readonly PlannedMigration[]> {
   return underLock(options, async (db) => {
     const { names, sources } = options
+    await refuseOldChain(db, names)
     const { pending } = await compareMigrations(db, options)
     if (pending.length === 0) return []
     const stage = rehearsalNames(names)

@@ -76,12 +76,16 @@ describe('rebase', () => {
   })
 
   it.each([
-    ['another column', 'ALTER TABLE example.app_notes ADD COLUMN more int'],
-    ['another function', `CREATE OR REPLACE FUNCTION example.app_count_notes() RETURNS int LANGUAGE sql AS 'SELECT 1'`],
-  ])('refuses a database with %s, and says what to do', async (_what, statement) => {
+    ['another column', 'ALTER TABLE example.app_notes ADD COLUMN more int', 'column app_notes.more'],
+    [
+      'another function',
+      `CREATE OR REPLACE FUNCTION example.app_count_notes() RETURNS int LANGUAGE sql AS 'SELECT 1'`,
+      'function app_count_notes()',
+    ],
+  ])('refuses a database with %s, and says what to do', async (_what, statement, object) => {
     await client.query(statement)
     await expect(rebase(options)).rejects.toThrow(
-      /^\d objects are not as the baseline makes them: drop the schemas example and app_example_jobs, then run migrate up$/,
+      `not as the baseline makes them: ${object}; put them right, or, if the data may go, drop schema example cascade and run migrate up`,
     )
     await expect(migrateUp(options)).rejects.toThrow('run migrate rebase')
   })

@@ -6,9 +6,10 @@ import { underLock } from './migration-connection.ts'
 import { inTurn } from './migrator.ts'
 import { MIGRATIONS, migratorTable } from './migrator-tables.ts'
 import { isOwn } from './namespace.ts'
+import { hasOldChain, OLD_CHAIN } from './old-chain.ts'
 
-/** The table of the chain that the baseline replaces. One of supabase/auth has the same name and another column. */
-const OLD_CHAIN = 'schema_migrations'
+/** How many differing objects a message names. */
+const NAMED_MAX = 5
 
 /**
  * Marks a database of the old chain as one of the baseline, where both make the same objects. The order of columns may differ,
@@ -21,11 +22,7 @@ export function rebase(options: DriftOptions): Promise<void> {
     if (!(await hasOldChain(db, names))) throw new Error('there is no old chain of migrations: nothing to rebase')
     await inTurn(db, names, (trx) => validateChecks(trx, names))
     const { differences, functions } = await compare(db, options)
-    if (differences > 0) {
-      throw new Error(
-        `${differences} objects are not as the baseline makes them: drop the schemas ${names.schema} and ${names.jobSchema}, then run migrate up`,
-      )
-    }
+    if (differences.length > 0) throw new Error(await describeDifferences(db, names, differences))
     await inTurn(db, names, async (trx) => {
       const table = sql.id(names.schema, migratorTable(names, MIGRATIONS))
       for (const text of functions) await sql.raw(text).execute(trx)
@@ -41,20 +38,6 @@ export function rebase(options: DriftOptions): Promise<void> {
   })
 }
 
-/** @throws Error if the database is one of the old chain */
-export async function refuseOldChain(db: Kysely<unknown>, names: Names): Promise<void> {
-  if (await hasOldChain(db, names)) {
-    throw new Error('the migrations of this database were replaced by a baseline: run migrate rebase')
-  }
-}
-
-async function hasOldChain(db: Kysely<unknown>, { schema, prefix }: Names): Promise<boolean> {
-  const { rows } = await sql`
-    SELECT FROM information_schema.columns
-    WHERE table_schema = ${schema} AND table_name = ${prefix + OLD_CHAIN} AND column_name = 'timestamp'`.execute(db)
-  return rows.length > 0
-}
-
 /** The old chain added checks without a look at the rows that were there. The baseline's hold for all rows. */
 async function validateChecks(trx: Kysely<unknown>, names: Names): Promise<void> {
   const { rows } = await sql<{ table: string; name: string }>`
@@ -67,19 +50,28 @@ async function validateChecks(trx: Kysely<unknown>, names: Names): Promise<void>
   }
 }
 
-/** How many objects differ, and the functions of the baseline that are written in another way. */
+/** The objects that differ, and the functions of the baseline that are written in another way. */
 async function compare(db: Kysely<unknown>, options: DriftOptions) {
   const trx = await db.startTransaction().execute()
   try {
     const [made, found] = [await rehearse(trx, options), await readCatalogue(trx, options.names)]
     const rewritten = [...made].filter(([object, text]) => object.startsWith('function ') && found.get(object) !== text)
     return {
-      differences: compareCatalogues(plain(made), plain(found)).length,
+      differences: compareCatalogues(plain(made), plain(found)).map(({ object }) => object),
       functions: rewritten.map(([, text]) => text),
     }
   } finally {
     await trx.rollback().execute()
   }
+}
+
+async function describeDifferences(db: Kysely<unknown>, { schema, jobSchema }: Names, objects: readonly string[]) {
+  const { rows } = await sql<{ name: string }>`
+    SELECT nspname AS name FROM pg_namespace WHERE nspname IN (${schema}, ${jobSchema}) ORDER BY nspname`.execute(db)
+  const some = objects.slice(0, NAMED_MAX).join(', ')
+  const named = objects.length > NAMED_MAX ? `${some} and ${objects.length - NAMED_MAX} more` : some
+  const schemas = rows.map(({ name }) => name).join(', ')
+  return `not as the baseline makes them: ${named}; put them right, or, if the data may go, drop schema ${schemas} cascade and run migrate up`
 }
 
 /** Without the tables of the old chain, and without what does not matter in functions. */

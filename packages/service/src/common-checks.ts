@@ -1,6 +1,6 @@
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { isSameDatabase } from '@trestle/database/database-identity.ts'
-import { type MigrateOptions, migrationStatus } from '@trestle/database/migrate.ts'
+import { functionStatus, type MigrateOptions, migrationStatus } from '@trestle/database/migrate.ts'
 import { takeRoleOnce } from '@trestle/database/wait-for-database.ts'
 import { findPooler } from './find-pooler.ts'
 import type { Check } from './run-checks.ts'
@@ -66,6 +66,9 @@ export function commonChecks({
         const pending = status.filter(({ executedAt }) => !executedAt)
         if (pending.length > 0) throw new Error(`pending: ${pending.map(({ name }) => name).join(', ')}`)
         if (migrations.grants) await takeRoleOnce(database.url, migrations.grants.role)
+        const functions = await functionStatus(migrations)
+        if (functions && functions.creates.length > 0)
+          throw new Error(`missing functions: ${functions.creates.join(', ')}`)
         return `${status.length} applied`
       },
     },

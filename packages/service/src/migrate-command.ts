@@ -77,7 +77,9 @@ export function migrateCommand(readOptions: () => MigrateOptions, print: (line: 
 function describeUp({ migrations, functions, keptRelease }: MigrateResult): readonly string[] {
   return [
     ...describeRun('applied', migrations).slice(0, functions.length > 0 ? migrations.length : undefined),
-    ...(functions.length > 0 ? [`installed ${functions.length} functions`] : []),
+    ...(functions.length > 0
+      ? [`installed ${functions.length} ${functions.length === 1 ? 'function' : 'functions'}`]
+      : []),
     ...(keptRelease === undefined
       ? []
       : [`left the functions of release ${keptRelease}: up --functions installs those of this release`]),
