@@ -83,9 +83,7 @@ describe('a long page', () => {
     expect((await inventory.app.inject({ url: path, remoteAddress: OTHER })).statusCode).toBe(200)
     expect((await inventory.app.inject({ url: '/products?limit=50' })).statusCode).toBe(200)
     for (const page of open) page.destroy()
-    await vi.waitFor(async () =>
-      expect((await inventory.app.inject({ method: 'HEAD', url: path })).statusCode).toBe(200),
-    )
+    await expect.poll(async () => (await inventory.app.inject({ method: 'HEAD', url: path })).statusCode).toBe(200)
     for (let count = 0; count < 20; count += 1) await inventory.app.inject({ method: 'HEAD', url: path })
     expect((await inventory.app.inject({ url: path })).statusCode).toBe(200)
   })

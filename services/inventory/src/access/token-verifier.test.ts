@@ -115,7 +115,7 @@ describe('keys that were fetched', () => {
     expect(await actorAt(verifier, 10.9)).toBe('u1')
     expect(issuer.requests).toHaveLength(2)
     expect(await actorAt(verifier, 11)).toBe('u1')
-    await vi.waitFor(() => expect(issuer.requests).toHaveLength(3))
+    await expect.poll(() => issuer.requests).toHaveLength(3)
     expect(onKept).toHaveBeenCalledTimes(1)
   })
 })
