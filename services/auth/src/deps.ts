@@ -23,8 +23,8 @@ import { createMailer, type Mailer } from './mail/mailer.ts'
 import { createTemplateLoader } from './mail/template-loader.ts'
 import { authNames } from './migrations.ts'
 import { createKeySets, type KeySets } from './oauth/key-sets.ts'
-import { type HashThreads, hashThreads } from './passwords/hash-threads.ts'
-import { createPasswordHasher, type PasswordHasher } from './passwords/password-hash.ts'
+import { type RunHashTasks, runHashTasks } from './passwords/hash-threads.ts'
+import { createPasswordHasher, type PasswordHasher } from './passwords/password-hasher.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
 import { createEncryptionKeys, deriveEncryptionKey, type EncryptionKeys } from './secrets/sealed-secret.ts'
 import { deriveServerKeys, type ServerKeys } from './secrets/server-key.ts'
@@ -94,12 +94,12 @@ export interface Telemetry {
 
 /**
  * Makes the real dependencies. The jobs are not opened yet, nor the signing keys read: `serve` does both.
- * @param runHashes does batches of password work off the event loop
+ * @param runTasks does password work off the event loop
  */
 export async function createDeps(
   config: AuthConfig,
   telemetry: Telemetry,
-  runHashes: HashThreads['run'] = hashThreads.run,
+  runTasks: RunHashTasks = runHashTasks,
 ): Promise<OpenDeps> {
   const { logger, meter } = telemetry
   const onError = (error: Error) => logger.warn({ err: error }, 'connection lost')
@@ -127,7 +127,7 @@ export async function createDeps(
     now: () => new Date(),
     randomBytes,
     passwords: createPasswordHasher({
-      runBatch: runHashes,
+      runTasks,
       concurrency: availableParallelism(),
       clock: () => performance.now(),
       onWork: countHashing(meter),

@@ -1,28 +1,27 @@
-import type { HashOutcome, HashTask } from '../src/passwords/hash-task.ts'
-import { hashThreads } from '../src/passwords/hash-threads.ts'
+import { type HashOutcome, type HashTask, runHashTasks } from '../src/passwords/hash-threads.ts'
 
 const hashes = new Map<string, string>()
 const passwords = new Map<string, string>()
 
 /**
- * Does password work on `hashThreads`, and hashes each password once: thousands of tests have a few passwords between them, and
- * a hash takes longer than most of the requests around it. Users with one password have one hash here.
+ * Does password work like `runHashTasks`, but hashes each password once: thousands of tests have a few passwords between them,
+ * and a hash takes longer than most of the requests around it. So users with the same password have the same hash here.
  */
 export function runRemembered(tasks: readonly HashTask[]): Promise<readonly HashOutcome[]> {
-  return Promise.all(tasks.map(async (task) => recall(task) ?? (await learn(task))))
+  return Promise.all(tasks.map(async (task) => recall(task) ?? (await hashAndRemember(task))))
 }
 
 function recall(task: HashTask): HashOutcome | undefined {
-  if (task.kind === 'compare') {
-    const password = passwords.get(task.hash)
-    return password === undefined ? undefined : { verdict: 'compared', matches: password === task.password }
+  if (task.kind === 'verify') {
+    const password = 'hash' in task.stored ? passwords.get(task.stored.hash) : undefined
+    return password === undefined ? undefined : { verdict: 'verified', matches: password === task.password }
   }
   const hash = hashes.get(task.password)
   return hash === undefined ? undefined : { verdict: 'hashed', hash }
 }
 
-async function learn(task: HashTask): Promise<HashOutcome> {
-  const [outcome] = await hashThreads.run([task])
+async function hashAndRemember(task: HashTask): Promise<HashOutcome> {
+  const [outcome] = await runHashTasks([task])
   if (outcome === undefined) throw new Error('a task came to nothing')
   if (outcome.verdict === 'hashed') {
     hashes.set(task.password, outcome.hash)

@@ -6,7 +6,7 @@ import { Command } from 'commander'
 import type { LoadedConfig } from '../config.ts'
 import { type CommandDeps, withCommandDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
-import { hashThreads } from '../passwords/hash-threads.ts'
+import { runHashTasks } from '../passwords/hash-threads.ts'
 import { VERSION } from '../version.ts'
 import { doctor } from './doctor.ts'
 import { keysCommand } from './keys.ts'
@@ -27,7 +27,7 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): rea
   const report = (line: string) => void stderr.write(`${line}\n`)
   return [
     migrateCommand(() => migrateOptions(load().config), print),
-    warmUpCommand(() => Promise.all([import('./serve.ts'), loadLibraries(), hashThreads.run([])])),
+    warmUpCommand(() => Promise.all([import('./serve.ts'), loadLibraries(), runHashTasks([])])),
     keysCommand({ withDeps, print, pause }),
     usersCommand({ withDeps, now, stdin, stdout, report }),
     new Command('doctor')

@@ -12,7 +12,7 @@ import { CLEAN_UP_CRON, cleanUpTask, createCleanUp, createCleanUpCounter } from 
 import type { AuthConfig, LoadedConfig } from '../config.ts'
 import { type AuthDeps, createDeps, type OpenDeps } from '../deps.ts'
 import { migrateOptions, tasks } from '../migrations.ts'
-import { hashThreads } from '../passwords/hash-threads.ts'
+import { runHashTasks } from '../passwords/hash-threads.ts'
 import { VERSION } from '../version.ts'
 import { startWorkers } from '../workers.ts'
 
@@ -71,8 +71,8 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
     log,
     readiness: deps.readiness,
     start: async (answered) => {
-      // A thread that cannot start stops the service here, rather than every log-in later.
-      await hashThreads.run([])
+      // A thread that cannot start stops the service here, rather than every sign-in later.
+      await runHashTasks([])
       // Before the first request has been read: what it sends waits for the queue.
       await deps.jobs.open(answered)
       const port = await metrics.listen()

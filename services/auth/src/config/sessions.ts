@@ -2,7 +2,7 @@ import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, duration, flag, integer, text } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import type { z } from 'zod'
-import { loadCommonPasswords } from '../passwords/common-passwords.ts'
+import { type BreachRules, loadCommonPasswords } from '../passwords/breached-passwords.ts'
 import { type PasswordPolicy, parseRequiredCharacters } from '../passwords/password-policy.ts'
 import type { ProfileValues } from './profile.ts'
 
@@ -92,13 +92,7 @@ export interface PasswordConfig {
   /** Whether the passwords that admins give to new users must meet it too. */
   readonly policyBindsAdmins: boolean
   /** How the list of breached passwords is asked; undefined: it is not. */
-  readonly breaches: BreachConfig | undefined
-}
-
-export interface BreachConfig {
-  readonly userAgent: string
-  /** Whether nobody may set a password while the list is away. */
-  readonly failsClosed: boolean
+  readonly breaches: BreachRules | undefined
 }
 
 type PasswordValues = SettingValues<typeof passwordSettings> &

@@ -1,22 +1,33 @@
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { serviceUnavailable } from '../errors.ts'
-import { EASY_TO_GUESS } from './password-policy.ts'
-import { refuseWeak } from './require-password.ts'
+import { commonPasswordError } from './password-policy.ts'
 
 const RANGES = 'https://api.pwnedpasswords.com/range/'
 const PREFIX_LENGTH = 5
 const TIMEOUT_MS = 5_000
 
+/** What looking a password up needs. */
+export interface BreachLookup {
+  readonly config: { readonly passwords: { readonly breaches: BreachRules | undefined } }
+  readonly outbound: Outbound
+  readonly logger: ServiceLogger['logger']
+}
+
+/** How passwords are looked up; undefined where they are not. */
+export interface BreachRules {
+  readonly userAgent: string
+  /** Whether a password is refused while the list cannot be reached. */
+  readonly failsClosed: boolean
+}
+
 /**
- * Refuses a password that is known from breaches, where that is asked for. Nothing is locked meanwhile.
- * @throws weakPassword; serviceUnavailable when the list is away and nobody may go without it
+ * Refuses a password that is known from breaches, if the settings ask for that. The caller holds no lock meanwhile.
+ * @throws weakPassword; serviceUnavailable when the list cannot be reached and the settings make that an error
  */
-export async function refuseBreached(
-  { config, outbound, logger }: Pick<AuthDeps, 'config' | 'outbound' | 'logger'>,
-  password: string,
-): Promise<void> {
+export async function refuseBreached({ config, outbound, logger }: BreachLookup, password: string): Promise<void> {
   const { breaches } = config.passwords
   if (!breaches) return
   const isKnown = await isBreached(outbound, breaches.userAgent, password).catch((error) => {
@@ -24,12 +35,12 @@ export async function refuseBreached(
     logger.warn({ err: error }, 'a password was not looked up among the breached ones')
     return false
   })
-  if (isKnown) throw refuseWeak(EASY_TO_GUESS)
+  if (isKnown) throw commonPasswordError()
 }
 
 /**
- * Whether Have I Been Pwned lists a password. Of its SHA-1 the list is told 5 digits of 40, and answers the rest of all that
- * begin so, padded with some that count for nothing.
+ * Whether Have I Been Pwned lists a password. The list gets 5 of the 40 digits of the password's SHA-1. It answers with the
+ * rest of each digest that begins with them, and with padding, whose count is 0.
  */
 async function isBreached(outbound: Outbound, userAgent: string, password: string): Promise<boolean> {
   const digest = createHash('sha1').update(password).digest('hex').toUpperCase()
@@ -46,4 +57,10 @@ async function isBreached(outbound: Outbound, userAgent: string, password: strin
     const [suffix, count = '0'] = line.trim().split(':')
     return suffix === rest && count !== '0'
   })
+}
+
+/** Loads passwords of 8 characters and more that many people have, in lower case. Called only where they are refused. */
+export function loadCommonPasswords(): ReadonlySet<string> {
+  const text = readFileSync(new URL('common-passwords.txt', import.meta.url), 'utf8')
+  return new Set(text.split('\n').filter((line) => line !== '' && !line.startsWith('#')))
 }

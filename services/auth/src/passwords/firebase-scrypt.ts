@@ -1,4 +1,4 @@
-import { decodeBase64 } from './password-form.ts'
+import { decodeBase64 } from './stored-hash.ts'
 
 /** What a Firebase project gives beside its users' hashes ("Password hash parameters" in its console). */
 export interface FirebaseParameters {

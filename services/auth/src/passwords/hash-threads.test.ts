@@ -2,16 +2,38 @@ import { execFile } from 'node:child_process'
 import { getPriority, platform } from 'node:os'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { createHashThreads, hashThreads } from './hash-threads.ts'
+import {
+  type Argon2,
+  createHashThreads,
+  type HashTask,
+  loadArgon2,
+  loadNodeArgon2,
+  loadRustArgon2,
+  runHashTask,
+  runHashTasks,
+} from './hash-threads.ts'
+import { isOutdated, parseStoredHash } from './stored-hash.ts'
 
 const run = promisify(execFile)
-/** Prints which threads are behind the first at the start, after two tasks at once, and after two more; and where that is. */
+const argon2 = await loadArgon2()
+const parse = (hash: string) => parseStoredHash(hash) ?? expect.fail(`cannot parse ${hash}`)
+const verifyTask = (hash: string, password: string): HashTask => ({ kind: 'verify', stored: parse(hash), password })
+/** Has the form of an argon2id hash, but the library refuses the cost. */
+const BROKEN: HashTask = {
+  kind: 'verify',
+  stored: { alg: 'argon2id', hash: '$argon2id$', cost: { m: 0, t: 0, p: 0 } },
+  password: 'secret',
+}
+/**
+ * Prints the threads of a lower priority than the first: at the start, after two tasks at once and after two more. Then
+ * prints the priority of the first.
+ */
 const PROGRAM = `
   import { readdirSync } from 'node:fs'
   import { getPriority } from 'node:os'
-  import { hashThreads } from '${import.meta.resolve('./hash-threads.ts')}'
+  import { runHashTasks } from '${import.meta.resolve('./hash-threads.ts')}'
   const behind = () => readdirSync('/proc/self/task').filter((thread) => getPriority(Number(thread)) > getPriority())
-  const twice = () => Promise.all([1, 2].map(() => hashThreads.run([{ kind: 'hash', password: 'secret' }])))
+  const twice = () => Promise.all([1, 2].map(() => runHashTasks([{ kind: 'hash', password: 'secret' }])))
   const results = [behind()]
   for (let round = 0; round < 2; round += 1) {
     await twice()
@@ -20,34 +42,24 @@ const PROGRAM = `
   console.log(JSON.stringify([...results, getPriority()]))`
 const LOWEST = 19
 
-describe('hashThreads', () => {
-  it('does the tasks in order, a failure between them, and leaves the event loop free meanwhile', async () => {
+describe('runHashTasks', () => {
+  it('does tasks in order, also after a failure, and leaves the event loop free meanwhile', async () => {
     const order: string[] = []
-    const work = hashThreads
-      .run([
-        { kind: 'compare', hash: '$1$unknown', password: 'secret', isUsual: true },
-        { kind: 'hash', password: 'secret' },
-      ])
-      .finally(() => order.push('done'))
+    const work = runHashTasks([BROKEN, { kind: 'hash', password: 'secret' }]).finally(() => order.push('done'))
     await new Promise((resolve) => setImmediate(resolve))
     order.push('next turn')
     const [failed, hashed] = await work
     expect(order).toEqual(['next turn', 'done'])
-    expect(failed).toEqual({ verdict: 'failed', error: new Error('the form of the hash is not known') })
+    expect(failed).toEqual({ verdict: 'failed', error: expect.any(Error) })
     const hash = hashed?.verdict === 'hashed' ? hashed.hash : expect.fail('no hash')
-    expect(
-      await hashThreads.run([
-        { kind: 'compare', hash, password: 'secret', isUsual: true },
-        { kind: 'compare', hash, password: 'Secret', isUsual: true },
-      ]),
-    ).toEqual([
-      { verdict: 'compared', matches: true },
-      { verdict: 'compared', matches: false },
+    expect(await runHashTasks([verifyTask(hash, 'secret'), verifyTask(hash, 'Secret')])).toEqual([
+      { verdict: 'verified', matches: true },
+      { verdict: 'verified', matches: false },
     ])
   })
 
-  it('has nothing to say of no tasks', async () => {
-    expect(await hashThreads.run([])).toEqual([])
+  it('answers no tasks with no outcomes', async () => {
+    expect(await runHashTasks([])).toEqual([])
   })
 
   it.runIf(platform() === 'linux' && getPriority() < LOWEST)(
@@ -64,7 +76,7 @@ describe('hashThreads', () => {
 })
 
 describe('createHashThreads', () => {
-  /** Does what the password of the first task says, and answers who it is. */
+  /** Does what the password of the first task says, and answers with the id of its thread. */
   const program = `import { parentPort, threadId } from 'node:worker_threads'
     parentPort.on('message', ([{ password }]) => {
       if (password === 'end') process.exit(3)
@@ -74,26 +86,29 @@ describe('createHashThreads', () => {
       if (password === 'answer and throw') throw new Error('broken')
     })`
   const threads = createHashThreads(new URL(`data:text/javascript,${encodeURIComponent(program)}`))
-  const ask = (password: string) => threads.run([{ kind: 'hash', password }])
+  const ask = (password: string) => threads([{ kind: 'hash', password }])
 
   it('rejects where no thread can start', async () => {
     const nowhere = createHashThreads(new URL('https://example.com/'))
-    await expect(nowhere.run([])).rejects.toThrow('scheme')
+    await expect(nowhere([])).rejects.toThrow('scheme')
   })
 
   it.each([
     ['end', 'a hash thread has ended'],
     ['throw', 'broken'],
-  ])('refuses a batch whose thread does not answer (%s), and gives the next one another', async (password, message) => {
-    const before = await ask('answer')
-    await expect(ask(password)).rejects.toThrow(message)
-    const after = await ask('answer')
-    expect(after).not.toEqual(before)
-    expect(await ask('answer')).toEqual(after)
-  })
+  ])(
+    'rejects a batch whose thread does not answer (%s), and gives the next batch another thread',
+    async (password, message) => {
+      const before = await ask('answer')
+      await expect(ask(password)).rejects.toThrow(message)
+      const after = await ask('answer')
+      expect(after).not.toEqual(before)
+      expect(await ask('answer')).toEqual(after)
+    },
+  )
 
   it.each(['answer and end', 'answer and throw'])(
-    'leaves nobody waiting for a thread that ends later: %s',
+    'starts another thread when an idle thread has ended: %s',
     async (password) => {
       const before = await ask('answer')
       // Its answer may come before its end or not at all.
@@ -101,4 +116,63 @@ describe('createHashThreads', () => {
       await expect.poll(() => ask('answer').catch(() => before)).not.toEqual(before)
     },
   )
+})
+
+describe('runHashTask', () => {
+  const verify = (hash: string, password: string, library: Argon2 = argon2) =>
+    runHashTask(library, verifyTask(hash, password))
+
+  it('hashes, and verifies', async () => {
+    const outcome = await runHashTask(argon2, { kind: 'hash', password: 'secret' })
+    const hash = outcome.verdict === 'hashed' ? outcome.hash : expect.fail('no hash')
+    expect(await verify(hash, 'secret')).toEqual({ verdict: 'verified', matches: true })
+    expect(await verify(hash, 'Secret')).toEqual({ verdict: 'verified', matches: false })
+  })
+
+  it.each([
+    ['an error', () => Promise.reject(new Error('no memory'))],
+    ['a text', () => Promise.reject('no memory')],
+  ])('fails, and throws nothing, when the library throws %s', async (_case, hash) => {
+    const outcome = await runHashTask({ ...argon2, hash }, { kind: 'hash', password: 'x' })
+    expect(outcome).toEqual({ verdict: 'failed', error: new Error('no memory') })
+  })
+})
+
+const isOutdatedHash = (hash: string) => isOutdated(parse(hash))
+const CURRENT_FORM = /^\$argon2id\$v=19\$(m=19456,t=2,p=1|m=19456,p=1,t=2)\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/
+
+describe.each([
+  ['@node-rs/argon2', loadRustArgon2, loadNodeArgon2],
+  ['argon2', loadNodeArgon2, loadRustArgon2],
+])('%s', (_name, load, loadOther) => {
+  // ASVS 11.4.2
+  it('makes hashes of the agreed form, which the other library verifies', async () => {
+    const hash = await (await load()).hash('correct horse é 😀')
+    expect(hash).toMatch(CURRENT_FORM)
+    expect(isOutdatedHash(hash)).toBe(false)
+    const other = await loadOther()
+    expect(await other.verify(hash, 'correct horse é 😀')).toBe(true)
+    expect(await other.verify(hash, 'correct horse e 😀')).toBe(false)
+  })
+
+  it('gives the same password two hashes: each has a salt', async () => {
+    const argon2 = await load()
+    expect(await argon2.hash('same')).not.toBe(await argon2.hash('same'))
+  })
+
+  it('verifies argon2i', async () => {
+    const { argon2i, hash } = await import('argon2')
+    const known = await hash('older', { type: argon2i, memoryCost: 4096, timeCost: 3, parallelism: 1 })
+    const argon2 = await load()
+    expect(await argon2.verify(known, 'older')).toBe(true)
+    expect(await argon2.verify(known, 'newer')).toBe(false)
+    expect(isOutdatedHash(known)).toBe(true)
+  })
+})
+
+describe('loadArgon2', () => {
+  it('gives a library that works', async () => {
+    const argon2 = await loadArgon2()
+    expect(await argon2.verify(await argon2.hash('x'), 'x')).toBe(true)
+  })
 })

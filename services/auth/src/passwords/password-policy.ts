@@ -1,12 +1,15 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import { validationFailed, weakPassword } from '../errors.ts'
+
 /** What a password must have. */
 export interface PasswordPolicy {
   /** In code points, at least 6. */
   readonly lengthMin: number
-  /** A password needs at least one character of each set; each set is the list of its characters. */
+  /** A password needs at least one character of each set. A set is the text of its characters. */
   readonly requiredCharacters: readonly string[]
-  /** What is easy to guess in this place, lower-case: a password must be long enough without it. */
+  /** Words that are easy to guess for this service, in lower case: a password must be long enough without them. */
   readonly forbiddenWords: readonly string[]
-  /** Passwords that many people have, lower-case. */
+  /** Passwords that many people have, in lower case. */
   readonly common: ReadonlySet<string>
 }
 
@@ -15,21 +18,48 @@ export type WeakPasswordReason = 'length' | 'characters' | 'pwned'
 
 export type PasswordVerdict =
   | { readonly verdict: 'accepted' }
-  /** Longer than 72 bytes: refused before the policy, since bcrypt hashes that are imported would ignore the rest. */
+  /** Longer than 72 bytes. Refused before the policy is checked, since imported bcrypt hashes would ignore the rest. */
   | { readonly verdict: 'too-long' }
   | WeakPassword
 
-/** `message` holds one sentence a reason, joined by a space. */
+/** `message` holds one sentence for each reason, joined by a space. */
 export interface WeakPassword {
   readonly verdict: 'weak'
   readonly message: string
   readonly reasons: readonly WeakPasswordReason[]
 }
 
-/** The longest password, in bytes of UTF-8. */
-export const PASSWORD_BYTES_MAX = 72
+/** The length of the longest password, in bytes of UTF-8. */
+const PASSWORD_BYTES_MAX = 72
 
-/** Judges a password. Clients see the sentences in this order (reference: Password policy). */
+/**
+ * Requires that a password meets the policy (reference: Password policy).
+ * @throws validationFailed above 72 bytes, weakPassword with the reasons
+ */
+export function requirePassword(policy: PasswordPolicy, password: string): void {
+  const judged = checkPasswordPolicy(policy, password)
+  if (judged.verdict === 'too-long') throw tooLong()
+  if (judged.verdict === 'weak') throw toWeakPasswordError(judged)
+}
+
+/** The password of a sign-up. @throws validationFailed when it is missing, and what `requirePassword` throws */
+export function requireSignUpPassword(policy: PasswordPolicy, password: string | undefined): string {
+  if (!password) throw validationFailed({ message: 'Signup requires a valid password' })
+  requirePassword(policy, password)
+  return password
+}
+
+/** An admin may set a password that the policy refuses, but each hash must be able to take all of it. @throws validationFailed */
+export function requireShortPassword(password: string): void {
+  if (Buffer.byteLength(password) > PASSWORD_BYTES_MAX) throw tooLong()
+}
+
+/** Refuses a password that other people have had. */
+export function commonPasswordError(): HttpError {
+  return toWeakPasswordError(toWeakPassword([GUESSABLE]))
+}
+
+/** Checks a password. Clients see the sentences in this order (reference: Password policy). */
 export function checkPasswordPolicy(policy: PasswordPolicy, password: string): PasswordVerdict {
   if (Buffer.byteLength(password) > PASSWORD_BYTES_MAX) return { verdict: 'too-long' }
   const weaknesses = [
@@ -40,9 +70,7 @@ export function checkPasswordPolicy(policy: PasswordPolicy, password: string): P
   return weaknesses.length === 0 ? { verdict: 'accepted' } : toWeakPassword(weaknesses)
 }
 
-/**
- * Reads PASSWORD_REQUIRED_CHARACTERS: sets separated by `:`, where `\:` is a literal colon. Empty sets are dropped.
- */
+/** Parses PASSWORD_REQUIRED_CHARACTERS: sets separated by `:`. A literal colon is `\:`. Empty sets are dropped. */
 export function parseRequiredCharacters(text: string): string[] {
   return text
     .split(/(?<!\\):/)
@@ -60,9 +88,6 @@ const GUESSABLE: Weakness = {
   sentence: 'Password is known to be weak and easy to guess, please choose a different one.',
 }
 
-/** What is told of a password that others know. */
-export const EASY_TO_GUESS: WeakPassword = toWeakPassword([GUESSABLE])
-
 function toWeakPassword(weaknesses: readonly Weakness[]): WeakPassword {
   return {
     verdict: 'weak',
@@ -71,23 +96,31 @@ function toWeakPassword(weaknesses: readonly Weakness[]): WeakPassword {
   }
 }
 
+function toWeakPasswordError({ message, reasons }: WeakPassword): HttpError {
+  return weakPassword({ message, details: { weak_password: { reasons } } })
+}
+
+function tooLong(): HttpError {
+  return validationFailed({ message: 'Password cannot be longer than 72 characters' })
+}
+
 function isEasyToGuess({ common, forbiddenWords, lengthMin }: PasswordPolicy, password: string): boolean {
   const lower = password.toLowerCase()
-  if (isStrungTogether(common, lower)) return true
+  if (isMadeOfCommon(common, lower)) return true
   const rest = forbiddenWords.reduce((text, word) => text.replaceAll(word, ''), lower)
   return rest !== lower && [...rest].length < lengthMin
 }
 
-/** A rest of so many characters may be the beginning of another common password. */
+/** The longest rest that is looked up as the beginning of another common password. */
 const REST_LENGTH_MAX = 7
 
 /**
- * Whether a text is a common password, or several of them, the last of which may be cut short: few long passwords are common
- * by themselves, and these are what is guessed next.
+ * Whether a text is a common password, or several in a row, where the last may be cut short. Few long passwords are common by
+ * themselves, and these combinations are guessed next.
  */
-function isStrungTogether(common: ReadonlySet<string>, text: string): boolean {
+function isMadeOfCommon(common: ReadonlySet<string>, text: string): boolean {
   const ends = new Set([0])
-  // The set grows meanwhile: what begins where another ends is looked at in its turn.
+  // The set grows during the loop: a password may begin where another ends.
   for (const start of ends) {
     for (let end = start + 1; end <= text.length; end += 1) if (common.has(text.slice(start, end))) ends.add(end)
   }

@@ -12,7 +12,7 @@ import {
 } from '../errors.ts'
 import { type PkceChallenge, parsePkce, pkceFields } from '../flow-states/pkce.ts'
 import { refuseBreached } from '../passwords/breached-passwords.ts'
-import { requireSignupPassword } from '../passwords/require-password.ts'
+import { requireSignUpPassword } from '../passwords/password-policy.ts'
 import { readContext } from '../plugins/request-context.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { sessionViewSchema } from '../sessions/session-view.ts'
@@ -94,7 +94,7 @@ interface CheckedSignUp {
 async function checkSignUp(deps: AuthDeps, body: SignUpBody): Promise<CheckedSignUp> {
   const { config } = deps
   if (config.signup.disabled) throw signupDisabled()
-  const password = requireSignupPassword(config.passwords.policy, body.password)
+  const password = requireSignUpPassword(config.passwords.policy, body.password)
   await refuseBreached(deps, password)
   if (body.email && body.phone) {
     throw validationFailed({ message: 'Only an email address or phone number should be provided on signup.' })

@@ -5,8 +5,8 @@ import { emailExists, emailUnknown, secureChangeOff } from '../errors.ts'
 import { hasClaimedEmail } from '../identities/claimed-email.ts'
 import type { LinkType } from '../one-time-tokens/link-type.ts'
 import { deleteTokensOfKinds } from '../one-time-tokens/one-time-token-repository.ts'
-import { hashOfUnknownPassword } from '../passwords/argon2.ts'
-import { requireSignupPassword } from '../passwords/require-password.ts'
+import { requireSignUpPassword } from '../passwords/password-policy.ts'
+import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { keepSignUpContent } from '../users/sign-up-content-repository.ts'
 import { isStaged, type User } from '../users/user.ts'
@@ -104,7 +104,7 @@ async function findOrSignUp(
     await keepSignUpContent(trx, user, content)
     return updateUser(trx, user.id, { ...KEPT, raw_user_meta_data: mergeMetadata(user.userMetadata, data) })
   }
-  if (type === 'signup') requireSignupPassword(deps.config.passwords.policy, password)
+  if (type === 'signup') requireSignUpPassword(deps.config.passwords.policy, password)
   const identifier = { kind: 'email', value: email } as const
   const holder = await findIdentifierHolder(trx, identifier)
   if (holder && isStaged(holder)) await deleteStagedUser(trx, holder.id)

@@ -70,7 +70,7 @@ export async function grantPassword(deps: PasswordGrantDeps, grant: PasswordGran
   const attempt = { identifier: identifier.value, address: grant.address }
   const login = await findLogin(deps.lanes, { ...identifier, audience: grant.audience })
   const verifiedHash = login?.passwordHash ?? null
-  const { matches, outdated } = await deps.passwords.verify(verifiedHash, password)
+  const { matches, isOutdated } = await deps.passwords.verify(verifiedHash, password)
   // Asked after the comparison: of many guesses that come at once, the later ones meet the failures of the first.
   const blocked = await isBlocked(deps, attempt)
   const isTold = deps.config.signup.tellsUnconfirmed || login?.isConfirmed === true
@@ -79,7 +79,7 @@ export async function grantPassword(deps: PasswordGrantDeps, grant: PasswordGran
   // Of somebody whom nobody knows there is nothing to tell: where this hook is on, the time of an answer may show that.
   if (login) await judgePasswordAttempt(deps, login.id, isRight)
   if (!isRight || login === undefined || verifiedHash === null) throw invalidCredentials()
-  const newHash = outdated ? await deps.passwords.hash(password) : null
+  const newHash = isOutdated ? await deps.passwords.hash(password) : null
   return finish(deps, grant, { login, verifiedHash, newHash, provider: identifier.kind })
 }
 

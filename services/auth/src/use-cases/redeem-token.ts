@@ -12,7 +12,7 @@ import { listIdentities, mergeIdentityData } from '../identities/identity-reposi
 import { consumeToken, deleteTokensOfUser, type OneTimeToken } from '../one-time-tokens/one-time-token-repository.ts'
 import { addressFor, answeredType, type VerifyType } from '../one-time-tokens/verify-type.ts'
 import { refuseBreached } from '../passwords/breached-passwords.ts'
-import { requirePassword } from '../passwords/require-password.ts'
+import { requirePassword } from '../passwords/password-policy.ts'
 import { createSession, type SignIn } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { findAddressChange } from '../users/address-change-repository.ts'

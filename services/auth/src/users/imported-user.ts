@@ -1,7 +1,7 @@
 import type { Insertable } from 'kysely'
 import type { IdentitiesTable, UsersTable } from '../database.ts'
 import { type FirebaseParameters, toStoredFirebaseHash } from '../passwords/firebase-scrypt.ts'
-import { HASH_LENGTH_MAX, parsePasswordHash } from '../passwords/password-form.ts'
+import { HASH_LENGTH_MAX, parseStoredHash } from '../passwords/stored-hash.ts'
 import { emailProblem, normaliseEmail } from './email-address.ts'
 import { requireMetadata } from './metadata.ts'
 import { normalisePhone } from './phone-number.ts'
@@ -105,7 +105,7 @@ function toStoredHash(hash: string | undefined, firebase: FirebaseParameters | u
   if (hash === undefined) return null
   const stored = hash.startsWith('$fbscrypt$') ? toFirebaseHash(hash, firebase) : hash
   if (stored.length > HASH_LENGTH_MAX) throw new Error(`password_hash is longer than ${HASH_LENGTH_MAX} characters`)
-  if (parsePasswordHash(stored)) return stored
+  if (parseStoredHash(stored)) return stored
   throw new Error('password_hash is of an unknown form, damaged, or costs too much to compare')
 }
 

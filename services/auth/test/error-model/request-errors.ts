@@ -1,6 +1,6 @@
 import { NoConnectionError } from '@trestle/database/unavailable.ts'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
-import { createPasswordHasher } from '../../src/passwords/password-hash.ts'
+import { createPasswordHasher } from '../../src/passwords/password-hasher.ts'
 import { createSignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
 
@@ -105,7 +105,7 @@ export const requestErrors: ErrorCases = {
     {
       oauth: 'server_error',
       raise: async (world, send) => {
-        const passwords = createPasswordHasher({ runBatch: never, concurrency: 1, clock: () => 0 })
+        const passwords = createPasswordHasher({ runTasks: never, concurrency: 1, clock: () => 0 })
         const service = await world.broken({ replace: () => ({ passwords }) })
         for (let i = 0; i < 50; i += 1) passwords.hash('x').catch(() => {})
         return send(service, post('/token?grant_type=password', { email: 'a@example.com', password: 'x' }))

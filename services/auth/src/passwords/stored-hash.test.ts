@@ -1,15 +1,17 @@
+import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { parsePasswordHash } from './password-form.ts'
+import { loadArgon2 } from './hash-threads.ts'
+import { hashOfUnknownPassword, isOutdated, parseStoredHash } from './stored-hash.ts'
 
 const SALT = 'GJKc8fEj4AoR/PTojbIYew'
 const KEY = '4FW369TfP4mverPz47iy55cXe0b7kDmsq3By5PqRzWk'
 const BCRYPT = 'CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
-const salt = Buffer.from(SALT, 'base64')
-const key = Buffer.from(KEY, 'base64')
+const salt = new Uint8Array(Buffer.from(SALT, 'base64'))
+const key = new Uint8Array(Buffer.from(KEY, 'base64'))
 const scrypt = { alg: 'scrypt', cost: 32_768, blockSize: 8, parallelization: 1, salt, key }
 const pbkdf2 = { alg: 'pbkdf2', digest: 'sha256', iterations: 600_000, salt, key }
 
-describe('parsePasswordHash', () => {
+describe('parseStoredHash', () => {
   it.each([
     [`$argon2id$v=19$m=19456,t=2,p=1$${SALT}$${KEY}`, { alg: 'argon2id', cost: { m: 19_456, t: 2, p: 1 } }],
     [`$argon2i$v=19$p=4,t=3,m=65536$${SALT}$${KEY}`, { alg: 'argon2i', cost: { m: 65_536, t: 3, p: 4 } }],
@@ -26,7 +28,7 @@ describe('parsePasswordHash', () => {
     // The alphabet of passlib.
     [`$pbkdf2-sha256$600000$${SALT.replaceAll('+', '.')}$${KEY}`, pbkdf2],
   ])('reads %s', (hash, expected) => {
-    expect(parsePasswordHash(hash)).toMatchObject(expected)
+    expect(parseStoredHash(hash)).toMatchObject(expected)
   })
 
   it.each([
@@ -67,6 +69,35 @@ describe('parsePasswordHash', () => {
     ['the broken bcrypt of 2011', `$2x$10$${BCRYPT}`],
     ['bcrypt that is too short', `$2b$10$${BCRYPT.slice(1)}`],
   ])('refuses %s', (_case, hash) => {
-    expect(parsePasswordHash(hash)).toBeUndefined()
+    expect(parseStoredHash(hash)).toBeUndefined()
+  })
+})
+
+const isOutdatedHash = (hash: string) => isOutdated(parseStoredHash(hash) ?? expect.fail(`cannot parse ${hash}`))
+
+describe('isOutdated', () => {
+  const tail = '$GJKc8fEj4AoR/PTojbIYew$4FW369TfP4mverPz47iy55cXe0b7kDmsq3By5PqRzWk'
+  it.each([
+    ['$argon2id$v=19$m=19456,t=2,p=1', false],
+    ['$argon2id$v=19$m=19456,p=1,t=2', false],
+    ['$argon2id$v=19$m=19456,t=3,p=1', true],
+    ['$argon2i$v=19$m=19456,t=2,p=1', true],
+    ['$argon2id$v=19$m=19457,t=2,p=1', true],
+    ['$argon2id$v=19$m=19456,t=2,p=2', true],
+  ])('%s: %s', (head, expected) => {
+    expect(isOutdatedHash(head + tail)).toBe(expected)
+  })
+})
+
+const CURRENT_FORM = /^\$argon2id\$v=19\$(m=19456,t=2,p=1|m=19456,p=1,t=2)\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/
+
+describe('hashOfUnknownPassword', () => {
+  it('is a current hash that no password matches, another one each time', async () => {
+    const hash = hashOfUnknownPassword(randomBytes)
+    expect(hash).toMatch(CURRENT_FORM)
+    expect(isOutdatedHash(hash)).toBe(false)
+    expect(hashOfUnknownPassword(randomBytes)).not.toBe(hash)
+    const argon2 = await loadArgon2()
+    expect(await argon2.verify(hash, '')).toBe(false)
   })
 })

@@ -1,14 +1,16 @@
-/** A stored password hash that this service can compare with, taken apart. */
-export type PasswordForm =
+import { validationFailed } from '../errors.ts'
+
+/** A stored password hash that this service can verify passwords with, parsed. */
+export type StoredHash =
   | { readonly alg: 'argon2id' | 'argon2i'; readonly hash: string; readonly cost: Argon2Cost }
   | { readonly alg: 'bcrypt'; readonly hash: string }
-  | ({ readonly alg: 'scrypt' | 'firebase-scrypt' } & ScryptForm)
+  | ({ readonly alg: 'scrypt' | 'firebase-scrypt' } & ScryptHash)
   | {
       readonly alg: 'pbkdf2'
       readonly digest: string
       readonly iterations: number
-      readonly salt: Buffer
-      readonly key: Buffer
+      readonly salt: Uint8Array
+      readonly key: Uint8Array
     }
 
 export interface Argon2Cost {
@@ -20,15 +22,18 @@ export interface Argon2Cost {
   readonly p: number
 }
 
-export interface ScryptForm {
+export interface ScryptHash {
   /** N, a power of two. */
   readonly cost: number
   readonly blockSize: number
   readonly parallelization: number
-  readonly salt: Buffer
-  /** The derived key; for firebase-scrypt the key stream that it makes. */
-  readonly key: Buffer
+  readonly salt: Uint8Array
+  /** The derived key. For firebase-scrypt, the key stream that the derived key makes. */
+  readonly key: Uint8Array
 }
+
+/** The work of one hash that this service makes: OWASP's first choice for argon2id. */
+export const ARGON2_COST: Argon2Cost = { m: 19_456, t: 2, p: 1 }
 
 const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/
 const PBKDF2_DIGESTS = new Map([
@@ -38,7 +43,7 @@ const PBKDF2_DIGESTS = new Map([
   ['pbkdf2-sha512', 'sha512'],
 ])
 
-// A hash that costs more than about a second, or 256 MiB, would be a way to stop the service by signing in.
+// A hash that costs more than about a second, or 256 MiB, would let a sign-in stop the service.
 const ARGON2_MEMORY_KIB_MAX = 2 ** 18
 const ARGON2_WORK_MAX = 2 ** 20
 const BCRYPT_COST_MIN = 4
@@ -46,19 +51,19 @@ const BCRYPT_COST_MAX = 14
 const SCRYPT_MEMORY_MAX = 2 ** 28
 const SCRYPT_WORK_MAX = 2 ** 29
 const PBKDF2_ITERATIONS_MAX = 3_000_000
-/** Shorter salts and keys are a mistake of whoever made the hash, or an attempt to make any password fit. */
+/** Shorter salts and keys are a mistake of whoever made the hash, or an attempt to make any password match. */
 const SALT_BYTES_MIN = 8
 const KEY_BYTES_MIN = 16
 const BYTES_MAX = 128
 
-/** What fits into the column of stored hashes. */
+/** The size of the column of stored hashes. */
 export const HASH_LENGTH_MAX = 255
 
 /**
- * Reads a hash in PHC string form, or that of bcrypt. Undefined when the form is not known, is damaged, or asks for more
- * work than a login may cost.
+ * Parses a hash in PHC string form or in the form of bcrypt. Undefined when the form is unknown or damaged, or when
+ * verifying it would take more work than a sign-in may cost.
  */
-export function parsePasswordHash(hash: string): PasswordForm | undefined {
+export function parseStoredHash(hash: string): StoredHash | undefined {
   const [start, id = '', ...parts] = hash.split('$')
   if (start !== '') return undefined
   if (id === 'argon2id' || id === 'argon2i') return parseArgon2(id, hash, parts)
@@ -69,13 +74,45 @@ export function parsePasswordHash(hash: string): PasswordForm | undefined {
   return bcryptCost >= BCRYPT_COST_MIN && bcryptCost <= BCRYPT_COST_MAX ? { alg: 'bcrypt', hash } : undefined
 }
 
+/** The forms that the admin API takes. `users import` takes every form that can be parsed. */
+const ACCEPTED: ReadonlySet<StoredHash['alg'] | undefined> = new Set(['argon2id', 'argon2i', 'bcrypt'])
+
+/**
+ * The hash of a password that was set elsewhere: argon2id, argon2i or bcrypt, at a cost that a sign-in may have.
+ * @throws validationFailed
+ */
+export function requireAcceptedHash(hash: string): string {
+  if (hash.length > HASH_LENGTH_MAX) {
+    throw validationFailed({ message: `password_hash may not be longer than ${HASH_LENGTH_MAX} characters` })
+  }
+  if (ACCEPTED.has(parseStoredHash(hash)?.alg)) return hash
+  throw validationFailed({ message: 'password_hash must be an argon2id, argon2i or bcrypt hash' })
+}
+
+/** Whether a hash has another algorithm or another cost than the hashes that this service makes. */
+export function isOutdated(stored: StoredHash): boolean {
+  if (stored.alg !== 'argon2id') return true
+  const { m, t, p } = stored.cost
+  return m !== ARGON2_COST.m || t !== ARGON2_COST.t || p !== ARGON2_COST.p
+}
+
+/**
+ * The hash of a password that nobody knows, not even this process: random bytes stand in place of salt and digest. Making it
+ * takes no work. Its user has a password, but cannot sign in with it until they set their own.
+ */
+export function hashOfUnknownPassword(randomBytes: (size: number) => Buffer): string {
+  const { m, t, p } = ARGON2_COST
+  const random = (bytes: number) => randomBytes(bytes).toString('base64').replace(/=+$/, '')
+  return `$argon2id$v=19$m=${m},t=${t},p=${p}$${random(16)}$${random(32)}`
+}
+
 function parseArgon2(
   alg: 'argon2id' | 'argon2i',
   hash: string,
   [version, parameters, ...bytes]: readonly string[],
-): PasswordForm | undefined {
+): StoredHash | undefined {
   const cost = toNumbers(parameters, ['m', 't', 'p'])
-  // The library reads the text once more, and takes no other spelling of the same bytes.
+  // The argon2 library parses the text again and takes no other spelling of the same bytes.
   if (version !== 'v=19' || !cost || !toSaltAndKey(bytes) || !bytes.every(isCanonical)) return undefined
   const { m = 0, t = 0, p = 0 } = cost
   if (t < 1 || p < 1 || m < 8 * p || m > ARGON2_MEMORY_KIB_MAX || m * t > ARGON2_WORK_MAX) return undefined
@@ -85,7 +122,7 @@ function parseArgon2(
 function parseScrypt(
   alg: 'scrypt' | 'firebase-scrypt',
   [parameters, ...bytes]: readonly string[],
-): PasswordForm | undefined {
+): StoredHash | undefined {
   const numbers = toNumbers(parameters, ['ln', 'r', 'p'])
   const saltAndKey = toSaltAndKey(bytes)
   if (!numbers || !saltAndKey) return undefined
@@ -96,7 +133,7 @@ function parseScrypt(
 }
 
 /** `i=<iterations>[,l=<bytes>]` as in PHC strings, or the bare number of Python's passlib. */
-function parsePbkdf2(digest: string, [parameters = '', ...bytes]: readonly string[]): PasswordForm | undefined {
+function parsePbkdf2(digest: string, [parameters = '', ...bytes]: readonly string[]): StoredHash | undefined {
   const text = /^\d+$/.test(parameters) ? `i=${parameters}` : parameters
   const numbers = toNumbers(text, ['i']) ?? toNumbers(text, ['i', 'l'])
   const saltAndKey = toSaltAndKey(bytes)
@@ -114,11 +151,14 @@ function toNumbers(text: string | undefined, names: readonly string[]): Readonly
   return isComplete ? numbers : undefined
 }
 
-function toSaltAndKey(parts: readonly string[]): { readonly salt: Buffer; readonly key: Buffer } | undefined {
+function toSaltAndKey(parts: readonly string[]): Pick<ScryptHash, 'salt' | 'key'> | undefined {
   const [salt, key, ...rest] = parts.map(decodeBase64)
   if (!salt || !key || rest.length > 0) return undefined
   const fits = salt.length >= SALT_BYTES_MIN && key.length >= KEY_BYTES_MIN
-  return fits && salt.length <= BYTES_MAX && key.length <= BYTES_MAX ? { salt, key } : undefined
+  // Copies: a small Buffer is part of a pool, and the whole pool would go to the hash thread with it.
+  return fits && salt.length <= BYTES_MAX && key.length <= BYTES_MAX
+    ? { salt: new Uint8Array(salt), key: new Uint8Array(key) }
+    : undefined
 }
 
 /** The bytes of base64 in any of its alphabets (that of passlib has `.` for `+`); undefined for other text. */

@@ -1,0 +1,192 @@
+import { serverBusy } from '../errors.ts'
+import type { HashOutcome, HashTask, RunHashTasks } from './hash-threads.ts'
+import { ARGON2_COST, isOutdated, parseStoredHash, type StoredHash } from './stored-hash.ts'
+
+/** Hashes and verifies passwords, a few at a time. Both throw `server_busy` (503) when too many wait. */
+export interface PasswordHasher {
+  /** An argon2id hash in PHC form. */
+  hash(password: string): Promise<string>
+  /**
+   * Verifies a password with a stored hash of any form that `users import` takes. Null stands for an unknown user, or a user
+   * without a password: it costs the work of a current hash and never matches. Nor does a hash that cannot be parsed.
+   */
+  verify(hash: string | null, password: string): Promise<PasswordVerification>
+}
+
+export interface PasswordVerification {
+  readonly matches: boolean
+  /** True when the password matches a hash of another algorithm or cost: store a new hash. */
+  readonly isOutdated: boolean
+}
+
+/** What a counter of password work is told. */
+export interface HashWork {
+  readonly kind: HashTask['kind']
+  readonly alg: StoredHash['alg']
+}
+
+export interface PasswordHasherOptions extends Omit<HashQueueOptions, 'waitMsMax'> {
+  /** Called for every hash that is made or verified. */
+  readonly onWork?: (work: HashWork, stage: 'submitted' | 'completed') => void
+}
+
+/** How long a task may have to wait before it is refused. */
+const WAIT_MS_MAX = 2_000
+const NO_MATCH: PasswordVerification = { matches: false, isOutdated: false }
+/** The hash of a random password that nobody knows. It costs what all current hashes cost. */
+const DUMMY: StoredHash = {
+  alg: 'argon2id',
+  hash: '$argon2id$v=19$m=19456,t=2,p=1$GJKc8fEj4AoR/PTojbIYew$4FW369TfP4mverPz47iy55cXe0b7kDmsq3By5PqRzWk',
+  cost: ARGON2_COST,
+}
+
+/** The hasher of a process. It hashes on other threads, so that other requests are not slowed. */
+export function createPasswordHasher({ onWork, ...options }: PasswordHasherOptions): PasswordHasher {
+  const enqueue = createHashQueue({ ...options, waitMsMax: WAIT_MS_MAX })
+  const run = async (task: HashTask): Promise<HashOutcome> => {
+    const work: HashWork = { kind: task.kind, alg: task.kind === 'hash' ? 'argon2id' : task.stored.alg }
+    onWork?.(work, 'submitted')
+    const outcome = await enqueue(task)
+    if (outcome.verdict === 'failed') throw outcome.error
+    onWork?.(work, 'completed')
+    return outcome
+  }
+  return {
+    hash: async (password) => {
+      const outcome = await run({ kind: 'hash', password })
+      if (outcome.verdict !== 'hashed') throw mixedUp()
+      return outcome.hash
+    },
+    verify: async (hash, password) => {
+      const stored = hash === null ? undefined : parseStoredHash(hash)
+      const outcome = await run({ kind: 'verify', password, stored: stored ?? DUMMY })
+      if (outcome.verdict !== 'verified') throw mixedUp()
+      return stored && outcome.matches ? { matches: true, isOutdated: isOutdated(stored) } : NO_MATCH
+    },
+  }
+}
+
+function mixedUp(): Error {
+  return new Error('a hash thread did another task than it was given')
+}
+
+export interface HashQueueOptions {
+  /** Does tasks one after the other on one thread. Resolves with their outcomes, in order, when all are done. */
+  readonly runTasks: RunHashTasks
+  /** How many batches run at the same time: one a core. */
+  readonly concurrency: number
+  /** How long a new task may have to wait, in milliseconds. */
+  readonly waitMsMax: number
+  /** A clock that only goes forward, in milliseconds. */
+  readonly clock: () => number
+}
+
+interface Waiting {
+  readonly task: HashTask
+  readonly outcome: PromiseWithResolvers<HashOutcome>
+}
+
+/** Tasks that take about as long as each other. */
+interface Line {
+  readonly waiting: Waiting[]
+  /** How many threads it may have at the same time. */
+  readonly threadsMax: number
+  readonly batchMax: number
+  running: number
+  /** Tasks that wait, and tasks on a thread. */
+  unfinished: number
+  averageMs: number
+}
+
+/**
+ * How many tasks a thread takes at most. A hash empties the processor's caches, so the work between two hashes runs several
+ * times as slow. Work that follows several hashes pays for that once. The first task of a batch waits for the others, some
+ * 10 ms each; one by one, all would wait longer.
+ */
+const BATCH_MAX = 8
+/** The time of a hash until the first ones have been measured. */
+const FIRST_GUESS_MS = 50
+/** The share of the newest measurement in the running average. */
+const WEIGHT = 0.1
+/** How many batches of the current line go before a batch of the outdated line. */
+const TURNS = 8
+
+/**
+ * A bounded queue before the hash threads: a flood of sign-ins neither exhausts memory nor makes everybody wait for ever. The
+ * measured time of a hash bounds its length. While no more tasks wait than there are threads, each goes by itself.
+ *
+ * Outdated hashes wait in a line of their own, which has half of the threads at most and no batches. An imported hash may take
+ * a hundred times as long as a current one, and somebody who tries passwords with it must not keep everybody else out.
+ *
+ * The function that it returns throws serverBusy when the line is too long.
+ */
+export function createHashQueue(options: HashQueueOptions): (task: HashTask) => Promise<HashOutcome> {
+  const { runTasks, concurrency, waitMsMax, clock } = options
+  const current = createLine(concurrency, BATCH_MAX)
+  const outdated = createLine(Math.max(1, Math.floor(concurrency / 2)), 1)
+  let turns = 0
+  let isScheduled = false
+
+  /** Turns what `runTasks` throws at once into a rejection. */
+  const attempt = async (batch: readonly Waiting[]) => await runTasks(batch.map(({ task }) => task))
+  const runNext = async (line: Line): Promise<void> => {
+    const size = Math.min(line.batchMax, Math.ceil(line.waiting.length / line.threadsMax))
+    const batch = line.waiting.splice(0, size)
+    line.running += 1
+    const startedMs = clock()
+    const [result] = await Promise.allSettled([attempt(batch)])
+    line.averageMs += WEIGHT * ((clock() - startedMs) / batch.length - line.averageMs)
+    line.running -= 1
+    line.unfinished -= batch.length
+    // The next batch starts before this one is answered, or its thread would stand idle while the callers go on.
+    start()
+    answerBatch(batch, result)
+  }
+  const next = (): Line | undefined => {
+    if (current.running + outdated.running === concurrency) return undefined
+    const mayBeOutdated = outdated.waiting.length > 0 && outdated.running < outdated.threadsMax
+    if (mayBeOutdated && (current.waiting.length === 0 || turns >= TURNS)) return outdated
+    return current.waiting.length > 0 ? current : undefined
+  }
+  const start = (): void => {
+    for (let line = next(); line !== undefined; line = next()) {
+      turns = line === outdated ? 0 : turns + 1
+      void runNext(line)
+    }
+  }
+  /** Tasks that arrive in one turn of the event loop are shared out together. */
+  const schedule = (): void => {
+    if (isScheduled || next() === undefined) return
+    isScheduled = true
+    setImmediate(() => {
+      isScheduled = false
+      start()
+    })
+  }
+
+  return async (task) => {
+    const line = task.kind === 'verify' && isOutdated(task.stored) ? outdated : current
+    const waitMs = ((line.unfinished + 1 - line.threadsMax) * line.averageMs) / line.threadsMax
+    if (waitMs > waitMsMax) {
+      throw serverBusy({ headers: { 'retry-after': String(Math.max(1, Math.ceil(waitMs / 1_000))) } })
+    }
+    const outcome = Promise.withResolvers<HashOutcome>()
+    line.waiting.push({ task, outcome })
+    line.unfinished += 1
+    schedule()
+    return outcome.promise
+  }
+}
+
+function createLine(threadsMax: number, batchMax: number): Line {
+  return { waiting: [], threadsMax, batchMax, running: 0, unfinished: 0, averageMs: FIRST_GUESS_MS }
+}
+
+/** Answers each task of a batch. */
+function answerBatch(batch: readonly Waiting[], result: PromiseSettledResult<readonly HashOutcome[]>): void {
+  for (const [index, { outcome }] of batch.entries()) {
+    const own = result.status === 'fulfilled' ? result.value[index] : undefined
+    if (own !== undefined) outcome.resolve(own)
+    else outcome.reject(result.status === 'rejected' ? result.reason : new Error('a task was left out'))
+  }
+}
