@@ -1,5 +1,7 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import type { AuthDeps } from '../deps.ts'
 import { errorSchema } from '../error-envelope.ts'
 import { badJson, unsupportedGrantType, web3Disabled } from '../errors.ts'
 import { readCaller } from '../plugins/authenticate.ts'
@@ -7,7 +9,7 @@ import { requireCaptcha } from '../plugins/captcha.ts'
 import { plainJson } from '../plugins/plain-json.ts'
 import { readAudience, readContext } from '../plugins/request-context.ts'
 import { readSessionOrigin } from '../plugins/session-origin.ts'
-import { sessionViewSchema } from '../sessions/session-view.ts'
+import { type SessionView, sessionViewSchema } from '../sessions/session-view.ts'
 import { grantAuthCode } from '../use-cases/grant-auth-code.ts'
 import { grantIdToken } from '../use-cases/grant-id-token.ts'
 import { grantPassword } from '../use-cases/grant-password.ts'
@@ -20,7 +22,7 @@ const TokenQuery = z.object({
     .meta({ description: 'password, refresh_token, pkce or id_token; may stand in a form body' }),
 })
 
-/** Of the grant `id_token`. */
+/** The members of the grant `id_token`. */
 const idTokenFields = {
   id_token: z.string().optional(),
   provider: z
@@ -56,9 +58,6 @@ const TokenAnswer = sessionViewSchema.extend({
   provider_refresh_token: z.string().optional(),
 })
 
-/** What a log line may say: any other text is the client's, of any length, and perhaps a secret. */
-const GRANTS: ReadonlySet<string> = new Set(['password', 'refresh_token', 'pkce', 'id_token', 'web3'])
-
 /** `POST /token` */
 export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
@@ -89,53 +88,64 @@ export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      const { body } = request
       const grantType = readGrantType(request)
-      if (grantType !== undefined && GRANTS.has(grantType)) {
-        request.logFields = { ...request.logFields, grant_type: grantType }
-      }
-      const origin = readSessionOrigin(request)
-      switch (grantType) {
-        case 'password': {
-          const { email, phone, password } = requireBody(body)
-          const audience = await readAudience(app.deps, request)
-          const address = request.clientAddress.address
-          return grantPassword(app.deps, { ...origin, email, phone, password, audience, address })
-        }
-        case 'refresh_token':
-          return grantRefreshToken(app.deps, { ...origin, refreshToken: requireBody(body).refresh_token })
-        case 'pkce': {
-          const { auth_code: authCode, code_verifier: codeVerifier } = requireBody(body)
-          const { limitKey } = request.clientAddress
-          return grantAuthCode(app.deps, { ...origin, authCode, codeVerifier, limitKey })
-        }
-        case 'id_token': {
-          const { id_token: idToken, client_id: clientId, access_token: accessToken, ...rest } = requireBody(body)
-          const { provider, issuer, nonce, link_identity: isLink } = rest
-          const linkTo = isLink ? readCaller(app.deps, request) : undefined
-          const context = await readContext(app.deps, request, reply)
-          return grantIdToken(app.deps, { idToken, provider, issuer, clientId, accessToken, nonce, linkTo, context })
-        }
-        case 'web3':
-          throw web3Disabled()
-        default:
-          throw unsupportedGrantType()
-      }
+      const grant = grants.get(grantType)
+      if (grant === undefined) throw unsupportedGrantType()
+      // Only known grants are logged: any other text comes from the client, has any length and may be a secret.
+      request.logFields = { ...request.logFields, grant_type: grantType }
+      return grant(app.deps, request, reply)
     },
   )
 }
 
-/** Asked for in the query, or in a form body. */
-function readGrantType({ query, body }: TokenRequest): string | undefined {
-  return query.grant_type ?? body?.grant_type
-}
-
-interface TokenRequest {
+interface TokenRequest extends FastifyRequest {
   readonly query: z.output<typeof TokenQuery>
   readonly body: z.output<typeof TokenBody>
 }
 
-function requireBody<Body>(body: Body | undefined): Body {
+/** Reads the parameters of one grant from a request, and grants it. */
+type Grant = (deps: AuthDeps, request: TokenRequest, reply: FastifyReply) => Promise<SessionView>
+
+const grants: ReadonlyMap<string | undefined, Grant> = new Map<string, Grant>([
+  ['password', byPassword],
+  ['refresh_token', byRefreshToken],
+  ['pkce', byAuthCode],
+  ['id_token', byIdToken],
+  ['web3', () => Promise.reject(web3Disabled())],
+])
+
+async function byPassword(deps: AuthDeps, request: TokenRequest): Promise<SessionView> {
+  const { email, phone, password } = requireBody(request)
+  const audience = await readAudience(deps, request)
+  const { address } = request.clientAddress
+  return grantPassword(deps, { ...readSessionOrigin(request), email, phone, password, audience, address })
+}
+
+async function byRefreshToken(deps: AuthDeps, request: TokenRequest): Promise<SessionView> {
+  const { refresh_token: refreshToken } = requireBody(request)
+  return grantRefreshToken(deps, { ...readSessionOrigin(request), refreshToken })
+}
+
+async function byAuthCode(deps: AuthDeps, request: TokenRequest): Promise<SessionView> {
+  const { auth_code: authCode, code_verifier: codeVerifier } = requireBody(request)
+  const { limitKey } = request.clientAddress
+  return grantAuthCode(deps, { ...readSessionOrigin(request), authCode, codeVerifier, limitKey })
+}
+
+async function byIdToken(deps: AuthDeps, request: TokenRequest, reply: FastifyReply): Promise<SessionView> {
+  const { id_token: idToken, client_id: clientId, access_token: accessToken, ...rest } = requireBody(request)
+  const { provider, issuer, nonce, link_identity: isLink } = rest
+  const linkTo = isLink ? readCaller(deps, request) : undefined
+  const context = await readContext(deps, request, reply)
+  return grantIdToken(deps, { idToken, provider, issuer, clientId, accessToken, nonce, linkTo, context })
+}
+
+/** The grant that a request asks for: in the query, or in a form body. */
+function readGrantType({ query, body }: Pick<TokenRequest, 'query' | 'body'>): string | undefined {
+  return query.grant_type ?? body?.grant_type
+}
+
+function requireBody({ body }: TokenRequest): NonNullable<TokenRequest['body']> {
   if (body === undefined) throw badJson({ message: 'Could not parse request body as JSON: the body is empty' })
   return body
 }
