@@ -1,4 +1,4 @@
-import { createGroupCommit } from '@trestle/database/group-commit.ts'
+import { createGroupCommit } from '@trestle/database/batches/group-commit.ts'
 import { isLockTimeout, isRefusedStatement } from '@trestle/database/unavailable.ts'
 import { serverBusy } from './errors.ts'
 

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createGroupCommit, type GroupCommitOptions } from './group-commit.ts'
 
-/** What is carried out: of one key, with a number to tell it from others of that key. */
+/** An item. `number` tells items of one key apart. */
 interface Item {
   readonly key: string
   readonly number: number
@@ -14,7 +14,7 @@ interface Changes extends Partial<GroupCommitOptions<Item, Item>> {
   readonly hasKeys?: boolean
 }
 
-/** One whose batches the test ends; those that began are in `begun`. The result of an item is the item. */
+/** A group commit whose batches the test ends itself. `begun` holds the batches that have begun. The result of an item is the item. */
 function controlled({ hasKeys = true, ...changes }: Changes = {}) {
   const begun: { keys: string[]; done: (results?: readonly Item[]) => void; fail: (error: Error) => void }[] = []
   const { add } = createGroupCommit<Item, Item>({
@@ -32,12 +32,12 @@ function controlled({ hasKeys = true, ...changes }: Changes = {}) {
   return { begun, add, keys: () => begun.map(({ keys }) => keys) }
 }
 
-/** For items that nobody waits for any more when their test ends. */
+/** Ignores the result of an item that may still wait when its test ends. */
 const abandon = (answer: Promise<unknown>) => void answer.catch(() => {})
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-// A machine that pauses must not make a batch slow. `setImmediate` stays: it is the turn of the loop.
+// The fake clock keeps a pause of the machine from making a batch slow. `setImmediate` stays real: it ends a turn of the event loop.
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
 })
@@ -46,7 +46,7 @@ afterEach(() => {
 })
 
 describe('createGroupCommit', () => {
-  it('sends one alone at once, and with it those of the same turn', async () => {
+  it('sends items of one turn of the event loop together, at once', async () => {
     const { begun, add, keys } = controlled()
     const answers = [1, 2, 3].map((key) => add(item(key)))
     await turn()
@@ -55,7 +55,7 @@ describe('createGroupCommit', () => {
     expect(await Promise.all(answers)).toEqual([item(1), item(2), item(3)])
   })
 
-  it('gathers what arrives while two batches are under way, the second as large as the first', async () => {
+  it('gathers items while two batches are under way, and starts the second when it is as large as the first', async () => {
     const { begun, add, keys } = controlled()
     const answers: Promise<Item>[] = []
     const arrive = async (...arriving: readonly number[]) => {
@@ -76,7 +76,7 @@ describe('createGroupCommit', () => {
     expect(await Promise.all(answers)).toHaveLength(7)
   })
 
-  it('sends a small rest when nothing else is under way', async () => {
+  it('sends a small batch as soon as no other batch is under way', async () => {
     const { begun, add } = controlled()
     const first = [1, 2, 3].map((key) => add(item(key)))
     await turn()
@@ -89,7 +89,7 @@ describe('createGroupCommit', () => {
     expect(await Promise.all([...first, rest])).toHaveLength(4)
   })
 
-  it('has a key once at a time, in the order of arrival, and lets others pass', async () => {
+  it('runs items of one key one after the other, in the order of arrival, and lets other keys pass', async () => {
     const { begun, add, keys } = controlled()
     const order: number[] = []
     for (const number of [1, 2, 3]) abandon(add(item(7, number)).then((result) => order.push(result.number)))
@@ -108,7 +108,7 @@ describe('createGroupCommit', () => {
     expect(keys().slice(2)).toEqual([['7'], ['7']])
   })
 
-  it('takes so many at a time at most, and those alone that fit the first', async () => {
+  it('takes at most sizeMax items, and only items that fit the first', async () => {
     const { begun, add } = controlled()
     for (let key = 0; key < 250; key++) abandon(add(item(key)))
     await turn()
@@ -126,7 +126,7 @@ describe('createGroupCommit', () => {
     ])
   })
 
-  it('refuses what comes while 4,096 wait', async () => {
+  it('refuses an item while 4,096 items wait', async () => {
     const { begun, add } = controlled()
     abandon(add(item(0)))
     abandon(add(item(0)))
@@ -138,7 +138,7 @@ describe('createGroupCommit', () => {
     expect(begun[1]?.keys).toEqual(['0'])
   })
 
-  it('repeats a refused batch one by one, and lets one fail alone', async () => {
+  it('repeats a refused batch one by one, so that only the item at fault fails', async () => {
     const { begun, add, keys } = controlled({ isWorthRepeating: () => true })
     const answers = [1, 2, 3].map((key) => add(item(key)).catch(({ message }: Error) => message))
     await turn()
@@ -151,7 +151,7 @@ describe('createGroupCommit', () => {
     expect(await Promise.all(answers)).toEqual([item(1), 'second', item(3)])
   })
 
-  it('lets the next of a key go as soon as the repeat of the first has ended', async () => {
+  it('starts the next item of a key as soon as the repeat of the first one has ended', async () => {
     const { begun, add, keys } = controlled({ isWorthRepeating: () => true })
     for (const key of [1, 2]) abandon(add(item(key)))
     await turn()
@@ -165,7 +165,7 @@ describe('createGroupCommit', () => {
     expect(await next).toEqual(item(1, 2))
   })
 
-  it('repeats nothing of a batch whose outcome nobody knows', async () => {
+  it('repeats no item of a batch whose outcome is unknown', async () => {
     const { begun, add } = controlled()
     const answers = [1, 2].map((key) => add(item(key)).catch((error: Error) => error.message))
     await turn()
@@ -174,7 +174,7 @@ describe('createGroupCommit', () => {
     expect(begun).toHaveLength(1)
   })
 
-  it('leaves those alone without an answer that got none', async () => {
+  it('rejects only the items that got no result', async () => {
     const { begun, add } = controlled()
     const answers = [1, 2].map((key) => add(item(key)).catch((error: Error) => error.message))
     await turn()
@@ -182,14 +182,14 @@ describe('createGroupCommit', () => {
     expect(await Promise.all(answers)).toEqual([item(1), 'an item was left without a result'])
   })
 
-  it('sends the same together where there are no keys', async () => {
+  it('sends equal items together when items have no keys', async () => {
     const { add, keys } = controlled({ hasKeys: false })
     for (let times = 0; times < 3; times++) abandon(add(item(1)))
     await turn()
     expect(keys()).toEqual([['1', '1', '1']])
   })
 
-  it('carries each batch out as part of what its first item is part of', async () => {
+  it('runs each batch in the context of its first item', async () => {
     const requests = new AsyncLocalStorage<string>()
     const seen: (string | undefined)[] = []
     const { add } = createGroupCommit<Item, Item>({
@@ -208,7 +208,7 @@ describe('createGroupCommit', () => {
 })
 
 describe('createGroupCommit, when the database is slow', () => {
-  it('makes nobody wait for a slow batch but those who want the same', async () => {
+  it('lets only items of the same keys wait for a slow batch', async () => {
     const { begun, add, keys } = controlled()
     for (const key of [1, 2, 3]) abandon(add(item(key)))
     await turn()
@@ -225,7 +225,7 @@ describe('createGroupCommit, when the database is slow', () => {
     expect(await Promise.all(late)).toEqual([item(4), item(1)])
   })
 
-  it('refuses what has waited for 5 s, and never sends it', async () => {
+  it('refuses an item that has waited for 5 s, and never sends it', async () => {
     const { begun, add, keys } = controlled()
     abandon(add(item(1, 1)))
     await turn()
@@ -244,7 +244,7 @@ describe('createGroupCommit, when the database is slow', () => {
     expect(keys()).toEqual([['1'], ['1']])
   })
 
-  it('refuses each after its own 5 s', async () => {
+  it('refuses each item 5 s after its own arrival', async () => {
     const { begun, add, keys } = controlled()
     abandon(add(item(1, 1)))
     await turn()
@@ -261,7 +261,7 @@ describe('createGroupCommit, when the database is slow', () => {
     expect(keys()).toEqual([['1']])
   })
 
-  it('has eight batches under way at most', async () => {
+  it('has at most eight batches under way', async () => {
     const { begun, add } = controlled()
     for (let key = 0; key < 12; key++) {
       abandon(add(item(key)))

@@ -1,0 +1,193 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+export interface GroupCommitOptions<Item, Result> {
+  /**
+   * Runs items of different keys in one transaction: all of them, or none when it throws.
+   * @returns a result for each item, in the same order
+   */
+  readonly carryOut: (items: readonly Item[]) => Promise<readonly Result[]>
+  /** A second item of a key that is under way waits, since it would only wait for the same lock. By default no item waits. */
+  readonly keyOf?: (item: Item) => string
+  /** Whether an item may share a batch with the first item of the batch. By default every item may. */
+  readonly fits?: (item: Item, first: Item) => boolean
+  /** Whether an error means that nothing was written, and that the same items may succeed one by one. */
+  readonly isWorthRepeating: (error: unknown) => boolean
+  /** Most items of a batch. */
+  readonly sizeMax: number
+  /** The error of an item that is refused before anything is written: too many items wait, or this one waited too long. */
+  readonly tooMany: () => Error
+}
+
+/** Items of this process that wait for the database. */
+export interface GroupCommit<Item, Result> {
+  /** @throws the error of `tooMany`, or what `carryOut` throws */
+  add(item: Item): Promise<Result>
+}
+
+interface Waiting<Item, Result> {
+  readonly item: Item
+  readonly key: string | undefined
+  readonly arrivedMs: number
+  readonly listener: PromiseWithResolvers<Result>
+  /** Runs a function in the context in which the item was added: the trace of its request. */
+  readonly within: ReturnType<typeof AsyncLocalStorage.snapshot>
+}
+
+/** Batches in the database at once. The second one starts only when it is as large as the first. */
+const BATCHES_MAX = 2
+/** A batch that takes longer, in milliseconds, delays only items of its own keys from then on. */
+const SLOW_MS = 100
+/** Batches in the database at once, slow ones included: half of a pool, so that other requests keep the other half. */
+const UNDER_WAY_MAX = 8
+const WAITING_MAX = 4_096
+/** How long an item waits, in milliseconds: as long as a pool waits for a connection. */
+const WAIT_MAX_MS = 5_000
+
+/**
+ * Group commit: items that arrive while batches are in the database go together in the next batch. An item that arrives alone
+ * goes at once. Correctness must not depend on batches, since several processes work on the same rows.
+ */
+export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item, Result>): GroupCommit<Item, Result> {
+  type Entry = Waiting<Item, Result>
+  const waiting = createWaitingList(options)
+  /** Batches in the database that are not slow yet. An item that is repeated alone is a batch. */
+  const fast = new Set<readonly Entry[]>()
+  let underWay = 0
+  let isScheduled = false
+
+  /** A second batch that is smaller than the first would split a large batch in two. Most of the cost is per batch. */
+  const mayStart = (): boolean => {
+    if (underWay >= UNDER_WAY_MAX) return false
+    const [first] = fast
+    return first === undefined || (fast.size < BATCHES_MAX && waiting.count() >= first.length)
+  }
+  const start = (): void => {
+    waiting.refuseLate()
+    while (mayStart()) {
+      const batch = waiting.takeBatch()
+      if (batch.length === 0) return
+      void run(batch)
+    }
+  }
+  const run = async (batch: readonly Entry[]): Promise<void> => {
+    fast.add(batch)
+    underWay += 1
+    const makeRoom = () => {
+      fast.delete(batch)
+      start()
+    }
+    const slow = setTimeout(makeRoom, SLOW_MS)
+    const outcome = await runBatch(batch, options)
+    clearTimeout(slow)
+    underWay -= 1
+    if (outcome === 'repeat') for (const entry of batch) void run([entry])
+    else waiting.freeKeys(batch)
+    makeRoom()
+  }
+  /** Waits for the end of this turn of the event loop, so that items of one turn go together. */
+  const schedule = (): void => {
+    if (isScheduled || !mayStart()) return
+    isScheduled = true
+    setImmediate(() => {
+      isScheduled = false
+      start()
+    })
+  }
+  return {
+    add: (item) => {
+      const result = waiting.add(item)
+      schedule()
+      return result
+    },
+  }
+}
+
+/** The items that are not in the database yet, in the order of their arrival. */
+function createWaitingList<Item, Result>(options: GroupCommitOptions<Item, Result>) {
+  type Entry = Waiting<Item, Result>
+  const waiting: Entry[] = []
+  /** Keys of items that are in the database. */
+  const busyKeys = new Set<string>()
+  let timer: NodeJS.Timeout | undefined
+
+  const refuseLate = (): void => {
+    const latest = performance.now() - WAIT_MAX_MS
+    const inTime = waiting.findIndex(({ arrivedMs }) => arrivedMs > latest)
+    for (const { listener } of waiting.splice(0, inTime === -1 ? waiting.length : inTime)) {
+      listener.reject(options.tooMany())
+    }
+  }
+  /** One timer serves all items: it is set for the oldest. */
+  const watchOldest = (): void => {
+    const [oldest] = waiting
+    if (oldest === undefined || timer !== undefined) return
+    const onTime = () => {
+      timer = undefined
+      refuseLate()
+      watchOldest()
+    }
+    timer = setTimeout(onTime, oldest.arrivedMs + WAIT_MAX_MS - performance.now()).unref()
+  }
+  return {
+    count: () => waiting.length,
+    refuseLate,
+    add: (item: Item): Promise<Result> => {
+      if (waiting.length >= WAITING_MAX) return Promise.reject(options.tooMany())
+      const listener = Promise.withResolvers<Result>()
+      const [key, arrivedMs, within] = [options.keyOf?.(item), performance.now(), AsyncLocalStorage.snapshot()]
+      waiting.push({ item, key, arrivedMs, listener, within })
+      watchOldest()
+      return listener.promise
+    },
+    takeBatch: (): readonly Entry[] => takeBatch(waiting, busyKeys, options),
+    freeKeys: (batch: readonly Entry[]): void => {
+      for (const { key } of batch) if (key !== undefined) busyKeys.delete(key)
+    },
+  }
+}
+
+/**
+ * Runs a batch in the trace of its first item, and settles the promise of each item.
+ * @returns `repeat` when nothing was written and no promise is settled
+ */
+async function runBatch<Item, Result>(
+  batch: readonly Waiting<Item, Result>[],
+  { carryOut, isWorthRepeating }: GroupCommitOptions<Item, Result>,
+): Promise<'settled' | 'repeat'> {
+  try {
+    const results = await batch[0]?.within(() => carryOut(batch.map(({ item }) => item)))
+    results?.forEach((result, index) => {
+      batch[index]?.listener.resolve(result)
+    })
+    for (const { listener } of batch.slice(results?.length)) {
+      listener.reject(new Error('an item was left without a result'))
+    }
+  } catch (error) {
+    if (batch.length > 1 && isWorthRepeating(error)) return 'repeat'
+    for (const { listener } of batch) listener.reject(error)
+  }
+  return 'settled'
+}
+
+/** Takes the oldest items, at most one of a key, and marks their keys as busy. */
+function takeBatch<Item, Result>(
+  waiting: Waiting<Item, Result>[],
+  busyKeys: Set<string>,
+  { fits = () => true, sizeMax }: GroupCommitOptions<Item, Result>,
+): Waiting<Item, Result>[] {
+  const batch: Waiting<Item, Result>[] = []
+  const skipped: Waiting<Item, Result>[] = []
+  let seen = 0
+  for (const entry of waiting) {
+    if (batch.length === sizeMax) break
+    seen += 1
+    const [first] = batch
+    const isFree = entry.key === undefined || !busyKeys.has(entry.key)
+    if (isFree && (first === undefined || fits(entry.item, first.item))) {
+      if (entry.key !== undefined) busyKeys.add(entry.key)
+      batch.push(entry)
+    } else skipped.push(entry)
+  }
+  waiting.splice(0, seen, ...skipped)
+  return batch
+}
