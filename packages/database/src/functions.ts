@@ -2,6 +2,7 @@ import { type FunctionFile, type FunctionFiles, withNames } from '@trestle/migra
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import pg from 'pg'
+import { columns } from './batches/columns.ts'
 import { closeFunctions } from './function-rights.ts'
 import { migratorTable } from './migrator-tables.ts'
 
@@ -204,8 +205,9 @@ async function record(trx: Kysely<unknown>, names: Names, { files, release }: Se
   await sql`DELETE FROM ${table(names)}`.execute(trx)
   await sql`
     INSERT INTO ${table(names)} (name, hash, release)
-    SELECT name, hash, ${release} FROM unnest(${own.map(({ name }) => name)}::text[], ${own.map(({ hash }) => hash)}::text[])
-      AS own (name, hash)`.execute(trx)
+    SELECT name, hash, ${release} FROM unnest(${columns(own, { name: 'text', hash: 'text' })}) AS own (name, hash)`.execute(
+    trx,
+  )
 }
 
 /** What is installed; empty before the first release has been. */

@@ -41,20 +41,39 @@ export function compilePrepared<Input extends object, Row>(
     name: query.name,
     text: compiled.sql,
     values: (input) =>
-      parameters.map((parameter) =>
-        parameter instanceof StandIn ? (Reflect.get(input, parameter.key) ?? null) : parameter,
-      ),
+      parameters.map((parameter) => (parameter instanceof StandIn ? parameter.valueIn(input) : parameter)),
   }
 }
 
-/** Takes the place of one member of the input while the query is compiled. */
+/** Takes the place of a member of the input while the query is compiled; or, of a member that holds rows, of one of their columns. */
 class StandIn {
-  readonly key: PropertyKey
-  constructor(key: PropertyKey) {
-    this.key = key
+  readonly #member: PropertyKey
+  readonly #column: string | undefined
+
+  constructor(member: PropertyKey, column?: string) {
+    this.#member = member
+    this.#column = column
+  }
+
+  ofColumn(column: string): StandIn {
+    return new StandIn(this.#member, column)
+  }
+
+  valueIn(input: object): unknown {
+    const value = Reflect.get(input, this.#member) ?? null
+    return this.#column === undefined ? value : valuesOf(value, this.#column)
   }
 }
 
 function standIns<Input extends object>(): Input {
   return new Proxy({} as Input, { get: (_target, key) => new StandIn(key) })
+}
+
+/** The parameter for one column of rows: their values, or while a query is compiled what stands for them. */
+export function columnOf(rows: readonly object[], column: string): unknown {
+  return rows instanceof StandIn ? rows.ofColumn(column) : valuesOf(rows, column)
+}
+
+function valuesOf(rows: readonly object[], column: string): readonly unknown[] {
+  return rows.map((row) => Reflect.get(row, column))
 }

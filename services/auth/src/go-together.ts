@@ -13,23 +13,6 @@ export interface GroupCalls<Item, Result> {
   readonly alone: (item: Item) => Promise<Result>
 }
 
-/** One row of what `many` asked for. */
-export interface ItemRow {
-  /** Place of the request, from 1. */
-  readonly item: number
-}
-
-/** Puts rows in the place of their requests. @returns undefined where there is none */
-export function inPlace<Row extends ItemRow, Result>(
-  requests: readonly unknown[],
-  rows: readonly Row[],
-  toResult: (row: Row) => Result,
-): readonly (Result | undefined)[] {
-  const results: (Result | undefined)[] = requests.map(() => undefined)
-  for (const row of rows) results[row.item - 1] = toResult(row)
-  return results
-}
-
 /** How many share a transaction at most. */
 const BATCH_MAX = 64
 

@@ -1,9 +1,9 @@
+import { type NumberedRow, orderResults } from '@trestle/database/batches/ordered-results.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import { type Kysely, sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import { type ItemRow, inPlace } from '../go-together.ts'
 import { type ProfileJson, toProfileOfJson } from '../users/profile.ts'
 import type { AuthenticationMethod } from './access-token.ts'
 import type { IssuedSession, SignInMethod } from './session.ts'
@@ -113,7 +113,7 @@ interface ManyPasswordLogins extends PasswordLoginRules {
   readonly ips: readonly string[]
 }
 
-const finishPasswordLogins: PreparedQuery<ManyPasswordLogins, SessionRow & ItemRow> = prepare(
+const finishPasswordLogins: PreparedQuery<ManyPasswordLogins, SessionRow & NumberedRow> = prepare(
   'finish_password_logins',
   (p) => sql`SELECT r.item, ${sessionColumns} FROM ${sql.table('finish_password_logins')}(${p.userIds},
     ${p.verifiedHashes}, ${p.newHashes}, ${p.providers}, ${p.tokenHashes}, ${p.userAgents}, ${p.ips}, ${p.audit}) AS r`,
@@ -138,7 +138,7 @@ export async function callFinishPasswordLogins(
     userAgents: logins.map(({ userAgent }) => userAgent),
     ips: logins.map(({ ip }) => ip),
   }
-  return inPlace(logins, await lanes.write.all(finishPasswordLogins, many), toPasswordLoginResult)
+  return orderResults(logins, await lanes.write.all(finishPasswordLogins, many), toPasswordLoginResult)
 }
 
 function toPasswordLoginResult(row: SessionRow): PasswordLoginResult {
@@ -212,7 +212,7 @@ interface RefreshMany extends RefreshRules {
   readonly ips: readonly string[]
 }
 
-const refreshSessions: PreparedQuery<RefreshMany, RefreshRow & ItemRow> = prepare(
+const refreshSessions: PreparedQuery<RefreshMany, RefreshRow & NumberedRow> = prepare(
   'refresh_sessions',
   (p) => sql`SELECT r.item, ${sessionColumns}, r.user_id FROM ${sql.table('refresh_sessions')}(${p.tokenHashes},
     ${p.childHashes}, ${p.userAgents}, ${p.ips}, ${p.revokeFamily}, ${p.reuseSeconds}, ${p.timeboxSeconds},
@@ -237,7 +237,7 @@ export async function callRefreshSessions(
     ips: requests.map(({ ip }) => ip),
   }
   try {
-    return inPlace(requests, await lanes.write.all(refreshSessions, many), toRefreshResult)
+    return orderResults(requests, await lanes.write.all(refreshSessions, many), toRefreshResult)
   } catch (error) {
     if (isLockTimeout(error)) return requests.map(() => ({ verdict: 'busy' }))
     throw error

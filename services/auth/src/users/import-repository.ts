@@ -1,3 +1,4 @@
+import { columns } from '@trestle/database/batches/columns.ts'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { Holders } from './import-plan.ts'
@@ -22,11 +23,11 @@ export async function findHolders(
     if (phone !== null) holders.phones.set(phone, id)
   }
   const identities = users.flatMap((user) => user.identities)
-  const wanted = sql`unnest(${identities.map(({ provider }) => provider)}::text[], ${identities.map(({ provider_id }) => provider_id)}::text[])`
+  const wanted = columns(identities, { provider: 'text', provider_id: 'text' })
   const taken = await db
     .selectFrom('identities')
     .select(['provider', 'provider_id', 'user_id'])
-    .where(sql<boolean>`(provider, provider_id) IN (SELECT * FROM ${wanted})`)
+    .where(sql<boolean>`(provider, provider_id) IN (SELECT * FROM unnest(${wanted}))`)
     .execute()
   for (const identity of taken) holders.identities.set(identityKey(identity), identity.user_id)
 }

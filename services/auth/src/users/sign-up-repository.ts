@@ -1,10 +1,10 @@
+import { type NumberedRow, orderResults } from '@trestle/database/batches/ordered-results.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import type { OutboxEntry } from '@trestle/jobs/outbox.ts'
 import { sql } from 'kysely'
 import type { PkceChallenge } from '../flow-states/pkce.ts'
-import { type ItemRow, inPlace } from '../go-together.ts'
 import type { MessageSecrets } from '../one-time-tokens/one-time-token-repository.ts'
 import type { ThrottleKind } from '../rate-limits/send-throttle.ts'
 import {
@@ -95,7 +95,7 @@ interface ManySignUps {
   readonly audits: readonly boolean[]
 }
 
-const signUpsAtOnce: PreparedQuery<ManySignUps, SignUpRow & ItemRow> = prepare(
+const signUpsAtOnce: PreparedQuery<ManySignUps, SignUpRow & NumberedRow> = prepare(
   'sign_ups_at_once',
   (p) => sql`SELECT r.item, ${sessionColumns}, r.actor_id FROM ${sql.table('sign_ups_at_once')}(${p.userIds},
     ${p.identityIds}, ${p.emails}, ${p.phones}, ${p.auds}, ${p.roles}, ${p.passwordHashes}, ${p.data}, ${p.identityData},
@@ -128,7 +128,7 @@ export async function callSignUpsAtOnce(
     audits: inputs.map(({ audit }) => audit),
   }
   try {
-    return inPlace(inputs, await lanes.write.all(signUpsAtOnce, many), toSignUpOutcome)
+    return orderResults(inputs, await lanes.write.all(signUpsAtOnce, many), toSignUpOutcome)
   } catch (error) {
     if (isLockTimeout(error)) return inputs.map(() => undefined)
     throw error

@@ -1,4 +1,6 @@
 import { againWhenLost } from '@trestle/database/again-when-lost.ts'
+import { columns } from '@trestle/database/batches/columns.ts'
+import { type NumberedRow, orderResults } from '@trestle/database/batches/ordered-results.ts'
 import { type Kysely, sql } from 'kysely'
 import type { InventoryTables } from '../database.ts'
 import type { ReadProduct } from './import-record.ts'
@@ -6,8 +8,7 @@ import type { ReadProduct } from './import-record.ts'
 /** What became of a product of a file; `exists`: a live product has the sku, and stays as it is. */
 export type ImportVerdict = 'created' | 'updated' | 'exists'
 
-interface VerdictRow {
-  readonly place: bigint
+interface VerdictRow extends NumberedRow {
   readonly verdict: ImportVerdict
 }
 
@@ -21,11 +22,9 @@ export async function storeBatch(
   products: readonly ReadProduct[],
   replace: boolean,
 ): Promise<readonly ImportVerdict[]> {
-  const skus = products.map(({ sku }) => sku)
-  const attributes = products.map((product) => product.attributes)
   const statement = sql<VerdictRow>`
-    SELECT place, verdict FROM ${sql.table('import_products')}(${replace}, ${skus}::text[], ${attributes}::text[])`
+    SELECT place::integer AS item, verdict
+    FROM ${sql.table('import_products')}(${replace}, ${columns(products, { sku: 'text', attributes: 'text' })})`
   const { rows } = await againWhenLost(() => statement.execute(db))
-  const verdicts = new Map(rows.map(({ place, verdict }) => [Number(place), verdict]))
-  return products.map((_, at) => verdicts.get(at + 1) ?? 'exists')
+  return orderResults(products, rows, ({ verdict }) => verdict).map((verdict) => verdict ?? 'exists')
 }

@@ -1,3 +1,4 @@
+import { columns } from '@trestle/database/batches/columns.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
@@ -25,16 +26,12 @@ export async function insertImportRows(
   { id, staged }: { readonly id: bigint; readonly staged: number },
   products: readonly ReadProduct[],
 ): Promise<void> {
-  const columns = [
-    sql`${products.map(({ line }) => line)}::bigint[]`,
-    sql`${products.map(({ sku }) => sku)}::text[]`,
-    sql`${products.map(({ attributes }) => attributes)}::text[]`,
-  ]
+  const staging = columns(products, { line: 'bigint', sku: 'text', attributes: 'text' })
   await sql`
     WITH touched AS (UPDATE ${importsTable} SET touched_at = now() WHERE id = ${id} RETURNING id)
     INSERT INTO ${rowsTable} (import_id, place, line, sku, attributes)
     SELECT touched.id, ${staged}::bigint + u.place, u.line, u.sku, u.attributes::jsonb
-    FROM touched, unnest(${sql.join(columns)}) WITH ORDINALITY AS u (line, sku, attributes, place)`.execute(db)
+    FROM touched, unnest(${staging}) WITH ORDINALITY AS u (line, sku, attributes, place)`.execute(db)
 }
 
 /** What would become of the rows of a file if they were stored one after the other. */

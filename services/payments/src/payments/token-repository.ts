@@ -1,3 +1,4 @@
+import { columns } from '@trestle/database/batches/columns.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
@@ -5,8 +6,7 @@ import type { CardToken } from '../vault/card-token.ts'
 
 interface TokenUse {
   readonly merchantId: string
-  readonly jtis: readonly string[]
-  readonly expiries: readonly Date[]
+  readonly tokens: readonly CardToken[]
 }
 
 // A row that is there is written again, since only so the statement answers it and waits for whoever is inserting it.
@@ -15,7 +15,7 @@ const bindQuery = prepare(
   (p: TokenUse) => sql<{ jti: string }>`
     INSERT INTO ${sql.table('token_merchants')} AS held (jti, merchant_id, expires)
     SELECT t.jti, ${p.merchantId}, t.expires
-    FROM unnest(${p.jtis}::text[], ${p.expiries}::timestamptz[]) AS t (jti, expires) ORDER BY t.jti
+    FROM unnest(${columns(p.tokens, { jti: 'text', expires: 'timestamptz' })}) AS t (jti, expires) ORDER BY t.jti
     ON CONFLICT (jti) DO UPDATE SET expires = excluded.expires WHERE held.merchant_id = excluded.merchant_id
     RETURNING jti`,
 )
@@ -29,6 +29,5 @@ export async function bindTokens(
   merchantId: string,
   tokens: readonly CardToken[],
 ): Promise<ReadonlySet<string>> {
-  const use = { merchantId, jtis: tokens.map(({ jti }) => jti), expiries: tokens.map(({ expires }) => expires) }
-  return new Set((await lanes.write.all(bindQuery, use)).map(({ jti }) => jti))
+  return new Set((await lanes.write.all(bindQuery, { merchantId, tokens })).map(({ jti }) => jti))
 }
