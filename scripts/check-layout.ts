@@ -15,6 +15,7 @@ import { metricDocuments } from './layout/metric-documents.ts'
 import { metricQueries } from './layout/metric-queries.ts'
 import { migrationFiles } from './layout/migration-files.ts'
 import { nounDependencies } from './layout/noun-dependencies.ts'
+import { nounOrder } from './layout/noun-order.ts'
 import { outboundCalls } from './layout/outbound-calls.ts'
 import { pagePictures } from './layout/page-pictures.ts'
 import { pinnedActions } from './layout/pinned-actions.ts'
@@ -45,6 +46,7 @@ export const rules: readonly Rule[] = [
   citations,
   importCycles,
   nounDependencies,
+  nounOrder,
   singleImporters,
   smallFolders,
   pureFiles,

@@ -7,7 +7,8 @@ import { type Rule, readSourceTree } from '../source-tree.ts'
 /** A small tree that keeps every rule: a service, what it needs, and its migrations. */
 export const shop = {
   'services/shop/README.md':
-    '| `GET /items`, `POST /items` | `routes/items.ts` |\n| `GET /items/:itemId` | `routes/items.ts` |\n',
+    '| `GET /items`, `POST /items` | `routes/items.ts` |\n| `GET /items/:itemId` | `routes/items.ts` |\n\n' +
+    '## Nouns\n\n- `items/`: what the shop sells.\n',
   'services/shop/src/config.ts': 'export const port = process.env.SHOP_PORT\n',
   'services/shop/src/app.ts': "import { itemsRoutes } from './routes/items.ts'\nexport const app = itemsRoutes\n",
   'services/shop/src/routes/items.ts':

@@ -1,0 +1,74 @@
+import { exceptListed } from './exceptions.ts'
+import { placesOf } from './import-graph.ts'
+import { isOfKind } from './kinds.ts'
+import { type Problem, productionFiles, type Rule, type SourceTree, serviceNames } from './source-tree.ts'
+import { importsOf } from './syntax.ts'
+
+/** Folders of a service that hold no noun: the layers above the nouns, the settings below them, and what tests import. */
+const NO_NOUNS = new Set(['plugins', 'clean-up', 'testing'])
+const LISTED = /^- `([^`/]+)\/`: \S/
+
+/**
+ * The README of a service lists its nouns in the order of dependency: a noun imports only nouns that stand earlier. So a
+ * reader can learn them from top to bottom, and no two nouns need each other.
+ */
+export const nounOrder: Rule = (tree) => {
+  const problems = serviceNames(tree).flatMap((service) => problemsOfService(tree, service))
+  return exceptListed(tree, 'noun-order', problems)
+}
+
+function problemsOfService(tree: SourceTree, service: string): readonly Problem[] {
+  const path = `services/${service}/README.md`
+  const listed = readNouns(tree.files.find((file) => file.path === path)?.text ?? '')
+  if (listed === undefined) return [{ path, message: 'has no section "## Nouns" that lists the folders of src' }]
+  const found = nounsOf(tree, service)
+  const names = listed.map(({ name }) => name)
+  return [
+    ...listed
+      .filter(({ name }, index) => names.indexOf(name) < index)
+      .map(({ name, line }) => ({ path, line, message: `lists ${name}/ twice` })),
+    ...listed
+      .filter(({ name }) => !found.has(name))
+      .map(({ name, line }) => ({ path, line, message: `lists ${name}/, which is no folder of a noun` })),
+    ...[...found].filter((noun) => !names.includes(noun)).map((noun) => ({ path, message: `does not list ${noun}/` })),
+    ...importsAgainstOrder(tree, service, names),
+  ]
+}
+
+/** The lines of the section: "- `sessions/`: what it is". */
+function readNouns(readme: string): readonly { readonly name: string; readonly line: number }[] | undefined {
+  const lines = readme.split('\n')
+  const heading = lines.indexOf('## Nouns')
+  if (heading < 0) return undefined
+  const end = lines.findIndex((text, index) => index > heading && text.startsWith('## '))
+  return lines.slice(0, end < 0 ? undefined : end).flatMap((text, index) => {
+    const name = index > heading ? LISTED.exec(text)?.[1] : undefined
+    return name === undefined ? [] : [{ name, line: index + 1 }]
+  })
+}
+
+function nounsOf(tree: SourceTree, service: string): ReadonlySet<string> {
+  const nouns = productionFiles(tree, `services/${service}/src`).flatMap(({ path }) => nounOf(path, service) ?? [])
+  return new Set(nouns)
+}
+
+/** The noun whose folder a file of the service is in. */
+function nounOf(path: string, service: string): string | undefined {
+  const [top, name, source, folder = '', ...below] = path.split('/')
+  if (top !== 'services' || name !== service || source !== 'src' || below.length === 0) return undefined
+  return NO_NOUNS.has(folder) || isOfKind(`services/${service}/src/${folder}`) ? undefined : folder
+}
+
+function importsAgainstOrder(tree: SourceTree, service: string, names: readonly string[]): readonly Problem[] {
+  return productionFiles(tree, `services/${service}/src`).flatMap((file) => {
+    const own = nounOf(file.path, service)
+    if (own === undefined || !names.includes(own)) return []
+    return importsOf(file).flatMap(({ specifier, line }): Problem[] => {
+      const nouns = placesOf(file.path, specifier).map((place) => nounOf(place, service))
+      const later = nouns.find((noun) => noun !== undefined && names.indexOf(noun) > names.indexOf(own))
+      if (later === undefined) return []
+      const message = `${own}/ imports ${later}/, which stands after it in the README's list of nouns`
+      return [{ path: file.path, line, message }]
+    })
+  })
+}
