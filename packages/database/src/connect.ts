@@ -1,13 +1,13 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { Kysely, PostgresDialect, type PostgresPool } from 'kysely'
-import pg from 'pg'
-import { createCancellablePool } from './cancellable-pool.ts'
+import type pg from 'pg'
+import { createCancellablePool } from './driver/cancellable-pool.ts'
+import { type PipelinedClients, startPipelinedClients } from './driver/pipelined-clients.ts'
+import { type Connections, connectionsOf, openPool } from './driver/pool.ts'
+import { type SettingsOptions, underSettings } from './driver/session-settings.ts'
+import type { Statement } from './driver/statement-query.ts'
 import { createLanes, type Lanes } from './lanes.ts'
-import type { Statement } from './named-query.ts'
-import { type PipelinedClients, startPipelinedClients } from './pipelined-clients.ts'
 import type { QuerySpans } from './query-spans.ts'
-import { type SettingsOptions, underSettings } from './session-settings.ts'
-import { endSilentConnections } from './silent-connections.ts'
 import { type StandbyConfig, type StandbyState, watchStandby } from './standby.ts'
 import { TablePrefixPlugin } from './table-prefix.ts'
 import { typeParsers } from './timestamps.ts'
@@ -45,13 +45,6 @@ export interface DatabaseConfig {
   readonly spans?: QuerySpans | undefined
   /** Told of every lost or refused connection; requests get their own error. */
   readonly onConnectionError: (error: Error) => void
-}
-
-/** Connections of a pool by state, for the gauge `db_pool_connections`. */
-export interface Connections {
-  readonly idle: number
-  readonly used: number
-  readonly waiting: number
 }
 
 /** The open database of a service. */
@@ -102,7 +95,7 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
   const standby = config.standby && openServer<Tables>(quiet, config.standby.url)
   const choice = config.standby && standby && watchStandby(config.standby, primary.readers.query, standby.readers.query)
   const { db, pool, readers } = primary
-  const checkPool = openPool({ ...config, poolSize: 1 })
+  const checkPool = openServicePool({ ...config, poolSize: 1 })
   const checks = openQueries<Tables>(config, checkPool)
   const laggingQuery =
     choice &&
@@ -159,7 +152,7 @@ interface LaggingReads<Tables> {
 
 function openServer<Tables>(config: DatabaseConfig, url: string): Server<Tables> {
   const { statementTimeoutMs, writeTimeoutMs = statementTimeoutMs } = config
-  const pool = openPool({ ...config, url, statementTimeoutMs: writeTimeoutMs })
+  const pool = openServicePool({ ...config, url, statementTimeoutMs: writeTimeoutMs })
   const readers = startPipelinedClients(connectionOptions({ ...config, url }, KEEP_PLANS), {
     count: config.readConnections ?? 2,
     silenceMs: statementTimeoutMs + SILENCE_MS,
@@ -171,7 +164,7 @@ function openServer<Tables>(config: DatabaseConfig, url: string): Server<Tables>
 }
 
 function openLagging<Tables>(config: DatabaseConfig): LaggingReads<Tables> {
-  const pool = openPool({ ...config, poolSize: config.laggingConnections ?? LAGGING_CONNECTIONS })
+  const pool = openServicePool({ ...config, poolSize: config.laggingConnections ?? LAGGING_CONNECTIONS })
   const cancellable = createCancellablePool(pool)
   const db = openQueries<Tables>(config, cancellable.pool)
   return {
@@ -181,23 +174,14 @@ function openLagging<Tables>(config: DatabaseConfig): LaggingReads<Tables> {
   }
 }
 
-function openPool(config: DatabaseConfig): pg.Pool {
-  const { statementTimeoutMs } = config
-  const pool = new pg.Pool({
+function openServicePool(config: DatabaseConfig): pg.Pool {
+  const { statementTimeoutMs, poolSize, onConnectionError } = config
+  return openPool({
     ...connectionOptions(config),
-    max: config.poolSize,
-    connectionTimeoutMillis: 5_000,
-    idleTimeoutMillis: 60_000,
+    max: poolSize,
+    silenceMs: statementTimeoutMs > 0 ? statementTimeoutMs + SILENCE_MS : 0,
+    onConnectionError,
   })
-  if (statementTimeoutMs > 0) endSilentConnections(pool, statementTimeoutMs + SILENCE_MS)
-  // The loss of a connection in use reaches its statement; without a listener of its own it would also end the process.
-  pool.on('connect', (client) => client.on('error', () => {}))
-  pool.on('error', (error) => {
-    // The pool hangs the client on: its statements, its address and the server's secret key would all be logged.
-    Reflect.deleteProperty(error, 'client')
-    config.onConnectionError(error)
-  })
-  return pool
 }
 
 function openQueries<Tables>({ names, spans }: DatabaseConfig, pool: PostgresPool): Kysely<Tables> {
@@ -206,10 +190,6 @@ function openQueries<Tables>({ names, spans }: DatabaseConfig, pool: PostgresPoo
     plugins: [new TablePrefixPlugin(names)],
     ...(spans && { log: (event) => spans.record('query', event.queryDurationMillis, event.level === 'error') }),
   })
-}
-
-function connectionsOf({ idleCount, totalCount, waitingCount }: pg.Pool): Connections {
-  return { idle: idleCount, used: totalCount - idleCount, waiting: waitingCount }
 }
 
 async function closeServer<Tables>({ db, pool, readers, lagging }: Server<Tables>): Promise<void> {

@@ -1,11 +1,11 @@
 import type { Kysely } from 'kysely'
 import pg from 'pg'
 import { againWhenLost } from './again-when-lost.ts'
-import { type Rows, runStatement, type Statement } from './named-query.ts'
-import type { PipelinedClients } from './pipelined-clients.ts'
+import type { PipelinedClients } from './driver/pipelined-clients.ts'
+import type { ParserOf } from './driver/row-reader.ts'
+import { type Rows, runStatement, type Statement } from './driver/statement-query.ts'
 import { type CompiledPreparedQuery, compilePrepared, type PreparedQuery } from './prepare.ts'
 import type { QuerySpans } from './query-spans.ts'
-import type { ParserOf } from './row-reader.ts'
 
 /** One way to the database for prepared queries. */
 export interface Lane {

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { underSettings } from './session-settings.ts'
+import { underSettings } from './driver/session-settings.ts'
 
 /** A limit that nobody sets by chance. */
 const PROBE_MS = 86_399_999

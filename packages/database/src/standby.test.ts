@@ -2,7 +2,7 @@ import { createEmptyDatabase, prepared, type TemporaryDatabase } from '@trestle/
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type DatabaseConfig, openDatabase } from './connect.ts'
-import type { Rows } from './named-query.ts'
+import type { Rows } from './driver/statement-query.ts'
 import { createNames } from './names.ts'
 import { prepare } from './prepare.ts'
 import { type StandbyConfig, watchStandby } from './standby.ts'

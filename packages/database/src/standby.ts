@@ -1,4 +1,4 @@
-import type { Rows, Statement } from './named-query.ts'
+import type { Rows, Statement } from './driver/statement-query.ts'
 import { type ReplicationLag, trackReplicationLag } from './replication-lag.ts'
 import { isStatementTimeout } from './unavailable.ts'
 

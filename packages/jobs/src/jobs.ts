@@ -1,5 +1,5 @@
 import type { Counter, Meter } from '@opentelemetry/api'
-import { underSettings } from '@trestle/database/session-settings.ts'
+import { underSettings } from '@trestle/database/driver/session-settings.ts'
 import type { Kysely } from 'kysely'
 import type { JobResult, JobWithMetadata, PgBoss, WipData } from 'pg-boss'
 import type { OutboxEntry } from './outbox.ts'

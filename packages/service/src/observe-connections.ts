@@ -1,5 +1,6 @@
 import type { Attributes, Meter } from '@opentelemetry/api'
-import type { Connections, Database } from '@trestle/database/connect.ts'
+import type { Database } from '@trestle/database/connect.ts'
+import type { Connections } from '@trestle/database/driver/pool.ts'
 
 type Pool = Pick<Database<unknown>, 'connections'>
 

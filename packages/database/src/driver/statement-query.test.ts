@@ -1,7 +1,7 @@
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runStatement } from './named-query.ts'
+import { runStatement } from './statement-query.ts'
 
 const database = await createEmptyDatabase()
 const parserOf = (oid: number) => (oid === 20 ? BigInt : pg.types.getTypeParser(oid))

@@ -1,18 +1,20 @@
 import pg from 'pg'
+import { type PgConnection, PgQuery } from './pg-internals.ts'
 
 /** Settings of PostgreSQL, by name. */
 type Settings = Readonly<Record<string, string | number>>
 
-/** Of a connection or a pool: whatever it runs is run under settings. */
+/** Options of a connection or a pool that make everything it runs run under settings. */
 export interface SettingsOptions {
   readonly options?: string
   readonly Client?: typeof pg.Client
 }
 
 /**
- * How a connection is brought under settings. In a session of its own they are its defaults. A pooler in transaction mode
- * lends it some session for each transaction, and passes no defaults on: there they go ahead of each transaction, in the
- * same message, and end with it.
+ * Brings a connection under settings. A connection that has a session to itself gets them as the defaults of the session. A
+ * pooler in transaction mode lends a session for each transaction and passes no defaults on. Behind such a pooler the settings
+ * are sent ahead of each transaction, in the same message, and end with the transaction.
+ * @param hasSession false behind a pooler in transaction mode
  */
 export function underSettings(settings: Settings, hasSession: boolean): SettingsOptions {
   const entries = Object.entries(settings)
@@ -21,37 +23,19 @@ export function underSettings(settings: Settings, hasSession: boolean): Settings
   return { Client: clientUnder(entries) }
 }
 
-/** What pg's connection and query do, which their types leave out: see pg/lib/connection.js and query.js. */
-interface Wire extends pg.Connection {
-  parse(statement: { readonly text: string }, more?: boolean): void
-  bind(values: object): void
-  execute(portal: object): void
-}
-
-interface WireQuery extends pg.Submittable {
-  text: string
-  callback?: (error: Error | null, result?: unknown) => void
-  requiresPreparation(): boolean
-  handleRowDescription(message: unknown): void
-  handleDataRow(message: unknown): void
-  handleCommandComplete(message: unknown, connection: pg.Connection): void
-}
-
-const Query = pg.Query as unknown as new (...query: readonly unknown[]) => WireQuery
-
 function clientUnder(settings: readonly (readonly [string, string | number])[]): typeof pg.Client {
   const preamble: Preamble = {
-    // One statement, where statements have values.
+    // A query with values is one statement.
     select: `SELECT ${settings.map(([name, value]) => `set_config('${name}', ${literal(value)}, true)`).join(', ')}`,
-    // No SELECT: it would take the snapshot of a transaction that has yet to say at what level it wants one.
+    // Not a SELECT: it would take the snapshot of the transaction before the client can set the isolation level.
     set: settings.map(([name, value]) => `SET LOCAL ${name} = ${literal(value)}; `).join(''),
     setCount: settings.length,
   }
   return class extends pg.Client {
-    // biome-ignore lint/suspicious/noExplicitAny: it stands for all the overloads of pg
+    // biome-ignore lint/suspicious/noExplicitAny: one method stands for all overloads of pg
     override query(first: any, values?: any, callback?: any): any {
       if (typeof first?.submit === 'function') return super.query(putAhead(preamble, first, this))
-      const query = putAhead(preamble, new Query(first, values, callback), this)
+      const query = putAhead(preamble, new PgQuery<unknown>(first, values, callback), this)
       if (query.callback) return void super.query(query)
       return new Promise((resolve, reject) => {
         query.callback = (error, result) => (error ? reject(error) : resolve(result))
@@ -68,16 +52,16 @@ function literal(value: string | number): string {
 interface Preamble {
   readonly select: string
   readonly set: string
-  /** How many statements `set` has. */
+  /** Number of statements in `set`. */
   readonly setCount: number
 }
 
-/** Sends the settings ahead of a query that opens a transaction or is one, and keeps their answers from it. */
-function putAhead(preamble: Preamble, query: WireQuery, client: pg.Client): WireQuery {
+/** Sends the settings ahead of a query that opens a transaction or is one, and hides the answers to them from the query. */
+function putAhead(preamble: Preamble, query: PgQuery<unknown>, client: pg.Client): PgQuery<unknown> {
   const { submit, handleRowDescription, handleDataRow, handleCommandComplete } = query
   let answersAhead = 0
   return Object.assign(query, {
-    submit: (connection: Wire) => {
+    submit: (connection: PgConnection) => {
       if (client.getTransactionStatus() !== 'I') return submit.call(query, connection)
       if (!query.requiresPreparation()) {
         answersAhead = preamble.setCount
@@ -90,7 +74,7 @@ function putAhead(preamble: Preamble, query: WireQuery, client: pg.Client): Wire
         connection.parse({ text: preamble.select })
         connection.bind({})
         connection.execute({})
-        // No sync yet: up to the query's own they are one transaction.
+        // No sync here: everything up to the sync of the query is one transaction.
         return submit.call(query, connection)
       } finally {
         connection.stream.uncork()

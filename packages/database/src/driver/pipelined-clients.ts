@@ -1,22 +1,24 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
-import { type Rows, runStatement, type Statement } from './named-query.ts'
+import { NoConnectionError } from '../unavailable.ts'
 import type { ParserOf } from './row-reader.ts'
 import type { SettingsOptions } from './session-settings.ts'
-import { NoConnectionError } from './unavailable.ts'
+import { type Rows, runStatement, type Statement } from './statement-query.ts'
 
-/** A few connections on which statements follow each other without waiting for answers. */
+/** A few connections on which statements are sent without waiting for the answers to earlier ones. */
 export interface PipelinedClients {
+  /** @throws NoConnectionError while no connection is open */
   query(statement: Statement): Promise<Rows>
   close(): Promise<void>
 }
 
 export interface PipelineOptions {
-  /** How many connections. */
+  /** Number of connections. */
   readonly count: number
-  /** A connection that owes answers and has given none for so long, in milliseconds, is dropped. */
+  /** A connection that owes answers and sends none for this time is dropped. */
   readonly silenceMs: number
   readonly parserOf: ParserOf
+  /** Called for each lost or refused connection. */
   readonly onConnectionError: (error: Error) => void
 }
 
@@ -24,12 +26,13 @@ type ClientOptions = pg.ClientConfig & Pick<SettingsOptions, 'Client'>
 
 const RECONNECT_MS = 250
 const WATCH_MS = 500
+/** Statements that are held back at most. */
 const BATCH = 4
 
 /**
- * Opens pipelined connections and keeps them open: a lost one is replaced as soon as the server takes it.
- * `query` takes the one that owes the fewest answers, and rejects at once with NoConnectionError while none is open. Of two
- * that owe as many it is always the first: its process at the server has what it needs in the caches of the processor.
+ * Opens pipelined connections and keeps them open: a lost connection is replaced as soon as the server accepts a new one.
+ * `query` uses the connection that owes the fewest answers. When several owe as few, it uses the first: the caches of the
+ * processor still hold what the server's process for that connection needs.
  */
 export function startPipelinedClients(client: ClientOptions, options: PipelineOptions): PipelinedClients {
   const slots = Array.from({ length: options.count }, () => new Slot(client, options))
@@ -51,9 +54,9 @@ export function startPipelinedClients(client: ClientOptions, options: PipelineOp
   }
 }
 
-/** One place for a connection: empty while the server is away. */
+/** A place for one connection. It is empty while the server is away. */
 class Slot {
-  /** Settles with the first attempt, so that requests at start wait for it instead of failing. */
+  /** Resolves after the first attempt to connect, so that early requests wait instead of failing. */
   readonly opened: Promise<void>
   /** True during the first attempt. */
   isOpening = true
@@ -64,12 +67,12 @@ class Slot {
   #socket: Socket | undefined
   #retry: NodeJS.Timeout | undefined
   #isClosed = false
-  /** Statements held back. */
+  /** Statements that are held back. */
   #gathered = 0
-  /** Statements sent and not answered. */
+  /** Statements that are sent and not answered. */
   #owed = 0
-  /** When the last answer came, or the first of the statements that are owed was sent. */
-  #heardAt = 0
+  /** When the last answer arrived, or when a statement was sent while no answer was due. */
+  #activeAtMs = 0
 
   constructor(config: ClientOptions, options: PipelineOptions) {
     this.#config = config
@@ -84,25 +87,25 @@ class Slot {
     return this.#client !== undefined
   }
 
-  /** Statements sent and not answered. */
+  /** Statements that are sent and not answered. */
   get owed(): number {
     return this.#owed
   }
 
-  /** Only while open. One timer watches all statements: one each would cost more than sending them. */
+  /** Call it only while the slot is open. One timer watches all statements: a timer for each would cost more than sending it. */
   query(statement: Statement): Promise<Rows> {
     if (!this.#client) return Promise.reject(new NoConnectionError('the connection is not open'))
     this.#gather()
-    if (this.#owed === 0) this.#heardAt = performance.now()
+    if (this.#owed === 0) this.#activeAtMs = performance.now()
     this.#owed += 1
     const answer = runStatement(this.#client, statement, this.#options.parserOf)
-    answer.then(this.#settle, this.#settle)
+    answer.then(this.#noteAnswer, this.#noteAnswer)
     return answer
   }
 
   /**
-   * Holds the statements of one turn of the event loop back and sends them together: a system call each was a fifth of the
-   * processor time of a busy reader.
+   * Holds the statements of one turn of the event loop back and sends them together. A system call for each statement took a
+   * fifth of the processor time of a busy reader.
    */
   #gather(): void {
     const socket = this.#socket
@@ -115,13 +118,13 @@ class Slot {
     setImmediate(() => socket.uncork())
   }
 
-  readonly #settle = (): void => {
+  readonly #noteAnswer = (): void => {
     this.#owed -= 1
-    this.#heardAt = performance.now()
+    this.#activeAtMs = performance.now()
   }
 
   #dropSilent(): void {
-    if (this.#owed === 0 || performance.now() - this.#heardAt < this.#options.silenceMs) return
+    if (this.#owed === 0 || performance.now() - this.#activeAtMs < this.#options.silenceMs) return
     this.#socket?.destroy(new NoConnectionError(`the database has been silent for ${this.#options.silenceMs} ms`))
   }
 
@@ -134,12 +137,12 @@ class Slot {
       pipeline: true,
       stream: () => socket,
     })
-    client.on('error', (error) => this.#lost(client, error))
-    client.on('end', () => this.#lost(client, undefined))
+    client.on('error', (error) => this.#reopen(client, error))
+    client.on('end', () => this.#reopen(client, undefined))
     try {
       await client.connect()
     } catch (error) {
-      this.#lost(client, error instanceof Error ? error : new Error(String(error)))
+      this.#reopen(client, error instanceof Error ? error : new Error(String(error)))
       return
     }
     if (this.#isClosed) return client.end()
@@ -147,7 +150,7 @@ class Slot {
     this.#client = client
   }
 
-  #lost(client: pg.Client, error: Error | undefined): void {
+  #reopen(client: pg.Client, error: Error | undefined): void {
     if (this.#isClosed) return
     if (error) this.#options.onConnectionError(error)
     if (this.#client !== undefined && this.#client !== client) return

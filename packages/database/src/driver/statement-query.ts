@@ -1,9 +1,10 @@
-import pg from 'pg'
+import type pg from 'pg'
+import { PgQuery } from './pg-internals.ts'
 import { type Column, type ParserOf, type ReadRow, type Row, rowReader } from './row-reader.ts'
 
 /** A statement with its values. */
 export interface Statement {
-  /** PostgreSQL keeps the plan under it; empty: it keeps none. */
+  /** PostgreSQL keeps the plan of a named statement. Empty: it keeps none. */
   readonly name: string
   readonly text: string
   readonly values: unknown[]
@@ -12,18 +13,11 @@ export interface Statement {
 export type Rows = Row[]
 type Done = (error: Error | null, rows: Rows) => void
 
-/** What pg's query does, which its types leave out: see pg/lib/query.js. */
-interface PgQuery extends pg.Submittable {
-  name: string
-  callback: Done
-  prepare(connection: pg.Connection): void
-}
-
-const Query = pg.Query as unknown as new (text: string, values: unknown[]) => PgQuery
-
-/** What is known of a connection: rows of the statements that it has run, and itself without questions about them. */
+/** What is known of a connection. */
 interface Known {
+  /** How to read the rows of the named statements that the connection has run. */
   readonly rowReaders: Map<string, ReadRow>
+  /** The same connection, but it does not ask for the columns of a statement. */
   readonly undescribed: pg.Connection
 }
 
@@ -37,7 +31,11 @@ function knownOf(connection: pg.Connection): Known {
   return fresh
 }
 
-/** Runs a statement on a connection, pipelined or not. */
+/**
+ * Runs a statement on a connection, pipelined or not.
+ * @returns its rows
+ * @throws pg.DatabaseError when the server refuses it, Error when the connection is lost
+ */
 export function runStatement(client: pg.ClientBase, statement: Statement, parserOf: ParserOf): Promise<Rows> {
   return new Promise((resolve, reject) => {
     client.query(new StatementQuery(statement, parserOf, (error, rows) => (error ? reject(error) : resolve(rows))))
@@ -45,11 +43,11 @@ export function runStatement(client: pg.ClientBase, statement: Statement, parser
 }
 
 /**
- * Asks for the columns of a named statement once a connection. pg's own query has them described each time, makes a
- * parser for each of them again, clones its configuration and emits an event a row: together a tenth of the processor time
- * of a request that reads one row, and some of PostgreSQL's.
+ * Asks for the columns of a named statement once for each connection. pg's own query asks each time, makes a parser for each
+ * column again, clones its configuration and emits an event for each row. Together these take a tenth of the processor time of
+ * a request that reads one row, and some of PostgreSQL's.
  */
-class StatementQuery extends Query {
+class StatementQuery extends PgQuery<Rows> {
   readonly #parserOf: ParserOf
   #known: Known | undefined
   #readRow: ReadRow | undefined
@@ -69,7 +67,7 @@ class StatementQuery extends Query {
     super.prepare((this.#readRow && this.#known?.undescribed) ?? connection)
   }
 
-  handleRowDescription({ fields }: { readonly fields: readonly Column[] }): void {
+  override handleRowDescription({ fields }: { readonly fields: readonly Column[] }): void {
     try {
       this.#readRow = rowReader(fields, this.#parserOf)
       this.#known?.rowReaders.set(this.name, this.#readRow)
@@ -78,25 +76,25 @@ class StatementQuery extends Query {
     }
   }
 
-  handleDataRow({ fields: texts }: { readonly fields: readonly (string | null)[] }): void {
+  override handleDataRow({ fields: texts }: { readonly fields: readonly (string | null)[] }): void {
     try {
-      if (!this.#readRow) throw new Error('rows have come before their columns')
+      if (!this.#readRow) throw new Error('the server has sent rows before their columns')
       this.#rows.push(this.#readRow(texts))
     } catch (error) {
       this.#fail(error)
     }
   }
 
-  handleCommandComplete(): void {}
+  override handleCommandComplete(): void {}
 
   handleEmptyQuery(): void {}
 
   handleError(error: Error): void {
-    this.callback(error, [])
+    this.callback?.(error, [])
   }
 
   handleReadyForQuery(): void {
-    this.callback(this.#failure ?? null, this.#rows)
+    this.callback?.(this.#failure ?? null, this.#rows)
   }
 
   #fail(error: unknown): void {

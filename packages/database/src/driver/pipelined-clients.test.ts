@@ -3,8 +3,8 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { types } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { NoConnectionError } from '../unavailable.ts'
 import { type PipelinedClients, startPipelinedClients } from './pipelined-clients.ts'
-import { NoConnectionError } from './unavailable.ts'
 
 const database = await createEmptyDatabase()
 let proxy: Server

@@ -1,15 +1,16 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { endSilentConnections } from './silent-connections.ts'
-import { isDatabaseUnavailable } from './unavailable.ts'
+import { isDatabaseUnavailable } from '../unavailable.ts'
+import { internalsOf } from './pg-internals.ts'
+import { openPool } from './pool.ts'
 
 const SILENCE_MS = 200
 const database = await createEmptyDatabase()
 const proxied: Socket[] = []
-/** What the server says is lost from now on, as in a network that is gone. */
+/** Whether the proxy drops what the server sends, as a broken network does. */
 let isSilent = false
 const proxy = createServer((socket) => {
   const { hostname, port } = new URL(database.directUrl)
@@ -28,9 +29,7 @@ beforeAll(async () => {
   const address = proxy.address()
   const url = new URL(database.directUrl)
   url.host = `127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
-  pool = new pg.Pool({ connectionString: url.href, max: 1 })
-  pool.on('error', () => {})
-  endSilentConnections(pool, SILENCE_MS)
+  pool = openPool({ connectionString: url.href, max: 1, silenceMs: SILENCE_MS, onConnectionError: () => {} })
 })
 afterAll(async () => {
   await pool.end()
@@ -39,22 +38,21 @@ afterAll(async () => {
   await database.drop()
 })
 
-const socketOf = (client: pg.PoolClient) => (client as unknown as { connection: { stream: Socket } }).connection.stream
 const pid = async (client: pg.Pool | pg.PoolClient) =>
   (await client.query('SELECT pg_backend_pid() AS pid')).rows[0].pid
 
-it('keeps a connection that is idle, also within a transaction', async () => {
+it('keeps an idle connection, also within a transaction', async () => {
   const client = await pool.connect()
   client.on('error', () => {})
   const first = await pid(client)
   await client.query('BEGIN')
-  await once(socketOf(client), 'timeout')
+  await once(internalsOf(client).connection.stream, 'timeout')
   expect(await pid(client)).toBe(first)
   await client.query('COMMIT')
   client.release()
 })
 
-it('ends one that owes an answer and says nothing', async () => {
+it('closes a connection that owes an answer and sends nothing', async () => {
   const first = await pid(pool)
   isSilent = true
   const error = await pid(pool).catch((thrown: unknown) => thrown)

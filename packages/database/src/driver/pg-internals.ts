@@ -1,0 +1,44 @@
+import type { Socket } from 'node:net'
+import pg from 'pg'
+
+// What this package uses of pg and pg's types leave out. `pg-internals.test.ts` fails when pg changes any of it.
+
+/** A query as it is sent and answered: pg/lib/query.js. */
+export interface PgQuery<Result> extends pg.Submittable {
+  name: string
+  text: string
+  /** Called once: with an error, or with what the query returned. */
+  callback: ((error: Error | null, result: Result) => void) | undefined
+  /** Whether the query is sent as Parse, Bind and Execute rather than as a plain text. */
+  requiresPreparation(): boolean
+  /** Sends the query as Parse, Bind, Describe and Execute. */
+  prepare(connection: pg.Connection): void
+  handleRowDescription(message: unknown): void
+  handleDataRow(message: unknown): void
+  handleCommandComplete(message: unknown, connection: pg.Connection): void
+}
+
+/** The class of queries. Its arguments are those of `client.query`. */
+export const PgQuery = pg.Query as unknown as new <Result>(...query: readonly unknown[]) => PgQuery<Result>
+
+/** The messages that a connection sends: pg/lib/connection.js. */
+export interface PgConnection extends pg.Connection {
+  parse(statement: { readonly text: string }): void
+  bind(values: object): void
+  execute(portal: object): void
+}
+
+/** What a client knows of its connection: pg/lib/client.js. */
+interface PgClient {
+  /** With `secretKey`, the name of the session in a request to cancel its statement. Known from the first answer on. */
+  readonly processID: number
+  readonly secretKey: number
+  /** False while an answer of the server is due. */
+  readonly readyForQuery: boolean
+  readonly connection: { readonly stream: Socket }
+}
+
+/** The hidden members of a client. */
+export function internalsOf(client: pg.ClientBase): PgClient {
+  return client as unknown as PgClient
+}
