@@ -5,7 +5,14 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Database, openDatabase } from './connect.ts'
 import { underSettings } from './driver/session-settings.ts'
-import { isMigrated, type MigrateOptions, migrateAtStart, migrateDown, migrateUp, migrationStatus } from './migrate.ts'
+import {
+  isMigrated,
+  type MigrateOptions,
+  migrateAtStart,
+  migrateDown,
+  migrateUp,
+  migrationStatus,
+} from './migrations/migrate.ts'
 import { createNames } from './names.ts'
 import { prepare } from './prepare.ts'
 import { isDatabaseUnavailable, isRefusedStatement } from './unavailable.ts'

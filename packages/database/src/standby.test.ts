@@ -5,7 +5,7 @@ import { type DatabaseConfig, openDatabase } from './connect.ts'
 import type { Rows } from './driver/statement-query.ts'
 import { createNames } from './names.ts'
 import { prepare } from './prepare.ts'
-import { type StandbyConfig, watchStandby } from './standby.ts'
+import { type StandbyConfig, trackReplicationLag, watchStandby } from './standby.ts'
 
 interface Tables {
   owner: { name: string }
@@ -137,5 +137,45 @@ describe('watchStandby', () => {
     await expect.poll(() => changes).toEqual([true, false])
     expect(await ask()).toBe('primary')
     expect(choice.state().reads).toEqual({ standby: 1, primary: 1 })
+  })
+})
+
+describe('trackReplicationLag', () => {
+  it('is unknown until the standby has replayed a known position of the primary', () => {
+    const lag = trackReplicationLag()
+    expect(lag.lagMs(1_000)).toBeUndefined()
+    lag.noteStandby(50n)
+    expect(lag.lagMs(1_000)).toBeUndefined()
+    lag.notePrimary(100n, 1_000)
+    lag.noteStandby(99n)
+    expect(lag.lagMs(1_100)).toBeUndefined()
+  })
+
+  it('counts from the latest known position that is replayed', () => {
+    const lag = trackReplicationLag()
+    lag.notePrimary(100n, 1_000)
+    lag.notePrimary(200n, 2_000)
+    lag.notePrimary(300n, 3_000)
+    lag.noteStandby(299n)
+    expect(lag.lagMs(3_010)).toBe(1_010)
+    lag.noteStandby(300n)
+    expect(lag.lagMs(3_010)).toBe(10)
+  })
+
+  it('is 0 while the primary writes nothing', () => {
+    const lag = trackReplicationLag()
+    for (let second = 1; second <= 1_000; second += 1) lag.notePrimary(100n, second * 1_000)
+    lag.noteStandby(100n)
+    expect(lag.lagMs(1_000_000)).toBe(0)
+  })
+
+  it('grows while no new position is known, and while the standby replays nothing', () => {
+    const lag = trackReplicationLag()
+    lag.notePrimary(100n, 1_000)
+    lag.noteStandby(100n)
+    expect(lag.lagMs(60_000)).toBe(59_000)
+    for (let second = 2; second <= 2_000; second += 1) lag.notePrimary(BigInt(100 * second), second * 1_000)
+    lag.noteStandby(100n)
+    expect(lag.lagMs(2_000_000)).toBe(1_999_000)
   })
 })

@@ -1,27 +1,26 @@
 import type { Rows, Statement } from './driver/statement-query.ts'
-import { type ReplicationLag, trackReplicationLag } from './replication-lag.ts'
 import { isStatementTimeout } from './unavailable.ts'
 
-/** What a service says of its standby. */
+/** The settings of a standby. */
 export interface StandbyConfig {
   /** `postgres://…` */
   readonly url: string
-  /** A standby that is further behind is not asked, in milliseconds. */
+  /** A standby that is further behind serves no reads. */
   readonly lagMaxMs: number
-  /** Told after the first look at it whether reads go there, and whenever that changes. */
-  readonly onChange: (isAsked: boolean, lagMs: number | undefined) => void
+  /** Called after the first check, and whenever the standby begins or stops to serve reads. */
+  readonly onChange: (isUsed: boolean, lagMs: number | undefined) => void
 }
 
-/** What is known of the standby. */
 export interface StandbyState {
+  /** How far the standby is behind; undefined: not known yet. */
   readonly lagMs: number | undefined
-  /** Reads that might lag behind, by who has served them. */
+  /** Reads that may lag behind, by the server that has served them. */
   readonly reads: { readonly standby: number; readonly primary: number }
 }
 
-/** Decides for each read that may lag behind who is asked. */
+/** Chooses the server of each read that may lag behind. */
 export interface StandbyChoice {
-  /** The standby where it keeps up; the primary else, and again where the standby fails. */
+  /** Runs the read on the standby if it keeps up, otherwise, or when the standby fails, on the primary. */
   choose<T>(onStandby: () => Promise<T>, onPrimary: () => Promise<T>): Promise<T>
   state(): StandbyState
   close(): void
@@ -31,28 +30,28 @@ type Ask = (statement: Statement) => Promise<Rows>
 
 const CHECK_MS = 1_000
 const PRIMARY_POSITION = position('pg_current_wal_lsn()')
-/** One that was promoted has replayed all that there is. */
+/** A standby that was promoted to primary has replayed the whole log. */
 const STANDBY_POSITION = position(
   'CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END',
 )
 
-/** Asks both every second how far they are, over their read lanes. */
+/** Asks both servers for their positions once a second, over their read lanes. */
 export function watchStandby(config: StandbyConfig, askPrimary: Ask, askStandby: Ask): StandbyChoice {
   const lag = trackReplicationLag()
   const reads = { standby: 0, primary: 0 }
-  let wasAsked: boolean | undefined
-  const isAsked = () => (lag.lagMs(performance.now()) ?? Number.POSITIVE_INFINITY) <= config.lagMaxMs
+  let wasUsed: boolean | undefined
+  const isUsed = () => (lag.lagMs(performance.now()) ?? Number.POSITIVE_INFINITY) <= config.lagMaxMs
   const check = async () => {
-    // What does not answer makes the lag grow.
+    // A server that does not answer makes the lag grow.
     await compare(lag, askPrimary, askStandby).catch(() => {})
-    const isNow = isAsked()
-    if (isNow === wasAsked) return
-    wasAsked = isNow
+    const isNow = isUsed()
+    if (isNow === wasUsed) return
+    wasUsed = isNow
     config.onChange(isNow, lag.lagMs(performance.now()))
   }
   let isChecking = false
   const checkAlone = async () => {
-    // A server that does not answer would let looks at it gather.
+    // Without this, checks of a server that does not answer would pile up.
     if (isChecking) return
     isChecking = true
     await check()
@@ -62,13 +61,13 @@ export function watchStandby(config: StandbyConfig, askPrimary: Ask, askStandby:
   const timer = setInterval(checkAlone, CHECK_MS).unref()
   return {
     choose: async (onStandby, onPrimary) => {
-      if (isAsked()) {
+      if (isUsed()) {
         try {
           const found = await onStandby()
           reads.standby += 1
           return found
         } catch (error) {
-          // It may be away, or lack a column that a migration has just added. What takes too long does so there as well.
+          // The standby may be away, or lack a column that a migration has just added. A timeout would repeat on the primary.
           if (isStatementTimeout(error)) throw error
         }
       }
@@ -82,10 +81,10 @@ export function watchStandby(config: StandbyConfig, askPrimary: Ask, askStandby:
 
 async function compare(lag: ReplicationLag, askPrimary: Ask, askStandby: Ask): Promise<void> {
   const nowMs = performance.now()
-  const primary = placeIn(await askPrimary(PRIMARY_POSITION))
+  const primary = readPosition(await askPrimary(PRIMARY_POSITION))
   lag.notePrimary(primary.position, nowMs)
-  const standby = placeIn(await askStandby(STANDBY_POSITION))
-  // Positions of two clusters say nothing about each other.
+  const standby = readPosition(await askStandby(STANDBY_POSITION))
+  // Positions of different clusters cannot be compared.
   if (standby.system !== primary.system) throw new Error('the standby is of another cluster than the primary')
   lag.noteStandby(standby.position)
 }
@@ -96,9 +95,39 @@ function position(expression: string): Statement {
   return { name: '', text, values: [] }
 }
 
-/** The cluster, which a standby has from its primary, and how far its log is. */
-function placeIn([row]: Rows): { readonly system: bigint; readonly position: bigint } {
+/** The identifier of the cluster, which a standby shares with its primary, and the position in its log. */
+function readPosition([row]: Rows): { readonly system: bigint; readonly position: bigint } {
   const { system, position: value } = row ?? {}
   if (typeof system !== 'bigint' || typeof value !== 'bigint') throw new Error('a server has not said how far it is')
   return { system, position: value }
+}
+
+type ReplicationLag = ReturnType<typeof trackReplicationLag>
+
+/** Positions of the primary that are kept. With one position a second, a lag of more than ten minutes is not measured exactly. */
+const SAMPLES_MAX = 600
+
+/**
+ * Measures how far a standby is behind. The standby is as new as the latest known position of the primary that it has replayed.
+ * Its own clocks do not help: while a primary writes nothing, the time of the last replayed commit grows old, and a standby that
+ * has lost its primary is up to date with all that it has received.
+ */
+export function trackReplicationLag() {
+  let samples: { readonly position: bigint; readonly atMs: number }[] = []
+  let coveredMs: number | undefined
+  return {
+    /** @param position bytes of the write-ahead log. @param atMs when the primary was asked, on a monotonic clock */
+    notePrimary: (position: bigint, atMs: number) => {
+      samples = [...samples, { position, atMs }].slice(-SAMPLES_MAX)
+    },
+    /** Call it after `notePrimary`. @param position up to where the standby has replayed the log */
+    noteStandby: (position: bigint) => {
+      const covered = samples.findLastIndex((sample) => sample.position <= position)
+      if (covered < 0) return
+      coveredMs = samples[covered]?.atMs
+      samples = samples.slice(covered)
+    },
+    /** The standby has everything that was committed before so many milliseconds. Undefined: not known yet. */
+    lagMs: (nowMs: number) => (coveredMs === undefined ? undefined : nowMs - coveredMs),
+  }
 }

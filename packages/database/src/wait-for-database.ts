@@ -1,18 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import { underSettings } from './driver/session-settings.ts'
 
 export interface WaitOptions {
-  /** How long to go on trying, in milliseconds. */
+  /** How long to try. */
   readonly timeoutMs: number
-  /** Told at the first failure, with its cause, so that a human sees at once what is missing. */
+  /** Called at the first failure, so that the operator sees the cause at once. */
   readonly onWaiting: (error: Error) => void
 }
 
 const RETRY_MS = 500
-/** Wrong credentials, a missing database or missing rights do not mend themselves (classes 28, 3D and 42). */
+/** Wrong credentials, a missing database and missing rights (classes 28, 3D and 42): waiting does not help. */
 const FINAL = /^(28|3D|42)/
 
-/** Asks until the server answers. Throws the last error when the time is over or waiting cannot help. */
+/** Asks until the server answers. @throws the last error, when the time is over or waiting cannot help */
 export async function waitForDatabase<T>(ask: () => Promise<T>, { timeoutMs, onWaiting }: WaitOptions): Promise<T> {
   const deadline = performance.now() + timeoutMs
   for (let attempt = 0; ; attempt++) {
@@ -28,14 +29,14 @@ export async function waitForDatabase<T>(ask: () => Promise<T>, { timeoutMs, onW
   }
 }
 
-/** Asks for a connection, and nothing else. */
+/** Opens a connection and closes it. @throws Error when the database does not answer */
 export function connectOnce(url: string): Promise<void> {
   return tryOnce(url, async () => {})
 }
 
-/** Takes a role on, and does nothing with it. Throws when the user of the connection may not. */
+/** Changes to a role once. @throws pg.DatabaseError when the user of the connection may not take the role */
 export function takeRoleOnce(url: string, role: string): Promise<void> {
-  // In a transaction, so that a pooler hands nobody a connection that has the role.
+  // In a transaction: behind a pooler the role must not stay with the connection.
   return tryOnce(url, (client) => client.query(`BEGIN; SET LOCAL ROLE ${client.escapeIdentifier(role)}; ROLLBACK`))
 }
 
@@ -45,6 +46,30 @@ async function tryOnce(url: string, use: (client: pg.Client) => Promise<unknown>
   await client.connect()
   try {
     await use(client)
+  } finally {
+    await client.end()
+  }
+}
+
+/** A value that no operator sets by chance. */
+const PROBE_MS = 86_399_999
+
+/**
+ * Whether a session keeps the settings that it is opened with. A pooler in transaction mode refuses them, or drops them where it
+ * is configured to. In the second case statements would run without role and limits, and without an error.
+ * @throws Error when the database does not answer
+ */
+export async function keepsSettings(url: string): Promise<boolean> {
+  const settings = underSettings({ lock_timeout: PROBE_MS }, true)
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, ...settings })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const { rows } = await client.query(`SELECT setting FROM pg_settings WHERE name = 'lock_timeout'`)
+    return rows[0]?.setting === String(PROBE_MS)
+  } catch (error) {
+    if (error instanceof pg.DatabaseError && error.message.includes('startup parameter')) return false
+    throw error
   } finally {
     await client.end()
   }

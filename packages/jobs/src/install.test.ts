@@ -1,5 +1,5 @@
-import { type MigrateOptions, migrateUp } from '@trestle/database/migrate.ts'
-import { withDatabase } from '@trestle/database/migration-connection.ts'
+import { type MigrateOptions, migrateUp } from '@trestle/database/migrations/migrate.ts'
+import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'

@@ -1,6 +1,6 @@
 import { createNoopMeter, type Meter, type ObservableCallback } from '@opentelemetry/api'
 import { openDatabase } from '@trestle/database/connect.ts'
-import { migrateUp } from '@trestle/database/migrate.ts'
+import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'

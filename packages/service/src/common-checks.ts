@@ -1,6 +1,6 @@
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { isSameDatabase } from '@trestle/database/database-identity.ts'
-import { functionStatus, type MigrateOptions, migrationStatus } from '@trestle/database/migrate.ts'
+import { functionStatus, type MigrateOptions, migrationStatus } from '@trestle/database/migrations/migrate.ts'
 import { takeRoleOnce } from '@trestle/database/wait-for-database.ts'
 import { findPooler } from './find-pooler.ts'
 import type { Check } from './run-checks.ts'

@@ -13,7 +13,7 @@ import {
 import { LOG_LEVELS } from '@trestle/common/telemetry/logger.ts'
 import { OTLP_PROTOCOLS } from '@trestle/common/telemetry/otlp-exporters.ts'
 import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
-import { ROLE_PATTERN } from '@trestle/database/roles.ts'
+import { ROLE_PATTERN } from '@trestle/database/rights/roles.ts'
 
 /** How a service uses its PostgreSQL. */
 export const databaseSettings = {

@@ -1,5 +1,4 @@
-import { keepsSettings } from '@trestle/database/session-check.ts'
-import { connectOnce } from '@trestle/database/wait-for-database.ts'
+import { connectOnce, keepsSettings } from '@trestle/database/wait-for-database.ts'
 
 /** How a service reaches its database. */
 export interface ServiceConnection {

@@ -1,5 +1,4 @@
-import { type Difference, findDrift } from '@trestle/database/drift.ts'
-import type { FunctionChanges } from '@trestle/database/functions.ts'
+import type { FunctionChanges } from '@trestle/database/migrations/functions.ts'
 import {
   functionStatus,
   type MigrateOptions,
@@ -9,9 +8,10 @@ import {
   migrateUp,
   migrationStatus,
   reinstallFunctions,
-} from '@trestle/database/migrate.ts'
-import { type PlannedLock, type PlannedMigration, planMigrations } from '@trestle/database/plan-migrations.ts'
-import { rebase } from '@trestle/database/rebase.ts'
+} from '@trestle/database/migrations/migrate.ts'
+import { type Difference, findDrift } from '@trestle/database/rehearsal/drift.ts'
+import { type PlannedLock, type PlannedMigration, planMigrations } from '@trestle/database/rehearsal/plan-migrations.ts'
+import { rebase } from '@trestle/database/rehearsal/rebase.ts'
 import { Command } from 'commander'
 
 /**

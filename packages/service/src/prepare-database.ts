@@ -1,5 +1,5 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
-import { isUpToDate, type MigrateOptions, migrateAtStart } from '@trestle/database/migrate.ts'
+import { isUpToDate, type MigrateOptions, migrateAtStart } from '@trestle/database/migrations/migrate.ts'
 import { waitForDatabase } from '@trestle/database/wait-for-database.ts'
 import { findPooler, type ServiceConnection } from './find-pooler.ts'
 

@@ -1,5 +1,5 @@
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
-import { migrateUp } from '@trestle/database/migrate.ts'
+import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
 import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'

@@ -5,7 +5,7 @@ import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.t
 import { startTracing, type Tracing } from '@trestle/common/telemetry/tracing.ts'
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { isMigrated } from '@trestle/database/migrate.ts'
+import { isMigrated } from '@trestle/database/migrations/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { loadQuerySpans } from '@trestle/database/query-spans.ts'
 import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inventory.ts'

@@ -1,5 +1,5 @@
-import type { MigrateOptions } from '@trestle/database/migrate.ts'
-import { loginOf } from '@trestle/database/roles.ts'
+import type { MigrateOptions } from '@trestle/database/migrations/migrate.ts'
+import { loginOf } from '@trestle/database/rights/roles.ts'
 import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import type { InventoryConfig } from './config.ts'
 import { inventoryNames } from './deps.ts'

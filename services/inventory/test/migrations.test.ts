@@ -1,4 +1,4 @@
-import { migrateDown, migrateUp, migrationStatus } from '@trestle/database/migrate.ts'
+import { migrateDown, migrateUp, migrationStatus } from '@trestle/database/migrations/migrate.ts'
 import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
-import { migrateUp } from '@trestle/database/migrate.ts'
+import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import type { InventoryTables } from '../src/database.ts'

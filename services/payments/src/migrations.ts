@@ -1,6 +1,6 @@
-import { type MigrateOptions, migrateAtStart } from '@trestle/database/migrate.ts'
+import { type MigrateOptions, migrateAtStart } from '@trestle/database/migrations/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
-import { loginOf } from '@trestle/database/roles.ts'
+import { loginOf } from '@trestle/database/rights/roles.ts'
 import { installJobs, QUEUE_VERSION } from '@trestle/jobs/install.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'

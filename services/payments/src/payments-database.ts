@@ -1,6 +1,6 @@
 import { type Database, type DatabaseConfig, openDatabase } from '@trestle/database/connect.ts'
 import { isSameDatabase } from '@trestle/database/database-identity.ts'
-import { isMigrated } from '@trestle/database/migrate.ts'
+import { isMigrated } from '@trestle/database/migrations/migrate.ts'
 import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'

@@ -1,5 +1,5 @@
-import { migrateDown, migrateUp } from '@trestle/database/migrate.ts'
-import { planMigrations } from '@trestle/database/plan-migrations.ts'
+import { migrateDown, migrateUp } from '@trestle/database/migrations/migrate.ts'
+import { planMigrations } from '@trestle/database/rehearsal/plan-migrations.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

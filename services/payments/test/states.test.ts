@@ -1,5 +1,5 @@
 import { openDatabase } from '@trestle/database/connect.ts'
-import { migrateUp } from '@trestle/database/migrate.ts'
+import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { type Kysely, sql } from 'kysely'

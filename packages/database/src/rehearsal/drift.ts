@@ -1,13 +1,13 @@
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
 import type { Kysely } from 'kysely'
+import { compareFunctions, createAll, type ServiceFunctions } from '../migrations/functions.ts'
+import { type MigrationTarget, underLock } from '../migrations/migration-connection.ts'
+import { listExecuted } from '../migrations/migrator.ts'
+import { refuseOldChain } from '../migrations/old-chain.ts'
+import { closeFunctions } from '../rights/function-rights.ts'
+import { type Grants, grantOnObjects } from '../rights/roles.ts'
 import { type Catalogue, readCatalogue } from './catalogue.ts'
-import { closeFunctions } from './function-rights.ts'
-import { compareFunctions, createAll, type ServiceFunctions } from './functions.ts'
-import { type MigrationTarget, underLock } from './migration-connection.ts'
-import { listExecuted } from './migrator.ts'
-import { refuseOldChain } from './old-chain.ts'
 import { buildStage, executedSources, rehearsalNames, translate } from './rehearsal.ts'
-import { type Grants, grantOnObjects } from './roles.ts'
 
 /** An object that is not as the migrations make it. */
 export interface Difference {

@@ -3,10 +3,9 @@ import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, describe, expect, it } from 'vitest'
-import { type MigrateOptions, migrateUp } from './migrate.ts'
-import { createNames } from './names.ts'
-import { planMigrations } from './plan-migrations.ts'
-import { heldUpBy } from './table-locks.ts'
+import { type MigrateOptions, migrateUp } from '../migrations/migrate.ts'
+import { createNames } from '../names.ts'
+import { heldUpBy, planMigrations } from './plan-migrations.ts'
 
 const first: MigrationSources = {
   '0001-create-notes': (names) => ({

@@ -3,10 +3,10 @@ import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { findDrift } from './drift.ts'
-import type { ServiceFunctions } from './functions.ts'
-import { type MigrateOptions, migrateUp } from './migrate.ts'
-import { createNames } from './names.ts'
+import type { ServiceFunctions } from '../migrations/functions.ts'
+import { type MigrateOptions, migrateUp } from '../migrations/migrate.ts'
+import { createNames } from '../names.ts'
+import { findDrift } from '../rehearsal/drift.ts'
 
 const sources: MigrationSources = {
   '0001-create-accounts': (names) => ({

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
+import { queueRights } from '../rights/queue-rights.ts'
 import type { ServiceFunctions } from './functions.ts'
 import { MIGRATIONS, migratorTable } from './migrator-tables.ts'
-import { queueRights } from './queue-rights.ts'
 
 /** What a complete run of `migrate up` depends on. */
 export interface MarkedRun {

@@ -1,7 +1,7 @@
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
-import { listExecuted } from './migrator.ts'
-import { createNames } from './names.ts'
+import { listExecuted } from '../migrations/migrator.ts'
+import { createNames } from '../names.ts'
 
 /** Where migrations are tried out: a schema of its own, which nobody uses, beside that of the service. */
 export function rehearsalNames({ schema, prefix }: Names): Names {

@@ -1,7 +1,7 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { migratorTable, migratorTables } from './migrator-tables.ts'
-import { isOwn } from './namespace.ts'
+import { migratorTable, migratorTables } from '../migrations/migrator-tables.ts'
+import { isOwn } from '../migrations/namespace.ts'
 
 /** Every object of a service in its database, `column users.email` for example, and its definition. */
 export type Catalogue = ReadonlyMap<string, string>

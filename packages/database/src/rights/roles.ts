@@ -1,8 +1,8 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { migratorTables } from '../migrations/migrator-tables.ts'
+import { isOwn } from '../migrations/namespace.ts'
 import { grantFunctions } from './function-rights.ts'
-import { migratorTables } from './migrator-tables.ts'
-import { isOwn } from './namespace.ts'
 import { queueRights, workersColumns } from './queue-rights.ts'
 
 /** A role name that needs no quoting anywhere. */

@@ -4,9 +4,9 @@ import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { type MigrateOptions, migrateAtStart, migrateUp, migrationStatus } from '../migrations/migrate.ts'
+import { createNames } from '../names.ts'
 import { findDrift } from './drift.ts'
-import { type MigrateOptions, migrateAtStart, migrateUp, migrationStatus } from './migrate.ts'
-import { createNames } from './names.ts'
 import { rebase } from './rebase.ts'
 
 const baseline: MigrationSources = {

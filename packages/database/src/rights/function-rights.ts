@@ -1,6 +1,6 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { isOwn } from './namespace.ts'
+import { isOwn } from '../migrations/namespace.ts'
 
 interface FunctionRow {
   /** With the types of its arguments. */

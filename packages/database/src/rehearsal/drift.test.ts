@@ -3,9 +3,9 @@ import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type MigrateOptions, migrateUp } from '../migrations/migrate.ts'
+import { createNames } from '../names.ts'
 import { findDrift } from './drift.ts'
-import { type MigrateOptions, migrateUp } from './migrate.ts'
-import { createNames } from './names.ts'
 
 const sources: MigrationSources = {
   '0001-create-notes': (names) => ({

@@ -1,12 +1,12 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
+import { underLock } from '../migrations/migration-connection.ts'
+import { inTurn } from '../migrations/migrator.ts'
+import { MIGRATIONS, migratorTable } from '../migrations/migrator-tables.ts'
+import { isOwn } from '../migrations/namespace.ts'
+import { hasOldChain, OLD_CHAIN } from '../migrations/old-chain.ts'
 import { type Catalogue, readCatalogue } from './catalogue.ts'
 import { compareCatalogues, type DriftOptions, rehearse } from './drift.ts'
-import { underLock } from './migration-connection.ts'
-import { inTurn } from './migrator.ts'
-import { MIGRATIONS, migratorTable } from './migrator-tables.ts'
-import { isOwn } from './namespace.ts'
-import { hasOldChain, OLD_CHAIN } from './old-chain.ts'
 
 /** How many differing objects a message names. */
 const NAMED_MAX = 5

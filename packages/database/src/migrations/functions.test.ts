@@ -5,7 +5,8 @@ import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { findDrift } from './drift.ts'
+import { createNames } from '../names.ts'
+import { findDrift } from '../rehearsal/drift.ts'
 import type { ServiceFunctions } from './functions.ts'
 import {
   functionStatus,
@@ -18,7 +19,6 @@ import {
   reinstallFunctions,
 } from './migrate.ts'
 import { withDatabase } from './migration-connection.ts'
-import { createNames } from './names.ts'
 
 const sources: MigrationSources = {
   '0001-create-notes': (names) => ({

@@ -1,7 +1,8 @@
 import type { FunctionFiles } from '@trestle/migrations/functions.ts'
 import type { MigrationSources } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
-import { rehearseExecuted } from './drift.ts'
+import { rehearseExecuted } from '../rehearsal/drift.ts'
+import { type Grants, grantToRole } from '../rights/roles.ts'
 import {
   areInstalled,
   compareFunctions,
@@ -15,7 +16,6 @@ import { type MigrationTarget, underLock, withDatabase } from './migration-conne
 import { isMarkedComplete, markComplete, unmark } from './migration-mark.ts'
 import { compareMigrations, inTurn, listExecuted, runPending, takeBackLast } from './migrator.ts'
 import { refuseOldChain } from './old-chain.ts'
-import { type Grants, grantToRole } from './roles.ts'
 
 export interface MigrateOptions extends MigrationTarget {
   readonly sources: MigrationSources

@@ -3,8 +3,8 @@ import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createNames } from '../names.ts'
 import { migrateAtStart, migrateDown, migrateUp, migrationStatus } from './migrate.ts'
-import { createNames } from './names.ts'
 
 const database = await createEmptyDatabase()
 afterAll(database.drop)

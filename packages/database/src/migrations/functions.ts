@@ -2,8 +2,8 @@ import { type FunctionFile, type FunctionFiles, withNames } from '@trestle/migra
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import pg from 'pg'
-import { columns } from './batches/columns.ts'
-import { closeFunctions } from './function-rights.ts'
+import { columns } from '../batches/columns.ts'
+import { closeFunctions } from '../rights/function-rights.ts'
 import { migratorTable } from './migrator-tables.ts'
 
 /** The SQL functions of a service, each in a file, and the release that they belong to. */

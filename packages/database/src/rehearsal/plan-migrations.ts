@@ -1,0 +1,182 @@
+import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
+import {
+  type Kysely,
+  type KyselyPlugin,
+  type PluginTransformQueryArgs,
+  type PluginTransformResultArgs,
+  PostgresQueryCompiler,
+  type QueryResult,
+  type RootOperationNode,
+  sql,
+  type UnknownRow,
+} from 'kysely'
+import { type MigrationTarget, underLock } from '../migrations/migration-connection.ts'
+import { compareMigrations } from '../migrations/migrator.ts'
+import { refuseOldChain } from '../migrations/old-chain.ts'
+import { buildStage, dropStage, executedSources, rehearsalNames, translate } from './rehearsal.ts'
+
+/** Which requests of others a lock blocks until its transaction ends. */
+export type HeldUp = 'nothing' | 'writes' | 'reads and writes'
+
+/** A lock that a statement takes. Its migration keeps it until its end. */
+export interface PlannedLock {
+  /** A table or index that existed before the migration. Nobody uses what the migration creates itself. */
+  readonly relation: string
+  /** As pg_locks names it. */
+  readonly mode: string
+  readonly holdsUp: HeldUp
+  /** The size of the relation as PostgreSQL prints it: `310 MB`. */
+  readonly size: string
+}
+
+export interface PlannedStatement {
+  readonly sql: string
+  /** Locks that earlier statements of the migration have not taken. */
+  readonly locks: readonly PlannedLock[]
+}
+
+export interface PlannedMigration {
+  readonly name: string
+  readonly statements: readonly PlannedStatement[]
+}
+
+/**
+ * Lists the statements that `migrate up` would run, by migration, with the locks that PostgreSQL takes for them. The pending
+ * migrations run on empty copies of the tables, in a schema that is dropped afterwards, and pg_locks shows their locks. The
+ * tables of the service are not touched.
+ *
+ * The copies are committed first: a transaction holds the strongest lock on everything it has created, which would hide others.
+ * @throws Error when another release has run a migration
+ */
+export function planMigrations(
+  options: MigrationTarget & { readonly sources: MigrationSources },
+): Promise<readonly PlannedMigration[]> {
+  return underLock(options, async (db) => {
+    const { names, sources } = options
+    await refuseOldChain(db, names)
+    const { pending } = await compareMigrations(db, options)
+    if (pending.length === 0) return []
+    const stage = rehearsalNames(names)
+    const sizes = await listSizes(db, names.schema)
+    await dropStage(db, stage)
+    try {
+      const executedBefore = await executedSources(db, options)
+      await db.transaction().execute((trx) => buildStage(trx, stage, executedBefore))
+      const planned: PlannedMigration[] = []
+      for (const name of pending) {
+        const source = sources[name]
+        if (!source) continue
+        const run = await db.transaction().execute((trx) => watch(trx, stage, source))
+        planned.push({ name, statements: run.map((statement) => toPlanned(statement, { stage, names, sizes })) })
+      }
+      return planned
+    } finally {
+      await dropStage(db, stage)
+    }
+  })
+}
+
+interface WatchedStatement {
+  readonly sql: string
+  readonly locks: readonly { readonly relation: string; readonly mode: string }[]
+}
+
+/** Runs a migration and reads its locks after each statement. */
+async function watch(
+  trx: Kysely<unknown>,
+  stage: Names,
+  source: MigrationSources[string],
+): Promise<WatchedStatement[]> {
+  const statements: WatchedStatement[] = []
+  const known = new Set<string>()
+  const noteStatement = async (text: string): Promise<void> => {
+    const held = await listOwnLocks(trx, stage.schema)
+    const locks = held.filter(({ relation, mode }) => !known.has(`${relation} ${mode}`))
+    for (const { relation, mode } of locks) known.add(`${relation} ${mode}`)
+    statements.push({ sql: text, locks })
+  }
+  const { up } = await source(stage)
+  await up(trx.withPlugin(new StatementWatch(noteStatement)))
+  return statements
+}
+
+/** Calls back after each statement. */
+class StatementWatch implements KyselyPlugin {
+  readonly #compiler = new PostgresQueryCompiler()
+  readonly #texts = new Map<string, string>()
+  readonly #onStatement: (text: string) => Promise<void>
+
+  constructor(onStatement: (text: string) => Promise<void>) {
+    this.#onStatement = onStatement
+  }
+
+  transformQuery({ node, queryId }: PluginTransformQueryArgs): RootOperationNode {
+    this.#texts.set(queryId.queryId, this.#compiler.compileQuery(node, queryId).sql.trim())
+    return node
+  }
+
+  async transformResult({ queryId, result }: PluginTransformResultArgs): Promise<QueryResult<UnknownRow>> {
+    await this.#onStatement(this.#texts.get(queryId.queryId) ?? '')
+    return result
+  }
+}
+
+interface Rehearsal {
+  readonly stage: Names
+  readonly names: Names
+  readonly sizes: ReadonlyMap<string, string>
+}
+
+function toPlanned({ sql: text, locks }: WatchedStatement, { stage, names, sizes }: Rehearsal): PlannedStatement {
+  return {
+    sql: translate(text, stage, names),
+    locks: locks.flatMap((lock) => {
+      const size = sizes.get(lock.relation)
+      return size === undefined ? [] : [{ ...lock, holdsUp: heldUpBy(lock), size }]
+    }),
+  }
+}
+
+/**
+ * The modes that conflict with RowExclusiveLock, which every write takes. AccessExclusiveLock also conflicts with reads.
+ * @see PostgreSQL, "Explicit Locking", table "Conflicting Lock Modes"
+ */
+const HELD_UP: ReadonlyMap<string, HeldUp> = new Map([
+  ['ShareLock', 'writes'],
+  ['ShareRowExclusiveLock', 'writes'],
+  ['ExclusiveLock', 'writes'],
+  ['AccessExclusiveLock', 'reads and writes'],
+])
+
+export function heldUpBy({ mode }: Pick<TableLock, 'mode'>): HeldUp {
+  return HELD_UP.get(mode) ?? 'nothing'
+}
+
+/** A lock on a table or index. */
+interface TableLock {
+  /** Its name without schema. */
+  readonly relation: string
+  /** As pg_locks names it: `AccessExclusiveLock`. */
+  readonly mode: string
+}
+
+/** Lists the locks that this transaction holds on tables and indexes of a schema. */
+async function listOwnLocks(trx: Kysely<unknown>, schema: string): Promise<readonly TableLock[]> {
+  const { rows } = await sql<TableLock>`
+    SELECT c.relname AS relation, l.mode
+    FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE l.locktype = 'relation' AND l.pid = pg_backend_pid() AND l.granted
+      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND n.nspname = ${schema} AND c.relkind IN ('r', 'p', 'i', 'I')
+    ORDER BY 1, 2`.execute(trx)
+  return rows
+}
+
+/** Sizes of the tables and indexes of a schema, by name, as PostgreSQL prints them. */
+async function listSizes(db: Kysely<unknown>, schema: string): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await sql<{ name: string; size: string }>`
+    SELECT c.relname AS name, coalesce(pg_size_pretty(pg_total_relation_size(c.oid)), '') AS size
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = ${schema} AND c.relkind IN ('r', 'p', 'i', 'I')`.execute(db)
+  return new Map(rows.map(({ name, size }) => [name, size]))
+}
