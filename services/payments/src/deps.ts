@@ -24,7 +24,7 @@ import { createHttpAcquirer } from './acquirers/http-acquirer.ts'
 import { observeAcquiring } from './acquirers/observe-acquiring.ts'
 import { rejectionMailTask } from './acquirers/rejection-mail.ts'
 import { createSimulator } from './acquirers/simulator.ts'
-import { createKeyUsage, type KeyUsage } from './apps/key-usage.ts'
+import type { UsedKeys } from './apps/app-key-repository.ts'
 import type { DayLimits } from './config/acquiring.ts'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
@@ -89,7 +89,8 @@ export interface PaymentsDeps extends DayLimits {
   readonly randomBytes: (size: number) => Buffer
   /** The only clock of the process. */
   readonly now: () => Date
-  readonly keyUsage: KeyUsage
+  /** The keys whose last use is still to be written. */
+  readonly usedKeys: UsedKeys
   readonly jobs: Jobs
   readonly outbox: Outbox
   readonly webhooks: WebhookDeps
@@ -189,7 +190,7 @@ export async function createDeps(
     wait: waitFor,
     pricing: config.pricing,
     ...{ createKey: randomUUID, randomBytes, now },
-    keyUsage: createKeyUsage(database.lanes, (error) => logger.warn({ err: error }, 'use of keys was not written')),
+    usedKeys: new Map(),
     ...{ jobs, mailer },
     outbox: createOutbox({
       db: database.db,

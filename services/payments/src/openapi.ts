@@ -41,7 +41,7 @@ const documentDeps: PaymentsDeps = {
   createKey: () => '',
   randomBytes: unused,
   now: unused,
-  keyUsage: { note: unused, start: unused, stop: unused },
+  usedKeys: new Map(),
   jobs: {
     open: unused,
     send: unused,

@@ -19,7 +19,6 @@ type WorkDeps = Pick<
   | 'lanes'
   | 'jobs'
   | 'outbox'
-  | 'keyUsage'
   | 'limits'
   | 'acquirers'
   | 'payouts'
@@ -53,14 +52,10 @@ export async function startWork(deps: WorkDeps): Promise<void> {
   await deps.jobs.work(cleanUpTask, () => runCleanUp(deps))
   await deps.jobs.schedule(cleanUpTask, CLEAN_UP_CRON)
   deps.outbox.start()
-  deps.keyUsage.start()
 }
 
 /** Ends it, within so many milliseconds. */
-export async function stopWork(
-  { jobs, outbox, keyUsage }: Pick<WorkDeps, 'jobs' | 'outbox' | 'keyUsage'>,
-  withinMs: number,
-): Promise<void> {
-  await Promise.all([outbox.stop(), keyUsage.stop()])
+export async function stopWork({ jobs, outbox }: Pick<WorkDeps, 'jobs' | 'outbox'>, withinMs: number): Promise<void> {
+  await outbox.stop()
   await jobs.close(withinMs)
 }

@@ -17,7 +17,6 @@ import type { Acquirer } from '../src/acquirers/acquirer.ts'
 import { createAcquirers } from '../src/acquirers/acquirers.ts'
 import { createSimulator } from '../src/acquirers/simulator.ts'
 import { buildApp } from '../src/app.ts'
-import { createKeyUsage } from '../src/apps/key-usage.ts'
 import type { PaymentsTables } from '../src/database.ts'
 import type { OperatorDeps, PaymentsDeps } from '../src/deps.ts'
 import { createRepeats } from '../src/idempotency/repeats.ts'
@@ -181,7 +180,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     pepper: testPepper,
     pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
     createKey: () => randomUUID(),
-    keyUsage: createKeyUsage(service.lanes, () => {}),
+    usedKeys: new Map(),
     now: options.now ?? (() => new Date()),
     ...{ randomBytes, jobs, outbox, baseUrl: 'https://payments.example' },
     webhooks: {

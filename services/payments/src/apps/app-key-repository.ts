@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { fromApp } from '../access/access-query.ts'
 import { type Judged, splitVerdict, type Verdict } from '../access/admit.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
-import type { AppKey } from './app-key.ts'
+import type { AppKey } from './app.ts'
 
 /** The new key is null when only access is to be checked. */
 export interface CreateKeyInput {
@@ -107,4 +107,43 @@ export async function listKeys(
 
 function toAppKey({ id, hint, scopes, expires, last_used, created }: KeyRow): AppKey | undefined {
   return id === null ? undefined : { id, hint, scopes, expires, lastUsed: last_used, created }
+}
+
+/** The digests of the keys that let a request in since the last write, by their bytes as text. */
+export type UsedKeys = Map<string, Buffer>
+
+/** Further keys go unnoted until the next write, so that a process does not grow with its clients. */
+const USED_KEYS_MAX = 10_000
+const WRITE_INTERVAL_MS = 60_000
+
+const usedQuery = prepare(
+  'write_key_usage',
+  (p: { macs: readonly Buffer[] }) => sql`
+    UPDATE ${sql.table('app_keys')} SET last_used = now() WHERE mac = ANY (${p.macs}::bytea[])`,
+)
+
+/** Notes that a key let a request in. The database hears of it later: no request waits for that write. */
+export function noteKeyUse(usedKeys: UsedKeys, keyMac: Buffer): void {
+  if (usedKeys.size < USED_KEYS_MAX) usedKeys.set(keyMac.toString('latin1'), keyMac)
+}
+
+/** Writes when the noted keys were last used, and forgets them. */
+export async function updateUsedKeys(lanes: Lanes, usedKeys: UsedKeys): Promise<void> {
+  const macs = [...usedKeys.values()]
+  usedKeys.clear()
+  if (macs.length > 0) await lanes.write.all(usedQuery, { macs })
+}
+
+/** Writes the noted keys every minute. The function that it returns ends this with a last write. */
+export function startKeyUseWrites(
+  lanes: Lanes,
+  usedKeys: UsedKeys,
+  onError: (error: unknown) => void,
+): () => Promise<void> {
+  const write = () => updateUsedKeys(lanes, usedKeys).catch(onError)
+  const timer = setInterval(() => void write(), WRITE_INTERVAL_MS).unref()
+  return async () => {
+    clearInterval(timer)
+    await write()
+  }
 }

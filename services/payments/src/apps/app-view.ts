@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Identity } from './app.ts'
+import type { AppKey, Identity } from './app.ts'
 
 /** An app as its creator sees it, once: no other answer ever carries the key. */
 export const CreatedAppView = z.object({ id: z.string(), name: z.string().optional(), key: z.string() })
@@ -31,4 +31,29 @@ interface CreatedApp {
   readonly id: string
   readonly name: string | undefined
   readonly key: string
+}
+
+/** A new key, once: no other answer ever carries it. */
+export const CreatedKeyView = z.object({ id: z.string(), key: z.string(), created: z.iso.datetime() })
+
+/** A key as its app sees it later. */
+export const AppKeyView = z.object({
+  id: z.string(),
+  keyHint: z.string(),
+  scopes: z.array(z.string()).optional(),
+  expires: z.iso.datetime().optional(),
+  lastUsed: z.iso.datetime().optional(),
+  created: z.iso.datetime(),
+})
+
+/** Fills the view of a key. */
+export function viewAppKey({ id, hint, scopes, expires, lastUsed, created }: AppKey): z.infer<typeof AppKeyView> {
+  return {
+    id,
+    keyHint: hint,
+    ...(scopes === null ? {} : { scopes: [...scopes] }),
+    ...(expires === null ? {} : { expires: expires.toISOString() }),
+    ...(lastUsed === null ? {} : { lastUsed: lastUsed.toISOString() }),
+    created: created.toISOString(),
+  }
 }

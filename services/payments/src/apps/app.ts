@@ -30,3 +30,16 @@ export function repeatedKey(pepper: KeyObject, callerKey: string, idempotencyKey
 export function keyHint(key: string): string {
   return key.slice(-4)
 }
+
+/** A key of an app, without the key. */
+export interface AppKey {
+  readonly id: string
+  /** Its last four characters. */
+  readonly hint: string
+  /** Null: no restriction. */
+  readonly scopes: readonly string[] | null
+  readonly expires: Date | null
+  /** Some minutes old at most. */
+  readonly lastUsed: Date | null
+  readonly created: Date
+}

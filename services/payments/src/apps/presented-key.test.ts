@@ -1,7 +1,7 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { keyMac } from './app.ts'
-import { createKeyReader } from './presented-key.ts'
+import { createKeyReader, readBasicKey } from './presented-key.ts'
 
 const pepper = createSecretKey(randomBytes(32))
 
@@ -28,5 +28,27 @@ describe('createKeyReader', () => {
   it.each([undefined, '', 'Basic', 'Bearer abc', basic('')])('finds no key in %o', (header) => {
     const read = createKeyReader(pepper)
     expect([read(header), read(header)]).toEqual([undefined, undefined])
+  })
+})
+
+const encode = (text: string) => Buffer.from(text).toString('base64')
+
+describe('readBasicKey', () => {
+  it.each([
+    [`Basic ${encode(':key')}`, 'key'],
+    [`bAsIc   ${encode(':a:b')}`, 'a:b'],
+    [`Basic ${encode(':key').replace(/=+$/, '')}`, 'key'],
+    [undefined, undefined],
+    ['', undefined],
+    ['Basic', undefined],
+    [`Bearer ${encode(':key')}`, undefined],
+    [`Basic ${encode('user:key')}`, undefined],
+    [`Basic ${encode('key')}`, undefined],
+    [`Basic ${encode(':')}`, undefined],
+    ['Basic :key', undefined],
+    ['Basic Om=tleQ', undefined],
+    [`Basic ${encode(':key')} x`, undefined],
+  ])('%j gives %j', (header, expected) => {
+    expect(readBasicKey(header)).toBe(expected)
   })
 })

@@ -1,7 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { keyMac } from './app.ts'
-import { readBasicKey } from './basic-credentials.ts'
 
 /** The key that a request comes with, as nobody can use it. */
 export interface PresentedKey {
@@ -31,4 +30,18 @@ export function createKeyReader(pepper: KeyObject): ReadPresentedKey {
     if (authorization !== undefined && authorization.length <= REMEMBERED_LENGTH_MAX) seen.set(authorization, presented)
     return presented
   }
+}
+
+/**
+ * The API key in an `Authorization` header: Basic, an empty user name, the key as password. Undefined for anything else
+ * (reference: API keys). @see RFC 7617
+ */
+export function readBasicKey(header: string | undefined): string | undefined {
+  const encoded = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(header ?? '')?.[1]
+  if (encoded === undefined) return undefined
+  const decoded = Buffer.from(encoded, 'base64')
+  // Buffer ignores what is not base64; encoding back tells whether it ignored anything but missing padding.
+  if (decoded.toString('base64').replace(/=+$/, '') !== encoded.replace(/=+$/, '')) return undefined
+  const credentials = decoded.toString('utf8')
+  return credentials.startsWith(':') && credentials.length > 1 ? credentials.slice(1) : undefined
 }

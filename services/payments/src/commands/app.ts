@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { inviteApp, revokeAllKeys, updateAppHidden } from '../apps/app-operations.ts'
+import { inviteApp, revokeAllKeys, updateAppHidden } from '../apps/app-repository.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { drawToken } from '../invitations/invitation.ts'
 import { createApp } from '../use-cases/create-app.ts'

@@ -3,6 +3,7 @@ import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { observeReadiness } from '@trestle/service/observe-readiness.ts'
 import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
+import { startKeyUseWrites } from '../apps/app-key-repository.ts'
 import type { PaymentsConfig } from '../config.ts'
 import { createDeps, createPaymentsLog } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
@@ -52,6 +53,9 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
   const deps = await createDeps(config, log, telemetry)
   observeReadiness(deps.meter, deps.readiness)
   const app = await buildApp(deps)
+  const stopKeyUseWrites = startKeyUseWrites(deps.lanes, deps.usedKeys, (error) =>
+    log.logger.warn({ err: error }, 'use of keys was not written'),
+  )
   await runServer({
     app,
     host: config.host,
@@ -66,7 +70,7 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
       await startWork(deps)
     },
     stop: async (remainingMs) => {
-      await stopWork(deps, remainingMs - CLOSE_MS)
+      await Promise.all([stopKeyUseWrites(), stopWork(deps, remainingMs - CLOSE_MS)])
       await deps.close()
     },
     shutdownDelayMs: config.shutdownDelayMs,

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
 import type { Caller } from '../access/caller.ts'
+import { noteKeyUse } from '../apps/app-key-repository.ts'
 import { createKeyReader } from '../apps/presented-key.ts'
 import { unauthorized } from '../errors.ts'
 import { refuseBeyond } from './refuse-beyond.ts'
@@ -14,7 +15,7 @@ import { refuseBeyond } from './refuse-beyond.ts'
  */
 export const authenticate = fp(
   async (app: FastifyInstance) => {
-    const { pepper, persons, limits, meter, keyUsage } = app.deps
+    const { pepper, persons, limits, meter, usedKeys } = app.deps
     const counter = meter.createCounter('payments_auth_failures_total', { description: 'Requests without a good key' })
     const failures = startAtZero(counter, [{}])
     const refuseRequest = refuseBeyond(app, 'key', limits.requests)
@@ -48,7 +49,7 @@ export const authenticate = fp(
     app.addHook('onSend', (request, _reply, payload, done) => {
       const { keyMac: mac = null, identityId } = request.caller ?? {}
       if (mac !== null && identityId !== undefined) {
-        keyUsage.note(mac)
+        noteKeyUse(usedKeys, mac)
         goodKeys.set(mac.toString('base64url'), true)
       }
       const merchantId = merchantIdOf(request.params)

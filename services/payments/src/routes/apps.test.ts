@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { basic, createdOf, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { buildApp } from '../app.ts'
 import { keyMac } from '../apps/app.ts'
-import { inviteApp } from '../apps/app-operations.ts'
+import { inviteApp } from '../apps/app-repository.ts'
 import { hashToken } from '../invitations/invitation.ts'
 
 let payments: TestPayments

@@ -4,7 +4,7 @@ import { CreatedAppView, viewCreatedApp } from '../apps/app-view.ts'
 import { name, text } from '../bodies/fields.ts'
 import { errorResponses } from '../error-view.ts'
 import { refuseBeyond } from '../plugins/refuse-beyond.ts'
-import { registerApp } from '../use-cases/register-app.ts'
+import { registerApp } from '../use-cases/create-app.ts'
 
 const CODE_LENGTH_MAX = 255
 

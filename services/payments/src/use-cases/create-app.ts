@@ -1,6 +1,8 @@
 import { keyHint, keyMac } from '../apps/app.ts'
-import { callCreateApp } from '../apps/app-repository.ts'
+import { callCreateApp, callCreateInvitedApp } from '../apps/app-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
+import { registrationClosed, registrationInvited } from '../errors.ts'
+import { hashToken } from '../invitations/invitation.ts'
 
 export type CreateAppDeps = Pick<PaymentsDeps, 'lanes' | 'pepper' | 'createKey'>
 
@@ -18,5 +20,20 @@ export async function createApp(
 ): Promise<CreatedApp> {
   const key = createKey()
   const id = await callCreateApp(lanes, { keyMac: keyMac(pepper, key), hint: keyHint(key), name })
+  return { id, name, key }
+}
+
+/** Makes an app for somebody from outside, as far as the operator lets them. @throws 403 where they may not */
+export async function registerApp(
+  deps: CreateAppDeps & Pick<PaymentsDeps, 'registration'>,
+  { name, code }: { readonly name?: string | undefined; readonly code?: string | undefined },
+): Promise<CreatedApp> {
+  if (deps.registration === 'closed') throw registrationClosed()
+  if (deps.registration === 'open') return createApp(deps, { name })
+  if (code === undefined) throw registrationInvited()
+  const key = deps.createKey()
+  const app = { codeHash: hashToken(code), keyMac: keyMac(deps.pepper, key), hint: keyHint(key), name }
+  const id = await callCreateInvitedApp(deps.lanes, app)
+  if (id === undefined) throw registrationInvited()
   return { id, name, key }
 }

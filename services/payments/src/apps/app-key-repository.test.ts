@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { basic, createTestApp, startPayments, type TestPayments } from '../../test/payments-app.ts'
+import { updateUsedKeys } from './app-key-repository.ts'
 
 let payments: TestPayments
 beforeAll(async () => {
@@ -16,9 +17,9 @@ const lastUsed = async (appId: string) =>
       .executeTakeFirstOrThrow()
   ).last_used
 
-describe('createKeyUsage', () => {
-  it('writes when keys were last good for a request, after the requests', async () => {
-    const { keyUsage } = payments.deps
+describe('updateUsedKeys', () => {
+  it('writes when a key last let a request in, after the requests', async () => {
+    const { lanes, usedKeys } = payments.deps
     const [used, refused, idle] = [
       await createTestApp(payments),
       await createTestApp(payments),
@@ -28,12 +29,12 @@ describe('createKeyUsage', () => {
     await payments.app.inject({ url: '/me', headers: basic('unknown') })
     await payments.app.inject({ url: '/merchants/x', headers: refused.headers })
     expect(await lastUsed(used.id)).toBeNull()
-    await keyUsage.stop()
+    await updateUsedKeys(lanes, usedKeys)
     expect(Math.abs(Date.now() - ((await lastUsed(used.id))?.getTime() ?? 0))).toBeLessThan(60_000)
     expect(await lastUsed(refused.id)).not.toBeNull()
     expect(await lastUsed(idle.id)).toBeNull()
     const first = await lastUsed(used.id)
-    await keyUsage.stop()
+    await updateUsedKeys(lanes, usedKeys)
     expect(await lastUsed(used.id)).toEqual(first)
   })
 })
