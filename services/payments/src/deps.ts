@@ -22,23 +22,23 @@ import { pino } from 'pino'
 import { type Acquirers, createAcquirers } from './acquirers/acquirers.ts'
 import { createHttpAcquirer } from './acquirers/http-acquirer.ts'
 import { observeAcquiring } from './acquirers/observe-acquiring.ts'
-import { rejectionMailTask } from './acquirers/rejection-mail.ts'
 import { createSimulator } from './acquirers/simulator.ts'
 import type { UsedKeys } from './apps/app-key-repository.ts'
 import type { DayLimits } from './config/acquiring.ts'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
 import { createRepeats, type Repeats } from './idempotency/repeats.ts'
-import { invitationMailTask } from './invitations/invitation-mail.ts'
 import { observeLedger } from './ledger/verification.ts'
+import { invitationMailTask } from './mail/invitation-mail.ts'
 import { countMails, createMailer, type Mailer } from './mail/mailer.ts'
+import { rejectionMailTask } from './mail/rejection-mail.ts'
+import type { Persons } from './members/person-token.ts'
 import type { Money, Pricing } from './merchants/merchant.ts'
 import { paymentsNames } from './migrations.ts'
 import { findExchanged } from './money/exchange-repository.ts'
 import { observeRates } from './money/observe-rates.ts'
 import { countWaiting, takeRows } from './outbox/take-rows.ts'
 import { expectMigrations, openOwnersDatabase, openPaymentsDatabase } from './payments-database.ts'
-import { openPersons, type Persons } from './persons/persons.ts'
 import { type CardTesting, createCardTesting } from './rate-limits/card-testing.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/limits.ts'
 import { tasks } from './tasks.ts'
@@ -203,7 +203,7 @@ export async function createDeps(
       secrets: createWebhookSecrets(config),
       allowHttp: config.webhooks.allowHttp,
     },
-    persons: config.signIn && (await openPersons(database.lanes, { ...config.signIn, now })),
+    persons: config.signIn && (await openSignIn(database.lanes, config.signIn)),
     baseUrl: config.baseUrl,
     trustedProxies: config.trustedProxies,
     docsEnabled: config.docsEnabled,
@@ -264,6 +264,12 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
     jobs: connectJobs(config, meter, () => {}),
     close: () => database.close(),
   }
+}
+
+/** Loads the library for tokens only where users sign in: a start without them is faster. */
+async function openSignIn(lanes: Lanes, signIn: NonNullable<PaymentsConfig['signIn']>): Promise<Persons> {
+  const { openPersons } = await import('./members/person-token.ts')
+  return openPersons(lanes, { ...signIn, now })
 }
 
 function waitFor(ms: number, signal?: AbortSignal): Promise<void> {

@@ -6,7 +6,7 @@ import type { Judged, Verdict } from '../access/admit.ts'
 import type { Credentials } from '../access/caller.ts'
 import { insertOperatorAudit } from '../audit/audit-repository.ts'
 import type { PaymentsTables } from '../database.ts'
-import { hashToken } from '../invitations/invitation.ts'
+import { hashToken } from '../members/invitation.ts'
 import type { Identity } from './app.ts'
 
 /** A new app and the digest of its first key. */

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { inviteApp, revokeAllKeys, updateAppHidden } from '../apps/app-repository.ts'
 import type { OperatorDeps } from '../deps.ts'
-import { drawToken } from '../invitations/invitation.ts'
+import { drawToken } from '../members/invitation.ts'
 import { createApp } from '../use-cases/create-app.ts'
 import { type Operation, type OperationInput, type Operator, operationGroup } from './operation.ts'
 

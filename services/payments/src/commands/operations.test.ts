@@ -15,7 +15,7 @@ import {
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
-import { hashToken } from '../invitations/invitation.ts'
+import { hashToken } from '../members/invitation.ts'
 import { appCommand } from './app.ts'
 import { fxCommand } from './fx.ts'
 import { merchantCommand } from './merchant.ts'

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import type { AppMember } from './app-member.ts'
-import type { UserMember } from './user-member.ts'
+import type { AppMember, UserMember } from './member.ts'
 
 /** An app of a merchant, without its key (reference: Key hints). */
 export const AppMemberView = z.object({

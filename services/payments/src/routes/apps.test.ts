@@ -4,7 +4,7 @@ import { basic, createdOf, startPayments, type TestPayments } from '../../test/p
 import { buildApp } from '../app.ts'
 import { keyMac } from '../apps/app.ts'
 import { inviteApp } from '../apps/app-repository.ts'
-import { hashToken } from '../invitations/invitation.ts'
+import { hashToken } from '../members/invitation.ts'
 
 let payments: TestPayments
 beforeAll(async () => {

@@ -1,18 +1,18 @@
 import type { FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { hashToken } from '../invitations/invitation.ts'
-import { invitationPage } from '../invitations/invitation-page.ts'
-import { callAcceptInvitation, findInvitation } from '../invitations/invitation-repository.ts'
-import { pageHeaders } from '../pages/page.ts'
+import { hashToken, type Invitation } from '../members/invitation.ts'
+import { callAcceptInvitation, findInvitation } from '../members/invitation-repository.ts'
+import { type Html, html } from '../pages/html.ts'
+import { pageHeaders, renderPage } from '../pages/page.ts'
 import { refuseBeyond } from '../plugins/refuse-beyond.ts'
 
 const InvitationParams = z.object({ token: z.string() })
-/** The address is the secret: no other site may learn it. */
+/** The URL of the page is a secret, so no other site may learn it. */
 const PAGE_HEADERS = pageHeaders()
 
 /**
- * The page that the link in the mail of an invitation opens. Who guesses tokens is limited like who guesses keys
+ * The page that the link in an invitation mail opens. Guesses of its token count as failed authentications
  * (reference: Invitations).
  */
 export const invitationsRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -21,8 +21,8 @@ export const invitationsRoutes: FastifyPluginAsyncZod = async (app) => {
   const show = async (token: string, reply: FastifyReply) => {
     const invitation = await findInvitation(lanes, hashToken(token))
     if (!invitation) await refuseGuess(reply.request.ip)
-    const { status, html } = invitationPage(invitation)
-    return reply.code(status).headers(PAGE_HEADERS).send(html)
+    const { status, text } = invitationPage(invitation)
+    return reply.code(status).headers(PAGE_HEADERS).send(text)
   }
   app.get('/invitations/:token', { schema: { hide: true, params: InvitationParams } }, ({ params: { token } }, reply) =>
     show(token, reply),
@@ -34,9 +34,46 @@ export const invitationsRoutes: FastifyPluginAsyncZod = async (app) => {
       if (flaw) throw flaw.error
       const tokenHash = hashToken(token)
       await callAcceptInvitation(lanes, tokenHash)
-      // What cannot be accepted says so; else the page is opened anew, so that a reload sends nothing.
+      // An accepted invitation redirects to its page, so that a reload does not send the form again.
       if ((await findInvitation(lanes, tokenHash))?.state !== 'accepted') return show(token, reply)
       return reply.code(303).headers(PAGE_HEADERS).header('location', token).send()
     },
   )
+}
+
+interface InvitationPage {
+  readonly status: 200 | 404 | 410
+  readonly text: string
+}
+
+/**
+ * The page of an invitation; undefined when there is none. A button accepts it: programs that scan mails open links, and must
+ * not accept anything.
+ */
+function invitationPage(invitation: Invitation | undefined): InvitationPage {
+  if (!invitation) {
+    return page(404, 'There is no such invitation', [
+      'It may have been withdrawn, or the link is incomplete. Ask whoever invited you for a new one.',
+    ])
+  }
+  const { merchant, email, inviter, state } = invitation
+  if (state === 'accepted') return page(200, `You look after ${merchant}`, [`${email} has accepted the invitation.`])
+  if (state === 'expired') {
+    return page(410, 'This invitation has expired', [`Ask ${inviter ?? 'whoever invited you'} for a new one.`])
+  }
+  const text = [
+    `${inviter ?? 'An app'} invites ${email} to look after ${merchant}.`,
+    'You will see its payments, move its money, and be able to invite and revoke others.',
+    'The names were chosen by whoever invites you. Nobody has checked them.',
+  ]
+  return page(200, `Look after ${merchant}?`, text, ACCEPT_FORM)
+}
+
+const ACCEPT_FORM = html`<form method="post" class="actions"><button>Accept the invitation</button></form>`
+
+function page(status: InvitationPage['status'], title: string, text: readonly string[], form?: Html): InvitationPage {
+  const main = html`<h1>${title}</h1>
+${text.map((line) => html`<p>${line}</p>`)}
+${form}`
+  return { status, text: renderPage({ title, language: 'en', main }) }
 }

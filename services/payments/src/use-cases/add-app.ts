@@ -2,8 +2,8 @@ import { admit, type Flaw } from '../access/admit.ts'
 import type { Caller } from '../access/caller.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { invalidFields } from '../error-view.ts'
-import type { AppMember } from '../members/app-member.ts'
-import { callAddApp } from '../members/app-member-repository.ts'
+import type { AppMember } from '../members/member.ts'
+import { callAddApp } from '../members/member-repository.ts'
 
 /** What a client says of a new member; null when its body was refused. */
 export interface AddAppRequest {

@@ -2,7 +2,7 @@ import { keyHint, keyMac } from '../apps/app.ts'
 import { callCreateApp, callCreateInvitedApp } from '../apps/app-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { registrationClosed, registrationInvited } from '../errors.ts'
-import { hashToken } from '../invitations/invitation.ts'
+import { hashToken } from '../members/invitation.ts'
 
 export type CreateAppDeps = Pick<PaymentsDeps, 'lanes' | 'pepper' | 'createKey'>
 

@@ -1,9 +1,9 @@
 import { admit, type Flaw } from '../access/admit.ts'
 import type { Caller } from '../access/caller.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { drawToken, hashToken } from '../invitations/invitation.ts'
-import { invitationMailTask } from '../invitations/invitation-mail.ts'
-import { callInviteUser } from '../members/user-member-repository.ts'
+import { invitationMailTask } from '../mail/invitation-mail.ts'
+import { drawToken, hashToken } from '../members/invitation.ts'
+import { callInviteUser } from '../members/invitation-repository.ts'
 
 /** Whom a client invites; null when its body was refused. */
 export interface InviteUserRequest {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { findRejection } from '../acquirers/operation-repository.ts'
-import { type RejectionMailJob, rejectionMail, rejectionMailTask } from '../acquirers/rejection-mail.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { countMails, type Mailer, smtpReason } from '../mail/mailer.ts'
+import { type RejectionMailJob, rejectionMail, rejectionMailTask } from '../mail/rejection-mail.ts'
 
 type TellDeps = Pick<PaymentsDeps, 'lanes' | 'jobs' | 'limits' | 'logger' | 'meter'>
 

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { domainToASCII } from 'node:url'
 import type { PaymentsDeps } from '../deps.ts'
+import { type InvitationMailJob, invitationMail, invitationMailTask } from '../mail/invitation-mail.ts'
 import { countMails, type Mailer, smtpReason } from '../mail/mailer.ts'
-import { hashToken } from './invitation.ts'
-import { type InvitationMailJob, invitationMail, invitationMailTask } from './invitation-mail.ts'
-import { findInvitation } from './invitation-repository.ts'
+import { hashToken } from '../members/invitation.ts'
+import { findInvitation } from '../members/invitation-repository.ts'
 
 type SendDeps = Pick<PaymentsDeps, 'lanes' | 'limits' | 'logger' | 'meter' | 'baseUrl'> & {
   readonly jobs: Pick<PaymentsDeps['jobs'], 'work'>

@@ -1,5 +1,9 @@
 import { openConfiguredKeys } from '@trestle/common/outbound/remote-keys.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
 import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose'
+import { sql } from 'kysely'
+import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import { email } from '../bodies/fields.ts'
 import { serviceUnavailable } from '../errors.ts'
@@ -18,9 +22,9 @@ export interface PersonTokenOptions {
 /** The verified e-mail address of the person that a token speaks for; undefined when the token is not good. */
 export type VerifyPersonToken = (token: string) => Promise<string | undefined>
 
-/** Asymmetric only: with a shared secret, whoever could check tokens could make them. */
+/** Asymmetric algorithms only: whoever checks tokens with a shared secret can also make them. */
 const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
-/** What jose says when the keys cannot be fetched or read; all else is wrong with the token. */
+/** Codes of jose for keys that cannot be fetched or read. Any other code means that the token is not good. */
 const KEYS_ARE_AWAY: ReadonlySet<string> = new Set(['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID'])
 const CLOCK_TOLERANCE_SECONDS = 5
 const FETCH_MS = 5_000
@@ -66,4 +70,36 @@ const Claims = z.object({
 
 function verifiedEmail(claims: JWTPayload): string | undefined {
   return Claims.safeParse(claims).data?.email
+}
+
+/** People who call with a token of the sign-in service instead of an app's key. */
+export interface Persons {
+  readonly verify: VerifyPersonToken
+  /** Makes the user of an email address, unless there is one. A person need not have been invited before. */
+  register(email: string): Promise<void>
+}
+
+const REMEMBERED = 10_000
+
+const registerQuery = prepare(
+  'user_of_email',
+  (p: { email: string }) => sql<{ id: string }>`SELECT (${sql.table('user_of_email')}(${p.email})).id`,
+)
+
+/** Opens the keys of the sign-in service, and answers what checks its tokens. */
+export function openPersons(lanes: Lanes, options: PersonTokenOptions): Persons {
+  return createPersons(lanes, createPersonTokenVerifier(options))
+}
+
+/** Remembers the users that exist: they are never deleted. */
+export function createPersons(lanes: Lanes, verify: VerifyPersonToken): Persons {
+  const seen = new LRUCache<string, true>({ max: REMEMBERED })
+  return {
+    verify,
+    register: async (email) => {
+      if (seen.has(email)) return
+      await lanes.write.one(registerQuery, { email })
+      seen.set(email, true)
+    },
+  }
 }

@@ -5,7 +5,7 @@ export interface Invitation {
   /** The name of the merchant, or its website. */
   readonly merchant: string
   readonly email: string
-  /** Who invited: the name of an app or a person, or null where that has none. */
+  /** The name of the app or user who invited; null when they have none. */
   readonly inviter: string | null
   readonly state: 'open' | 'accepted' | 'expired'
 }
@@ -17,7 +17,7 @@ export function drawToken(randomBytes: (size: number) => Buffer): string {
   return randomBytes(TOKEN_BYTES).toString('base64url')
 }
 
-/** Under which a token is kept: it is random, so a digest without a key is enough. 32 bytes. */
+/** The digest under which a token is stored, 32 bytes. A token is random, so the digest needs no key. */
 export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }

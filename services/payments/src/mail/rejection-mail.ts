@@ -1,6 +1,6 @@
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
+import type { Rejection } from '../acquirers/operation-repository.ts'
 import { formatMoney } from '../money/minor-units.ts'
-import type { Rejection } from './operation-repository.ts'
 
 /** Tells a merchant that an operation was rejected. What it was is read when the mail is sent. */
 export interface RejectionMailJob {

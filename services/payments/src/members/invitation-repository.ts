@@ -3,32 +3,35 @@ import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Judged, Verdict } from '../access/admit.ts'
 import { type Caller, type CallerColumns, callerColumns, callerRow } from '../access/caller.ts'
-import type { PageBounds } from '../pagination/cursor.ts'
-import { type ListMembersInput, listMembers, type MemberRow } from './list-members.ts'
-import type { UserMember } from './user-member.ts'
+import type { Invitation } from './invitation.ts'
 
-/** Until an invitation is accepted the record that all merchants share tells nothing: not even that it was there before. */
-const listQueries = listMembers<UserMember>(
-  { noun: 'user', shownId: sql`coalesce(l.member_id, l.user_id)` },
-  sql`s.shown_id AS id, coalesce(s.email, o.email) AS email, CASE WHEN NOT s.pending THEN o.name END AS name,
-    CASE WHEN s.member_id IS NULL THEN o.created ELSE s.created END AS created, s.pending`,
+const findQuery = prepare(
+  'find_invitation',
+  (p: { tokenHash: Buffer }) => sql<Invitation>`
+    SELECT coalesce(m.name, m.website) AS merchant, u.email, coalesce(a.name, by.name, by.email) AS inviter,
+      CASE WHEN NOT s.pending THEN 'accepted' WHEN i.used IS NULL AND i.expires > now() THEN 'open' ELSE 'expired' END AS state
+    FROM ${sql.table('invitations')} i
+    JOIN ${sql.table('merchant_users')} s ON s.merchant_id = i.merchant_id AND s.user_id = i.user_id
+    JOIN ${sql.table('merchants')} m ON m.id = i.merchant_id
+    JOIN ${sql.table('users')} u ON u.id = i.user_id
+    LEFT JOIN ${sql.table('apps')} a ON a.id = s.invited_by
+    LEFT JOIN ${sql.table('users')} by ON by.id = s.invited_by
+    WHERE i.token_hash = ${p.tokenHash}`,
 )
 
-/** A page of the users of a merchant, invited ones included. */
-export async function listUserMembers(
-  lanes: Lanes,
-  input: ListMembersInput,
-  order: PageBounds['order'],
-): Promise<Judged & { readonly users: readonly UserMember[] }> {
-  const rows = await lanes.read.all(listQueries[order], input)
-  const { verdict = 'unauthorized', identity_id = null } = rows[0] ?? {}
-  return { verdict, identityId: identity_id, users: rows.flatMap((row) => toUserMember(row) ?? []) }
+/** The invitation of a link, also when it is accepted or expired. */
+export async function findInvitation(lanes: Lanes, tokenHash: Buffer): Promise<Invitation | undefined> {
+  return lanes.read.first(findQuery, { tokenHash })
 }
 
-function toUserMember(row: MemberRow<UserMember>): UserMember | undefined {
-  if (row.id === null) return undefined
-  const { id, email, name, pending, created } = row
-  return { id, email, name, pending, created }
+const acceptQuery = prepare(
+  'accept_invitation',
+  (p: { tokenHash: Buffer }) => sql`SELECT ${sql.table('accept_invitation')}(${p.tokenHash})`,
+)
+
+/** Makes the invited user a member. Nothing changes unless the invitation is open. */
+export async function callAcceptInvitation(lanes: Lanes, tokenHash: Buffer): Promise<void> {
+  await lanes.write.one(acceptQuery, { tokenHash })
 }
 
 /** The members of `invitation` are null when only access is to be checked. */
@@ -68,7 +71,7 @@ const inviteQuery = prepare(
 
 const NO_INVITATION = { email: null, tokenHash: null, task: null, data: null }
 
-/** Invites a person by e-mail address, unless they are a member. `mailed`: the job is written. */
+/** Invites somebody by email address. Nothing changes when they are a member. `mailed`: the job of the mail is written. */
 export async function callInviteUser(
   lanes: Lanes,
   { caller, merchantId, invitation }: InviteUserInput,

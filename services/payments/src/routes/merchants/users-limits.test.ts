@@ -6,7 +6,7 @@ import {
   startPayments,
   type TestApp,
   type TestPayments,
-} from '../../test/payments-app.ts'
+} from '../../../test/payments-app.ts'
 
 let payments: TestPayments
 beforeAll(async () => {

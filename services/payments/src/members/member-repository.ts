@@ -1,0 +1,189 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
+import { type RawBuilder, sql } from 'kysely'
+import { judged, prepareForCaller } from '../access/access-query.ts'
+import { type Judged, splitVerdict, type Verdict } from '../access/admit.ts'
+import { type Caller, type CallerColumns, type Credentials, callerColumns, callerRow } from '../access/caller.ts'
+import type { PageBounds } from '../pagination/cursor.ts'
+import type { AppMember, UserMember } from './member.ts'
+
+/** Which members of which merchant; `limit` 0 when only access is to be checked. */
+export interface ListMembersInput extends Credentials, Omit<PageBounds, 'order'> {
+  readonly merchantId: string
+  /** Only of a test merchant, or only of a live one. */
+  readonly test: boolean | undefined
+}
+
+/** A verdict beside the columns of a member, which are null where there is none. */
+type MemberRow<Columns> = { readonly verdict: Verdict; readonly identity_id: string | null } & (
+  | Columns
+  | { readonly id: null }
+)
+
+/** The query of a list of members for each order. */
+type MemberList<Columns> = Readonly<Record<PageBounds['order'], PreparedQuery<ListMembersInput, MemberRow<Columns>>>>
+
+/**
+ * Declares a list of the apps or users of a merchant, which its members may read, ordered by the id that the list shows.
+ * @param noun `shownId` is that id, as an expression over the membership `l`
+ * @param columns what is selected of the app or user `o` and its membership `s`
+ */
+function declareMemberList<Columns>(
+  { noun, shownId }: { readonly noun: 'app' | 'user'; readonly shownId: RawBuilder<unknown> },
+  columns: RawBuilder<unknown>,
+): MemberList<Columns> {
+  const memberId = sql.ref(`${noun}_id`)
+  const query = (name: string, order: RawBuilder<unknown>) =>
+    prepareForCaller(
+      name,
+      ({ fromCaller, joinMembership }, p: ListMembersInput) => sql<MemberRow<Columns>>`
+    SELECT ${judged(sql`m.id`)}, ${columns}
+    ${fromCaller}
+    LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
+    ${joinMembership(sql`m.id`)}
+    LEFT JOIN LATERAL (
+      SELECT ${shownId} AS shown_id, l.* FROM ${sql.table(`merchant_${noun}s`)} l
+      WHERE l.merchant_id = a.merchant_id AND ${shownId} > ${p.above} AND ${shownId} < ${p.below}
+        AND (${p.test}::boolean IS NULL OR m.test = ${p.test}::boolean)
+      ORDER BY ${shownId} ${order} LIMIT ${p.limit}
+    ) s ON true
+    LEFT JOIN ${sql.table(`${noun}s`)} o ON o.id = s.${memberId}
+    ORDER BY s.shown_id ${order}`,
+    )
+  return {
+    'newest-first': query(`list_${noun}_members`, sql`DESC`),
+    'oldest-first': query(`list_${noun}_members_reversed`, sql`ASC`),
+  }
+}
+
+interface AppMemberColumns {
+  id: string
+  name: string | null
+  key_hint: string | null
+  created: Date
+}
+
+/**
+ * Anybody may add a stranger's app to a merchant of their own. So the key hint is shown only to the app itself, and at
+ * merchants where no other member added the app.
+ */
+const appListQueries = declareMemberList<AppMemberColumns>(
+  { noun: 'app', shownId: sql`l.app_id` },
+  sql`o.id, o.name, o.created,
+    CASE WHEN o.name IS NULL AND NOT o.hidden AND (s.invited_by IS NULL OR s.app_id = c.identity_id) THEN (
+      SELECT k.hint FROM ${sql.table('app_keys')} k
+      WHERE k.app_id = o.id AND k.revoked IS NULL AND (k.expires IS NULL OR k.expires > now())
+      ORDER BY k.id DESC LIMIT 1
+    ) END AS key_hint`,
+)
+
+/** A page of the apps of a merchant. */
+export async function listAppMembers(
+  lanes: Lanes,
+  input: ListMembersInput,
+  order: PageBounds['order'],
+): Promise<Judged & { readonly apps: readonly AppMember[] }> {
+  const rows = await lanes.read.all(appListQueries[order], input)
+  const { verdict = 'unauthorized', identity_id = null } = rows[0] ?? {}
+  return { verdict, identityId: identity_id, apps: rows.flatMap((row) => toAppMember(row) ?? []) }
+}
+
+function toAppMember(row: MemberRow<AppMemberColumns>): AppMember | undefined {
+  if (row.id === null) return undefined
+  const { id, name, key_hint, created } = row
+  return { id, name, keyHint: key_hint, created }
+}
+
+/** `appId` is null when only access is to be checked. */
+export interface AddAppInput {
+  readonly caller: Caller
+  readonly merchantId: string
+  readonly appId: string | null
+}
+
+interface AddedRow {
+  verdict: Verdict | 'unknown-app'
+  identity_id: string | null
+  id: string | null
+  name: string | null
+}
+
+const addQuery = prepare(
+  'add_app',
+  (p: CallerColumns & Omit<AddAppInput, 'caller'>) => sql<AddedRow>`
+    SELECT f.verdict, f.identity_id, (f.app).id, (f.app).name
+    FROM ${sql.table('add_app')}(${callerRow(p)}, ${p.merchantId}, ${p.appId}) f`,
+)
+
+/** `app` is undefined when there is no such app. */
+export interface AddedApp extends Judged {
+  readonly app: Pick<AppMember, 'id' | 'name'> | undefined
+}
+
+/** Makes an app a member of a merchant. Nothing changes when it is one already. */
+export async function callAddApp(lanes: Lanes, { caller, ...input }: AddAppInput): Promise<AddedApp> {
+  const row = await lanes.write.one(addQuery, { ...callerColumns(caller), ...input })
+  const verdict = row.verdict === 'unknown-app' ? 'done' : row.verdict
+  return { verdict, identityId: row.identity_id, app: row.id === null ? undefined : { id: row.id, name: row.name } }
+}
+
+/**
+ * All merchants share the record of a user. Until the user accepts the invitation, a merchant sees nothing of that record,
+ * not even that it existed before.
+ */
+const userListQueries = declareMemberList<UserMember>(
+  { noun: 'user', shownId: sql`coalesce(l.member_id, l.user_id)` },
+  sql`s.shown_id AS id, coalesce(s.email, o.email) AS email, CASE WHEN NOT s.pending THEN o.name END AS name,
+    CASE WHEN s.member_id IS NULL THEN o.created ELSE s.created END AS created, s.pending`,
+)
+
+/** A page of the users of a merchant, with those who are invited. */
+export async function listUserMembers(
+  lanes: Lanes,
+  input: ListMembersInput,
+  order: PageBounds['order'],
+): Promise<Judged & { readonly users: readonly UserMember[] }> {
+  const rows = await lanes.read.all(userListQueries[order], input)
+  const { verdict = 'unauthorized', identity_id = null } = rows[0] ?? {}
+  return { verdict, identityId: identity_id, users: rows.flatMap((row) => toUserMember(row) ?? []) }
+}
+
+function toUserMember(row: MemberRow<UserMember>): UserMember | undefined {
+  if (row.id === null) return undefined
+  const { id, email, name, pending, created } = row
+  return { id, email, name, pending, created }
+}
+
+/** `memberId` is null when only access is to be checked. */
+export interface RevokeMemberInput {
+  readonly caller: Caller
+  readonly merchantId: string
+  readonly memberId: string | null
+}
+
+const revokeQueries = { app: revokeQuery('revoke_app'), user: revokeQuery('revoke_user') }
+
+function revokeQuery(name: string) {
+  return prepare(
+    name,
+    (p: CallerColumns & Omit<RevokeMemberInput, 'caller'>) => sql<{
+      verdict: Verdict | 'last-app'
+      identity_id: string | null
+    }>`
+    SELECT verdict, identity_id FROM ${sql.table(name)}(${callerRow(p)}, ${p.merchantId}, ${p.memberId})`,
+  )
+}
+
+/**
+ * Ends the membership of an app or a user, or a pending invitation, from the next request on. `isLast`: the calling app is
+ * the only app of the merchant and wanted to remove itself, so nothing was done.
+ */
+export async function callRevokeMember(
+  lanes: Lanes,
+  noun: 'app' | 'user',
+  { caller, ...input }: RevokeMemberInput,
+): Promise<Judged & { readonly isLast: boolean }> {
+  const row = await lanes.write.one(revokeQueries[noun], { ...callerColumns(caller), ...input })
+  const [verdict, refusal] = splitVerdict(row.verdict, ['last-app'])
+  return { verdict, identityId: row.identity_id, isLast: refusal !== undefined }
+}
