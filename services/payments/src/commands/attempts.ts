@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
+import { insertOperatorAudit } from '../access/audit-repository.ts'
 import {
   findUnknownAttemptById,
   listUnsettledAttempts,
   type UnsettledAttempt,
   updateUnknownAttempt,
 } from '../attempts/attempt-repository.ts'
-import { insertOperatorAudit } from '../audit/audit-repository.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { noteReversal } from '../use-cases/inquire-attempt.ts'
 import { type Operation, type OperationInput, type Operator, operationGroup } from './operation.ts'

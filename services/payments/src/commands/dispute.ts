@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
+import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { OPERATOR } from '../access/caller.ts'
-import { insertOperatorAudit } from '../audit/audit-repository.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { DEFAULT_REASON_CODE, type Dispute, reasonTitle } from '../disputes/dispute.ts'
 import { callCloseDispute, callOpenDispute } from '../disputes/dispute-repository.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { insertOperatorAudit } from '../audit/audit-repository.ts'
+import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { listOpenExceptions, updateExceptionResolved } from '../exceptions/exception-repository.ts'
 import { type Operation, type Operator, operationGroup } from './operation.ts'
 

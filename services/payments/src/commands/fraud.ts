@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
+import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { OPERATOR } from '../access/caller.ts'
-import { insertOperatorAudit } from '../audit/audit-repository.ts'
 import { callAddFraud } from '../frauds/fraud-repository.ts'
 import { type Operation, type Operator, operationGroup } from './operation.ts'
 

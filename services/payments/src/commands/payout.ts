@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { insertOperatorAudit } from '../audit/audit-repository.ts'
+import { insertOperatorAudit } from '../access/audit-repository.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
 import { type PreparedFiles, prepareFiles, toBankFiles } from '../payouts/bank-files.ts'

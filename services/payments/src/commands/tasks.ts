@@ -1,7 +1,7 @@
 import { listDeadJobs } from '@trestle/jobs/dead-jobs.ts'
 import { listWaitingJobs } from '@trestle/jobs/waiting-jobs.ts'
 import type { Command } from 'commander'
-import { insertOperatorAudit } from '../audit/audit-repository.ts'
+import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { cleanUp } from '../clean-up/clean-up.ts'
 import { tasks } from '../tasks.ts'
 import { type Operation, type Operator, operationCommand, operationGroup } from './operation.ts'

@@ -1,6 +1,6 @@
 import type { Meter } from '@opentelemetry/api'
 import { type Kysely, sql } from 'kysely'
-import { insertOperatorAudit } from '../audit/audit-repository.ts'
+import { insertOperatorAudit } from '../access/audit-repository.ts'
 import type { PaymentsTables } from '../database.ts'
 
 /** What `ledger verify` has found of all merchants. */

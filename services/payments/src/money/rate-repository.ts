@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely'
-import { insertOperatorAudit } from '../audit/audit-repository.ts'
+import { insertOperatorAudit } from '../access/audit-repository.ts'
 import type { PaymentsTables } from '../database.ts'
 import type { Rate } from './rates.ts'
 

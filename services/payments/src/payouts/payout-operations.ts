@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely'
-import { insertOperatorAudit } from '../audit/audit-repository.ts'
+import { insertOperatorAudit } from '../access/audit-repository.ts'
 import type { PaymentsTables } from '../database.ts'
 import { expectRecorded } from '../ledger/states.ts'
 import { type BatchMessage, digestBatch } from './bank-files.ts'
