@@ -4,7 +4,7 @@ import type { PaymentsTables } from '../database.ts'
 
 const PAGE = 1_000
 
-/** The ids of all merchants, read page by page without locks: what is done with each is a call of its own. */
+/** The ids of all merchants, read page by page without locks. Each merchant is then worked on in a call of its own. */
 export async function* eachMerchant(db: Kysely<PaymentsTables>): AsyncGenerator<string> {
   let after = ''
   for (;;) {
@@ -28,9 +28,9 @@ interface Sweep {
 }
 
 /**
- * Does something for each merchant. What the database ends for one of them (a lock that was not had in time, or too much work
- * for a statement) keeps no other waiting.
- * @throws Error at the end when that was so, for a later try
+ * Calls `act` for each merchant. When the database ends the call for one of them (a lock timeout or a statement timeout), the
+ * others still get their turn.
+ * @throws Error at the end when a merchant was left out, so that the job runs again
  */
 export async function forEachMerchant(
   { db, logger }: Sweep,

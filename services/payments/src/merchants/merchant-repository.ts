@@ -1,9 +1,10 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { judged, prepareForCaller } from '../access/access-query.ts'
-import type { Judged, Verdict } from '../access/admit.ts'
+import { type Judged, splitVerdict, type Verdict } from '../access/admit.ts'
 import { type Caller, type CallerColumns, type Credentials, callerColumns, callerRow } from '../access/caller.ts'
+import type { PaymentsTables } from '../database.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import type { Claim, Merchant, MerchantChanges, NewMerchant, Pricing } from './merchant.ts'
 
@@ -151,7 +152,7 @@ function ofMember(noun: 'app' | 'user', order: ReturnType<typeof sql>, p: ListIn
       )`
 }
 
-/** A page of the merchants that an identity belongs to now, for that identity itself. */
+/** A page of the merchants that the caller belongs to. */
 export async function listMerchants(
   lanes: Lanes,
   input: ListInput,
@@ -187,4 +188,60 @@ function toMerchant(row: JudgedRow): Merchant | undefined {
     balance: row.balance,
     created: row.created,
   }
+}
+
+/** `seconds` is null when only access is to be checked. */
+export interface AdvanceInput extends CallerColumns {
+  readonly merchantId: string
+  readonly seconds: number | null
+}
+
+/** `now` is what the clock says after it. `isTooFar`: it would run more than 100 years ahead, and was not moved. */
+export interface AdvancedClock extends Judged {
+  readonly now: Date | null
+  readonly isTooFar: boolean
+}
+
+const advanceQuery = prepare(
+  'clock_advance',
+  (p: AdvanceInput) => sql<{ verdict: Verdict | 'limit-exceeded'; identity_id: string | null; moment: Date | null }>`
+    SELECT verdict, identity_id, moment
+    FROM ${sql.table('clock_advance')}(${callerRow(p)}, ${p.merchantId}, ${p.seconds})`,
+)
+
+/** Moves the clock of a test merchant forward. */
+export async function callAdvanceClock(lanes: Lanes, input: AdvanceInput): Promise<AdvancedClock> {
+  const row = await lanes.write.one(advanceQuery, input)
+  const [verdict, refusal] = splitVerdict(row.verdict, ['limit-exceeded'])
+  return { verdict, identityId: row.identity_id, now: row.moment, isTooFar: refusal !== undefined }
+}
+
+/** What an operator decides for a merchant. Absent members stay as they are. */
+export interface OperatorChange {
+  readonly claim?: Partial<Claim>
+  readonly pricing?: Partial<Pricing>
+  readonly tdsMode?: Merchant['tdsMode']
+  /** Null: none, so that a live merchant charges nothing. */
+  readonly acquirer?: string | null
+  /** The account that later payouts go to. */
+  readonly iban?: string
+}
+
+/** The same as it is afterwards. */
+export type OperatorSettings = Pick<Merchant, 'id' | 'claim' | 'pricing' | 'tdsMode'> & {
+  readonly acquirer: string | null
+}
+
+/** Changes a merchant, records the change in its chain and writes an event. @throws Error when there is no such merchant */
+export async function changeMerchant(
+  db: Kysely<PaymentsTables>,
+  id: string,
+  change: OperatorChange,
+): Promise<OperatorSettings> {
+  const { rows } = await sql<OperatorSettings>`
+    SELECT f.id, f.claim, f.pricing, f.tds_mode AS "tdsMode", f.acquirer
+    FROM ${sql.table('change_merchant')}(${id}, ${JSON.stringify(change)}::jsonb) f`.execute(db)
+  const [changed] = rows
+  if (!changed) throw new Error(`there is no merchant ${id}`)
+  return changed
 }

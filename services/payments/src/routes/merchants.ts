@@ -5,14 +5,13 @@ import { descriptor, email, name, pathId, text, website } from '../bodies/fields
 import { errorResponses } from '../error-view.ts'
 import { notFound } from '../errors.ts'
 import { isCountry } from '../merchants/countries.ts'
-import { FixedMembers, readFixedMembers } from '../merchants/fixed-members.ts'
 import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
 import { readMerchant } from '../merchants/merchant-repository.ts'
 import { MerchantView, viewMerchant } from '../merchants/merchant-view.ts'
 import { isFundingCurrency } from '../money/currencies.ts'
 import { replyCreated } from '../plugins/idempotency-key.ts'
 import { createMerchant } from '../use-cases/create-merchant.ts'
-import { updateMerchant } from '../use-cases/update-merchant.ts'
+import { FixedMembers, readFixedMembers, updateMerchant } from '../use-cases/update-merchant.ts'
 
 const currency = text()
   .trim()

@@ -1,8 +1,8 @@
 import { admit, type Flaw } from '../access/admit.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { callAdvanceClock } from '../clocks/clock-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { invalidFields } from '../error-view.ts'
+import { callAdvanceClock } from '../merchants/merchant-repository.ts'
 import { expireAuthorizations } from './expire-authorizations.ts'
 
 /** How far a test merchant's clock is to go; null when the body was refused. */
