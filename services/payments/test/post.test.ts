@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CHAIN_START } from '../src/ledger/chain.ts'
-import { balanceEffect, entriesOf, type MovementKind } from '../src/ledger/movement.ts'
+import { balanceEffect, entriesOf, type MovementKind } from '../src/ledger/movement.model.ts'
 import { readLinks, recomputeChain } from './ledger-fixtures.ts'
 import {
   createdOf,

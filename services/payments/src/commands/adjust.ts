@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { callAdjust } from '../adjustments/adjustment-repository.ts'
+import { callAdjust } from '../ledger/line-repository.ts'
 import { type Operator, operationCommand } from './operation.ts'
 
 const TEXT_LENGTH_MAX = 255

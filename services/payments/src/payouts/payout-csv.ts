@@ -1,4 +1,4 @@
-import { writeCsv } from '../csv/write-csv.ts'
+import { writeCsv } from '../ledger/csv.ts'
 import type { BankTransfer } from './pain-001.ts'
 
 const HEADER = ['payout', 'merchant', 'name', 'iban', 'currency', 'amount_minor']

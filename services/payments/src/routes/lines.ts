@@ -4,8 +4,8 @@ import { admit } from '../access/admit.ts'
 import { pathId } from '../bodies/fields.ts'
 import { errorResponses } from '../error-view.ts'
 import { notFound } from '../errors.ts'
-import { readLine } from '../lines/line-repository.ts'
-import { LineView, viewLine } from '../lines/line-view.ts'
+import { readLine } from '../ledger/line-repository.ts'
+import { LineView, viewLine } from '../ledger/line-view.ts'
 
 /** One line, without a wrapper (reference: Reading transactions and lines). */
 export const linesRoutes: FastifyPluginAsyncZod = async (app) => {

@@ -2,12 +2,12 @@ import { admit, type Flaw } from '../access/admit.ts'
 import type { Caller } from '../access/caller.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { notFound } from '../errors.ts'
-import type { Line } from '../lines/line.ts'
-import { listLines } from '../lines/line-repository.ts'
+import type { Line } from '../ledger/line.ts'
+import { listLines } from '../ledger/line-repository.ts'
+import { idsOf, type StatementPeriod, statementFoot, statementHead, statementRows } from '../ledger/statement.ts'
 import { readMerchant } from '../merchants/merchant-repository.ts'
 import { LOWEST, type PageBounds } from '../pagination/cursor.ts'
 import type { InTurn } from '../pagination/pieces.ts'
-import { idsOf, type StatementPeriod, statementFoot, statementHead, statementRows } from '../statements/statement.ts'
 
 /** Which period of which merchant; null when the query was refused. */
 export interface StatementInput {

@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { admit } from '../../access/admit.ts'
 import { ListQuery, pathId } from '../../bodies/fields.ts'
 import { errorResponses } from '../../error-view.ts'
-import { listLines } from '../../lines/line-repository.ts'
-import { LineView, viewLine } from '../../lines/line-view.ts'
+import { listLines } from '../../ledger/line-repository.ts'
+import { LineView, viewLine } from '../../ledger/line-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 
 /** The lines of a merchant (reference: Reading transactions and lines). */

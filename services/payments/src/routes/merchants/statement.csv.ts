@@ -3,8 +3,8 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { pathId, text } from '../../bodies/fields.ts'
 import { errorResponses } from '../../error-view.ts'
+import { daysOf } from '../../ledger/statement.ts'
 import type { InTurn } from '../../pagination/pieces.ts'
-import { daysOf } from '../../statements/statement.ts'
 import { writeStatement } from '../../use-cases/write-statement.ts'
 
 const DAYS_MAX = 366

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Line } from '../lines/line.ts'
+import type { Line } from './line.ts'
 import { daysOf, idsOf, statementFoot, statementHead, statementRows } from './statement.ts'
 
 const period = { from: '2026-03-01', to: '2026-03-31' }

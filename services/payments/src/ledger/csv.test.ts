@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { writeCsv } from './write-csv.ts'
+import { writeCsv } from './csv.ts'
 
 it.each<[Parameters<typeof writeCsv>[0], string]>([
   [[], ''],

@@ -1,6 +1,6 @@
-import { writeCsv } from '../csv/write-csv.ts'
-import type { Line } from '../lines/line.ts'
 import { formatAmount } from '../money/minor-units.ts'
+import { writeCsv } from './csv.ts'
+import type { Line } from './line.ts'
 
 /** Whole days in UTC, both included: `2026-03-01`. */
 export interface StatementPeriod {
