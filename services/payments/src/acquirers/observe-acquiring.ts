@@ -3,8 +3,8 @@ import { deadQueue } from '@trestle/jobs/task.ts'
 import { type Kysely, sql } from 'kysely'
 import { countUnknownAttempts } from '../attempts/attempt-repository.ts'
 import type { PaymentsTables } from '../database.ts'
-import { countOpenExceptions } from '../exceptions/exception-repository.ts'
 import { acquirerTask } from './acquirer-task.ts'
+import { countOpenExceptions } from './exception-repository.ts'
 
 interface Observed {
   readonly db: Kysely<PaymentsTables>

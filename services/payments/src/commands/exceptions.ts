@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
-import { listOpenExceptions, updateExceptionResolved } from '../exceptions/exception-repository.ts'
+import { listOpenExceptions, updateExceptionResolved } from '../acquirers/exception-repository.ts'
 import { type Operation, type Operator, operationGroup } from './operation.ts'
 
 /** `payments exceptions …`: what acquirers refused or said that our books could not follow. */

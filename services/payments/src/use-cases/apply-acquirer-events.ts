@@ -11,10 +11,10 @@ import {
   type SettlementProblem,
 } from '../acquirers/event-repository.ts'
 import { acquirerEventsTask } from '../acquirers/event-task.ts'
+import { insertException } from '../acquirers/exception-repository.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { DEFAULT_REASON_CODE, reasonTitle } from '../disputes/dispute.ts'
 import { callCloseDispute, callOpenDispute } from '../disputes/dispute-repository.ts'
-import { insertException } from '../exceptions/exception-repository.ts'
 import { callAddFraud } from '../frauds/fraud-repository.ts'
 
 type WorkDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'acquirers' | 'logger' | 'meter'>

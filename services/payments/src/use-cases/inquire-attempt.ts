@@ -1,9 +1,9 @@
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import type { TaskOutcome } from '../acquirers/acquirer.ts'
+import { insertException } from '../acquirers/exception-repository.ts'
 import { findUnknownAttempt, type UnsettledAttempt, updateUnknownAttempt } from '../attempts/attempt-repository.ts'
 import { type InquiryJob, inquiryDelaySeconds, inquiryTask } from '../attempts/inquiry-task.ts'
 import type { ProcessDeps } from '../deps.ts'
-import { insertException } from '../exceptions/exception-repository.ts'
 
 type InquiryDeps = Pick<ProcessDeps, 'db' | 'jobs' | 'acquirers' | 'logger'>
 

@@ -1,9 +1,9 @@
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import type { AcquirerTask, TaskOutcome } from '../acquirers/acquirer.ts'
 import { type AcquirerJob, acquirerTask } from '../acquirers/acquirer-task.ts'
+import { insertException } from '../acquirers/exception-repository.ts'
 import { type ClosedOperation, callCloseOperation, getOperation } from '../acquirers/operation-repository.ts'
 import type { ProcessDeps } from '../deps.ts'
-import { insertException } from '../exceptions/exception-repository.ts'
 
 type SubmitDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'outbox' | 'acquirers' | 'logger'>
 
