@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { OPERATOR } from '../access/caller.ts'
-import { callAddFraud } from '../frauds/fraud-repository.ts'
+import { callAddFraud } from '../disputes/fraud-repository.ts'
 import { type Operation, type Operator, operationGroup } from './operation.ts'
 
 /** `payments fraud …`: alerts that reach the operator on paper. */

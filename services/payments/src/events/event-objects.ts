@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { viewDispute } from '../disputes/dispute-view.ts'
-import { viewFraud } from '../frauds/fraud-view.ts'
+import { viewFraud } from '../disputes/fraud-view.ts'
 import { viewAppMember, viewUserMember } from '../members/member-view.ts'
 import { viewMerchant } from '../merchants/merchant-view.ts'
 import { viewPayout } from '../payouts/payout-view.ts'

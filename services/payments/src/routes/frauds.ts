@@ -2,11 +2,11 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { admit } from '../access/admit.ts'
 import { pathId } from '../bodies/fields.ts'
-import { ReportQuery, reportPage } from '../bodies/report-query.ts'
+import { listFrauds, readFraud } from '../disputes/fraud-repository.ts'
+import { FraudView, viewFraud } from '../disputes/fraud-view.ts'
+import { ReportQuery, reportPage } from '../disputes/report-query.ts'
 import { errorResponses } from '../error-view.ts'
 import { notFound } from '../errors.ts'
-import { listFrauds, readFraud } from '../frauds/fraud-repository.ts'
-import { FraudView, viewFraud } from '../frauds/fraud-view.ts'
 
 /** Fraud alerts, which the acquirer reports (reference: Disputes and fraud alerts). */
 export const fraudsRoutes: FastifyPluginAsyncZod = async (app) => {

@@ -15,7 +15,7 @@ import { insertException } from '../acquirers/exception-repository.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { DEFAULT_REASON_CODE, reasonTitle } from '../disputes/dispute.ts'
 import { callCloseDispute, callOpenDispute } from '../disputes/dispute-repository.ts'
-import { callAddFraud } from '../frauds/fraud-repository.ts'
+import { callAddFraud } from '../disputes/fraud-repository.ts'
 
 type WorkDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'acquirers' | 'logger' | 'meter'>
 

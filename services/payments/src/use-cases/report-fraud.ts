@@ -1,8 +1,8 @@
 import { admit, type Flaw } from '../access/admit.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import type { Fraud } from '../frauds/fraud.ts'
-import { callAddFraud, type NewFraud } from '../frauds/fraud-repository.ts'
+import type { Fraud } from '../disputes/fraud.ts'
+import { callAddFraud, type NewFraud } from '../disputes/fraud-repository.ts'
 
 /** A fraud alert that a test merchant asks for; null when the body was refused. */
 export interface ReportFraudInput {
