@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { writeCsv } from '../ledger/csv.ts'
 import { type BankTransfer, type Debtor, writePain001 } from './pain-001.ts'
-import { writePayoutCsv } from './payout-csv.ts'
 
 /** What a batch of payouts tells the bank, always in the same words. */
 export interface BatchMessage {
@@ -87,4 +87,16 @@ async function syncFolder(folder: string): Promise<void> {
   } finally {
     await handle.close()
   }
+}
+
+const HEADER = ['payout', 'merchant', 'name', 'iban', 'currency', 'amount_minor']
+
+/** Transfers that SEPA does not carry, for whoever makes them by other means. */
+export function writePayoutCsv(transfers: readonly BankTransfer[]): string {
+  return writeCsv([
+    HEADER,
+    ...transfers.map(({ payoutId, merchantId, merchantName, iban, currency, amount }) => [
+      ...[payoutId, merchantId, { text: merchantName }, iban, currency, amount.toString()],
+    ]),
+  ])
 }

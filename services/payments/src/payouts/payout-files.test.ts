@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest'
-import { type BankTransfer, writePain001 } from './pain-001.ts'
-import { writePayoutCsv } from './payout-csv.ts'
-import { toSepaText } from './sepa-text.ts'
+import { writePayoutCsv } from './bank-files.ts'
+import { type BankTransfer, toSepaText, writePain001 } from './pain-001.ts'
 
 const transfer: BankTransfer = {
   payoutId: '0123456789abcdef01234567',

@@ -1,8 +1,9 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { type Judged, splitVerdict, type Verdict } from '../access/admit.ts'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
+import type { PaymentsTables } from '../database.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import {
   type BelowListInput,
@@ -10,8 +11,7 @@ import {
   listBelowMerchant,
   readBelow,
 } from '../pagination/list-below-merchant.ts'
-import type { Payout } from './payout.ts'
-import type { PayoutSkip } from './payout-plan.ts'
+import type { Payout, PayoutSkip } from './payout.ts'
 
 interface PayoutColumns {
   id: string
@@ -116,4 +116,44 @@ function toJudgedPayout(
 function toPayout(row: PayoutColumns): Payout {
   const { id, amount, currency, status, iban, test, created } = row
   return { id, merchantId: row.merchant_id, amount, currency, status, lineId: row.line_id, iban, test, created }
+}
+
+/** A merchant that may be paid out. */
+export interface PayoutCandidate {
+  readonly merchantId: string
+  readonly test: boolean
+}
+
+const CANDIDATES_MAX = 1_000
+
+/**
+ * A page of the merchants with a positive balance, by id, read without locks. The function `payout` then decides for each
+ * whether anything is paid out.
+ * @param only the only merchant to look for; undefined: all
+ */
+export async function listPayoutCandidates(
+  db: Kysely<PaymentsTables>,
+  { after, only }: { readonly after: string; readonly only?: string | undefined },
+): Promise<readonly PayoutCandidate[]> {
+  const { rows } = await sql<PayoutCandidate>`
+    SELECT m.id AS "merchantId", m.test FROM ${sql.table('merchants')} m
+    JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = m.id
+    WHERE m.id > ${after} AND b.balance > 0 AND (${only ?? null}::text IS NULL OR m.id = ${only ?? null})
+    ORDER BY m.id LIMIT ${CANDIDATES_MAX}`.execute(db)
+  return rows
+}
+
+/** A payout as an operator's list shows it. */
+export type ListedPayout = Pick<Payout, 'id' | 'merchantId' | 'created' | 'amount' | 'currency' | 'status' | 'test'>
+
+/** The newest payouts of all merchants, or only those of one status. */
+export async function listAllPayouts(
+  db: Kysely<PaymentsTables>,
+  { status, limit }: { readonly status: string | undefined; readonly limit: number },
+): Promise<readonly ListedPayout[]> {
+  const { rows } = await sql<ListedPayout>`
+    SELECT p.id, p.merchant_id AS "merchantId", p.created, p.amount, p.currency, p.status, p.test
+    FROM ${sql.table('payouts')} p WHERE ${status ?? null}::text IS NULL OR p.status = ${status ?? null}
+    ORDER BY p.created DESC, p.id DESC LIMIT ${limit}`.execute(db)
+  return rows
 }

@@ -10,3 +10,6 @@ export interface Payout {
   readonly test: boolean
   readonly created: Date
 }
+
+/** Why nothing is paid out. */
+export type PayoutSkip = 'negative' | 'below_minimum' | 'no_iban'

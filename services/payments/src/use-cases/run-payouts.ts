@@ -3,11 +3,9 @@ import { isEndedStatement } from '@trestle/database/unavailable.ts'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { OPERATOR } from '../access/caller.ts'
 import type { ProcessDeps } from '../deps.ts'
-import { countPayouts } from '../payouts/count-payouts.ts'
-import { listPayoutCandidates, type PayoutCandidate } from '../payouts/payout-operations.ts'
-import type { PayoutSkip } from '../payouts/payout-plan.ts'
-import { callPayOut } from '../payouts/payout-repository.ts'
-import { PAYOUT_CRON, payoutTask } from '../payouts/payout-task.ts'
+import type { PayoutSkip } from '../payouts/payout.ts'
+import { callPayOut, listPayoutCandidates, type PayoutCandidate } from '../payouts/payout-repository.ts'
+import { countPayouts, PAYOUT_CRON, payoutTask } from '../payouts/payout-task.ts'
 
 /** What became of a merchant's turn: the payout of the day, or why there is none. */
 export interface PayoutTurn {

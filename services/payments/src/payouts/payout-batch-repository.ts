@@ -4,48 +4,8 @@ import type { PaymentsTables } from '../database.ts'
 import { expectRecorded } from '../ledger/states.ts'
 import { type BatchMessage, digestBatch } from './bank-files.ts'
 import type { BankTransfer, Debtor } from './pain-001.ts'
-import type { Payout } from './payout.ts'
 
 type Db = Kysely<PaymentsTables>
-
-/** A merchant that may be paid out. */
-export interface PayoutCandidate {
-  readonly merchantId: string
-  readonly test: boolean
-}
-
-const CANDIDATES_MAX = 1_000
-
-/**
- * Merchants with money, by id, beyond one; read without locks. Whether anything is paid out is decided merchant by merchant.
- * @param only all candidates but this one are left out
- */
-export async function listPayoutCandidates(
-  db: Db,
-  { after, only }: { readonly after: string; readonly only?: string | undefined },
-): Promise<readonly PayoutCandidate[]> {
-  const { rows } = await sql<PayoutCandidate>`
-    SELECT m.id AS "merchantId", m.test FROM ${sql.table('merchants')} m
-    JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = m.id
-    WHERE m.id > ${after} AND b.balance > 0 AND (${only ?? null}::text IS NULL OR m.id = ${only ?? null})
-    ORDER BY m.id LIMIT ${CANDIDATES_MAX}`.execute(db)
-  return rows
-}
-
-/** A payout as an operator's list shows it. */
-export type ListedPayout = Pick<Payout, 'id' | 'merchantId' | 'created' | 'amount' | 'currency' | 'status' | 'test'>
-
-/** The newest payouts of all merchants, of one status where it is given. */
-export async function listAllPayouts(
-  db: Db,
-  { status, limit }: { readonly status: string | undefined; readonly limit: number },
-): Promise<readonly ListedPayout[]> {
-  const { rows } = await sql<ListedPayout>`
-    SELECT p.id, p.merchant_id AS "merchantId", p.created, p.amount, p.currency, p.status, p.test
-    FROM ${sql.table('payouts')} p WHERE ${status ?? null}::text IS NULL OR p.status = ${status ?? null}
-    ORDER BY p.created DESC, p.id DESC LIMIT ${limit}`.execute(db)
-  return rows
-}
 
 /** A payout in a batch. The account and the amount stay in the payout's own row. */
 interface BatchedPayout {

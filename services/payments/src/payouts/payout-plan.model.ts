@@ -1,4 +1,5 @@
 import { type CapturedAmount, capturedValue } from '../money/reversal.ts'
+import type { PayoutSkip } from './payout.ts'
 
 /** What a payout is decided on, in minor units of the merchant's currency. */
 export interface PayoutPosition {
@@ -11,9 +12,6 @@ export interface PayoutPosition {
   readonly minimum: bigint
   readonly hasIban: boolean
 }
-
-/** Why nothing is paid out. */
-export type PayoutSkip = 'negative' | 'below_minimum' | 'no_iban'
 
 export type PayoutPlan =
   | { readonly verdict: 'pay'; readonly amount: bigint }

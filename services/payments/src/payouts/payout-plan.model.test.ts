@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { planPayout } from './payout-plan.ts'
+import { planPayout } from './payout-plan.model.ts'
 
 const position = { balance: 1_000n, reserve: 0n, notYetDue: 0n, minimum: 100n, hasIban: true }
 const skip = (reason: string) => ({ verdict: 'skip', reason })
